@@ -1,0 +1,117 @@
+import { CommandError, notAFloat, notAnInteger } from './errors.ts';
+import { emptyBytes, parseBigInteger, parseInteger } from './bytes.ts';
+
+/** A command's words as ranges of the buffer they arrived in. Word 0 is the command's name. */
+export class Arguments {
+  buf: Buffer = emptyBytes;
+  count = 0;
+  starts = new Int32Array(32);
+  lens = new Int32Array(32);
+
+  /** Makes room for `count` words, keeping those there. */
+  reserve(count: number): void {
+    if (count <= this.starts.length) return;
+    const capacity = Math.max(count, this.starts.length * 2);
+    const starts = new Int32Array(capacity);
+    starts.set(this.starts);
+    const lens = new Int32Array(capacity);
+    lens.set(this.lens);
+    this.starts = starts;
+    this.lens = lens;
+  }
+
+  /** Gives memory back after an unusually long command. */
+  shrink(): void {
+    if (this.starts.length <= 4096) return;
+    this.starts = new Int32Array(32);
+    this.lens = new Int32Array(32);
+  }
+
+  /** A view of a word. */
+  bytes(i: number): Buffer {
+    const s = this.starts[i]!;
+    return this.buf.subarray(s, s + this.lens[i]!);
+  }
+
+  text(i: number): string {
+    const s = this.starts[i]!;
+    return this.buf.toString('utf8', s, s + this.lens[i]!);
+  }
+
+  /** Whether a word is this keyword, given in upper case, in any case. */
+  is(i: number, keyword: string): boolean {
+    const n = this.lens[i]!;
+    if (i >= this.count || n !== keyword.length) return false;
+    const s = this.starts[i]!;
+    for (let k = 0; k < n; k++) {
+      let c = this.buf[s + k]!;
+      if (c >= 97 && c <= 122) c -= 32;
+      if (c !== keyword.charCodeAt(k)) return false;
+    }
+    return true;
+  }
+
+  /** A signed 64-bit integer, rounded beyond 2^53. Throws Redis's error otherwise. */
+  integer(i: number): number {
+    const value = parseInteger(this.buf, this.starts[i]!, this.lens[i]!);
+    if (Number.isNaN(value)) throw notAnInteger;
+    return value;
+  }
+
+  /** As `integer`, NaN instead of the error. */
+  integerOrNaN(i: number): number {
+    return parseInteger(this.buf, this.starts[i]!, this.lens[i]!);
+  }
+
+  bigInteger(i: number): bigint {
+    const value = parseBigInteger(this.buf, this.starts[i]!, this.lens[i]!);
+    if (value === undefined) throw notAnInteger;
+    return value;
+  }
+
+  /** A double in any form strtod takes, inf included; never NaN. */
+  float(i: number, error: CommandError = notAFloat): number {
+    const s = this.starts[i]!;
+    const value = parseFloatBytes(this.buf, s, this.lens[i]!);
+    if (Number.isNaN(value)) throw error;
+    if ((value === 0 || !Number.isFinite(value)) && isRounded(this.buf, s, this.lens[i]!, value)) {
+      throw error;
+    }
+    return value;
+  }
+}
+
+/** Whether a number too small or too large for a double was rounded to 0 or infinity. */
+function isRounded(b: Buffer, s: number, n: number, value: number): boolean {
+  if (value !== 0) return b[s + n - 1]! <= 57;
+  for (let i = s; i < s + n; i++) {
+    const c = b[i]! | 32;
+    if (c === 101) return false;
+    if (c >= 49 && c <= 57) return true;
+  }
+  return false;
+}
+
+/** A decimal double that exactly fills the bytes (`1`, `-2.5`, `1E8`, `+inf`, hex as strtod), or NaN. */
+export function parseFloatBytes(b: Buffer, s: number, n: number): number {
+  if (n === 0 || n > 400) return NaN;
+  // Most scores are short whole numbers, often with leading zeros.
+  let v = 0;
+  let i = s;
+  const end = s + n;
+  if (n <= 15) {
+    for (; i < end; i++) {
+      const d = b[i]! - 48;
+      if (d < 0 || d > 9) break;
+      v = v * 10 + d;
+    }
+    if (i === end) return v;
+  }
+  const text = b.toString('latin1', s, end);
+  if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text);
+  const special = /^([+-]?)(?:inf|infinity)$/i.exec(text);
+  if (special) return special[1] === '-' ? -Infinity : Infinity;
+  const hex = /^([+-]?)0x([0-9a-f]{1,13})$/i.exec(text);
+  if (hex) return (hex[1] === '-' ? -1 : 1) * Number.parseInt(hex[2]!, 16);
+  return NaN;
+}

@@ -1,0 +1,36 @@
+// Every request of every protocol becomes one of these. The action says what the gateway and the pod
+// need to know (is it a write, does it touch many rows); the transform is the model's own part.
+
+import type { Arguments } from './arguments.ts';
+import type { Reply } from './reply.ts';
+import type { Rows } from './rows.ts';
+
+/**
+ * fetch reads rows by key, update reads and writes them, put writes blindly, delete removes, scan
+ * walks keys, query walks and computes.
+ */
+export const Action = { fetch: 0, update: 1, put: 2, delete: 3, scan: 4, query: 5 } as const;
+export type Action = (typeof Action)[keyof typeof Action];
+
+export function isWrite(action: Action): boolean {
+  return action >= Action.update && action <= Action.delete;
+}
+
+/**
+ * Reads rows, writes rows and answers. A pure function of its input: it may be run again from the
+ * start after a `ReadFault`, with all its writes and its answer undone. Throws `CommandError`.
+ */
+export type Transform = (rows: Rows, args: Arguments, reply: Reply) => void;
+
+/** One request. A connection reuses its object: whoever keeps one beyond `execute` copies it. */
+export interface Command {
+  action: Action;
+  /** Name of the transform, by which a node elsewhere finds it. */
+  name: string;
+  transform: Transform;
+  /** Refused when memory is at its limit. */
+  grows: boolean;
+  /** Number of the table it begins on. */
+  table: number;
+  args: Arguments;
+}

@@ -1,0 +1,54 @@
+// What the outside world does to us, as interfaces, so that a test can hand in a world of its own:
+// a clock that jumps, a generator that repeats, a disk that forgets what was never synced.
+
+export interface Clock {
+  /** Wall-clock time, milliseconds since 1970. May jump. */
+  now(): number;
+  /** Milliseconds since an arbitrary start. Never goes back. */
+  monotonic(): number;
+}
+
+export interface Rng {
+  /** Uniform in [0, 1). */
+  next(): number;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+export const systemRng: Rng = { next: () => Math.random() };
+
+/**
+ * The one door through which our own files reach the disk (LevelDB opens its own). Paths are absolute
+ * or relative to the process. Every failure is a `NodeJS.ErrnoException` with its `code`.
+ */
+export interface Disk {
+  makeDirectory(path: string): void;
+  /** File names in a directory, sorted; [] when it does not exist. */
+  list(path: string): string[];
+  exists(path: string): boolean;
+  open(path: string, mode: 'read' | 'create' | 'append'): DiskFile;
+  rename(from: string, to: string): void;
+  remove(path: string): void;
+  /** Makes names created, renamed or removed in `path` survive a power cut. */
+  syncDirectory(path: string): void;
+  /** Bytes a writer could still add, or Infinity when unknown. */
+  freeBytes(path: string): number;
+}
+
+export interface DiskFile {
+  readonly path: string;
+  size(): number;
+  /** Bytes read, less than asked for only at the end of the file. */
+  read(into: Uint8Array, offset: number, length: number, position: number): number;
+  /** Writes all of it at `position`, or throws; what was written before a failure is undefined. */
+  write(from: Uint8Array, offset: number, length: number, position: number): void;
+  /** As `write`, off the event loop. */
+  writeAsync(from: Uint8Array, offset: number, length: number, position: number): Promise<void>;
+  truncate(length: number): void;
+  syncNow(): void;
+  sync(): Promise<void>;
+  close(): void;
+}

@@ -1,0 +1,36 @@
+// The seam between the access layer and whatever holds the rows: a pod in this thread, or one elsewhere.
+
+import type { Command } from './command.ts';
+import type { MaybePromise } from './maybe-promise.ts';
+import type { Reply } from './reply.ts';
+
+/** Told when a watched row may have changed: written, expired or dropped, by whomever. */
+export interface RowObserver {
+  rowChanged(table: number, key: Buffer): void;
+}
+
+export interface Executor {
+  /**
+   * Runs the command and writes its answer, an error included; never throws or rejects for what a
+   * client can cause. Until the answer is there, `args` and the bytes they point at must stay put.
+   */
+  execute(command: Command, reply: Reply): MaybePromise<void>;
+
+  /**
+   * Runs several commands as one: nothing else happens in between and what they write is one log
+   * entry. `before` runs first, in the same instant; if it returns false nothing is run.
+   */
+  executeAll(commands: readonly Command[], reply: Reply, before: () => boolean): MaybePromise<void>;
+
+  /** Calls the observer after each command that touched the row, until `unobserve`. */
+  observe(table: number, key: Buffer, observer: RowObserver): void;
+  unobserve(table: number, key: Buffer, observer: RowObserver): void;
+
+  /**
+   * The turn of the event loop is over: what it wrote goes to the log. Returns the log position that
+   * answers given in this turn must wait for, or -1 when none must.
+   */
+  endTurn(): number;
+  /** Calls back once the log is safe up to `position`, per the fsync policy. */
+  whenSafe(position: number, then: () => void): void;
+}

@@ -1,0 +1,189 @@
+// What a command sees of the rows of a table. Engines implement it over their own storage; the pod's
+// transaction implements it once more around an engine, adding expiry, table properties and the log.
+//
+// A row is a key with a value of one shape:
+//
+//   value     bytes                                    Redis strings, bitmaps, HyperLogLogs
+//   map       field -> bytes, no order                 hashes
+//   set       member, no order                         sets
+//   ranked    member -> score, ordered (score, member) sorted sets, geo
+//   array     elements by index                        lists
+//
+// Bytes come in as (buffer, start, length) and go out through a `Slice` or a visitor. What a slice or
+// a visitor is given points into the engine and is valid only until the next write or the visitor's
+// return. Reads may throw `ReadFault`. A container whose last element goes is dropped with it.
+
+import type { Slice } from './bytes.ts';
+
+/** A row handle, valid until its row is dropped; 0 is no row. */
+export type Row = number;
+
+export const Shape = { none: 0, value: 1, map: 2, set: 3, ranked: 4, array: 5 } as const;
+export type Shape = (typeof Shape)[keyof typeof Shape];
+
+/** Sees one field; a truthy answer stops the walk. Members of a set have an empty value. */
+export type FieldVisitor = (
+  fb: Buffer,
+  fs: number,
+  fn: number,
+  vb: Buffer,
+  vs: number,
+  vn: number,
+) => boolean | void;
+
+/** Sees one member and its score; a truthy answer stops the walk. */
+export type RankedVisitor = (b: Buffer, s: number, n: number, score: number) => boolean | void;
+
+/** Sees one element or key; a truthy answer stops the walk. */
+export type BytesVisitor = (b: Buffer, s: number, n: number) => boolean | void;
+
+export interface ScoreRange {
+  min: number;
+  minExclusive: boolean;
+  max: number;
+  maxExclusive: boolean;
+}
+
+/** A bound of `undefined` is open: before the first, or after the last member. */
+export interface LexRange {
+  min: Uint8Array | undefined;
+  minExclusive: boolean;
+  max: Uint8Array | undefined;
+  maxExclusive: boolean;
+}
+
+export interface RowReads {
+  /** The row under a key, or 0. */
+  find(b: Buffer, s: number, n: number): Row;
+  /** Rows in this table. Expired rows that nobody has touched yet still count. */
+  rowCount(): number;
+  key(row: Row, out: Slice): void;
+  /** `Shape.none` for 0. */
+  shape(row: Row): Shape;
+  /** Elements of a container, bytes of a value; 0 for a row just dropped. */
+  count(row: Row): number;
+  /** Milliseconds since 1970 at which the row ceases to be; 0 for never. */
+  expireAt(row: Row): number;
+  /** Bytes of memory or disk the row takes, overheads included; an estimate. */
+  footprint(row: Row): number;
+
+  value(row: Row, out: Slice): void;
+
+  /** Whether a map or set has the field, or a ranked row the member; its value if `out` is given. */
+  field(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean;
+  /** The `index`th field, 0 <= index < count, in an order that holds until the next write. */
+  fieldAt(row: Row, index: number, field: Slice, value: Slice): void;
+  eachField(row: Row, visit: FieldVisitor): void;
+  /**
+   * Walks fields of a map or set, or members of a ranked row (then with no value), from `cursor`
+   * (0 at first), about `budget` of them, and returns the cursor to go on from, 0 at the end. A field
+   * that is there from the first call to the last is seen at least once. Cursors are below 2^53.
+   */
+  scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number;
+
+  /** NaN when there is no such member. */
+  score(row: Row, b: Buffer, s: number, n: number): number;
+  /** Position in ascending order, or -1. */
+  rank(row: Row, b: Buffer, s: number, n: number): number;
+  /** `count` members from the one at `from` in the walk's own direction: 0 is the greatest if `reverse`. */
+  eachByRank(row: Row, from: number, count: number, reverse: boolean, visit: RankedVisitor): void;
+  eachByScore(
+    row: Row,
+    range: ScoreRange,
+    reverse: boolean,
+    offset: number,
+    limit: number,
+    visit: RankedVisitor,
+  ): void;
+  countByScore(row: Row, range: ScoreRange): number;
+  /** Presumes that all scores are equal, as ZRANGEBYLEX does. */
+  eachByLex(
+    row: Row,
+    range: LexRange,
+    reverse: boolean,
+    offset: number,
+    limit: number,
+    visit: RankedVisitor,
+  ): void;
+  countByLex(row: Row, range: LexRange): number;
+
+  /** False when `index` is outside 0 <= index < count. */
+  element(row: Row, index: number, out: Slice): boolean;
+  /** Elements from `from`, towards the head if `reverse`, until `count` were seen or the end. */
+  eachElement(row: Row, from: number, count: number, reverse: boolean, visit: BytesVisitor): void;
+
+  /**
+   * Walks rows from `cursor` (0 at first), looking at about `budget`, and returns the cursor to go on
+   * from, 0 at the end. A row that is there all along is seen at least once. Cursors are below 2^53.
+   */
+  scan(cursor: number, budget: number, visit: (row: Row) => void): number;
+  /** A row picked by `random` in [0, 1), 0 when there is none. */
+  anyRow(random: number): Row;
+}
+
+export interface RowWrites {
+  /** Makes the row a value, whatever it was; its expiry becomes `expireAt`. The row may point at other memory of the same table. */
+  putValue(
+    b: Buffer,
+    s: number,
+    n: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+    expireAt: number,
+  ): Row;
+  /** Overwrites bytes of a value from `offset`, extending it, with zeros in any gap. */
+  patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void;
+  /** An empty container in place of whatever was under the key, to be filled in the same command. */
+  create(b: Buffer, s: number, n: number, shape: Shape): Row;
+  drop(row: Row): void;
+  setExpireAt(row: Row, expireAt: number): void;
+  /** Moves the row to another key of the same table, replacing what is there. Same expiry. */
+  rename(row: Row, b: Buffer, s: number, n: number): Row;
+
+  /** Sets a field of a map, or adds a member to a set (no value); true if it is new. */
+  putField(
+    row: Row,
+    fb: Buffer,
+    fs: number,
+    fn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): boolean;
+  /** Removes a field, or a member of a set or a ranked row; false if there was none. */
+  removeField(row: Row, b: Buffer, s: number, n: number): boolean;
+  /** Sets a member's score; true if the member is new. The score is never NaN; -0 is stored as 0. */
+  putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean;
+
+  push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void;
+  pop(row: Row, atHead: boolean): void;
+  setElement(row: Row, index: number, b: Buffer, s: number, n: number): void;
+  /** Puts an element before the one at `index`; `index` may be the count. */
+  insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void;
+  removeElements(row: Row, index: number, count: number): void;
+
+  /** Drops every row of the table. Returns at once; memory is reclaimed at leisure. */
+  clear(): void;
+}
+
+/** What a command is run with: the rows of the current table, and the world around it. */
+export interface Rows extends RowReads, RowWrites {
+  /** Milliseconds since 1970, the same all through one command. */
+  readonly now: number;
+  /** Uniform in [0, 1). What a command picks is in the records it writes, so replicas agree. */
+  random(): number;
+  /** The table all calls go to from here on in this command; the command begins on its own. */
+  useTable(table: number): void;
+  readonly table: number;
+  /** How many tables a client can name (Redis: databases). */
+  readonly tableCount: number;
+  /** Whether the table is kept where this command runs; `useTable` refuses one that is not. */
+  hasTable(table: number): boolean;
+  swapTables(a: number, b: number): void;
+  /**
+   * Says which rows will be looked at, so that an engine on disk reads them in one go. Keys are
+   * `args[first], args[first + step] ... args[last]` of the running command.
+   */
+  expect(first: number, last: number, step: number): void;
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { Action } from './command.ts';
+import {
+  TablePropertyError,
+  checkAction,
+  defaultExpireAt,
+  defaultTableProperties,
+  withTableProperties,
+} from './table-properties.ts';
+
+const writes = [Action.update, Action.put, Action.delete];
+const reads = [Action.fetch, Action.scan, Action.query];
+
+describe('actions', () => {
+  test.each(['memory', 'kv', 'tsm'])('a read-only %s table is read and not written', (model) => {
+    const properties = withTableProperties({ model, readOnly: true });
+    for (const action of writes) {
+      expect(checkAction(properties, action)).toBe('ERR this table is read-only');
+    }
+    for (const action of reads) expect(checkAction(properties, action)).toBeUndefined();
+  });
+
+  test('by default all are allowed', () => {
+    for (const action of [...writes, ...reads]) {
+      expect(checkAction(defaultTableProperties, action, 2 ** 40)).toBeUndefined();
+    }
+  });
+
+  test('a row may be as large as the limit and no larger', () => {
+    const properties = withTableProperties({ maxRowBytes: 100 });
+    expect(checkAction(properties, Action.put, 100)).toBeUndefined();
+    expect(checkAction(properties, Action.put, 101)).toBe(
+      'ERR row of 101 bytes is larger than the 100 this table allows',
+    );
+    expect(checkAction(properties, Action.fetch, 101)).toBeUndefined();
+  });
+});
+
+test('a default time to live makes rows expire', () => {
+  expect(defaultExpireAt(defaultTableProperties, 1000)).toBe(0);
+  expect(defaultExpireAt(withTableProperties({ ttlDefaultMs: 500 }), 1000)).toBe(1500);
+});
+
+describe('setting properties', () => {
+  test('changes what is named and keeps the rest', () => {
+    const first = withTableProperties({ readOnly: true, quotaMode: 'report' });
+    const second = withTableProperties({ readOnly: false, writePriority: 'low' }, first);
+    expect(second).toEqual({
+      ...defaultTableProperties,
+      quotaMode: 'report',
+      writePriority: 'low',
+    });
+    expect(first.readOnly).toBe(true);
+    expect(withTableProperties({ cacheBypass: undefined })).toEqual(defaultTableProperties);
+  });
+
+  test('takes consistency by name or with its bounds', () => {
+    const check = (consistency: unknown, expected: unknown) =>
+      expect(withTableProperties({ consistency }).consistency).toEqual(expected);
+    check('eventual', { kind: 'eventual' });
+    check({ kind: 'strong' }, { kind: 'strong' });
+    check('bounded', { kind: 'bounded', maxStalenessMs: 5000, maxLagEntries: 10_000 });
+    check(
+      { kind: 'bounded', maxLagEntries: 5 },
+      { kind: 'bounded', maxStalenessMs: 5000, maxLagEntries: 5 },
+    );
+  });
+
+  test('its own result can be given back to it', () => {
+    const properties = withTableProperties({ consistency: 'bounded', maxRowBytes: 7 });
+    const again = JSON.parse(JSON.stringify(properties)) as unknown;
+    expect(withTableProperties(again)).toEqual(properties);
+  });
+
+  test('says what is wrong', () => {
+    const check = (changes: unknown, message: string) => {
+      expect(() => withTableProperties(changes)).toThrow(TablePropertyError);
+      expect(() => withTableProperties(changes)).toThrow(message);
+    };
+    check(null, 'table properties: expected an object, got null');
+    check([], 'table properties: expected an object, got []');
+    check({ readonly: true }, 'readonly: no such table property (there are model, readOnly,');
+    check({ constructor: 1 }, 'constructor: no such table property');
+    check({ model: '' }, 'model: expected the name of an engine, got ""');
+    check({ readOnly: 'yes' }, 'readOnly: expected true or false, got "yes"');
+    check({ ttlDefaultMs: -1 }, 'ttlDefaultMs: expected a whole number, 0 or more, got -1');
+    check({ ttlDefaultMs: 1.5 }, 'ttlDefaultMs: expected a whole number, 0 or more, got 1.5');
+    check({ maxRowBytes: 5n }, 'maxRowBytes: expected a whole number, 0 or more, got 5n');
+    check({ shardingKind: 'list' }, 'shardingKind: expected one of hash, range, got "list"');
+    check({ writePriority: 1 }, 'writePriority: expected one of low, normal, high, got 1');
+    check({ quotaMode: null }, 'quotaMode: expected one of enforce, report, off, got null');
+    check({ consistency: 'weak' }, 'consistency: expected strong, eventual or bounded');
+    check({ consistency: { kind: 'strong', x: 1 } }, 'consistency: expected strong, eventual');
+    check(
+      { consistency: { kind: 'bounded', maxStalenessMs: '5' } },
+      'consistency.maxStalenessMs: expected a whole number, 0 or more, got "5"',
+    );
+    check(
+      { consistency: { kind: 'bounded', maxStaleness: 5 } },
+      'consistency: expected maxStalenessMs, maxLagEntries, got "maxStaleness"',
+    );
+  });
+});

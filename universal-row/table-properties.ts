@@ -1,0 +1,178 @@
+// What an operator may set for a table, whatever its data model. Enforced in one place, on actions, so
+// that no protocol and no engine has rules of its own.
+
+import { isWrite, type Action } from './command.ts';
+
+/** What a read may see: the latest write, any replica's state, or one no older than the bounds. */
+export type Consistency =
+  | { readonly kind: 'strong' }
+  | { readonly kind: 'eventual' }
+  | { readonly kind: 'bounded'; readonly maxStalenessMs: number; readonly maxLagEntries: number };
+
+export interface TableProperties {
+  /** Which engine keeps it, by the engine's name. */
+  readonly model: string;
+  /** Updates, puts and deletes are refused. */
+  readonly readOnly: boolean;
+  /** How long a new row lives when its writer says nothing; 0 for ever. */
+  readonly ttlDefaultMs: number;
+  readonly consistency: Consistency;
+  /** Of one row, overheads included; 0 for no limit. */
+  readonly maxRowBytes: number;
+  /** By the hash of the partition group, or by runs of its order. */
+  readonly shardingKind: ShardingKind;
+  /** Which writes go first when a pod is short of tokens. */
+  readonly writePriority: WritePriority;
+  /** Whether use beyond the quota is refused, only reported, or not looked at. */
+  readonly quotaMode: QuotaMode;
+  /** Large, log-like reads that would push everything else out pass by every cache. */
+  readonly cacheBypass: boolean;
+}
+
+const shardingKinds = ['hash', 'range'] as const;
+const writePriorities = ['low', 'normal', 'high'] as const;
+const quotaModes = ['enforce', 'report', 'off'] as const;
+
+export type ShardingKind = (typeof shardingKinds)[number];
+export type WritePriority = (typeof writePriorities)[number];
+export type QuotaMode = (typeof quotaModes)[number];
+
+export const defaultBounds = { maxStalenessMs: 5_000, maxLagEntries: 10_000 } as const;
+
+export const defaultTableProperties: TableProperties = {
+  model: 'memory',
+  readOnly: false,
+  ttlDefaultMs: 0,
+  consistency: { kind: 'strong' },
+  maxRowBytes: 0,
+  shardingKind: 'hash',
+  writePriority: 'normal',
+  quotaMode: 'enforce',
+  cacheBypass: false,
+};
+
+/** An operator's mistake; the message names the property, what it may be and what it was. */
+export class TablePropertyError extends Error {
+  override readonly name = 'TablePropertyError';
+}
+
+/**
+ * The properties with what `changes` says in place of what `base` does. `changes` may come from outside:
+ * anything it has no business saying is a `TablePropertyError`.
+ */
+export function withTableProperties(
+  changes: unknown,
+  base: TableProperties = defaultTableProperties,
+): TableProperties {
+  if (typeof changes !== 'object' || changes === null || Array.isArray(changes)) {
+    throw new TablePropertyError(`table properties: expected an object, got ${shown(changes)}`);
+  }
+  const checked: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) continue;
+    if (!isPropertyName(name)) {
+      throw new TablePropertyError(
+        `${name}: no such table property (there are ${Object.keys(checks).join(', ')})`,
+      );
+    }
+    checked[name] = checks[name](name, value);
+  }
+  return { ...base, ...checked };
+}
+
+/**
+ * Why the table's properties forbid an action, as the text to answer, or undefined when they do not.
+ * `rowBytes` is what the row would come to take, where the caller knows it.
+ */
+export function checkAction(
+  properties: TableProperties,
+  action: Action,
+  rowBytes = 0,
+): string | undefined {
+  if (!isWrite(action)) return undefined;
+  if (properties.readOnly) return 'ERR this table is read-only';
+  if (properties.maxRowBytes > 0 && rowBytes > properties.maxRowBytes) {
+    return `ERR row of ${rowBytes} bytes is larger than the ${properties.maxRowBytes} this table allows`;
+  }
+  return undefined;
+}
+
+/** When a row written now without an expiry of its own ceases to be; 0 for never. */
+export function defaultExpireAt(properties: TableProperties, now: number): number {
+  return properties.ttlDefaultMs === 0 ? 0 : now + properties.ttlDefaultMs;
+}
+
+type Check<T> = (name: string, value: unknown) => T;
+
+const checks: { readonly [Name in keyof TableProperties]: Check<TableProperties[Name]> } = {
+  model: checkName,
+  readOnly: checkBoolean,
+  ttlDefaultMs: checkWholeNumber,
+  consistency: checkConsistency,
+  maxRowBytes: checkWholeNumber,
+  shardingKind: oneOf(shardingKinds),
+  writePriority: oneOf(writePriorities),
+  quotaMode: oneOf(quotaModes),
+  cacheBypass: checkBoolean,
+};
+
+function isPropertyName(name: string): name is keyof TableProperties {
+  return Object.hasOwn(checks, name);
+}
+
+function checkName(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[a-z][a-z0-9-]*$/.test(value)) return value;
+  throw expected(name, 'the name of an engine', value);
+}
+
+function checkBoolean(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw expected(name, 'true or false', value);
+}
+
+function checkWholeNumber(name: string, value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+  throw expected(name, 'a whole number, 0 or more', value);
+}
+
+function checkConsistency(name: string, value: unknown): Consistency {
+  if (value === 'strong' || value === 'eventual') return { kind: value };
+  if (value === 'bounded') return { kind: value, ...defaultBounds };
+  if (typeof value === 'object' && value !== null && 'kind' in value) {
+    const { kind, ...bounds } = value;
+    if (kind === 'bounded') return { kind, ...checkBounds(name, bounds) };
+    if ((kind === 'strong' || kind === 'eventual') && Object.keys(bounds).length === 0) {
+      return { kind };
+    }
+  }
+  throw expected(name, 'strong, eventual or bounded', value);
+}
+
+function checkBounds(
+  name: string,
+  bounds: object,
+): { maxStalenessMs: number; maxLagEntries: number } {
+  const known = { ...defaultBounds, ...bounds };
+  const stranger = Object.keys(known).find((bound) => !Object.hasOwn(defaultBounds, bound));
+  if (stranger !== undefined) throw expected(name, Object.keys(defaultBounds).join(', '), stranger);
+  return {
+    maxStalenessMs: checkWholeNumber(`${name}.maxStalenessMs`, known.maxStalenessMs),
+    maxLagEntries: checkWholeNumber(`${name}.maxLagEntries`, known.maxLagEntries),
+  };
+}
+
+function oneOf<T extends string>(choices: readonly T[]): Check<T> {
+  return (name, value) => {
+    const choice = choices.find((candidate) => candidate === value);
+    if (choice === undefined) throw expected(name, `one of ${choices.join(', ')}`, value);
+    return choice;
+  };
+}
+
+function expected(name: string, what: string, got: unknown): TablePropertyError {
+  return new TablePropertyError(`${name}: expected ${what}, got ${shown(got)}`);
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? typeof value);
+}
