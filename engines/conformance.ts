@@ -1,0 +1,45 @@
+// The conformance kit: what every engine must do, as a list of named cases. It needs no test framework;
+// a test file runs each case over each engine:
+//
+//   describe.each(subjects)('$model', (subject) => {
+//     test.each(casesFor(subject))('$name', (one) => runCase(one, subject));
+//   });
+//
+// A subject says what its engine supports; cases that need more are left out. The bounds of a failed
+// case are in its message.
+
+import type { ConformanceCase } from './conformance/case.ts';
+import { containerCases } from './conformance/container-cases.ts';
+import { logCases } from './conformance/log-cases.ts';
+import { rangeCases } from './conformance/range-cases.ts';
+import { scanCases } from './conformance/scan-cases.ts';
+import { sizeCases } from './conformance/size-cases.ts';
+import { snapshotCases } from './conformance/snapshot-cases.ts';
+import { tableCases } from './conformance/table-cases.ts';
+import { Trial, type Subject } from './conformance/trial.ts';
+import { valueCases } from './conformance/value-cases.ts';
+
+export const conformanceCases: readonly ConformanceCase[] = [
+  ...valueCases,
+  ...containerCases,
+  ...rangeCases,
+  ...sizeCases,
+  ...scanCases,
+  ...tableCases,
+  ...logCases,
+  ...snapshotCases,
+];
+
+export function casesFor({ supports }: Subject): ConformanceCase[] {
+  return conformanceCases.filter(({ needs }) => needs === undefined || supports[needs]);
+}
+
+/** Runs one case on a new engine; rejects when the engine does not conform. */
+export async function runCase(one: ConformanceCase, subject: Subject): Promise<void> {
+  const trial = await Trial.open(subject);
+  try {
+    await one.run(trial);
+  } finally {
+    await trial.close();
+  }
+}

@@ -1,0 +1,429 @@
+// Tables: apart from each other, swapped, cleared; the list of what is due; the counters.
+
+import assert from 'node:assert/strict';
+import type { Engine } from '../engine.ts';
+import { noise, range, tableOf, type ConformanceCase, type RowsByKey } from './case.ts';
+import {
+  array,
+  assertSameContents,
+  expiring,
+  map,
+  ranked,
+  set,
+  value,
+  type EngineContents,
+} from './contents.ts';
+import { due, type Step, type Trial } from './trial.ts';
+import { largeSamples, samples } from './value-cases.ts';
+import { Verbs } from './verbs.ts';
+
+const at = 1_900_000_000_000;
+const allSamples: RowsByKey = Object.fromEntries(samples);
+
+type Tables = Record<number, RowsByKey>;
+
+function contentsOf(tables: Tables): EngineContents {
+  const all: EngineContents = new Map();
+  for (const [table, rows] of Object.entries(tables)) {
+    for (const [name, content] of tableOf(rows, Number(table))) all.set(name, content);
+  }
+  return all;
+}
+
+/** As `writeCase`, over several tables. */
+function tablesCase(
+  name: string,
+  given: Tables,
+  when: Step<unknown>,
+  then: Tables,
+): ConformanceCase {
+  return {
+    name,
+    async run(trial) {
+      await trial.fill(contentsOf(given));
+      if (trial.subject.supports.rollback) {
+        await trial.undone(when);
+        await trial.check(contentsOf(given));
+      }
+      await trial.run(when);
+      await trial.check(contentsOf(then));
+      await trial.settle();
+      assertSameContents(await trial.contents(), contentsOf(then), 'after background work');
+      if (trial.subject.supports.reopen) {
+        await trial.checkpointAndReopen();
+        await trial.check(contentsOf(then));
+      }
+    },
+  };
+}
+
+const on = (engine: Engine, table: number): Verbs => new Verbs(engine.table(table));
+
+const apart: ConformanceCase[] = [
+  tablesCase(
+    'tables: the same key in several',
+    { 0: { k: value('0') }, 1: { k: map('f', '1') }, 15: { k: array('x') } },
+    (v, engine) => {
+      v.put('k', 'changed');
+      on(engine, 15).push('k', true, 'y');
+    },
+    { 0: { k: value('changed') }, 1: { k: map('f', '1') }, 15: { k: array('y', 'x') } },
+  ),
+  tablesCase(
+    'tables: written to in any order in one step',
+    {},
+    (_, engine) => {
+      for (const table of [9, 0, 300, 4]) on(engine, table).put('k', `in ${table}`);
+    },
+    {
+      0: { k: value('in 0') },
+      4: { k: value('in 4') },
+      9: { k: value('in 9') },
+      300: { k: value('in 300') },
+    },
+  ),
+  tablesCase(
+    'tables: one that loses its last row is listed no more',
+    { 2: { k: value('v') }, 3: { k: set('m') } },
+    (_, engine) => on(engine, 3).removeField('k', 'm'),
+    { 2: { k: value('v') } },
+  ),
+  {
+    name: 'tables: an empty engine has none, and looking makes none',
+    async run(trial) {
+      assert.deepEqual(trial.engine.tables(), []);
+      const found = await trial.read((_, engine) => on(engine, 7).find('k'));
+      assert.equal(found, 0);
+      await trial.check(new Map());
+    },
+  },
+  {
+    name: 'tables: table() answers the same object',
+    async run(trial) {
+      const { engine } = trial;
+      assert.equal(engine.table(3), engine.table(3));
+      assert.notEqual(engine.table(3), engine.table(4));
+      await trial.run((_, e) => on(e, 3).put('k', 'v'));
+      const table = engine.table(3);
+      await trial.run((_, e) => on(e, 3).put('l', 'v'));
+      assert.equal(engine.table(3), table);
+      await trial.run(() => table.clear());
+      assert.equal(engine.table(3), table);
+    },
+  },
+];
+
+const swaps: ConformanceCase[] = [
+  tablesCase(
+    'swap: two tables with rows and expiries',
+    { 0: { k: expiring(value('a'), at), l: value('b') }, 1: { k: map('f', '1') } },
+    (_, engine) => engine.swapTables(0, 1),
+    { 1: { k: expiring(value('a'), at), l: value('b') }, 0: { k: map('f', '1') } },
+  ),
+  tablesCase(
+    'swap: with an empty table',
+    { 0: allSamples },
+    (_, engine) => engine.swapTables(0, 5),
+    { 5: allSamples },
+  ),
+  tablesCase(
+    'swap: with an empty table, the other way round',
+    { 5: allSamples },
+    (_, engine) => engine.swapTables(0, 5),
+    { 0: allSamples },
+  ),
+  tablesCase('swap: with itself', { 1: allSamples }, (_, engine) => engine.swapTables(1, 1), {
+    1: allSamples,
+  }),
+  tablesCase(
+    'swap: twice',
+    { 0: allSamples, 1: { k: value('v') } },
+    (_, engine) => {
+      engine.swapTables(0, 1);
+      engine.swapTables(1, 0);
+    },
+    { 0: allSamples, 1: { k: value('v') } },
+  ),
+  tablesCase(
+    'swap: three tables in turn',
+    { 0: { k: value('0') }, 1: { k: value('1') }, 2: { k: value('2') } },
+    (_, engine) => {
+      engine.swapTables(0, 1);
+      engine.swapTables(1, 2);
+    },
+    { 0: { k: value('1') }, 1: { k: value('2') }, 2: { k: value('0') } },
+  ),
+  tablesCase(
+    'swap: writes before and after it in the same step',
+    { 0: { k: value('0') }, 1: { k: map('f', '1') } },
+    (_, engine) => {
+      on(engine, 0).put('before', 'in 0');
+      engine.swapTables(0, 1);
+      on(engine, 0).putField('k', 'g', '2');
+      on(engine, 1).put('after', 'in 1');
+    },
+    {
+      0: { k: map('f', '1', 'g', '2') },
+      1: { k: value('0'), before: value('in 0'), after: value('in 1') },
+    },
+  ),
+  {
+    name: 'swap: the tables live on under their new numbers',
+    async run(trial) {
+      await trial.fill(contentsOf({ 0: allSamples, 1: { k: value('v') } }));
+      for (const i of range(5)) {
+        await trial.run((_, engine) => engine.swapTables(0, 1));
+        await trial.run((_, engine) => on(engine, 0).put(`step ${i}`, 'in 0'));
+      }
+      await trial.check(
+        contentsOf({
+          0: { k: value('v'), ...steps(0, 2, 4) },
+          1: { ...allSamples, ...steps(1, 3) },
+        }),
+      );
+    },
+  },
+];
+
+function steps(...numbers: number[]): RowsByKey {
+  return Object.fromEntries(numbers.map((i) => [`step ${i}`, value('in 0')]));
+}
+
+const clears: ConformanceCase[] = [
+  tablesCase(
+    'clear: one table of several',
+    { 0: { ...allSamples, e: expiring(value('v'), at) }, 1: allSamples },
+    (v) => {
+      v.table.clear();
+      assert.deepEqual([v.table.rowCount(), v.table.expiringRows, v.find('map')], [0, 0, 0]);
+    },
+    { 1: allSamples },
+  ),
+  tablesCase('clear: an empty table', { 1: allSamples }, (v) => v.table.clear(), {
+    1: allSamples,
+  }),
+  tablesCase(
+    'clear: then rows under the old keys, in the same step',
+    { 0: allSamples },
+    (v) => {
+      v.table.clear();
+      for (const [name] of samples) v.put(name, 'new');
+      v.fill('array', map('f', '1'));
+    },
+    {
+      0: {
+        ...Object.fromEntries(samples.map(([name]) => [name, value('new')])),
+        array: map('f', '1'),
+      },
+    },
+  ),
+  tablesCase(
+    'clear: what the step wrote before goes as well',
+    { 0: { k: value('v') } },
+    (v) => {
+      v.put('k', 'w');
+      v.put('l', 'x');
+      v.table.clear();
+      v.put('m', 'y');
+      v.table.clear();
+      v.put('n', 'z');
+    },
+    { 0: { n: value('z') } },
+  ),
+  tablesCase(
+    'clear: of a table swapped in',
+    { 0: allSamples, 1: { k: value('v') } },
+    (_, engine) => {
+      engine.swapTables(0, 1);
+      engine.table(0).clear();
+    },
+    { 1: allSamples },
+  ),
+  tablesCase(
+    'clear: large containers, made again smaller',
+    { 0: Object.fromEntries(largeSamples) },
+    (v) => {
+      v.table.clear();
+      for (const [name, content] of samples) v.fill(name, content);
+    },
+    { 0: allSamples },
+  ),
+  {
+    name: 'clear: rows come and go while the old ones are reclaimed',
+    async run(trial) {
+      const rows = Object.fromEntries(range(3000).map((i) => [`key ${i}`, value(noise(50, i))]));
+      await putMany(trial, 3000);
+      await trial.run((v) => v.table.clear());
+      await putMany(trial, 3000);
+      trial.engine.background(1);
+      assertSameContents(await trial.contents(), tableOf(rows), 'while reclaiming');
+      await trial.settle();
+      await trial.check(tableOf(rows));
+    },
+  },
+];
+
+async function putMany(trial: Trial, count: number): Promise<void> {
+  for (let i = 0; i < count; i += 500) {
+    await trial.run((v) => range(500).forEach((n) => v.put(`key ${i + n}`, noise(50, i + n))));
+  }
+}
+
+const expiry: ConformanceCase[] = [
+  {
+    name: 'expired: nothing before its time, and then what is due',
+    async run(trial) {
+      await trial.fill(
+        tableOf({
+          never: value('v'),
+          a: expiring(value('v'), 100),
+          b: expiring(set('m'), 200),
+          c: expiring(ranked('m', 1), 300),
+        }),
+      );
+      const listed = await trial.read((v) =>
+        [99, 100, 250, 300].map((now) => due(v, now, 10).sort()),
+      );
+      assert.deepEqual(listed, [[], ['a'], ['a', 'b'], ['a', 'b', 'c']]);
+    },
+  },
+  {
+    name: 'expired: at most as many as asked for, and all by and by',
+    async run(trial) {
+      for (let i = 0; i < 500; i += 100) {
+        await trial.run((v) =>
+          range(100).forEach((n) => v.put(`k${i + n}`, 'v', 1000 + (((i + n) * 37) % 500))),
+        );
+      }
+      const now = 1249;
+      let listed = 0;
+      for (let round = 0; round < 500; round++) {
+        const dropped = await trial.run((v) => {
+          const keys = due(v, now, 10);
+          for (const key of keys) {
+            assert.ok(v.table.expireAt(v.row(key)) <= now);
+            v.drop(key);
+          }
+          return keys.length;
+        });
+        assert.ok(dropped <= 10, `${dropped} listed`);
+        if (dropped === 0) break;
+        listed += dropped;
+      }
+      assert.equal(listed, 250);
+      const left = await trial.read((v) => [v.table.rowCount(), v.table.expiringRows]);
+      assert.deepEqual(left, [250, 250]);
+    },
+  },
+  {
+    name: 'expired: follows each change of an expiry',
+    async run(trial) {
+      const all = (v: Verbs) => due(v, 1000, 100).sort();
+      await trial.run((v) => range(6).forEach((i) => v.put(`k${i}`, 'v', 500)));
+      await trial.run((v) => {
+        v.expire('k0', 0);
+        v.expire('k1', 2000);
+        v.put('k2', 'v');
+        v.rename('k3', 'renamed');
+        v.drop('k4');
+      });
+      assert.deepEqual(await trial.read(all), ['k5', 'renamed']);
+      await trial.run((v) => {
+        v.expire('k1', 900);
+        v.rename('k0', 'renamed');
+        v.put('k5', 'w', 100);
+      });
+      assert.deepEqual(await trial.read(all), ['k1', 'k5']);
+      assert.deepEqual(await trial.read((v) => due(v, 100, 100)), ['k5']);
+    },
+  },
+  {
+    name: 'expired: a container that goes with its last element is not due any more',
+    async run(trial) {
+      await trial.fill(tableOf({ a: expiring(array('x'), 5), b: expiring(map('f', '1'), 5) }));
+      await trial.run((v) => {
+        v.pop('a', true);
+        v.removeField('b', 'f');
+      });
+      assert.deepEqual(await trial.read((v) => [due(v, 9, 9), v.table.expiringRows]), [[], 0]);
+    },
+  },
+  {
+    name: 'expired: by table, and with its table',
+    async run(trial) {
+      await trial.fill(
+        contentsOf({ 0: { a: expiring(value('v'), 5) }, 1: { b: expiring(value('v'), 5) } }),
+      );
+      await trial.run((_, engine) => engine.swapTables(1, 2));
+      const listed = await trial.read((_, engine) =>
+        [0, 1, 2].map((table) => due(on(engine, table), 10, 10)),
+      );
+      assert.deepEqual(listed, [['a'], [], ['b']]);
+    },
+  },
+];
+
+const stats: ConformanceCase[] = [
+  {
+    name: 'stats: whole numbers that are not negative',
+    async run(trial) {
+      await trial.fill(tableOf(Object.fromEntries([...samples, ...largeSamples])));
+      const { extra, ...counts } = trial.engine.stats();
+      for (const [name, count] of [...Object.entries(counts), ...Object.entries(extra)]) {
+        assert.ok(Number.isFinite(count) && count >= 0, `${name} is ${count}`);
+      }
+      assert.ok(counts.memoryBytes >= counts.usedBytes || counts.usedBytes < 65_536);
+    },
+  },
+  ...(['drop', 'clear'] as const).map((how) => ({
+    name: `stats: ${how} gives back the memory and the disk that rows took`,
+    async run(trial: Trial) {
+      const before = await settled(trial);
+      await putMany(trial, 5000);
+      for (const [name, content] of largeSamples) await trial.fill(tableOf({ [name]: content }));
+      const full = await settled(trial);
+      assert.equal(full.rows, 5000 + largeSamples.length);
+      if (how === 'clear') await trial.run((v) => v.table.clear());
+      else await dropAll(trial);
+      const after = await settled(trial);
+      assert.equal(after.rows, 0);
+      assert.equal(after.pendingReclaimBytes, 0);
+      const grown = full.usedBytes - before.usedBytes;
+      const kept = after.usedBytes - before.usedBytes;
+      assert.ok(kept <= Math.max(65_536, grown * 0.1), `${kept} of ${grown} bytes are still used`);
+    },
+  })),
+  {
+    name: 'stats: a table that is filled and cleared again and again takes no more',
+    async run(trial) {
+      const used: number[] = [];
+      for (const _ of range(6)) {
+        await putMany(trial, 2000);
+        await trial.run((v) => v.table.clear());
+        used.push((await settled(trial)).memoryBytes);
+      }
+      const growth = used.at(-1)! - used[1]!;
+      assert.ok(growth <= 1024 * 1024, `memoryBytes after each round: ${used.join(' ')}`);
+    },
+  },
+];
+
+async function settled(trial: Trial): Promise<ReturnType<Engine['stats']>> {
+  await trial.settle();
+  return trial.engine.stats();
+}
+
+async function dropAll(trial: Trial): Promise<void> {
+  const keys = [...(await trial.keys())];
+  for (let i = 0; i < keys.length; i += 500) {
+    await trial.run((v) => keys.slice(i, i + 500).forEach((key) => v.drop(key)));
+  }
+}
+
+export const tableCases: readonly ConformanceCase[] = [
+  ...apart,
+  ...swaps,
+  ...clears,
+  ...expiry,
+  ...stats,
+];

@@ -1,0 +1,71 @@
+// The contract of an engine: rows at rest, and nothing else. It knows no protocol, log, quota or tenant.
+
+import type { Row, RowReads, RowWrites } from '../universal-row/rows.ts';
+
+/** One table of an engine. Expiry is kept and listed here, but decided by the pod: an engine hides nothing. */
+export interface RowTable extends RowReads, RowWrites {
+  /** Rows that have an expiry. */
+  readonly expiringRows: number;
+  /** Up to `limit` rows whose expiry is at or before `now`, the soonest first where that is cheap. */
+  expired(now: number, limit: number, visit: (row: Row) => void): void;
+}
+
+export interface EngineStats {
+  rows: number;
+  /** Bytes of memory held for data and indexes, free space inside slabs included. */
+  memoryBytes: number;
+  /** Bytes of memory that live rows need, by the engine's own accounting. */
+  usedBytes: number;
+  diskBytes: number;
+  /** Bytes dropped but not yet reclaimed. */
+  pendingReclaimBytes: number;
+  cacheHits: number;
+  cacheMisses: number;
+  /** Anything else worth a gauge, by Prometheus-style name without prefix. */
+  extra: Record<string, number>;
+}
+
+export interface Engine {
+  /** Its name in the registry and in a table's `model` property. */
+  readonly model: string;
+  /** Finds what an earlier life left, and is ready. Throws when what it finds is damaged. */
+  open(): Promise<void>;
+  close(): Promise<void>;
+
+  /** The table with this number, made on first use. The same object until tables are swapped. */
+  table(id: number): RowTable;
+  /** Numbers of the tables that hold rows, ascending. */
+  tables(): number[];
+  swapTables(a: number, b: number): void;
+
+  /** Index of the last log entry whose effects are in this engine; 0 at the beginning. */
+  readonly appliedIndex: number;
+  /** Everything since the last `commit` or `rollback` belongs to this log entry, whole or not at all. */
+  commit(index: number): void;
+  /** Undoes everything since the last `commit`. An engine that never throws `ReadFault` need not. */
+  rollback(): void;
+
+  /** The event-loop turn is over: a good time to hand a batch to the disk. Errors show in `failure`. */
+  endTurn(): void;
+  /** Why the engine takes no more writes for now (a full disk), or undefined. */
+  readonly failure: Error | undefined;
+
+  /**
+   * Makes a state on disk that holds at least everything up to the entry applied last when this was
+   * called, and resolves to that state's index: log entries up to it are needed no more. Writes go on
+   * meanwhile.
+   */
+  checkpoint(): Promise<number>;
+
+  /**
+   * All rows as record batches (universal-row/record-batch.ts) of at most about 512 KiB unless one
+   * element is larger, as of the moment of the call though writes go on. A batch is valid until the next one is asked for.
+   */
+  exportSnapshot(): AsyncIterable<Buffer>;
+  /** Replaces all rows by those of an export, of this engine or another, and takes on its index. */
+  importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void>;
+
+  /** Does about `budgetMs` of work left for later (freeing, purging); true when more is left. */
+  background(budgetMs: number): boolean;
+  stats(): EngineStats;
+}

@@ -1,0 +1,440 @@
+// The key-value engine: rows as records in LevelDB, with what is in use in memory above it.
+//
+// Reads of what is in memory answer at once; others throw `ReadFault` and are read together. Writes
+// are visible at once and go to disk in batches of whole log entries (write-queue.ts). Whoever writes
+// a lot without reading should wait for `drained()` while `congested`.
+
+import { assert } from '../../universal-row/assert.ts';
+import type { Arguments } from '../../universal-row/arguments.ts';
+import { emptyBytes } from '../../universal-row/bytes.ts';
+import { ReadFault } from '../../universal-row/errors.ts';
+import { applyOps } from '../apply.ts';
+import type { Engine, EngineStats } from '../engine.ts';
+import { KeyFilter } from './key-filter.ts';
+import { formatVersion, prefixEnd, purgeKey, stateKey, tableKey } from './key-layout.ts';
+import {
+  type LevelBatch,
+  type LevelOptions,
+  type LevelSnapshot,
+  LevelStore,
+} from './level-store.ts';
+import { KvTable, type TableHost } from './kv-table.ts';
+import { Purger } from './purge.ts';
+import { RecordStore, type StoreOwner } from './record-store.ts';
+import { type ExportedTable, SnapshotReader } from './snapshot.ts';
+import { TableState } from './table-state.ts';
+import type { Note } from './write-queue.ts';
+
+export interface KvEngineOptions {
+  directory: string;
+  /** Of rows and records kept in memory above LevelDB. Default 256 MiB. */
+  cacheBytes?: number;
+  /** Of records not yet on disk, beyond which writers should wait. Default 64 MiB. */
+  waitingLimitBytes?: number;
+  /** Tables whose keys lie on disk in their own order, from when they are first used or cleared on. */
+  isOrdered?: (table: number) => boolean;
+  level?: LevelOptions;
+  /** In place of LevelDB in the directory, for tests. */
+  levelStore?: LevelStore;
+}
+
+const mebibyte = 1024 * 1024;
+const diskSizeEveryMs = 2000;
+
+export class KvEngine implements Engine, StoreOwner, TableHost {
+  readonly model = 'kv';
+  readonly store: RecordStore;
+  readonly #level: LevelStore;
+  readonly #purger: Purger;
+  readonly #isOrdered: (table: number) => boolean;
+  readonly #tables = new Map<number, KvTable>();
+  readonly #changedTables = new Set<number>();
+  #appliedIndex = 0;
+  #nextRow = 1;
+  #nextGeneration = 1;
+  /** While rows are imported: the states that are to be replaced in the end. */
+  #replaced: Map<number, TableState | undefined> | undefined = undefined;
+  #diskBytes = 0;
+  #diskSizedAt = -Infinity;
+  #isOpen = false;
+
+  constructor(options: KvEngineOptions) {
+    this.#level = options.levelStore ?? new LevelStore(options.directory, options.level);
+    this.#isOrdered = options.isOrdered ?? (() => false);
+    this.#purger = new Purger(this.#level);
+    this.store = new RecordStore(this.#level, this, {
+      cacheBytes: options.cacheBytes ?? 256 * mebibyte,
+      waitingLimitBytes: options.waitingLimitBytes ?? 64 * mebibyte,
+    });
+  }
+
+  // ---- life
+
+  async open(): Promise<void> {
+    await this.#level.open();
+    this.#isOpen = true;
+    try {
+      await this.#readState();
+    } catch (error) {
+      await this.#level.close();
+      this.#isOpen = false;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`the LevelDB in ${this.#level.directory} is damaged: ${reason}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async #readState(): Promise<void> {
+    const state = await this.#level.get(stateKey);
+    if (state === undefined) {
+      const some = await this.#level.keys(Buffer.alloc(1), Buffer.alloc(1, 255), 1);
+      if (some.length > 0) throw new Error('it holds records, but not the one that describes them');
+      return;
+    }
+    if (state[0] !== formatVersion) throw new Error(`its format ${state[0]} is not known`);
+    this.#appliedIndex = state.readDoubleBE(1);
+    this.#nextRow = state.readUIntBE(9, 6);
+    this.#nextGeneration = state.readUInt32BE(15);
+    await this.#eachWith('T', (key, value) => {
+      const generation = new TableState(value.readUInt32BE(0), value[4] === 1);
+      generation.rows = value.readUIntBE(5, 6);
+      generation.expiringRows = value.readUIntBE(11, 6);
+      if (generation.rows === 0) generation.filter = new KeyFilter();
+      const id = key.readUInt16BE(1);
+      this.#tables.set(id, new KvTable(this, id, generation));
+    });
+    await this.#eachWith('t', (key) => {
+      this.#purger.add({ key, value: undefined, row: key.readUIntBE(1, 6) });
+    });
+    await this.#eachWith('g', (key) => {
+      this.#purger.add({ key, value: undefined, generation: key.readUInt32BE(1) });
+    });
+  }
+
+  async #eachWith(code: string, see: (key: Buffer, value: Buffer) => void): Promise<void> {
+    const end = prefixEnd(Buffer.from(code));
+    let from = Buffer.from(code);
+    for (;;) {
+      const page = await this.#level.page(from, end, false, 1000, mebibyte);
+      page.keys.forEach((key, i) => see(key, page.values[i]!));
+      const last = page.keys[page.keys.length - 1];
+      if (page.ended || last === undefined) return;
+      from = Buffer.concat([last, Buffer.alloc(1)]);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await this.#purger.stop();
+    try {
+      await this.store.queue.close();
+    } finally {
+      await this.#level.close();
+    }
+  }
+
+  // ---- tables
+
+  table(id: number): KvTable {
+    const table = this.#tables.get(id);
+    if (table !== undefined) return table;
+    const created = new KvTable(this, id, this.#newState(id));
+    this.#tables.set(id, created);
+    if (this.#replaced !== undefined) this.#shadow(created, undefined);
+    return created;
+  }
+
+  tables(): number[] {
+    const ids: number[] = [];
+    for (const { id, state } of this.#tables.values()) if (state.rows > 0) ids.push(id);
+    return ids.sort((a, b) => a - b);
+  }
+
+  swapTables(a: number, b: number): void {
+    if (a === b) return;
+    const first = this.table(a);
+    const second = this.table(b);
+    const swap = (): void => {
+      const { state } = first;
+      first.state = second.state;
+      second.state = state;
+    };
+    swap();
+    this.store.onRollback({ undo: swap });
+    this.tableChanged(a);
+    this.tableChanged(b);
+  }
+
+  #newState(table: number): TableState {
+    const state = new TableState(this.#nextGeneration++, this.#isOrdered(table));
+    state.filter = new KeyFilter();
+    return state;
+  }
+
+  newRowNumber(): number {
+    return this.#nextRow++;
+  }
+
+  tableChanged(table: number): void {
+    this.#changedTables.add(table);
+  }
+
+  replaceState(table: KvTable): void {
+    const old = table.state;
+    table.state = this.#newState(table.id);
+    old.dropped = true;
+    this.tableChanged(table.id);
+    this.store.onRollback({
+      undo: () => {
+        table.state = old;
+        old.dropped = false;
+      },
+    });
+    this.store.note(purgeNote(old));
+  }
+
+  /**
+   * Has the rows that the running command names, `args[first], args[first + step] ... args[last]`, read
+   * in one go; throws one `ReadFault` for all that are not in memory.
+   */
+  expectRows(table: number, args: Arguments, first: number, last: number, step: number): void {
+    const into = this.table(table);
+    let ready: Set<Promise<void>> | undefined;
+    for (let i = first; i <= last; i += step) {
+      const promise = into.prefetch(args.buf, args.starts[i]!, args.lens[i]!);
+      if (promise !== undefined) (ready ??= new Set()).add(promise);
+    }
+    if (ready === undefined) return;
+    throw new ReadFault(Promise.all(ready).then(() => {}));
+  }
+
+  // ---- entries
+
+  get appliedIndex(): number {
+    return this.#appliedIndex;
+  }
+
+  commit(index: number): void {
+    this.#appliedIndex = index;
+    this.store.queue.stateChanged = true;
+    this.store.commit();
+  }
+
+  rollback(): void {
+    this.store.rollback();
+  }
+
+  endTurn(): void {
+    this.store.endTurn();
+  }
+
+  get failure(): Error | undefined {
+    return this.store.queue.failure;
+  }
+
+  /** More waits to be written than should. */
+  get congested(): boolean {
+    return this.store.queue.overLimit;
+  }
+
+  /** Resolves when no more waits to be written than should. */
+  drained(): Promise<void> {
+    return this.store.queue.drained();
+  }
+
+  addState(batch: LevelBatch): void {
+    const state = Buffer.allocUnsafe(19);
+    state[0] = formatVersion;
+    state.writeDoubleBE(this.#appliedIndex, 1);
+    state.writeUIntBE(this.#nextRow, 9, 6);
+    state.writeUInt32BE(this.#nextGeneration, 15);
+    batch.put(stateKey, state);
+    if (this.#replaced !== undefined) return;
+    for (const id of this.#changedTables) {
+      const { generation, ordered, rows, expiringRows } = this.table(id).state;
+      const value = Buffer.allocUnsafe(17);
+      value.writeUInt32BE(generation, 0);
+      value[4] = ordered ? 1 : 0;
+      value.writeUIntBE(rows, 5, 6);
+      value.writeUIntBE(expiringRows, 11, 6);
+      batch.put(tableKey(id), value);
+    }
+    this.#changedTables.clear();
+  }
+
+  stateLost(): void {
+    for (const id of this.#tables.keys()) this.#changedTables.add(id);
+  }
+
+  notesWritten(notes: readonly Note[]): void {
+    for (const note of notes) this.#purger.add(note);
+  }
+
+  async checkpoint(): Promise<number> {
+    const index = this.#appliedIndex;
+    await this.store.queue.settled();
+    await this.#level.flush();
+    return index;
+  }
+
+  // ---- snapshots
+
+  exportSnapshot(): AsyncIterable<Buffer> {
+    let snapshot: LevelSnapshot | undefined;
+    const tables: ExportedTable[] = this.tables().map((table) => ({
+      table,
+      generation: this.table(table).state.generation,
+    }));
+    const taken = this.store.queue.settled(() => {
+      snapshot = this.#level.snapshot();
+    });
+    // Whoever iterates sees the failure.
+    taken.catch(() => {});
+    const level = this.#level;
+    return (async function* () {
+      await taken;
+      assert(snapshot !== undefined, 'the snapshot is taken once the queue has settled');
+      try {
+        yield* new SnapshotReader(level, snapshot).batches(tables);
+      } finally {
+        await snapshot.close();
+      }
+    })();
+  }
+
+  /** Rows are imported beside those there are, which are replaced by them in one step at the end. */
+  async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+    assert(this.#replaced === undefined, 'one import at a time');
+    await this.store.queue.settled();
+    this.#replaced = new Map();
+    for (const table of this.#tables.values()) {
+      const { state } = table;
+      table.state = this.#newState(table.id);
+      this.#shadow(table, state);
+    }
+    try {
+      for await (const batch of batches) await this.#importBatch(batch);
+      await this.store.queue.settled();
+    } catch (error) {
+      this.#abandonImport();
+      throw error;
+    }
+    this.#finishImport();
+    this.commit(appliedIndex);
+    await this.checkpoint();
+  }
+
+  /** Until the import ends its generation is one to be purged, in case it never does. */
+  #shadow(table: KvTable, replaced: TableState | undefined): void {
+    this.#replaced!.set(table.id, replaced);
+    const { generation } = table.state;
+    this.store.queue.notes.push({ key: purgeKey(generation), value: emptyBytes });
+  }
+
+  async #importBatch(batch: Buffer): Promise<void> {
+    for (;;) {
+      try {
+        applyOps(this, batch, 0, batch.length);
+        break;
+      } catch (error) {
+        this.store.rollback();
+        if (!(error instanceof ReadFault)) throw error;
+        await error.ready;
+      }
+    }
+    this.store.commit();
+    this.store.endTurn();
+    await this.drained();
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  #finishImport(): void {
+    const { notes } = this.store.queue;
+    for (const [id, old] of this.#replaced!) {
+      const { generation } = this.table(id).state;
+      notes.push({ key: purgeKey(generation), value: undefined });
+      if (old !== undefined) {
+        old.dropped = true;
+        notes.push(purgeNote(old));
+      }
+      this.tableChanged(id);
+    }
+    this.#replaced = undefined;
+  }
+
+  #abandonImport(): void {
+    for (const [id, old] of this.#replaced!) {
+      const table = this.table(id);
+      const imported = table.state;
+      imported.dropped = true;
+      table.state = old ?? this.#newState(id);
+      this.store.queue.notes.push(purgeNote(imported));
+      this.tableChanged(id);
+    }
+    this.#replaced = undefined;
+    this.store.queue.endTurn();
+  }
+
+  // ---- upkeep
+
+  background(budgetMs: number): boolean {
+    if (!this.#isOpen) return false;
+    this.store.queue.endTurn();
+    this.#purger.run(budgetMs);
+    this.#sizeDisk();
+    return this.#purger.hasWork || this.store.queue.notesUnderWay > 0;
+  }
+
+  #sizeDisk(): void {
+    const now = performance.now();
+    if (now - this.#diskSizedAt < diskSizeEveryMs) return;
+    this.#diskSizedAt = now;
+    this.#level.approximateBytes().then(
+      (bytes) => {
+        this.#diskBytes = bytes;
+      },
+      // It is being closed or reopened; the last figure stands.
+      () => {},
+    );
+  }
+
+  stats(): EngineStats {
+    const { queue, loader, lru, hits, misses } = this.store;
+    let rows = 0;
+    let filterBytes = 0;
+    for (const { state } of this.#tables.values()) {
+      rows += state.rows;
+      filterBytes += state.filter?.bytes ?? 0;
+    }
+    return {
+      rows,
+      memoryBytes: lru.bytes + queue.waitingBytes + filterBytes,
+      usedBytes: lru.bytes + queue.waitingBytes,
+      diskBytes: this.#diskBytes,
+      pendingReclaimBytes: this.#purger.pendingBytes,
+      cacheHits: hits,
+      cacheMisses: misses,
+      extra: {
+        kv_waiting_bytes: queue.waitingBytes,
+        kv_batches_total: queue.batches,
+        kv_batch_records_total: queue.writtenRecords,
+        kv_batch_bytes_total: queue.writtenBytes,
+        kv_last_batch_ms: queue.lastBatchMs,
+        kv_max_batch_ms: queue.maxBatchMs,
+        kv_read_groups_total: loader.groups,
+        kv_read_pages_total: loader.pages,
+        kv_read_records_total: loader.records,
+        kv_purged_records_total: this.#purger.records,
+        kv_cached_items: lru.items,
+        kv_level0_files: this.#isOpen ? this.#level.filesAtLevel(0) : 0,
+      },
+    };
+  }
+}
+
+/** The generation is to be purged. */
+function purgeNote({ generation }: TableState): Note {
+  return { key: purgeKey(generation), value: emptyBytes, generation };
+}

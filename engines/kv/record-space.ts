@@ -1,0 +1,168 @@
+// The records under one LevelDB prefix, as far as they are in memory: the meta records of a table, its
+// expiry index, or the sub-records of one row.
+//
+// `stretches` are the key ranges of which everything is known: a key inside that is not among
+// `records` is not on disk either. A new row's space begins as one stretch over everything.
+//
+// `order` exists while someone walks the space. It then holds, in key order, every record that waits
+// to be written and every record within a stretch, so that walking it within a stretch meets all.
+
+import { lastKey, prefixEnd } from './key-layout.ts';
+import { KvRecord, RowRecord, decodeRow, encodeRow } from './record.ts';
+import { LruItem } from './size-aware-lru.ts';
+import { SortedRecords } from './sorted-records.ts';
+import type { TableState } from './table-state.ts';
+
+export type SpaceKind = 'meta' | 'expiry' | 'sub';
+
+/** A range [from, to) of keys of which everything is in memory. Kept and given up as one. */
+export class Stretch extends LruItem {
+  readonly space: RecordSpace;
+  from: string;
+  to: string;
+  records = 0;
+
+  constructor(space: RecordSpace, from: string, to: string) {
+    super();
+    this.space = space;
+    this.from = from;
+    this.to = to;
+  }
+
+  ghostKey(): number {
+    return this.space.id ^ (this.from.length << 16) ^ this.from.charCodeAt(this.from.length - 1);
+  }
+}
+
+let nextId = 1;
+
+export class RecordSpace {
+  readonly id = nextId++;
+  readonly kind: SpaceKind;
+  readonly table: TableState;
+  readonly prefix: Buffer;
+  readonly end: Buffer;
+  readonly records = new Map<string, KvRecord>();
+  order: SortedRecords | undefined = undefined;
+  /** By key, without overlaps. */
+  readonly stretches: Stretch[] = [];
+  /** Its row is gone: what waits to be written need not be. */
+  dropped = false;
+  /** Whether the disk may hold any of it. */
+  onDisk = true;
+  /** Keys being read, each with what to wait for. */
+  readonly loading = new Map<string, Promise<void>>();
+  /** How much the next page read asks for: doubles while reads of this space follow each other. */
+  pageRecords = 0;
+  lastPageTurn = -100;
+
+  constructor(kind: SpaceKind, table: TableState, prefix: Buffer) {
+    this.kind = kind;
+    this.table = table;
+    this.prefix = prefix;
+    this.end = prefixEnd(prefix);
+  }
+
+  newRecord(key: string): KvRecord {
+    const record = this.kind === 'meta' ? new RowRecord(this, key) : new KvRecord(this, key);
+    this.records.set(key, record);
+    return record;
+  }
+
+  /** The key in LevelDB. */
+  diskKey(key: string): Buffer {
+    if (key === lastKey) return this.end;
+    const { prefix } = this;
+    const n = prefix.length;
+    const to = Buffer.allocUnsafe(n + key.length);
+    for (let i = 0; i < n; i++) to[i] = prefix[i]!;
+    to.write(key, n, 'latin1');
+    return to;
+  }
+
+  keyOf(diskKey: Buffer): string {
+    return diskKey.toString('latin1', this.prefix.length);
+  }
+
+  encode(record: KvRecord): Buffer {
+    if (record instanceof RowRecord) return encodeRow(record);
+    if (!isScore(record)) return record.value;
+    const to = Buffer.allocUnsafe(8);
+    to.writeDoubleBE(record.score, 0);
+    return to;
+  }
+
+  /** Throws `RangeError` when it is damaged. */
+  decode(record: KvRecord, value: Buffer): void {
+    record.present = true;
+    if (record instanceof RowRecord) decodeRow(record, value);
+    else if (isScore(record)) record.score = value.readDoubleBE(0);
+    else record.value = value;
+  }
+
+  /** The stretch that a key lies in. */
+  stretchAt(key: string): Stretch | undefined {
+    const stretch = this.stretches[this.#after(key) - 1];
+    return stretch !== undefined && key < stretch.to ? stretch : undefined;
+  }
+
+  /** The stretch that knows the keys just below this one. */
+  stretchBelow(key: string): Stretch | undefined {
+    const i = this.#after(key) - 1;
+    const stretch = this.stretches[i];
+    if (stretch !== undefined && stretch.from < key) return stretch.to >= key ? stretch : undefined;
+    const below = this.stretches[i - 1];
+    return below !== undefined && below.to >= key ? below : undefined;
+  }
+
+  addStretch(stretch: Stretch): void {
+    this.stretches.splice(this.#after(stretch.from), 0, stretch);
+  }
+
+  removeStretch(stretch: Stretch): void {
+    this.stretches.splice(this.#after(stretch.from) - 1, 1);
+  }
+
+  /** The parts of [from, to) that lie in no stretch. */
+  gaps(from: string, to: string): { from: string; to: string }[] {
+    const gaps: { from: string; to: string }[] = [];
+    let at = from;
+    for (let i = Math.max(0, this.#after(from) - 1); at < to; i++) {
+      const stretch = this.stretches[i];
+      if (stretch === undefined || stretch.from >= to) {
+        gaps.push({ from: at, to });
+        break;
+      }
+      if (stretch.from > at) gaps.push({ from: at, to: stretch.from });
+      if (stretch.to > at) at = stretch.to;
+    }
+    return gaps;
+  }
+
+  ensureOrder(): SortedRecords {
+    if (this.order !== undefined) return this.order;
+    const records: KvRecord[] = [];
+    for (const record of this.records.values()) {
+      if (record.batch !== 0 || this.stretchAt(record.key) !== undefined) records.push(record);
+    }
+    this.order = SortedRecords.from(records);
+    return this.order;
+  }
+
+  /** Index of the first stretch that begins behind the key. */
+  #after(key: string): number {
+    const { stretches } = this;
+    let low = 0;
+    let high = stretches.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (stretches[middle]!.from <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function isScore(record: KvRecord): boolean {
+  return record.space.kind === 'sub' && record.key.charCodeAt(0) === 122;
+}

@@ -1,0 +1,181 @@
+// A cache order that prefers small items. Items fall into classes by the power of two of their size, and
+// each class is an LRU list of its own. A class earns hits; who gives room is the oldest item of the class
+// with the fewest hits per byte in a sliding window. Each class remembers the keys of what it lost of
+// late: a miss of one of those counts as a hit of the class, so that a class that was made too small, or
+// whose items have just become popular, grows back.
+//
+// Items carry their own links, so that a hit allocates nothing.
+
+/** The part of an item that the order needs; its fields are ours once the item is in. */
+export abstract class LruItem {
+  lruClass = -1;
+  lruBytes = 0;
+  lruNewer: LruItem | undefined = undefined;
+  lruOlder: LruItem | undefined = undefined;
+  /** When it was last used, by the owner's count of turns. */
+  lruTurn = 0;
+
+  /** Identifies the item among those lost; a collision does little harm. */
+  abstract ghostKey(): number;
+}
+
+const classCount = 44;
+
+function classOf(bytes: number): number {
+  return Math.min(classCount - 1, Math.floor(Math.log2(bytes + 1)));
+}
+
+class SizeClass {
+  newest: LruItem | undefined = undefined;
+  oldest: LruItem | undefined = undefined;
+  bytes = 0;
+  items = 0;
+  hits = 0;
+  hitsBefore = 0;
+  readonly ghosts = new Set<number>();
+}
+
+export interface SizeAwareLruOptions {
+  /** Hits and misses after which the window slides by half. */
+  windowAccesses?: number;
+  /** Keys remembered per class, at most; never more than twice the items it held. */
+  ghostsPerClass?: number;
+}
+
+export class SizeAwareLru {
+  bytes = 0;
+  items = 0;
+  readonly #classes: SizeClass[] = Array.from({ length: classCount }, () => new SizeClass());
+  readonly #windowAccesses: number;
+  readonly #ghostsPerClass: number;
+  #accesses = 0;
+
+  constructor(options: SizeAwareLruOptions = {}) {
+    this.#windowAccesses = options.windowAccesses ?? 65_536;
+    this.#ghostsPerClass = options.ghostsPerClass ?? 65_536;
+  }
+
+  /** Puts an item in that was just read or written. */
+  add(item: LruItem, bytes: number): void {
+    const index = classOf(bytes);
+    const sizeClass = this.#classes[index]!;
+    item.lruClass = index;
+    item.lruBytes = bytes;
+    sizeClass.bytes += bytes;
+    sizeClass.items++;
+    this.bytes += bytes;
+    this.items++;
+    if (sizeClass.ghosts.size > 0 && sizeClass.ghosts.delete(item.ghostKey())) sizeClass.hits++;
+    this.#link(sizeClass, item);
+    this.#access();
+  }
+
+  hit(item: LruItem): void {
+    const sizeClass = this.#classes[item.lruClass]!;
+    sizeClass.hits++;
+    if (sizeClass.newest !== item) {
+      this.#unlink(sizeClass, item);
+      this.#link(sizeClass, item);
+    }
+    this.#access();
+  }
+
+  /** Makes it the newest without counting a hit. */
+  refresh(item: LruItem): void {
+    const sizeClass = this.#classes[item.lruClass]!;
+    this.#unlink(sizeClass, item);
+    this.#link(sizeClass, item);
+  }
+
+  /** Takes an item out that is no longer to be kept, or is kept elsewhere. */
+  remove(item: LruItem): void {
+    const sizeClass = this.#classes[item.lruClass]!;
+    this.#unlink(sizeClass, item);
+    sizeClass.bytes -= item.lruBytes;
+    sizeClass.items--;
+    this.bytes -= item.lruBytes;
+    this.items--;
+    item.lruClass = -1;
+    item.lruBytes = 0;
+  }
+
+  /** The item grew or shrank. */
+  resize(item: LruItem, bytes: number): void {
+    const index = classOf(bytes);
+    const from = this.#classes[item.lruClass]!;
+    from.bytes -= item.lruBytes;
+    this.bytes += bytes - item.lruBytes;
+    item.lruBytes = bytes;
+    if (index !== item.lruClass) {
+      const to = this.#classes[index]!;
+      this.#unlink(from, item);
+      from.items--;
+      to.items++;
+      item.lruClass = index;
+      this.#link(to, item);
+    }
+    this.#classes[index]!.bytes += bytes;
+  }
+
+  /** As `remove`, for want of room: the key is remembered. */
+  evict(item: LruItem): void {
+    const sizeClass = this.#classes[item.lruClass]!;
+    const { ghosts } = sizeClass;
+    ghosts.add(item.ghostKey());
+    if (ghosts.size > Math.min(this.#ghostsPerClass, 64 + 2 * sizeClass.items)) {
+      for (const eldest of ghosts) {
+        ghosts.delete(eldest);
+        break;
+      }
+    }
+    this.remove(item);
+  }
+
+  /**
+   * The item to give room: the oldest of the class with the lowest hits per byte. Classes whose oldest
+   * item was used in `busySince` or later are passed over; undefined when all are.
+   */
+  victim(busySince = Infinity): LruItem | undefined {
+    let lowest = Infinity;
+    let victim: LruItem | undefined;
+    // Within half a window of old hits, the older half fades out.
+    const fade = 1 - this.#accesses / this.#windowAccesses;
+    for (const sizeClass of this.#classes) {
+      const { oldest } = sizeClass;
+      if (oldest === undefined || oldest.lruTurn >= busySince) continue;
+      const density = (sizeClass.hits + sizeClass.hitsBefore * fade + 1) / sizeClass.bytes;
+      if (density < lowest) {
+        lowest = density;
+        victim = oldest;
+      }
+    }
+    return victim;
+  }
+
+  #access(): void {
+    if (++this.#accesses < this.#windowAccesses) return;
+    this.#accesses = 0;
+    for (const sizeClass of this.#classes) {
+      sizeClass.hitsBefore = sizeClass.hits;
+      sizeClass.hits = 0;
+    }
+  }
+
+  #link(sizeClass: SizeClass, item: LruItem): void {
+    item.lruNewer = undefined;
+    item.lruOlder = sizeClass.newest;
+    if (sizeClass.newest === undefined) sizeClass.oldest = item;
+    else sizeClass.newest.lruNewer = item;
+    sizeClass.newest = item;
+  }
+
+  #unlink(sizeClass: SizeClass, item: LruItem): void {
+    const { lruNewer, lruOlder } = item;
+    if (lruNewer === undefined) sizeClass.newest = lruOlder;
+    else lruNewer.lruOlder = lruOlder;
+    if (lruOlder === undefined) sizeClass.oldest = lruNewer;
+    else lruOlder.lruNewer = lruNewer;
+    item.lruNewer = undefined;
+    item.lruOlder = undefined;
+  }
+}

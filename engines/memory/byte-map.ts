@@ -1,0 +1,553 @@
+// From key bytes to an entry id, and from the id to the key and value, which lie in one block of the
+// arena. A table's rows, the fields of a big map or set, and the members of a big ranked row are all
+// entries of one of these. No object and no string is made for a key.
+//
+//   index    directory by the hash's top bits -> segment (extendible hashing); a segment is an
+//            Int32Array of (hash, id) pairs, probed linearly from the hash's low bits. A full segment
+//            doubles, from `maxSlots` on it splits in two, so the longest rehash is one segment's.
+//   address  by id, the entry's block; 0 for an id not in use
+//
+//   block    kind u8 | key length u8 | value length u16 | key | value              most entries
+//            kind u8 (bit 7) | 0 u24 | key length u32 | value length u32 | key | value
+//
+// With `dense` ids are always 1..size: the last entry takes over the id of one that is removed.
+// Otherwise an id stays with its entry and is used again after it.
+
+import { assert } from '../../universal-row/assert.ts';
+import { copyBytes, emptyBytes, hashBytes } from '../../universal-row/bytes.ts';
+import type { Arena } from './arena.ts';
+
+const minSlots = 8;
+const maxSlots = 8192;
+const maxDirectoryBits = 20;
+
+const wide = 0x80;
+const narrowHeader = 4;
+const wideHeader = 12;
+
+/** Told before an entry changes, moves to another id or goes, while a snapshot is being taken. */
+export interface EntryWatch {
+  /** An entry is about to be made under this id. */
+  created(id: number): void;
+  beforeChange(id: number): void;
+  /** The entry at `from` is about to take over the id `to`, whose entry is gone. */
+  moved(from: number, to: number): void;
+}
+
+export class ByteMap {
+  readonly arena: Arena;
+  readonly dense: boolean;
+  size = 0;
+  /** Ids in use are below this. */
+  nextId = 1;
+  /** Bytes of all blocks. */
+  blockBytes = 0;
+  address: Int32Array;
+  watch: EntryWatch | undefined = undefined;
+
+  // What `locate` found.
+  b: Buffer = emptyBytes;
+  kind = 0;
+  keyAt = 0;
+  keyLength = 0;
+  valueAt = 0;
+  valueLength = 0;
+
+  private directory: Int32Array[];
+  private shift = 31;
+  private freeIds: Int32Array = noIds;
+  private freeCount = 0;
+  private indexBytes = 0;
+
+  constructor(arena: Arena, dense: boolean) {
+    this.arena = arena;
+    this.dense = dense;
+    const segment = this.#newSegment(minSlots, 0);
+    this.directory = [segment, segment];
+    this.address = new Int32Array(16);
+    this.#countIndexBytes(this.address.byteLength);
+  }
+
+  hash(b: Buffer, s: number, n: number): number {
+    return hashBytes(b, s, n) | 0;
+  }
+
+  /** The entry's id, or 0. */
+  find(b: Buffer, s: number, n: number, hash: number): number {
+    const segment = this.directory[hash >>> this.shift]!;
+    const mask = segment.length - 4;
+    let i = (hash << 1) & mask;
+    for (;;) {
+      const id = segment[i + 1]!;
+      if (id === 0) return 0;
+      if (segment[i] === hash && this.#isKey(id, b, s, n)) return id;
+      i = (i + 2) & mask;
+    }
+  }
+
+  #isKey(id: number, b: Buffer, s: number, n: number): boolean {
+    const address = this.address[id]!;
+    const block = this.arena.buffer(address);
+    const o = this.arena.offset(address);
+    let at = o + narrowHeader;
+    if ((block[o]! & wide) === 0) {
+      if (block[o + 1] !== n) return false;
+    } else {
+      if (readUint32(block, o + 4) !== n) return false;
+      at = o + wideHeader;
+    }
+    for (let i = 0; i < n; i++) if (block[at + i] !== b[s + i]) return false;
+    return true;
+  }
+
+  /** Finds the block of an entry and sets `b`, `kind`, `keyAt` and so on, valid until the next write. */
+  locate(id: number): void {
+    const address = this.address[id]!;
+    const block = this.arena.buffer(address);
+    const o = this.arena.offset(address);
+    const kind = block[o]!;
+    this.b = block;
+    if ((kind & wide) === 0) {
+      const keyLength = block[o + 1]!;
+      this.kind = kind;
+      this.keyAt = o + narrowHeader;
+      this.keyLength = keyLength;
+      this.valueAt = o + narrowHeader + keyLength;
+      this.valueLength = block[o + 2]! | (block[o + 3]! << 8);
+    } else {
+      const keyLength = readUint32(block, o + 4);
+      this.kind = kind ^ wide;
+      this.keyAt = o + wideHeader;
+      this.keyLength = keyLength;
+      this.valueAt = o + wideHeader + keyLength;
+      this.valueLength = readUint32(block, o + 8);
+    }
+  }
+
+  kindOf(id: number): number {
+    const address = this.address[id]!;
+    return this.arena.buffer(address)[this.arena.offset(address)]! & ~wide;
+  }
+
+  setKind(id: number, kind: number): void {
+    const address = this.address[id]!;
+    const block = this.arena.buffer(address);
+    const o = this.arena.offset(address);
+    block[o] = (block[o]! & wide) | kind;
+  }
+
+  blockCapacity(id: number): number {
+    return this.arena.capacity(this.address[id]!);
+  }
+
+  /** Adds an entry whose key is known to be missing. */
+  insert(
+    hash: number,
+    kind: number,
+    b: Buffer,
+    s: number,
+    n: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): number {
+    const id = this.#takeId();
+    if (this.watch !== undefined) this.watch.created(id);
+    this.address[id] = this.#newBlock(kind, b, s, n, vb, vs, vn);
+    this.size++;
+    this.#index(hash, id);
+    return id;
+  }
+
+  /** Replaces kind and value. */
+  setValue(id: number, kind: number, vb: Buffer, vs: number, vn: number): void {
+    if (this.watch !== undefined) this.watch.beforeChange(id);
+    const address = this.address[id]!;
+    const block = this.arena.buffer(address);
+    const o = this.arena.offset(address);
+    if ((block[o]! & wide) === 0) {
+      const keyLength = block[o + 1]!;
+      if (vn <= 0xffff && this.arena.fits(address, narrowHeader + keyLength + vn)) {
+        block[o] = kind;
+        block[o + 2] = vn;
+        block[o + 3] = vn >>> 8;
+        copyBytes(block, o + narrowHeader + keyLength, vb, vs, vn);
+        return;
+      }
+    } else {
+      const keyLength = readUint32(block, o + 4);
+      if (
+        (vn > 0xffff || keyLength > 0xff) &&
+        this.arena.fits(address, wideHeader + keyLength + vn)
+      ) {
+        block[o] = kind | wide;
+        writeUint32(block, o + 8, vn);
+        copyBytes(block, o + wideHeader + keyLength, vb, vs, vn);
+        return;
+      }
+    }
+    this.#replaceBlock(id, kind, vb, vs, vn);
+  }
+
+  #replaceBlock(id: number, kind: number, vb: Buffer, vs: number, vn: number): void {
+    this.locate(id);
+    const old = this.address[id]!;
+    this.address[id] = this.#newBlock(kind, this.b, this.keyAt, this.keyLength, vb, vs, vn);
+    this.#freeBlock(old);
+  }
+
+  /**
+   * Replaces `removed` bytes of the value at `at` by `added` bytes for the caller to fill, and
+   * locates the entry. What lies behind moves. A growing large block gets slack.
+   */
+  splice(id: number, at: number, removed: number, added: number): void {
+    if (this.watch !== undefined) this.watch.beforeChange(id);
+    this.locate(id);
+    const length = this.valueLength + added - removed;
+    const old = this.address[id]!;
+    const header = headerBytes(this.keyLength, length);
+    const from = this.valueAt + at + removed;
+    const tail = this.valueAt + this.valueLength;
+    if (
+      header === this.keyAt - this.arena.offset(old) &&
+      this.arena.fits(old, header + this.keyLength + length)
+    ) {
+      if (added !== removed && from < tail) {
+        this.b.copyWithin(this.valueAt + at + added, from, tail);
+      }
+      setValueLength(this.b, this.arena.offset(old), length);
+      this.valueLength = length;
+      return;
+    }
+    const keyLength = this.keyLength;
+    const total = header + keyLength + length;
+    const growing = added > removed;
+    const address = growing ? this.arena.allocateGrowing(total) : this.arena.allocate(total);
+    this.blockBytes += this.arena.capacity(address);
+    const block = this.arena.buffer(address);
+    const o = this.arena.offset(address);
+    writeHeader(block, o, this.kind, keyLength, length);
+    copyBytes(block, o + header, this.b, this.keyAt, keyLength);
+    const valueAt = o + header + keyLength;
+    copyBytes(block, valueAt, this.b, this.valueAt, at);
+    copyBytes(block, valueAt + at + added, this.b, from, tail - from);
+    this.address[id] = address;
+    this.#freeBlock(old);
+    this.b = block;
+    this.keyAt = o + header;
+    this.valueAt = valueAt;
+    this.valueLength = length;
+  }
+
+  /** Gives the entry another key, known to be missing. */
+  rekey(id: number, b: Buffer, s: number, n: number): void {
+    if (this.watch !== undefined) this.watch.beforeChange(id);
+    this.locate(id);
+    const old = this.address[id]!;
+    const address = this.#newBlock(this.kind, b, s, n, this.b, this.valueAt, this.valueLength);
+    const hash = hashBytes(b, s, n) | 0;
+    this.#unindex(hashBytes(this.b, this.keyAt, this.keyLength) | 0, id);
+    this.address[id] = address;
+    this.#freeBlock(old);
+    this.#index(hash, id);
+  }
+
+  remove(id: number): void {
+    if (this.watch !== undefined) this.watch.beforeChange(id);
+    this.locate(id);
+    this.#unindex(hashBytes(this.b, this.keyAt, this.keyLength) | 0, id);
+    this.#freeBlock(this.address[id]!);
+    this.address[id] = 0;
+    this.size--;
+    if (this.dense) this.#fillGap(id);
+    else this.#giveBackId(id);
+    if (this.size === 0) this.#reset();
+  }
+
+  /** An id picked by `random` in [0, 1), about evenly; 0 when the map is empty. */
+  any(random: number): number {
+    if (this.size === 0) return 0;
+    if (this.dense) return 1 + Math.floor(random * this.size);
+    let state = (random * 0x100000000) >>> 0;
+    for (let i = 0; i < 1000; i++) {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      const segment = this.directory[state >>> this.shift]!;
+      // The generator's low bits are poor, and its top bits chose the segment.
+      const at = (Math.imul(state, 0x2c1b3c6d) >>> 13) & ((segment.length - 4) >>> 1);
+      const id = segment[2 * at + 1]!;
+      if (id !== 0) return id;
+    }
+    const start = 1 + Math.floor(random * (this.nextId - 1));
+    for (let id = start; id < this.nextId; id++) if (this.address[id] !== 0) return id;
+    for (let id = start; id > 0; id--) if (this.address[id] !== 0) return id;
+    return 0;
+  }
+
+  /** Bytes that the index and the columns take. */
+  ownBytes(): number {
+    return this.indexBytes;
+  }
+
+  /**
+   * Frees blocks from the last id on down, at most `limit` of them; true when none is left. Only for
+   * a map that nobody looks at any more.
+   */
+  dismantle(limit: number): boolean {
+    const stop = Math.max(1, this.nextId - limit);
+    for (let id = this.nextId - 1; id >= stop; id--) {
+      const address = this.address[id]!;
+      if (address !== 0) this.#freeBlock(address);
+    }
+    this.nextId = stop;
+    if (stop > 1) return false;
+    this.arena.indexBytes -= this.indexBytes;
+    this.indexBytes = 0;
+    this.directory = [];
+    this.address = noIds;
+    return true;
+  }
+
+  /** Moves blocks that are in the way of a compaction, among ids [from, from + limit). */
+  compact(from: number, limit: number): void {
+    const stop = Math.min(this.nextId, from + limit);
+    for (let id = from; id < stop; id++) {
+      const address = this.address[id]!;
+      if (this.arena.isLeaving(address)) this.address[id] = this.arena.move(address);
+    }
+  }
+
+  #newBlock(
+    kind: number,
+    b: Buffer,
+    s: number,
+    n: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): number {
+    const header = headerBytes(n, vn);
+    const address = this.arena.allocate(header + n + vn);
+    this.blockBytes += this.arena.capacity(address);
+    const block = this.arena.buffer(address);
+    const o = this.arena.offset(address);
+    writeHeader(block, o, kind, n, vn);
+    copyBytes(block, o + header, b, s, n);
+    copyBytes(block, o + header + n, vb, vs, vn);
+    return address;
+  }
+
+  #freeBlock(address: number): void {
+    this.blockBytes -= this.arena.capacity(address);
+    this.arena.free(address);
+  }
+
+  #takeId(): number {
+    while (this.freeCount > 0) {
+      const id = this.freeIds[--this.freeCount]!;
+      // Ids at the end were given back by lowering `nextId`, and are still on the stack.
+      if (id < this.nextId) return id;
+    }
+    const id = this.nextId++;
+    if (id === this.address.length) this.#growColumn();
+    return id;
+  }
+
+  #giveBackId(id: number): void {
+    if (this.freeCount === this.freeIds.length) {
+      const larger = new Int32Array(Math.max(16, this.freeIds.length * 2));
+      larger.set(this.freeIds);
+      this.#countIndexBytes(larger.byteLength - this.freeIds.byteLength);
+      this.freeIds = larger;
+    }
+    this.freeIds[this.freeCount++] = id;
+    if (id === this.nextId - 1) {
+      let last = id - 1;
+      while (last > 0 && this.address[last] === 0) last--;
+      this.nextId = last + 1;
+    }
+  }
+
+  #fillGap(id: number): void {
+    const last = --this.nextId;
+    if (id === last) return;
+    if (this.watch !== undefined) this.watch.moved(last, id);
+    const address = this.address[last]!;
+    this.address[id] = address;
+    this.address[last] = 0;
+    this.locate(id);
+    const hash = hashBytes(this.b, this.keyAt, this.keyLength) | 0;
+    const segment = this.directory[hash >>> this.shift]!;
+    segment[this.#slotOf(segment, hash, last) + 1] = id;
+  }
+
+  #growColumn(): void {
+    const larger = new Int32Array(this.address.length + (this.address.length >>> 1));
+    larger.set(this.address);
+    this.#countIndexBytes(larger.byteLength - this.address.byteLength);
+    this.address = larger;
+  }
+
+  #reset(): void {
+    this.nextId = 1;
+    this.freeCount = 0;
+    if (this.indexBytes < 4096) return;
+    const before = this.indexBytes;
+    this.indexBytes = 0;
+    const segment = this.#newSegment(minSlots, 0);
+    this.directory = [segment, segment];
+    this.shift = 31;
+    this.freeIds = noIds;
+    if (this.address.length > 1024) this.address = new Int32Array(16);
+    this.#countIndexBytes(this.address.byteLength);
+    this.arena.indexBytes -= before;
+  }
+
+  // A segment's pairs are followed by the number of entries and the bits of the hash it stands for.
+
+  #newSegment(slots: number, bits: number): Int32Array {
+    const segment = new Int32Array(2 * slots + 2);
+    segment[2 * slots + 1] = bits;
+    this.#countIndexBytes(segment.byteLength);
+    return segment;
+  }
+
+  #countIndexBytes(change: number): void {
+    this.indexBytes += change;
+    this.arena.indexBytes += change;
+  }
+
+  #index(hash: number, id: number): void {
+    let segment = this.directory[hash >>> this.shift]!;
+    const slots = (segment.length - 2) >>> 1;
+    if (segment[segment.length - 2]! * 4 >= slots * 3) {
+      this.#makeRoom(segment, hash);
+      segment = this.directory[hash >>> this.shift]!;
+    }
+    place(segment, hash, id);
+  }
+
+  #makeRoom(segment: Int32Array, hash: number): void {
+    const slots = (segment.length - 2) >>> 1;
+    const bits = segment[segment.length - 1]!;
+    if (slots < maxSlots || bits === maxDirectoryBits) {
+      this.#resize(segment, hash, slots * 2);
+      return;
+    }
+    if (bits === 32 - this.shift) this.#doubleDirectory();
+    const low = this.#newSegment(slots, bits + 1);
+    const high = this.#newSegment(slots, bits + 1);
+    for (let i = 0; i < 2 * slots; i += 2) {
+      const id = segment[i + 1]!;
+      if (id === 0) continue;
+      const h = segment[i]!;
+      place(((h >>> (31 - bits)) & 1) === 0 ? low : high, h, id);
+    }
+    const first = this.#firstOf(hash, bits);
+    const half = 1 << (32 - this.shift - bits - 1);
+    this.directory.fill(low, first, first + half);
+    this.directory.fill(high, first + half, first + 2 * half);
+    this.#countIndexBytes(-segment.byteLength);
+  }
+
+  #resize(segment: Int32Array, hash: number, slots: number): void {
+    const bits = segment[segment.length - 1]!;
+    const other = this.#newSegment(slots, bits);
+    for (let i = 0; i < segment.length - 2; i += 2) {
+      const id = segment[i + 1]!;
+      if (id !== 0) place(other, segment[i]!, id);
+    }
+    const first = this.#firstOf(hash, bits);
+    this.directory.fill(other, first, first + (1 << (32 - this.shift - bits)));
+    this.#countIndexBytes(-segment.byteLength);
+  }
+
+  /** The first directory index of the segment that stands for the hash's top `bits`. */
+  #firstOf(hash: number, bits: number): number {
+    return bits === 0 ? 0 : (hash >>> (32 - bits)) << (32 - this.shift - bits);
+  }
+
+  #doubleDirectory(): void {
+    const doubled: Int32Array[] = [];
+    for (const segment of this.directory) doubled.push(segment, segment);
+    this.directory = doubled;
+    this.shift--;
+  }
+
+  #slotOf(segment: Int32Array, hash: number, id: number): number {
+    const mask = segment.length - 4;
+    let i = (hash << 1) & mask;
+    while (segment[i + 1] !== id) {
+      assert(segment[i + 1] !== 0, 'an entry is in the index');
+      i = (i + 2) & mask;
+    }
+    return i;
+  }
+
+  /** Closes the gap by moving later entries of the same run back, so that no marker is left. */
+  #unindex(hash: number, id: number): void {
+    const segment = this.directory[hash >>> this.shift]!;
+    const mask = segment.length - 4;
+    let gap = this.#slotOf(segment, hash, id);
+    for (let i = (gap + 2) & mask; segment[i + 1] !== 0; i = (i + 2) & mask) {
+      const home = (segment[i]! << 1) & mask;
+      if (((i - home) & mask) >= ((i - gap) & mask)) {
+        segment[gap] = segment[i]!;
+        segment[gap + 1] = segment[i + 1]!;
+        gap = i;
+      }
+    }
+    segment[gap] = 0;
+    segment[gap + 1] = 0;
+    const count = --segment[segment.length - 2]!;
+    const slots = (segment.length - 2) >>> 1;
+    if (slots > minSlots && count * 8 < slots) this.#resize(segment, hash, slots >>> 1);
+  }
+}
+
+const noIds = new Int32Array(0);
+
+function place(segment: Int32Array, hash: number, id: number): void {
+  const mask = segment.length - 4;
+  let i = (hash << 1) & mask;
+  while (segment[i + 1] !== 0) i = (i + 2) & mask;
+  segment[i] = hash;
+  segment[i + 1] = id;
+  segment[segment.length - 2]!++;
+}
+
+function headerBytes(keyLength: number, valueLength: number): number {
+  return keyLength <= 0xff && valueLength <= 0xffff ? narrowHeader : wideHeader;
+}
+
+function writeHeader(b: Buffer, o: number, kind: number, keyLength: number, valueLength: number) {
+  if (keyLength <= 0xff && valueLength <= 0xffff) {
+    b[o] = kind;
+    b[o + 1] = keyLength;
+    b[o + 2] = valueLength;
+    b[o + 3] = valueLength >>> 8;
+  } else {
+    b[o] = kind | wide;
+    writeUint32(b, o + 4, keyLength);
+    writeUint32(b, o + 8, valueLength);
+  }
+}
+
+function setValueLength(b: Buffer, o: number, valueLength: number): void {
+  if ((b[o]! & wide) === 0) {
+    b[o + 2] = valueLength;
+    b[o + 3] = valueLength >>> 8;
+  } else {
+    writeUint32(b, o + 8, valueLength);
+  }
+}
+
+function readUint32(b: Buffer, o: number): number {
+  return (b[o]! | (b[o + 1]! << 8) | (b[o + 2]! << 16) | (b[o + 3]! << 24)) >>> 0;
+}
+
+function writeUint32(b: Buffer, o: number, value: number): void {
+  b[o] = value;
+  b[o + 1] = value >>> 8;
+  b[o + 2] = value >>> 16;
+  b[o + 3] = value >>> 24;
+}

@@ -1,0 +1,172 @@
+// Rows in memory: every read and write is answered at once, so there is nothing to roll back and no
+// read ever faults. With a directory, a checkpoint is a snapshot file there; the log does the rest.
+
+import { assert } from '../../universal-row/assert.ts';
+import { systemClock } from '../../universal-row/environment.ts';
+import type { Clock, Disk } from '../../universal-row/environment.ts';
+import { applyOps } from '../apply.ts';
+import type { Engine, EngineStats } from '../engine.ts';
+import { Arena } from './arena.ts';
+import { Compactor } from './compactor.ts';
+import { MemoryTable } from './memory-table.ts';
+import { Reclaimer } from './reclaimer.ts';
+import { SnapshotExport } from './snapshot-export.ts';
+import { newestSnapshot, readSnapshot, writeSnapshot } from './snapshot-file.ts';
+
+export interface MemoryEngineOptions {
+  /** Where snapshots go. Without one nothing outlives the process. */
+  directory?: string;
+  /** Required with a directory. */
+  disk?: Disk;
+  clock?: Clock;
+}
+
+/** What a row takes beside its block: its part of the hash index and its address. */
+const indexBytesPerRow = 12;
+
+export class MemoryEngine implements Engine {
+  readonly model = 'memory';
+  readonly failure: Error | undefined = undefined;
+  appliedIndex = 0;
+
+  readonly #arena = new Arena();
+  readonly #tables = new Map<number, MemoryTable>();
+  readonly #reclaimer: Reclaimer;
+  readonly #compactor: Compactor;
+  readonly #disk: Disk | undefined;
+  readonly #directory: string | undefined;
+  #export: SnapshotExport | undefined = undefined;
+  #exportEnded: Promise<void> = Promise.resolve();
+  #endExport: () => void = () => {};
+  #checkpoint: Promise<number> | undefined = undefined;
+  #diskBytes = 0;
+
+  constructor(options: MemoryEngineOptions = {}) {
+    assert(
+      options.directory === undefined || options.disk !== undefined,
+      'a directory needs a disk to be on',
+    );
+    this.#disk = options.disk;
+    this.#directory = options.directory;
+    const clock = options.clock ?? systemClock;
+    this.#reclaimer = new Reclaimer(clock);
+    this.#compactor = new Compactor(this.#arena, clock);
+  }
+
+  async open(): Promise<void> {
+    if (this.#disk === undefined || this.#directory === undefined) return;
+    const index = newestSnapshot(this.#disk, this.#directory);
+    if (index === 0) return;
+    this.#diskBytes = readSnapshot(this.#disk, this.#directory, index, (batch, length) => {
+      applyOps(this, batch, 0, length);
+    });
+    this.appliedIndex = index;
+  }
+
+  async close(): Promise<void> {
+    // A checkpoint under way fails or ends by itself; nobody waits for what it says any more.
+    if (this.#checkpoint !== undefined) await this.#checkpoint.catch(() => 0);
+    await this.#export?.return();
+  }
+
+  table(id: number): MemoryTable {
+    let table = this.#tables.get(id);
+    if (table === undefined) {
+      table = new MemoryTable(this.#arena, this.#reclaimer);
+      this.#tables.set(id, table);
+    }
+    return table;
+  }
+
+  tables(): number[] {
+    const ids: number[] = [];
+    for (const [id, table] of this.#tables) if (table.rowCount() > 0) ids.push(id);
+    return ids.sort((a, b) => a - b);
+  }
+
+  swapTables(a: number, b: number): void {
+    const first = this.table(a);
+    this.#tables.set(a, this.table(b));
+    this.#tables.set(b, first);
+  }
+
+  commit(index: number): void {
+    this.appliedIndex = index;
+  }
+
+  /** Nothing to undo: a command that cannot fault is never given up halfway. */
+  rollback(): void {}
+
+  endTurn(): void {}
+
+  checkpoint(): Promise<number> {
+    this.#checkpoint ??= this.#takeCheckpoint().finally(() => {
+      this.#checkpoint = undefined;
+    });
+    return this.#checkpoint;
+  }
+
+  async #takeCheckpoint(): Promise<number> {
+    if (this.#disk === undefined || this.#directory === undefined) return 0;
+    while (this.#export !== undefined) await this.#exportEnded;
+    const index = this.appliedIndex;
+    // Index 0 is the empty beginning, which needs no file.
+    if (index === 0) return 0;
+    const batches = this.exportSnapshot();
+    try {
+      this.#diskBytes = await writeSnapshot(this.#disk, this.#directory, index, batches);
+    } finally {
+      await batches.return();
+    }
+    return index;
+  }
+
+  /** One at a time; the one before must have been read to its end, or given up by `return`. */
+  exportSnapshot(): SnapshotExport {
+    if (this.#export !== undefined) throw new Error('a snapshot is being taken already');
+    this.#compactor.stop();
+    this.#exportEnded = new Promise((resolve) => (this.#endExport = resolve));
+    this.#export = new SnapshotExport(this.#tables, this.#reclaimer, () => {
+      this.#export = undefined;
+      this.#endExport();
+    });
+    return this.#export;
+  }
+
+  async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+    for (const table of this.#tables.values()) table.clear();
+    for await (const batch of batches) applyOps(this, batch, 0, batch.length);
+    this.appliedIndex = appliedIndex;
+  }
+
+  background(budgetMs: number): boolean {
+    if (this.#reclaimer.run(budgetMs)) return true;
+    // A snapshot knows the nodes of arrays by their addresses.
+    if (this.#export !== undefined) return false;
+    return this.#compactor.run(budgetMs, this.#tables.values());
+  }
+
+  stats(): EngineStats {
+    let rows = 0;
+    let expiryBytes = 0;
+    for (const table of this.#tables.values()) {
+      rows += table.rowCount();
+      expiryBytes += table.expiry.bytes();
+    }
+    const pending = this.#reclaimer.pendingBytes();
+    return {
+      rows,
+      memoryBytes: this.#arena.heldBytes + this.#arena.indexBytes + expiryBytes,
+      usedBytes: this.#arena.usedBytes - pending + indexBytesPerRow * rows,
+      diskBytes: this.#diskBytes,
+      pendingReclaimBytes: pending,
+      cacheHits: 0,
+      cacheMisses: 0,
+      extra: {
+        memory_arena_held_bytes: this.#arena.heldBytes,
+        memory_arena_used_bytes: this.#arena.usedBytes,
+        memory_index_bytes: this.#arena.indexBytes + expiryBytes,
+      },
+    };
+  }
+}

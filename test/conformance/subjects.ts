@@ -1,0 +1,57 @@
+// What the tests of this folder run over.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Subject } from '../../engines/conformance/trial.ts';
+import { builtInEngines } from '../../engines/registry.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { ToyEngine } from './toy-engine.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'polyrow-conformance-'));
+process.on('exit', () => rmSync(root, { recursive: true, force: true }));
+
+let directories = 0;
+const newDirectory = (): string => join(root, `${++directories}`);
+
+const toy: Subject = {
+  model: 'toy',
+  supports: { rollback: true, reopen: true },
+  create: (directory) => new ToyEngine(directory),
+  newDirectory,
+};
+
+/** Tries the kit's own handling of `ReadFault`. */
+const faultingToy: Subject = { ...toy, create: (directory) => new ToyEngine(directory, 20) };
+
+/** A registered engine. */
+function registered(model: string, rollback: boolean, cacheBytes = 64 * 1024 * 1024): Subject {
+  const factory = builtInEngines().lookup(model);
+  return {
+    model,
+    supports: { rollback, reopen: true },
+    create: (directory) => factory.create({ directory, disk: realDisk, cacheBytes }),
+    newDirectory,
+  };
+}
+
+export const memory: Subject = registered('memory', false);
+export const kv: Subject = registered('kv', true);
+/** So little memory that most reads go to the disk. */
+export const coldKv: Subject = registered('kv', true, 64 * 1024);
+
+export interface NamedSubject {
+  name: string;
+  subject: Subject;
+}
+
+export const toys: readonly NamedSubject[] = [
+  { name: 'toy', subject: toy },
+  { name: 'toy with read faults', subject: faultingToy },
+];
+
+export const engines: readonly NamedSubject[] = [
+  { name: 'memory', subject: memory },
+  { name: 'kv', subject: kv },
+  { name: 'kv with a small cache', subject: coldKv },
+];

@@ -1,0 +1,154 @@
+// The engine contract with no regard for speed: what the kit is tried on, and the shortest complete
+// example for whoever writes an engine.
+
+import { applyOps } from '../../engines/apply.ts';
+import type { Engine, EngineStats } from '../../engines/engine.ts';
+import { ReadFault } from '../../universal-row/errors.ts';
+import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import { Shape, type Row } from '../../universal-row/rows.ts';
+import { bytesOf, ToyTable, type ToyRow, type ToyTransaction } from './toy-table.ts';
+
+const batchBytes = 256 * 1024;
+
+// Stands for a disk: what a checkpoint left in a directory.
+const disks = new Map<string, { index: number; batches: Buffer[] }>();
+
+export class ToyEngine implements Engine, ToyTransaction {
+  readonly model = 'toy';
+  readonly failure = undefined;
+  appliedIndex = 0;
+  nextSeq = 1;
+  readonly bySeq = new Map<Row, ToyRow>();
+  readonly #directory: string;
+  readonly #faultEvery: number;
+  #reads = 0;
+  #faultAt: number;
+  #tables: ToyTable[] = [];
+  #undo: (() => void)[] = [];
+  #changed = new Set<ToyRow>();
+
+  /** With `faultEvery`, a read throws a `ReadFault` after about so many; 0 for none. */
+  constructor(directory: string, faultEvery = 0) {
+    this.#directory = directory;
+    this.#faultEvery = faultEvery;
+    this.#faultAt = faultEvery;
+  }
+
+  maybeFault(): void {
+    if (this.#faultEvery === 0 || ++this.#reads < this.#faultAt) return;
+    // The step runs again, and gets twice as far before the next fault.
+    this.#reads = 0;
+    this.#faultAt *= 2;
+    throw new ReadFault(Promise.resolve());
+  }
+  undo(step: () => void): void {
+    this.#undo.push(step);
+  }
+  isFirstChange(row: ToyRow): boolean {
+    const first = !this.#changed.has(row);
+    this.#changed.add(row);
+    return first;
+  }
+  commit(index: number): void {
+    this.#forget();
+    this.#faultAt = this.#faultEvery;
+    this.appliedIndex = index;
+  }
+  rollback(): void {
+    for (const step of this.#undo.reverse()) step();
+    this.#forget();
+  }
+  #forget(): void {
+    this.#undo = [];
+    this.#changed.clear();
+  }
+
+  table = (id: number): ToyTable => (this.#tables[id] ??= new ToyTable(this));
+  tables = (): number[] => [...this.#tables.keys()].filter((id) => this.table(id).rowCount() > 0);
+  swapTables(a: number, b: number): void {
+    const [first, second] = [this.table(a), this.table(b)];
+    this.undo(() => ([this.#tables[a], this.#tables[b]] = [first, second]));
+    [this.#tables[a], this.#tables[b]] = [second, first];
+  }
+
+  async open(): Promise<void> {
+    const disk = disks.get(this.#directory);
+    if (disk !== undefined) this.#load(disk.batches, disk.index);
+  }
+  async close(): Promise<void> {}
+  endTurn(): void {}
+  background = (): boolean => false;
+  async checkpoint(): Promise<number> {
+    disks.set(this.#directory, { index: this.appliedIndex, batches: this.#batches() });
+    return this.appliedIndex;
+  }
+
+  async *#each(batches: Buffer[]): AsyncIterable<Buffer> {
+    yield* batches;
+  }
+  exportSnapshot(): AsyncIterable<Buffer> {
+    return this.#each(this.#batches());
+  }
+  async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+    const copies: Buffer[] = [];
+    for await (const batch of batches) copies.push(Buffer.from(batch));
+    this.#load(copies, appliedIndex);
+  }
+  #load(batches: Buffer[], index: number): void {
+    this.#tables = [];
+    this.bySeq.clear();
+    this.#faultAt = Infinity;
+    for (const batch of batches) applyOps(this, batch, 0, batch.length);
+    this.commit(index);
+  }
+  #batches(): Buffer[] {
+    const batches: Buffer[] = [];
+    const w = new RecordBatchWriter();
+    const cut = (): void => {
+      batches.push(Buffer.from(w.buf.subarray(0, w.pos)));
+      w.pos = 0;
+    };
+    for (const id of this.tables()) {
+      for (const { key, shape, expireAt, bytes, fields, elements } of this.table(
+        id,
+      ).rows.values()) {
+        if (w.pos >= batchBytes) cut();
+        const keyBytes = bytesOf(key);
+        if (shape === Shape.value) {
+          w.value(id, keyBytes, 0, key.length, bytesOf(bytes), 0, bytes.length, expireAt);
+        } else {
+          w.row(id, keyBytes, 0, key.length);
+          w.create(shape);
+        }
+        const next = (): void => {
+          if (w.pos < batchBytes) return;
+          cut();
+          w.row(id, keyBytes, 0, key.length);
+        };
+        for (const [name, { value, score }] of fields) {
+          if (shape === Shape.ranked) w.score(score, bytesOf(name), 0, name.length);
+          else w.field(bytesOf(name), 0, name.length, bytesOf(value), 0, value.length);
+          next();
+        }
+        for (const element of elements) {
+          w.push(false, bytesOf(element), 0, element.length);
+          next();
+        }
+        if (shape !== Shape.value && expireAt !== 0) w.expire(expireAt);
+      }
+    }
+    cut();
+    return batches;
+  }
+
+  stats(): EngineStats {
+    let rows = 0;
+    let bytes = 0;
+    for (const id of this.tables()) {
+      rows += this.table(id).rowCount();
+      for (const { seq } of this.table(id).rows.values()) bytes += this.table(id).footprint(seq);
+    }
+    const none = { diskBytes: 0, pendingReclaimBytes: 0, cacheHits: 0, cacheMisses: 0, extra: {} };
+    return { rows, memoryBytes: bytes, usedBytes: bytes, ...none };
+  }
+}
