@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { FaultyDisk } from './faulty-disk.ts';
+
+/** A disk whose every doubt ends one way: 0 forgets what it can, just below 1 keeps it. */
+const disk = (outcome: number, capacityBytes = Infinity) =>
+  new FaultyDisk({ rng: { next: () => outcome }, capacityBytes });
+const forgets = 0;
+const text = (bytes: string) => Buffer.from(bytes);
+
+test('what was synced survives a power cut, what was not is in doubt', () => {
+  const d = disk(forgets);
+  const file = d.open('/d/f', 'create');
+  file.write(text('safe'), 0, 4, 0);
+  file.syncNow();
+  d.syncDirectory('/d');
+  file.write(text('gone'), 0, 4, 4);
+  expect(d.kill().contents('/d/f').toString()).toBe('safegone');
+});
+
+test('unsynced writes are forgotten sector by sector', () => {
+  let bits = 0;
+  const d = new FaultyDisk({ rng: { next: () => (bits++ % 2 === 0 ? 0 : 0.999) } });
+  const file = d.open('/d/f', 'create');
+  file.write(Buffer.alloc(4096, 'a'), 0, 4096, 0);
+  file.syncNow();
+  d.syncDirectory('/d');
+  file.write(Buffer.alloc(4096, 'b'), 0, 4096, 0);
+  const after = d.crash().contents('/d/f').toString('latin1');
+  const sectors = after.match(/.{512}/g)!.map((s) => new Set(s));
+  expect(sectors.every((s) => s.size === 1)).toBe(true);
+  expect(new Set(after)).toEqual(new Set(['a', 'b']));
+});
+
+test('a name is only safe once its directory is synced', () => {
+  const named = (synced: boolean) => {
+    const d = disk(0.999);
+    d.open('/d/f', 'create').syncNow();
+    d.syncDirectory('/d');
+    d.rename('/d/f', '/d/g');
+    if (synced) d.syncDirectory('/d');
+    return d.crash().list('/d');
+  };
+  expect(named(true)).toEqual(['g']);
+  expect(named(false)).toEqual(['f']);
+});
+
+test('a full disk takes a part, and gives room back when a file goes', () => {
+  const d = disk(0.5, 1000);
+  d.open('/d/a', 'create').write(Buffer.alloc(600), 0, 600, 0);
+  const file = d.open('/d/b', 'create');
+  expect(() => file.write(Buffer.alloc(600), 0, 600, 0)).toThrow(
+    expect.objectContaining({ code: 'ENOSPC' }),
+  );
+  expect(file.size()).toBe(300);
+  d.remove('/d/a');
+  file.write(Buffer.alloc(600), 0, 600, 0);
+  expect(d.freeBytes()).toBe(400);
+});
+
+test('a sync covers what was written before it, and no more', async () => {
+  const d = disk(forgets);
+  const file = d.open('/d/f', 'create');
+  d.syncDirectory('/d');
+  file.write(text('one'), 0, 3, 0);
+  d.stallSyncs();
+  const sync = file.sync();
+  file.write(text('two'), 0, 3, 3);
+  d.resumeSyncs();
+  await sync;
+  expect(d.crash().contents('/d/f').toString()).toBe('one');
+  expect(() => file.write(text('x'), 0, 1, 0)).toThrow('EIO');
+});

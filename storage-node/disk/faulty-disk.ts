@@ -1,0 +1,432 @@
+// A disk in memory that fails as real ones do, for tests. What was written but not synced is in doubt:
+//
+//   - each 512-byte sector of a file is, after a power cut, as it was at its last sync or after any
+//     one of the later writes to it; each sector by itself, in no order; the file's length likewise
+//   - each name made, changed or removed since the directory's last sync is kept or forgotten
+//   - writes can meet a full disk (`capacityBytes`), leaving a part of the bytes behind
+//   - any call can fail on demand (`fault`), and syncs can be held up (`stallSyncs`)
+//
+// Everything random comes from the generator handed in, so a seed repeats a crash bit by bit.
+
+import type { Disk, DiskFile, Rng } from '../../universal-row/environment.ts';
+
+export type DiskOperation =
+  | 'open'
+  | 'create'
+  | 'read'
+  | 'write'
+  | 'truncate'
+  | 'sync'
+  | 'rename'
+  | 'remove'
+  | 'syncDirectory';
+
+/** Asked before each call; an error code such as 'EIO' makes the call fail with it. */
+export type Fault = (operation: DiskOperation, path: string) => string | undefined;
+
+export interface FaultyDiskOptions {
+  rng: Rng;
+  capacityBytes?: number;
+}
+
+const sectorBytes = 512;
+
+/** A write, or a change of length that clears what it cuts off. */
+type Change =
+  | { kind: 'write'; position: number; bytes: Buffer }
+  | { kind: 'truncate'; length: number };
+
+class Contents {
+  bytes = Buffer.alloc(0);
+  length = 0;
+
+  apply(change: Change, survives: (sector: number) => boolean = () => true): void {
+    if (change.kind === 'truncate') {
+      this.#reserve(change.length);
+      this.#clear(change.length, survives);
+      this.length = change.length;
+      return;
+    }
+    const end = change.position + change.bytes.length;
+    this.#reserve(end);
+    for (let at = change.position; at < end; ) {
+      const sector = Math.floor(at / sectorBytes);
+      const next = Math.min(end, (sector + 1) * sectorBytes);
+      if (survives(sector)) {
+        change.bytes.copy(this.bytes, at, at - change.position, next - change.position);
+      }
+      at = next;
+    }
+    this.length = Math.max(this.length, end);
+  }
+
+  copy(): Contents {
+    const copy = new Contents();
+    copy.bytes = Buffer.from(this.bytes.subarray(0, this.length));
+    copy.length = this.length;
+    return copy;
+  }
+
+  #clear(from: number, survives: (sector: number) => boolean): void {
+    for (let at = from; at < this.bytes.length; ) {
+      const sector = Math.floor(at / sectorBytes);
+      const next = Math.min(this.bytes.length, (sector + 1) * sectorBytes);
+      if (survives(sector)) this.bytes.fill(0, at, next);
+      at = next;
+    }
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.bytes.length) return;
+    const larger = Buffer.alloc(Math.max(length, this.bytes.length * 2));
+    this.bytes.copy(larger);
+    this.bytes = larger;
+  }
+}
+
+class Inode {
+  /** As programs see it. */
+  current = new Contents();
+  /** As it was synced last. */
+  synced = new Contents();
+  /** What happened since. */
+  unsynced: Change[] = [];
+
+  change(change: Change): void {
+    this.current.apply(change);
+    this.unsynced.push(change);
+  }
+
+  settle(changes: number): void {
+    for (const change of this.unsynced.splice(0, changes)) this.synced.apply(change);
+  }
+
+  /** What a power cut leaves. */
+  afterCrash(rng: Rng): Inode {
+    const contents = this.synced.copy();
+    const survivors = new Map<number, number>();
+    const survives = (at: number) => (sector: number) => {
+      let count = survivors.get(sector);
+      if (count === undefined) {
+        count = pick(rng, this.unsynced.length + 1);
+        survivors.set(sector, count);
+      }
+      return at < count;
+    };
+    const lengths = [this.synced.length];
+    let length = this.synced.length;
+    for (const [at, change] of this.unsynced.entries()) {
+      contents.apply(change, survives(at));
+      length =
+        change.kind === 'truncate'
+          ? change.length
+          : Math.max(length, change.position + change.bytes.length);
+      lengths.push(length);
+    }
+    contents.apply({ kind: 'truncate', length: lengths[pick(rng, lengths.length)]! });
+    const inode = new Inode();
+    inode.current = contents;
+    inode.synced = contents.copy();
+    return inode;
+  }
+}
+
+type NameChange =
+  | { kind: 'link'; path: string; inode: Inode }
+  | { kind: 'rename'; from: string; to: string }
+  | { kind: 'unlink'; path: string };
+
+function applyName(names: Map<string, Inode>, change: NameChange): void {
+  switch (change.kind) {
+    case 'link':
+      names.set(change.path, change.inode);
+      break;
+    case 'rename': {
+      const inode = names.get(change.from);
+      // Its creation was forgotten: then there is nothing to rename.
+      if (inode === undefined) break;
+      names.delete(change.from);
+      names.set(change.to, inode);
+      break;
+    }
+    case 'unlink':
+      names.delete(change.path);
+      break;
+  }
+}
+
+export class FaultyDisk implements Disk {
+  readonly rng: Rng;
+  capacityBytes: number;
+  fault: Fault = () => undefined;
+  /** Calls so far, by kind. */
+  readonly calls = new Map<DiskOperation, number>();
+
+  #names = new Map<string, Inode>();
+  #syncedNames = new Map<string, Inode>();
+  #unsyncedNames: NameChange[] = [];
+  #directories = new Set<string>();
+  #stalled: Promise<void> | undefined;
+  #resume: (() => void) | undefined;
+  #off = false;
+
+  constructor(options: FaultyDiskOptions) {
+    this.rng = options.rng;
+    this.capacityBytes = options.capacityBytes ?? Infinity;
+  }
+
+  /** The disk as a power cut at this moment leaves it. Whoever still has this one gets EIO. */
+  crash(): FaultyDisk {
+    return this.#successor((next) => {
+      const names = new Map(this.#syncedNames);
+      for (const change of this.#unsyncedNames)
+        if (pick(this.rng, 2) === 0) applyName(names, change);
+      for (const [path, inode] of names) next.set(path, inode.afterCrash(this.rng));
+    });
+  }
+
+  /** The disk as the end of the process leaves it: all that was written is there, synced or not. */
+  kill(): FaultyDisk {
+    const disk = this.#successor((next) => {
+      for (const [path, inode] of this.#names) next.set(path, inode);
+    });
+    disk.#syncedNames = this.#syncedNames;
+    disk.#unsyncedNames = this.#unsyncedNames;
+    return disk;
+  }
+
+  stallSyncs(): void {
+    this.#stalled ??= new Promise((resolve) => {
+      this.#resume = resolve;
+    });
+  }
+
+  resumeSyncs(): void {
+    this.#resume?.();
+    this.#stalled = undefined;
+  }
+
+  /** Changes bytes behind everybody's back, durably. */
+  corrupt(path: string, change: (bytes: Buffer) => Buffer | void): void {
+    const inode = this.#inode(path);
+    const bytes = inode.current.copy().bytes;
+    const changed = change(bytes) ?? bytes;
+    inode.current = new Contents();
+    inode.current.apply({ kind: 'write', position: 0, bytes: changed });
+    inode.synced = inode.current.copy();
+    inode.unsynced = [];
+  }
+
+  contents(path: string): Buffer {
+    return this.#inode(path).current.copy().bytes;
+  }
+
+  usedBytes(): number {
+    let used = 0;
+    for (const inode of this.#names.values()) used += inode.current.length;
+    return used;
+  }
+
+  makeDirectory(path: string): void {
+    this.#directories.add(path);
+  }
+
+  list(path: string): string[] {
+    const prefix = `${path}/`;
+    const names: string[] = [];
+    for (const name of this.#names.keys()) {
+      if (name.startsWith(prefix)) names.push(name.slice(prefix.length));
+    }
+    return names.sort();
+  }
+
+  exists(path: string): boolean {
+    return this.#names.has(path) || this.#directories.has(path);
+  }
+
+  open(path: string, mode: 'read' | 'create' | 'append'): DiskFile {
+    this.check('open', path);
+    let inode = this.#names.get(path);
+    if (inode === undefined && mode === 'read') {
+      if (!this.#directories.has(path)) throw diskError('ENOENT', 'open', path);
+      return new FaultyFile(this, path, new Inode(), () => this.#settleNames());
+    }
+    if (inode === undefined) {
+      this.check('create', path);
+      inode = new Inode();
+      this.#changeName({ kind: 'link', path, inode });
+    } else if (mode === 'create') {
+      inode.change({ kind: 'truncate', length: 0 });
+    }
+    return new FaultyFile(this, path, inode);
+  }
+
+  rename(from: string, to: string): void {
+    this.check('rename', from);
+    this.#inode(from);
+    this.#changeName({ kind: 'rename', from, to });
+  }
+
+  remove(path: string): void {
+    this.check('remove', path);
+    this.#inode(path);
+    this.#changeName({ kind: 'unlink', path });
+  }
+
+  syncDirectory(path: string): void {
+    this.check('syncDirectory', path);
+    this.#settleNames()();
+  }
+
+  freeBytes(): number {
+    return Math.max(0, this.capacityBytes - this.usedBytes());
+  }
+
+  /** For the files of this disk: counts the call, and fails it if a fault says so. */
+  check(operation: DiskOperation, path: string): void {
+    this.calls.set(operation, (this.calls.get(operation) ?? 0) + 1);
+    if (this.#off) throw diskError('EIO', operation, path);
+    const code = this.fault(operation, path);
+    if (code !== undefined) throw diskError(code, operation, path);
+  }
+
+  /** For the files of this disk: when a sync that begins now may end. */
+  async syncTime(path: string): Promise<void> {
+    await this.#stalled;
+    for (let turns = pick(this.rng, 3); turns > 0; turns--) await new Promise(setImmediate);
+    if (this.#off) throw diskError('EIO', 'sync', path);
+  }
+
+  #successor(fill: (names: Map<string, Inode>) => void): FaultyDisk {
+    const disk = new FaultyDisk({ rng: this.rng, capacityBytes: this.capacityBytes });
+    disk.#directories = new Set(this.#directories);
+    fill(disk.#names);
+    disk.#syncedNames = new Map(disk.#names);
+    this.#off = true;
+    this.resumeSyncs();
+    return disk;
+  }
+
+  /** Takes in the names there are now; the answer makes them durable. */
+  #settleNames(): () => void {
+    const changes = new Set(this.#unsyncedNames);
+    return () => {
+      this.#unsyncedNames = this.#unsyncedNames.filter((change) => {
+        // A blocking sync may have overtaken this one, and dealt with it.
+        if (!changes.has(change)) return true;
+        applyName(this.#syncedNames, change);
+        return false;
+      });
+    };
+  }
+
+  #changeName(change: NameChange): void {
+    applyName(this.#names, change);
+    this.#unsyncedNames.push(change);
+  }
+
+  #inode(path: string): Inode {
+    const inode = this.#names.get(path);
+    if (inode === undefined) throw diskError('ENOENT', 'open', path);
+    return inode;
+  }
+}
+
+class FaultyFile implements DiskFile {
+  readonly path: string;
+  readonly #disk: FaultyDisk;
+  readonly #inode: Inode;
+  /** Set for a directory. */
+  readonly #settleNames: (() => () => void) | undefined;
+  #closed = false;
+
+  constructor(disk: FaultyDisk, path: string, inode: Inode, settleNames?: () => () => void) {
+    this.#disk = disk;
+    this.path = path;
+    this.#inode = inode;
+    this.#settleNames = settleNames;
+  }
+
+  size(): number {
+    this.#check('read');
+    return this.#inode.current.length;
+  }
+
+  read(into: Uint8Array, offset: number, length: number, position: number): number {
+    this.#check('read');
+    const { bytes, length: size } = this.#inode.current;
+    return bytes.copy(into, offset, position, Math.min(size, position + length));
+  }
+
+  write(from: Uint8Array, offset: number, length: number, position: number): void {
+    const bytes = Buffer.from(from.subarray(offset, offset + length));
+    try {
+      this.#check('write');
+      const growth = position + length - this.#inode.current.length;
+      if (growth > 0 && growth > this.#disk.freeBytes()) {
+        throw diskError('ENOSPC', 'write', this.path);
+      }
+    } catch (error) {
+      this.#writePart(bytes, position);
+      throw error;
+    }
+    this.#inode.change({ kind: 'write', position, bytes });
+  }
+
+  async writeAsync(
+    from: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<void> {
+    await new Promise(setImmediate);
+    this.write(from, offset, length, position);
+  }
+
+  truncate(length: number): void {
+    this.#check('truncate');
+    this.#inode.change({ kind: 'truncate', length });
+  }
+
+  syncNow(): void {
+    this.#check('sync');
+    this.#inode.settle(this.#inode.unsynced.length);
+  }
+
+  async sync(): Promise<void> {
+    this.#check(this.#settleNames ? 'syncDirectory' : 'sync');
+    const changes = this.#inode.unsynced.slice();
+    const settleNames = this.#settleNames?.();
+    await this.#disk.syncTime(this.path);
+    settleNames?.();
+    // A blocking sync may have overtaken this one.
+    const left = changes.filter((change) => this.#inode.unsynced.includes(change));
+    this.#inode.settle(left.length);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  #check(operation: DiskOperation): void {
+    if (this.#closed) throw diskError('EBADF', operation, this.path);
+    this.#disk.check(operation, this.path);
+  }
+
+  /** What a failed write leaves: some of it. */
+  #writePart(bytes: Buffer, position: number): void {
+    const room = Math.max(0, this.#disk.freeBytes());
+    const n = Math.min(pick(this.#disk.rng, bytes.length + 1), room);
+    if (n > 0 && !this.#closed) {
+      this.#inode.change({ kind: 'write', position, bytes: bytes.subarray(0, n) });
+    }
+  }
+}
+
+function pick(rng: Rng, count: number): number {
+  return Math.floor(rng.next() * count);
+}
+
+export function diskError(code: string, syscall: string, path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${syscall} '${path}'`), { code, syscall, path });
+}

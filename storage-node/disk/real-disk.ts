@@ -1,0 +1,142 @@
+// The operating system's file system behind the `Disk` door.
+
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  statfsSync,
+  unlinkSync,
+  write,
+  writeSync,
+} from 'node:fs';
+import type { Disk, DiskFile } from '../../universal-row/environment.ts';
+
+// Node refuses more than 2^31 - 1 bytes in one call.
+const maxCallBytes = 1 << 30;
+
+const flags = {
+  read: constants.O_RDONLY,
+  create: constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC,
+  // Not O_APPEND: Linux would then ignore the position of a write.
+  append: constants.O_RDWR | constants.O_CREAT,
+} as const;
+
+export const realDisk: Disk = {
+  makeDirectory(path) {
+    mkdirSync(path, { recursive: true });
+  },
+
+  list(path) {
+    try {
+      return readdirSync(path).sort();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  },
+
+  exists: (path) => existsSync(path),
+  open: (path, mode) => new RealFile(path, openSync(path, flags[mode], 0o640)),
+  rename: (from, to) => renameSync(from, to),
+  remove: (path) => unlinkSync(path),
+
+  syncDirectory(path) {
+    const fd = openSync(path, constants.O_RDONLY);
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  },
+
+  freeBytes(path) {
+    try {
+      const s = statfsSync(path);
+      return s.bavail * s.bsize;
+    } catch {
+      return Infinity;
+    }
+  },
+};
+
+class RealFile implements DiskFile {
+  readonly path: string;
+  readonly #fd: number;
+
+  constructor(path: string, fd: number) {
+    this.path = path;
+    this.#fd = fd;
+  }
+
+  size(): number {
+    return fstatSync(this.#fd).size;
+  }
+
+  read(into: Uint8Array, offset: number, length: number, position: number): number {
+    let done = 0;
+    while (done < length) {
+      const n = Math.min(length - done, maxCallBytes);
+      const got = readSync(this.#fd, into, offset + done, n, position + done);
+      if (got === 0) break;
+      done += got;
+    }
+    return done;
+  }
+
+  write(from: Uint8Array, offset: number, length: number, position: number): void {
+    let done = 0;
+    while (done < length) {
+      const n = Math.min(length - done, maxCallBytes);
+      done += writeSync(this.#fd, from, offset + done, n, position + done);
+    }
+  }
+
+  async writeAsync(
+    from: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<void> {
+    let done = 0;
+    while (done < length) {
+      const n = Math.min(length - done, maxCallBytes);
+      done += await new Promise<number>((resolve, reject) => {
+        write(this.#fd, from, offset + done, n, position + done, (error, written) => {
+          if (error) reject(error);
+          else resolve(written);
+        });
+      });
+    }
+  }
+
+  truncate(length: number): void {
+    ftruncateSync(this.#fd, length);
+  }
+
+  syncNow(): void {
+    fdatasyncSync(this.#fd);
+  }
+
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fdatasync(this.#fd, (error) => {
+        if (error) reject(error);
+        else resolve();
+      });
+    });
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}

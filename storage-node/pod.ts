@@ -1,0 +1,378 @@
+// A pod: one engine, one log, one thread. Commands run here one at a time, each whole.
+
+import { isWrite, type Command } from '../universal-row/command.ts';
+import type { Clock, Rng } from '../universal-row/environment.ts';
+import { CommandError, ReadFault } from '../universal-row/errors.ts';
+import type { Executor, RowObserver } from '../universal-row/executor.ts';
+import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import type { Reply } from '../universal-row/reply.ts';
+import type { Engine } from '../engines/engine.ts';
+import type { ReplicatedLog } from './replicator/replicated-log.ts';
+import type { TableRules } from './table-rules.ts';
+import { Transaction } from './transaction.ts';
+
+export interface PodOptions {
+  engine: Engine;
+  log: ReplicatedLog;
+  /** The tables kept here, by number. The map is live: changes take effect at the next command. */
+  tables: Map<number, TableRules>;
+  /** How many tables exist in all, here or elsewhere. */
+  tableCount: number;
+  clock: Clock;
+  rng: Rng;
+  /** Writes that need memory are refused beyond this; Infinity for no limit. */
+  maxMemoryBytes: number;
+  /** A checkpoint is made whenever the log has grown by this much. */
+  checkpointBytes: number;
+  /** Told about failures that no client asked about. */
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+}
+
+export interface PodStats {
+  expiredRows: number;
+  internalErrors: number;
+  readFaults: number;
+  checkpoints: number;
+  lastCheckpointMs: number;
+  lastCheckpointAt: number;
+  checkpointFailures: number;
+  loadedEntries: number;
+}
+
+// Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
+const expirySlice = 200;
+const backgroundBudgetMs = 1;
+
+export class Pod implements Executor {
+  readonly stats: PodStats = {
+    expiredRows: 0,
+    internalErrors: 0,
+    readFaults: 0,
+    checkpoints: 0,
+    lastCheckpointMs: 0,
+    lastCheckpointAt: 0,
+    checkpointFailures: 0,
+    loadedEntries: 0,
+  };
+  maxMemoryBytes: number;
+
+  private readonly engine: Engine;
+  private readonly log: ReplicatedLog;
+  private readonly tables: Map<number, TableRules>;
+  private readonly clock: Clock;
+  private readonly report: PodOptions['report'];
+  private readonly tx: Transaction;
+  private readonly observers = new Map<string, Set<RowObserver>>();
+  private readonly checkpointBytes: number;
+  private memoryFull = false;
+  private turnNow = 0;
+  private turnOpen = false;
+  private checkpointing: Promise<void> | undefined;
+  private checkpointLsn = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PodOptions) {
+    this.engine = options.engine;
+    this.log = options.log;
+    this.tables = options.tables;
+    this.clock = options.clock;
+    this.report = options.report;
+    this.maxMemoryBytes = options.maxMemoryBytes;
+    this.checkpointBytes = options.checkpointBytes;
+    this.tx = new Transaction(
+      options.engine,
+      options.log.writer,
+      options.tables,
+      options.tableCount,
+      options.rng,
+    );
+    this.checkpointLsn = options.log.status().appendedLsn;
+  }
+
+  /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
+  start(): void {
+    this.timer = setInterval(() => this.tick(), 50);
+    this.timer.unref();
+  }
+
+  execute(command: Command, reply: Reply): MaybePromise<void> {
+    const { tx, log } = this;
+    const writing = isWrite(command.action);
+    if (writing) {
+      const refusal = this.#refusal(command);
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        return;
+      }
+    }
+    if (!this.turnOpen) this.#openTurn();
+    const mark = reply.mark();
+    log.begin();
+    try {
+      tx.begin(command.table, writing, this.turnNow, true);
+      command.transform(tx, command.args, reply);
+    } catch (error) {
+      const wait = this.#recover(error, reply, mark, command);
+      if (wait !== undefined) return wait.then(() => this.execute(command, reply));
+    }
+    const index = log.end();
+    if (index !== 0) this.#committed(index);
+  }
+
+  executeAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: () => boolean,
+  ): MaybePromise<void> {
+    if (!before()) return;
+    const { tx, log } = this;
+    if (!this.turnOpen) this.#openTurn();
+    const start = reply.mark();
+    log.begin();
+    for (let i = 0; i < commands.length; i++) {
+      const command = commands[i]!;
+      const mark = reply.mark();
+      const writing = isWrite(command.action);
+      const refusal = writing ? this.#refusal(command) : undefined;
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        continue;
+      }
+      try {
+        tx.begin(command.table, writing, this.turnNow, i === 0);
+        command.transform(tx, command.args, reply);
+      } catch (error) {
+        const wait = this.#recover(error, reply, mark, command);
+        if (wait !== undefined) {
+          // What the commands before this one did is undone as well: all of them run again.
+          reply.rollback(start);
+          return wait.then(() => this.executeAll(commands, reply, before));
+        }
+      }
+    }
+    const index = log.end();
+    if (index !== 0) this.#committed(index);
+  }
+
+  /**
+   * Answers the error of a command, or undoes everything and returns what to wait for before it runs
+   * again. A command that failed after some writes keeps them: they are in the engine, so they are
+   * logged, and the log and the engine stay the same.
+   */
+  #recover(
+    error: unknown,
+    reply: Reply,
+    mark: number,
+    command: Command,
+  ): Promise<void> | undefined {
+    reply.rollback(mark);
+    if (error instanceof ReadFault) {
+      this.stats.readFaults++;
+      this.log.abandon();
+      this.engine.rollback();
+      this.tx.touched.length = 0;
+      this.tx.touchedTables.length = 0;
+      this.tx.refresh();
+      return error.ready;
+    }
+    if (error instanceof CommandError) {
+      reply.error(error.message);
+      return undefined;
+    }
+    this.stats.internalErrors++;
+    this.report('error', `command ${command.name} failed`, { err: error });
+    reply.error('ERR internal error');
+    return undefined;
+  }
+
+  #refusal(command: Command): string | undefined {
+    const rules = this.tables.get(command.table);
+    if (rules !== undefined && rules.readOnly) {
+      return "READONLY You can't write against a read only table.";
+    }
+    const failure = this.log.failure ?? this.engine.failure;
+    if (failure !== undefined) {
+      return `MISCONF Errors writing to disk, so commands that may change data are refused: ${failure.message}`;
+    }
+    if (this.memoryFull && command.grows) {
+      return "OOM command not allowed when used memory > 'maxmemory'.";
+    }
+    return undefined;
+  }
+
+  #openTurn(): void {
+    this.turnOpen = true;
+    this.turnNow = this.clock.now();
+    this.tx.frozen = this.log.failure !== undefined || this.engine.failure !== undefined;
+  }
+
+  #committed(index: number): void {
+    this.engine.commit(index);
+    if (this.tx.touched.length !== 0 || this.tx.touchedTables.length !== 0) this.#notify();
+  }
+
+  endTurn(): number {
+    this.turnOpen = false;
+    const position = this.log.endTurn();
+    this.engine.endTurn();
+    return position;
+  }
+
+  whenSafe(position: number, then: () => void): void {
+    this.log.whenSafe(position, then);
+  }
+
+  // ---- observers
+
+  observe(table: number, key: Buffer, observer: RowObserver): void {
+    const id = observerId(table, key);
+    let set = this.observers.get(id);
+    if (set === undefined) this.observers.set(id, (set = new Set()));
+    set.add(observer);
+    this.tx.observing = true;
+  }
+
+  unobserve(table: number, key: Buffer, observer: RowObserver): void {
+    const id = observerId(table, key);
+    const set = this.observers.get(id);
+    if (set === undefined) return;
+    set.delete(observer);
+    if (set.size === 0) this.observers.delete(id);
+    this.tx.observing = this.observers.size !== 0;
+  }
+
+  #notify(): void {
+    const touched = this.tx.touched.splice(0);
+    for (const { table, key } of touched) {
+      const set = this.observers.get(observerId(table, key));
+      if (set === undefined) continue;
+      for (const observer of Array.from(set)) observer.rowChanged(table, key);
+    }
+    for (const table of this.tx.touchedTables.splice(0)) {
+      for (const [id, set] of Array.from(this.observers)) {
+        if (!id.startsWith(`${table}:`)) continue;
+        const key = Buffer.from(id.slice(id.indexOf(':') + 1), 'latin1');
+        for (const observer of Array.from(set)) observer.rowChanged(table, key);
+      }
+    }
+  }
+
+  // ---- what happens by itself
+
+  /** One round of upkeep: expiry, freeing, the memory limit, and a checkpoint when one is due. */
+  tick(): void {
+    this.#expire();
+    this.engine.background(backgroundBudgetMs);
+    if (this.maxMemoryBytes !== Infinity) {
+      this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
+    }
+    const { appendedLsn } = this.log.status();
+    if (appendedLsn - this.checkpointLsn >= this.checkpointBytes) void this.checkpoint();
+  }
+
+  #expire(): void {
+    if (this.log.failure !== undefined || this.engine.failure !== undefined) return;
+    const deadline = performance.now() + 1;
+    let wrote = false;
+    for (const table of this.engine.tables()) {
+      if (!this.tables.has(table)) continue;
+      while (this.engine.table(table).expiringRows !== 0) {
+        const dropped = this.#expireSlice(table);
+        if (dropped > 0) wrote = true;
+        if (dropped < expirySlice || performance.now() > deadline) break;
+      }
+    }
+    if (wrote) this.endTurn();
+  }
+
+  #expireSlice(table: number): number {
+    const { tx, log } = this;
+    const before = tx.expiredRows;
+    if (!this.turnOpen) this.#openTurn();
+    log.begin();
+    try {
+      tx.begin(table, false, this.turnNow, true);
+      tx.dropExpiredRows(expirySlice);
+    } catch (error) {
+      // A fault means that the rows due are being read: the next round meets them in memory.
+      if (!(error instanceof ReadFault)) throw error;
+      log.abandon();
+      this.engine.rollback();
+      error.ready.catch((reason: unknown) => {
+        this.report('error', 'reading expired rows failed', { err: reason });
+      });
+      return 0;
+    }
+    const index = log.end();
+    if (index !== 0) this.#committed(index);
+    return tx.expiredRows - before;
+  }
+
+  /** Makes a checkpoint and lets go of the log before it; one at a time. */
+  checkpoint(): Promise<void> {
+    this.checkpointing ??= this.#checkpoint().finally(() => {
+      this.checkpointing = undefined;
+    });
+    return this.checkpointing;
+  }
+
+  async #checkpoint(): Promise<void> {
+    const startedAt = this.clock.monotonic();
+    this.checkpointLsn = this.log.status().appendedLsn;
+    try {
+      const index = await this.engine.checkpoint();
+      this.log.truncate(index);
+      this.stats.checkpoints++;
+      this.stats.lastCheckpointMs = this.clock.monotonic() - startedAt;
+      this.stats.lastCheckpointAt = this.clock.now();
+    } catch (error) {
+      this.stats.checkpointFailures++;
+      this.report('warn', 'a checkpoint failed; the log keeps growing until one succeeds', {
+        err: error,
+      });
+    }
+  }
+
+  get checkpointInProgress(): boolean {
+    return this.checkpointing !== undefined;
+  }
+
+  get expiredRows(): number {
+    return this.tx.expiredRows;
+  }
+
+  get writeFailure(): Error | undefined {
+    return this.log.failure ?? this.engine.failure;
+  }
+
+  engineStats(): ReturnType<Engine['stats']> {
+    return this.engine.stats();
+  }
+
+  logStatus(): ReturnType<ReplicatedLog['status']> {
+    return this.log.status();
+  }
+
+  setFsync(policy: ReplicatedLog['fsyncPolicy']): void {
+    this.log.fsyncPolicy = policy;
+  }
+
+  /** Rows and rows with an expiry of a table. */
+  tableSize(table: number): { rows: number; expiring: number } {
+    const t = this.engine.table(table);
+    return { rows: t.rowCount(), expiring: t.expiringRows };
+  }
+
+  /** Lets the last writes reach the disk, and closes. */
+  async close(): Promise<void> {
+    clearInterval(this.timer);
+    await this.checkpointing;
+    this.endTurn();
+    await this.log.close();
+    await this.engine.close();
+  }
+}
+
+function observerId(table: number, key: Buffer): string {
+  return `${table}:${key.toString('latin1')}`;
+}

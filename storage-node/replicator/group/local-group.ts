@@ -1,0 +1,438 @@
+// A group with one copy: no peers, no votes, no ticks. An entry is committed by being framed.
+//
+// The entries of a turn stand in the writer's buffer as the body of one frame:
+//
+//   | frame header, room left | entry header, ops | entry header, ops | …
+//
+// so that the end of the turn fills in the header, takes the checksum and writes, without a copy.
+
+import { assert } from '../../../universal-row/assert.ts';
+import { systemRng } from '../../../universal-row/environment.ts';
+import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
+import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
+import type { FsyncPolicy, LogStatus, ReplicatedLog } from '../replicated-log.ts';
+import { Ballast } from '../wal/ballast.ts';
+import {
+  defaultSegmentBytes,
+  EntryType,
+  entryHeaderBytes,
+  FrameKind,
+  frameHeaderBytes,
+  maxFrameEntries,
+  putFrameHeader,
+  putU32,
+  putU64,
+} from '../wal/format.ts';
+import { LogMismatchError, LogWriteError } from '../wal/log-errors.ts';
+import { highestSegment, recoverLog } from '../wal/recovery.ts';
+import type { RecoveredLog } from '../wal/recovery.ts';
+import { Syncer } from '../wal/syncer.ts';
+import { newGroupState } from '../wal/table.ts';
+import type { GroupState, LogTable } from '../wal/table.ts';
+import { Wal } from '../wal/wal.ts';
+import type { LogPoint } from '../wal/wal.ts';
+import { Replay } from './replay.ts';
+import type { Apply } from './replay.ts';
+
+/** A frame is written before its turn ends once it is this large: memory stays bounded. */
+const flushBytes = 8 * 1024 * 1024;
+/** A buffer larger than this is given back after the turn. */
+const keptBufferBytes = 1024 * 1024;
+const defaultBallastBytes = 16 * 1024 * 1024;
+
+export interface LocalGroupOptions {
+  disk: Disk;
+  /** Of the log; made if it is not there. Nobody else writes in it. */
+  directory: string;
+  fsync: FsyncPolicy;
+  segmentBytes?: number;
+  /** Room kept for a full disk; at most a sixteenth of what is free. 0 for none. */
+  ballastBytes?: number;
+  clock: Clock;
+  rng?: Rng;
+  ids: { cluster: number; pod: number };
+  /** The volume this pod's log is known to be on: an empty or another one is then refused. */
+  volume?: number;
+  /** Tells one start of the host from another; 0 when unknown. */
+  bootId?: number;
+  group: number;
+  /** The engine has everything up to here; entries after it are replayed. */
+  appliedIndex: number;
+  apply: Apply;
+  onProgress?: (doneBytes: number, totalBytes: number) => void;
+  /** Cuts a damaged log where the damage begins, and lets a log that has vanished begin anew. */
+  acceptLoss?: boolean;
+  /** Must end the process: what is on disk is in doubt. By default an uncaught exception does. */
+  fatal?: (error: Error) => void;
+}
+
+export interface LocalGroupStatus extends LogStatus {
+  /** Of the log; counts the starts of this pod. */
+  volume: number;
+  incarnation: number;
+  /** Whether the log found was closed in good order; true for a new one. */
+  cleanStart: boolean;
+  /** Bytes cut off its end, and entries replayed. */
+  cutBytes: number;
+  replayedEntries: number;
+  checkpointIndex: number;
+  /** Milliseconds that the fsync under way has taken; 0 when there is none. */
+  pendingFsyncMs: number;
+  /** Turns whose replies waited under everysec, because fsync was more than 2 s behind. */
+  delayedTurns: number;
+  ballastBytes: number;
+}
+
+export class LocalGroup implements ReplicatedLog {
+  readonly writer = new RecordBatchWriter();
+
+  private readonly wal: Wal;
+  private readonly syncer: Syncer;
+  private readonly ballast: Ballast;
+  private readonly state: GroupState;
+  private readonly found: Pick<LocalGroupStatus, 'cleanStart' | 'cutBytes' | 'replayedEntries'>;
+  private readonly volume: number;
+  private readonly incarnation: number;
+  private readonly bootId: number;
+  private index: number;
+  /** Entries in the frame that is being built. */
+  private count = 0;
+  /** Where the open entry begins; 0 when there is none. */
+  private entryAt = 0;
+  private entries = 0;
+  /** Where the log was when the turn began, to go back to if it cannot be written. */
+  private readonly turnPoint: LogPoint = { number: 0, size: 0 };
+  private turnIndex = 0;
+  private inTurn = false;
+  /** Whether the turn's entries, or some of them, are in the file. */
+  private wrote = false;
+  private turnError: Error | undefined;
+  private deadBy: Error | undefined;
+  private bootPending = true;
+  private closed = false;
+
+  /**
+   * Recovers the log, replays what the engine lacks, and is ready. Rejects with `LogCorruptionError` for
+   * damage, and with `LogMismatchError` if the log is not the one that goes with this pod and engine.
+   */
+  static async open(options: LocalGroupOptions): Promise<LocalGroup> {
+    const { disk, directory, appliedIndex } = options;
+    disk.makeDirectory(directory);
+    const replay = new Replay(appliedIndex, options.apply);
+    const found = await recoverLog({
+      disk,
+      directory,
+      cluster: options.ids.cluster,
+      pod: options.ids.pod,
+      volume: options.volume,
+      acceptLoss: options.acceptLoss ?? false,
+      onTable: (table) => checkNoGap(table, options),
+      onAppend: (frame) => {
+        if (frame.group === options.group) return replay.frame(frame);
+        throw new LogMismatchError(`${directory} holds entries of group ${frame.group}`);
+      },
+      onProgress: options.onProgress,
+    });
+    if (found === undefined) checkMayBegin(options);
+    const log = new LocalGroup(options, found, replay.entries);
+    try {
+      await log.start(options, found === undefined);
+    } catch (error) {
+      log.wal.close();
+      throw error;
+    }
+    return log;
+  }
+
+  private constructor(
+    options: LocalGroupOptions,
+    found: RecoveredLog | undefined,
+    replayedEntries: number,
+  ) {
+    const { disk, directory, clock } = options;
+    const fatal = (error: Error) => this.die(error, options.fatal ?? throwUncaught);
+    this.ballast = new Ballast(disk, directory, (error) => fatal(error as Error));
+    const identity = found?.identity ?? {
+      ...options.ids,
+      volume: options.volume ?? newVolume(options.rng ?? systemRng),
+    };
+    this.volume = identity.volume;
+    this.incarnation = (found?.incarnation ?? 0) + 1;
+    this.bootId = options.bootId ?? 0;
+    this.found = {
+      cleanStart: found?.clean ?? true,
+      cutBytes: found?.cutBytes ?? 0,
+      replayedEntries,
+    };
+    const groups = found?.groups ?? new Map<number, GroupState>();
+    this.wal = new Wal(
+      {
+        disk,
+        directory,
+        segmentBytes: options.segmentBytes ?? defaultSegmentBytes,
+        identity,
+        incarnation: this.incarnation,
+        ballast: this.ballast,
+        fatal,
+      },
+      found?.segments ?? [],
+      groups,
+    );
+    this.syncer = new Syncer(this.wal, clock, options.fsync, fatal);
+    this.state = groups.get(options.group) ?? newGroupState(options.group);
+    // The engine may have outlived the end of an unsynced log. What it has is kept, and the log goes on
+    // from there.
+    this.index = Math.max(this.state.lastIndex, options.appliedIndex);
+  }
+
+  private async start(options: LocalGroupOptions, isNew: boolean): Promise<void> {
+    if (isNew) this.wal.create(highestSegment(options.disk, options.directory) + 1);
+    try {
+      this.boot();
+    } catch (error) {
+      // A full disk: reads can be served, and the frames are written before the first entry is.
+      if (!(error instanceof LogWriteError)) throw error;
+    }
+    await this.ballast.prepare(options.ballastBytes ?? defaultBallastBytes);
+  }
+
+  get lastIndex(): number {
+    return this.index;
+  }
+
+  get failure(): Error | undefined {
+    return this.deadBy ?? this.ballast.failure;
+  }
+
+  get fsyncPolicy(): FsyncPolicy {
+    return this.syncer.policy;
+  }
+
+  set fsyncPolicy(policy: FsyncPolicy) {
+    this.syncer.policy = policy;
+  }
+
+  begin(): void {
+    const w = this.writer;
+    if (!this.inTurn) this.beginTurn();
+    if (w.pos === 0) w.pos = frameHeaderBytes;
+    w.reserve(entryHeaderBytes);
+    this.entryAt = w.pos;
+    w.pos += entryHeaderBytes;
+  }
+
+  end(): number {
+    const w = this.writer;
+    const start = this.entryAt;
+    const length = w.pos - start - entryHeaderBytes;
+    if (length === 0) {
+      this.abandon();
+      return 0;
+    }
+    this.entryAt = 0;
+    const b = w.buf;
+    putU32(b, start, length);
+    putU32(b, start + 4, EntryType.batch);
+    putU64(b, start + 8, this.state.term);
+    this.count++;
+    this.index++;
+    if (w.pos > flushBytes || this.count === maxFrameEntries) this.flush();
+    return this.index;
+  }
+
+  abandon(): void {
+    const w = this.writer;
+    w.pos = this.count === 0 ? 0 : this.entryAt;
+    this.entryAt = 0;
+  }
+
+  /**
+   * Throws `LogWriteError` when the disk is so full that not even the ballast makes room. Nothing of the
+   * turn is then in the log, and `lastIndex` is back where it was: the pod answers the turn's commands
+   * with errors and, as its engine has applied them, closes this log and builds the engine anew from
+   * disk, replaying a log opened again.
+   */
+  endTurn(): number {
+    if (this.deadBy) throw this.deadBy;
+    if (!this.inTurn) return this.syncer.endTurn(false);
+    assert(this.entryAt === 0, 'no entry is open at the end of a turn');
+    if (this.count > 0) this.flush();
+    this.inTurn = false;
+    if (this.turnError) this.undoTurn(this.turnError);
+    this.wal.forgetPoint();
+    const wrote = this.wrote;
+    this.wrote = false;
+    return this.syncer.endTurn(wrote);
+  }
+
+  whenSafe(position: number, then: () => void): void {
+    this.syncer.whenSafe(position, then);
+  }
+
+  truncate(index: number): void {
+    if (index <= this.state.checkpointIndex || this.deadBy) return;
+    this.wal.checkpoint(this.state, Math.min(index, this.state.lastIndex));
+    void this.wal.collect();
+  }
+
+  status(): LocalGroupStatus {
+    const { wal, syncer } = this;
+    return {
+      firstIndex: wal.firstIndex(this.state),
+      lastIndex: this.index,
+      appendedLsn: Math.max(wal.neededLsn, wal.durableLsn),
+      durableLsn: wal.durableLsn,
+      segments: wal.segmentCount,
+      bytes: wal.bytes,
+      entries: this.entries,
+      frames: wal.frames,
+      fsyncs: syncer.syncs,
+      lastFsyncMs: syncer.lastMs,
+      maxFsyncMs: syncer.maxMs,
+      volume: this.volume,
+      incarnation: this.incarnation,
+      ...this.found,
+      checkpointIndex: this.state.checkpointIndex,
+      pendingFsyncMs: syncer.pendingMs,
+      delayedTurns: syncer.delayed,
+      ballastBytes: this.ballast.bytes,
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    try {
+      if (!this.deadBy) this.endTurn();
+    } finally {
+      await this.syncer.stop();
+      await this.ballast.stop();
+      try {
+        if (!this.deadBy) await this.closeInOrder();
+      } finally {
+        this.wal.close();
+      }
+    }
+  }
+
+  private async closeInOrder(): Promise<void> {
+    // Synced once before the mark, so that an intact mark says that all before it is intact.
+    await this.wal.sync();
+    this.syncer.releaseDurable();
+    if (this.wal.appendOptional(FrameKind.clean, undefined, 0)) await this.wal.sync();
+    await this.wal.settle();
+  }
+
+  private beginTurn(): void {
+    this.inTurn = true;
+    if (this.bootPending) {
+      try {
+        this.boot();
+      } catch (error) {
+        this.turnError = error as Error;
+      }
+    }
+    this.turnIndex = this.index;
+    this.wal.point(this.turnPoint);
+  }
+
+  /** Writes the frame. An error waits for the end of the turn; what follows in the turn is dropped. */
+  private flush(): void {
+    const w = this.writer;
+    const length = w.pos;
+    const count = this.count;
+    w.reserve(8);
+    w.pos = 0;
+    this.count = 0;
+    if (this.turnError || this.deadBy) return;
+    const first = this.state.lastIndex + 1;
+    putFrameHeader(
+      w.buf,
+      length,
+      FrameKind.append,
+      0,
+      count,
+      this.state.group,
+      this.state.term,
+      first,
+    );
+    try {
+      this.wal.append(w.buf);
+    } catch (error) {
+      this.turnError = error as Error;
+      return;
+    } finally {
+      if (w.buf.length > keptBufferBytes) w.buf = Buffer.allocUnsafeSlow(64 * 1024);
+    }
+    this.wrote = true;
+    this.state.lastIndex += count;
+    this.state.commit = this.state.lastIndex;
+    this.entries += count;
+  }
+
+  private undoTurn(error: Error): never {
+    this.turnError = undefined;
+    this.wrote = false;
+    if (error instanceof LogWriteError) {
+      this.wal.cut(this.turnPoint);
+      this.wal.forgetPoint();
+      this.entries -= this.state.lastIndex - this.turnIndex;
+      this.index = this.turnIndex;
+      this.state.lastIndex = this.turnIndex;
+      this.state.commit = this.turnIndex;
+    }
+    throw error;
+  }
+
+  /** Says that a new life of the pod begins, and at which index if not where the log ends. */
+  private boot(): void {
+    const { wal, state } = this;
+    if (!wal.groups.has(state.group)) {
+      wal.appendNumbers(FrameKind.create, state, 0, 1);
+      wal.groups.set(state.group, state);
+    }
+    if (this.index > state.lastIndex) {
+      wal.appendNumbers(FrameKind.snap, state, this.index);
+      state.lastIndex = this.index;
+      state.commit = this.index;
+    }
+    wal.appendNumbers(FrameKind.boot, undefined, 0, this.incarnation, this.bootId, this.volume);
+    wal.syncNow();
+    this.bootPending = false;
+  }
+
+  private die(error: Error, fatal: (error: Error) => void): void {
+    if (this.deadBy) return;
+    this.deadBy = error;
+    fatal(error);
+  }
+}
+
+/** The log must reach back to where the engine is. */
+function checkNoGap(table: LogTable, options: LocalGroupOptions): void {
+  const state = table.groups.find((g) => g.group === options.group);
+  if (state === undefined || state.lastIndex <= options.appliedIndex) return;
+  throw new LogMismatchError(
+    `the log in ${options.directory} begins after entry ${state.lastIndex}, and the engine has ` +
+      `entries up to ${options.appliedIndex} only: restore the engine's snapshot or a backup`,
+  );
+}
+
+function checkMayBegin(options: LocalGroupOptions): void {
+  if (options.acceptLoss) return;
+  if (options.volume === undefined && options.appliedIndex === 0) return;
+  throw new LogMismatchError(
+    `there is no log in ${options.directory}, but this pod had one: is its disk mounted? ` +
+      'To go on with what the engine has, accept the loss by opening the log once with acceptLoss',
+  );
+}
+
+function newVolume(rng: Rng): number {
+  return 1 + Math.floor(rng.next() * (Number.MAX_SAFE_INTEGER - 1));
+}
+
+function throwUncaught(error: Error): void {
+  setImmediate(() => {
+    throw error;
+  });
+}

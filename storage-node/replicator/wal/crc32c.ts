@@ -1,0 +1,52 @@
+// CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes a step. Plain JS on typed arrays
+// checks more than 1 GB/s, and below some 256 bytes beats any call into native code.
+
+const polynomial = 0x82f63b78;
+
+/** Table k holds what a byte contributes when k more bytes of the same step follow it. */
+const tables = Array.from({ length: 8 }, () => new Int32Array(256));
+for (let n = 0; n < 256; n++) {
+  let c = n;
+  for (let bit = 0; bit < 8; bit++) c = c & 1 ? (c >>> 1) ^ polynomial : c >>> 1;
+  tables[0]![n] = c;
+}
+for (let k = 1; k < 8; k++) {
+  for (let n = 0; n < 256; n++) {
+    const c = tables[k - 1]![n]!;
+    tables[k]![n] = (c >>> 8) ^ tables[0]![c & 0xff]!;
+  }
+}
+const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+];
+
+/**
+ * The checksum of `b[start, end)`, unsigned. With seed 0 it is the plain CRC-32C; with the checksum of
+ * earlier bytes it goes on from them; with any other number it tells apart equal bytes of two places.
+ */
+export function crc32c(seed: number, b: Uint8Array, start: number, end: number): number {
+  let c = ~seed;
+  let i = start;
+  const whole = end - 7;
+  for (; i < whole; i += 8) {
+    const low = c ^ (b[i]! | (b[i + 1]! << 8) | (b[i + 2]! << 16) | (b[i + 3]! << 24));
+    c =
+      t7[low & 0xff]! ^
+      t6[(low >>> 8) & 0xff]! ^
+      t5[(low >>> 16) & 0xff]! ^
+      t4[low >>> 24]! ^
+      t3[b[i + 4]!]! ^
+      t2[b[i + 5]!]! ^
+      t1[b[i + 6]!]! ^
+      t0[b[i + 7]!]!;
+  }
+  for (; i < end; i++) c = (c >>> 8) ^ t0[(c ^ b[i]!) & 0xff]!;
+  return ~c >>> 0;
+}

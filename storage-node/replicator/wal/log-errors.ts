@@ -1,0 +1,47 @@
+// How a log fails: it was found damaged, it belongs to someone else, or a write could not be taken.
+
+/**
+ * Bytes that were once surely on disk cannot be read back. Nothing after them can be trusted, and to
+ * drop them is a loss that only an operator may accept: the log stays closed.
+ */
+export class LogCorruptionError extends Error {
+  override readonly name = 'LogCorruptionError';
+  /** Path of the segment. */
+  readonly segment: string;
+  readonly offset: number;
+  readonly lsn: number;
+  /** The last entry before the damage. */
+  readonly lastIndex: number;
+
+  constructor(segment: string, offset: number, lsn: number, lastIndex: number, reason: string) {
+    super(
+      `log damaged in ${segment} at offset ${offset} (LSN ${lsn}): ${reason}. ` +
+        `Entries up to index ${lastIndex} are intact; what follows cannot be trusted. ` +
+        'Restore the directory from a backup, or accept the loss of all entries after that one ' +
+        'by starting once with wal.accept-loss=yes',
+    );
+    this.segment = segment;
+    this.offset = offset;
+    this.lsn = lsn;
+    this.lastIndex = lastIndex;
+  }
+}
+
+/** The log is intact but not the one that is wanted here: another disk, another pod, a gap to the engine. */
+export class LogMismatchError extends Error {
+  override readonly name = 'LogMismatchError';
+}
+
+/**
+ * A turn could not be written and none of it is in the log; `lastIndex` is back where it was before
+ * the turn. An engine that has already applied its entries is ahead of the log: whoever owns it
+ * answers the turn with errors and rebuilds the engine from disk before it goes on.
+ */
+export class LogWriteError extends Error {
+  override readonly name = 'LogWriteError';
+}
+
+export function isDiskFull(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}

@@ -1,0 +1,198 @@
+// When the log is synced, and who waits for it.
+//
+//   always    a sync follows every turn that wrote; one at a time, the next covers all queued meanwhile
+//   everysec  a second after the first unsynced write
+//   no        when the operating system likes, and when a segment is full
+//
+// A sync that takes long does not hold up writes: they wait for the file system only. Under everysec
+// that would let the loss at a power cut grow without bound, so once the oldest unsynced write is two
+// seconds old, replies to further writes wait for the sync under way, as Redis blocks then.
+
+import type { Clock } from '../../../universal-row/environment.ts';
+import type { FsyncPolicy } from '../replicated-log.ts';
+import type { Wal } from './wal.ts';
+
+const everyMs = 1000;
+const lateMs = 2000;
+/** How long nothing must have been written before a mark is worth its place. */
+const idleMs = 1000;
+
+export class Syncer {
+  syncs = 0;
+  /** Milliseconds. */
+  lastMs = 0;
+  maxMs = 0;
+  /** Turns whose replies had to wait under everysec. */
+  delayed = 0;
+
+  readonly #wal: Wal;
+  readonly #clock: Clock;
+  readonly #fatal: (error: Error) => void;
+  #policy: FsyncPolicy;
+  #cycle: Promise<void> | undefined;
+  #again = false;
+  #cycleBegan = 0;
+  /** When the oldest write that is not synced was made; only kept under everysec. */
+  #oldestAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  // Who waits, in order: positions never go down.
+  #positions: number[] = [];
+  #callbacks: (() => void)[] = [];
+  #firstWaiter = 0;
+
+  constructor(wal: Wal, clock: Clock, policy: FsyncPolicy, fatal: (error: Error) => void) {
+    this.#wal = wal;
+    this.#clock = clock;
+    this.#policy = policy;
+    this.#fatal = fatal;
+  }
+
+  get policy(): FsyncPolicy {
+    return this.#policy;
+  }
+
+  set policy(policy: FsyncPolicy) {
+    this.#policy = policy;
+    if (policy !== 'everysec') this.#disarm();
+    if (this.#wal.neededLsn <= this.#wal.durableLsn || policy === 'no') {
+      this.#release();
+      return;
+    }
+    if (policy === 'always') {
+      this.#request();
+    } else {
+      this.#arm();
+      this.#release();
+    }
+  }
+
+  /** How long the sync under way has taken, in milliseconds; 0 when there is none. */
+  get pendingMs(): number {
+    return this.#cycle ? this.#clock.monotonic() - this.#cycleBegan : 0;
+  }
+
+  /** A turn is over; the position its replies wait for, or -1. */
+  endTurn(wrote: boolean): number {
+    const wal = this.#wal;
+    const needed = wal.neededLsn;
+    if (needed <= wal.durableLsn) return -1;
+    if (this.#policy === 'always') {
+      if (wrote || this.#cycle === undefined) this.#request();
+      return needed;
+    }
+    if (!wrote) return -1;
+    if (this.#policy === 'everysec') {
+      if (this.#cycle === undefined) this.#arm();
+      else if (this.#isLate()) {
+        this.delayed++;
+        return needed;
+      }
+    }
+    if (wal.unsettled && this.#cycle === undefined) this.#request();
+    return -1;
+  }
+
+  whenSafe(position: number, then: () => void): void {
+    const waits =
+      position > this.#wal.durableLsn &&
+      (this.#policy === 'always' || (this.#policy === 'everysec' && this.#isLate()));
+    if (!waits) {
+      then();
+      return;
+    }
+    this.#positions.push(position);
+    this.#callbacks.push(then);
+  }
+
+  /** For the end: what was synced by another hand. */
+  releaseDurable(): void {
+    this.#release();
+  }
+
+  /** Ends all timers; resolves when no sync is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#disarm();
+    clearTimeout(this.#idleTimer);
+    await this.#cycle;
+  }
+
+  /** Lets go of all who wait for what is durable, or for everything unless the policy is always. */
+  #release(): void {
+    const all = this.#policy !== 'always';
+    const durable = this.#wal.durableLsn;
+    while (this.#firstWaiter < this.#positions.length) {
+      if (!all && this.#positions[this.#firstWaiter]! > durable) break;
+      const then = this.#callbacks[this.#firstWaiter++]!;
+      then();
+    }
+    if (this.#firstWaiter === this.#positions.length) {
+      this.#positions = [];
+      this.#callbacks = [];
+      this.#firstWaiter = 0;
+    }
+  }
+
+  /** Syncs what is there, after the sync under way if there is one. */
+  #request(): void {
+    this.#again = true;
+    if (this.#stopped || this.#cycle) return;
+    this.#cycle = this.#run().catch((error: unknown) => {
+      this.#fatal(error instanceof Error ? error : new Error(String(error)));
+    });
+  }
+
+  async #run(): Promise<void> {
+    const wal = this.#wal;
+    while (this.#again || (wal.unsettled && wal.neededLsn > wal.durableLsn)) {
+      this.#again = false;
+      this.#disarm();
+      this.#cycleBegan = this.#clock.monotonic();
+      await wal.sync();
+      this.syncs++;
+      this.lastMs = this.#clock.monotonic() - this.#cycleBegan;
+      if (this.lastMs > this.maxMs) this.maxMs = this.lastMs;
+      this.#oldestAt = this.#cycleBegan;
+      this.#release();
+      if (wal.unsettled) await wal.settle();
+    }
+    this.#cycle = undefined;
+    if (this.#stopped) return;
+    if (wal.neededLsn <= wal.durableLsn) this.#awaitIdle();
+    else if (this.#policy === 'everysec') this.#arm();
+  }
+
+  #isLate(): boolean {
+    return this.#cycle !== undefined && this.#clock.monotonic() - this.#oldestAt > lateMs;
+  }
+
+  #arm(): void {
+    if (this.#timer || this.#stopped) return;
+    this.#oldestAt = this.#clock.monotonic();
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#request();
+    }, everyMs);
+    this.#timer.unref();
+  }
+
+  #disarm(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #awaitIdle(): void {
+    if (this.#idleTimer) return;
+    this.#idleTimer = setTimeout(() => {
+      this.#idleTimer = undefined;
+      try {
+        this.#wal.publishDurable();
+      } catch (error) {
+        this.#fatal(error as Error);
+      }
+    }, idleMs);
+    this.#idleTimer.unref();
+  }
+}

@@ -1,0 +1,461 @@
+// The rows as a running command sees them: an engine's table, with expired rows hidden, the table's
+// properties enforced, and every write put into the log's open entry before it reaches the engine.
+
+import { Slice } from '../universal-row/bytes.ts';
+import { CommandError } from '../universal-row/errors.ts';
+import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
+import {
+  Shape,
+  type BytesVisitor,
+  type FieldVisitor,
+  type LexRange,
+  type RankedVisitor,
+  type Row,
+  type Rows,
+  type ScoreRange,
+} from '../universal-row/rows.ts';
+import type { Rng } from '../universal-row/environment.ts';
+import type { Engine, RowTable } from '../engines/engine.ts';
+import type { TableRules } from './table-rules.ts';
+
+const otherPod = new CommandError(
+  'ERR the databases of this command are of different models, and one command cannot change both',
+);
+const readOnlyTable = new CommandError("READONLY You can't write against a read only table.");
+
+/** A key that the running command changed. */
+export interface Touched {
+  table: number;
+  key: Buffer;
+}
+
+export class Transaction implements Rows {
+  now = 0;
+  table = 0;
+  tableCount: number;
+  /** True while some key is watched or waited for: only then are changed keys collected. */
+  observing = false;
+  readonly touched: Touched[] = [];
+  /** Set when every row of a table may have changed. */
+  readonly touchedTables: number[] = [];
+  /** Writes are impossible (the disk is full), so an expired row is hidden but stays. */
+  frozen = false;
+  /** Rows dropped because their time had come. */
+  expiredRows = 0;
+
+  private readonly engine: Engine;
+  private readonly w: RecordBatchWriter;
+  private readonly rng: Rng;
+  private readonly rules: ReadonlyMap<number, TableRules>;
+  private t: RowTable;
+  private rule: TableRules;
+  private writing = false;
+  // The row that the ops of the open entry are about just now, and the key found last.
+  private loggedRow: Row = 0;
+  private foundRow: Row = 0;
+  private fb: Buffer = Buffer.alloc(0);
+  private fs = 0;
+  private fn = 0;
+  private readonly slice = new Slice();
+
+  constructor(
+    engine: Engine,
+    writer: RecordBatchWriter,
+    rules: ReadonlyMap<number, TableRules>,
+    tableCount: number,
+    rng: Rng,
+  ) {
+    this.engine = engine;
+    this.w = writer;
+    this.rules = rules;
+    this.rng = rng;
+    this.tableCount = tableCount;
+    const [first] = rules;
+    if (first === undefined) throw new RangeError('a pod needs at least one table');
+    this.table = first[0];
+    this.rule = first[1];
+    this.t = engine.table(this.table);
+  }
+
+  /** Starts a command. `fresh` is false for the second and later commands of one log entry. */
+  begin(table: number, writing: boolean, now: number, fresh: boolean): void {
+    this.writing = writing;
+    this.now = now;
+    if (fresh) this.loggedRow = 0;
+    this.foundRow = 0;
+    if (table !== this.table) this.#switchTo(table);
+  }
+
+  /** Looks tables up again after a swap. */
+  refresh(): void {
+    this.t = this.engine.table(this.table);
+    const rule = this.rules.get(this.table);
+    if (rule !== undefined) this.rule = rule;
+    this.foundRow = 0;
+    this.loggedRow = 0;
+  }
+
+  /** Drops the batch buffer reference to a finished command's bytes. */
+  release(): void {
+    this.foundRow = 0;
+  }
+
+  hasTable(table: number): boolean {
+    return this.rules.has(table);
+  }
+
+  useTable(table: number): void {
+    if (table === this.table) return;
+    this.#switchTo(table);
+  }
+
+  #switchTo(table: number): void {
+    const rule = this.rules.get(table);
+    if (rule === undefined) throw otherPod;
+    if (this.writing && rule.readOnly) throw readOnlyTable;
+    this.table = table;
+    this.rule = rule;
+    this.t = this.engine.table(table);
+    this.foundRow = 0;
+    this.loggedRow = 0;
+  }
+
+  random(): number {
+    return this.rng.next();
+  }
+
+  // ---- reads
+
+  find(b: Buffer, s: number, n: number): Row {
+    const row = this.t.find(b, s, n);
+    if (row === 0) return 0;
+    if (this.t.expiringRows !== 0 && this.#isExpired(row)) {
+      this.#dropExpired(row);
+      return 0;
+    }
+    this.foundRow = row;
+    this.fb = b;
+    this.fs = s;
+    this.fn = n;
+    return row;
+  }
+
+  #isExpired(row: Row): boolean {
+    const at = this.t.expireAt(row);
+    return at !== 0 && at <= this.now;
+  }
+
+  #dropExpired(row: Row): void {
+    if (this.frozen) return;
+    this.expiredRows++;
+    this.drop(row);
+  }
+
+  /** Drops up to `limit` rows whose time has come; returns how many. For the pod's own clock. */
+  dropExpiredRows(limit: number): number {
+    const due: Row[] = [];
+    this.t.expired(this.now, limit, (row) => {
+      due.push(row);
+    });
+    for (const row of due) this.#dropExpired(row);
+    return due.length;
+  }
+
+  rowCount(): number {
+    return this.t.rowCount();
+  }
+
+  key(row: Row, out: Slice): void {
+    this.t.key(row, out);
+  }
+
+  shape(row: Row): Shape {
+    return row === 0 ? Shape.none : this.t.shape(row);
+  }
+
+  count(row: Row): number {
+    return this.t.count(row);
+  }
+
+  expireAt(row: Row): number {
+    return this.t.expireAt(row);
+  }
+
+  footprint(row: Row): number {
+    return this.t.footprint(row);
+  }
+
+  value(row: Row, out: Slice): void {
+    this.t.value(row, out);
+  }
+
+  field(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
+    return this.t.field(row, b, s, n, out);
+  }
+
+  fieldAt(row: Row, index: number, field: Slice, value: Slice): void {
+    this.t.fieldAt(row, index, field, value);
+  }
+
+  eachField(row: Row, visit: FieldVisitor): void {
+    this.t.eachField(row, visit);
+  }
+
+  scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number {
+    return this.t.scanFields(row, cursor, budget, visit);
+  }
+
+  score(row: Row, b: Buffer, s: number, n: number): number {
+    return this.t.score(row, b, s, n);
+  }
+
+  rank(row: Row, b: Buffer, s: number, n: number): number {
+    return this.t.rank(row, b, s, n);
+  }
+
+  eachByRank(row: Row, from: number, count: number, reverse: boolean, visit: RankedVisitor): void {
+    this.t.eachByRank(row, from, count, reverse, visit);
+  }
+
+  eachByScore(
+    row: Row,
+    range: ScoreRange,
+    reverse: boolean,
+    offset: number,
+    limit: number,
+    visit: RankedVisitor,
+  ): void {
+    this.t.eachByScore(row, range, reverse, offset, limit, visit);
+  }
+
+  countByScore(row: Row, range: ScoreRange): number {
+    return this.t.countByScore(row, range);
+  }
+
+  eachByLex(
+    row: Row,
+    range: LexRange,
+    reverse: boolean,
+    offset: number,
+    limit: number,
+    visit: RankedVisitor,
+  ): void {
+    this.t.eachByLex(row, range, reverse, offset, limit, visit);
+  }
+
+  countByLex(row: Row, range: LexRange): number {
+    return this.t.countByLex(row, range);
+  }
+
+  element(row: Row, index: number, out: Slice): boolean {
+    return this.t.element(row, index, out);
+  }
+
+  eachElement(row: Row, from: number, count: number, reverse: boolean, visit: BytesVisitor): void {
+    this.t.eachElement(row, from, count, reverse, visit);
+  }
+
+  scan(cursor: number, budget: number, visit: (row: Row) => void): number {
+    if (this.t.expiringRows === 0) return this.t.scan(cursor, budget, visit);
+    return this.t.scan(cursor, budget, (row) => {
+      // An expired row is only hidden here: dropping rows would disturb the walk.
+      if (!this.#isExpired(row)) visit(row);
+    });
+  }
+
+  anyRow(random: number): Row {
+    let row = this.t.anyRow(random);
+    // Expired rows are dropped as they are met, so this ends; while frozen it gives up in the end.
+    for (let tries = 0; row !== 0 && this.t.expiringRows !== 0 && this.#isExpired(row); tries++) {
+      this.#dropExpired(row);
+      if (tries > 1000) return 0;
+      row = this.t.anyRow(this.rng.next());
+    }
+    return row;
+  }
+
+  expect(first: number, last: number, step: number): void {
+    this.expectRows?.(this.table, first, last, step);
+  }
+
+  /** Set by the pod when its engine can read many rows in one go. */
+  expectRows: ((table: number, first: number, last: number, step: number) => void) | undefined;
+
+  // ---- writes
+
+  /** Makes `row` the one that the next ops of the entry are about. */
+  #log(row: Row): void {
+    if (row === this.loggedRow) return;
+    this.loggedRow = row;
+    if (row === this.foundRow) {
+      this.w.row(this.table, this.fb, this.fs, this.fn);
+      if (this.observing) this.#touch(this.fb, this.fs, this.fn);
+    } else {
+      const k = this.slice;
+      this.t.key(row, k);
+      this.w.row(this.table, k.b, k.s, k.n);
+      if (this.observing) this.#touch(k.b, k.s, k.n);
+    }
+  }
+
+  #touch(b: Buffer, s: number, n: number): void {
+    this.touched.push({ table: this.table, key: Buffer.from(b.subarray(s, s + n)) });
+  }
+
+  #checkBytes(bytes: number): void {
+    if (bytes > this.rule.maxRowBytes) {
+      throw new CommandError(
+        `ERR row too large: ${bytes} bytes, the table's maxRowBytes is ${this.rule.maxRowBytes}`,
+      );
+    }
+  }
+
+  putValue(
+    b: Buffer,
+    s: number,
+    n: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+    expireAt: number,
+  ): Row {
+    const rule = this.rule;
+    if (vn > rule.maxRowBytes) this.#checkBytes(vn);
+    const until =
+      expireAt === 0 && rule.ttlDefaultMs !== 0 ? this.now + rule.ttlDefaultMs : expireAt;
+    this.w.value(this.table, b, s, n, vb, vs, vn, until);
+    if (this.observing) this.#touch(b, s, n);
+    const row = this.t.putValue(b, s, n, vb, vs, vn, until);
+    this.loggedRow = row;
+    return row;
+  }
+
+  patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
+    if (offset + vn > this.rule.maxRowBytes) this.#checkBytes(offset + vn);
+    this.#log(row);
+    this.w.patch(offset, vb, vs, vn);
+    this.t.patchValue(row, offset, vb, vs, vn);
+  }
+
+  create(b: Buffer, s: number, n: number, shape: Shape): Row {
+    this.w.row(this.table, b, s, n);
+    this.w.create(shape);
+    if (this.observing) this.#touch(b, s, n);
+    const row = this.t.create(b, s, n, shape);
+    this.loggedRow = row;
+    this.foundRow = row;
+    this.fb = b;
+    this.fs = s;
+    this.fn = n;
+    if (this.rule.ttlDefaultMs !== 0) this.setExpireAt(row, this.now + this.rule.ttlDefaultMs);
+    return row;
+  }
+
+  drop(row: Row): void {
+    this.#log(row);
+    this.w.drop();
+    this.#forget();
+    this.t.drop(row);
+  }
+
+  /** The row is gone, and its handle may come back as another row. */
+  #forget(): void {
+    this.loggedRow = 0;
+    this.foundRow = 0;
+  }
+
+  setExpireAt(row: Row, expireAt: number): void {
+    this.#log(row);
+    this.w.expire(expireAt);
+    this.t.setExpireAt(row, expireAt);
+  }
+
+  rename(row: Row, b: Buffer, s: number, n: number): Row {
+    this.#log(row);
+    this.w.rename(b, s, n);
+    if (this.observing) this.#touch(b, s, n);
+    this.#forget();
+    return this.t.rename(row, b, s, n);
+  }
+
+  putField(
+    row: Row,
+    fb: Buffer,
+    fs: number,
+    fn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): boolean {
+    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + fn + vn);
+    this.#log(row);
+    this.w.field(fb, fs, fn, vb, vs, vn);
+    return this.t.putField(row, fb, fs, fn, vb, vs, vn);
+  }
+
+  removeField(row: Row, b: Buffer, s: number, n: number): boolean {
+    if (!this.t.field(row, b, s, n)) return false;
+    this.#log(row);
+    this.w.unfield(b, s, n);
+    this.t.removeField(row, b, s, n);
+    if (this.t.count(row) === 0) this.#forget();
+    return true;
+  }
+
+  putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean {
+    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n + 8);
+    this.#log(row);
+    this.w.score(score, b, s, n);
+    return this.t.putScore(row, b, s, n, score);
+  }
+
+  push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void {
+    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n);
+    this.#log(row);
+    this.w.push(atHead, b, s, n);
+    this.t.push(row, atHead, b, s, n);
+  }
+
+  pop(row: Row, atHead: boolean): void {
+    this.#log(row);
+    this.w.pop(atHead);
+    this.t.pop(row, atHead);
+    if (this.t.count(row) === 0) this.#forget();
+  }
+
+  setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
+    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n);
+    this.#log(row);
+    this.w.element(index, b, s, n);
+    this.t.setElement(row, index, b, s, n);
+  }
+
+  insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
+    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n);
+    this.#log(row);
+    this.w.insert(index, b, s, n);
+    this.t.insertElement(row, index, b, s, n);
+  }
+
+  removeElements(row: Row, index: number, count: number): void {
+    this.#log(row);
+    this.w.remove(index, count);
+    this.t.removeElements(row, index, count);
+    if (this.t.count(row) === 0) this.#forget();
+  }
+
+  clear(): void {
+    this.w.clear(this.table);
+    if (this.observing) this.touchedTables.push(this.table);
+    this.#forget();
+    this.t.clear();
+  }
+
+  swapTables(a: number, b: number): void {
+    if (!this.rules.has(a) || !this.rules.has(b)) throw otherPod;
+    this.w.swap(a, b);
+    if (this.observing) this.touchedTables.push(a, b);
+    this.engine.swapTables(a, b);
+    this.refresh();
+  }
+}
