@@ -1,0 +1,30 @@
+// Every group of commands the server has. A new data type adds its line here.
+
+import { clientCommands } from './client.ts';
+import { connectionCommands } from './connection.ts';
+import { hashCommands } from './hash.ts';
+import { introspectionCommands } from './introspection.ts';
+import { keysCommands } from './keys.ts';
+import { listCommands } from './list.ts';
+import { pubsubCommands } from './pubsub.ts';
+import { serverCommands } from './server.ts';
+import { setCommands } from './set.ts';
+import { sortedSetCommands } from './sorted-set.ts';
+import { stringCommands } from './string.ts';
+import { transactionCommands } from './transactions.ts';
+import type { CommandSpec } from './spec.ts';
+
+export const allCommands: readonly (readonly CommandSpec[])[] = [
+  stringCommands,
+  hashCommands,
+  listCommands,
+  setCommands,
+  sortedSetCommands,
+  keysCommands,
+  pubsubCommands,
+  transactionCommands,
+  connectionCommands,
+  clientCommands,
+  serverCommands,
+  introspectionCommands,
+];

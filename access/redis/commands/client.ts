@@ -1,0 +1,381 @@
+// CLIENT: the list of clients, their names, and what can be done to them.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import { Special, type Connection } from '../connection.ts';
+import { isPlainName } from './connection.ts';
+import { helpOf } from './support/help.ts';
+import type { CommandSpec } from './spec.ts';
+
+type ClientType = 'normal' | 'pubsub' | 'master' | 'replica';
+
+function typeOf(connection: Connection): ClientType {
+  return connection.special & Special.subscribed ? 'pubsub' : 'normal';
+}
+
+/** The line that CLIENT LIST and CLIENT INFO show for a client. */
+export function describeClient(connection: Connection): string {
+  const { server, socket } = connection;
+  const now = server.now;
+  let flags = '';
+  if (connection.special & Special.monitor) flags += 'O';
+  if (connection.special & Special.subscribed) flags += 'P';
+  if (connection.transaction !== undefined) flags += 'x';
+  if (connection.wait !== undefined) flags += 'b';
+  if (connection.noEvict) flags += 'e';
+  if (connection.noTouch) flags += 'T';
+  const fields: [string, string | number][] = [
+    ['id', connection.id],
+    ['addr', connection.address],
+    ['laddr', connection.localAddress],
+    ['fd', connection.id],
+    ['name', connection.name],
+    ['age', Math.floor((now - connection.createdAt) / 1000)],
+    ['idle', Math.floor((now - connection.lastActiveAt) / 1000)],
+    ['flags', flags === '' ? 'N' : flags],
+    ['db', connection.table],
+    ['sub', connection.channels.size],
+    ['psub', connection.patterns.size],
+    ['ssub', connection.shardChannels.size],
+    ['multi', connection.transaction === undefined ? -1 : connection.transaction.queue.length],
+    ['watch', connection.watch === undefined ? 0 : connection.watch.keys.length],
+    ['qbuf', connection.queryBytes],
+    ['qbuf-free', 0],
+    ['argv-mem', 0],
+    ['multi-mem', 0],
+    ['rbs', 0],
+    ['rbp', 0],
+    ['obl', 0],
+    ['oll', 0],
+    ['omem', socket.writableLength],
+    ['tot-mem', socket.writableLength + connection.queryBytes],
+    ['events', 'r'],
+    ['cmd', connection.lastCommand],
+    ['user', connection.user],
+    ['redir', -1],
+    ['resp', connection.version],
+    ['lib-name', connection.libName],
+    ['lib-ver', connection.libVersion],
+  ];
+  return fields.map(([name, value]) => `${name}=${value}`).join(' ');
+}
+
+function positiveId(args: Arguments, word: number): number {
+  const id = args.integerOrNaN(word);
+  if (!(id > 0)) throw new CommandError('ERR client-id should be greater than 0');
+  return id;
+}
+
+function clientType(text: string): ClientType {
+  const type = text.toLowerCase();
+  if (type === 'slave') return 'replica';
+  if (type === 'normal' || type === 'pubsub' || type === 'master' || type === 'replica') {
+    return type;
+  }
+  throw new CommandError(`ERR Unknown client type '${text}'`);
+}
+
+function setInfo(connection: Connection, attribute: string, value: string): string | undefined {
+  const name = attribute.toLowerCase();
+  if (name !== 'lib-name' && name !== 'lib-ver') return `ERR Unrecognized option '${attribute}'`;
+  if (!isPlainName(value)) {
+    return `ERR ${name} cannot contain spaces, newlines or special characters.`;
+  }
+  if (name === 'lib-name') connection.libName = value;
+  else connection.libVersion = value;
+  return undefined;
+}
+
+interface KillFilter {
+  id?: number;
+  type?: ClientType;
+  address?: string;
+  localAddress?: string;
+  user?: string;
+  skipMe: boolean;
+}
+
+function killFilter(args: Arguments): KillFilter {
+  const filter: KillFilter = { skipMe: true };
+  for (let i = 2; i < args.count; i += 2) {
+    if (i + 1 >= args.count) throw syntaxError;
+    const value = args.text(i + 1);
+    if (args.is(i, 'ID')) filter.id = positiveId(args, i + 1);
+    else if (args.is(i, 'TYPE')) filter.type = clientType(value);
+    else if (args.is(i, 'ADDR')) filter.address = value;
+    else if (args.is(i, 'LADDR')) filter.localAddress = value;
+    else if (args.is(i, 'USER')) filter.user = value;
+    else if (args.is(i, 'SKIPME') && args.is(i + 1, 'YES')) filter.skipMe = true;
+    else if (args.is(i, 'SKIPME') && args.is(i + 1, 'NO')) filter.skipMe = false;
+    else throw syntaxError;
+  }
+  return filter;
+}
+
+function matches(connection: Connection, filter: KillFilter, self: Connection): boolean {
+  if (filter.skipMe && connection === self) return false;
+  return (
+    (filter.id === undefined || connection.id === filter.id) &&
+    (filter.type === undefined || typeOf(connection) === filter.type) &&
+    (filter.address === undefined || connection.address === filter.address) &&
+    (filter.localAddress === undefined || connection.localAddress === filter.localAddress) &&
+    (filter.user === undefined || connection.user === filter.user)
+  );
+}
+
+/** Cuts a client off; the one asking first gets its answer. */
+function kill(connection: Connection, self: Connection): void {
+  if (connection === self) connection.closing = true;
+  else connection.destroy();
+}
+
+const common = {
+  group: 'connection',
+  flags: ['admin', 'noscript', 'loading', 'stale'],
+} as const;
+const plain = { group: 'connection', flags: ['noscript', 'loading', 'stale'] } as const;
+
+const subcommands: readonly CommandSpec[] = [
+  {
+    ...plain,
+    name: 'id',
+    arity: 2,
+    since: '5.0.0',
+    summary: 'Returns the unique client ID of the connection.',
+    handle(connection, _args, reply) {
+      reply.integer(connection.id);
+    },
+  },
+  {
+    ...plain,
+    name: 'info',
+    arity: 2,
+    since: '6.2.0',
+    summary: 'Returns information about the connection.',
+    handle(connection, _args, reply) {
+      reply.verbatim(`${describeClient(connection)}\n`);
+    },
+  },
+  {
+    ...common,
+    name: 'list',
+    arity: -2,
+    since: '2.4.0',
+    summary: 'Lists open connections.',
+    complexity: 'O(N) where N is the number of client connections',
+    handle(connection, args, reply) {
+      let shown = [...connection.server.connections.values()];
+      if (args.count > 2) {
+        if (args.is(2, 'TYPE') && args.count === 4) {
+          const type = clientType(args.text(3));
+          shown = shown.filter((one) => typeOf(one) === type);
+        } else if (args.is(2, 'ID') && args.count > 3) {
+          const ids = new Set<number>();
+          for (let i = 3; i < args.count; i++) {
+            const id = args.integerOrNaN(i);
+            if (Number.isNaN(id)) throw new CommandError('ERR Invalid client ID');
+            ids.add(id);
+          }
+          shown = shown.filter((one) => ids.has(one.id));
+        } else throw syntaxError;
+      }
+      reply.verbatim(shown.map((one) => `${describeClient(one)}\n`).join(''));
+    },
+  },
+  {
+    ...plain,
+    name: 'getname',
+    arity: 2,
+    since: '2.6.9',
+    summary: 'Returns the name of the connection.',
+    handle(connection, _args, reply) {
+      if (connection.name === '') reply.nil();
+      else reply.text(connection.name);
+    },
+  },
+  {
+    ...plain,
+    name: 'setname',
+    arity: 3,
+    since: '2.6.9',
+    summary: 'Sets the connection name.',
+    handle(connection, args, reply) {
+      const name = args.text(2);
+      if (!isPlainName(name)) {
+        reply.error('ERR Client names cannot contain spaces, newlines or special characters.');
+        return;
+      }
+      connection.name = name;
+      reply.ok();
+    },
+  },
+  {
+    ...plain,
+    name: 'setinfo',
+    arity: 4,
+    since: '7.2.0',
+    summary: 'Sets information specific to the client or connection.',
+    handle(connection, args, reply) {
+      const wrong = setInfo(connection, args.text(2), args.text(3));
+      if (wrong === undefined) reply.ok();
+      else reply.error(wrong);
+    },
+  },
+  {
+    ...common,
+    name: 'kill',
+    arity: -3,
+    since: '2.4.0',
+    summary: 'Terminates open connections.',
+    complexity: 'O(N) where N is the number of client connections',
+    handle(connection, args, reply) {
+      const all = [...connection.server.connections.values()];
+      if (args.count === 3) {
+        const address = args.text(2);
+        const one = all.find((other) => other.address === address);
+        if (one === undefined) {
+          reply.error('ERR No such client');
+          return;
+        }
+        kill(one, connection);
+        reply.ok();
+        return;
+      }
+      const filter = killFilter(args);
+      const doomed = all.filter((one) => matches(one, filter, connection));
+      for (const one of doomed) kill(one, connection);
+      connection.server.open(connection).integer(doomed.length);
+    },
+  },
+  {
+    ...common,
+    name: 'unblock',
+    arity: -3,
+    since: '5.0.0',
+    summary: 'Unblocks a client blocked by a blocking command from a different connection.',
+    handle(connection, args, reply) {
+      let withError = false;
+      if (args.count === 4) {
+        if (args.is(3, 'ERROR')) withError = true;
+        else if (!args.is(3, 'TIMEOUT')) {
+          throw new CommandError('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
+        }
+      } else if (args.count > 4) throw syntaxError;
+      const other = connection.server.connections.get(args.integer(2));
+      const done = other !== undefined && other.unblockNow(withError);
+      void reply;
+      connection.server.open(connection).integer(done ? 1 : 0);
+    },
+  },
+  {
+    ...plain,
+    name: 'reply',
+    arity: 3,
+    since: '3.2.0',
+    summary: 'Instructs the server whether to reply to commands.',
+    handle(connection, args, reply) {
+      if (args.is(2, 'ON')) {
+        connection.special &= ~(Special.replyOff | Special.replySkip);
+        reply.ok();
+      } else if (args.is(2, 'OFF')) connection.special |= Special.replyOff;
+      else if (args.is(2, 'SKIP')) {
+        if (!(connection.special & Special.replyOff)) connection.special |= Special.replySkipNext;
+      } else throw syntaxError;
+    },
+  },
+  {
+    ...common,
+    name: 'no-evict',
+    arity: 3,
+    since: '7.0.0',
+    summary: 'Sets the client eviction mode of the connection.',
+    handle(connection, args, reply) {
+      connection.noEvict = onOff(args, 2);
+      reply.ok();
+    },
+  },
+  {
+    ...plain,
+    name: 'no-touch',
+    arity: 3,
+    since: '7.2.0',
+    summary: 'Controls whether commands sent by the client affect the LRU/LFU of accessed keys.',
+    handle(connection, args, reply) {
+      connection.noTouch = onOff(args, 2);
+      reply.ok();
+    },
+  },
+  {
+    ...plain,
+    name: 'getredir',
+    arity: 2,
+    since: '6.0.0',
+    summary:
+      'Returns the client ID to which the tracking notifications of the connection are redirected.',
+    handle(_connection, _args, reply) {
+      reply.integer(-1);
+    },
+  },
+  {
+    ...plain,
+    name: 'tracking',
+    arity: -3,
+    since: '6.0.0',
+    summary: 'Controls server-assisted client-side caching for the connection.',
+    handle(_connection, args, reply) {
+      if (onOff(args, 2)) reply.error('ERR client-side caching is not supported');
+      else reply.ok();
+    },
+  },
+  {
+    ...common,
+    name: 'pause',
+    arity: -3,
+    since: '3.0.0',
+    summary: 'Suspends commands processing.',
+    handle(connection, args, reply) {
+      const ms = args.integerOrNaN(2);
+      if (Number.isNaN(ms)) throw new CommandError('ERR timeout is not an integer or out of range');
+      if (ms < 0) throw new CommandError('ERR timeout is negative');
+      let writesOnly = false;
+      if (args.count === 4) {
+        if (args.is(3, 'WRITE')) writesOnly = true;
+        else if (!args.is(3, 'ALL')) throw syntaxError;
+      }
+      connection.server.pauseClients(ms, writesOnly);
+      reply.ok();
+    },
+  },
+  {
+    ...common,
+    name: 'unpause',
+    arity: 2,
+    since: '6.2.0',
+    summary: 'Resumes processing commands from paused clients.',
+    handle(connection, _args, reply) {
+      connection.server.unpauseClients();
+      reply.ok();
+    },
+  },
+];
+
+function onOff(args: Arguments, word: number): boolean {
+  if (args.is(word, 'ON')) return true;
+  if (args.is(word, 'OFF')) return false;
+  throw syntaxError;
+}
+
+export const clientCommands: readonly CommandSpec[] = [
+  {
+    name: 'client',
+    arity: -2,
+    flags: [],
+    group: 'connection',
+    since: '2.4.0',
+    summary: 'A container for client connection commands.',
+    handle(_connection, _args, reply) {
+      reply.error("ERR wrong number of arguments for 'client' command");
+    },
+    subcommands: [...subcommands, helpOf('client', subcommands)],
+  },
+];

@@ -1,0 +1,213 @@
+// Who the client is and how it wants to be talked to. CLIENT has a file of its own.
+
+import { parseInteger } from '../../../universal-row/bytes.ts';
+import { Special, type Connection } from '../connection.ts';
+import type { RespWriter } from '../resp-writer.ts';
+import type { CommandSpec } from './spec.ts';
+
+const wrongPassword = 'WRONGPASS invalid username-password pair or user is disabled.';
+
+/** Names and versions are shown in lists: no spaces, no line breaks. */
+export function isPlainName(name: string): boolean {
+  return /^[\x21-\x7e]*$/.test(name);
+}
+
+function authenticate(connection: Connection, user: string, password: Buffer): boolean {
+  if (!connection.server.checkPassword(user, password)) return false;
+  connection.authenticated();
+  connection.user = user;
+  return true;
+}
+
+function writeHello(connection: Connection, reply: RespWriter): void {
+  reply.map(7);
+  reply.text('server');
+  reply.text('redis');
+  reply.text('version');
+  reply.text(redisVersion);
+  reply.text('proto');
+  reply.integer(connection.version);
+  reply.text('id');
+  reply.integer(connection.id);
+  reply.text('mode');
+  reply.text('standalone');
+  reply.text('role');
+  reply.text('master');
+  reply.text('modules');
+  reply.array(0);
+}
+
+/** The Redis version whose behaviour the commands follow. */
+export const redisVersion = '7.0.15';
+
+export const connectionCommands: readonly CommandSpec[] = [
+  {
+    name: 'ping',
+    arity: -1,
+    flags: ['fast'],
+    group: 'connection',
+    since: '1.0.0',
+    summary: "Returns the server's liveliness response.",
+    complexity: 'O(1)',
+    handle(connection, args, reply) {
+      if (args.count > 2) {
+        reply.error("ERR wrong number of arguments for 'ping' command");
+      } else if (connection.special & Special.subscribed && connection.version < 3) {
+        reply.array(2);
+        reply.text('pong');
+        if (args.count === 1) reply.text('');
+        else reply.bulk(args.buf, args.starts[1]!, args.lens[1]!);
+      } else if (args.count === 1) reply.simple('PONG');
+      else reply.bulk(args.buf, args.starts[1]!, args.lens[1]!);
+    },
+  },
+  {
+    name: 'echo',
+    arity: 2,
+    flags: ['fast'],
+    group: 'connection',
+    since: '1.0.0',
+    summary: 'Returns the given string.',
+    complexity: 'O(1)',
+    handle(_connection, args, reply) {
+      reply.bulk(args.buf, args.starts[1]!, args.lens[1]!);
+    },
+  },
+  {
+    name: 'select',
+    arity: 2,
+    flags: ['loading', 'stale', 'fast'],
+    group: 'connection',
+    since: '1.0.0',
+    summary: 'Changes the selected database.',
+    complexity: 'O(1)',
+    handle(connection, args, reply) {
+      const table = parseInteger(args.buf, args.starts[1]!, args.lens[1]!);
+      if (Number.isNaN(table)) reply.error('ERR invalid DB index');
+      else if (table < 0 || table >= connection.server.router.tableCount) {
+        reply.error('ERR DB index is out of range');
+      } else {
+        connection.table = table;
+        reply.ok();
+      }
+    },
+  },
+  {
+    name: 'auth',
+    arity: -2,
+    flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
+    group: 'connection',
+    since: '1.0.0',
+    summary: 'Authenticates the connection.',
+    complexity: 'O(N) where N is the number of passwords defined for the user',
+    handle(connection, args, reply) {
+      if (args.count > 3) {
+        reply.error('ERR syntax error');
+        return;
+      }
+      if (args.count === 2 && connection.server.defaultUserIsOpen()) {
+        reply.error(
+          'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
+        );
+        return;
+      }
+      const user = args.count === 3 ? args.text(1) : 'default';
+      if (authenticate(connection, user, args.bytes(args.count - 1))) reply.ok();
+      else reply.error(wrongPassword);
+    },
+  },
+  {
+    name: 'hello',
+    arity: -1,
+    flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
+    group: 'connection',
+    since: '6.0.0',
+    summary: 'Handshakes with the server.',
+    complexity: 'O(1)',
+    handle(connection, args, reply) {
+      let version = connection.version;
+      let next = 1;
+      if (args.count > 1) {
+        version = parseInteger(args.buf, args.starts[1]!, args.lens[1]!);
+        if (Number.isNaN(version)) {
+          reply.error('ERR Protocol version is not an integer or out of range');
+          return;
+        }
+        if (version !== 2 && version !== 3) {
+          reply.error('NOPROTO unsupported protocol version');
+          return;
+        }
+        next = 2;
+      }
+      let name: string | undefined;
+      for (; next < args.count; next++) {
+        if (args.is(next, 'AUTH') && next + 2 < args.count) {
+          if (!authenticate(connection, args.text(next + 1), args.bytes(next + 2))) {
+            reply.error(wrongPassword);
+            return;
+          }
+          next += 2;
+        } else if (args.is(next, 'SETNAME') && next + 1 < args.count) {
+          name = args.text(++next);
+          if (!isPlainName(name)) {
+            reply.error('ERR Client names cannot contain spaces, newlines or special characters.');
+            return;
+          }
+        } else {
+          reply.error(`ERR Syntax error in HELLO option '${args.text(next)}'`);
+          return;
+        }
+      }
+      if (connection.special & Special.unauthenticated) {
+        reply.error(
+          'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
+        );
+        return;
+      }
+      if (name !== undefined) connection.name = name;
+      connection.version = version;
+      reply.version = version;
+      writeHello(connection, reply);
+    },
+  },
+  {
+    name: 'quit',
+    arity: -1,
+    flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
+    group: 'connection',
+    since: '1.0.0',
+    summary: 'Closes the connection.',
+    complexity: 'O(1)',
+    immediate: true,
+    handle(connection, _args, reply) {
+      reply.ok();
+      connection.closing = true;
+    },
+  },
+  {
+    name: 'reset',
+    arity: 1,
+    flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
+    group: 'connection',
+    since: '6.2.0',
+    summary: 'Resets the connection.',
+    complexity: 'O(1)',
+    immediate: true,
+    handle(connection, _args, reply) {
+      connection.endTransaction();
+      connection.server.pubsub.unsubscribeAll(connection);
+      connection.server.monitors.delete(connection);
+      connection.special = connection.server.defaultUserIsOpen()
+        ? Special.none
+        : Special.unauthenticated;
+      connection.user = 'default';
+      connection.name = '';
+      connection.table = 0;
+      connection.version = 2;
+      connection.noEvict = false;
+      connection.noTouch = false;
+      reply.version = 2;
+      reply.simple('RESET');
+    },
+  },
+];

@@ -1,0 +1,195 @@
+// Databases as a whole, and rows that go from one to another. A database is a table.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { Rows } from '../../../universal-row/rows.ts';
+import { type CommandSpec, firstKey, noKeys } from './spec.ts';
+import { intArgument } from './support/ranged-integer.ts';
+import { RowCopy } from './support/row-copy.ts';
+
+const indexOutOfRange = new CommandError('ERR DB index is out of range');
+const sameObject = new CommandError('ERR source and destination objects are the same');
+const invalidFirst = new CommandError('ERR invalid first DB index');
+const invalidSecond = new CommandError('ERR invalid second DB index');
+
+const copied = new RowCopy();
+
+function tableNumber(rows: Rows, args: Arguments, word: number, error?: CommandError): number {
+  const table = intArgument(args, word, error);
+  if (table < 0 || table >= rows.tableCount) throw indexOutOfRange;
+  return table;
+}
+
+function sameKey(args: Arguments): boolean {
+  return args.bytes(1).equals(args.bytes(2));
+}
+
+function copy(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const from = rows.table;
+  let to = from;
+  let replace = false;
+  for (let i = 3; i < args.count; i++) {
+    if (args.is(i, 'REPLACE')) replace = true;
+    else if (args.is(i, 'DB') && i + 1 < args.count) to = tableNumber(rows, args, ++i);
+    else throw syntaxError;
+  }
+  if (from === to) {
+    if (sameKey(args)) throw sameObject;
+    rows.expect(1, 2, 1);
+  }
+  const source = rows.find(buf, starts[1]!, lens[1]!);
+  if (source === 0) {
+    reply.integer(0);
+    return;
+  }
+  rows.useTable(to);
+  if (!replace && rows.find(buf, starts[2]!, lens[2]!) !== 0) {
+    reply.integer(0);
+    return;
+  }
+  rows.useTable(from);
+  copied.take(rows, source);
+  rows.useTable(to);
+  copied.put(rows, buf, starts[2]!, lens[2]!);
+  copied.clear();
+  reply.integer(1);
+}
+
+function move(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const s = starts[1]!;
+  const n = lens[1]!;
+  const from = rows.table;
+  const to = tableNumber(rows, args, 2);
+  if (from === to) throw sameObject;
+  const source = rows.find(buf, s, n);
+  if (source === 0) {
+    reply.integer(0);
+    return;
+  }
+  rows.useTable(to);
+  if (rows.find(buf, s, n) !== 0) {
+    reply.integer(0);
+    return;
+  }
+  rows.useTable(from);
+  copied.take(rows, source);
+  rows.drop(source);
+  rows.useTable(to);
+  copied.put(rows, buf, s, n);
+  copied.clear();
+  reply.integer(1);
+}
+
+function swapdb(rows: Rows, args: Arguments, reply: Reply): void {
+  const a = intArgument(args, 1, invalidFirst);
+  const b = intArgument(args, 2, invalidSecond);
+  if (a < 0 || a >= rows.tableCount || b < 0 || b >= rows.tableCount) throw indexOutOfRange;
+  if (a !== b) rows.swapTables(a, b);
+  reply.ok();
+}
+
+function dbsize(rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.integer(rows.rowCount());
+}
+
+/** Rows go at once and memory is reclaimed at leisure, whichever of SYNC and ASYNC is asked for. */
+function checkFlushOption(args: Arguments): void {
+  if (args.count === 1) return;
+  if (args.count > 2 || !(args.is(1, 'SYNC') || args.is(1, 'ASYNC'))) throw syntaxError;
+}
+
+function flushdb(rows: Rows, args: Arguments, reply: Reply): void {
+  checkFlushOption(args);
+  rows.clear();
+  reply.ok();
+}
+
+function flushall(rows: Rows, args: Arguments, reply: Reply): void {
+  checkFlushOption(args);
+  for (let table = 0; table < rows.tableCount; table++) {
+    if (!rows.hasTable(table)) continue;
+    rows.useTable(table);
+    if (rows.rowCount() > 0) rows.clear();
+  }
+  reply.ok();
+}
+
+export const databaseCommands: readonly CommandSpec[] = [
+  {
+    name: 'copy',
+    arity: -3,
+    flags: ['write', 'denyoom'],
+    keys: { first: 1, last: 2, step: 1 },
+    group: 'generic',
+    since: '6.2.0',
+    summary: 'Copies what is under a key to another key.',
+    complexity: 'O(N) for N elements',
+    action: Action.update,
+    run: copy,
+  },
+  {
+    name: 'move',
+    arity: 3,
+    flags: ['write', 'fast'],
+    keys: firstKey,
+    group: 'generic',
+    since: '1.0.0',
+    summary: 'Moves a key to another database.',
+    complexity: 'O(N) for N elements',
+    action: Action.update,
+    run: move,
+  },
+  {
+    name: 'dbsize',
+    arity: 1,
+    flags: ['readonly', 'fast'],
+    keys: noKeys,
+    group: 'server',
+    since: '1.0.0',
+    summary: 'Returns how many keys the database has.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: dbsize,
+  },
+  {
+    name: 'flushdb',
+    arity: -1,
+    flags: ['write'],
+    keys: noKeys,
+    group: 'server',
+    since: '1.0.0',
+    summary: 'Removes all keys of the database.',
+    complexity: 'O(1), and O(N) later for N keys',
+    action: Action.delete,
+    run: flushdb,
+  },
+  {
+    name: 'flushall',
+    arity: -1,
+    everyPod: true,
+    flags: ['write'],
+    keys: noKeys,
+    group: 'server',
+    since: '1.0.0',
+    summary: 'Removes all keys of all databases.',
+    complexity: 'O(1), and O(N) later for N keys',
+    action: Action.delete,
+    run: flushall,
+  },
+  {
+    name: 'swapdb',
+    arity: 3,
+    flags: ['write', 'fast'],
+    keys: noKeys,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Swaps two databases.',
+    complexity: 'O(1)',
+    action: Action.update,
+    run: swapdb,
+  },
+];

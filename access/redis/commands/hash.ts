@@ -1,0 +1,482 @@
+// Hashes: maps of fields to values under a key.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import {
+  emptyBytes,
+  parseBigInteger,
+  parseInteger,
+  Slice,
+  writeInteger,
+} from '../../../universal-row/bytes.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { Row, Rows } from '../../../universal-row/rows.ts';
+import { Shape } from '../../../universal-row/rows.ts';
+import type { CommandSpec } from './spec.ts';
+import { firstKey } from './spec.ts';
+import { addLongDoubles, formatLongDouble, parseLongDouble } from './support/long-double.ts';
+import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
+import { checkRandomPairs, randomCount } from './support/ranged-integer.ts';
+import { scanRow } from './support/scan-fields.ts';
+import { createRow, sizeOf, typedRow, typedRowToFill } from './support/typed-row.ts';
+
+const hsetArity = new CommandError("ERR wrong number of arguments for 'hset' command");
+const hmsetArity = new CommandError("ERR wrong number of arguments for 'hmset' command");
+const notAnIntegerValue = new CommandError('ERR hash value is not an integer');
+const notAFloatValue = new CommandError('ERR hash value is not a float');
+const overflow = new CommandError('ERR increment or decrement would overflow');
+const notFinite = new CommandError('ERR value is NaN or Infinity');
+const wouldNotBeFinite = new CommandError('ERR increment would produce NaN or Infinity');
+const notAFloatIncrement = new CommandError('ERR value is not a valid float');
+
+const field = new Slice();
+const value = new Slice();
+const digits = Buffer.alloc(24);
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+// Where the visitors below send what they see; set for the length of one walk.
+let answer: Reply | undefined;
+
+function answerPair(fb: Buffer, fs: number, fn: number, vb: Buffer, vs: number, vn: number): void {
+  answer!.bulk(fb, fs, fn);
+  answer!.bulk(vb, vs, vn);
+}
+
+function answerField(fb: Buffer, fs: number, fn: number): void {
+  answer!.bulk(fb, fs, fn);
+}
+
+function answerValue(
+  _fb: Buffer,
+  _fs: number,
+  _fn: number,
+  vb: Buffer,
+  vs: number,
+  vn: number,
+): void {
+  answer!.bulk(vb, vs, vn);
+}
+
+function forget(): void {
+  answer = undefined;
+  field.set(emptyBytes, 0, 0);
+  value.set(emptyBytes, 0, 0);
+}
+
+/** Sets all fields and values from word 2 on; returns how many fields are new. */
+function setFields(rows: Rows, args: Arguments, wrongCount: CommandError): number {
+  const { buf, starts, lens, count } = args;
+  if (count % 2 !== 0) throw wrongCount;
+  const row = typedRowToFill(rows, args, 1, Shape.map);
+  let created = 0;
+  for (let i = 2; i < count; i += 2) {
+    if (rows.putField(row, buf, starts[i]!, lens[i]!, buf, starts[i + 1]!, lens[i + 1]!)) created++;
+  }
+  return created;
+}
+
+function hset(rows: Rows, args: Arguments, reply: Reply): void {
+  reply.integer(setFields(rows, args, hsetArity));
+}
+
+function hmset(rows: Rows, args: Arguments, reply: Reply): void {
+  setFields(rows, args, hmsetArity);
+  reply.ok();
+}
+
+function hsetnx(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const row = typedRow(rows, args, 1, Shape.map);
+  if (row !== 0 && rows.field(row, buf, starts[2]!, lens[2]!)) {
+    reply.integer(0);
+    return;
+  }
+  const into = row !== 0 ? row : createRow(rows, args, 1, Shape.map);
+  rows.putField(into, buf, starts[2]!, lens[2]!, buf, starts[3]!, lens[3]!);
+  reply.integer(1);
+}
+
+function answerValueOf(rows: Rows, row: Row, args: Arguments, word: number, reply: Reply): void {
+  if (row !== 0 && rows.field(row, args.buf, args.starts[word]!, args.lens[word]!, value)) {
+    reply.bulk(value.b, value.s, value.n);
+  } else {
+    reply.nil();
+  }
+}
+
+function hget(rows: Rows, args: Arguments, reply: Reply): void {
+  answerValueOf(rows, typedRow(rows, args, 1, Shape.map), args, 2, reply);
+  forget();
+}
+
+function hmget(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  reply.array(args.count - 2);
+  for (let i = 2; i < args.count; i++) answerValueOf(rows, row, args, i, reply);
+  forget();
+}
+
+function hgetall(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  reply.map(sizeOf(rows, row));
+  if (row === 0) return;
+  answer = reply;
+  rows.eachField(row, answerPair);
+  forget();
+}
+
+function hkeys(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  reply.array(sizeOf(rows, row));
+  if (row === 0) return;
+  answer = reply;
+  rows.eachField(row, answerField);
+  forget();
+}
+
+function hvals(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  reply.array(sizeOf(rows, row));
+  if (row === 0) return;
+  answer = reply;
+  rows.eachField(row, answerValue);
+  forget();
+}
+
+function hlen(rows: Rows, args: Arguments, reply: Reply): void {
+  reply.integer(sizeOf(rows, typedRow(rows, args, 1, Shape.map)));
+}
+
+function hstrlen(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  const there = row !== 0 && rows.field(row, args.buf, args.starts[2]!, args.lens[2]!, value);
+  reply.integer(there ? value.n : 0);
+  forget();
+}
+
+function hexists(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  const there = row !== 0 && rows.field(row, args.buf, args.starts[2]!, args.lens[2]!);
+  reply.integer(there ? 1 : 0);
+}
+
+function hdel(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.map);
+  let left = sizeOf(rows, row);
+  let removed = 0;
+  for (let i = 2; i < args.count && left > 0; i++) {
+    if (!rows.removeField(row, args.buf, args.starts[i]!, args.lens[i]!)) continue;
+    removed++;
+    left--;
+  }
+  reply.integer(removed);
+}
+
+function hincrby(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const by = args.integer(3);
+  const row = typedRow(rows, args, 1, Shape.map);
+  let old = 0;
+  if (row !== 0 && rows.field(row, buf, starts[2]!, lens[2]!, value)) {
+    old = parseInteger(value.b, value.s, value.n);
+    if (Number.isNaN(old)) throw notAnIntegerValue;
+  } else {
+    value.set(emptyBytes, 0, 0);
+  }
+  const sum = old + by;
+  if (Number.isSafeInteger(old) && Number.isSafeInteger(by) && Number.isSafeInteger(sum)) {
+    writeInto(rows, args, row, writeInteger(digits, 0, sum));
+    reply.integer(sum);
+  } else {
+    const exact = (parseBigInteger(value.b, value.s, value.n) ?? 0n) + args.bigInteger(3);
+    if (exact < int64Min || exact > int64Max) throw overflow;
+    writeInto(rows, args, row, digits.write(exact.toString(), 'latin1'));
+    reply.bigInteger(exact);
+  }
+  forget();
+}
+
+/** Makes the first `n` bytes of `digits` the value of the field in word 2. */
+function writeInto(rows: Rows, args: Arguments, row: Row, n: number): void {
+  const into = row !== 0 ? row : createRow(rows, args, 1, Shape.map);
+  rows.putField(into, args.buf, args.starts[2]!, args.lens[2]!, digits, 0, n);
+}
+
+function hincrbyfloat(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const by = parseLongDouble(buf, starts[3]!, lens[3]!);
+  if (by === undefined) throw notAFloatIncrement;
+  if (by.infinite) throw notFinite;
+  const row = typedRow(rows, args, 1, Shape.map);
+  let sum: typeof by | undefined = by;
+  if (row !== 0 && rows.field(row, buf, starts[2]!, lens[2]!, value)) {
+    const old = parseLongDouble(value.b, value.s, value.n);
+    forget();
+    if (old === undefined) throw notAFloatValue;
+    sum = addLongDoubles(old, by);
+  }
+  if (sum === undefined) throw wouldNotBeFinite;
+  const text = Buffer.from(formatLongDouble(sum), 'latin1');
+  const into = row !== 0 ? row : createRow(rows, args, 1, Shape.map);
+  rows.putField(into, buf, starts[2]!, lens[2]!, text, 0, text.length);
+  reply.bulk(text, 0, text.length);
+}
+
+function hrandfield(rows: Rows, args: Arguments, reply: Reply): void {
+  if (args.count > 2) {
+    hrandfieldWithCount(rows, args, reply);
+    return;
+  }
+  const row = typedRow(rows, args, 1, Shape.map);
+  if (row === 0) {
+    reply.nil();
+    return;
+  }
+  rows.fieldAt(row, pickOne(rows, sizeOf(rows, row)), field, value);
+  reply.bulk(field.b, field.s, field.n);
+  forget();
+}
+
+function hrandfieldWithCount(rows: Rows, args: Arguments, reply: Reply): void {
+  const wanted = randomCount(args, 2);
+  if (args.count > 4 || (args.count === 4 && !args.is(3, 'WITHVALUES'))) throw syntaxError;
+  const withValues = args.count === 4;
+  if (withValues) checkRandomPairs(args, 2);
+  const row = typedRow(rows, args, 1, Shape.map);
+  const size = sizeOf(rows, row);
+  const count = wanted < 0 ? -wanted : Math.min(wanted, size);
+  if (size === 0 || count === 0) {
+    reply.array(0);
+    return;
+  }
+  const nested = withValues && reply.version > 2;
+  const answerOne = (
+    fb: Buffer,
+    fs: number,
+    fn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void => {
+    if (nested) reply.array(2);
+    reply.bulk(fb, fs, fn);
+    if (withValues) reply.bulk(vb, vs, vn);
+  };
+  const answerAt = (index: number): void => {
+    rows.fieldAt(row, index, field, value);
+    answerOne(field.b, field.s, field.n, value.b, value.s, value.n);
+  };
+  reply.array(withValues && !nested ? count * 2 : count);
+  if (wanted < 0) {
+    for (let i = 0; i < count; i++) answerAt(pickOne(rows, size));
+  } else if (isFew(count, size)) {
+    for (const index of pickFew(rows, count, size)) answerAt(index);
+  } else {
+    const picker = new WalkPicker(rows, count, size);
+    rows.eachField(row, (fb, fs, fn, vb, vs, vn) => {
+      if (picker.take()) answerOne(fb, fs, fn, vb, vs, vn);
+    });
+  }
+  forget();
+}
+
+function hscan(rows: Rows, args: Arguments, reply: Reply): void {
+  scanRow(rows, args, reply, Shape.map);
+}
+
+export const hashCommands: readonly CommandSpec[] = [
+  {
+    name: 'hset',
+    arity: -4,
+    flags: ['write', 'denyoom', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Sets fields of a hash, making the hash if there is none.',
+    complexity: 'O(N) for N fields',
+    action: Action.update,
+    run: hset,
+  },
+  {
+    name: 'hmset',
+    arity: -4,
+    flags: ['write', 'denyoom', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Sets fields of a hash; an older form of HSET.',
+    complexity: 'O(N) for N fields',
+    action: Action.put,
+    run: hmset,
+  },
+  {
+    name: 'hsetnx',
+    arity: 4,
+    flags: ['write', 'denyoom', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Sets a field of a hash unless it is there already.',
+    complexity: 'O(1)',
+    action: Action.update,
+    run: hsetnx,
+  },
+  {
+    name: 'hget',
+    arity: 3,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Returns the value of a field of a hash.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: hget,
+  },
+  {
+    name: 'hmget',
+    arity: -3,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Returns the values of several fields of a hash.',
+    complexity: 'O(N) for N fields',
+    action: Action.fetch,
+    run: hmget,
+  },
+  {
+    name: 'hgetall',
+    arity: 2,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Returns all fields and values of a hash.',
+    complexity: 'O(N) for a hash of N fields',
+    action: Action.fetch,
+    run: hgetall,
+  },
+  {
+    name: 'hkeys',
+    arity: 2,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Returns all fields of a hash.',
+    complexity: 'O(N) for a hash of N fields',
+    action: Action.fetch,
+    run: hkeys,
+  },
+  {
+    name: 'hvals',
+    arity: 2,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Returns all values of a hash.',
+    complexity: 'O(N) for a hash of N fields',
+    action: Action.fetch,
+    run: hvals,
+  },
+  {
+    name: 'hlen',
+    arity: 2,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Returns how many fields a hash has.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: hlen,
+  },
+  {
+    name: 'hstrlen',
+    arity: 3,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '3.2.0',
+    summary: 'Returns the length of the value of a field of a hash.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: hstrlen,
+  },
+  {
+    name: 'hexists',
+    arity: 3,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Tells whether a hash has a field.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: hexists,
+  },
+  {
+    name: 'hdel',
+    arity: -3,
+    flags: ['write', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Removes fields of a hash, and the hash with its last field.',
+    complexity: 'O(N) for N fields',
+    action: Action.delete,
+    run: hdel,
+  },
+  {
+    name: 'hincrby',
+    arity: 4,
+    flags: ['write', 'denyoom', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.0.0',
+    summary: 'Adds to the integer in a field of a hash; a missing one counts as 0.',
+    complexity: 'O(1)',
+    action: Action.update,
+    run: hincrby,
+  },
+  {
+    name: 'hincrbyfloat',
+    arity: 4,
+    flags: ['write', 'denyoom', 'fast'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.6.0',
+    summary: 'Adds to the number in a field of a hash; a missing one counts as 0.',
+    complexity: 'O(1)',
+    action: Action.update,
+    run: hincrbyfloat,
+  },
+  {
+    name: 'hrandfield',
+    arity: -2,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'hash',
+    since: '6.2.0',
+    summary: 'Returns random fields of a hash.',
+    complexity: 'O(N) for N fields returned',
+    action: Action.fetch,
+    run: hrandfield,
+  },
+  {
+    name: 'hscan',
+    arity: -3,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'hash',
+    since: '2.8.0',
+    summary: 'Walks the fields and values of a hash, some at a time.',
+    complexity: 'O(1) a call, O(N) for a whole walk over N fields',
+    action: Action.fetch,
+    run: hscan,
+  },
+];

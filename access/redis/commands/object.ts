@@ -1,0 +1,298 @@
+// What Redis would say about how it keeps a row, told from the row's contents by Redis's default
+// limits; and how much memory rows take here.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { emptyBytes, parseInteger, Slice } from '../../../universal-row/bytes.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import { type Row, type Rows, Shape } from '../../../universal-row/rows.ts';
+import { type CommandSpec, type KeyRange, noKeys } from './spec.ts';
+import { helpOf } from './support/help.ts';
+
+const noFrequencies = new CommandError(
+  'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
+);
+
+const embeddedBytes = 44;
+const sharedIntegers = 10_000;
+const sharedReferences = 2_147_483_647;
+const hashPackedFields = 512;
+const rankedPackedMembers = 128;
+const packedBytes = 64;
+const intSetMembers = 512;
+
+const value = new Slice();
+
+function encodingOf(rows: Rows, row: Row): string {
+  switch (rows.shape(row)) {
+    case Shape.value:
+      return stringEncoding(rows, row);
+    case Shape.map:
+      return rows.count(row) <= hashPackedFields && isShort(rows, row) ? 'listpack' : 'hashtable';
+    case Shape.set:
+      return rows.count(row) <= intSetMembers && isAllIntegers(rows, row) ? 'intset' : 'hashtable';
+    case Shape.ranked:
+      return rows.count(row) <= rankedPackedMembers && isShort(rows, row) ? 'listpack' : 'skiplist';
+    default:
+      return 'quicklist';
+  }
+}
+
+function stringEncoding(rows: Rows, row: Row): string {
+  if (!Number.isNaN(integerValue(rows, row))) return 'int';
+  return rows.count(row) <= embeddedBytes ? 'embstr' : 'raw';
+}
+
+/** NaN when the row is not a value that is an integer. */
+function integerValue(rows: Rows, row: Row): number {
+  if (rows.shape(row) !== Shape.value) return NaN;
+  rows.value(row, value);
+  const integer = parseInteger(value.b, value.s, value.n);
+  value.b = emptyBytes;
+  return integer;
+}
+
+/** Whether no field, value or member is longer than Redis packs. */
+function isShort(rows: Rows, row: Row): boolean {
+  let short = true;
+  if (rows.shape(row) === Shape.ranked) {
+    rows.eachByRank(row, 0, rows.count(row), false, (_b, _s, n) => {
+      short = n <= packedBytes;
+      return !short;
+    });
+  } else {
+    rows.eachField(row, (_fb, _fs, fn, _vb, _vs, vn) => {
+      short = fn <= packedBytes && vn <= packedBytes;
+      return !short;
+    });
+  }
+  return short;
+}
+
+function isAllIntegers(rows: Rows, row: Row): boolean {
+  let integers = true;
+  rows.eachField(row, (b, s, n) => {
+    integers = !Number.isNaN(parseInteger(b, s, n));
+    return !integers;
+  });
+  return integers;
+}
+
+/** The row under the key in word 2; answers nil when there is none. */
+function rowOrNil(rows: Rows, args: Arguments, reply: Reply): Row {
+  const row = rows.find(args.buf, args.starts[2]!, args.lens[2]!);
+  if (row === 0) reply.nil();
+  return row;
+}
+
+function objectEncoding(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = rowOrNil(rows, args, reply);
+  if (row !== 0) reply.text(encodingOf(rows, row));
+}
+
+function objectRefcount(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = rowOrNil(rows, args, reply);
+  if (row === 0) return;
+  const integer = integerValue(rows, row);
+  reply.integer(integer >= 0 && integer < sharedIntegers ? sharedReferences : 1);
+}
+
+/** Reads leave no trace on a row here, so none has been idle. */
+function objectIdletime(rows: Rows, args: Arguments, reply: Reply): void {
+  if (rowOrNil(rows, args, reply) !== 0) reply.integer(0);
+}
+
+function objectFreq(rows: Rows, args: Arguments, reply: Reply): void {
+  if (rowOrNil(rows, args, reply) !== 0) throw noFrequencies;
+}
+
+function memoryUsage(rows: Rows, args: Arguments, reply: Reply): void {
+  for (let i = 3; i < args.count; i += 2) {
+    if (i + 1 === args.count || !args.is(i, 'SAMPLES')) throw syntaxError;
+    // The engine keeps count of what a row takes: there is nothing to sample.
+    if (args.integer(i + 1) < 0) throw syntaxError;
+  }
+  const row = rowOrNil(rows, args, reply);
+  if (row !== 0) reply.integer(Math.round(rows.footprint(row)));
+}
+
+function memoryDoctor(_rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.verbatim('No memory problem is known. INFO memory and MEMORY STATS have the figures.\n');
+}
+
+function memoryStats(rows: Rows, _args: Arguments, reply: Reply): void {
+  const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
+  const own = rows.table;
+  let keys = 0;
+  for (let table = 0; table < rows.tableCount; table++) {
+    if (!rows.hasTable(table)) continue;
+    rows.useTable(table);
+    keys += rows.rowCount();
+  }
+  rows.useTable(own);
+  const allocated = heapUsed + arrayBuffers;
+  const figures: [string, number][] = [
+    ['total.allocated', allocated],
+    ['keys.count', keys],
+    ['keys.bytes-per-key', keys === 0 ? 0 : Math.floor(allocated / keys)],
+    ['allocator.resident', rss],
+    ['rss-overhead.bytes', rss - allocated],
+  ];
+  reply.map(figures.length + 1);
+  for (const [name, figure] of figures) {
+    reply.text(name);
+    reply.integer(figure);
+  }
+  reply.text('fragmentation');
+  reply.double(rss / allocated);
+}
+
+function memoryPurge(_rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.ok();
+}
+
+function memoryMallocStats(_rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.verbatim('Stats not supported for the current allocator');
+}
+
+const secondWord: KeyRange = { first: 2, last: 2, step: 1 };
+
+const objectSubcommands: readonly CommandSpec[] = [
+  {
+    name: 'encoding',
+    arity: 3,
+    flags: ['readonly'],
+    keys: secondWord,
+    group: 'generic',
+    since: '2.2.3',
+    summary: 'Returns how Redis would keep what is under a key.',
+    complexity: 'O(N) for N elements, up to a few hundred',
+    action: Action.fetch,
+    run: objectEncoding,
+  },
+  {
+    name: 'freq',
+    arity: 3,
+    flags: ['readonly'],
+    keys: secondWord,
+    group: 'generic',
+    since: '4.0.0',
+    summary: 'Returns how often a key is used; not kept here.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: objectFreq,
+  },
+  {
+    name: 'idletime',
+    arity: 3,
+    flags: ['readonly'],
+    keys: secondWord,
+    group: 'generic',
+    since: '2.2.3',
+    summary: 'Returns for how many seconds a key was not used; always 0 here.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: objectIdletime,
+  },
+  {
+    name: 'refcount',
+    arity: 3,
+    flags: ['readonly'],
+    keys: secondWord,
+    group: 'generic',
+    since: '2.2.3',
+    summary: 'Returns how many references Redis would hold to what is under a key.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: objectRefcount,
+  },
+];
+
+const memorySubcommands: readonly CommandSpec[] = [
+  {
+    name: 'doctor',
+    arity: 2,
+    flags: [],
+    keys: noKeys,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Returns what is wrong with the use of memory.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: memoryDoctor,
+  },
+  {
+    name: 'malloc-stats',
+    arity: 2,
+    flags: [],
+    keys: noKeys,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Returns statistics of the memory allocator.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: memoryMallocStats,
+  },
+  {
+    name: 'purge',
+    arity: 2,
+    flags: [],
+    keys: noKeys,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Asks the allocator to give memory back.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: memoryPurge,
+  },
+  {
+    name: 'stats',
+    arity: 2,
+    flags: [],
+    keys: noKeys,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Returns how much memory is used, and for what.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: memoryStats,
+  },
+  {
+    name: 'usage',
+    arity: -3,
+    flags: ['readonly'],
+    keys: secondWord,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Returns how many bytes a key and what is under it take.',
+    complexity: 'O(1)',
+    action: Action.fetch,
+    run: memoryUsage,
+  },
+];
+
+export const objectCommands: readonly CommandSpec[] = [
+  {
+    name: 'object',
+    arity: -2,
+    flags: [],
+    keys: noKeys,
+    group: 'generic',
+    since: '2.2.3',
+    summary: 'Tells how what is under a key is kept.',
+    complexity: 'Depends on the subcommand',
+    subcommands: [...objectSubcommands, helpOf('object', objectSubcommands)],
+  },
+  {
+    name: 'memory',
+    arity: -2,
+    flags: [],
+    keys: noKeys,
+    group: 'server',
+    since: '4.0.0',
+    summary: 'Tells how memory is used.',
+    complexity: 'Depends on the subcommand',
+    subcommands: [...memorySubcommands, helpOf('memory', memorySubcommands)],
+  },
+];

@@ -1,0 +1,238 @@
+// Publish and subscribe: channels, patterns, shard channels.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Special, type Connection } from '../connection.ts';
+import { own, type ChannelKind } from '../pubsub.ts';
+import { globMatches } from './glob.ts';
+import type { CommandFlag, CommandSpec, Handler } from './spec.ts';
+
+const flags: readonly CommandFlag[] = ['pubsub', 'noscript', 'loading', 'stale'];
+
+/** What the count in an acknowledgement counts: shard channels on their own, else all the rest. */
+function listening(connection: Connection, kind: ChannelKind): number {
+  if (kind === 'shard') return connection.shardChannels.size;
+  return connection.channels.size + connection.patterns.size;
+}
+
+function markSubscribed(connection: Connection): void {
+  const any =
+    connection.channels.size + connection.patterns.size + connection.shardChannels.size > 0;
+  if (any) connection.special |= Special.subscribed;
+  else connection.special &= ~Special.subscribed;
+}
+
+function subscribe(kind: ChannelKind, word: string): Handler {
+  return (connection, args, reply) => {
+    for (let i = 1; i < args.count; i++) {
+      const name = args.bytes(i).toString('latin1');
+      connection.server.pubsub.subscribe(connection, kind, name);
+      reply.push(3);
+      reply.text(word);
+      reply.bulk(args.buf, args.starts[i]!, args.lens[i]!);
+      reply.integer(listening(connection, kind));
+    }
+    markSubscribed(connection);
+  };
+}
+
+function unsubscribe(kind: ChannelKind, word: string): Handler {
+  return (connection, args, reply) => {
+    const names = named(connection, kind, args);
+    for (const name of names) {
+      connection.server.pubsub.unsubscribe(connection, kind, name);
+      const bytes = Buffer.from(name, 'latin1');
+      reply.push(3);
+      reply.text(word);
+      reply.bulk(bytes, 0, bytes.length);
+      reply.integer(listening(connection, kind));
+    }
+    if (names.length === 0) {
+      reply.push(3);
+      reply.text(word);
+      reply.nil();
+      reply.integer(listening(connection, kind));
+    }
+    markSubscribed(connection);
+  };
+}
+
+/** The channels named, or all that the client listens to. */
+function named(connection: Connection, kind: ChannelKind, args: Arguments): string[] {
+  if (args.count === 1) return [...own(connection, kind)];
+  const names: string[] = [];
+  for (let i = 1; i < args.count; i++) names.push(args.bytes(i).toString('latin1'));
+  return names;
+}
+
+function publish(sharded: boolean): Handler {
+  return (connection, args, reply) => {
+    const { server } = connection;
+    // Receivers get their copies before the sender its count, so the sender's segment is opened anew.
+    const count = server.pubsub.publish(args.bytes(1), args.bytes(2), sharded);
+    if (count > 0 && reply === server.writer) server.open(connection);
+    reply.integer(count);
+  };
+}
+
+function listChannels(sharded: boolean): Handler {
+  return (connection, args, reply) => {
+    const { channels, shardChannels } = connection.server.pubsub;
+    const names = [...(sharded ? shardChannels : channels).keys()].map((name) =>
+      Buffer.from(name, 'latin1'),
+    );
+    const shown =
+      args.count < 3
+        ? names
+        : names.filter((name) =>
+            globMatches(args.buf, args.starts[2]!, args.lens[2]!, name, 0, name.length),
+          );
+    reply.array(shown.length);
+    for (const name of shown) reply.bulk(name, 0, name.length);
+  };
+}
+
+function countListeners(sharded: boolean): Handler {
+  return (connection, args, reply) => {
+    const { channels, shardChannels } = connection.server.pubsub;
+    reply.map(args.count - 2);
+    for (let i = 2; i < args.count; i++) {
+      reply.bulk(args.buf, args.starts[i]!, args.lens[i]!);
+      const set = (sharded ? shardChannels : channels).get(args.bytes(i).toString('latin1'));
+      reply.integer(set === undefined ? 0 : set.size);
+    }
+  };
+}
+
+const common = { flags, group: 'pubsub' } as const;
+
+export const pubsubCommands: readonly CommandSpec[] = [
+  {
+    ...common,
+    name: 'subscribe',
+    arity: -2,
+    since: '2.0.0',
+    summary: 'Listens for messages published to channels.',
+    handle: subscribe('channel', 'subscribe'),
+  },
+  {
+    ...common,
+    name: 'unsubscribe',
+    arity: -1,
+    since: '2.0.0',
+    summary: 'Stops listening to messages posted to channels.',
+    handle: unsubscribe('channel', 'unsubscribe'),
+  },
+  {
+    ...common,
+    name: 'psubscribe',
+    arity: -2,
+    since: '2.0.0',
+    summary: 'Listens for messages published to channels that match one or more patterns.',
+    handle: subscribe('pattern', 'psubscribe'),
+  },
+  {
+    ...common,
+    name: 'punsubscribe',
+    arity: -1,
+    since: '2.0.0',
+    summary: 'Stops listening to messages published to channels that match one or more patterns.',
+    handle: unsubscribe('pattern', 'punsubscribe'),
+  },
+  {
+    ...common,
+    name: 'ssubscribe',
+    arity: -2,
+    keys: { first: 1, last: -1, step: 1 },
+    since: '7.0.0',
+    summary: 'Listens for messages published to shard channels.',
+    handle: subscribe('shard', 'ssubscribe'),
+  },
+  {
+    ...common,
+    name: 'sunsubscribe',
+    arity: -1,
+    keys: { first: 1, last: -1, step: 1 },
+    since: '7.0.0',
+    summary: 'Stops listening to messages posted to shard channels.',
+    handle: unsubscribe('shard', 'sunsubscribe'),
+  },
+  {
+    ...common,
+    name: 'publish',
+    arity: 3,
+    flags: ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'],
+    since: '2.0.0',
+    summary: 'Posts a message to a channel.',
+    handle: publish(false),
+  },
+  {
+    ...common,
+    name: 'spublish',
+    arity: 3,
+    flags: ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'],
+    keys: { first: 1, last: 1, step: 1 },
+    since: '7.0.0',
+    summary: 'Posts a message to a shard channel.',
+    handle: publish(true),
+  },
+  {
+    ...common,
+    name: 'pubsub',
+    arity: -2,
+    flags: [],
+    since: '2.8.0',
+    summary: 'A container for Pub/Sub commands.',
+    handle(_connection, _args, reply) {
+      reply.error("ERR wrong number of arguments for 'pubsub' command");
+    },
+    subcommands: [
+      {
+        ...common,
+        name: 'channels',
+        arity: -2,
+        flags: ['pubsub', 'loading', 'stale'],
+        since: '2.8.0',
+        summary: 'Returns the active channels.',
+        handle: listChannels(false),
+      },
+      {
+        ...common,
+        name: 'numsub',
+        arity: -2,
+        flags: ['pubsub', 'loading', 'stale'],
+        since: '2.8.0',
+        summary: 'Returns a count of subscribers to channels.',
+        handle: countListeners(false),
+      },
+      {
+        ...common,
+        name: 'numpat',
+        arity: 2,
+        flags: ['pubsub', 'loading', 'stale'],
+        since: '2.8.0',
+        summary: 'Returns a count of unique pattern subscriptions.',
+        handle(connection, _args, reply) {
+          reply.integer(connection.server.pubsub.patterns.size);
+        },
+      },
+      {
+        ...common,
+        name: 'shardchannels',
+        arity: -2,
+        flags: ['pubsub', 'loading', 'stale'],
+        since: '7.0.0',
+        summary: 'Returns the active shard channels.',
+        handle: listChannels(true),
+      },
+      {
+        ...common,
+        name: 'shardnumsub',
+        arity: -2,
+        flags: ['pubsub', 'loading', 'stale'],
+        since: '7.0.0',
+        summary: 'Returns the count of subscribers of shard channels.',
+        handle: countListeners(true),
+      },
+    ],
+  },
+];

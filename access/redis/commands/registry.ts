@@ -1,0 +1,137 @@
+// All commands by name. Lookup works on the bytes of a request and makes no string.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Action, type Transform } from '../../../universal-row/command.ts';
+import type { Blocking, CommandSpec, Handler } from './spec.ts';
+
+/** A command as the connection uses it: its row of the table, flattened, with its counters. */
+export class CommandEntry {
+  readonly spec: CommandSpec;
+  /** `get`, or `config|get` for a subcommand. */
+  readonly fullName: string;
+  readonly nameBytes: Uint8Array;
+  readonly arity: number;
+  readonly action: Action;
+  readonly run: Transform | undefined;
+  readonly handle: Handler | undefined;
+  readonly blocks: Blocking | undefined;
+  readonly grows: boolean;
+  readonly immediate: boolean;
+  readonly everyPod: boolean;
+  readonly noAuth: boolean;
+  readonly allowedInMulti: boolean;
+  readonly subcommands: ReadonlyMap<string, CommandEntry> | undefined;
+
+  calls = 0;
+  /** Milliseconds spent running it. */
+  spentMs = 0;
+  rejectedCalls = 0;
+  failedCalls = 0;
+
+  constructor(spec: CommandSpec, container?: string) {
+    this.spec = spec;
+    this.fullName = container === undefined ? spec.name : `${container}|${spec.name}`;
+    this.nameBytes = Buffer.from(spec.name.toUpperCase(), 'latin1');
+    this.arity = spec.arity;
+    this.action = spec.action ?? Action.fetch;
+    this.run = spec.run;
+    this.handle = spec.handle;
+    this.blocks = spec.blocks;
+    this.grows = spec.flags.includes('denyoom');
+    this.immediate = spec.immediate === true;
+    this.everyPod = spec.everyPod === true;
+    this.noAuth = spec.flags.includes('no_auth');
+    this.allowedInMulti = !spec.flags.includes('no_multi');
+    this.subcommands =
+      spec.subcommands === undefined
+        ? undefined
+        : new Map(spec.subcommands.map((sub) => [sub.name, new CommandEntry(sub, spec.name)]));
+  }
+
+  /** Whether `count` words are as many as the command takes. */
+  takes(count: number): boolean {
+    return this.arity >= 0 ? count === this.arity : count >= -this.arity;
+  }
+}
+
+const buckets = 1024;
+
+export class CommandRegistry {
+  private readonly table: (CommandEntry[] | undefined)[] = Array.from({ length: buckets });
+  private readonly byName = new Map<string, CommandEntry>();
+
+  constructor(groups: readonly (readonly CommandSpec[])[]) {
+    for (const group of groups) for (const spec of group) this.#add(new CommandEntry(spec));
+  }
+
+  #add(entry: CommandEntry): void {
+    const { name } = entry.spec;
+    if (this.byName.has(name)) throw new RangeError(`two commands are called ${name}`);
+    this.byName.set(name, entry);
+    const h = hashName(entry.nameBytes, 0, entry.nameBytes.length);
+    (this.table[h] ??= []).push(entry);
+  }
+
+  /** The command that word 0 names, or undefined. Containers are returned as they are. */
+  lookup(args: Arguments): CommandEntry | undefined {
+    const { buf } = args;
+    const s = args.starts[0]!;
+    const n = args.lens[0]!;
+    if (n > 32) return undefined;
+    const bucket = this.table[hashName(buf, s, n)];
+    if (bucket === undefined) return undefined;
+    for (let i = 0; i < bucket.length; i++) {
+      const entry = bucket[i]!;
+      if (sameName(entry.nameBytes, buf, s, n)) return entry;
+    }
+    return undefined;
+  }
+
+  get(name: string): CommandEntry | undefined {
+    return this.byName.get(name.toLowerCase());
+  }
+
+  /** `get`, or `config|get`. */
+  getFull(name: string): CommandEntry | undefined {
+    const [container, sub] = name.toLowerCase().split('|') as [string, string | undefined];
+    const entry = this.byName.get(container);
+    return sub === undefined ? entry : entry?.subcommands?.get(sub);
+  }
+
+  all(): IterableIterator<CommandEntry> {
+    return this.byName.values();
+  }
+
+  get size(): number {
+    return this.byName.size;
+  }
+}
+
+function hashName(b: Uint8Array, s: number, n: number): number {
+  let h = n;
+  // Folding letters to upper case this way maps a few other bytes together too: harmless here.
+  for (let i = 0; i < n; i++) h = (Math.imul(h, 31) + (b[s + i]! & 0xdf)) | 0;
+  return (h ^ (h >>> 10)) & (buckets - 1);
+}
+
+function sameName(name: Uint8Array, b: Uint8Array, s: number, n: number): boolean {
+  if (name.length !== n) return false;
+  for (let i = 0; i < n; i++) {
+    let c = b[s + i]!;
+    if (c >= 97 && c <= 122) c -= 32;
+    if (c !== name[i]) return false;
+  }
+  return true;
+}
+
+/** The word numbers of a command's keys. */
+export function keyWords(spec: CommandSpec, args: Arguments): number[] {
+  const { keys } = spec;
+  if (keys === undefined) return [];
+  if (typeof keys === 'function') return keys(args);
+  if (keys.first === 0) return [];
+  const last = keys.last < 0 ? args.count + keys.last : keys.last;
+  const words: number[] = [];
+  for (let i = keys.first; i <= last && i < args.count; i += keys.step) words.push(i);
+  return words;
+}

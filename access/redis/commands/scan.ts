@@ -1,0 +1,102 @@
+// Walking over keys.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { emptyBytes, Slice } from '../../../universal-row/bytes.ts';
+import { Action } from '../../../universal-row/command.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { Row, Rows } from '../../../universal-row/rows.ts';
+import { globMatches } from './glob.ts';
+import { type CommandSpec, noKeys } from './spec.ts';
+import { matchesScan, parseScanCursor, parseScanOptions } from './support/scan-options.ts';
+import { typeName } from './support/type-name.ts';
+
+const key = new Slice();
+const star = 42;
+
+function keys(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf } = args;
+  const s = args.starts[1]!;
+  const n = args.lens[1]!;
+  const everything = n === 1 && buf[s] === star;
+  const mark = reply.open();
+  let count = 0;
+  let cursor = 0;
+  do {
+    cursor = rows.scan(cursor, rows.rowCount(), (row) => {
+      rows.key(row, key);
+      if (!everything && !globMatches(buf, s, n, key.b, key.s, key.n)) return;
+      reply.bulk(key.b, key.s, key.n);
+      count++;
+    });
+  } while (cursor !== 0);
+  reply.close(mark, 'array', count);
+  key.b = emptyBytes;
+}
+
+function scan(rows: Rows, args: Arguments, reply: Reply): void {
+  const cursor = parseScanCursor(args, 1);
+  const options = parseScanOptions(args, 2, true);
+  const type = options.typeWord === 0 ? '' : args.text(options.typeWord).toLowerCase();
+  // The cursor comes first in the answer but is known last.
+  const found: Row[] = [];
+  const next = rows.scan(cursor, options.count, (row) => {
+    if (type !== '' && typeName(rows, row) !== type) return;
+    rows.key(row, key);
+    if (matchesScan(options, args, key.b, key.s, key.n)) found.push(row);
+  });
+  reply.array(2);
+  reply.text(String(next));
+  reply.array(found.length);
+  for (const row of found) answerKey(rows, row, reply);
+}
+
+function randomkey(rows: Rows, _args: Arguments, reply: Reply): void {
+  const row = rows.anyRow(rows.random());
+  if (row === 0) reply.nil();
+  else answerKey(rows, row, reply);
+}
+
+function answerKey(rows: Rows, row: Row, reply: Reply): void {
+  rows.key(row, key);
+  reply.bulk(key.b, key.s, key.n);
+  key.b = emptyBytes;
+}
+
+export const scanCommands: readonly CommandSpec[] = [
+  {
+    name: 'keys',
+    arity: 2,
+    flags: ['readonly'],
+    keys: noKeys,
+    group: 'generic',
+    since: '1.0.0',
+    summary: 'Returns all keys that match a pattern.',
+    complexity: 'O(N) for N keys in the database',
+    action: Action.scan,
+    run: keys,
+  },
+  {
+    name: 'scan',
+    arity: -2,
+    flags: ['readonly'],
+    keys: noKeys,
+    group: 'generic',
+    since: '2.8.0',
+    summary: 'Walks the keys of the database, some at a time.',
+    complexity: 'O(1) a call, O(N) for a whole walk over N keys',
+    action: Action.scan,
+    run: scan,
+  },
+  {
+    name: 'randomkey',
+    arity: 1,
+    flags: ['readonly'],
+    keys: noKeys,
+    group: 'generic',
+    since: '1.0.0',
+    summary: 'Returns a random key.',
+    complexity: 'O(1)',
+    action: Action.scan,
+    run: randomkey,
+  },
+];

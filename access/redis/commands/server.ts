@@ -1,0 +1,436 @@
+// The server itself: CONFIG, INFO, SLOWLOG, TIME, and the ends of things. Their facts come from
+// `ServerFacts`, for the access layer does not know what stands behind it.
+
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import { Special } from '../connection.ts';
+import { writeInfo } from '../info.ts';
+import { globMatches } from './glob.ts';
+import type { CommandSpec } from './spec.ts';
+import { helpOf } from './support/help.ts';
+
+const common = { group: 'server' } as const;
+const admin = ['admin', 'noscript', 'loading', 'stale'] as const;
+
+const configSubcommands: readonly CommandSpec[] = [
+  {
+    ...common,
+    name: 'get',
+    arity: -3,
+    flags: admin,
+    since: '2.0.0',
+    summary: 'Returns the effective values of configuration parameters.',
+    handle(connection, args, reply) {
+      const found = new Map<string, string>();
+      for (const entry of connection.server.config.values()) {
+        const name = Buffer.from(entry.name);
+        for (let i = 2; i < args.count; i++) {
+          const glob = Buffer.from(args.text(i).toLowerCase());
+          if (globMatches(glob, 0, glob.length, name, 0, name.length)) {
+            found.set(entry.name, entry.get());
+          }
+        }
+      }
+      reply.map(found.size);
+      for (const [name, value] of found) {
+        reply.text(name);
+        reply.text(value);
+      }
+    },
+  },
+  {
+    ...common,
+    name: 'set',
+    arity: -4,
+    flags: admin,
+    since: '2.0.0',
+    summary: 'Sets configuration parameters in-flight.',
+    handle(connection, args, reply) {
+      if (args.count % 2 !== 0) {
+        throw new CommandError("ERR wrong number of arguments for 'config|set' command");
+      }
+      const { config } = connection.server;
+      const undo: (() => void)[] = [];
+      for (let i = 2; i < args.count; i += 2) {
+        const name = args.text(i).toLowerCase();
+        const entry = config.get(name);
+        if (entry === undefined) {
+          for (const step of undo.reverse()) step();
+          throw new CommandError(
+            `ERR Unknown option or number of arguments for CONFIG SET - '${args.text(i)}'`,
+          );
+        }
+        const before = entry.get();
+        const wrong =
+          entry.set === undefined
+            ? "can't set immutable config"
+            : entry.set(args.bytes(i + 1).toString('utf8'));
+        if (wrong !== undefined) {
+          for (const step of undo.reverse()) step();
+          throw new CommandError(
+            `ERR CONFIG SET failed (possibly related to argument '${args.text(i)}') - ${wrong}`,
+          );
+        }
+        undo.push(() => entry.set!(before));
+      }
+      reply.ok();
+    },
+  },
+  {
+    ...common,
+    name: 'resetstat',
+    arity: 2,
+    flags: admin,
+    since: '2.0.0',
+    summary: "Resets the server's statistics.",
+    handle(connection, _args, reply) {
+      connection.server.resetStatistics();
+      reply.ok();
+    },
+  },
+  {
+    ...common,
+    name: 'rewrite',
+    arity: 2,
+    flags: admin,
+    since: '2.8.0',
+    summary: 'Persists the effective configuration to file.',
+    handle(_connection, _args, reply) {
+      reply.error('ERR The server is running without a config file');
+    },
+  },
+];
+
+const slowlogSubcommands: readonly CommandSpec[] = [
+  {
+    ...common,
+    name: 'get',
+    arity: -2,
+    flags: ['admin', 'loading', 'stale'],
+    since: '2.2.12',
+    summary: "Returns the slow log's entries.",
+    handle(connection, args, reply) {
+      let count = 10;
+      if (args.count > 3) throw syntaxError;
+      if (args.count === 3) {
+        count = args.integer(2);
+        if (count < -1) {
+          throw new CommandError('ERR count should be greater than or equal to -1');
+        }
+      }
+      const all = connection.server.slowlog.entries;
+      const shown = count === -1 ? all : all.slice(0, count);
+      reply.array(shown.length);
+      for (const entry of shown) {
+        reply.array(6);
+        reply.integer(entry.id);
+        reply.integer(entry.at);
+        reply.integer(Math.round(entry.spentMs * 1000));
+        reply.array(entry.words.length);
+        for (const word of entry.words) reply.bulk(word, 0, word.length);
+        reply.text(entry.client);
+        reply.text(entry.clientName);
+      }
+    },
+  },
+  {
+    ...common,
+    name: 'len',
+    arity: 2,
+    flags: ['admin', 'loading', 'stale'],
+    since: '2.2.12',
+    summary: 'Returns the number of entries in the slow log.',
+    handle(connection, _args, reply) {
+      reply.integer(connection.server.slowlog.entries.length);
+    },
+  },
+  {
+    ...common,
+    name: 'reset',
+    arity: 2,
+    flags: ['admin', 'loading', 'stale'],
+    since: '2.2.12',
+    summary: 'Clears all entries from the slow log.',
+    handle(connection, _args, reply) {
+      connection.server.slowlog.reset();
+      reply.ok();
+    },
+  },
+];
+
+export const serverCommands: readonly CommandSpec[] = [
+  {
+    ...common,
+    name: 'config',
+    arity: -2,
+    flags: [],
+    since: '2.0.0',
+    summary: 'A container for server configuration commands.',
+    handle(_connection, _args, reply) {
+      reply.error("ERR wrong number of arguments for 'config' command");
+    },
+    subcommands: [...configSubcommands, helpOf('config', configSubcommands)],
+  },
+  {
+    ...common,
+    name: 'slowlog',
+    arity: -2,
+    flags: [],
+    since: '2.2.12',
+    summary: 'A container for slow log commands.',
+    handle(_connection, _args, reply) {
+      reply.error("ERR wrong number of arguments for 'slowlog' command");
+    },
+    subcommands: [...slowlogSubcommands, helpOf('slowlog', slowlogSubcommands)],
+  },
+  {
+    ...common,
+    name: 'info',
+    arity: -1,
+    flags: ['loading', 'stale'],
+    since: '1.0.0',
+    summary: 'Returns information and statistics about the server.',
+    complexity: 'O(1)',
+    handle(connection, args, reply) {
+      const sections: string[] = [];
+      for (let i = 1; i < args.count; i++) sections.push(args.text(i).toLowerCase());
+      reply.verbatim(writeInfo(connection.server, sections));
+    },
+  },
+  {
+    ...common,
+    name: 'time',
+    arity: 1,
+    flags: ['loading', 'stale', 'fast'],
+    since: '2.6.0',
+    summary: 'Returns the server time.',
+    complexity: 'O(1)',
+    handle(_connection, _args, reply) {
+      const micros = Math.floor((performance.timeOrigin + performance.now()) * 1000);
+      reply.array(2);
+      reply.text(String(Math.floor(micros / 1e6)));
+      reply.text(String(micros % 1e6));
+    },
+  },
+  {
+    ...common,
+    name: 'lastsave',
+    arity: 1,
+    flags: ['loading', 'stale', 'fast'],
+    since: '1.0.0',
+    summary: 'Returns the Unix timestamp of the last successful save to disk.',
+    handle(connection, _args, reply) {
+      const { facts } = connection.server;
+      reply.integer(Math.floor((facts.lastCheckpointAt() || facts.startedAt) / 1000));
+    },
+  },
+  {
+    ...common,
+    name: 'save',
+    arity: 1,
+    flags: ['admin', 'noscript', 'no_multi'],
+    since: '1.0.0',
+    summary: 'Synchronously saves the database to disk.',
+    handle(connection) {
+      return connection.server.facts.checkpoint().then(() => {
+        connection.answer().ok();
+      });
+    },
+  },
+  {
+    ...common,
+    name: 'bgsave',
+    arity: -1,
+    flags: ['admin', 'noscript'],
+    since: '1.0.0',
+    summary: 'Asynchronously saves the database to disk.',
+    handle(connection, _args, reply) {
+      const { server } = connection;
+      if (server.facts.checkpointInProgress()) {
+        reply.error('ERR Background save already in progress');
+        return;
+      }
+      server.facts.checkpoint().catch((error: unknown) => {
+        server.report('warn', 'BGSAVE failed', { err: error });
+      });
+      reply.simple('Background saving started');
+    },
+  },
+  {
+    ...common,
+    name: 'bgrewriteaof',
+    arity: 1,
+    flags: ['admin', 'noscript'],
+    since: '1.0.0',
+    summary: 'Asynchronously shortens the log by a checkpoint.',
+    handle(connection, _args, reply) {
+      const { server } = connection;
+      server.facts.checkpoint().catch((error: unknown) => {
+        server.report('warn', 'BGREWRITEAOF failed', { err: error });
+      });
+      reply.simple('Background append only file rewriting started');
+    },
+  },
+  {
+    ...common,
+    name: 'role',
+    arity: 1,
+    flags: ['noscript', 'loading', 'stale', 'fast'],
+    since: '2.8.12',
+    summary: 'Returns the replication role.',
+    handle(_connection, _args, reply) {
+      reply.array(3);
+      reply.text('master');
+      reply.integer(0);
+      reply.array(0);
+    },
+  },
+  {
+    ...common,
+    name: 'monitor',
+    arity: 1,
+    flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi'],
+    since: '1.0.0',
+    summary: 'Listens for all requests received by the server in real-time.',
+    handle(connection, _args, reply) {
+      connection.special |= Special.monitor;
+      connection.server.monitors.add(connection);
+      reply.ok();
+    },
+  },
+  {
+    ...common,
+    name: 'shutdown',
+    arity: -1,
+    flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi'],
+    since: '1.0.0',
+    summary: 'Synchronously saves the database to disk and shuts down the server.',
+    handle(connection, args) {
+      for (let i = 1; i < args.count; i++) {
+        const known = ['NOSAVE', 'SAVE', 'NOW', 'FORCE'].some((word) => args.is(i, word));
+        if (!known) throw syntaxError;
+      }
+      connection.closing = true;
+      connection.server.facts.shutdown();
+    },
+  },
+  {
+    ...common,
+    name: 'lolwut',
+    arity: -1,
+    flags: ['readonly', 'fast'],
+    since: '5.0.0',
+    summary: 'Displays computer art and the server version.',
+    handle(connection, _args, reply) {
+      reply.verbatim(`Polyrow ver. ${connection.server.facts.version}\n`);
+    },
+  },
+  {
+    ...common,
+    name: 'debug',
+    arity: -2,
+    flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi'],
+    since: '1.0.0',
+    summary: 'A container for debugging commands.',
+    handle(_connection, args, reply) {
+      reply.error(`ERR unknown subcommand '${args.text(1)}'. Try DEBUG HELP.`);
+    },
+    subcommands: [
+      {
+        ...common,
+        name: 'sleep',
+        arity: 3,
+        flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi'],
+        since: '1.0.0',
+        summary: 'Answers after the given seconds; other clients go on.',
+        handle(connection, args) {
+          const ms = args.float(2) * 1000;
+          return new Promise<void>((resolve) => {
+            setTimeout(() => {
+              connection.answer().ok();
+              resolve();
+            }, ms);
+          });
+        },
+      },
+    ],
+  },
+  {
+    ...common,
+    name: 'latency',
+    arity: -2,
+    flags: [],
+    since: '2.8.13',
+    summary: 'A container for latency diagnostics commands.',
+    handle(_connection, _args, reply) {
+      reply.error("ERR wrong number of arguments for 'latency' command");
+    },
+    subcommands: [
+      {
+        ...common,
+        name: 'latest',
+        arity: 2,
+        flags: admin,
+        since: '2.8.13',
+        summary: 'Returns the latest latency samples for all events.',
+        handle(_connection, _args, reply) {
+          reply.array(0);
+        },
+      },
+      {
+        ...common,
+        name: 'reset',
+        arity: -2,
+        flags: admin,
+        since: '2.8.13',
+        summary: 'Resets the latency data for one or more events.',
+        handle(_connection, _args, reply) {
+          reply.integer(0);
+        },
+      },
+      {
+        ...common,
+        name: 'history',
+        arity: 3,
+        flags: admin,
+        since: '2.8.13',
+        summary: 'Returns timestamp-latency samples for an event.',
+        handle(_connection, _args, reply) {
+          reply.array(0);
+        },
+      },
+    ],
+  },
+  {
+    name: 'cluster',
+    arity: -2,
+    flags: ['stale', 'loading'],
+    group: 'cluster',
+    since: '3.0.0',
+    summary: 'A container for cluster commands.',
+    handle(_connection, _args, reply) {
+      reply.error('ERR This instance has cluster support disabled');
+    },
+  },
+  {
+    name: 'readonly',
+    arity: 1,
+    flags: ['loading', 'stale', 'fast'],
+    group: 'cluster',
+    since: '3.0.0',
+    summary: 'Enables read-only queries for a connection to a replica node.',
+    handle(_connection, _args, reply) {
+      reply.error('ERR This instance has cluster support disabled');
+    },
+  },
+  {
+    name: 'readwrite',
+    arity: 1,
+    flags: ['loading', 'stale', 'fast'],
+    group: 'cluster',
+    since: '3.0.0',
+    summary: 'Enables read-write queries for a connection to a replica node.',
+    handle(_connection, _args, reply) {
+      reply.error('ERR This instance has cluster support disabled');
+    },
+  },
+];

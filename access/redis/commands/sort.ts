@@ -1,0 +1,213 @@
+// SORT: the elements of a list, set or sorted set, in order of themselves or of what other rows hold,
+// answered as they are or as what other rows hold, or stored as a list.
+
+import { type Arguments, parseFloatBytes } from '../../../universal-row/arguments.ts';
+import { emptyBytes } from '../../../universal-row/bytes.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError, wrongType } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import { type Row, type Rows, Shape } from '../../../universal-row/rows.ts';
+import { type CommandSpec, firstKey, type KeyFinder } from './spec.ts';
+import { patternOf, resolve, type SortPattern } from './support/sort-pattern.ts';
+import { createRow, dropRow } from './support/typed-row.ts';
+
+const notDoubles = new CommandError("ERR One or more scores can't be converted into double");
+
+interface SortOptions {
+  descending: boolean;
+  alpha: boolean;
+  /** Keeps the order they are in: BY something that is no pattern. */
+  unsorted: boolean;
+  offset: number;
+  /** Negative for no limit. */
+  limit: number;
+  by: SortPattern | undefined;
+  gets: SortPattern[];
+  storeWord: number;
+}
+
+interface Item {
+  bytes: Buffer;
+  score: number;
+  /** What to compare by with ALPHA; undefined when the pattern leads nowhere. */
+  weight: Buffer | undefined;
+}
+
+function parseOptions(args: Arguments, mayStore: boolean): SortOptions {
+  const options: SortOptions = {
+    descending: false,
+    alpha: false,
+    unsorted: false,
+    offset: 0,
+    limit: -1,
+    by: undefined,
+    gets: [],
+    storeWord: 0,
+  };
+  for (let i = 2; i < args.count; i++) {
+    const left = args.count - i - 1;
+    if (args.is(i, 'ASC')) options.descending = false;
+    else if (args.is(i, 'DESC')) options.descending = true;
+    else if (args.is(i, 'ALPHA')) options.alpha = true;
+    else if (left >= 2 && args.is(i, 'LIMIT')) {
+      options.offset = args.integer(++i);
+      options.limit = args.integer(++i);
+    } else if (left >= 1 && mayStore && args.is(i, 'STORE')) options.storeWord = ++i;
+    else if (left >= 1 && args.is(i, 'BY')) {
+      options.by = patternOf(args.bytes(++i));
+      // Once said it holds, even if another BY follows.
+      if (options.by.star < 0) options.unsorted = true;
+    } else if (left >= 1 && args.is(i, 'GET')) options.gets.push(patternOf(args.bytes(++i)));
+    else throw syntaxError;
+  }
+  return options;
+}
+
+function runSort(rows: Rows, args: Arguments, reply: Reply, mayStore: boolean): void {
+  const options = parseOptions(args, mayStore);
+  const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+  const shape = rows.shape(row);
+  if (shape === Shape.value || shape === Shape.map) throw wrongType;
+  // The order of a set is nobody's promise: what is stored must not depend on it.
+  if (options.unsorted && shape === Shape.set && options.storeWord !== 0) {
+    options.unsorted = false;
+    options.alpha = true;
+    options.by = undefined;
+  }
+  const sorted = row === 0 ? [] : readItems(rows, row, shape, options);
+  if (!options.unsorted) sortItems(rows, sorted, options);
+  const offset = Math.max(0, options.offset);
+  const end = options.limit < 0 ? sorted.length : offset + options.limit;
+  const output = project(rows, sorted.slice(offset, end), options.gets);
+  if (options.storeWord !== 0) store(rows, args, options.storeWord, output, reply);
+  else answer(output, reply);
+}
+
+/** All elements as they stand, in the direction asked for if they are not to be sorted. */
+function readItems(rows: Rows, row: Row, shape: Shape, options: SortOptions): Item[] {
+  const items: Item[] = [];
+  const add = (b: Buffer, s: number, n: number): void => {
+    items.push({ bytes: Buffer.from(b.subarray(s, s + n)), score: 0, weight: undefined });
+  };
+  const size = rows.count(row);
+  const reverse = options.unsorted && options.descending;
+  if (shape === Shape.set) rows.eachField(row, add);
+  else if (shape === Shape.ranked) rows.eachByRank(row, 0, size, reverse, add);
+  else rows.eachElement(row, reverse ? size - 1 : 0, size, reverse, add);
+  return items;
+}
+
+function sortItems(rows: Rows, items: Item[], options: SortOptions): void {
+  let allDoubles = true;
+  for (const item of items) {
+    const { by } = options;
+    item.weight = by === undefined ? item.bytes : resolve(rows, by, item.bytes);
+    if (options.alpha || item.weight === undefined) continue;
+    item.score = leadingSpaceDouble(item.weight);
+    if (Number.isNaN(item.score)) allDoubles = false;
+  }
+  if (!allDoubles) throw notDoubles;
+  const direction = options.descending ? -1 : 1;
+  const compare = options.alpha ? compareWeights : compareScores;
+  items.sort((x, y) => direction * compare(x, y));
+}
+
+/** As strtod, which passes over leading spaces and makes 0 of nothing. */
+function leadingSpaceDouble(bytes: Buffer): number {
+  let s = 0;
+  while (s < bytes.length && (bytes[s] === 32 || (bytes[s]! >= 9 && bytes[s]! <= 13))) s++;
+  if (bytes.length === 0) return 0;
+  return parseFloatBytes(bytes, s, bytes.length - s);
+}
+
+function compareScores(x: Item, y: Item): number {
+  if (x.score !== y.score) return x.score < y.score ? -1 : 1;
+  return Buffer.compare(x.bytes, y.bytes);
+}
+
+function compareWeights(x: Item, y: Item): number {
+  if (x.weight === undefined || y.weight === undefined) {
+    return Number(x.weight !== undefined) - Number(y.weight !== undefined);
+  }
+  return Buffer.compare(x.weight, y.weight);
+}
+
+/** The elements themselves, or for each of them what every GET leads to. */
+function project(
+  rows: Rows,
+  items: readonly Item[],
+  gets: readonly SortPattern[],
+): (Buffer | undefined)[] {
+  if (gets.length === 0) return items.map((item) => item.bytes);
+  return items.flatMap((item) => gets.map((get) => resolve(rows, get, item.bytes)));
+}
+
+function answer(output: readonly (Buffer | undefined)[], reply: Reply): void {
+  reply.array(output.length);
+  for (const bytes of output) {
+    if (bytes === undefined) reply.nil();
+    else reply.bulk(bytes, 0, bytes.length);
+  }
+}
+
+function store(
+  rows: Rows,
+  args: Arguments,
+  word: number,
+  output: readonly (Buffer | undefined)[],
+  reply: Reply,
+): void {
+  if (output.length === 0) {
+    dropRow(rows, args, word);
+  } else {
+    const list = createRow(rows, args, word, Shape.array);
+    for (const bytes of output) rows.push(list, false, bytes ?? emptyBytes, 0, bytes?.length ?? 0);
+  }
+  reply.integer(output.length);
+}
+
+function sort(rows: Rows, args: Arguments, reply: Reply): void {
+  runSort(rows, args, reply, true);
+}
+
+function sortRo(rows: Rows, args: Arguments, reply: Reply): void {
+  runSort(rows, args, reply, false);
+}
+
+/** The row sorted, and the one stored to: the last STORE counts. */
+const sortKeys: KeyFinder = (args) => {
+  let storeWord = 0;
+  for (let i = 2; i < args.count; i++) {
+    if (args.is(i, 'LIMIT')) i += 2;
+    else if (args.is(i, 'GET') || args.is(i, 'BY')) i++;
+    else if (args.is(i, 'STORE') && i + 1 < args.count) storeWord = ++i;
+  }
+  return storeWord === 0 ? [1] : [1, storeWord];
+};
+
+export const sortCommands: readonly CommandSpec[] = [
+  {
+    name: 'sort',
+    arity: -2,
+    flags: ['write', 'denyoom', 'movablekeys'],
+    keys: sortKeys,
+    group: 'generic',
+    since: '1.0.0',
+    summary: 'Sorts the elements of a list, set or sorted set, and may store them.',
+    complexity: 'O(N*log(N)) for N elements',
+    action: Action.update,
+    run: sort,
+  },
+  {
+    name: 'sort_ro',
+    arity: -2,
+    flags: ['readonly', 'movablekeys'],
+    keys: firstKey,
+    group: 'generic',
+    since: '7.0.0',
+    summary: 'Sorts the elements of a list, set or sorted set.',
+    complexity: 'O(N*log(N)) for N elements',
+    action: Action.query,
+    run: sortRo,
+  },
+];

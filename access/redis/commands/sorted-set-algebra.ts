@@ -1,0 +1,356 @@
+// Union, intersection and difference of sorted sets, answered, counted or stored. Plain sets take part
+// as well, each of their members with a score of 1.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { compareBytes } from '../../../universal-row/bytes.ts';
+import type { Transform } from '../../../universal-row/command.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError, wrongType } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { RankedVisitor, Row, Rows } from '../../../universal-row/rows.ts';
+import { Shape } from '../../../universal-row/rows.ts';
+import type { CommandSpec } from './spec.ts';
+import { ByteList } from './support/byte-list.ts';
+import { countedKeys } from './support/counted-keys.ts';
+import { membership } from './support/membership.ts';
+import { integerAtLeast } from './support/ranged-integer.ts';
+import { answerScored, answerScoredHeader } from './support/scored-answer.ts';
+import { storeScored } from './support/store-scored.ts';
+
+const weightNotAFloat = new CommandError('ERR weight value is not a float');
+const negativeLimit = new CommandError("ERR LIMIT can't be negative");
+
+/** One input. */
+interface Source {
+  row: Row;
+  plain: boolean;
+  size: number;
+  weight: number;
+}
+
+/** Puts two scores of one member together. */
+type Aggregate = (a: number, b: number) => number;
+
+const aggregates: Record<'SUM' | 'MIN' | 'MAX', Aggregate> = {
+  SUM: (a, b) => numberOrZero(a + b),
+  MIN: (a, b) => (b < a ? b : a),
+  MAX: (a, b) => (b > a ? b : a),
+};
+
+interface Request {
+  sources: Source[];
+  aggregate: Aggregate;
+  withScores: boolean;
+  /** 0 for none. */
+  limit: number;
+}
+
+/** Which options a command knows besides its keys. */
+interface Options {
+  weights: boolean;
+  scores: boolean;
+  limit: boolean;
+}
+
+type Operation = (rows: Rows, request: Request, visit: RankedVisitor) => void;
+
+/** Infinity times 0, or less infinity, counts as 0. */
+function numberOrZero(value: number): number {
+  return Number.isNaN(value) ? 0 : value;
+}
+
+/** Reads the number of keys in `countWord`, finds them, and then reads the options: in Redis's order. */
+function readRequest(
+  rows: Rows,
+  args: Arguments,
+  countWord: number,
+  name: string,
+  options: Options,
+): Request {
+  const keys = args.integer(countWord);
+  if (keys < 1) {
+    throw new CommandError(`ERR at least 1 input key is needed for '${name}' command`);
+  }
+  if (keys > args.count - countWord - 1) throw syntaxError;
+  const request: Request = {
+    sources: findSources(rows, args, countWord + 1, countWord + keys),
+    aggregate: aggregates.SUM,
+    withScores: false,
+    limit: 0,
+  };
+  let i = countWord + keys + 1;
+  while (i < args.count) i = readOption(args, i, options, request);
+  return request;
+}
+
+function findSources(rows: Rows, args: Arguments, first: number, last: number): Source[] {
+  rows.expect(first, last, 1);
+  const sources: Source[] = [];
+  for (let i = first; i <= last; i++) {
+    const row = rows.find(args.buf, args.starts[i]!, args.lens[i]!);
+    const shape = row === 0 ? Shape.none : rows.shape(row);
+    if (row !== 0 && shape !== Shape.ranked && shape !== Shape.set) throw wrongType;
+    const size = row === 0 ? 0 : rows.count(row);
+    sources.push({ row, plain: shape === Shape.set, size, weight: 1 });
+  }
+  return sources;
+}
+
+/** Reads the option at word `i` and returns where the next one is. */
+function readOption(args: Arguments, i: number, options: Options, request: Request): number {
+  const { sources } = request;
+  const left = args.count - i;
+  if (options.weights && left > sources.length && args.is(i, 'WEIGHTS')) {
+    let word = i;
+    for (const source of sources) source.weight = args.float(++word, weightNotAFloat);
+    return word + 1;
+  }
+  if (options.weights && left >= 2 && args.is(i, 'AGGREGATE')) {
+    const kind = (['SUM', 'MIN', 'MAX'] as const).find((name) => args.is(i + 1, name));
+    if (kind === undefined) throw syntaxError;
+    request.aggregate = aggregates[kind];
+    return i + 2;
+  }
+  if (options.scores && args.is(i, 'WITHSCORES')) {
+    request.withScores = true;
+    return i + 1;
+  }
+  if (options.limit && left >= 2 && args.is(i, 'LIMIT')) {
+    request.limit = integerAtLeast(args, i + 1, 0, negativeLimit);
+    return i + 2;
+  }
+  throw syntaxError;
+}
+
+function walk(rows: Rows, source: Source, visit: RankedVisitor): void {
+  if (source.row === 0) return;
+  if (source.plain) rows.eachField(source.row, (b, s, n) => visit(b, s, n, 1));
+  else rows.eachByRank(source.row, 0, source.size, false, visit);
+}
+
+/** The member's unweighted score in the source, NaN when it has none. */
+function scoreIn(rows: Rows, source: Source, b: Buffer, s: number, n: number): number {
+  if (source.row === 0) return NaN;
+  if (source.plain) return rows.field(source.row, b, s, n) ? 1 : NaN;
+  return rows.score(source.row, b, s, n);
+}
+
+/** Scores are put together from the smallest source to the largest, as in Redis: sums are rounded. */
+function bySize(sources: readonly Source[]): Source[] {
+  return sources.toSorted((a, b) => a.size - b.size);
+}
+
+const intersect: Operation = (rows, { sources, aggregate }, visit) => {
+  const ordered = bySize(sources);
+  const smallest = ordered[0]!;
+  walk(rows, smallest, (b, s, n, own) => {
+    let score = numberOrZero(own * smallest.weight);
+    for (let i = 1; i < ordered.length; i++) {
+      const source = ordered[i]!;
+      const other = scoreIn(rows, source, b, s, n);
+      if (Number.isNaN(other)) return false;
+      score = aggregate(score, other * source.weight);
+    }
+    return visit(b, s, n, score);
+  });
+};
+
+// With more sources than this, remembering each member once costs less than asking every source for it.
+const askUpTo = 8;
+
+const unite: Operation = (rows, request, visit) => {
+  if (request.sources.length <= askUpTo) uniteByAsking(rows, request, visit);
+  else uniteByGathering(rows, request, visit);
+};
+
+/** Meets each member in the first source that has it, and asks the later ones for its other scores. */
+const uniteByAsking: Operation = (rows, { sources, aggregate }, visit) => {
+  const ordered = bySize(sources);
+  for (const [at, source] of ordered.entries()) {
+    walk(rows, source, (b, s, n, own) => {
+      for (let i = 0; i < at; i++) {
+        if (!Number.isNaN(scoreIn(rows, ordered[i]!, b, s, n))) return false;
+      }
+      let score = numberOrZero(own * source.weight);
+      for (let i = at + 1; i < ordered.length; i++) {
+        const other = scoreIn(rows, ordered[i]!, b, s, n);
+        if (Number.isNaN(other)) continue;
+        score = aggregate(score, numberOrZero(other * ordered[i]!.weight));
+      }
+      return visit(b, s, n, score);
+    });
+  }
+};
+
+const uniteByGathering: Operation = (rows, { sources, aggregate }, visit) => {
+  const members = new ByteList();
+  const places = new Map<string, number>();
+  for (const source of bySize(sources)) {
+    walk(rows, source, (b, s, n, own) => {
+      const score = numberOrZero(own * source.weight);
+      const name = b.toString('latin1', s, s + n);
+      const place = places.get(name);
+      if (place === undefined) {
+        places.set(name, members.count);
+        members.add(b, s, n, score);
+      } else {
+        members.setScore(place, aggregate(members.score(place), score));
+      }
+    });
+  }
+  for (let i = 0; i < members.count; i++) {
+    if (visit(members.buf, members.start(i), members.length(i), members.score(i))) return;
+  }
+};
+
+const subtract: Operation = (rows, { sources }, visit) => {
+  const [first, ...others] = sources as [Source, ...Source[]];
+  if (first.row === 0 || others.some((source) => source.row === first.row)) return;
+  const there = others.filter((source) => source.row !== 0).sort((a, b) => b.size - a.size);
+  const excluded = membership(rows, there.length);
+  for (const source of there) excluded.include(source.row);
+  walk(rows, first, (b, s, n, score) => (excluded.has(b, s, n) ? false : visit(b, s, n, score)));
+};
+
+/** The whole result. */
+function gather(rows: Rows, request: Request, operation: Operation): ByteList {
+  const result = new ByteList();
+  operation(rows, request, (b, s, n, score) => result.add(b, s, n, score));
+  return result;
+}
+
+/** Places in the list in the order of a sorted set: by score, then by member. */
+function ranked(list: ByteList): Uint32Array {
+  const places = Uint32Array.from({ length: list.count }, (_, i) => i);
+  const { buf } = list;
+  return places.sort((x, y) => {
+    const a = list.score(x);
+    const b = list.score(y);
+    if (a !== b) return a < b ? -1 : 1;
+    return compareBytes(buf, list.start(x), list.length(x), buf, list.start(y), list.length(y));
+  });
+}
+
+function answering(name: string, operation: Operation, weights: boolean): Transform {
+  const options = { weights, scores: true, limit: false };
+  return (rows: Rows, args: Arguments, reply: Reply): void => {
+    const request = readRequest(rows, args, 1, name, options);
+    const result = gather(rows, request, operation);
+    const { withScores } = request;
+    answerScoredHeader(reply, result.count, withScores);
+    for (const i of ranked(result)) {
+      const { buf } = result;
+      answerScored(reply, withScores, buf, result.start(i), result.length(i), result.score(i));
+    }
+  };
+}
+
+function storing(name: string, operation: Operation, weights: boolean): Transform {
+  const options = { weights, scores: false, limit: false };
+  return (rows: Rows, args: Arguments, reply: Reply): void => {
+    // The destination may be one of the sources, so nothing is written before all is read.
+    const result = gather(rows, readRequest(rows, args, 2, name, options), operation);
+    storeScored(rows, args, 1, result);
+    reply.integer(result.count);
+  };
+}
+
+function zintercard(rows: Rows, args: Arguments, reply: Reply): void {
+  const options = { weights: false, scores: false, limit: true };
+  const request = readRequest(rows, args, 1, 'zintercard', options);
+  let count = 0;
+  intersect(rows, request, () => ++count === request.limit);
+  reply.integer(count);
+}
+
+const costOfUnion = 'O(N) + O(M*log(M)) for N members in all and M in the result';
+const costOfInter =
+  'O(N*K) + O(M*log(M)) for K sets, the smallest of N members, and M in the result';
+const costOfDiff = 'O(N*K) + O(M*log(M)) for K sets, the first of N members, and M in the result';
+
+export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
+  {
+    name: 'zunion',
+    arity: -3,
+    flags: ['readonly', 'movablekeys'],
+    keys: countedKeys(1),
+    group: 'sorted-set',
+    since: '6.2.0',
+    summary: 'Returns the members that are in any of the sorted sets.',
+    complexity: costOfUnion,
+    action: Action.query,
+    run: answering('zunion', unite, true),
+  },
+  {
+    name: 'zinter',
+    arity: -3,
+    flags: ['readonly', 'movablekeys'],
+    keys: countedKeys(1),
+    group: 'sorted-set',
+    since: '6.2.0',
+    summary: 'Returns the members that are in all of the sorted sets.',
+    complexity: costOfInter,
+    action: Action.query,
+    run: answering('zinter', intersect, true),
+  },
+  {
+    name: 'zdiff',
+    arity: -3,
+    flags: ['readonly', 'movablekeys'],
+    keys: countedKeys(1),
+    group: 'sorted-set',
+    since: '6.2.0',
+    summary: 'Returns the members of the first sorted set that are in no other.',
+    complexity: costOfDiff,
+    action: Action.query,
+    run: answering('zdiff', subtract, false),
+  },
+  {
+    name: 'zunionstore',
+    arity: -4,
+    flags: ['write', 'denyoom', 'movablekeys'],
+    keys: countedKeys(2, 1),
+    group: 'sorted-set',
+    since: '2.0.0',
+    summary: 'Stores the members that are in any of the sorted sets.',
+    complexity: costOfUnion,
+    action: Action.update,
+    run: storing('zunionstore', unite, true),
+  },
+  {
+    name: 'zinterstore',
+    arity: -4,
+    flags: ['write', 'denyoom', 'movablekeys'],
+    keys: countedKeys(2, 1),
+    group: 'sorted-set',
+    since: '2.0.0',
+    summary: 'Stores the members that are in all of the sorted sets.',
+    complexity: costOfInter,
+    action: Action.update,
+    run: storing('zinterstore', intersect, true),
+  },
+  {
+    name: 'zdiffstore',
+    arity: -4,
+    flags: ['write', 'denyoom', 'movablekeys'],
+    keys: countedKeys(2, 1),
+    group: 'sorted-set',
+    since: '6.2.0',
+    summary: 'Stores the members of the first sorted set that are in no other.',
+    complexity: costOfDiff,
+    action: Action.update,
+    run: storing('zdiffstore', subtract, false),
+  },
+  {
+    name: 'zintercard',
+    arity: -3,
+    flags: ['readonly', 'movablekeys'],
+    keys: countedKeys(1),
+    group: 'sorted-set',
+    since: '7.0.0',
+    summary: 'Counts the members that are in all of the sorted sets, up to a limit.',
+    complexity: 'O(N*K) for K sets, the smallest of N members',
+    action: Action.query,
+    run: zintercard,
+  },
+];

@@ -1,0 +1,210 @@
+// Taking the members with the lowest or highest scores out of sorted sets, waiting for some if need be.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { Row, Rows } from '../../../universal-row/rows.ts';
+import { Shape } from '../../../universal-row/rows.ts';
+import type { CommandSpec } from './spec.ts';
+import { firstKey } from './spec.ts';
+import { ByteList } from './support/byte-list.ts';
+import { countedKeys } from './support/counted-keys.ts';
+import { integerAtLeast } from './support/ranged-integer.ts';
+import { checkTimeout } from './support/timeout.ts';
+import { sizeOf, typedRow } from './support/typed-row.ts';
+
+const tooFewKeys = new CommandError('ERR numkeys should be greater than 0');
+const countTooSmall = new CommandError('ERR count should be greater than 0');
+
+/** The members being popped: they must outlive their removal. */
+const popped = new ByteList();
+
+function remember(b: Buffer, s: number, n: number, score: number): void {
+  popped.add(b, s, n, score);
+}
+
+/** Takes `count` members, of the `size` there are, from the row and answers each with its score. */
+function pop(
+  rows: Rows,
+  row: Row,
+  size: number,
+  count: number,
+  highest: boolean,
+  pairs: boolean,
+  reply: Reply,
+): void {
+  popped.clear();
+  rows.eachByRank(row, 0, count, highest, remember);
+  for (let i = 0; i < count; i++) {
+    const s = popped.start(i);
+    const n = popped.length(i);
+    if (pairs) reply.array(2);
+    reply.bulk(popped.buf, s, n);
+    reply.double(popped.score(i));
+    if (count < size) rows.removeField(row, popped.buf, s, n);
+  }
+  if (count === size) rows.drop(row);
+  popped.clear();
+}
+
+function zpopmin(rows: Rows, args: Arguments, reply: Reply): void {
+  popFromOne(rows, args, false, reply);
+}
+
+function zpopmax(rows: Rows, args: Arguments, reply: Reply): void {
+  popFromOne(rows, args, true, reply);
+}
+
+function popFromOne(rows: Rows, args: Arguments, highest: boolean, reply: Reply): void {
+  if (args.count > 3) throw syntaxError;
+  const wanted = args.count === 3 ? integerAtLeast(args, 2, 0) : 1;
+  const row = typedRow(rows, args, 1, Shape.ranked);
+  const size = sizeOf(rows, row);
+  const count = Math.min(wanted, size);
+  // RESP3 has pairs only where there may be several.
+  const pairs = args.count === 3 && reply.version > 2;
+  reply.array(pairs ? count : count * 2);
+  if (count > 0) pop(rows, row, size, count, highest, pairs, reply);
+}
+
+function bzpopmin(rows: Rows, args: Arguments, reply: Reply): void {
+  popFromAny(rows, args, false, reply);
+}
+
+function bzpopmax(rows: Rows, args: Arguments, reply: Reply): void {
+  popFromAny(rows, args, true, reply);
+}
+
+function popFromAny(rows: Rows, args: Arguments, highest: boolean, reply: Reply): void {
+  checkTimeout(args, args.count - 1);
+  const word = firstFull(rows, args, 1, args.count - 2);
+  if (word === 0) return;
+  const row = typedRow(rows, args, word, Shape.ranked);
+  reply.array(3);
+  reply.bulk(args.buf, args.starts[word]!, args.lens[word]!);
+  pop(rows, row, rows.count(row), 1, highest, false, reply);
+}
+
+/** The first of the words whose key has a sorted set, or 0. Keys after it may hold anything. */
+function firstFull(rows: Rows, args: Arguments, first: number, last: number): number {
+  rows.expect(first, last, 1);
+  for (let i = first; i <= last; i++) if (typedRow(rows, args, i, Shape.ranked) !== 0) return i;
+  return 0;
+}
+
+function zmpop(rows: Rows, args: Arguments, reply: Reply): void {
+  if (!popSeveral(rows, args, 1, reply)) reply.nilArray();
+}
+
+function bzmpop(rows: Rows, args: Arguments, reply: Reply): void {
+  popSeveral(rows, args, 2, reply);
+}
+
+/** ZMPOP and BZMPOP from their number of keys on. Returns false when there is nothing to pop. */
+function popSeveral(rows: Rows, args: Arguments, countWord: number, reply: Reply): boolean {
+  const keys = integerAtLeast(args, countWord, 1, tooFewKeys);
+  const whereWord = countWord + keys + 1;
+  if (whereWord >= args.count) throw syntaxError;
+  const highest = args.is(whereWord, 'MAX');
+  if (!highest && !args.is(whereWord, 'MIN')) throw syntaxError;
+  const wanted = readCount(args, whereWord + 1);
+  if (countWord === 2) checkTimeout(args, 1);
+  const word = firstFull(rows, args, countWord + 1, whereWord - 1);
+  if (word === 0) return false;
+  const row = typedRow(rows, args, word, Shape.ranked);
+  const size = rows.count(row);
+  const count = Math.min(wanted, size);
+  reply.array(2);
+  reply.bulk(args.buf, args.starts[word]!, args.lens[word]!);
+  reply.array(count);
+  pop(rows, row, size, count, highest, true, reply);
+  return true;
+}
+
+/** `COUNT n` or nothing. */
+function readCount(args: Arguments, word: number): number {
+  if (word >= args.count) return 1;
+  if (!args.is(word, 'COUNT') || word + 1 >= args.count) throw syntaxError;
+  const count = integerAtLeast(args, word + 1, 1, countTooSmall);
+  if (word + 2 < args.count) throw syntaxError;
+  return count;
+}
+
+export const sortedSetPopCommands: readonly CommandSpec[] = [
+  {
+    name: 'zpopmin',
+    arity: -2,
+    flags: ['write', 'fast'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '5.0.0',
+    summary: 'Removes the members with the lowest scores and returns them.',
+    complexity: 'O(M*log(N)) for M members of a sorted set of N',
+    action: Action.update,
+    run: zpopmin,
+  },
+  {
+    name: 'zpopmax',
+    arity: -2,
+    flags: ['write', 'fast'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '5.0.0',
+    summary: 'Removes the members with the highest scores and returns them.',
+    complexity: 'O(M*log(N)) for M members of a sorted set of N',
+    action: Action.update,
+    run: zpopmax,
+  },
+  {
+    name: 'zmpop',
+    arity: -4,
+    flags: ['write', 'movablekeys'],
+    keys: countedKeys(1),
+    group: 'sorted-set',
+    since: '7.0.0',
+    summary: 'Removes members from the first of the sorted sets that is there, and returns them.',
+    complexity: 'O(K) + O(M*log(N)) for K keys and M members of a sorted set of N',
+    action: Action.update,
+    run: zmpop,
+  },
+  {
+    name: 'bzpopmin',
+    arity: -3,
+    flags: ['write', 'noscript', 'blocking', 'fast'],
+    keys: { first: 1, last: -2, step: 1 },
+    group: 'sorted-set',
+    since: '5.0.0',
+    summary: 'As ZPOPMIN on the first of the sorted sets that is there, waiting for one.',
+    complexity: 'O(log(N)) in a sorted set of N members',
+    action: Action.update,
+    run: bzpopmin,
+    blocks: { timeout: -1, onTimeout: 'nilArray' },
+  },
+  {
+    name: 'bzpopmax',
+    arity: -3,
+    flags: ['write', 'noscript', 'blocking', 'fast'],
+    keys: { first: 1, last: -2, step: 1 },
+    group: 'sorted-set',
+    since: '5.0.0',
+    summary: 'As ZPOPMAX on the first of the sorted sets that is there, waiting for one.',
+    complexity: 'O(log(N)) in a sorted set of N members',
+    action: Action.update,
+    run: bzpopmax,
+    blocks: { timeout: -1, onTimeout: 'nilArray' },
+  },
+  {
+    name: 'bzmpop',
+    arity: -5,
+    flags: ['write', 'blocking', 'movablekeys'],
+    keys: countedKeys(2),
+    group: 'sorted-set',
+    since: '7.0.0',
+    summary: 'As ZMPOP, waiting for one of the sorted sets.',
+    complexity: 'O(K) + O(M*log(N)) for K keys and M members of a sorted set of N',
+    action: Action.update,
+    run: bzmpop,
+    blocks: { timeout: 1, onTimeout: 'nilArray' },
+  },
+];

@@ -1,0 +1,382 @@
+// Ranges of sorted sets by position, score or member: answered, counted, stored or removed.
+//
+// A command reads its options and bounds into `request` and the ranges below, checks everything, and
+// then walks. The walk runs to its end before the next command, so one such state is enough.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type {
+  LexRange,
+  RankedVisitor,
+  Row,
+  Rows,
+  ScoreRange,
+} from '../../../universal-row/rows.ts';
+import { Shape } from '../../../universal-row/rows.ts';
+import type { CommandSpec } from './spec.ts';
+import { firstKey } from './spec.ts';
+import { ByteList } from './support/byte-list.ts';
+import { readLexRange, readScoreRange } from './support/range-bounds.ts';
+import { answerScored } from './support/scored-answer.ts';
+import { storeScored } from './support/store-scored.ts';
+import { sizeOf, typedRow } from './support/typed-row.ts';
+
+const limitNeedsOrder = new CommandError(
+  'ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX',
+);
+const noScoresByLex = new CommandError(
+  'ERR syntax error, WITHSCORES not supported in combination with BYLEX',
+);
+
+type By = 'rank' | 'score' | 'lex';
+
+const noLimit = 0x7fffffff;
+
+const request = {
+  by: 'rank' as By,
+  reverse: false,
+  withScores: false,
+  offset: 0,
+  limit: -1,
+  /** First and last position, for 'rank'. */
+  start: 0,
+  end: 0,
+};
+const scoreRange: ScoreRange = { min: 0, minExclusive: false, max: 0, maxExclusive: false };
+let lexRange: LexRange | undefined;
+
+/**
+ * Reads the options from word `from` on. Those that would say what `by` and `reverse` say are
+ * known only where these are undefined: in ZRANGE and ZRANGESTORE.
+ */
+function readOptions(
+  args: Arguments,
+  from: number,
+  by: By | undefined,
+  reverse: boolean | undefined,
+  storing: boolean,
+): void {
+  request.by = by ?? 'rank';
+  request.reverse = reverse ?? false;
+  request.withScores = false;
+  request.offset = 0;
+  request.limit = -1;
+  // What the options themselves have settled: each may be given once.
+  let byGiven = by !== undefined;
+  let reverseGiven = reverse !== undefined;
+  for (let i = from; i < args.count; i++) {
+    if (args.is(i, 'LIMIT') && i + 2 < args.count) {
+      request.offset = args.integer(i + 1);
+      request.limit = args.integer(i + 2);
+      i += 2;
+    } else if (!storing && args.is(i, 'WITHSCORES')) {
+      request.withScores = true;
+    } else if (!reverseGiven && args.is(i, 'REV')) {
+      request.reverse = true;
+      reverseGiven = true;
+    } else if (!byGiven && args.is(i, 'BYSCORE')) {
+      request.by = 'score';
+      byGiven = true;
+    } else if (!byGiven && args.is(i, 'BYLEX')) {
+      request.by = 'lex';
+      byGiven = true;
+    } else {
+      throw syntaxError;
+    }
+  }
+  if (request.limit !== -1 && request.by === 'rank') throw limitNeedsOrder;
+  if (request.withScores && request.by === 'lex') throw noScoresByLex;
+}
+
+/**
+ * Reads the bounds that follow the key in word `keyWord`, finds the row, and settles where the walk
+ * begins and ends. Returns 0 when there is nothing to walk.
+ */
+function findRange(rows: Rows, args: Arguments, keyWord: number): Row {
+  const { by, reverse } = request;
+  // A reversed range of scores or members is given from its upper bound down.
+  const minWord = reverse && by !== 'rank' ? keyWord + 2 : keyWord + 1;
+  const maxWord = reverse && by !== 'rank' ? keyWord + 1 : keyWord + 2;
+  let possible = true;
+  if (by === 'rank') {
+    request.start = args.integer(minWord);
+    request.end = args.integer(maxWord);
+  } else if (by === 'score') {
+    possible = readScoreRange(args, minWord, maxWord, scoreRange);
+  } else {
+    lexRange = readLexRange(args, minWord, maxWord);
+    possible = lexRange !== undefined;
+  }
+  const row = typedRow(rows, args, keyWord, Shape.ranked);
+  if (row === 0 || !possible) return 0;
+  const size = rows.count(row);
+  if (by !== 'rank') {
+    if (request.limit < 0) request.limit = noLimit;
+    return request.offset < 0 || request.offset >= size || request.limit === 0 ? 0 : row;
+  }
+  if (request.start < 0) request.start = Math.max(0, size + request.start);
+  request.end = request.end < 0 ? size + request.end : Math.min(request.end, size - 1);
+  return request.start > request.end ? 0 : row;
+}
+
+/** Walks what `findRange` found. */
+function walkRange(rows: Rows, row: Row, visit: RankedVisitor): void {
+  const { by, reverse, offset, start, end } = request;
+  const limit = Math.min(request.limit, noLimit);
+  if (by === 'rank') rows.eachByRank(row, start, end - start + 1, reverse, visit);
+  else if (by === 'score') {
+    rows.eachByScore(row, scoreRange, reverse, offset, limit, visit);
+  } else {
+    rows.eachByLex(row, lexRange!, reverse, offset, limit, visit);
+    // It points at the words of this command.
+    lexRange = undefined;
+  }
+}
+
+let answer: Reply | undefined;
+let answered = 0;
+
+function answerMember(b: Buffer, s: number, n: number, score: number): void {
+  answerScored(answer!, request.withScores, b, s, n, score);
+  answered++;
+}
+
+function answerRange(rows: Rows, args: Arguments, reply: Reply, by?: By, reverse?: boolean): void {
+  readOptions(args, 4, by, reverse, false);
+  const row = findRange(rows, args, 1);
+  if (row === 0) {
+    reply.array(0);
+    return;
+  }
+  answer = reply;
+  answered = 0;
+  const mark = reply.open();
+  walkRange(rows, row, answerMember);
+  const flat = request.withScores && reply.version < 3;
+  reply.close(mark, 'array', flat ? answered * 2 : answered);
+  answer = undefined;
+}
+
+function zrange(rows: Rows, args: Arguments, reply: Reply): void {
+  answerRange(rows, args, reply);
+}
+
+function zrevrange(rows: Rows, args: Arguments, reply: Reply): void {
+  answerRange(rows, args, reply, 'rank', true);
+}
+
+function zrangebyscore(rows: Rows, args: Arguments, reply: Reply): void {
+  answerRange(rows, args, reply, 'score', false);
+}
+
+function zrevrangebyscore(rows: Rows, args: Arguments, reply: Reply): void {
+  answerRange(rows, args, reply, 'score', true);
+}
+
+function zrangebylex(rows: Rows, args: Arguments, reply: Reply): void {
+  answerRange(rows, args, reply, 'lex', false);
+}
+
+function zrevrangebylex(rows: Rows, args: Arguments, reply: Reply): void {
+  answerRange(rows, args, reply, 'lex', true);
+}
+
+function zrangestore(rows: Rows, args: Arguments, reply: Reply): void {
+  readOptions(args, 5, undefined, undefined, true);
+  rows.expect(1, 2, 1);
+  const row = findRange(rows, args, 2);
+  const result = new ByteList();
+  if (row !== 0) walkRange(rows, row, (b, s, n, score) => result.add(b, s, n, score));
+  storeScored(rows, args, 1, result);
+  reply.integer(result.count);
+}
+
+function zcount(rows: Rows, args: Arguments, reply: Reply): void {
+  const possible = readScoreRange(args, 2, 3, scoreRange);
+  const row = typedRow(rows, args, 1, Shape.ranked);
+  reply.integer(row === 0 || !possible ? 0 : rows.countByScore(row, scoreRange));
+}
+
+function zlexcount(rows: Rows, args: Arguments, reply: Reply): void {
+  const range = readLexRange(args, 2, 3);
+  const row = typedRow(rows, args, 1, Shape.ranked);
+  reply.integer(row === 0 || range === undefined ? 0 : rows.countByLex(row, range));
+}
+
+function removeRange(rows: Rows, args: Arguments, reply: Reply, by: By): void {
+  readOptions(args, args.count, by, false, true);
+  const row = findRange(rows, args, 1);
+  const size = sizeOf(rows, row);
+  const doomed = new ByteList();
+  if (row !== 0) walkRange(rows, row, (b, s, n) => doomed.add(b, s, n));
+  if (row !== 0 && doomed.count === size) rows.drop(row);
+  else {
+    for (let i = 0; i < doomed.count; i++) {
+      rows.removeField(row, doomed.buf, doomed.start(i), doomed.length(i));
+    }
+  }
+  reply.integer(doomed.count);
+}
+
+function zremrangebyrank(rows: Rows, args: Arguments, reply: Reply): void {
+  removeRange(rows, args, reply, 'rank');
+}
+
+function zremrangebyscore(rows: Rows, args: Arguments, reply: Reply): void {
+  removeRange(rows, args, reply, 'score');
+}
+
+function zremrangebylex(rows: Rows, args: Arguments, reply: Reply): void {
+  removeRange(rows, args, reply, 'lex');
+}
+
+const costOfRange = 'O(log(N)+M) for M members of a sorted set of N';
+
+export const sortedSetRangeCommands: readonly CommandSpec[] = [
+  {
+    name: 'zcount',
+    arity: 4,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.0.0',
+    summary: 'Counts the members with scores in a range.',
+    complexity: 'O(log(N)) in a sorted set of N members',
+    action: Action.fetch,
+    run: zcount,
+  },
+  {
+    name: 'zlexcount',
+    arity: 4,
+    flags: ['readonly', 'fast'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.8.9',
+    summary: 'Counts the members in a lexicographical range, all scores being equal.',
+    complexity: 'O(log(N)) in a sorted set of N members',
+    action: Action.fetch,
+    run: zlexcount,
+  },
+  {
+    name: 'zrange',
+    arity: -4,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '1.2.0',
+    summary: 'Returns the members in a range of positions, scores or members.',
+    complexity: costOfRange,
+    action: Action.fetch,
+    run: zrange,
+  },
+  {
+    name: 'zrevrange',
+    arity: -4,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '1.2.0',
+    summary: 'Returns the members in a range of positions, from the highest score down.',
+    complexity: costOfRange,
+    action: Action.fetch,
+    run: zrevrange,
+  },
+  {
+    name: 'zrangebyscore',
+    arity: -4,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '1.0.5',
+    summary: 'Returns the members with scores in a range.',
+    complexity: costOfRange,
+    action: Action.fetch,
+    run: zrangebyscore,
+  },
+  {
+    name: 'zrevrangebyscore',
+    arity: -4,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.2.0',
+    summary: 'Returns the members with scores in a range, from the highest score down.',
+    complexity: costOfRange,
+    action: Action.fetch,
+    run: zrevrangebyscore,
+  },
+  {
+    name: 'zrangebylex',
+    arity: -4,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.8.9',
+    summary: 'Returns the members in a lexicographical range, all scores being equal.',
+    complexity: costOfRange,
+    action: Action.fetch,
+    run: zrangebylex,
+  },
+  {
+    name: 'zrevrangebylex',
+    arity: -4,
+    flags: ['readonly'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.8.9',
+    summary: 'Returns the members in a lexicographical range from its end, all scores being equal.',
+    complexity: costOfRange,
+    action: Action.fetch,
+    run: zrevrangebylex,
+  },
+  {
+    name: 'zrangestore',
+    arity: -5,
+    flags: ['write', 'denyoom'],
+    keys: { first: 1, last: 2, step: 1 },
+    group: 'sorted-set',
+    since: '6.2.0',
+    summary: 'Stores the members in a range of another sorted set.',
+    complexity: costOfRange,
+    action: Action.update,
+    run: zrangestore,
+  },
+  {
+    name: 'zremrangebyrank',
+    arity: 4,
+    flags: ['write'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.0.0',
+    summary: 'Removes the members in a range of positions.',
+    complexity: costOfRange,
+    action: Action.delete,
+    run: zremrangebyrank,
+  },
+  {
+    name: 'zremrangebyscore',
+    arity: 4,
+    flags: ['write'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '1.2.0',
+    summary: 'Removes the members with scores in a range.',
+    complexity: costOfRange,
+    action: Action.delete,
+    run: zremrangebyscore,
+  },
+  {
+    name: 'zremrangebylex',
+    arity: 4,
+    flags: ['write'],
+    keys: firstKey,
+    group: 'sorted-set',
+    since: '2.8.9',
+    summary: 'Removes the members in a lexicographical range, all scores being equal.',
+    complexity: costOfRange,
+    action: Action.delete,
+    run: zremrangebylex,
+  },
+];

@@ -1,0 +1,104 @@
+// A Redis command is a row of a table and one short function. Each file of this folder holds the rows of
+// one data type; registry.ts puts them together. COMMAND, COMMAND DOCS, ACL categories, arity checks,
+// key extraction and the compatibility table in the docs all come from these rows.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import type { Action, Transform } from '../../../universal-row/command.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { Connection } from '../connection.ts';
+import type { RespWriter } from '../resp-writer.ts';
+
+/**
+ * A command about the connection or the server rather than about rows. A promise makes the connection
+ * wait before its next command; then the reply goes to the writer that `connection.answer` gives.
+ */
+export type Handler = (
+  connection: Connection,
+  args: Arguments,
+  reply: RespWriter,
+) => MaybePromise<void>;
+
+export type CommandFlag =
+  | 'write'
+  | 'readonly'
+  | 'denyoom'
+  | 'admin'
+  | 'pubsub'
+  | 'noscript'
+  | 'blocking'
+  | 'loading'
+  | 'stale'
+  | 'fast'
+  | 'no_auth'
+  | 'no_multi'
+  | 'may_replicate'
+  | 'movablekeys';
+
+export type CommandGroup =
+  | 'string'
+  | 'hash'
+  | 'list'
+  | 'set'
+  | 'sorted-set'
+  | 'generic'
+  | 'pubsub'
+  | 'transactions'
+  | 'connection'
+  | 'server'
+  | 'cluster';
+
+/**
+ * Where the keys are: from word `first` to word `last` (negative counts from the end, -1 is the last
+ * word), every `step`th; or a function listing their word numbers, for `movablekeys`.
+ */
+export interface KeyRange {
+  first: number;
+  last: number;
+  step: number;
+}
+export type KeyFinder = (args: Arguments) => number[];
+
+export interface Blocking {
+  /** The word that holds the time-out in seconds: its number, negative from the end. */
+  timeout: number;
+  /** 'ms' when that word is in milliseconds. */
+  unit?: 's' | 'ms';
+  /** What is answered when the time is up. */
+  onTimeout: 'nil' | 'nilArray';
+  /** What is answered at once inside MULTI, where that differs. */
+  inTransaction?: 'nil' | 'nilArray';
+}
+
+export interface CommandSpec {
+  /** Lower case. For a subcommand, its own word only. */
+  name: string;
+  /** Number of words, the command's name included; -n is at least n. For a subcommand the container's name counts too. */
+  arity: number;
+  flags: readonly CommandFlag[];
+  keys?: KeyRange | KeyFinder;
+  group: CommandGroup;
+  /** The Redis version that brought it. */
+  since: string;
+  summary: string;
+  complexity?: string;
+  /** For a command on rows. */
+  action?: Action;
+  run?: Transform;
+  /**
+   * The command may wait: when `run` returns without having answered or written, the client waits until
+   * one of its keys changes, and `run` is tried again. In MULTI it answers as at a time-out instead.
+   */
+  blocks?: Blocking;
+  /** For a command on the connection or the server. */
+  handle?: Handler;
+  /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
+  everyPod?: boolean;
+  /** Allowed in MULTI, but run at once instead of being queued (EXEC, DISCARD ...). */
+  immediate?: boolean;
+  subcommands?: readonly CommandSpec[];
+}
+
+/** Keys of one-key commands. */
+export const firstKey: KeyRange = { first: 1, last: 1, step: 1 };
+export const allKeys: KeyRange = { first: 1, last: -1, step: 1 };
+export const noKeys: KeyRange = { first: 0, last: 0, step: 0 };

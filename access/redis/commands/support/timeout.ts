@@ -1,0 +1,12 @@
+import { CommandError } from '../../../../universal-row/errors.ts';
+import type { Arguments } from '../../../../universal-row/arguments.ts';
+
+const notATimeout = new CommandError('ERR timeout is not a float or out of range');
+const negativeTimeout = new CommandError('ERR timeout is negative');
+
+/** Throws unless the word is a time-out in seconds. */
+export function checkTimeout(args: Arguments, word: number): void {
+  const milliseconds = Math.ceil(args.float(word, notATimeout) * 1000);
+  // Redis keeps it as a 64-bit integer, which a larger number turns negative.
+  if (milliseconds < 0 || milliseconds >= 2 ** 63) throw negativeTimeout;
+}

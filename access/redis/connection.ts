@@ -1,0 +1,832 @@
+// One client's connection: bytes in, commands in order, replies out in the same order.
+//
+// Commands run as they are parsed, many of them in one turn of the event loop. A command that has to
+// wait (a blocking pop, a row being read from disk) makes its connection busy: what follows stays in
+// the parser, and the other connections go on.
+
+import type { Socket } from 'node:net';
+import { Arguments } from '../../universal-row/arguments.ts';
+import { Action, isWrite, type Command } from '../../universal-row/command.ts';
+import { CommandError } from '../../universal-row/errors.ts';
+import type { RowObserver } from '../../universal-row/executor.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import type { Rows } from '../../universal-row/rows.ts';
+import { type CommandEntry, keyWords } from './commands/registry.ts';
+import { ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
+import type { RespWriter } from './resp-writer.ts';
+import type { RedisServer } from './server.ts';
+
+/** Reasons to look closer before a command runs; none of them holds for a plain client. */
+export const Special = {
+  none: 0,
+  unauthenticated: 1,
+  multi: 2,
+  subscribed: 4,
+  monitor: 8,
+  replyOff: 16,
+  replySkip: 32,
+  /** SKIP was asked for by the command just run: it is the next one that is not answered. */
+  replySkipNext: 64,
+} as const;
+
+// A client that does not read has this much kept for it before its own commands wait.
+const sendHighWaterBytes = 1024 * 1024;
+// Replies of one turn, all connections together, before the rest waits for the next turn.
+const turnOutputBytes = 8 * 1024 * 1024;
+// What a busy client may send ahead before its socket is no longer read.
+const readAheadBytes = 256 * 1024;
+
+interface QueuedCommand {
+  entry: CommandEntry;
+  args: Arguments;
+}
+
+class Transaction {
+  readonly queue: QueuedCommand[] = [];
+  /** A command could not be queued: EXEC will refuse. */
+  broken = false;
+}
+
+/** Learns whether a watched key was touched. */
+class WatchGuard implements RowObserver {
+  dirty = false;
+  readonly keys: { table: number; key: Buffer }[] = [];
+  rowChanged(): void {
+    this.dirty = true;
+  }
+}
+
+class Wait implements RowObserver {
+  readonly entry: CommandEntry;
+  readonly connection: Connection;
+  readonly keys: { table: number; key: Buffer }[] = [];
+  readonly startedAt = performance.now();
+  timer: NodeJS.Timeout | undefined;
+  queued = false;
+  /** The retry under way has not answered yet. */
+  retrying = false;
+
+  constructor(connection: Connection, entry: CommandEntry) {
+    this.connection = connection;
+    this.entry = entry;
+  }
+
+  rowChanged(): void {
+    if (this.queued) return;
+    this.queued = true;
+    this.connection.server.readyWaits.push(this);
+  }
+}
+
+export type { Wait };
+
+export class Connection {
+  readonly id: number;
+  readonly server: RedisServer;
+  readonly socket: Socket;
+  readonly address: string;
+  readonly localAddress: string;
+  readonly createdAt: number;
+  /** RESP version. */
+  version = 2;
+  /** The database it has selected. */
+  table = 0;
+  special: number = Special.none;
+  user = 'default';
+  name = '';
+  libName = '';
+  libVersion = '';
+  noEvict = false;
+  noTouch = false;
+  lastActiveAt: number;
+  bytesIn = 0;
+  bytesOut = 0;
+  commandsRun = 0;
+  readonly channels = new Set<string>();
+  readonly patterns = new Set<string>();
+  readonly shardChannels = new Set<string>();
+  closed = false;
+  /** The socket closes once what has been written is sent. */
+  closing = false;
+  transaction: Transaction | undefined;
+  watch: WatchGuard | undefined;
+  wait: Wait | undefined;
+  /** Since when more than the soft limit is waiting to be sent. */
+  overSoftLimitSince = 0;
+
+  private readonly parser: RespParser;
+  private args = new Arguments();
+  private readonly command: Command;
+  private lastEntry: CommandEntry | undefined;
+  private pausedCommand: CommandEntry | undefined;
+  private busy = false;
+  private held = false;
+  private paused = false;
+
+  constructor(server: RedisServer, socket: Socket, id: number, now: number) {
+    this.server = server;
+    this.socket = socket;
+    this.id = id;
+    this.createdAt = now;
+    this.lastActiveAt = now;
+    this.address = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
+    this.localAddress = `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`;
+    const open = server.defaultUserIsOpen();
+    this.parser = new RespParser(open ? server.limits : unauthenticatedLimits);
+    if (!open) this.special = Special.unauthenticated;
+    this.command = {
+      action: Action.fetch,
+      name: '',
+      transform: noTransform,
+      grows: false,
+      table: 0,
+      args: this.args,
+    };
+  }
+
+  // ---- in
+
+  receive(chunk: Buffer, length: number): void {
+    this.bytesIn += length;
+    this.lastActiveAt = this.server.now;
+    if (this.closing) return;
+    try {
+      this.parser.push(chunk, length, this.args);
+    } catch (error) {
+      this.#protocolError(error);
+      return;
+    }
+    if (this.busy || this.held) {
+      this.parser.detach(this.args);
+      if (this.parser.pending > readAheadBytes) this.#pause();
+      return;
+    }
+    this.#runAll();
+    // The chunk's memory is used for the next connection: what is still needed of it is copied.
+    if (this.busy) {
+      this.args = copyOf(this.args);
+      this.command.args = this.args;
+    }
+    this.parser.detach(this.args);
+  }
+
+  /** Runs what has been parsed until there is nothing more or the connection must wait. */
+  #runAll(): void {
+    const { server, parser } = this;
+    let { args } = this;
+    server.open(this);
+    try {
+      while (parser.next(args)) {
+        this.#runOne(args);
+        if (server.readyWaits.length !== 0) {
+          server.serveReadyWaits();
+          server.open(this);
+        }
+        if (this.busy || this.closing || this.held) break;
+        if (server.writer.pos > turnOutputBytes) {
+          // Enough for one turn: send it first, and let the others have theirs.
+          server.resume(this);
+          break;
+        }
+        args = this.args;
+      }
+    } catch (error) {
+      this.#protocolError(error);
+    }
+    if (!this.busy) {
+      parser.release();
+      this.args.shrink();
+    }
+  }
+
+  #protocolError(error: unknown): void {
+    if (!(error instanceof ProtocolError)) {
+      this.server.report('error', 'a connection failed', { err: error, client: this.address });
+      this.server.open(this).error('ERR internal error');
+    } else {
+      this.server.open(this).error(`ERR ${error.message}`);
+    }
+    this.closing = true;
+  }
+
+  #runOne(args: Arguments): void {
+    const { server } = this;
+    const reply = server.writer;
+    const mark = reply.pos;
+    this.commandsRun++;
+    let entry = server.registry.lookup(args);
+    if (entry !== undefined && entry.subcommands !== undefined && args.count > 1) {
+      const sub = entry.subcommands.get(args.text(1).toLowerCase());
+      if (sub === undefined) {
+        if (this.special & Special.unauthenticated) reply.error(noAuthText);
+        else {
+          reply.error(
+            `ERR unknown subcommand '${clip(args.text(1), 128)}'. Try ${entry.spec.name.toUpperCase()} HELP.`,
+          );
+        }
+        this.#rejected(entry);
+        return;
+      }
+      entry = sub;
+    }
+    if (this.special !== Special.none && !this.#mayRun(entry, args, reply)) return;
+    if (entry === undefined) {
+      reply.error(unknownCommand(args));
+      this.#rejected(undefined);
+      return;
+    }
+    if (!entry.takes(args.count)) {
+      reply.error(`ERR wrong number of arguments for '${entry.fullName}' command`);
+      this.#rejected(entry);
+      return;
+    }
+    if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
+    if (server.monitors.size !== 0) {
+      server.feedMonitors(this, entry, args);
+      server.open(this);
+    }
+    this.lastEntry = entry;
+    this.#call(entry, args, reply, mark);
+  }
+
+  /** CLIENT PAUSE: the command stays where it is until the pause ends. */
+  #isPaused(entry: CommandEntry): boolean {
+    const { server } = this;
+    if (entry.spec.name === 'client') return false;
+    const writes =
+      isWrite(entry.action) ||
+      (entry.spec.name === 'exec' &&
+        this.transaction?.queue.some((queued) => isWrite(queued.entry.action)) === true);
+    if (server.pausesWritesOnly && !writes) return false;
+    this.pausedCommand = entry;
+    this.busy = true;
+    server.awaitUnpause(this);
+    return true;
+  }
+
+  /** The pause is over. */
+  unhold(): void {
+    const entry = this.pausedCommand;
+    if (entry === undefined || this.closed) return;
+    this.pausedCommand = undefined;
+    this.busy = false;
+    const reply = this.server.open(this);
+    this.#call(entry, this.args, reply, reply.pos);
+    this.#goOn();
+  }
+
+  #rejected(entry: CommandEntry | undefined): void {
+    if (entry !== undefined) entry.rejectedCalls++;
+    this.server.countError();
+    if (this.transaction !== undefined) this.transaction.broken = true;
+  }
+
+  #call(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
+    const { server } = this;
+    entry.calls++;
+    const { run } = entry;
+    let waits: Promise<void> | undefined;
+    let own: RespWriter | undefined;
+    if (run !== undefined) {
+      const { command } = this;
+      command.action = entry.action;
+      command.name = entry.fullName;
+      command.transform = run;
+      command.grows = entry.grows;
+      command.table = this.table;
+      command.args = args;
+      const route = server.router.to(this.table);
+      if (entry.everyPod) server.runElsewhere(command, route.executor);
+      if (!route.mayWait) {
+        void route.executor.execute(command, reply);
+      } else {
+        own = server.borrowWriter(this.version);
+        const done = route.executor.execute(command, own);
+        if (done instanceof Promise) waits = done;
+        else this.#append(own);
+      }
+    } else {
+      const done = this.#handle(entry, args, reply, mark);
+      if (done instanceof Promise) waits = done;
+    }
+    if (waits !== undefined) {
+      this.#waitFor(waits, entry, own);
+      return;
+    }
+    if (entry.blocks !== undefined && server.writer.pos === mark && !this.closed) {
+      this.#block(entry, args);
+      return;
+    }
+    this.#settle(entry, args, mark);
+  }
+
+  #handle(
+    entry: CommandEntry,
+    args: Arguments,
+    reply: RespWriter,
+    mark: number,
+  ): void | Promise<void> {
+    try {
+      return entry.handle!(this, args, reply);
+    } catch (error) {
+      reply.rollback(mark);
+      if (error instanceof CommandError) reply.error(error.message);
+      else {
+        this.server.report('error', `command ${entry.fullName} failed`, { err: error });
+        reply.error('ERR internal error');
+      }
+    }
+  }
+
+  /** Counts and times a command that has answered, and drops an answer nobody wants. */
+  #settle(entry: CommandEntry, args: Arguments, mark: number): void {
+    const { server } = this;
+    const { writer } = server;
+    const spent = server.lap();
+    entry.spentMs += spent;
+    if (spent >= server.slowlogMs) server.slowlog.add(this, args, spent);
+    if (mark < writer.pos && writer.buf[mark] === 45) {
+      entry.failedCalls++;
+      server.countError();
+    }
+    if (this.special >= Special.replyOff) this.#muffle(mark);
+  }
+
+  #muffle(mark: number): void {
+    if (this.special & Special.replySkipNext) {
+      this.special = (this.special & ~Special.replySkipNext) | Special.replySkip;
+      return;
+    }
+    if (this.special & (Special.replyOff | Special.replySkip)) {
+      this.server.writer.pos = mark;
+      this.special &= ~Special.replySkip;
+    }
+  }
+
+  /** The command answers later, into `own` or through `answer`. */
+  #waitFor(done: Promise<void>, entry: CommandEntry, own: RespWriter | undefined): void {
+    this.busy = true;
+    const startedAt = performance.now();
+    done
+      .catch((error: unknown) => {
+        this.server.report('error', `command ${entry.fullName} failed`, { err: error });
+        this.server.open(this).error('ERR internal error');
+      })
+      .then(() => {
+        this.busy = false;
+        if (this.closed) {
+          if (own !== undefined) this.server.giveBackWriter(own);
+          return;
+        }
+        const writer = this.server.open(this);
+        const mark = writer.pos;
+        if (own !== undefined) {
+          if (own.pos === 0 && entry.blocks !== undefined) {
+            this.server.giveBackWriter(own);
+            this.#block(entry, this.args);
+            return;
+          }
+          this.#append(own);
+        }
+        const spent = performance.now() - startedAt;
+        entry.spentMs += spent;
+        if (spent >= this.server.slowlogMs) this.server.slowlog.add(this, this.args, spent);
+        if (writer.pos > mark && writer.buf[mark] === 45) entry.failedCalls++;
+        if (this.special >= Special.replyOff) this.#muffle(mark);
+        this.#goOn();
+      })
+      .catch((error: unknown) => {
+        this.server.report('error', 'a connection failed', { err: error, client: this.address });
+        this.destroy();
+      });
+  }
+
+  /** Copies an answer that was written aside behind what this connection is being sent. */
+  #append(own: RespWriter): void {
+    this.server.open(this).rawBytes(own.buf, 0, own.pos);
+    this.server.giveBackWriter(own);
+  }
+
+  /** Takes up the commands that came while the connection was waiting. */
+  #goOn(): void {
+    if (this.closed || this.closing || this.busy) return;
+    this.server.lap();
+    if (this.server.readyWaits.length !== 0) this.server.serveReadyWaits();
+    if (this.paused && this.parser.pending <= readAheadBytes && !this.held) this.#unpause();
+    this.#runAll();
+  }
+
+  /** Where to answer now, for a handler that answers later. */
+  answer(): RespWriter {
+    return this.server.open(this);
+  }
+
+  // ---- what only some clients need
+
+  /** False when the command was answered, refused or queued here. */
+  #mayRun(entry: CommandEntry | undefined, args: Arguments, reply: RespWriter): boolean {
+    if (this.special & Special.unauthenticated && !(entry?.noAuth ?? false)) {
+      reply.error(noAuthText);
+      this.#rejected(entry);
+      return false;
+    }
+    if (this.special & Special.subscribed && this.version < 3 && entry !== undefined) {
+      if (!whileSubscribed.has(entry.spec.name)) {
+        reply.error(
+          `ERR Can't execute '${entry.fullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+        );
+        this.#rejected(entry);
+        return false;
+      }
+    }
+    if (this.special & Special.multi && entry !== undefined && entry.takes(args.count)) {
+      if (entry.immediate) return true;
+      if (!entry.allowedInMulti) {
+        reply.error(`ERR Command not allowed inside a transaction`);
+        this.#rejected(entry);
+        return false;
+      }
+      this.transaction!.queue.push({ entry, args: copyOf(args) });
+      reply.simple('QUEUED');
+      return false;
+    }
+    return true;
+  }
+
+  authenticated(): void {
+    this.special &= ~Special.unauthenticated;
+    this.parser.limits = this.server.limits;
+  }
+
+  beginTransaction(): void {
+    this.transaction = new Transaction();
+    this.special |= Special.multi;
+  }
+
+  /** Forgets the transaction and what it watched. */
+  endTransaction(): void {
+    this.transaction = undefined;
+    this.special &= ~Special.multi;
+    this.unwatch();
+  }
+
+  watchKeys(args: Arguments): void {
+    const guard = (this.watch ??= new WatchGuard());
+    const { executor } = this.server.router.to(this.table);
+    for (let i = 1; i < args.count; i++) {
+      const key = Buffer.from(args.bytes(i));
+      guard.keys.push({ table: this.table, key });
+      executor.observe(this.table, key, guard);
+    }
+  }
+
+  unwatch(): void {
+    const guard = this.watch;
+    if (guard === undefined) return;
+    for (const { table, key } of guard.keys) {
+      this.server.router.to(table).executor.unobserve(table, key, guard);
+    }
+    this.watch = undefined;
+  }
+
+  /** EXEC: everything queued, as one. */
+  executeTransaction(reply: RespWriter): void | Promise<void> {
+    const { queue } = this.transaction!;
+    const guard = this.watch;
+    const { router } = this.server;
+    let table = this.table;
+    const commands: Command[] = [];
+    const executors = new Set<unknown>();
+    for (const { entry, args } of queue) {
+      entry.calls++;
+      if (entry.everyPod) {
+        const elsewhere = { ...this.command, transform: entry.run!, action: entry.action, args };
+        this.server.runElsewhere(elsewhere, router.to(table).executor);
+      }
+      if (entry.run !== undefined) executors.add(router.to(table).executor);
+      commands.push({
+        action: entry.run === undefined ? Action.fetch : entry.action,
+        name: entry.fullName,
+        transform: this.#asTransform(entry),
+        grows: entry.grows,
+        table,
+        args,
+      });
+      // The tables of later commands follow from a SELECT before them.
+      if (entry.spec.name === 'select') {
+        const chosen = args.integerOrNaN(1);
+        if (chosen >= 0 && chosen < router.tableCount) table = chosen;
+      }
+    }
+    if (executors.size > 1) {
+      this.endTransaction();
+      reply.error(
+        'EXECABORT Transaction discarded: its databases are of different models, which one transaction cannot change together',
+      );
+      return;
+    }
+    const firstRun = queue.findIndex(({ entry }) => entry.run !== undefined);
+    const home = firstRun < 0 ? this.table : commands[firstRun]!.table;
+    for (let i = 0; i < commands.length; i++) {
+      if (queue[i]!.entry.run === undefined) commands[i]!.table = home;
+    }
+    const route = router.to(home);
+    const out = route.mayWait ? this.server.borrowWriter(this.version) : reply;
+    const isClean = (): boolean => {
+      if (guard !== undefined && guard.dirty) {
+        out.nilArray();
+        return false;
+      }
+      out.array(commands.length);
+      return true;
+    };
+    this.transaction = undefined;
+    this.special &= ~Special.multi;
+    const done = route.executor.executeAll(commands, out, isClean);
+    if (!(done instanceof Promise)) {
+      this.unwatch();
+      if (out !== reply) this.#append(out);
+      return;
+    }
+    return done.then(() => {
+      this.unwatch();
+      this.#append(out);
+    });
+  }
+
+  #asTransform(entry: CommandEntry): Command['transform'] {
+    const { run, blocks } = entry;
+    if (run === undefined) return this.#handlerAsTransform(entry);
+    if (blocks === undefined) return run;
+    return (rows: Rows, words: Arguments, reply: Reply) => {
+      const mark = reply.mark();
+      run(rows, words, reply);
+      if (reply.mark() !== mark) return;
+      if ((blocks.inTransaction ?? blocks.onTimeout) === 'nil') reply.nil();
+      else reply.nilArray();
+    };
+  }
+
+  /** A handler has effects outside the rows, so when the transaction runs again it answers as before. */
+  #handlerAsTransform(entry: CommandEntry): Command['transform'] {
+    let answered: Buffer | undefined;
+    return (_rows, words, reply) => {
+      const writer = reply as RespWriter;
+      if (answered !== undefined) {
+        writer.rawBytes(answered, 0, answered.length);
+        return;
+      }
+      const mark = writer.mark();
+      void this.#handle(entry, words, writer, mark);
+      answered = Buffer.from(writer.buf.subarray(mark, writer.pos));
+    };
+  }
+
+  // ---- waiting for a key
+
+  #block(entry: CommandEntry, args: Arguments): void {
+    const { server } = this;
+    const wait = new Wait(this, entry);
+    this.wait = wait;
+    this.busy = true;
+    const { executor } = server.router.to(this.table);
+    for (const word of keyWords(entry.spec, args)) {
+      const key = Buffer.from(args.bytes(word));
+      wait.keys.push({ table: this.table, key });
+      executor.observe(this.table, key, wait);
+    }
+    server.blockedClients++;
+    const { timeout, unit } = entry.blocks!;
+    const word = timeout < 0 ? args.count + timeout : timeout;
+    const given = args.float(word);
+    const ms = unit === 'ms' ? given : given * 1000;
+    if (ms > 0) {
+      wait.timer = setTimeout(() => this.#timeUp(wait), Math.min(ms, maxTimerMs));
+    }
+  }
+
+  #timeUp(wait: Wait): void {
+    if (this.wait !== wait || wait.retrying) return;
+    const reply = this.server.open(this);
+    if (wait.entry.blocks!.onTimeout === 'nil') reply.nil();
+    else reply.nilArray();
+    this.#unblock(wait);
+    this.#goOn();
+  }
+
+  /** Ends a wait from outside (CLIENT UNBLOCK); false when there is none. */
+  unblockNow(withError: boolean): boolean {
+    const { wait } = this;
+    if (wait === undefined || wait.retrying) return false;
+    if (withError) {
+      this.server.open(this).error('UNBLOCKED client unblocked via CLIENT UNBLOCK');
+      this.#unblock(wait);
+      setImmediate(() => this.#goOn());
+      return true;
+    }
+    setImmediate(() => this.#timeUp(wait));
+    return true;
+  }
+
+  #unblock(wait: Wait): void {
+    clearTimeout(wait.timer);
+    for (const { table, key } of wait.keys) {
+      this.server.router.to(table).executor.unobserve(table, key, wait);
+    }
+    this.wait = undefined;
+    this.busy = false;
+    this.server.blockedClients--;
+  }
+
+  /** A key it waits for has changed: tries the command again. */
+  retry(wait: Wait): void {
+    if (this.wait !== wait || wait.retrying || this.closed) return;
+    const { server, command } = this;
+    const route = server.router.to(this.table);
+    const reply = server.open(this);
+    const mark = reply.pos;
+    if (!route.mayWait) {
+      void route.executor.execute(command, reply);
+      this.#afterRetry(wait, mark);
+      return;
+    }
+    const own = server.borrowWriter(this.version);
+    const done = route.executor.execute(command, own);
+    if (!(done instanceof Promise)) {
+      this.#append(own);
+      this.#afterRetry(wait, mark);
+      return;
+    }
+    wait.retrying = true;
+    done
+      .then(() => {
+        wait.retrying = false;
+        if (this.closed) {
+          server.giveBackWriter(own);
+          return;
+        }
+        const at = server.open(this).pos;
+        this.#append(own);
+        this.#afterRetry(wait, at);
+      })
+      .catch((error: unknown) => {
+        server.report('error', 'a connection failed', { err: error, client: this.address });
+        this.destroy();
+      });
+  }
+
+  #afterRetry(wait: Wait, mark: number): void {
+    const { writer } = this.server;
+    if (writer.pos === mark) return;
+    // The key now holds another type: not what the client waits for. Moves do report their target's.
+    if (
+      writer.buf[mark] === 45 &&
+      !wait.entry.fullName.includes('move') &&
+      wait.entry.fullName !== 'brpoplpush'
+    ) {
+      writer.pos = mark;
+      return;
+    }
+    this.#unblock(wait);
+    this.server.resume(this);
+  }
+
+  /** Goes on with the pipeline of a client that was served. */
+  resumeNow(): void {
+    this.#goOn();
+  }
+
+  // ---- out
+
+  /**
+   * Sends bytes that the caller may reuse if the answer is true; false when the socket still holds them.
+   */
+  send(bytes: Buffer): boolean {
+    if (this.closed) return true;
+    this.bytesOut += bytes.length;
+    const { socket } = this;
+    socket.write(bytes);
+    if (this.closing) {
+      socket.end();
+      return socket.writableLength === 0;
+    }
+    const waiting = socket.writableLength;
+    if (waiting === 0) return true;
+    if (waiting > sendHighWaterBytes && !this.held) {
+      this.held = true;
+      this.#pause();
+    }
+    this.server.checkOutputLimit(this, waiting);
+    return false;
+  }
+
+  /** All that was written has left. */
+  drained(): void {
+    this.overSoftLimitSince = 0;
+    if (!this.held) return;
+    this.held = false;
+    this.#unpause();
+    if (!this.busy) this.#goOn();
+  }
+
+  #pause(): void {
+    if (this.paused) return;
+    this.paused = true;
+    this.socket.pause();
+  }
+
+  #unpause(): void {
+    if (!this.paused) return;
+    this.paused = false;
+    this.socket.resume();
+  }
+
+  /** Bytes taken in and not run yet. */
+  get queryBytes(): number {
+    return this.parser.pending;
+  }
+
+  /** Closes once everything written so far is sent. */
+  closeSoon(): void {
+    this.closing = true;
+    this.server.open(this);
+  }
+
+  /** Closes at once. */
+  destroy(): void {
+    this.socket.destroy();
+    this.dispose();
+  }
+
+  /** The socket is gone: lets go of everything that knows this connection. */
+  dispose(): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (this.wait !== undefined) this.#unblock(this.wait);
+    this.unwatch();
+    this.transaction = undefined;
+    this.server.forget(this);
+  }
+
+  /** Name of the command run last, `NULL` before the first. */
+  get lastCommand(): string {
+    return this.lastEntry?.fullName ?? 'NULL';
+  }
+
+  get isBusy(): boolean {
+    return this.busy;
+  }
+}
+
+const noAuthText = 'NOAUTH Authentication required.';
+const maxTimerMs = 0x7fffffff;
+
+const whileSubscribed: ReadonlySet<string> = new Set([
+  'subscribe',
+  'unsubscribe',
+  'psubscribe',
+  'punsubscribe',
+  'ssubscribe',
+  'sunsubscribe',
+  'ping',
+  'quit',
+  'reset',
+]);
+
+function noTransform(): void {
+  throw new RangeError('a command without a transform');
+}
+
+function clip(text: string, length: number): string {
+  return text.length <= length ? text : text.slice(0, length);
+}
+
+/** Redis names the command and its first arguments, each cut, all in about 128 bytes. */
+function unknownCommand(args: Arguments): string {
+  let words = '';
+  for (let i = 1; i < args.count && words.length < 128; i++) {
+    words += `'${clip(args.text(i), 128 - words.length)}' `;
+  }
+  return `ERR unknown command '${clip(args.text(0), 128)}', with args beginning with: ${words}`;
+}
+
+/** The words in memory of their own. */
+export function copyOf(args: Arguments): Arguments {
+  const copy = new Arguments();
+  copy.reserve(args.count);
+  let total = 0;
+  for (let i = 0; i < args.count; i++) total += args.lens[i]!;
+  const buf = Buffer.allocUnsafe(total);
+  let p = 0;
+  for (let i = 0; i < args.count; i++) {
+    const s = args.starts[i]!;
+    const n = args.lens[i]!;
+    args.buf.copy(buf, p, s, s + n);
+    copy.starts[i] = p;
+    copy.lens[i] = n;
+    p += n;
+  }
+  copy.buf = buf;
+  copy.count = args.count;
+  return copy;
+}

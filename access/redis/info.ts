@@ -1,0 +1,225 @@
+// INFO in Redis's sections, so that the tools that read it go on working.
+
+import { arch, platform, release } from 'node:os';
+import type { CommandEntry } from './commands/registry.ts';
+import { redisVersion } from './commands/connection.ts';
+import type { RedisServer } from './server.ts';
+
+type Fields = [string, string | number][];
+
+const defaultSections = [
+  'server',
+  'clients',
+  'memory',
+  'persistence',
+  'stats',
+  'replication',
+  'cpu',
+  'errorstats',
+  'cluster',
+  'keyspace',
+];
+const allSections = [...defaultSections.slice(0, 7), 'commandstats', ...defaultSections.slice(7)];
+
+const titles: Readonly<Record<string, string>> = { cpu: 'CPU' };
+
+/** The text of the sections asked for; all the usual ones when none is named. */
+export function writeInfo(server: RedisServer, asked: readonly string[]): string {
+  let names: readonly string[] = asked;
+  if (asked.length === 0 || asked.includes('default')) names = defaultSections;
+  if (asked.includes('all') || asked.includes('everything')) names = allSections;
+  const parts: string[] = [];
+  for (const name of names) {
+    const fields = sections[name]?.(server);
+    if (fields === undefined) continue;
+    const title = titles[name] ?? name[0]!.toUpperCase() + name.slice(1);
+    parts.push(`# ${title}\r\n${fields.map(([k, v]) => `${k}:${v}\r\n`).join('')}`);
+  }
+  return parts.join('\r\n');
+}
+
+function human(bytes: number): string {
+  if (bytes < 1024) return `${bytes}B`;
+  const units = ['K', 'M', 'G', 'T', 'P'];
+  let value = bytes;
+  let unit = -1;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value.toFixed(2)}${units[unit]}`;
+}
+
+const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
+  server(server) {
+    const { facts } = server;
+    const uptime = Math.floor((Date.now() - facts.startedAt) / 1000);
+    return [
+      ['redis_version', redisVersion],
+      ['polyrow_version', facts.version],
+      ['redis_git_sha1', '00000000'],
+      ['redis_git_dirty', 0],
+      ['redis_build_id', '0'],
+      ['redis_mode', 'standalone'],
+      ['os', `${platform()} ${release()} ${arch()}`],
+      ['arch_bits', 64],
+      ['multiplexing_api', 'libuv'],
+      ['node_version', process.version],
+      ['process_id', process.pid],
+      ['process_supervised', 'no'],
+      ['run_id', facts.runId],
+      ['tcp_port', server.port],
+      ['server_time_usec', Math.floor((performance.timeOrigin + performance.now()) * 1000)],
+      ['uptime_in_seconds', uptime],
+      ['uptime_in_days', Math.floor(uptime / 86_400)],
+      ['hz', 10],
+      ['configured_hz', 10],
+      ['executable', facts.executable],
+      ['config_file', facts.configFile],
+    ];
+  },
+  clients(server) {
+    let pubsub = 0;
+    let watching = 0;
+    let largestIn = 0;
+    let largestOut = 0;
+    for (const connection of server.connections.values()) {
+      if (connection.channels.size + connection.patterns.size > 0) pubsub++;
+      if (connection.watch !== undefined) watching++;
+      largestIn = Math.max(largestIn, connection.queryBytes);
+      largestOut = Math.max(largestOut, connection.socket.writableLength);
+    }
+    return [
+      ['connected_clients', server.connections.size],
+      ['cluster_connections', 0],
+      ['maxclients', server.maxClients],
+      ['client_recent_max_input_buffer', largestIn],
+      ['client_recent_max_output_buffer', largestOut],
+      ['blocked_clients', server.blockedClients],
+      ['tracking_clients', 0],
+      ['pubsub_clients', pubsub],
+      ['watching_clients', watching],
+      ['clients_in_timeout_table', server.blockedClients],
+    ];
+  },
+  memory(server) {
+    const { facts } = server;
+    const used = facts.usedMemory();
+    const peak = facts.peakMemory();
+    const { rss, heapUsed } = process.memoryUsage();
+    const limit = Number(server.config.get('maxmemory')?.get() ?? 0);
+    return [
+      ['used_memory', used],
+      ['used_memory_human', human(used)],
+      ['used_memory_rss', rss],
+      ['used_memory_rss_human', human(rss)],
+      ['used_memory_peak', peak],
+      ['used_memory_peak_human', human(peak)],
+      ['used_memory_overhead', heapUsed],
+      ['used_memory_dataset', used],
+      ['maxmemory', limit],
+      ['maxmemory_human', human(limit)],
+      ['maxmemory_policy', 'noeviction'],
+      ['mem_fragmentation_ratio', used === 0 ? '1.00' : (rss / used).toFixed(2)],
+      ['mem_allocator', 'slab'],
+      ['lazyfree_pending_objects', 0],
+    ];
+  },
+  persistence(server) {
+    return Object.entries({
+      loading: 0,
+      async_loading: 0,
+      rdb_changes_since_last_save: 0,
+      rdb_bgsave_in_progress: server.facts.checkpointInProgress() ? 1 : 0,
+      rdb_last_save_time: Math.floor(server.facts.lastCheckpointAt() / 1000),
+      rdb_last_bgsave_status: 'ok',
+      aof_enabled: 1,
+      aof_rewrite_in_progress: 0,
+      ...server.facts.persistence(),
+    });
+  },
+  stats(server) {
+    const { counters } = server;
+    let bytesIn = counters.bytesIn;
+    let bytesOut = counters.bytesOut;
+    for (const connection of server.connections.values()) {
+      bytesIn += connection.bytesIn;
+      bytesOut += connection.bytesOut;
+    }
+    return [
+      ['total_connections_received', counters.connections],
+      ['total_commands_processed', server.totalCommands()],
+      ['instantaneous_ops_per_sec', server.opsPerSecond],
+      ['total_net_input_bytes', bytesIn],
+      ['total_net_output_bytes', bytesOut],
+      ['instantaneous_input_kbps', '0.00'],
+      ['instantaneous_output_kbps', '0.00'],
+      ['rejected_connections', counters.rejectedConnections],
+      ['sync_full', 0],
+      ['sync_partial_ok', 0],
+      ['sync_partial_err', 0],
+      ['expired_keys', server.facts.expiredRows()],
+      ['evicted_keys', 0],
+      ['keyspace_hits', counters.keyspaceHits],
+      ['keyspace_misses', counters.keyspaceMisses],
+      ['pubsub_channels', server.pubsub.channels.size],
+      ['pubsub_patterns', server.pubsub.patterns.size],
+      ['pubsubshard_channels', server.pubsub.shardChannels.size],
+      ['latest_fork_usec', 0],
+      ['total_error_replies', counters.errors],
+      ['client_output_buffer_limit_disconnections', counters.outputLimitDisconnections],
+    ];
+  },
+  replication(server) {
+    return [
+      ['role', 'master'],
+      ['connected_slaves', 0],
+      ['master_failover_state', 'no-failover'],
+      ['master_replid', server.facts.runId],
+      ['master_replid2', '0'.repeat(40)],
+      ['master_repl_offset', 0],
+      ['second_repl_offset', -1],
+      ['repl_backlog_active', 0],
+    ];
+  },
+  cpu() {
+    const { userCPUTime, systemCPUTime } = process.resourceUsage();
+    return [
+      ['used_cpu_sys', (systemCPUTime / 1e6).toFixed(6)],
+      ['used_cpu_user', (userCPUTime / 1e6).toFixed(6)],
+      ['used_cpu_sys_children', '0.000000'],
+      ['used_cpu_user_children', '0.000000'],
+    ];
+  },
+  commandstats(server) {
+    const fields: Fields = [];
+    const add = (entry: CommandEntry): void => {
+      for (const sub of entry.subcommands?.values() ?? []) add(sub);
+      if (entry.calls === 0 && entry.rejectedCalls === 0) return;
+      const usec = Math.round(entry.spentMs * 1000);
+      const perCall = entry.calls === 0 ? 0 : usec / entry.calls;
+      fields.push([
+        `cmdstat_${entry.fullName}`,
+        `calls=${entry.calls},usec=${usec},usec_per_call=${perCall.toFixed(2)},rejected_calls=${entry.rejectedCalls},failed_calls=${entry.failedCalls}`,
+      ]);
+    };
+    for (const entry of server.registry.all()) add(entry);
+    return fields;
+  },
+  errorstats(server) {
+    return server.counters.errors === 0
+      ? []
+      : [['errorstat_ERR', `count=${server.counters.errors}`]];
+  },
+  cluster() {
+    return [['cluster_enabled', 0]];
+  },
+  keyspace(server) {
+    const fields: Fields = [];
+    for (let table = 0; table < server.router.tableCount; table++) {
+      const { rows, expiring } = server.facts.tableSize(table);
+      if (rows > 0) fields.push([`db${table}`, `keys=${rows},expires=${expiring},avg_ttl=0`]);
+    }
+    return fields;
+  },
+};

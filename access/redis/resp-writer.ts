@@ -1,0 +1,199 @@
+// Replies as RESP2 or RESP3, into one growing buffer that many connections share within a turn.
+
+import { copyBytes, viewed, writeInteger } from '../../universal-row/bytes.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import { formatDouble } from './commands/support/format-double.ts';
+
+const initialBytes = 256 * 1024;
+/** A buffer larger than this is let go after the turn that needed it. */
+const keepBytes = 4 * 1024 * 1024;
+
+const okBytes = Buffer.from('+OK\r\n');
+
+export class RespWriter implements Reply {
+  version = 2;
+  buf: Buffer;
+  pos = 0;
+
+  constructor(bytes: number = initialBytes) {
+    this.buf = viewed(Buffer.allocUnsafeSlow(bytes));
+  }
+
+  /** Begins anew, in another buffer when the last one is still being sent or is too large to keep. */
+  reset(renew: boolean): void {
+    this.pos = 0;
+    if (renew || this.buf.length > keepBytes)
+      this.buf = viewed(Buffer.allocUnsafeSlow(initialBytes));
+  }
+
+  reserve(n: number): void {
+    const need = this.pos + n;
+    if (need <= this.buf.length) return;
+    const larger = viewed(Buffer.allocUnsafeSlow(Math.max(need, this.buf.length * 2)));
+    this.buf.copy(larger, 0, 0, this.pos);
+    this.buf = larger;
+  }
+
+  ok(): void {
+    this.reserve(5);
+    const { buf, pos } = this;
+    for (let i = 0; i < 5; i++) buf[pos + i] = okBytes[i]!;
+    this.pos = pos + 5;
+  }
+
+  simple(text: string): void {
+    this.#line(43, text);
+  }
+
+  error(text: string): void {
+    // A line break inside would end the reply early.
+    this.#line(45, /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text);
+  }
+
+  #line(type: number, text: string): void {
+    this.reserve(text.length * 3 + 3);
+    this.buf[this.pos++] = type;
+    this.pos += this.buf.write(text, this.pos, 'utf8');
+    this.#crlf();
+  }
+
+  integer(value: number): void {
+    if (!Number.isSafeInteger(value)) {
+      this.bigInteger(BigInt(value));
+      return;
+    }
+    this.reserve(24);
+    this.#header(58, value);
+  }
+
+  bigInteger(value: bigint): void {
+    this.#line(58, value.toString());
+  }
+
+  bulk(b: Buffer, s: number, n: number): void {
+    this.reserve(n + 24);
+    this.#header(36, n);
+    copyBytes(this.buf, this.pos, b, s, n);
+    this.pos += n;
+    this.#crlf();
+  }
+
+  text(value: string): void {
+    const n = Buffer.byteLength(value);
+    this.reserve(n + 24);
+    this.#header(36, n);
+    this.pos += this.buf.write(value, this.pos, 'utf8');
+    this.#crlf();
+  }
+
+  verbatim(value: string): void {
+    if (this.version < 3) {
+      this.text(value);
+      return;
+    }
+    const n = Buffer.byteLength(value);
+    this.reserve(n + 28);
+    this.#header(61, n + 4);
+    this.pos += this.buf.write('txt:', this.pos, 'latin1');
+    this.pos += this.buf.write(value, this.pos, 'utf8');
+    this.#crlf();
+  }
+
+  nil(): void {
+    this.raw(this.version < 3 ? '$-1\r\n' : '_\r\n');
+  }
+
+  nilArray(): void {
+    this.raw(this.version < 3 ? '*-1\r\n' : '_\r\n');
+  }
+
+  double(value: number): void {
+    const text = formatDouble(value);
+    if (this.version < 3) this.text(text);
+    else this.#line(44, text);
+  }
+
+  boolean(value: boolean): void {
+    if (this.version < 3) this.integer(value ? 1 : 0);
+    else this.raw(value ? '#t\r\n' : '#f\r\n');
+  }
+
+  array(count: number): void {
+    this.reserve(24);
+    this.#header(42, count);
+  }
+
+  map(pairs: number): void {
+    this.reserve(24);
+    if (this.version < 3) this.#header(42, pairs * 2);
+    else this.#header(37, pairs);
+  }
+
+  set(count: number): void {
+    this.reserve(24);
+    this.#header(this.version < 3 ? 42 : 126, count);
+  }
+
+  /** An out-of-band message in RESP3; an array in RESP2. */
+  push(count: number): void {
+    this.reserve(24);
+    this.#header(this.version < 3 ? 42 : 62, count);
+  }
+
+  open(): number {
+    return this.pos;
+  }
+
+  close(mark: number, kind: 'array' | 'set' | 'map', count: number): void {
+    const end = this.pos;
+    // The header is written behind the items first, to learn its length, then put before them.
+    if (kind === 'array') this.array(count);
+    else if (kind === 'set') this.set(count);
+    else this.map(count);
+    const length = this.pos - end;
+    const header = Buffer.from(this.buf.subarray(end, this.pos));
+    this.buf.copyWithin(mark + length, mark, end);
+    header.copy(this.buf, mark);
+  }
+
+  mark(): number {
+    return this.pos;
+  }
+
+  rollback(mark: number): void {
+    this.pos = mark;
+  }
+
+  /** ASCII that is RESP already. */
+  raw(text: string): void {
+    this.reserve(text.length);
+    const { buf } = this;
+    let p = this.pos;
+    for (let i = 0; i < text.length; i++) buf[p++] = text.charCodeAt(i);
+    this.pos = p;
+  }
+
+  /** Bytes that are RESP already. */
+  rawBytes(b: Buffer, s: number, n: number): void {
+    this.reserve(n);
+    copyBytes(this.buf, this.pos, b, s, n);
+    this.pos += n;
+  }
+
+  #header(type: number, value: number): void {
+    const { buf } = this;
+    let p = this.pos;
+    buf[p++] = type;
+    if (value >= 0 && value < 10) buf[p++] = 48 + value;
+    else p += writeInteger(buf, p, value);
+    buf[p] = 13;
+    buf[p + 1] = 10;
+    this.pos = p + 2;
+  }
+
+  #crlf(): void {
+    this.buf[this.pos] = 13;
+    this.buf[this.pos + 1] = 10;
+    this.pos += 2;
+  }
+}

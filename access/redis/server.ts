@@ -1,0 +1,587 @@
+// The Redis listener of a plane: its connections, the turn in which their commands run and are answered,
+// and what all clients share (channels, the slow log, counters).
+//
+// A turn is one round of the event loop. Commands of every socket that had bytes run as they arrive and
+// put their answers into one buffer, each connection's in segments of its own. When the sockets are
+// done the log takes all writes of the turn in one write, and only then do the answers leave, one write
+// a connection; with fsync=always they wait for the disk first.
+
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { timingSafeEqual, createHash } from 'node:crypto';
+import type { Arguments } from '../../universal-row/arguments.ts';
+import type { Command } from '../../universal-row/command.ts';
+import type { Executor } from '../../universal-row/executor.ts';
+import type { Router } from '../gateway/router.ts';
+import { Connection, Special, type Wait } from './connection.ts';
+import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
+import { PubSub } from './pubsub.ts';
+import { defaultLimits, type ParserLimits } from './resp-parser.ts';
+import { RespWriter } from './resp-writer.ts';
+import { readShared } from './shared-read.ts';
+import { Slowlog } from './slowlog.ts';
+
+export interface OutputLimit {
+  hardBytes: number;
+  softBytes: number;
+  softSeconds: number;
+}
+
+/** One name of CONFIG GET and CONFIG SET. */
+export interface ConfigEntry {
+  name: string;
+  get(): string;
+  /** Absent when it cannot be changed while running. Returns what is wrong with a value. */
+  set?(value: string): string | undefined;
+}
+
+/** What INFO, MEMORY and DEBUG need to know of the rest of the server. */
+export interface ServerFacts {
+  version: string;
+  runId: string;
+  startedAt: number;
+  executable: string;
+  configFile: string;
+  dataDirectory: string;
+  /** Bytes the data takes in memory. */
+  usedMemory(): number;
+  peakMemory(): number;
+  /** Fields of INFO's Persistence section, in order. */
+  persistence(): Record<string, string | number>;
+  /** Rows and rows with an expiry of a table. */
+  tableSize(table: number): { rows: number; expiring: number };
+  expiredRows(): number;
+  /** Makes a checkpoint of every engine (SAVE, BGSAVE). */
+  checkpoint(): Promise<void>;
+  lastCheckpointAt(): number;
+  checkpointInProgress(): boolean;
+  /** Stops the whole server (SHUTDOWN). */
+  shutdown(): void;
+}
+
+export interface RedisServerOptions {
+  host: string;
+  port: number;
+  /** Connections that may wait to be accepted. */
+  backlog: number;
+  maxClients: number;
+  /** Seconds; 0 for never. */
+  idleTimeout: number;
+  tcpKeepAliveSeconds: number;
+  /** Empty for none. */
+  password: string;
+  maxBulkBytes: number;
+  maxQueryBytes: number;
+  slowlogMs: number;
+  slowlogLength: number;
+  outputLimits: { normal: OutputLimit; pubsub: OutputLimit };
+  registry: CommandRegistry;
+  router: Router;
+  config: readonly ConfigEntry[];
+  facts: ServerFacts;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+}
+
+export interface ServerCounters {
+  connections: number;
+  rejectedConnections: number;
+  commands: number;
+  errors: number;
+  bytesIn: number;
+  bytesOut: number;
+  outputLimitDisconnections: number;
+  keyspaceHits: number;
+  keyspaceMisses: number;
+}
+
+export class RedisServer {
+  readonly writer = new RespWriter();
+  readonly registry: CommandRegistry;
+  readonly router: Router;
+  readonly pubsub = new PubSub();
+  readonly slowlog: Slowlog;
+  readonly connections = new Map<number, Connection>();
+  readonly monitors = new Set<Connection>();
+  readonly facts: ServerFacts;
+  readonly config = new Map<string, ConfigEntry>();
+  readonly counters: ServerCounters = {
+    connections: 0,
+    rejectedConnections: 0,
+    commands: 0,
+    errors: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    outputLimitDisconnections: 0,
+    keyspaceHits: 0,
+    keyspaceMisses: 0,
+  };
+  readonly report: RedisServerOptions['report'];
+  limits: ParserLimits;
+  maxClients: number;
+  idleTimeout: number;
+  outputLimits: RedisServerOptions['outputLimits'];
+  /** Infinity when the slow log is off. */
+  slowlogMs: number;
+  /** Wall clock, milliseconds, as of the start of this turn. */
+  now = Date.now();
+  blockedClients = 0;
+  readyWaits: Wait[] = [];
+  opsPerSecond = 0;
+  host: string;
+  port: number;
+  private password: Buffer | undefined;
+  private passwordText: string;
+
+  private readonly listener: Server;
+  private nextId = 1;
+  private readonly keepAliveMs: number;
+  private readonly backlog: number;
+  private draining = false;
+  private timer: NodeJS.Timeout | undefined;
+  // Segments of the shared writer: whose bytes begin where.
+  private owners: Connection[] = [];
+  private starts: number[] = [];
+  private turnScheduled = false;
+  private resuming: Connection[] = [];
+  private spareWriters: RespWriter[] = [];
+  private lapAt = 0;
+  private readonly samples: { at: number; commands: number }[] = [];
+  private retiredCommands = 0;
+
+  constructor(options: RedisServerOptions) {
+    this.registry = options.registry;
+    this.router = options.router;
+    this.facts = options.facts;
+    this.report = options.report;
+    this.host = options.host;
+    this.port = options.port;
+    this.backlog = options.backlog;
+    this.maxClients = options.maxClients;
+    this.idleTimeout = options.idleTimeout;
+    this.keepAliveMs = options.tcpKeepAliveSeconds * 1000;
+    this.outputLimits = options.outputLimits;
+    this.slowlogMs = options.slowlogMs;
+    this.slowlog = new Slowlog(options.slowlogLength);
+    this.limits = {
+      ...defaultLimits,
+      bulkBytes: options.maxBulkBytes,
+      queryBytes: options.maxQueryBytes,
+    };
+    this.passwordText = '';
+    this.setPassword(options.password);
+    for (const entry of options.config) this.config.set(entry.name, entry);
+    this.listener = createServer({ pauseOnConnect: true }, (socket) => this.#accept(socket));
+  }
+
+  // ---- life
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.listener.once('error', reject);
+      this.listener.listen({ host: this.host, port: this.port, backlog: this.backlog }, () => {
+        this.listener.off('error', reject);
+        resolve();
+      });
+    });
+    this.port = (this.listener.address() as AddressInfo).port;
+    this.timer = setInterval(() => this.#everyTenth(), 100);
+    this.timer.unref();
+    return this.port;
+  }
+
+  /** Accepts no more clients, and closes those that have nothing under way; the rest when they have. */
+  async drain(graceMs: number): Promise<void> {
+    this.draining = true;
+    this.listener.close();
+    const deadline = performance.now() + graceMs;
+    for (;;) {
+      for (const connection of this.connections.values()) {
+        const idle = !connection.isBusy && connection.queryBytes === 0;
+        if (idle || connection.wait !== undefined) connection.closeSoon();
+      }
+      if (this.connections.size === 0 || performance.now() >= deadline) break;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    this.endTurn();
+    for (const connection of [...this.connections.values()]) connection.destroy();
+    clearInterval(this.timer);
+  }
+
+  #accept(accepted: Socket): void {
+    this.counters.connections++;
+    this.now = Date.now();
+    if (this.connections.size >= this.maxClients || this.draining) {
+      this.counters.rejectedConnections++;
+      accepted.on('error', ignore);
+      accepted.end('-ERR max number of clients reached\r\n');
+      accepted.resume();
+      return;
+    }
+    // Nothing is read before `resume`, so the connection is there when bytes come.
+    const reader: { connection?: Connection } = {};
+    const socket = readShared(accepted, (chunk, length) => {
+      if (!this.turnScheduled) this.#scheduleTurn();
+      reader.connection?.receive(chunk, length);
+    });
+    socket.setNoDelay(true);
+    if (this.keepAliveMs > 0) socket.setKeepAlive(true, this.keepAliveMs);
+    const connection = new Connection(this, socket, this.nextId++, this.now);
+    reader.connection = connection;
+    this.connections.set(connection.id, connection);
+    socket.on('drain', () => connection.drained());
+    // Clients that reset their connection are no news; the close that follows tidies up.
+    socket.on('error', ignore);
+    socket.on('close', () => connection.dispose());
+    socket.resume();
+  }
+
+  forget(connection: Connection): void {
+    this.connections.delete(connection.id);
+    this.monitors.delete(connection);
+    this.pubsub.unsubscribeAll(connection);
+    this.pausedConnections.delete(connection);
+    this.counters.bytesIn += connection.bytesIn;
+    this.counters.bytesOut += connection.bytesOut;
+    this.retiredCommands += connection.commandsRun;
+  }
+
+  totalCommands(): number {
+    let total = this.retiredCommands;
+    for (const connection of this.connections.values()) total += connection.commandsRun;
+    return total;
+  }
+
+  // ---- the turn
+
+  /** Where to write what `connection` is to be sent. Ends what was open for another one. */
+  open(connection: Connection): RespWriter {
+    const { owners, writer } = this;
+    const last = owners.length - 1;
+    if (last < 0 || owners[last] !== connection) {
+      owners.push(connection);
+      this.starts.push(writer.pos);
+      if (!this.turnScheduled) this.#scheduleTurn();
+    }
+    writer.version = connection.version;
+    return writer;
+  }
+
+  #scheduleTurn(): void {
+    this.turnScheduled = true;
+    this.now = Date.now();
+    this.lapAt = performance.now();
+    setImmediate(this.endTurn);
+  }
+
+  /** Milliseconds since the last lap: the time of the command that has just run. */
+  lap(): number {
+    const now = performance.now();
+    const spent = now - this.lapAt;
+    this.lapAt = now;
+    return spent;
+  }
+
+  /** Logs what was written in this turn, then lets the answers go. */
+  readonly endTurn = (): void => {
+    this.turnScheduled = false;
+    const executors = this.router.executors();
+    // Usually none, or the one log that was written: no list is made for those.
+    let gates = 0;
+    let gated: Executor | undefined;
+    let position = -1;
+    let others: { executor: Executor; at: number }[] | undefined;
+    for (const executor of executors) {
+      let at: number;
+      try {
+        at = executor.endTurn();
+      } catch (error) {
+        this.#logFailed(error);
+        return;
+      }
+      if (at < 0) continue;
+      if (gates++ > 0) (others ??= []).push({ executor, at });
+      else {
+        gated = executor;
+        position = at;
+      }
+    }
+    const { owners, starts, writer } = this;
+    if (owners.length !== 0) {
+      const end = writer.pos;
+      if (gates === 0) {
+        const free = this.#sendAll(writer.buf, owners, starts, end);
+        owners.length = 0;
+        starts.length = 0;
+        writer.reset(!free);
+      } else {
+        const held = writer.buf;
+        this.owners = [];
+        this.starts = [];
+        writer.reset(true);
+        const send = (): void => {
+          this.#sendAll(held, owners, starts, end);
+        };
+        if (others === undefined) gated!.whenSafe(position, send);
+        else {
+          let left = gates;
+          const one = (): void => {
+            if (--left === 0) send();
+          };
+          gated!.whenSafe(position, one);
+          for (const { executor, at } of others) executor.whenSafe(at, one);
+        }
+      }
+    }
+    if (this.resuming.length !== 0) {
+      const resuming = this.resuming;
+      this.resuming = [];
+      setImmediate(() => {
+        for (const connection of resuming) connection.resumeNow();
+      });
+    }
+  };
+
+  /** Nothing of this turn is in the log: nobody may be told that it was done. */
+  #logFailed(error: unknown): void {
+    this.report('error', 'the log could not take the writes of a turn', { err: error });
+    const owners = new Set(this.owners);
+    this.owners = [];
+    this.starts = [];
+    this.writer.reset(true);
+    for (const connection of owners) connection.destroy();
+    throw error;
+  }
+
+  #sendAll(
+    buf: Buffer,
+    owners: readonly Connection[],
+    starts: readonly number[],
+    end: number,
+  ): boolean {
+    let free = true;
+    const n = owners.length;
+    for (let i = 0; i < n; i++) {
+      const s = starts[i]!;
+      const e = i + 1 < n ? starts[i + 1]! : end;
+      const connection = owners[i]!;
+      if (e > s) {
+        if (!connection.send(buf.subarray(s, e))) free = false;
+      } else if (connection.closing) connection.socket.end();
+    }
+    return free;
+  }
+
+  /** Lets a connection go on with its pipeline in the next turn. */
+  resume(connection: Connection): void {
+    this.resuming.push(connection);
+    if (!this.turnScheduled) this.#scheduleTurn();
+  }
+
+  /** Tries the commands of clients whose keys have changed, in the order in which they began to wait. */
+  serveReadyWaits(): void {
+    // Serving one may make another ready (a list moved into the next), so this goes on until none is.
+    for (let i = 0; i < this.readyWaits.length; i++) {
+      const wait = this.readyWaits[i]!;
+      wait.queued = false;
+      wait.connection.retry(wait);
+    }
+    this.readyWaits.length = 0;
+  }
+
+  /** Runs a command about all databases on the executors other than the one that answers. */
+  runElsewhere(command: Command, home: Executor): void {
+    for (let table = 0; table < this.router.tableCount; table++) {
+      const { executor } = this.router.to(table);
+      if (executor === home || this.router.tablesOf(executor)[0] !== table) continue;
+      const writer = this.borrowWriter(2);
+      const done = executor.execute({ ...command, table }, writer);
+      if (done instanceof Promise) {
+        done.catch((error: unknown) => {
+          this.report('error', `command ${command.name} failed`, { err: error });
+        });
+      } else this.giveBackWriter(writer);
+    }
+  }
+
+  borrowWriter(version: number): RespWriter {
+    const writer = this.spareWriters.pop() ?? new RespWriter(4096);
+    writer.version = version;
+    writer.pos = 0;
+    return writer;
+  }
+
+  giveBackWriter(writer: RespWriter): void {
+    if (this.spareWriters.length < 256 && writer.buf.length <= 64 * 1024) {
+      this.spareWriters.push(writer);
+    }
+  }
+
+  countError(): void {
+    this.counters.errors++;
+  }
+
+  resetStatistics(): void {
+    const { counters } = this;
+    counters.connections = 0;
+    counters.rejectedConnections = 0;
+    counters.errors = 0;
+    counters.bytesIn = 0;
+    counters.bytesOut = 0;
+    counters.outputLimitDisconnections = 0;
+    this.retiredCommands = 0;
+    this.samples.length = 0;
+    for (const connection of this.connections.values()) {
+      connection.commandsRun = 0;
+      connection.bytesIn = 0;
+      connection.bytesOut = 0;
+    }
+    const reset = (entry: CommandEntry): void => {
+      entry.calls = 0;
+      entry.spentMs = 0;
+      entry.rejectedCalls = 0;
+      entry.failedCalls = 0;
+      for (const sub of entry.subcommands?.values() ?? []) reset(sub);
+    };
+    for (const entry of this.registry.all()) reset(entry);
+  }
+
+  // ---- CLIENT PAUSE
+
+  /** Until when (monotonic milliseconds) commands, or only writes, are held back; 0 for not at all. */
+  pausedUntil = 0;
+  pausesWritesOnly = false;
+  private pauseTimer: NodeJS.Timeout | undefined;
+  private readonly pausedConnections = new Set<Connection>();
+
+  pauseClients(ms: number, writesOnly: boolean): void {
+    const until = performance.now() + ms;
+    this.pausesWritesOnly =
+      this.pausedUntil === 0 ? writesOnly : this.pausesWritesOnly && writesOnly;
+    this.pausedUntil = Math.max(this.pausedUntil, until);
+    clearTimeout(this.pauseTimer);
+    this.pauseTimer = setTimeout(
+      () => this.unpauseClients(),
+      Math.min(this.pausedUntil - performance.now(), 0x7fffffff),
+    );
+  }
+
+  unpauseClients(): void {
+    clearTimeout(this.pauseTimer);
+    this.pausedUntil = 0;
+    const waiting = [...this.pausedConnections];
+    this.pausedConnections.clear();
+    for (const connection of waiting) connection.unhold();
+  }
+
+  /** The connection has a command that must wait for the end of the pause. */
+  awaitUnpause(connection: Connection): void {
+    this.pausedConnections.add(connection);
+  }
+
+  // ---- upkeep
+
+  #everyTenth(): void {
+    this.now = Date.now();
+    // Waits can become ready outside of any command: a row expired, or a table was swapped.
+    if (this.readyWaits.length !== 0) {
+      this.lapAt = performance.now();
+      this.serveReadyWaits();
+    }
+    const commands = this.totalCommands();
+    this.samples.push({ at: performance.now(), commands });
+    if (this.samples.length > 16) this.samples.shift();
+    const first = this.samples[0]!;
+    const span = performance.now() - first.at;
+    this.opsPerSecond = span > 0 ? Math.round(((commands - first.commands) * 1000) / span) : 0;
+    this.#closeIdle();
+  }
+
+  #closeIdle(): void {
+    const idleMs = this.idleTimeout * 1000;
+    for (const connection of this.connections.values()) {
+      if (connection.overSoftLimitSince !== 0) {
+        this.checkOutputLimit(connection, connection.socket.writableLength);
+      }
+      if (idleMs === 0 || connection.wait !== undefined) continue;
+      if (connection.special & (Special.subscribed | Special.monitor)) continue;
+      if (this.now - connection.lastActiveAt > idleMs) connection.destroy();
+    }
+  }
+
+  /** Cuts off a client for which more is waiting than its class is allowed. */
+  checkOutputLimit(connection: Connection, waiting: number): void {
+    const isListener = (connection.special & (Special.subscribed | Special.monitor)) !== 0;
+    const limit = isListener ? this.outputLimits.pubsub : this.outputLimits.normal;
+    let over = limit.hardBytes > 0 && waiting > limit.hardBytes;
+    if (limit.softBytes > 0 && waiting > limit.softBytes) {
+      if (connection.overSoftLimitSince === 0) connection.overSoftLimitSince = this.now;
+      else if (this.now - connection.overSoftLimitSince > limit.softSeconds * 1000) over = true;
+    } else connection.overSoftLimitSince = 0;
+    if (!over) return;
+    this.counters.outputLimitDisconnections++;
+    this.report('warn', 'client disconnected: its output buffer is over the limit', {
+      client: connection.address,
+      waitingBytes: waiting,
+    });
+    connection.destroy();
+  }
+
+  // ---- who is who
+
+  defaultUserIsOpen(): boolean {
+    return this.password === undefined;
+  }
+
+  setPassword(password: string): void {
+    this.passwordText = password;
+    this.password = password === '' ? undefined : digest(Buffer.from(password));
+  }
+
+  get passwordForConfig(): string {
+    return this.passwordText;
+  }
+
+  /** Whether these are the credentials of the default user. */
+  checkPassword(user: string, password: Buffer): boolean {
+    if (user !== 'default') return false;
+    return this.password === undefined || timingSafeEqual(digest(password), this.password);
+  }
+
+  /** Shows a command to the clients in MONITOR. */
+  feedMonitors(connection: Connection, entry: CommandEntry, args: Arguments): void {
+    if (entry.spec.flags.includes('admin') || entry.noAuth) return;
+    const now = performance.timeOrigin + performance.now();
+    const seconds = Math.floor(now / 1000);
+    const micros = String(Math.floor((now % 1000) * 1000)).padStart(6, '0');
+    let line = `+${seconds}.${micros} [${connection.table} ${connection.address}]`;
+    for (let i = 0; i < args.count; i++) line += ` "${escaped(args.bytes(i))}"`;
+    line += '\r\n';
+    for (const monitor of this.monitors) this.open(monitor).raw(line);
+  }
+}
+
+function digest(password: Buffer): Buffer {
+  return createHash('sha256').update(password).digest();
+}
+
+function ignore(): void {
+  // The close event does what is to be done.
+}
+
+/** As a C string literal, as MONITOR shows words. */
+function escaped(word: Buffer): string {
+  let text = '';
+  for (const byte of word) {
+    if (byte === 34 || byte === 92) text += `\\${String.fromCharCode(byte)}`;
+    else if (byte >= 32 && byte < 127) text += String.fromCharCode(byte);
+    else text += shortEscapes[byte] ?? `\\x${byte.toString(16).padStart(2, '0')}`;
+  }
+  return text;
+}
+
+const shortEscapes: Readonly<Record<number, string>> = {
+  7: '\\a',
+  8: '\\b',
+  9: '\\t',
+  10: '\\n',
+  13: '\\r',
+};

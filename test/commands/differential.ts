@@ -1,0 +1,59 @@
+// Runs made-up command lines through the transforms and through redis-server, and wants the same answers.
+
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CommandSpec } from '../../access/redis/commands/spec.ts';
+import { Harness } from './harness.ts';
+import { RedisServer, redisInstalled } from './redis-server.ts';
+
+/** Commands whose answers come in no particular order. */
+const unordered = /^(HGETALL|HKEYS|HVALS|SMEMBERS|SPOP|SINTER|SUNION|SDIFF) /;
+
+/** `line` makes one command line. Random picks and cursors have no place in it. */
+export function testDifferential(specs: readonly CommandSpec[], line: fc.Arbitrary<string>): void {
+  describe.skipIf(!redisInstalled)('like redis-server 7.0 on made-up commands', () => {
+    let server: RedisServer;
+    beforeAll(async () => {
+      server = await RedisServer.start();
+    });
+    afterAll(async () => {
+      await server.stop();
+    });
+
+    test.each([2, 3])('in RESP%i', async (version) => {
+      await server.run(`HELLO ${version}`);
+      const lines = fc.array(line, { minLength: 1, maxLength: 60, size: 'max' });
+      const check = fc.asyncProperty(lines, async (commands) => {
+        await server.run('FLUSHALL');
+        const harness = new Harness(specs);
+        harness.resp = version;
+        for (const command of commands) {
+          const sorted = unordered.test(command);
+          const answer = harness.run(command, sorted);
+          expect(`${command}\n${answer}`).toBe(`${command}\n${await server.run(command, sorted)}`);
+        }
+      });
+      await fc.assert(check, { numRuns: 200, interruptAfterTimeLimit: 4000 });
+    });
+  });
+}
+
+/** A line of words, each one of those given or made by an arbitrary; '' leaves one out. */
+export function words(...parts: (string | fc.Arbitrary<string>)[]): fc.Arbitrary<string> {
+  const arbitraries = parts.map((part) => (typeof part === 'string' ? fc.constant(part) : part));
+  return fc.tuple(...arbitraries).map((all) => all.filter((word) => word !== '').join(' '));
+}
+
+/** From one to `most` words of a kind, as one part of a line. */
+export function several(part: fc.Arbitrary<string>, most = 4): fc.Arbitrary<string> {
+  return fc.array(part, { minLength: 1, maxLength: most }).map((all) => all.join(' '));
+}
+
+/** A number and then as many words: `2 a b`. */
+export function counted(part: fc.Arbitrary<string>, most = 3): fc.Arbitrary<string> {
+  return fc
+    .array(part, { minLength: 1, maxLength: most })
+    .map((all) => `${all.length} ${all.join(' ')}`);
+}
+
+export const oneOf = (...choices: string[]): fc.Arbitrary<string> => fc.constantFrom(...choices);
