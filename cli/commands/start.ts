@@ -1,0 +1,86 @@
+// `polyrow start`: the whole server in this process, until a signal.
+
+import type { Command } from 'commander';
+import type { Endpoint } from '../../control/monitor/endpoint.ts';
+import { printConfig } from '../config/print.ts';
+import { type ResolvedConfig, resolveConfig } from '../config/resolve.ts';
+import { onStopSignals } from '../lifecycle/signals.ts';
+import { createLogger } from '../logging.ts';
+import { Server } from '../server.ts';
+import { packageVersion } from '../version.ts';
+import { addSettingFlags } from './setting-flags.ts';
+
+interface StartFlags {
+  config?: string;
+  checkConfig?: true;
+  printConfig?: true;
+}
+
+export function startCommand(program: Command): void {
+  const command = program
+    .command('start', { isDefault: true })
+    .description('Start the server. This is what happens without a command, too.')
+    .option('--config <file>', 'TOML file with settings')
+    .option('--check-config', 'say whether the configuration is right, and do nothing else')
+    .option('--print-config', 'print the configuration in effect as TOML, and do nothing else')
+    .allowExcessArguments(false);
+  const flags = addSettingFlags(command);
+  command.action(async (options: StartFlags) => {
+    const resolved = resolveConfig({
+      flags: flags(),
+      environment: process.env,
+      file: options.config,
+    });
+    if (options.printConfig) process.stdout.write(printConfig(resolved));
+    else if (options.checkConfig) process.stdout.write('the configuration is right\n');
+    else await serve(resolved);
+  });
+}
+
+async function serve(resolved: ResolvedConfig): Promise<void> {
+  const { config } = resolved;
+  const logger = await createLogger(config['log.level'], config['log.format']);
+  const version = packageVersion();
+  const server = new Server({
+    resolved,
+    logger,
+    version,
+    redisPlaneScript: new URL('../planes/redis-plane.js', import.meta.url),
+    onFailure: (reason) => {
+      logger.fatal(reason);
+      void server.abandon().finally(() => process.exit(1));
+    },
+  });
+  const started = server.start();
+  onStopSignals((signal) => {
+    logger.info(`${signal}: stopping`);
+    stop(server, started).then(
+      () => {
+        logger.info('stopped cleanly');
+        process.exit(0);
+      },
+      (error: unknown) => {
+        logger.fatal({ err: error }, 'could not stop cleanly: the next start will recover');
+        process.exit(1);
+      },
+    );
+  });
+  const endpoints = await started;
+  process.stdout.write(banner(version, endpoints, server.dataDirectory, config['wal.fsync']));
+  logger.info({ version, endpoints, data: server.dataDirectory }, 'ready');
+}
+
+/** A stop asked for during the start waits for it: half-open is nothing that could be closed well. */
+async function stop(server: Server, started: Promise<unknown>): Promise<void> {
+  const isUp = await started.then(
+    () => true,
+    () => false,
+  );
+  if (isUp) await server.stop();
+}
+
+function banner(version: string, endpoints: Endpoint[], data: string, fsync: string): string {
+  const rows = [...endpoints.map(({ name, url }) => [name, url]), ['data', data], ['fsync', fsync]];
+  const lines = rows.map(([name, value]) => `  ${name!.padEnd(6)} ${value!}`);
+  return `Polyrow ${version}\n${lines.join('\n')}\nReady. Ctrl-C stops it.\n`;
+}

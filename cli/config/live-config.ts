@@ -1,0 +1,48 @@
+// The configuration of a running server. Settings marked live may change; whoever acts on one listens.
+
+import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
+import { allowed, parseValue } from './setting.ts';
+
+export type ConfigListener = (key: ConfigKey, value: ConfigValue) => void;
+
+export class LiveConfig {
+  readonly #config: Config;
+  readonly #listeners: ConfigListener[] = [];
+
+  constructor(config: Config) {
+    this.#config = { ...config };
+  }
+
+  get<K extends ConfigKey>(key: K): Config[K] {
+    return this.#config[key];
+  }
+
+  all(): Config {
+    return { ...this.#config };
+  }
+
+  /** Takes on a value known to be good and tells the listeners, if it is another one. */
+  set(key: ConfigKey, value: ConfigValue): void {
+    if (this.#config[key] === value) return;
+    (this.#config as Record<ConfigKey, ConfigValue>)[key] = value;
+    for (const listener of this.#listeners) listener(key, value);
+  }
+
+  /** What is wrong with a value from a person for a setting that is to change now, if anything. */
+  check(key: ConfigKey, text: string): string | undefined {
+    const setting = settingOf(key);
+    if (!setting.live) return `${key} can only be changed by a restart`;
+    const isRight = parseValue(setting, text) !== undefined;
+    return isRight ? undefined : `${key} must be ${allowed(setting)}`;
+  }
+
+  /** Takes on a value from a person that `check` found right. */
+  change(key: ConfigKey, text: string): void {
+    const value = parseValue(settingOf(key), text);
+    if (value !== undefined) this.set(key, value as ConfigValue);
+  }
+
+  onChange(listener: ConfigListener): void {
+    this.#listeners.push(listener);
+  }
+}

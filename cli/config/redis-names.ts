@@ -1,0 +1,191 @@
+// Our settings under the names Redis clients know: what CONFIG GET shows and CONFIG SET takes. Handed to
+// the Redis server as plain functions, so that it need not know our configuration.
+
+import { resolve } from 'node:path';
+import type { LiveConfig } from './live-config.ts';
+import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
+import { parseSize } from './setting.ts';
+
+export interface RedisConfigEntry {
+  /** As Redis calls it. */
+  readonly name: string;
+  get(): string;
+  /**
+   * Changes it at once; what is wrong with the value in Redis's words, if anything, and then nothing
+   * has changed. Without this, it cannot be changed while the server runs.
+   */
+  readonly set?: (value: string) => string | undefined;
+}
+
+const byKey = {
+  appendfsync: 'wal.fsync',
+  'client-query-buffer-limit': 'redis.client-query-buffer-limit',
+  databases: 'redis.databases',
+  maxclients: 'redis.maxclients',
+  maxmemory: 'memory.max-bytes',
+  port: 'redis.port',
+  bind: 'redis.host',
+  'proto-max-bulk-len': 'redis.proto-max-bulk-len',
+  requirepass: 'redis.password',
+  'slowlog-log-slower-than': 'redis.slowlog-log-slower-than',
+  'slowlog-max-len': 'redis.slowlog-max-len',
+  'tcp-backlog': 'redis.tcp-backlog',
+  'tcp-keepalive': 'redis.tcp-keepalive',
+  timeout: 'redis.timeout',
+} as const satisfies Record<string, ConfigKey>;
+
+/** What Redis can be told and this server always does one way. Told so again, it agrees. */
+const fixed = {
+  activerehashing: 'yes',
+  appendonly: 'yes',
+  'cluster-enabled': 'no',
+  daemonize: 'no',
+  'hash-max-listpack-entries': '512',
+  'hash-max-listpack-value': '64',
+  'hash-max-ziplist-entries': '512',
+  'hash-max-ziplist-value': '64',
+  hz: '10',
+  'io-threads': '1',
+  'lazyfree-lazy-expire': 'yes',
+  'lazyfree-lazy-server-del': 'yes',
+  'lazyfree-lazy-user-del': 'yes',
+  'lazyfree-lazy-user-flush': 'yes',
+  'list-compress-depth': '0',
+  'list-max-listpack-size': '-2',
+  'list-max-ziplist-size': '-2',
+  'maxmemory-policy': 'noeviction',
+  'notify-keyspace-events': '',
+  'protected-mode': 'no',
+  save: '',
+  'set-max-intset-entries': '512',
+  supervised: 'no',
+  'tls-port': '0',
+  unixsocket: '',
+  'zset-max-listpack-entries': '128',
+  'zset-max-listpack-value': '64',
+  'zset-max-ziplist-entries': '128',
+  'zset-max-ziplist-value': '64',
+} as const;
+
+/** In Redis's order of importance. */
+const logLevels = { debug: 'debug', verbose: 'debug', notice: 'info', warning: 'warn' } as const;
+
+/** What Redis calls a setting, if it has it. */
+export function redisNameOf(key: ConfigKey): string | undefined {
+  if (key === 'data-dir') return 'dir';
+  if (key === 'log.level') return 'loglevel';
+  if (key.startsWith('redis.output-limit.')) return 'client-output-buffer-limit';
+  return Object.entries(byKey).find(([, ours]) => ours === key)?.[0];
+}
+
+export function redisConfigEntries(live: LiveConfig): RedisConfigEntry[] {
+  const entries: RedisConfigEntry[] = [];
+  for (const [name, key] of Object.entries(byKey)) entries.push(settingEntry(live, name, key));
+  for (const [name, value] of Object.entries(fixed)) entries.push(fixedEntry(name, value));
+  entries.push(
+    { name: 'dir', get: () => resolve(live.get('data-dir')) },
+    { name: 'loglevel', get: () => logLevelOf(live), set: (value) => setLogLevel(live, value) },
+    {
+      name: 'client-output-buffer-limit',
+      get: () => outputLimits(live),
+      set: (value) => setOutputLimits(live, value),
+    },
+  );
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function settingEntry(live: LiveConfig, name: string, key: ConfigKey): RedisConfigEntry {
+  const get = () => String(live.get(key));
+  if (!settingOf(key).live) return { name, get };
+  return { name, get, set: (value) => setSetting(live, key, value) };
+}
+
+function setSetting(live: LiveConfig, key: ConfigKey, text: string): string | undefined {
+  const setting = settingOf(key);
+  let value: string | number = text;
+  switch (setting.type) {
+    case 'integer':
+      if (!/^-?\d{1,19}$/.test(text)) return "argument couldn't be parsed into an integer";
+      value = Number(text);
+      break;
+    case 'size':
+      value = parseSize(text);
+      if (Number.isNaN(value)) return 'argument must be a memory value';
+      break;
+    case 'choice':
+      // Redis forgives capitals here.
+      value = text.toLowerCase();
+      if (!setting.choices.includes(value)) return oneOf(setting.choices);
+      break;
+    case 'text':
+      break;
+  }
+  if (setting.type === 'integer' || setting.type === 'size') {
+    if (Number(value) < setting.min || Number(value) > setting.max) {
+      return `argument must be between ${setting.min} and ${setting.max} inclusive`;
+    }
+  }
+  live.set(key, value as ConfigValue);
+  return undefined;
+}
+
+function fixedEntry(name: string, value: string): RedisConfigEntry {
+  const set = (text: string) =>
+    text.toLowerCase() === value ? undefined : `this server only supports '${value}'`;
+  return { name, get: () => value, set };
+}
+
+function oneOf(choices: readonly string[]): string {
+  return `argument(s) must be one of the following: ${choices.join(', ')}`;
+}
+
+function logLevelOf(live: LiveConfig): string {
+  const level = live.get('log.level');
+  if (level === 'trace' || level === 'debug') return 'debug';
+  return level === 'info' ? 'notice' : 'warning';
+}
+
+function setLogLevel(live: LiveConfig, value: string): string | undefined {
+  const name = value.toLowerCase();
+  if (!Object.hasOwn(logLevels, name)) return oneOf(Object.keys(logLevels));
+  live.set('log.level', logLevels[name as keyof typeof logLevels]);
+  return undefined;
+}
+
+// There are no replicas yet; clients still expect the class in the list.
+const replicaLimits = 'slave 268435456 67108864 60';
+
+function outputLimits(live: LiveConfig): string {
+  const of = (name: 'normal' | 'pubsub') =>
+    [name, ...limitKeys(name).map((key) => live.get(key))].join(' ');
+  return `${of('normal')} ${replicaLimits} ${of('pubsub')}`;
+}
+
+type LimitKey = Extract<keyof Config, `redis.output-limit.${string}`>;
+
+function limitKeys(name: 'normal' | 'pubsub'): [LimitKey, LimitKey, LimitKey] {
+  const prefix = `redis.output-limit.${name}` as const;
+  return [`${prefix}-hard-bytes`, `${prefix}-soft-bytes`, `${prefix}-soft-seconds`];
+}
+
+/** `<class> <hard> <soft> <seconds>`, once or several times. */
+function setOutputLimits(live: LiveConfig, text: string): string | undefined {
+  const words = text.trim().split(/\s+/);
+  if (words.length % 4 !== 0) return 'Wrong number of arguments in buffer limit configuration.';
+  const changes: [LimitKey, number][] = [];
+  for (let i = 0; i < words.length; i += 4) {
+    const name = words[i]!.toLowerCase();
+    const isReplica = name === 'slave' || name === 'replica';
+    if (name !== 'normal' && name !== 'pubsub' && !isReplica) {
+      return 'Invalid client class specified in buffer limit configuration.';
+    }
+    const values = [parseSize(words[i + 1]!), parseSize(words[i + 2]!), Number(words[i + 3])];
+    if (!values.every((value) => Number.isSafeInteger(value) && value >= 0)) {
+      return 'Error in hard, soft or soft_seconds setting in buffer limit configuration.';
+    }
+    if (isReplica) continue;
+    limitKeys(name as 'normal' | 'pubsub').forEach((key, k) => changes.push([key, values[k]!]));
+  }
+  for (const [key, value] of changes) live.set(key, value);
+  return undefined;
+}

@@ -1,0 +1,277 @@
+// Every setting of the server, once. `--redis.port`, POLYROW_REDIS_PORT, `port` under [redis] in the file
+// and the row in docs/configuration.md all come from the key `redis.port` below.
+
+import type { Setting, ValueOf } from './setting.ts';
+
+const anyPort = { type: 'integer', min: 0, max: 65535 } as const;
+const anySize = { type: 'size', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
+const seconds = { type: 'integer', min: 0, max: 2147483647, unit: 'seconds' } as const;
+const host = { type: 'text', meaning: 'a host name or address' } as const;
+
+const kib = 1024;
+const mib = 1024 * kib;
+const gib = 1024 * mib;
+
+export const settings = {
+  'data-dir': {
+    type: 'text',
+    meaning: 'a path',
+    default: './polyrow-data',
+    description: 'Directory for everything the server keeps. Made if it is not there.',
+  },
+
+  'redis.host': {
+    ...host,
+    default: '127.0.0.1',
+    description: 'Address Redis clients are served on.',
+  },
+  'redis.port': {
+    ...anyPort,
+    default: 6379,
+    description: 'Port Redis clients are served on; 0 picks a free one.',
+  },
+  'redis.default-model': {
+    type: 'choice',
+    choices: ['memory', 'kv'],
+    default: 'memory',
+    description: 'Engine of databases that were not made with `polyrow table create`.',
+  },
+  'redis.databases': {
+    type: 'integer',
+    min: 1,
+    max: 4096,
+    default: 16,
+    description: 'Databases a Redis client can SELECT.',
+  },
+  'redis.password': {
+    type: 'text',
+    meaning: 'a password',
+    default: '',
+    secret: true,
+    live: true,
+    description: 'Password of the default user; none when empty.',
+  },
+  'redis.maxclients': {
+    type: 'integer',
+    min: 1,
+    max: 4294967295,
+    default: 10000,
+    live: true,
+    description: 'Redis connections open at once; more are refused.',
+  },
+  'redis.timeout': {
+    ...seconds,
+    default: 0,
+    live: true,
+    description: 'A connection idle for this long is closed; 0 never.',
+  },
+  'redis.tcp-keepalive': {
+    ...seconds,
+    default: 300,
+    live: true,
+    description: 'Idle time before TCP asks whether the client is still there; 0 never asks.',
+  },
+  'redis.tcp-backlog': {
+    type: 'integer',
+    min: 1,
+    max: 65535,
+    default: 511,
+    description: 'Connections that may wait to be accepted.',
+  },
+  'redis.proto-max-bulk-len': {
+    type: 'size',
+    min: mib,
+    max: gib,
+    default: 512 * mib,
+    live: true,
+    description: 'Longest string in a request.',
+  },
+  'redis.client-query-buffer-limit': {
+    type: 'size',
+    min: mib,
+    max: 4 * gib,
+    default: gib,
+    live: true,
+    description: 'Bytes of one request; a client that sends more is closed.',
+  },
+  'redis.slowlog-log-slower-than': {
+    type: 'integer',
+    min: -1,
+    max: Number.MAX_SAFE_INTEGER,
+    default: 10000,
+    unit: 'microseconds',
+    live: true,
+    description: 'Commands that take longer go to the slow log; 0 logs all, -1 none.',
+  },
+  'redis.slowlog-max-len': {
+    type: 'integer',
+    min: 0,
+    max: 1_000_000,
+    default: 128,
+    live: true,
+    description: 'Commands the slow log keeps.',
+  },
+  'redis.output-limit.normal-hard-bytes': {
+    ...anySize,
+    default: 0,
+    live: true,
+    description:
+      'Answers waiting for one client at which it is closed; 0 no limit (a slow reader is then not read from until it catches up).',
+  },
+  'redis.output-limit.normal-soft-bytes': {
+    ...anySize,
+    default: 0,
+    live: true,
+    description: 'As the hard limit, but only when exceeded all through the soft time.',
+  },
+  'redis.output-limit.normal-soft-seconds': {
+    ...seconds,
+    default: 0,
+    live: true,
+    description: 'Soft time of ordinary clients.',
+  },
+  'redis.output-limit.pubsub-hard-bytes': {
+    ...anySize,
+    default: 32 * mib,
+    live: true,
+    description: 'Messages waiting for one subscriber at which it is closed; 0 no limit.',
+  },
+  'redis.output-limit.pubsub-soft-bytes': {
+    ...anySize,
+    default: 8 * mib,
+    live: true,
+    description: 'As the hard limit, but only when exceeded all through the soft time.',
+  },
+  'redis.output-limit.pubsub-soft-seconds': {
+    ...seconds,
+    default: 60,
+    live: true,
+    description: 'Soft time of subscribers.',
+  },
+
+  'influx.host': {
+    ...host,
+    default: '127.0.0.1',
+    description: 'Reserved for InfluxDB clients; nothing listens on it yet.',
+  },
+  'influx.port': {
+    ...anyPort,
+    default: 8086,
+    description: 'Reserved for InfluxDB clients; nothing listens on it yet.',
+  },
+
+  'admin.host': {
+    ...host,
+    default: '127.0.0.1',
+    description:
+      'Address of the admin API, health and metrics. Anything but loopback needs `admin.token`.',
+  },
+  'admin.port': {
+    ...anyPort,
+    default: 7070,
+    description: 'Port of the admin API, health and metrics; 0 picks a free one.',
+  },
+  'admin.token': {
+    type: 'text',
+    meaning: 'a secret text',
+    default: '',
+    secret: true,
+    description:
+      'Asked of callers of /v1 and /metrics as `Authorization: Bearer <token>`; none when empty.',
+  },
+
+  'wal.fsync': {
+    type: 'choice',
+    choices: ['always', 'everysec', 'no'],
+    default: 'everysec',
+    live: true,
+    description:
+      'When the log is forced to disk: before every answer, once a second, or when the operating system likes.',
+  },
+  'wal.segment-bytes': {
+    type: 'size',
+    min: 64 * kib,
+    max: gib,
+    default: 64 * mib,
+    description: 'Size at which a new log file is begun.',
+  },
+  'wal.checkpoint-bytes': {
+    type: 'size',
+    min: mib,
+    max: 1024 * gib,
+    default: 256 * mib,
+    description:
+      'Log written since the last checkpoint at which the next one is made. Smaller means faster restarts and more writing.',
+  },
+  'wal.accept-loss': {
+    type: 'choice',
+    choices: ['no', 'yes'],
+    default: 'no',
+    description:
+      'What to do with a log that is damaged before its end: refuse to start, or cut it at the damage and lose what follows.',
+  },
+
+  'kv.cache-bytes': {
+    ...anySize,
+    default: 64 * mib,
+    description: 'Memory for the row cache of the kv engine.',
+  },
+
+  'memory.max-bytes': {
+    ...anySize,
+    default: 0,
+    live: true,
+    description:
+      'Memory for rows beyond which writes that need more are refused with an OOM error; 0 no limit.',
+  },
+
+  'log.level': {
+    type: 'choice',
+    choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    default: 'info',
+    live: true,
+    description: 'Least important messages that are logged.',
+  },
+  'log.format': {
+    type: 'choice',
+    choices: ['auto', 'json', 'pretty'],
+    default: 'auto',
+    description: 'One JSON object a line, or lines for people; auto is pretty on a terminal.',
+  },
+
+  'shutdown.grace-ms': {
+    type: 'integer',
+    min: 0,
+    max: 3_600_000,
+    default: 10_000,
+    unit: 'ms',
+    live: true,
+    description: 'Time a graceful stop gives to what is under way.',
+  },
+} as const satisfies Record<string, Setting>;
+
+export type ConfigKey = keyof typeof settings;
+/** The value of every setting; plain data. */
+export type Config = { -readonly [K in ConfigKey]: ValueOf<(typeof settings)[K]> };
+export type ConfigValue = Config[ConfigKey];
+
+export const configKeys = Object.keys(settings) as ConfigKey[];
+
+export function settingOf(key: ConfigKey): Setting {
+  return settings[key];
+}
+
+export function isConfigKey(key: string): key is ConfigKey {
+  return Object.hasOwn(settings, key);
+}
+
+export function defaultConfig(): Config {
+  const config: Record<string, string | number> = {};
+  for (const key of configKeys) config[key] = settings[key].default;
+  return config as Config;
+}
+
+/** `redis.default-model` in the environment: POLYROW_REDIS_DEFAULT_MODEL. */
+export function environmentName(key: string): string {
+  return `POLYROW_${key.replaceAll(/[.-]/g, '_').toUpperCase()}`;
+}

@@ -1,0 +1,29 @@
+// Signals that ask the server to stop. The first one is taken at its word; a second means now.
+
+import { constants } from 'node:os';
+import { type Clock, systemClock } from '../../universal-row/environment.ts';
+
+const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+type StopSignal = (typeof stopSignals)[number];
+
+// npm passes on a Ctrl-C that the terminal has sent to the server already: that is one wish, not two.
+const sameWishMs = 300;
+
+/** Calls `stop` at the first signal; ends the process at the second, with the shell's code for it. */
+export function onStopSignals(
+  stop: (signal: StopSignal) => void,
+  exit: (code: number) => void = (code) => process.exit(code),
+  clock: Clock = systemClock,
+): void {
+  let firstAt: number | undefined;
+  const heard = (signal: StopSignal) => {
+    const now = clock.monotonic();
+    if (firstAt === undefined) {
+      firstAt = now;
+      stop(signal);
+    } else if (now - firstAt > sameWishMs) {
+      exit(128 + constants.signals[signal]);
+    }
+  };
+  for (const signal of stopSignals) process.on(signal, heard);
+}

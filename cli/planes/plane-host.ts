@@ -1,0 +1,148 @@
+// The main thread's end of the line to a data plane: starts its worker thread, asks it things with a
+// time limit, hears its reports, and notices when it dies.
+
+import { Worker } from 'node:worker_threads';
+import type { Endpoint } from '../../control/monitor/endpoint.ts';
+import { ExitError } from '../lifecycle/exit-error.ts';
+import type {
+  ConfigChange,
+  LogLevel,
+  PlaneArgument,
+  PlaneCall,
+  PlaneCallName,
+  PlaneData,
+  PlaneReport,
+  PlaneResult,
+} from './messages.ts';
+
+export interface PlaneListener {
+  configChanged(change: ConfigChange): void;
+  log(level: LogLevel, message: string, fields: Record<string, unknown> | undefined): void;
+  /** It is gone, after it was ready and without having been asked to stop. */
+  died(reason: string): void;
+}
+
+interface Waiting {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+  timer: NodeJS.Timeout;
+}
+
+export class PlaneHost {
+  readonly name: string;
+  readonly #script: URL;
+  readonly #listener: PlaneListener;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #nextId = 1;
+  #state: 'new' | 'starting' | 'ready' | 'stopped' = 'new';
+  #started:
+    | { resolve: (endpoints: Endpoint[]) => void; reject: (error: Error) => void }
+    | undefined;
+  /** What it said, or threw, before it ended. */
+  #lastWords = '';
+
+  constructor(name: string, script: URL, listener: PlaneListener) {
+    this.name = name;
+    this.#script = script;
+    this.#listener = listener;
+  }
+
+  /** Resolves when the plane serves; however long its recovery takes. */
+  start(data: PlaneData): Promise<Endpoint[]> {
+    this.#state = 'starting';
+    return new Promise((resolve, reject) => {
+      this.#started = { resolve, reject };
+      const worker = new Worker(this.#script, { workerData: data, name: `${this.name}-plane` });
+      this.#worker = worker;
+      worker.on('message', (report: PlaneReport) => this.#heard(report));
+      worker.on('messageerror', (error) =>
+        this.#ended(`sent what cannot be read: ${error.message}`),
+      );
+      worker.on('error', (error: unknown) => {
+        this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      });
+      worker.on('exit', (code) => this.#ended(this.#lastWords || `exited with code ${code}`));
+    });
+  }
+
+  get isUp(): boolean {
+    return this.#state === 'ready';
+  }
+
+  call<K extends PlaneCallName>(
+    call: K,
+    argument: PlaneArgument<K>,
+    timeoutMs: number,
+  ): Promise<PlaneResult<K>> {
+    if (this.#state !== 'ready')
+      return Promise.reject(new Error(`the ${this.name} plane is not up`));
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id);
+        reject(new Error(`the ${this.name} plane did not answer ${call} within ${timeoutMs} ms`));
+      }, timeoutMs);
+      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, timer });
+      this.#worker!.postMessage({ id, call, argument } satisfies PlaneCall);
+    });
+  }
+
+  /** Has it make everything safe and ends its thread. Rejects if it could not; the thread ends anyway. */
+  async stop(timeoutMs: number): Promise<void> {
+    try {
+      if (this.#state === 'ready') await this.call('stop', undefined, timeoutMs);
+    } finally {
+      await this.terminate();
+    }
+  }
+
+  /** Ends the thread at once. */
+  async terminate(): Promise<void> {
+    this.#state = 'stopped';
+    await this.#worker?.terminate();
+  }
+
+  #heard(report: PlaneReport): void {
+    switch (report.type) {
+      case 'answer':
+        this.#take(report.id)?.resolve(report.value);
+        break;
+      case 'failed':
+        this.#take(report.id)?.reject(new Error(report.error));
+        break;
+      case 'ready':
+        if (this.#state !== 'starting') break;
+        this.#state = 'ready';
+        this.#started!.resolve(report.endpoints);
+        break;
+      case 'configChanged':
+        this.#listener.configChanged({ key: report.key, value: report.value });
+        break;
+      case 'log':
+        this.#listener.log(report.level, report.msg, report.fields);
+        break;
+      case 'fatal':
+        this.#lastWords = report.message;
+        this.#ended(report.message);
+        break;
+    }
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    clearTimeout(waiting?.timer);
+    return waiting;
+  }
+
+  #ended(reason: string): void {
+    const state = this.#state;
+    this.#state = 'stopped';
+    for (const id of this.#waiting.keys()) {
+      this.#take(id)!.reject(new Error(`the ${this.name} plane is gone: ${reason}`));
+    }
+    if (state === 'starting') this.#started!.reject(new ExitError(reason));
+    else if (state === 'ready') this.#listener.died(reason);
+  }
+}

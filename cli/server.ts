@@ -1,0 +1,245 @@
+// One server: a control plane in this thread, the data planes in threads of their own, and the order in
+// which they start and stop.
+
+import { statfsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { AdminServer } from '../control/admin/admin-server.ts';
+import type { ConfigView } from '../control/admin/config-view.ts';
+import { Health } from '../control/admin/health.ts';
+import { MetricsPage } from '../control/admin/metrics-page.ts';
+import { TableCatalog } from '../control/metadata/table-catalog.ts';
+import type { Endpoint } from '../control/monitor/endpoint.ts';
+import type { MetricSample } from '../control/monitor/metric-sample.ts';
+import { configView } from './config/admin-view.ts';
+import { LiveConfig } from './config/live-config.ts';
+import type { ResolvedConfig } from './config/resolve.ts';
+import { type ConfigKey, configKeys, settingOf } from './config/schema.ts';
+import { DataDirectory } from './lifecycle/data-directory.ts';
+import { listenError } from './lifecycle/exit-error.ts';
+import { openMetadata } from './lifecycle/metadata.ts';
+import type { Logger } from './logging.ts';
+import type { ConfigChange } from './planes/messages.ts';
+import { PlaneHost } from './planes/plane-host.ts';
+
+const healthTimeoutMs = 1000;
+const metricsTimeoutMs = 2000;
+const callTimeoutMs = 10_000;
+/** Beyond the grace time, for the last sync to disk. */
+const stopTimeoutMs = 60_000;
+
+export interface ServerOptions {
+  resolved: ResolvedConfig;
+  logger: Logger;
+  version: string;
+  redisPlaneScript: URL;
+  /** The server cannot go on. What it acknowledged is as safe as the fsync policy says. */
+  onFailure: (reason: string) => void;
+}
+
+/** What has been opened so far, to be closed in the reverse order. */
+type Closer = () => Promise<void> | void;
+
+export class Server {
+  readonly #options: ServerOptions;
+  readonly #config: LiveConfig;
+  readonly #log: Logger;
+  readonly #health = new Health();
+  readonly #metrics = new MetricsPage();
+  readonly #redis: PlaneHost;
+  readonly #closers: Closer[] = [];
+  #data: DataDirectory | undefined;
+  #fromPlane: ConfigChange | undefined;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#log = options.logger;
+    this.#config = new LiveConfig(options.resolved.config);
+    this.#redis = new PlaneHost('redis', options.redisPlaneScript, {
+      configChanged: (change) => this.#changedByPlane(change),
+      log: (level, message, fields) => this.#log[level](fields ?? {}, message),
+      died: (reason) => options.onFailure(`the redis plane ended: ${reason}`),
+    });
+  }
+
+  get dataDirectory(): string {
+    return resolve(this.#config.get('data-dir'));
+  }
+
+  /** Resolves once clients are served. On failure everything is closed again. */
+  async start(): Promise<Endpoint[]> {
+    try {
+      return await this.#start();
+    } catch (error) {
+      await this.#redis.terminate();
+      // Nobody was served yet: the next start need not be warned of this one.
+      if (this.#data?.wasUnclean === false) this.#data.markClean();
+      await this.#close();
+      throw error;
+    }
+  }
+
+  async #start(): Promise<Endpoint[]> {
+    const data = DataDirectory.open(this.dataDirectory);
+    this.#data = data;
+    this.#closers.push(() => data.unlock());
+    if (data.wasUnclean) {
+      this.#log.warn('the last server on this data directory did not stop cleanly: recovering');
+    }
+    const store = await openMetadata(data);
+    this.#closers.push(() => store.close());
+    data.markUnclean();
+
+    const catalog = await TableCatalog.open(store, {
+      databases: this.#config.get('redis.databases'),
+      defaultModel: this.#config.get('redis.default-model'),
+    });
+    this.#watchParts();
+    const adminUrl = await this.#startAdmin(catalog);
+
+    const planeData = { config: this.#config.all(), tables: catalog.definitions() };
+    this.#followConfig();
+    const endpoints = await this.#redis.start(planeData);
+    // What was changed while the plane started.
+    for (const key of configKeys) {
+      if (this.#config.get(key) !== planeData.config[key]) this.#tellPlane(key);
+    }
+    const kept = await catalog.attach({
+      rowCount: (table) => this.#redis.call('rowCount', table, callTimeoutMs),
+      setTables: (tables) => this.#redis.call('tables', tables, callTimeoutMs),
+    });
+    for (const { id, has, wants } of kept) {
+      this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
+    }
+    data.write('admin-endpoint', `${adminUrl}\n`);
+    this.#closers.push(() => data.remove('admin-endpoint'));
+    this.#health.phase = 'running';
+    return [...endpoints, { name: 'admin', url: adminUrl }];
+  }
+
+  /**
+   * A graceful stop: not ready, no new clients, what is under way ends, everything goes to disk. Rejects
+   * if that could not be done; the next start then recovers.
+   */
+  async stop(): Promise<void> {
+    this.#health.phase = 'draining';
+    const graceMs = this.#config.get('shutdown.grace-ms');
+    try {
+      await this.#redis
+        .call('drain', graceMs, graceMs + callTimeoutMs)
+        .catch((error: Error) => this.#log.warn(`clients were cut off: ${error.message}`));
+      await this.#redis.stop(stopTimeoutMs);
+      this.#data?.markClean();
+    } finally {
+      await this.#close();
+    }
+  }
+
+  /** After a failure: lets go of what others may want, and leaves the marker. */
+  async abandon(): Promise<void> {
+    this.#health.phase = 'draining';
+    await this.#redis.terminate();
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close();
+  }
+
+  async #startAdmin(catalog: TableCatalog): Promise<string> {
+    const host = this.#config.get('admin.host');
+    const port = this.#config.get('admin.port');
+    const admin = new AdminServer({
+      health: this.#health,
+      metrics: this.#metrics,
+      catalog,
+      config: this.#configView(),
+      token: this.#config.get('admin.token'),
+      version: this.#options.version,
+      onError: (error) => this.#log.error({ err: error }, 'a request to the admin API failed'),
+    });
+    try {
+      const url = await admin.listen(host, port);
+      this.#closers.push(() => admin.close());
+      return url;
+    } catch (error) {
+      await admin.close();
+      throw listenError(error, host, port, 'admin.port');
+    }
+  }
+
+  #watchParts(): void {
+    this.#health.addCheck(async () => {
+      if (!this.#redis.isUp) return ['the redis plane is gone'];
+      return await this.#redis
+        .call('health', undefined, healthTimeoutMs)
+        .catch((error: Error) => [error.message]);
+    });
+    this.#metrics.addSource(async () => this.#ownSamples());
+    this.#metrics.addSource(async () => {
+      if (!this.#redis.isUp) return [];
+      return await this.#redis.call('metrics', undefined, metricsTimeoutMs).catch(() => []);
+    });
+  }
+
+  #ownSamples(): MetricSample[] {
+    const disk = statfsSync(this.dataDirectory);
+    return [
+      {
+        name: 'polyrow_build_info',
+        help: 'Always 1; the version is in the label.',
+        type: 'gauge',
+        value: 1,
+        labels: { version: this.#options.version },
+      },
+      {
+        name: 'polyrow_server_unclean_start',
+        help: '1 if the server before this one on the data directory did not stop cleanly.',
+        type: 'gauge',
+        value: this.#data?.wasUnclean ? 1 : 0,
+      },
+      {
+        name: 'polyrow_plane_up',
+        help: 'Whether the data plane runs.',
+        type: 'gauge',
+        value: this.#redis.isUp ? 1 : 0,
+        labels: { plane: this.#redis.name },
+      },
+      {
+        name: 'polyrow_data_disk_free_bytes',
+        help: 'Bytes free on the disk of the data directory.',
+        type: 'gauge',
+        value: disk.bavail * disk.bsize,
+      },
+    ];
+  }
+
+  #configView(): ConfigView {
+    return configView(this.#config, this.#options.resolved.sources);
+  }
+
+  #followConfig(): void {
+    this.#config.onChange((key, value) => {
+      this.#log.info({ key, value: settingOf(key).secret ? '[hidden]' : value }, 'setting changed');
+      if (key === 'log.level') this.#log.level = String(value);
+      if (this.#fromPlane?.key !== key && this.#redis.isUp) this.#tellPlane(key);
+    });
+  }
+
+  #tellPlane(key: ConfigKey): void {
+    this.#redis
+      .call('setConfig', { key, value: this.#config.get(key) }, callTimeoutMs)
+      .catch((error: Error) =>
+        this.#log.error(`the redis plane did not take ${key}: ${error.message}`),
+      );
+  }
+
+  #changedByPlane(change: ConfigChange): void {
+    // It knows already: not told again.
+    this.#fromPlane = change;
+    try {
+      this.#config.set(change.key, change.value);
+    } finally {
+      this.#fromPlane = undefined;
+    }
+  }
+}

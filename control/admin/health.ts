@@ -1,0 +1,20 @@
+// Whether the server is fit for traffic, and if not, why.
+
+export type ServerPhase = 'starting' | 'running' | 'draining';
+
+export class Health {
+  phase: ServerPhase = 'starting';
+  /** Asks the parts for their problems; each resolves within about a second. */
+  readonly #checks: (() => Promise<string[]>)[] = [];
+
+  addCheck(check: () => Promise<string[]>): void {
+    this.#checks.push(check);
+  }
+
+  /** Why no traffic should come; [] when ready. */
+  async problems(): Promise<string[]> {
+    if (this.phase !== 'running') return [this.phase];
+    const found = await Promise.all(this.#checks.map((check) => check()));
+    return found.flat();
+  }
+}
