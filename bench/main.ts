@@ -1,0 +1,132 @@
+// npm run bench -- redis|ycsb|kv|log|memory|restart [options]: side by side with the real peer, in one run.
+
+import { Command, InvalidArgumentError } from 'commander';
+import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
+import { kvBench, kvDefaults } from './kv.ts';
+import { logCostBench, logCostDefaults } from './log-cost.ts';
+import { memoryBench, memoryDefaults } from './memory.ts';
+import { restartBench, restartDefaults } from './restart.ts';
+import { MissingToolError, type Fsync } from './support/processes.ts';
+import { ycsbBench, ycsbDefaults } from './ycsb.ts';
+
+function list(text: string): string[] {
+  return text.split(',').filter((word) => word !== '');
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('a number above 0');
+  return value;
+}
+
+function counts(text: string): number[] {
+  return list(text).map(count);
+}
+
+function fsyncPolicy(text: string): Fsync {
+  if (text === 'always' || text === 'everysec' || text === 'no') return text;
+  throw new InvalidArgumentError('always, everysec or no');
+}
+
+const program = new Command('bench');
+const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`;
+
+program
+  .command('redis')
+  .description('redis-benchmark against redis-server')
+  .option('--rounds <n>', 'rounds of each test', count, redisBenchDefaults.rounds)
+  .option('--fsync <policy>', 'always, everysec or no', redisBenchDefaults.fsync)
+  .option('--pipeline <list>', 'pipeline depths', '1,16,64')
+  .option('--tests <list>', 'tests of redis-benchmark', redisBenchDefaults.tests.join(','))
+  .option('--seconds <n>', 'length of a round', count, redisBenchDefaults.seconds)
+  .option('--keys <n>', 'keys of the random tests', count, redisBenchDefaults.keys)
+  .action(
+    async (options: {
+      rounds: number;
+      fsync: Fsync;
+      pipeline: string;
+      tests: string;
+      seconds: number;
+      keys: number;
+    }) => {
+      await redisBench(
+        {
+          rounds: options.rounds,
+          fsync: options.fsync,
+          pipelines: list(options.pipeline).map(count),
+          tests: list(options.tests),
+          seconds: options.seconds,
+          keys: options.keys,
+        },
+        command,
+      );
+    },
+  );
+
+program
+  .command('ycsb')
+  .description('YCSB workloads A to F against redis-server')
+  .option('--rounds <n>', 'rounds of each cell', count, ycsbDefaults.rounds)
+  .option('--fsync <policy>', 'always, everysec or no', fsyncPolicy, ycsbDefaults.fsync)
+  .option('--workloads <list>', 'of A,B,C,D,E,F', list, ycsbDefaults.workloads)
+  .option('--threads <list>', 'numbers of client threads', counts, ycsbDefaults.threads)
+  .option('--records <n>', 'records loaded', count, ycsbDefaults.records)
+  .option('--seconds <n>', 'length of a round', count, ycsbDefaults.seconds)
+  .action(async (options: typeof ycsbDefaults) => {
+    await ycsbBench(options, command);
+  });
+
+program
+  .command('kv')
+  .description('fillseq, fillrandom and readrandom against classic-level and db_bench')
+  .option('--rounds <n>', 'rounds of each cell', count, kvDefaults.rounds)
+  .option('--sizes <list>', 'value sizes in bytes', counts, kvDefaults.sizes)
+  .option('--megabytes <n>', 'size of the data set', count)
+  .option('--turn <n>', 'operations of one event-loop turn', count, kvDefaults.turn)
+  .option('--quick', 'a data set of 200 MB instead of 1 GB', false)
+  .action(async (options: Omit<typeof kvDefaults, 'megabytes'> & { megabytes?: number; quick: boolean }) => {
+    const megabytes = options.megabytes ?? (options.quick ? 200 : kvDefaults.megabytes);
+    await kvBench({ ...options, megabytes }, command);
+  });
+
+program
+  .command('log')
+  .description('what the log costs a pod, against a bare append of the same bytes')
+  .option('--rounds <n>', 'rounds of each cell', count, logCostDefaults.rounds)
+  .option('--policies <list>', 'fsync policies', (text) => list(text).map(fsyncPolicy), logCostDefaults.policies)
+  .option('--turns <list>', 'commands of one event-loop turn', counts, logCostDefaults.turns)
+  .option('--seconds <n>', 'length of a round', count, logCostDefaults.seconds)
+  .action(async (options: typeof logCostDefaults) => {
+    await logCostBench(options, command);
+  });
+
+program
+  .command('memory')
+  .description('bytes a key against redis-server')
+  .option('--rounds <n>', 'rounds of each data set', count, memoryDefaults.rounds)
+  .option('--strings <n>', 'strings of 100 B', count, memoryDefaults.strings)
+  .option('--hashes <n>', 'hashes of 10 fields', count, memoryDefaults.hashes)
+  .option('--members <n>', 'members of the sorted set', count, memoryDefaults.members)
+  .action(async (options: typeof memoryDefaults) => {
+    await memoryBench(options, command);
+  });
+
+program
+  .command('restart')
+  .description('from the start of the process to the first answer, against redis-server with AOF')
+  .option('--rounds <n>', 'rounds of each kind of end', count)
+  .option('--keys <n>', 'strings of 100 B that are there', count, restartDefaults.keys)
+  .option('--fsync <policy>', 'always, everysec or no', fsyncPolicy, restartDefaults.fsync)
+  .option('--quick', '3 rounds instead of 5', false)
+  .action(async (options: Omit<typeof restartDefaults, 'rounds'> & { rounds?: number; quick: boolean }) => {
+    const rounds = options.rounds ?? (options.quick ? 3 : restartDefaults.rounds);
+    await restartBench({ ...options, rounds }, command);
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof MissingToolError)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

@@ -1,0 +1,128 @@
+// redis-benchmark against Polyrow and redis-server in one run: for every test and pipeline depth, rounds
+// that alternate between the two, and the ratio of the medians.
+
+import { output } from './support/output.ts';
+import {
+  requireProgram,
+  startPolyrow,
+  startRedis,
+  type Fsync,
+  type Running,
+} from './support/processes.ts';
+import { median } from './support/statistics.ts';
+import { machine, printTable, save, type Report, type Row } from './support/report.ts';
+
+const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd'];
+
+export interface RedisBenchOptions {
+  rounds: number;
+  fsync: Fsync;
+  pipelines: number[];
+  tests: string[];
+  /** Seconds that one round of one test should take, about. */
+  seconds: number;
+  keys: number;
+}
+
+export const redisBenchDefaults: RedisBenchOptions = {
+  rounds: 5,
+  fsync: 'everysec',
+  pipelines: [1, 16, 64],
+  tests: quickTests,
+  seconds: 1.5,
+  keys: 100_000,
+};
+
+interface Measured {
+  throughput: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+async function measure(
+  server: Running,
+  test: string,
+  pipeline: number,
+  requests: number,
+  keys: number,
+): Promise<Measured> {
+  const args = ['-p', String(server.port), '-c', '50', '-d', '100', '-t', test];
+  args.push('-P', String(pipeline), '-n', String(requests), '-r', String(keys), '--csv');
+  const text = await output('redis-benchmark', args);
+  const line = text.split('\n').find((one) => /^"(?!test)/.test(one));
+  if (line === undefined) throw new Error(`redis-benchmark said: ${text}`);
+  const cells = line.split(',').map((cell) => cell.replaceAll('"', ''));
+  return { throughput: Number(cells[1]), p50Ms: Number(cells[4]), p99Ms: Number(cells[6]) };
+}
+
+export async function redisBench(options: RedisBenchOptions, command: string): Promise<Report> {
+  requireProgram('redis-server', 'package redis-server');
+  requireProgram('redis-benchmark', 'package redis-tools');
+  const peer = await startRedis(options.fsync);
+  const ours = await startPolyrow(options.fsync);
+  const rows: Row[] = [];
+  try {
+    for (const pipeline of options.pipelines) {
+      for (const test of options.tests) {
+        // A first round warms both up and tells how many requests fill the time asked for.
+        const probe = await measure(
+          peer,
+          test,
+          pipeline,
+          20_000 * Math.min(pipeline, 8),
+          options.keys,
+        );
+        await measure(ours, test, pipeline, 20_000 * Math.min(pipeline, 8), options.keys);
+        const requests = Math.max(20_000, Math.round(probe.throughput * options.seconds));
+        const mine: Measured[] = [];
+        const theirs: Measured[] = [];
+        for (let round = 0; round < options.rounds; round++) {
+          mine.push(await measure(ours, test, pipeline, requests, options.keys));
+          theirs.push(await measure(peer, test, pipeline, requests, options.keys));
+          process.stderr.write(
+            `\r${test} P=${pipeline}: round ${round + 1} of ${options.rounds}   `,
+          );
+        }
+        const a = median(mine.map((m) => m.throughput));
+        const b = median(theirs.map((m) => m.throughput));
+        const name = `${test.toUpperCase()} P=${pipeline}`;
+        rows.push({
+          name,
+          unit: 'req/s',
+          ours: a,
+          peer: b,
+          ratio: a / b,
+          better: 'higher',
+          target: pipeline === 1 ? 0.95 : 0.8,
+        });
+        const p99a = median(mine.map((m) => m.p99Ms));
+        const p99b = median(theirs.map((m) => m.p99Ms));
+        rows.push({
+          name: `${name} p99`,
+          unit: 'ms',
+          ours: p99a,
+          peer: p99b,
+          ratio: p99a / p99b,
+          better: 'lower',
+        });
+        process.stderr.write(`\r${name}: ${(a / b).toFixed(3)}                      \n`);
+      }
+    }
+  } finally {
+    await ours.stop();
+    await peer.stop();
+  }
+  const report: Report = {
+    bench: 'redis-benchmark',
+    command,
+    date: new Date().toISOString().slice(0, 10),
+    machine: machine(),
+    peer: 'redis-server',
+    rounds: options.rounds,
+    settings: { clients: 50, valueBytes: 100, fsync: options.fsync, keys: options.keys },
+    rows,
+  };
+  printTable(report);
+  save(report, `redis-${options.fsync}`);
+  return report;
+}

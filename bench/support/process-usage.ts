@@ -1,0 +1,19 @@
+// What a running process takes, as Linux tells it.
+
+import { readFileSync } from 'node:fs';
+
+const ticksPerSecond = 100;
+
+/** User and system time since the process began. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The second field is the program's name and may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+export function residentBytes(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  if (line === null) throw new Error(`/proc/${pid}/status has no VmRSS`);
+  return Number(line[1]) * 1024;
+}
