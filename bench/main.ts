@@ -84,16 +84,25 @@ program
   .option('--megabytes <n>', 'size of the data set', count)
   .option('--turn <n>', 'operations of one event-loop turn', count, kvDefaults.turn)
   .option('--quick', 'a data set of 200 MB instead of 1 GB', false)
-  .action(async (options: Omit<typeof kvDefaults, 'megabytes'> & { megabytes?: number; quick: boolean }) => {
-    const megabytes = options.megabytes ?? (options.quick ? 200 : kvDefaults.megabytes);
-    await kvBench({ ...options, megabytes }, command);
-  });
+  .action(
+    async (
+      options: Omit<typeof kvDefaults, 'megabytes'> & { megabytes?: number; quick: boolean },
+    ) => {
+      const megabytes = options.megabytes ?? (options.quick ? 200 : kvDefaults.megabytes);
+      await kvBench({ ...options, megabytes }, command);
+    },
+  );
 
 program
   .command('log')
   .description('what the log costs a pod, against a bare append of the same bytes')
   .option('--rounds <n>', 'rounds of each cell', count, logCostDefaults.rounds)
-  .option('--policies <list>', 'fsync policies', (text) => list(text).map(fsyncPolicy), logCostDefaults.policies)
+  .option(
+    '--policies <list>',
+    'fsync policies',
+    (text) => list(text).map(fsyncPolicy),
+    logCostDefaults.policies,
+  )
   .option('--turns <list>', 'commands of one event-loop turn', counts, logCostDefaults.turns)
   .option('--seconds <n>', 'length of a round', count, logCostDefaults.seconds)
   .action(async (options: typeof logCostDefaults) => {
@@ -118,10 +127,14 @@ program
   .option('--keys <n>', 'strings of 100 B that are there', count, restartDefaults.keys)
   .option('--fsync <policy>', 'always, everysec or no', fsyncPolicy, restartDefaults.fsync)
   .option('--quick', '3 rounds instead of 5', false)
-  .action(async (options: Omit<typeof restartDefaults, 'rounds'> & { rounds?: number; quick: boolean }) => {
-    const rounds = options.rounds ?? (options.quick ? 3 : restartDefaults.rounds);
-    await restartBench({ ...options, rounds }, command);
-  });
+  .action(
+    async (
+      options: Omit<typeof restartDefaults, 'rounds'> & { rounds?: number; quick: boolean },
+    ) => {
+      const rounds = options.rounds ?? (options.quick ? 3 : restartDefaults.rounds);
+      await restartBench({ ...options, rounds }, command);
+    },
+  );
 
 try {
   await program.parseAsync();

@@ -39,7 +39,8 @@ interface Measured {
   p99Ms: number;
 }
 
-async function measure(
+/** Runs one test of redis-benchmark with 50 clients and values of 100 B. */
+export async function runRedisBenchmark(
   server: Running,
   test: string,
   pipeline: number,
@@ -65,20 +66,20 @@ export async function redisBench(options: RedisBenchOptions, command: string): P
     for (const pipeline of options.pipelines) {
       for (const test of options.tests) {
         // A first round warms both up and tells how many requests fill the time asked for.
-        const probe = await measure(
+        const probe = await runRedisBenchmark(
           peer,
           test,
           pipeline,
           20_000 * Math.min(pipeline, 8),
           options.keys,
         );
-        await measure(ours, test, pipeline, 20_000 * Math.min(pipeline, 8), options.keys);
+        await runRedisBenchmark(ours, test, pipeline, 20_000 * Math.min(pipeline, 8), options.keys);
         const requests = Math.max(20_000, Math.round(probe.throughput * options.seconds));
         const mine: Measured[] = [];
         const theirs: Measured[] = [];
         for (let round = 0; round < options.rounds; round++) {
-          mine.push(await measure(ours, test, pipeline, requests, options.keys));
-          theirs.push(await measure(peer, test, pipeline, requests, options.keys));
+          mine.push(await runRedisBenchmark(ours, test, pipeline, requests, options.keys));
+          theirs.push(await runRedisBenchmark(peer, test, pipeline, requests, options.keys));
           process.stderr.write(
             `\r${test} P=${pipeline}: round ${round + 1} of ${options.rounds}   `,
           );

@@ -20,6 +20,7 @@ import {
   type Phase,
   type Properties,
 } from './support/ycsb-generator.ts';
+import { parseYcsbOutput, type YcsbResult } from './support/ycsb-output.ts';
 
 export interface YcsbOptions {
   rounds: number;
@@ -76,9 +77,7 @@ function propertiesOf(workload: Workload): Properties {
   };
 }
 
-interface Measured {
-  throughput: number;
-  p99Ms: Map<string, number>;
+interface Measured extends YcsbResult {
   /** Processors kept busy by the generator and by the server. */
   generatorCores: number;
   serverCores: number;
@@ -146,7 +145,7 @@ class YcsbRun {
     const { text, cpuSeconds: generatorSeconds } = await outputAndCpu(command, args);
     const elapsed = (performance.now() - startedAt) / 1000;
     return {
-      ...parse(text),
+      ...parseYcsbOutput(text),
       generatorCores: generatorSeconds / elapsed,
       serverCores: (cpuSeconds(server.pid) - busyBefore) / elapsed,
     };
@@ -156,24 +155,6 @@ class YcsbRun {
 /** Few enough to be done soon on one thread; a scan is some fifty commands. */
 function probeOperations(workload: string): number {
   return workload === 'E' ? 1000 : 20_000;
-}
-
-/** YCSB ends with 0 even when operations failed, so its lines are looked through. */
-function parse(text: string): Pick<Measured, 'throughput' | 'p99Ms'> {
-  const p99Ms = new Map<string, number>();
-  let throughput = NaN;
-  for (const line of text.split('\n')) {
-    const [operation = '', what = '', value] = line.split(',').map((cell) => cell.trim());
-    const name = operation.replace(/^\[(.*)\]$/, '$1');
-    if (name === 'OVERALL' && what.startsWith('Throughput')) throughput = Number(value);
-    if (what.startsWith('99thPercentileLatency')) p99Ms.set(name, Number(value) / 1000);
-    if ((/^Return=/.test(what) && what !== 'Return=OK') || /-FAILED\]|Exception/.test(line)) {
-      throw new Error(`YCSB reports failed operations: ${line}\n${text}`);
-    }
-  }
-  p99Ms.delete('CLEANUP');
-  if (!(throughput > 0) || p99Ms.size === 0) throw new Error(`YCSB said: ${text}`);
-  return { throughput, p99Ms };
 }
 
 function rowsOf(name: string, mine: readonly Measured[], theirs: readonly Measured[]): Row[] {

@@ -1,5 +1,6 @@
 // The contract of an engine: rows at rest, and nothing else. It knows no protocol, log, quota or tenant.
 
+import type { Arguments } from '../universal-row/arguments.ts';
 import type { Row, RowReads, RowWrites } from '../universal-row/rows.ts';
 
 /** One table of an engine. Expiry is kept and listed here, but decided by the pod: an engine hides nothing. */
@@ -47,6 +48,18 @@ export interface Engine {
 
   /** The event-loop turn is over: a good time to hand a batch to the disk. Errors show in `failure`. */
   endTurn(): void;
+  /**
+   * More is on its way to the disk than should be: whoever writes waits for `drained` first. An engine
+   * without these is never congested.
+   */
+  readonly congested?: boolean;
+  /** Rejects when the disk fails meanwhile; then there is a `failure`. */
+  drained?(): Promise<void>;
+  /**
+   * Has the rows `args[first], args[first + step] ... args[last]` of a table read in one go, and throws
+   * one `ReadFault` for those not in memory. An engine without this needs no such word.
+   */
+  expectRows?(table: number, args: Arguments, first: number, last: number, step: number): void;
   /** Why the engine takes no more writes for now (a full disk), or undefined. */
   readonly failure: Error | undefined;
 

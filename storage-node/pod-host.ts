@@ -2,8 +2,10 @@
 
 import { join } from 'node:path';
 import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
+import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
+import type { CommandFlowRegistry } from './flows/command-flows.ts';
 import { Pod } from './pod.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
 import type { FsyncPolicy } from './replicator/replicated-log.ts';
@@ -26,12 +28,25 @@ export interface PodHostOptions {
   clock: Clock;
   rng: Rng;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** Tasks to run around commands. */
+  flows?: CommandFlowRegistry | undefined;
   /** The log cannot go on, and neither can the process. */
   fatal: (error: Error) => void;
 }
 
 // One partition spans all slots of a single-node pod, so it has one group.
 const onlyGroup = 1;
+
+// An engine on disk is given what was replayed in portions, and catches up between them.
+const replayTurnBytes = 1024 * 1024;
+
+function endReplayTurn(engine: Engine, done: MaybePromise<void>): MaybePromise<void> {
+  return whenReady(done, () => {
+    engine.endTurn();
+    if (engine.failure !== undefined) throw engine.failure;
+    return engine.congested === true ? engine.drained!() : undefined;
+  });
+}
 
 export async function openPod(options: PodHostOptions): Promise<Pod> {
   const { engine, report } = options;
@@ -40,6 +55,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
   const fromCheckpoint = engine.appliedIndex;
   let entries = 0;
   let bytes = 0;
+  let handedOver = 0;
   const log = await LocalGroup.open({
     disk: options.disk,
     directory: join(options.directory, 'wal'),
@@ -54,7 +70,10 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     apply(buf, start, end, index) {
       entries++;
       bytes += end - start;
-      return applyWithFaults(engine, buf, start, end, index);
+      const done = applyWithFaults(engine, buf, start, end, index);
+      if (bytes - handedOver < replayTurnBytes) return done;
+      handedOver = bytes;
+      return endReplayTurn(engine, done);
     },
   });
   engine.endTurn();
@@ -68,6 +87,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     maxMemoryBytes: options.maxMemoryBytes,
     checkpointBytes: options.checkpointBytes,
     report,
+    flows: options.flows,
   });
   pod.stats.loadedEntries = entries;
   report('info', `${engine.model} pod is ready`, {

@@ -7,6 +7,12 @@ import type { Executor, RowObserver } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import type { Engine } from '../engines/engine.ts';
+import {
+  CommandFlows,
+  type CommandFlowRegistry,
+  type Outcome,
+  type TaskCostRow,
+} from './flows/command-flows.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
 import type { TableRules } from './table-rules.ts';
 import { Transaction } from './transaction.ts';
@@ -26,6 +32,8 @@ export interface PodOptions {
   checkpointBytes: number;
   /** Told about failures that no client asked about. */
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** Tasks to run around commands; none when left out. Later registrations are not seen. */
+  flows?: CommandFlowRegistry | undefined;
 }
 
 export interface PodStats {
@@ -64,6 +72,8 @@ export class Pod implements Executor {
   private readonly tx: Transaction;
   private readonly observers = new Map<string, Set<RowObserver>>();
   private readonly checkpointBytes: number;
+  /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
+  private readonly flows: CommandFlows | undefined;
   private memoryFull = false;
   private turnNow = 0;
   private turnOpen = false;
@@ -86,7 +96,19 @@ export class Pod implements Executor {
       options.tableCount,
       options.rng,
     );
+    this.tx.beforeTableChange = (tables) => this.#touchTables(tables);
     this.checkpointLsn = options.log.status().appendedLsn;
+    this.flows = options.flows && this.#flowsOf(options.flows);
+    this.tx.observing = this.flows !== undefined;
+  }
+
+  #flowsOf(registry: CommandFlowRegistry): CommandFlows | undefined {
+    const flows = new CommandFlows(registry, this.engine.model, this.clock, {
+      attempt: (commands, reply, before, outcomes) =>
+        this.#attemptAll(commands, reply, before, outcomes),
+      internalError: (what, error) => this.#internalError(what, error),
+    });
+    return flows.isStandard ? undefined : flows;
   }
 
   /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
@@ -96,6 +118,10 @@ export class Pod implements Executor {
   }
 
   execute(command: Command, reply: Reply): MaybePromise<void> {
+    const { flows } = this;
+    if (flows !== undefined && flows.plans[command.action] !== undefined) {
+      return flows.execute(command, reply);
+    }
     const { tx, log } = this;
     const writing = isWrite(command.action);
     if (writing) {
@@ -104,16 +130,21 @@ export class Pod implements Executor {
         reply.error(refusal);
         return;
       }
+      if (this.engine.congested === true) {
+        const again = (): MaybePromise<void> => this.execute(command, reply);
+        // After a failure the command is refused for its reason.
+        return this.engine.drained!().then(again, again);
+      }
     }
     if (!this.turnOpen) this.#openTurn();
     const mark = reply.mark();
     log.begin();
     try {
-      tx.begin(command.table, writing, this.turnNow, true);
+      tx.begin(command.table, command.args, writing, this.turnNow, true);
       command.transform(tx, command.args, reply);
     } catch (error) {
-      const wait = this.#recover(error, reply, mark, command);
-      if (wait !== undefined) return wait.then(() => this.execute(command, reply));
+      const failure = this.#recover(error, reply, mark, command);
+      if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
     }
     const index = log.end();
     if (index !== 0) this.#committed(index);
@@ -124,65 +155,94 @@ export class Pod implements Executor {
     reply: Reply,
     before: () => boolean,
   ): MaybePromise<void> {
-    if (!before()) return;
+    if (this.flows !== undefined) return this.flows.executeAll(commands, reply, before);
+    const wait = this.#attemptAll(commands, reply, before, undefined);
+    if (wait !== undefined) return wait.then(() => this.executeAll(commands, reply, before));
+  }
+
+  /** `BarePath.attempt`; without flows nobody asks for outcomes. */
+  #attemptAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: () => boolean,
+    outcomes: (Outcome | undefined)[] | undefined,
+  ): Promise<void> | undefined {
+    if (this.engine.congested === true) {
+      // After a failure the commands are refused for its reason.
+      return this.engine.drained!().catch(() => {});
+    }
+    const start = reply.mark();
+    if (!before()) return undefined;
     const { tx, log } = this;
     if (!this.turnOpen) this.#openTurn();
-    const start = reply.mark();
     log.begin();
     for (let i = 0; i < commands.length; i++) {
       const command = commands[i]!;
       const mark = reply.mark();
+      const logged = log.writer.pos;
+      const touched = tx.touched.length;
       const writing = isWrite(command.action);
-      const refusal = writing ? this.#refusal(command) : undefined;
-      if (refusal !== undefined) {
-        reply.error(refusal);
-        continue;
-      }
-      try {
-        tx.begin(command.table, writing, this.turnNow, i === 0);
-        command.transform(tx, command.args, reply);
-      } catch (error) {
-        const wait = this.#recover(error, reply, mark, command);
-        if (wait !== undefined) {
-          // What the commands before this one did is undone as well: all of them run again.
-          reply.rollback(start);
-          return wait.then(() => this.executeAll(commands, reply, before));
+      let kind: Outcome['kind'] = 'refused';
+      let error = outcomes?.[i]?.error ?? (writing ? this.#refusal(command) : undefined);
+      if (error !== undefined) {
+        reply.error(error);
+      } else {
+        kind = 'done';
+        try {
+          // Who asks what became of each command is told the keys of each.
+          const fresh = i === 0 || outcomes !== undefined;
+          tx.begin(command.table, command.args, writing, this.turnNow, fresh);
+          command.transform(tx, command.args, reply);
+        } catch (thrown) {
+          const failure = this.#recover(thrown, reply, mark, command);
+          if (typeof failure !== 'string') {
+            // What the commands before this one did is undone as well: all of them run again.
+            reply.rollback(start);
+            return failure;
+          }
+          kind = 'failed';
+          error = failure;
         }
       }
+      if (outcomes === undefined) continue;
+      if (reply.mark() === mark) kind = 'waits';
+      // Whether it wrote, until the index is known.
+      const index = log.writer.pos > logged ? 1 : 0;
+      outcomes[i] = { kind, error, index, touched: tx.touched.slice(touched) };
     }
     const index = log.end();
+    for (const outcome of outcomes ?? []) if (outcome!.index !== 0) outcome!.index = index;
     if (index !== 0) this.#committed(index);
+    return undefined;
   }
 
   /**
-   * Answers the error of a command, or undoes everything and returns what to wait for before it runs
-   * again. A command that failed after some writes keeps them: they are in the engine, so they are
-   * logged, and the log and the engine stay the same.
+   * Answers the error of a command and returns it, or undoes everything and returns what to wait for
+   * before it runs again. A command that failed after some writes keeps them: they are in the engine,
+   * so they are logged, and the log and the engine stay the same.
    */
-  #recover(
-    error: unknown,
-    reply: Reply,
-    mark: number,
-    command: Command,
-  ): Promise<void> | undefined {
+  #recover(error: unknown, reply: Reply, mark: number, command: Command): Promise<void> | string {
     reply.rollback(mark);
     if (error instanceof ReadFault) {
       this.stats.readFaults++;
       this.log.abandon();
       this.engine.rollback();
       this.tx.touched.length = 0;
-      this.tx.touchedTables.length = 0;
       this.tx.refresh();
       return error.ready;
     }
-    if (error instanceof CommandError) {
-      reply.error(error.message);
-      return undefined;
-    }
+    const text =
+      error instanceof CommandError
+        ? error.message
+        : this.#internalError(`command ${command.name} failed`, error);
+    reply.error(text);
+    return text;
+  }
+
+  #internalError(what: string, error: unknown): string {
     this.stats.internalErrors++;
-    this.report('error', `command ${command.name} failed`, { err: error });
-    reply.error('ERR internal error');
-    return undefined;
+    this.report('error', what, { err: error });
+    return 'ERR internal error';
   }
 
   #refusal(command: Command): string | undefined {
@@ -208,7 +268,7 @@ export class Pod implements Executor {
 
   #committed(index: number): void {
     this.engine.commit(index);
-    if (this.tx.touched.length !== 0 || this.tx.touchedTables.length !== 0) this.#notify();
+    if (this.tx.touched.length !== 0) this.#notify();
   }
 
   endTurn(): number {
@@ -238,7 +298,7 @@ export class Pod implements Executor {
     if (set === undefined) return;
     set.delete(observer);
     if (set.size === 0) this.observers.delete(id);
-    this.tx.observing = this.observers.size !== 0;
+    this.tx.observing = this.observers.size !== 0 || this.flows !== undefined;
   }
 
   #notify(): void {
@@ -248,11 +308,20 @@ export class Pod implements Executor {
       if (set === undefined) continue;
       for (const observer of Array.from(set)) observer.rowChanged(table, key);
     }
-    for (const table of this.tx.touchedTables.splice(0)) {
-      for (const [id, set] of Array.from(this.observers)) {
-        if (!id.startsWith(`${table}:`)) continue;
-        const key = Buffer.from(id.slice(id.indexOf(':') + 1), 'latin1');
-        for (const observer of Array.from(set)) observer.rowChanged(table, key);
+  }
+
+  /**
+   * A table is about to be emptied, or to change places with another: an observed key changes if it is
+   * in one of them.
+   */
+  #touchTables(tables: readonly number[]): void {
+    for (const id of this.observers.keys()) {
+      const colon = id.indexOf(':');
+      const table = Number(id.slice(0, colon));
+      if (!tables.includes(table)) continue;
+      const key = Buffer.from(id.slice(colon + 1), 'latin1');
+      if (tables.some((one) => this.engine.table(one).find(key, 0, key.length) !== 0)) {
+        this.tx.touched.push({ table, key });
       }
     }
   }
@@ -262,6 +331,9 @@ export class Pod implements Executor {
   /** One round of upkeep: expiry, freeing, the memory limit, and a checkpoint when one is due. */
   tick(): void {
     this.#expire();
+    // One opened here, or by a command whose client has gone: nobody else would end it, and its moment
+    // would stay `now` for commands to come.
+    if (this.turnOpen) this.endTurn();
     this.engine.background(backgroundBudgetMs);
     if (this.maxMemoryBytes !== Infinity) {
       this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
@@ -273,16 +345,13 @@ export class Pod implements Executor {
   #expire(): void {
     if (this.log.failure !== undefined || this.engine.failure !== undefined) return;
     const deadline = performance.now() + 1;
-    let wrote = false;
     for (const table of this.engine.tables()) {
       if (!this.tables.has(table)) continue;
       while (this.engine.table(table).expiringRows !== 0) {
         const dropped = this.#expireSlice(table);
-        if (dropped > 0) wrote = true;
         if (dropped < expirySlice || performance.now() > deadline) break;
       }
     }
-    if (wrote) this.endTurn();
   }
 
   #expireSlice(table: number): number {
@@ -291,13 +360,16 @@ export class Pod implements Executor {
     if (!this.turnOpen) this.#openTurn();
     log.begin();
     try {
-      tx.begin(table, false, this.turnNow, true);
+      tx.begin(table, undefined, false, this.turnNow, true);
       tx.dropExpiredRows(expirySlice);
     } catch (error) {
       // A fault means that the rows due are being read: the next round meets them in memory.
       if (!(error instanceof ReadFault)) throw error;
       log.abandon();
       this.engine.rollback();
+      tx.touched.length = 0;
+      tx.expiredRows = before;
+      tx.refresh();
       error.ready.catch((reason: unknown) => {
         this.report('error', 'reading expired rows failed', { err: reason });
       });
@@ -339,6 +411,16 @@ export class Pod implements Executor {
 
   get expiredRows(): number {
     return this.tx.expiredRows;
+  }
+
+  /** Whether an answer may have to wait for a task of a flow. */
+  get tasksMayWait(): boolean {
+    return this.flows?.mayWait === true;
+  }
+
+  /** What the tasks of flows, and the commands they surround, have cost. */
+  taskCosts(): TaskCostRow[] {
+    return this.flows?.costs() ?? [];
   }
 
   get writeFailure(): Error | undefined {

@@ -1,6 +1,7 @@
 // The rows as a running command sees them: an engine's table, with expired rows hidden, the table's
 // properties enforced, and every write put into the log's open entry before it reaches the engine.
 
+import type { Arguments } from '../universal-row/arguments.ts';
 import { Slice } from '../universal-row/bytes.ts';
 import { CommandError } from '../universal-row/errors.ts';
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
@@ -36,13 +37,15 @@ export class Transaction implements Rows {
   /** True while some key is watched or waited for: only then are changed keys collected. */
   observing = false;
   readonly touched: Touched[] = [];
-  /** Set when every row of a table may have changed. */
-  readonly touchedTables: number[] = [];
+  /** Called before all rows of a table go, or change places with another's. */
+  beforeTableChange: ((tables: readonly number[]) => void) | undefined;
   /** Writes are impossible (the disk is full), so an expired row is hidden but stays. */
   frozen = false;
   /** Rows dropped because their time had come. */
   expiredRows = 0;
 
+  /** The words of the running command. */
+  private args: Arguments | undefined;
   private readonly engine: Engine;
   private readonly w: RecordBatchWriter;
   private readonly rng: Rng;
@@ -78,7 +81,14 @@ export class Transaction implements Rows {
   }
 
   /** Starts a command. `fresh` is false for the second and later commands of one log entry. */
-  begin(table: number, writing: boolean, now: number, fresh: boolean): void {
+  begin(
+    table: number,
+    args: Arguments | undefined,
+    writing: boolean,
+    now: number,
+    fresh: boolean,
+  ): void {
+    this.args = args;
     this.writing = writing;
     this.now = now;
     if (fresh) this.loggedRow = 0;
@@ -93,11 +103,6 @@ export class Transaction implements Rows {
     if (rule !== undefined) this.rule = rule;
     this.foundRow = 0;
     this.loggedRow = 0;
-  }
-
-  /** Drops the batch buffer reference to a finished command's bytes. */
-  release(): void {
-    this.foundRow = 0;
   }
 
   hasTable(table: number): boolean {
@@ -275,11 +280,9 @@ export class Transaction implements Rows {
   }
 
   expect(first: number, last: number, step: number): void {
-    this.expectRows?.(this.table, first, last, step);
+    if (this.engine.expectRows === undefined) return;
+    this.engine.expectRows(this.table, this.args!, first, last, step);
   }
-
-  /** Set by the pod when its engine can read many rows in one go. */
-  expectRows: ((table: number, first: number, last: number, step: number) => void) | undefined;
 
   // ---- writes
 
@@ -308,6 +311,14 @@ export class Transaction implements Rows {
         `ERR row too large: ${bytes} bytes, the table's maxRowBytes is ${this.rule.maxRowBytes}`,
       );
     }
+  }
+
+  /** As `#checkBytes`. A container that is still empty goes: there is no such row. */
+  #checkGrowth(row: Row, bytes: number): void {
+    const footprint = this.t.footprint(row) + bytes;
+    if (footprint <= this.rule.maxRowBytes) return;
+    if (this.t.count(row) === 0) this.drop(row);
+    this.#checkBytes(footprint);
   }
 
   putValue(
@@ -387,7 +398,7 @@ export class Transaction implements Rows {
     vs: number,
     vn: number,
   ): boolean {
-    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + fn + vn);
+    if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, fn + vn);
     this.#log(row);
     this.w.field(fb, fs, fn, vb, vs, vn);
     return this.t.putField(row, fb, fs, fn, vb, vs, vn);
@@ -403,14 +414,14 @@ export class Transaction implements Rows {
   }
 
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean {
-    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n + 8);
+    if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n + 8);
     this.#log(row);
     this.w.score(score, b, s, n);
     return this.t.putScore(row, b, s, n, score);
   }
 
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void {
-    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n);
+    if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n);
     this.#log(row);
     this.w.push(atHead, b, s, n);
     this.t.push(row, atHead, b, s, n);
@@ -424,14 +435,14 @@ export class Transaction implements Rows {
   }
 
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
-    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n);
+    if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n);
     this.#log(row);
     this.w.element(index, b, s, n);
     this.t.setElement(row, index, b, s, n);
   }
 
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
-    if (this.rule.maxRowBytes !== Infinity) this.#checkBytes(this.t.footprint(row) + n);
+    if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n);
     this.#log(row);
     this.w.insert(index, b, s, n);
     this.t.insertElement(row, index, b, s, n);
@@ -445,16 +456,19 @@ export class Transaction implements Rows {
   }
 
   clear(): void {
+    if (this.observing) this.beforeTableChange?.([this.table]);
     this.w.clear(this.table);
-    if (this.observing) this.touchedTables.push(this.table);
     this.#forget();
     this.t.clear();
   }
 
   swapTables(a: number, b: number): void {
-    if (!this.rules.has(a) || !this.rules.has(b)) throw otherPod;
+    const first = this.rules.get(a);
+    const second = this.rules.get(b);
+    if (first === undefined || second === undefined) throw otherPod;
+    if (first.readOnly || second.readOnly) throw readOnlyTable;
+    if (this.observing) this.beforeTableChange?.([a, b]);
     this.w.swap(a, b);
-    if (this.observing) this.touchedTables.push(a, b);
     this.engine.swapTables(a, b);
     this.refresh();
   }

@@ -38,6 +38,12 @@ export class Arguments {
     return this.buf.toString('utf8', s, s + this.lens[i]!);
   }
 
+  /** One character a byte, for error texts: they give back exactly what came. */
+  latin1(i: number): string {
+    const s = this.starts[i]!;
+    return this.buf.toString('latin1', s, s + this.lens[i]!);
+  }
+
   /** Whether a word is this keyword, given in upper case, in any case. */
   is(i: number, keyword: string): boolean {
     const n = this.lens[i]!;

@@ -176,9 +176,14 @@ export function writeInteger(to: Uint8Array, at: number, value: number): number 
   return p + digits - at;
 }
 
-/** FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. */
-export function hashBytes(b: Uint8Array, s: number, n: number): number {
-  let h = 0x811c9dc5 ^ n;
+const fnvBasis = 0x811c9dc5;
+
+/**
+ * FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. With a
+ * random `basis` nobody outside can choose keys that collide; without one the hash is the same for ever.
+ */
+export function hashBytes(b: Uint8Array, s: number, n: number, basis: number = fnvBasis): number {
+  let h = basis ^ n;
   const end = s + n;
   for (let i = s; i < end; i++) h = Math.imul(h ^ b[i]!, 0x01000193);
   h = Math.imul(h ^ (h >>> 15), 0x2c1b3c6d);

@@ -221,7 +221,7 @@ export class Connection {
         if (this.special & Special.unauthenticated) reply.error(noAuthText);
         else {
           reply.error(
-            `ERR unknown subcommand '${clip(args.text(1), 128)}'. Try ${entry.spec.name.toUpperCase()} HELP.`,
+            `ERR unknown subcommand '${clip(args.latin1(1), 128)}'. Try ${entry.spec.name.toUpperCase()} HELP.`,
           );
         }
         this.#rejected(entry);
@@ -236,7 +236,11 @@ export class Connection {
       return;
     }
     if (!entry.takes(args.count)) {
-      reply.error(`ERR wrong number of arguments for '${entry.fullName}' command`);
+      const wrong = `wrong number of arguments for '${entry.fullName}' command`;
+      if (entry.spec.name === 'exec' && this.transaction !== undefined) {
+        this.endTransaction();
+        reply.error(`EXECABORT Transaction discarded because of: ${wrong}`);
+      } else reply.error(`ERR ${wrong}`);
       this.#rejected(entry);
       return;
     }
@@ -797,17 +801,19 @@ function noTransform(): void {
   throw new RangeError('a command without a transform');
 }
 
+/** Redis prints words as C strings, so they end at a zero byte. */
 function clip(text: string, length: number): string {
-  return text.length <= length ? text : text.slice(0, length);
+  const end = text.indexOf('\0');
+  return end >= 0 && end < length ? text.slice(0, end) : text.slice(0, length);
 }
 
 /** Redis names the command and its first arguments, each cut, all in about 128 bytes. */
 function unknownCommand(args: Arguments): string {
   let words = '';
   for (let i = 1; i < args.count && words.length < 128; i++) {
-    words += `'${clip(args.text(i), 128 - words.length)}' `;
+    words += `'${clip(args.latin1(i), 128 - words.length)}' `;
   }
-  return `ERR unknown command '${clip(args.text(0), 128)}', with args beginning with: ${words}`;
+  return `ERR unknown command '${clip(args.latin1(0), 128)}', with args beginning with: ${words}`;
 }
 
 /** The words in memory of their own. */

@@ -8,6 +8,8 @@ const initialBytes = 256 * 1024;
 /** A buffer larger than this is let go after the turn that needed it. */
 const keepBytes = 4 * 1024 * 1024;
 
+const wide = /[^\0-\xff]/;
+
 const okBytes = Buffer.from('+OK\r\n');
 
 export class RespWriter implements Reply {
@@ -53,7 +55,8 @@ export class RespWriter implements Reply {
   #line(type: number, text: string): void {
     this.reserve(text.length * 3 + 3);
     this.buf[this.pos++] = type;
-    this.pos += this.buf.write(text, this.pos, 'utf8');
+    // Texts that quote a client's bytes have one character for each.
+    this.pos += this.buf.write(text, this.pos, wide.test(text) ? 'utf8' : 'latin1');
     this.#crlf();
   }
 

@@ -93,6 +93,9 @@ export interface ServerCounters {
   keyspaceMisses: number;
 }
 
+// Reads in a row from one client after which it counts as the only one that is talking.
+const readsToBeAlone = 64;
+
 export class RedisServer {
   readonly writer = new RespWriter();
   readonly registry: CommandRegistry;
@@ -141,6 +144,8 @@ export class RedisServer {
   private owners: Connection[] = [];
   private starts: number[] = [];
   private turnScheduled = false;
+  private lastReader: Connection | undefined;
+  private readsToBeAlone = readsToBeAlone;
   private resuming: Connection[] = [];
   private spareWriters: RespWriter[] = [];
   private lapAt = 0;
@@ -219,8 +224,7 @@ export class RedisServer {
     // Nothing is read before `resume`, so the connection is there when bytes come.
     const reader: { connection?: Connection } = {};
     const socket = readShared(accepted, (chunk, length) => {
-      if (!this.turnScheduled) this.#scheduleTurn();
-      reader.connection?.receive(chunk, length);
+      if (reader.connection !== undefined) this.#receive(reader.connection, chunk, length);
     });
     socket.setNoDelay(true);
     if (this.keepAliveMs > 0) socket.setKeepAlive(true, this.keepAliveMs);
@@ -236,6 +240,7 @@ export class RedisServer {
 
   forget(connection: Connection): void {
     this.connections.delete(connection.id);
+    if (this.lastReader === connection) this.lastReader = undefined;
     this.monitors.delete(connection);
     this.pubsub.unsubscribeAll(connection);
     this.pausedConnections.delete(connection);
@@ -265,11 +270,34 @@ export class RedisServer {
     return writer;
   }
 
+  /**
+   * While one client alone is talking there is nobody to share a turn with, and its turn ends with its
+   * bytes: that saves a round of the event loop a command.
+   */
+  #receive(connection: Connection, chunk: Buffer, length: number): void {
+    if (connection !== this.lastReader) {
+      this.lastReader = connection;
+      this.readsToBeAlone = readsToBeAlone;
+    } else if (this.readsToBeAlone > 0) this.readsToBeAlone--;
+    if (this.turnScheduled || this.readsToBeAlone > 0) {
+      if (!this.turnScheduled) this.#scheduleTurn();
+      connection.receive(chunk, length);
+      return;
+    }
+    this.#beginTurn();
+    connection.receive(chunk, length);
+    this.endTurn();
+  }
+
   #scheduleTurn(): void {
+    this.#beginTurn();
+    setImmediate(this.endTurn);
+  }
+
+  #beginTurn(): void {
     this.turnScheduled = true;
     this.now = Date.now();
     this.lapAt = performance.now();
-    setImmediate(this.endTurn);
   }
 
   /** Milliseconds since the last lap: the time of the command that has just run. */

@@ -67,7 +67,9 @@ async function answers(port: number, child: ChildProcess, probe: Probe): Promise
   while (Date.now() < deadline) {
     if (hasEnded(child)) throw new Error(`the server ended with ${child.exitCode}`);
     const ok = await new Promise<boolean>((resolve) => {
-      const socket = createConnection(port, '127.0.0.1', () => socket.write(`${probe.request}\r\n`));
+      const socket = createConnection(port, '127.0.0.1', () =>
+        socket.write(`${probe.request}\r\n`),
+      );
       socket.once('data', (data) => {
         socket.destroy();
         resolve(probe.isReady(data.toString()));
@@ -85,7 +87,8 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-async function run(
+/** Starts a server on `port` with `directory` its own, and waits until it answers. */
+export async function startServer(
   name: string,
   command: string,
   args: readonly string[],
@@ -125,7 +128,7 @@ export async function startRedis(fsync: Fsync, options: StartOptions = {}): Prom
   const port = await freePort();
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
   args.push('--appendonly', 'yes', '--appendfsync', fsync, '--loglevel', 'warning');
-  return run('redis-server', 'redis-server', args, port, directory, options.probe);
+  return startServer('redis-server', 'redis-server', args, port, directory, options.probe);
 }
 
 export async function startPolyrow(
@@ -140,5 +143,5 @@ export async function startPolyrow(
   const args = [...nodeOptions, main, 'start', '--data-dir', directory];
   args.push('--redis.port', String(port), '--admin.port', '0', '--wal.fsync', fsync);
   args.push('--log.level', 'warn', ...flags);
-  return run('polyrow', process.execPath, args, port, directory, options.probe);
+  return startServer('polyrow', process.execPath, args, port, directory, options.probe);
 }

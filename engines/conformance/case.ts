@@ -40,6 +40,8 @@ export function writeCase({ name, given = {}, when, answers, then }: WriteCase):
     name,
     async run(trial) {
       await trial.fill(tableOf(given));
+      // From here on nothing is in memory, where that makes a difference.
+      if (trial.subject.supports.reopen) await trial.checkpointAndReopen();
       if (trial.subject.supports.rollback) {
         await trial.undone(when);
         await trial.check(tableOf(given));

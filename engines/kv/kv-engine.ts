@@ -193,6 +193,12 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       },
     });
     this.store.note(purgeNote(old));
+    this.#abandon(old);
+  }
+
+  #abandon({ meta, expiry }: TableState): void {
+    this.store.abandon(meta);
+    this.store.abandon(expiry);
   }
 
   /**
@@ -357,6 +363,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       notes.push({ key: purgeKey(generation), value: undefined });
       if (old !== undefined) {
         old.dropped = true;
+        this.#abandon(old);
         notes.push(purgeNote(old));
       }
       this.tableChanged(id);
@@ -369,6 +376,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       const table = this.table(id);
       const imported = table.state;
       imported.dropped = true;
+      this.#abandon(imported);
       table.state = old ?? this.#newState(id);
       this.store.queue.notes.push(purgeNote(imported));
       this.tableChanged(id);
@@ -384,7 +392,15 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store.queue.endTurn();
     this.#purger.run(budgetMs);
     this.#sizeDisk();
-    return this.#purger.hasWork || this.store.queue.notesUnderWay > 0;
+    const more = this.#sweep(budgetMs);
+    return more || this.#purger.hasWork || this.store.queue.notesUnderWay > 0;
+  }
+
+  /** Lets go of what dropped rows hold in memory; true when there is more. */
+  #sweep(budgetMs: number): boolean {
+    const deadline = performance.now() + budgetMs;
+    while (this.store.sweep(1000)) if (performance.now() > deadline) return true;
+    return false;
   }
 
   #sizeDisk(): void {
@@ -411,7 +427,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     return {
       rows,
       memoryBytes: lru.bytes + queue.waitingBytes + filterBytes,
-      usedBytes: lru.bytes + queue.waitingBytes,
+      usedBytes: Math.max(0, lru.bytes - this.store.absentBytes) + queue.waitingBytes,
       diskBytes: this.#diskBytes,
       pendingReclaimBytes: this.#purger.pendingBytes,
       cacheHits: hits,

@@ -127,12 +127,6 @@ export class KvTable implements RowTable {
       : undefined;
   }
 
-  /** Where the row's sub-records are. */
-  #sub(row: RowRecord): RecordSpace {
-    row.sub ??= new RecordSpace('sub', row.space.table, subPrefix(row.number));
-    return row.sub;
-  }
-
   rowCount(): number {
     return this.state.rows;
   }
@@ -195,6 +189,7 @@ export class KvTable implements RowTable {
   /** Lets go of all that hangs on a row: its sub-records and its place among the expiring. */
   #leave(row: RowRecord): void {
     if (row.shape !== Shape.value && row.count > 0) this.#dropSub(row);
+    if (row.sub !== undefined) this.#store.abandon(row.sub);
     row.sub = undefined;
     if (row.expireAt !== 0) this.#unlistExpiry(row);
   }
@@ -422,7 +417,7 @@ export class KvTable implements RowTable {
 
   field(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
     const record = this.#row(row);
-    const found = this.#store.read(this.#sub(record), fieldKey(partOf(record), b, s, n));
+    const found = this.#store.read(this.#store.subOf(record), fieldKey(partOf(record), b, s, n));
     if (found === undefined) return false;
     out?.set(found.value, 0, found.value.length);
     return true;
@@ -438,7 +433,7 @@ export class KvTable implements RowTable {
       value.set(found.value, 0, found.value.length);
       return true;
     };
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     const end = partEnd[part];
     if (index <= fromEnd) this.#store.forward(sub, part, end, index, index + 1, see);
     else this.#store.backward(sub, part, end, fromEnd, fromEnd + 1, see);
@@ -448,7 +443,7 @@ export class KvTable implements RowTable {
     const record = this.#row(row);
     const part = partOf(record);
     const bytes = new KeyBytes();
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     this.#store.forward(sub, part, partEnd[part], 0, record.count, ({ key, value }) => {
       const n = key.length - fieldHeaderBytes;
       return visit(bytes.of(key), fieldHeaderBytes, n, value, 0, value.length);
@@ -464,7 +459,7 @@ export class KvTable implements RowTable {
     let last = -1;
     let next = 0;
     const from = cursor === 0 ? part : fieldHashKey(part, cursor);
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     this.#store.forward(sub, from, partEnd[part], 0, budget + 1, ({ key, value }) => {
       // All fields of one hash go together, so that the hash is enough to go on from.
       const hash = hashOfFieldKey(key);
@@ -490,7 +485,7 @@ export class KvTable implements RowTable {
     vn: number,
   ): boolean {
     const record = this.#row(row);
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     const key = fieldKey(Part.field, fb, fs, fn);
     const isNew = this.#store.read(sub, key) === undefined;
     // A member has nothing to overwrite.
@@ -507,7 +502,7 @@ export class KvTable implements RowTable {
 
   removeField(row: Row, b: Buffer, s: number, n: number): boolean {
     const record = this.#row(row);
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     const key = fieldKey(partOf(record), b, s, n);
     const found = this.#store.read(sub, key);
     if (found === undefined) return false;
@@ -521,13 +516,16 @@ export class KvTable implements RowTable {
   // ---- ranked rows
 
   score(row: Row, b: Buffer, s: number, n: number): number {
-    const found = this.#store.read(this.#sub(this.#row(row)), fieldKey(Part.member, b, s, n));
+    const found = this.#store.read(
+      this.#store.subOf(this.#row(row)),
+      fieldKey(Part.member, b, s, n),
+    );
     return found === undefined ? NaN : found.score;
   }
 
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean {
     const record = this.#row(row);
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     const key = fieldKey(Part.member, b, s, n);
     const found = this.#store.read(sub, key);
     const stored = score === 0 ? 0 : score;
@@ -544,12 +542,12 @@ export class KvTable implements RowTable {
   rank(row: Row, b: Buffer, s: number, n: number): number {
     const score = this.score(row, b, s, n);
     if (Number.isNaN(score)) return -1;
-    return ranked.rankOf(this.#store, this.#sub(this.#row(row)), b, s, n, score);
+    return ranked.rankOf(this.#store, this.#store.subOf(this.#row(row)), b, s, n, score);
   }
 
   eachByRank(row: Row, from: number, count: number, reverse: boolean, visit: RankedVisitor): void {
     const record = this.#row(row);
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     ranked.eachByRank(this.#store, sub, record.count, from, count, reverse, visit);
   }
 
@@ -561,12 +559,12 @@ export class KvTable implements RowTable {
     limit: number,
     visit: RankedVisitor,
   ): void {
-    const sub = this.#sub(this.#row(row));
+    const sub = this.#store.subOf(this.#row(row));
     ranked.eachByScore(this.#store, sub, range, reverse, offset, limit, visit);
   }
 
   countByScore(row: Row, range: ScoreRange): number {
-    return ranked.countByScore(this.#store, this.#sub(this.#row(row)), range);
+    return ranked.countByScore(this.#store, this.#store.subOf(this.#row(row)), range);
   }
 
   eachByLex(
@@ -577,24 +575,24 @@ export class KvTable implements RowTable {
     limit: number,
     visit: RankedVisitor,
   ): void {
-    const sub = this.#sub(this.#row(row));
+    const sub = this.#store.subOf(this.#row(row));
     ranked.eachByLex(this.#store, sub, range, reverse, offset, limit, visit);
   }
 
   countByLex(row: Row, range: LexRange): number {
-    return ranked.countByLex(this.#store, this.#sub(this.#row(row)), range);
+    return ranked.countByLex(this.#store, this.#store.subOf(this.#row(row)), range);
   }
 
   // ---- arrays
 
   element(row: Row, index: number, out: Slice): boolean {
     const record = this.#row(row);
-    return readElement(this.#store, this.#sub(record), record, index, out);
+    return readElement(this.#store, this.#store.subOf(record), record, index, out);
   }
 
   eachElement(row: Row, from: number, count: number, reverse: boolean, visit: BytesVisitor): void {
     const record = this.#row(row);
-    eachElement(this.#store, this.#sub(record), record, from, count, reverse, visit);
+    eachElement(this.#store, this.#store.subOf(record), record, from, count, reverse, visit);
   }
 
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void {
@@ -602,7 +600,7 @@ export class KvTable implements RowTable {
     this.#store.touchRow(record);
     if (atHead) record.head--;
     const position = atHead ? record.head : record.head + record.count;
-    writeElement(this.#store, this.#sub(record), position, b, s, n);
+    writeElement(this.#store, this.#store.subOf(record), position, b, s, n);
     this.#grow(record, n);
   }
 
@@ -612,12 +610,12 @@ export class KvTable implements RowTable {
 
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
     const record = this.#row(row);
-    writeElement(this.#store, this.#sub(record), record.head + index, b, s, n);
+    writeElement(this.#store, this.#store.subOf(record), record.head + index, b, s, n);
   }
 
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
     const record = this.#row(row);
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     const { head, position } = openGap(this.#store, sub, record, index);
     this.#store.touchRow(record);
     record.head = head;
@@ -629,7 +627,7 @@ export class KvTable implements RowTable {
     const record = this.#row(row);
     const n = Math.min(count, record.count - index);
     if (n <= 0) return;
-    const sub = this.#sub(record);
+    const sub = this.#store.subOf(record);
     const bytes = Math.round((record.bytes / record.count) * n);
     if (n === record.count) {
       if (n > fewElements) {

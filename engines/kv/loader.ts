@@ -35,7 +35,7 @@ const graceTurns = 4;
 const nearTurns = 32;
 const minPageRecords = 32;
 const maxPageRecords = 65_536;
-const minPageBytes = 1024 * 1024;
+const minPageBytes = 256 * 1024;
 const maxPageBytes = 64 * 1024 * 1024;
 
 export class Loader {

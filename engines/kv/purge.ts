@@ -15,15 +15,24 @@ import { type RowForm, decodeRow, emptyRow } from './record.ts';
 import type { Note } from './write-queue.ts';
 
 const sliceKeys = 2000;
-const slicePageBytes = 256 * 1024;
+const slicePageBytes = 4 * 1024 * 1024;
+
+interface Job {
+  kind: 'row' | 'generation';
+  number: number;
+  bytes: number;
+  /** How far it is: what was deleted is not looked at again on the way. */
+  from: Buffer | undefined;
+  rowsFrom: Buffer | undefined;
+  rowsDone: boolean;
+}
 
 export class Purger {
   /** Records deleted since the start. */
   records = 0;
   pendingBytes = 0;
   readonly #level: LevelStore;
-  readonly #rows: { row: number; bytes: number }[] = [];
-  readonly #generations: { generation: number; bytes: number }[] = [];
+  readonly #jobs: Job[] = [];
   #running: Promise<void> | undefined = undefined;
   #stopped = false;
 
@@ -32,13 +41,15 @@ export class Purger {
   }
 
   add({ row, generation, bytes = 0 }: Note): void {
-    if (row !== undefined) this.#rows.push({ row, bytes });
-    if (generation !== undefined) this.#generations.push({ generation, bytes });
-    if (row !== undefined || generation !== undefined) this.pendingBytes += bytes;
+    const number = row ?? generation;
+    if (number === undefined) return;
+    const kind = row === undefined ? 'generation' : 'row';
+    this.#jobs.push({ kind, number, bytes, from: undefined, rowsFrom: undefined, rowsDone: false });
+    this.pendingBytes += bytes;
   }
 
   get hasWork(): boolean {
-    return this.#running !== undefined || this.#rows.length > 0 || this.#generations.length > 0;
+    return this.#running !== undefined || this.#jobs.length > 0;
   }
 
   /** Begins a slice of about so many milliseconds, unless one is under way. */
@@ -59,65 +70,55 @@ export class Purger {
 
   async #slice(deadline: number): Promise<void> {
     const isOver = (): boolean => this.#stopped || performance.now() > deadline;
-    for (let row = this.#rows[0]; row !== undefined; row = this.#rows[0]) {
-      if (!(await this.#purgeRow(row.row, isOver))) return;
-      await this.#deleteOne(trashKey(row.row));
-      this.pendingBytes -= row.bytes;
-      this.#rows.shift();
+    for (let job = this.#jobs[0]; job !== undefined; job = this.#jobs[0]) {
+      const done =
+        job.kind === 'row'
+          ? await this.#deleteAll(job, subPrefix(job.number), isOver)
+          : await this.#purgeGeneration(job, isOver);
+      if (!done) return;
+      await this.#delete([job.kind === 'row' ? trashKey(job.number) : purgeKey(job.number)]);
+      this.pendingBytes -= job.bytes;
+      this.#jobs.shift();
       if (isOver()) return;
     }
-    for (let next = this.#generations[0]; next !== undefined; next = this.#generations[0]) {
-      if (!(await this.#purgeGeneration(next.generation, isOver))) return;
-      await this.#deleteOne(purgeKey(next.generation));
-      this.pendingBytes -= next.bytes;
-      this.#generations.shift();
-      if (isOver()) return;
-    }
-  }
-
-  async #purgeRow(row: number, isOver: () => boolean): Promise<boolean> {
-    const prefix = subPrefix(row);
-    return this.#deleteAll(prefix, isOver);
   }
 
   /** Deletes every key with the prefix; false when time ran out before the end. */
-  async #deleteAll(prefix: Buffer, isOver: () => boolean): Promise<boolean> {
-    let from = prefix;
+  async #deleteAll(job: Job, prefix: Buffer, isOver: () => boolean): Promise<boolean> {
+    const end = prefixEnd(prefix);
     for (;;) {
-      const keys = await this.#level.keys(from, prefixEnd(prefix), sliceKeys);
+      const from = job.from ?? prefix;
+      const keys = await this.#level.keys(from, end, sliceKeys);
       await this.#delete(keys);
-      if (keys.length < sliceKeys) return true;
+      if (keys.length < sliceKeys) {
+        job.from = undefined;
+        return true;
+      }
+      job.from = keys[keys.length - 1]!;
       if (isOver()) return false;
-      // What was deleted is not looked at again on the way.
-      from = keys[keys.length - 1]!;
     }
   }
 
   /** Rows one after the other: sub-records first, for the meta record tells where they are. */
-  async #purgeGeneration(generation: number, isOver: () => boolean): Promise<boolean> {
-    const prefix = metaPrefix(generation);
-    let from = prefix;
-    for (;;) {
-      const page = await this.#level.page(
-        from,
-        prefixEnd(prefix),
-        false,
-        sliceKeys,
-        slicePageBytes,
-      );
+  async #purgeGeneration(job: Job, isOver: () => boolean): Promise<boolean> {
+    const prefix = metaPrefix(job.number);
+    const end = prefixEnd(prefix);
+    while (!job.rowsDone) {
+      const from = job.rowsFrom ?? prefix;
+      const page = await this.#level.page(from, end, false, sliceKeys, slicePageBytes);
       const done: Buffer[] = [];
       for (let i = 0; i < page.keys.length; i++) {
         const row = containerNumber(page.values[i]!);
-        if (row !== 0 && !(await this.#purgeRow(row, isOver))) break;
+        if (row !== 0 && !(await this.#deleteAll(job, subPrefix(row), isOver))) break;
         done.push(page.keys[i]!);
         if (row !== 0 && isOver()) break;
       }
       await this.#delete(done);
-      if (done.length === page.keys.length && page.ended) break;
+      job.rowsFrom = done[done.length - 1] ?? from;
+      job.rowsDone = page.ended && done.length === page.keys.length;
       if (isOver()) return false;
-      from = done[done.length - 1] ?? from;
     }
-    return this.#deleteAll(expiryPrefix(generation), isOver);
+    return this.#deleteAll(job, expiryPrefix(job.number), isOver);
   }
 
   async #delete(keys: readonly Buffer[]): Promise<void> {
@@ -126,10 +127,6 @@ export class Purger {
     for (const key of keys) batch.del(key);
     await this.#level.write(batch);
     this.records += keys.length;
-  }
-
-  #deleteOne(key: Buffer): Promise<void> {
-    return this.#delete([key]);
   }
 }
 

@@ -48,6 +48,8 @@ export class RecordSpace {
   readonly stretches: Stretch[] = [];
   /** Its row is gone: what waits to be written need not be. */
   dropped = false;
+  /** Its row is gone, and nobody will read it. */
+  ended = false;
   /** Whether the disk may hold any of it. */
   onDisk = true;
   /** Keys being read, each with what to wait for. */
@@ -113,6 +115,18 @@ export class RecordSpace {
     if (stretch !== undefined && stretch.from < key) return stretch.to >= key ? stretch : undefined;
     const below = this.stretches[i - 1];
     return below !== undefined && below.to >= key ? below : undefined;
+  }
+
+  /** The first stretch that begins behind the key. */
+  nextAbove(key: string): Stretch | undefined {
+    return this.stretches[this.#after(key)];
+  }
+
+  /** The last stretch that ends before the key. */
+  nextBelow(key: string): Stretch | undefined {
+    const i = this.#after(key) - 1;
+    const stretch = this.stretches[i];
+    return stretch !== undefined && stretch.to >= key ? this.stretches[i - 1] : stretch;
   }
 
   addStretch(stretch: Stretch): void {

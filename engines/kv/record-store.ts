@@ -2,7 +2,8 @@
 // again, and the knowledge of what is not there. Reads answer at once or throw `ReadFault`; writes
 // are visible at once and can be undone until `commit`.
 
-import { lastKey } from './key-layout.ts';
+import { Shape } from '../../universal-row/rows.ts';
+import { lastKey, subPrefix } from './key-layout.ts';
 import type { LevelBatch, LevelStore } from './level-store.ts';
 import { Loader, type LoadReceiver } from './loader.ts';
 import { KvRecord, RowRecord } from './record.ts';
@@ -33,11 +34,15 @@ const stretchRecords = 1024;
 const stretchOverheadBytes = 160;
 // Rows with sub-records in memory that are passed over in one turn, at most.
 const maxPassedOver = 1000;
+// Records of dropped rows let go of in one turn.
+const sweepRecords = 500;
 
 export class RecordStore implements LoadReceiver, QueueOwner {
   turn = 1;
   hits = 0;
   misses = 0;
+  /** Of what is kept to know that there is nothing. */
+  absentBytes = 0;
   /** Changes with each command, for what is noted once a command. */
   command = 1;
   readonly queue: WriteQueue;
@@ -51,6 +56,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   /** Batches on disk whose records still hide what older loads may bring. */
   #unreleased: { below: number; batch: number; records: KvRecord[] }[] = [];
   #justWritten: KvRecord[] = [];
+  /** Spaces whose row is gone, with how far they were cleared out of memory. */
+  readonly #abandoned: { space: RecordSpace; records: IterableIterator<KvRecord> }[] = [];
 
   constructor(level: LevelStore, owner: StoreOwner, options: StoreOptions) {
     this.#owner = owner;
@@ -181,18 +188,34 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     return count;
   }
 
-  #missPage(space: RecordSpace, at: string, bound: string, reverse: boolean, want: number): never {
+  /**
+   * The page goes beyond what this walk asks for, as far as its size allows: the next walk is likely to
+   * go a little further.
+   */
+  #missPage(
+    space: RecordSpace,
+    at: string,
+    walkEnd: string,
+    reverse: boolean,
+    want: number,
+  ): never {
     this.misses++;
+    const part = (reverse ? walkEnd : at).charCodeAt(0);
+    let bound = reverse ? '' : lastKey;
+    if (space.kind === 'sub') bound = String.fromCharCode(reverse ? part : part + 1);
     // Reading on to the next stretch is enough.
-    let limit = bound;
-    for (const { from, to } of space.stretches) {
-      if (!reverse && from > at) {
-        if (from < limit) limit = from;
-        break;
-      }
-      if (reverse && to < at && to > limit) limit = to;
+    const stretch = reverse ? space.nextBelow(at) : space.nextAbove(at);
+    if (stretch !== undefined) {
+      if (!reverse && stretch.from < bound) bound = stretch.from;
+      if (reverse && stretch.to > bound) bound = stretch.to;
     }
-    return this.loader.faultPage(space, at, limit, reverse, want);
+    return this.loader.faultPage(space, at, bound, reverse, want);
+  }
+
+  /** Where a container's sub-records are. */
+  subOf(row: RowRecord): RecordSpace {
+    row.sub ??= new RecordSpace('sub', row.space.table, subPrefix(row.number));
+    return row.sub;
   }
 
   // ---- writing
@@ -224,8 +247,10 @@ export class RecordStore implements LoadReceiver, QueueOwner {
 
   /** Before a row is changed: notes how it was, and lets it go with the next batch. */
   touchRow(row: RowRecord): void {
-    if (row.touchedBy === this.command && row.batch === this.queue.gathering) return;
+    if (row.touchedBy === this.command) return;
     row.touchedBy = this.command;
+    // What is read through it in the course of the command must outlive its undoing.
+    if (row.present && row.shape !== Shape.value) this.subOf(row);
     this.#journal.push(new RowChanged(this, row));
     this.markChanged(row);
   }
@@ -236,9 +261,12 @@ export class RecordStore implements LoadReceiver, QueueOwner {
       record = space.newRecord(key);
       record.fresh = space.stretches.length > 0 && space.stretchAt(key) !== undefined;
       this.#journal.push(new Created(this, record));
+    } else if (record.touchedBy === this.command) {
+      return record;
     } else {
       this.#journal.push(new Changed(this, record));
     }
+    record.touchedBy = this.command;
     this.markChanged(record);
     return record;
   }
@@ -247,7 +275,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     record.lruTurn = this.turn;
     if (record.batch === this.queue.gathering) return;
     if (record.batch === 0) {
-      if (record.lruClass >= 0) this.lru.remove(record);
+      if (record.lruClass >= 0) this.#unkeep(record);
       if (!record.ordered) record.space.order?.add(record);
     }
     this.queue.add(record);
@@ -342,7 +370,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
           record = space.newRecord(key);
           space.decode(record, values[i]!);
         } else if (record.lruClass >= 0) {
-          this.lru.remove(record);
+          this.#unkeep(record);
         }
         if (!record.ordered) order.add(record);
         if (record.batch === 0) {
@@ -413,7 +441,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     record.batch = 0;
     this.recount(record);
     const { space } = record;
-    if (space.dropped || space.table.dropped) {
+    if (space.ended || space.table.dropped) {
       this.forget(record);
       return;
     }
@@ -463,13 +491,20 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   /** A clean record outside of all stretches stays while there is room. */
   #keep(record: KvRecord): void {
     if (record.lruTurn === 0) record.lruTurn = this.turn;
-    this.lru.add(record, record.footprint());
+    const bytes = record.footprint();
+    if (!record.present) this.absentBytes += bytes;
+    this.lru.add(record, bytes);
+  }
+
+  #unkeep(record: KvRecord): void {
+    if (!record.present) this.absentBytes -= record.lruBytes;
+    this.lru.remove(record);
   }
 
   /** Takes a record out of memory. */
   forget(record: KvRecord): void {
     const { space } = record;
-    if (record.lruClass >= 0) this.lru.remove(record);
+    if (record.lruClass >= 0) this.#unkeep(record);
     if (record.ordered) space.order?.delete(record);
     record.ordered = false;
     record.lruBytes = 0;
@@ -490,11 +525,51 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     if (record.lruClass < 0) this.#keep(record);
   }
 
+  // ---- what is gone
+
+  /** The row is gone: its records will be let go of at leisure, unless this is undone. */
+  abandon(space: RecordSpace): void {
+    if (space.kind === 'sub') {
+      space.ended = true;
+      this.#journal.push({
+        undo: () => {
+          space.ended = false;
+        },
+      });
+    }
+    this.#abandoned.push({ space, records: space.records.values() });
+  }
+
+  /** Lets go of so many records of rows that are gone; true when there are more. */
+  sweep(limit: number): boolean {
+    if (!this.betweenCommands) return this.#abandoned.length > 0;
+    let left = limit;
+    for (let next = this.#abandoned[0]; next !== undefined; next = this.#abandoned[0]) {
+      const { space, records } = next;
+      if (space.ended || space.table.dropped) {
+        for (const stretch of space.stretches.splice(0)) this.lru.remove(stretch);
+        for (;;) {
+          if (left-- <= 0) return true;
+          const { value: record, done } = records.next();
+          if (done === true) break;
+          if (record instanceof RowRecord && record.sub !== undefined) {
+            this.#abandoned.push({ space: record.sub, records: record.sub.records.values() });
+          }
+          // One that is on its way to disk is forgotten when it is there.
+          if (record.batch === 0) this.forget(record);
+        }
+      }
+      this.#abandoned.shift();
+    }
+    return false;
+  }
+
   // ---- turns
 
   endTurn(): void {
     this.loader.send();
     this.queue.endTurn();
+    if (this.#abandoned.length > 0) this.sweep(sweepRecords);
     this.#makeRoom();
     this.turn++;
   }
@@ -514,7 +589,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
         victim.lruTurn = this.turn;
         lru.refresh(victim);
       } else if (victim instanceof KvRecord) {
-        lru.evict(victim);
+        lru.noteEvicted(victim);
         this.forget(victim);
       }
     }
@@ -522,7 +597,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
 
   #giveUpStretch(stretch: Stretch, guard: number): void {
     const { space } = stretch;
-    this.lru.evict(stretch);
+    this.lru.noteEvicted(stretch);
+    this.lru.remove(stretch);
     space.removeStretch(stretch);
     const within: KvRecord[] = [];
     if (space.order === undefined) {
@@ -617,7 +693,6 @@ class RowChanged implements Undo {
   readonly #bytes: number;
   readonly #head: number;
   readonly #sub: RecordSpace | undefined;
-  readonly #touchedBy: number;
 
   constructor(store: RecordStore, row: RowRecord) {
     this.#store = store;
@@ -631,7 +706,6 @@ class RowChanged implements Undo {
     this.#bytes = row.bytes;
     this.#head = row.head;
     this.#sub = row.sub;
-    this.#touchedBy = row.touchedBy;
   }
 
   undo(): void {
@@ -644,7 +718,6 @@ class RowChanged implements Undo {
     row.bytes = this.#bytes;
     row.head = this.#head;
     row.sub = this.#sub;
-    row.touchedBy = this.#touchedBy;
     this.#changed.undo();
   }
 }

@@ -23,6 +23,8 @@ export class KvRecord extends LruItem {
   waitingBytes = 0;
   /** Whether it is in the space's order. */
   ordered = false;
+  /** The command that has changed it already. */
+  touchedBy = 0;
   /** The disk has never seen this key, so there is nothing to delete. */
   fresh = false;
 
@@ -100,8 +102,6 @@ export class RowRecord extends KvRecord implements RowForm {
   sub: RecordSpace | undefined = undefined;
   /** The row handle, 0 while nobody holds one. */
   slot = 0;
-  /** The command that has changed it already. */
-  touchedBy = 0;
 
   override footprint(): number {
     return 160 + super.footprint();

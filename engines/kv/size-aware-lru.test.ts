@@ -84,7 +84,8 @@ class SizeAware {
     while (this.#lru.bytes > this.#capacity) {
       const victim = this.#lru.victim() as Item;
       this.#items.delete(victim.id);
-      this.#lru.evict(victim);
+      this.#lru.noteEvicted(victim);
+      this.#lru.remove(victim);
     }
     return false;
   }
@@ -168,7 +169,8 @@ describe('size-aware LRU', () => {
     expect(lru.victim()).toBe(b);
     b.lruTurn = 5;
     expect(lru.victim(5)).toBeUndefined();
-    lru.evict(b);
+    lru.noteEvicted(b);
+    lru.remove(b);
     lru.remove(a);
     expect([lru.bytes, lru.items, lru.victim()]).toEqual([0, 0, undefined]);
   });

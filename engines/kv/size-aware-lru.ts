@@ -117,18 +117,16 @@ export class SizeAwareLru {
     this.#classes[index]!.bytes += bytes;
   }
 
-  /** As `remove`, for want of room: the key is remembered. */
-  evict(item: LruItem): void {
-    const sizeClass = this.#classes[item.lruClass]!;
-    const { ghosts } = sizeClass;
+  /** The item is about to be removed for want of room: its key is remembered. */
+  noteEvicted(item: LruItem): void {
+    const { ghosts, items } = this.#classes[item.lruClass]!;
     ghosts.add(item.ghostKey());
-    if (ghosts.size > Math.min(this.#ghostsPerClass, 64 + 2 * sizeClass.items)) {
+    if (ghosts.size > Math.min(this.#ghostsPerClass, 64 + 2 * items)) {
       for (const eldest of ghosts) {
         ghosts.delete(eldest);
         break;
       }
     }
-    this.remove(item);
   }
 
   /**

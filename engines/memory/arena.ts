@@ -156,28 +156,37 @@ export class Arena {
   }
 
   /**
-   * Begins a compaction: the chunks that are emptier than the average take no more blocks, and are to
-   * be emptied by `move`. Ended by `endCompaction`.
+   * Begins a compaction: the emptiest chunks, as many as the others have room for, take no more blocks
+   * and are to be emptied by `move`. Ended by `endCompaction`.
    */
   beginCompaction(): void {
-    const chunkUsed = new Float64Array(this.chunks.length);
-    let chunks = 0;
-    let total = 0;
+    const chunks: { chunk: number; used: number }[] = [];
+    let room = 0;
     for (let chunk = 1; chunk < this.chunks.length; chunk++) {
       if (this.chunks[chunk]!.length === 0) continue;
-      const first = chunk * pagesPerChunk;
-      for (let page = first; page < first + pagesPerChunk; page++) {
-        const c = this.pageClass[page]!;
-        if (c !== freePage) chunkUsed[chunk]! += this.pageUsed[page]! * classSizes[c]!;
-      }
-      total += chunkUsed[chunk]!;
-      chunks++;
+      const used = this.#usedIn(chunk);
+      chunks.push({ chunk, used });
+      room += chunkBytes - used;
     }
-    for (let chunk = 1; chunk < this.chunks.length; chunk++) {
-      if (this.chunks[chunk]!.length > 0 && chunkUsed[chunk]! <= total / chunks) {
-        this.#leaveChunk(chunk);
-      }
+    chunks.sort((a, b) => a.used - b.used);
+    let moving = 0;
+    for (const { chunk, used } of chunks) {
+      moving += used;
+      room -= chunkBytes - used;
+      // Room in pages of other size classes is of no use: not all of it counts.
+      if (moving > room * 0.8) return;
+      this.#leaveChunk(chunk);
     }
+  }
+
+  #usedIn(chunk: number): number {
+    let used = 0;
+    const first = chunk * pagesPerChunk;
+    for (let page = first; page < first + pagesPerChunk; page++) {
+      const c = this.pageClass[page]!;
+      if (c !== freePage) used += this.pageUsed[page]! * classSizes[c]!;
+    }
+    return used;
   }
 
   #leaveChunk(chunk: number): void {

@@ -1,6 +1,7 @@
 // Who the client is and how it wants to be talked to. CLIENT has a file of its own.
 
 import { parseInteger } from '../../../universal-row/bytes.ts';
+import { notAnInteger } from '../../../universal-row/errors.ts';
 import { Special, type Connection } from '../connection.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import type { CommandSpec } from './spec.ts';
@@ -83,7 +84,7 @@ export const connectionCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     handle(connection, args, reply) {
       const table = parseInteger(args.buf, args.starts[1]!, args.lens[1]!);
-      if (Number.isNaN(table)) reply.error('ERR invalid DB index');
+      if (Number.isNaN(table)) reply.error(notAnInteger.message);
       else if (table < 0 || table >= connection.server.router.tableCount) {
         reply.error('ERR DB index is out of range');
       } else {
@@ -154,7 +155,7 @@ export const connectionCommands: readonly CommandSpec[] = [
             return;
           }
         } else {
-          reply.error(`ERR Syntax error in HELLO option '${args.text(next)}'`);
+          reply.error(`ERR Syntax error in HELLO option '${args.latin1(next)}'`);
           return;
         }
       }

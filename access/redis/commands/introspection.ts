@@ -253,7 +253,7 @@ const subcommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'getkeys',
-    arity: -3,
+    arity: -4,
     since: '2.8.13',
     summary: 'Extracts the key names from an arbitrary command.',
     handle(connection, args, reply) {
@@ -263,7 +263,7 @@ const subcommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'getkeysandflags',
-    arity: -3,
+    arity: -4,
     since: '7.0.0',
     summary: 'Extracts the key names and access flags for an arbitrary command.',
     handle(connection, args, reply) {

@@ -56,7 +56,7 @@ const configSubcommands: readonly CommandSpec[] = [
         if (entry === undefined) {
           for (const step of undo.reverse()) step();
           throw new CommandError(
-            `ERR Unknown option or number of arguments for CONFIG SET - '${args.text(i)}'`,
+            `ERR Unknown option or number of arguments for CONFIG SET - '${args.latin1(i)}'`,
           );
         }
         const before = entry.get();
@@ -67,7 +67,7 @@ const configSubcommands: readonly CommandSpec[] = [
         if (wrong !== undefined) {
           for (const step of undo.reverse()) step();
           throw new CommandError(
-            `ERR CONFIG SET failed (possibly related to argument '${args.text(i)}') - ${wrong}`,
+            `ERR CONFIG SET failed (possibly related to argument '${args.latin1(i)}') - ${wrong}`,
           );
         }
         undo.push(() => entry.set!(before));
@@ -332,7 +332,7 @@ export const serverCommands: readonly CommandSpec[] = [
     since: '1.0.0',
     summary: 'A container for debugging commands.',
     handle(_connection, args, reply) {
-      reply.error(`ERR unknown subcommand '${args.text(1)}'. Try DEBUG HELP.`);
+      reply.error(`ERR unknown subcommand '${args.latin1(1)}'. Try DEBUG HELP.`);
     },
     subcommands: [
       {

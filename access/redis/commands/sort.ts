@@ -112,8 +112,10 @@ function sortItems(rows: Rows, items: Item[], options: SortOptions): void {
   items.sort((x, y) => direction * compare(x, y));
 }
 
-/** As strtod, which passes over leading spaces and makes 0 of nothing. */
-function leadingSpaceDouble(bytes: Buffer): number {
+/** As strtod, which passes over leading spaces, makes 0 of nothing, and ends at a zero byte. */
+function leadingSpaceDouble(all: Buffer): number {
+  const end = all.indexOf(0);
+  const bytes = end < 0 ? all : all.subarray(0, end);
   let s = 0;
   while (s < bytes.length && (bytes[s] === 32 || (bytes[s]! >= 9 && bytes[s]! <= 13))) s++;
   if (bytes.length === 0) return 0;

@@ -376,7 +376,7 @@ describe('damage', () => {
       segment: '/log/seg-0000000001',
       lastIndex: 1,
     });
-    await expect(opening).rejects.toThrow(/at offset \d+ \(LSN \d+\).*checksum.*acceptLoss/);
+    await expect(opening).rejects.toThrow(/at offset \d+ \(LSN \d+\).*checksum.*accept-loss/);
     expect(f.disk.contents(f.path('seg-0000000001')).length).toBe(size);
 
     await f.open({ acceptLoss: true });

@@ -4,9 +4,9 @@
 //
 //   segment = header 64 bytes | TABLE frame | frame*
 //   header  = magic 8 | version u32 | 0 u32 | cluster u64 | pod u64 | volume u64 | number u64
-//             | base LSN u64 | 0 u32 | crc32c u32 of the 60 bytes before it
+//             | base LSN u64 | 0 u32 | crc32 u32 of the 60 bytes before it
 //
-//   frame   = length u32 | crc32c u32 | kind u8 | flags u8 | count u16 | 0 u32
+//   frame   = length u32 | crc32 u32 | kind u8 | flags u8 | count u16 | 0 u32
 //             | group u64 | term u64 | index u64 | durable LSN u64 | body | zeros to a multiple of 8
 //
 // The length counts header and body. The checksum covers all that follows it up to the length, and is
@@ -27,7 +27,7 @@
 //   CLEAN      orderly shutdown
 //   MARK       nothing but its durable LSN
 
-import { crc32c } from './crc32c.ts';
+import { crc32 } from './crc32.ts';
 
 export const segmentHeaderBytes = 64;
 export const frameHeaderBytes = 48;
@@ -121,14 +121,14 @@ export function putSegmentHeader(b: Buffer, header: SegmentHeader): void {
   putU64(b, 32, header.volume);
   putU64(b, 40, header.number);
   putU64(b, 48, header.baseLsn);
-  putU32(b, 60, crc32c(0, b, 0, 60));
+  putU32(b, 60, crc32(0, b, 0, 60));
 }
 
 /** The header, or what is wrong with it. */
 export function getSegmentHeader(b: Buffer): SegmentHeader | string {
   if (b.length < segmentHeaderBytes) return 'the segment is shorter than its header';
   if (!b.subarray(0, 8).equals(magic)) return 'the segment has no header';
-  if (getU32(b, 60) !== crc32c(0, b, 0, 60)) return 'the checksum of the header does not match';
+  if (getU32(b, 60) !== crc32(0, b, 0, 60)) return 'the checksum of the header does not match';
   if (getU32(b, 8) !== version) {
     return `the segment has format version ${getU32(b, 8)}, and this program reads version ${version}`;
   }
@@ -170,13 +170,13 @@ export function putFrameHeader(
 /** Completes the frame at the start of the buffer for the segment with this number. */
 export function sealFrame(b: Uint8Array, segment: number, durableLsn: number): void {
   putU64(b, at.durableLsn, durableLsn);
-  putU32(b, at.crc, crc32c(segment >>> 0, b, at.kind, getU32(b, at.length)));
+  putU32(b, at.crc, crc32(segment >>> 0, b, at.kind, getU32(b, at.length)));
 }
 
 /** Whether the checksum of the frame at `p`, all of which is in the buffer, is that of its bytes. */
 export function isIntact(b: Uint8Array, p: number, segment: number): boolean {
   const end = p + getU32(b, p + at.length);
-  return getU32(b, p + at.crc) === crc32c(segment >>> 0, b, p + at.kind, end);
+  return getU32(b, p + at.crc) === crc32(segment >>> 0, b, p + at.kind, end);
 }
 
 /** `named`: under its final name, which it gets once its predecessor is surely on disk. */

@@ -1,7 +1,11 @@
-// CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes a step. Plain JS on typed arrays
-// checks more than 1 GB/s, and below some 256 bytes beats any call into native code.
+// CRC-32 (reflected polynomial 0xedb88320, as in zlib). Node's native one checks some 5 GB/s, but a call
+// into native code costs as much as a short range takes in plain JS, eight bytes a step.
 
-const polynomial = 0x82f63b78;
+import { crc32 as native } from 'node:zlib';
+
+const polynomial = 0xedb88320;
+// Measured on Node 20: from here on the native one is the faster.
+const nativeFromBytes = 384;
 
 /** Table k holds what a byte contributes when k more bytes of the same step follow it. */
 const tables = Array.from({ length: 8 }, () => new Int32Array(256));
@@ -28,10 +32,11 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
 ];
 
 /**
- * The checksum of `b[start, end)`, unsigned. With seed 0 it is the plain CRC-32C; with the checksum of
+ * The checksum of `b[start, end)`, unsigned. With seed 0 it is the plain CRC-32; with the checksum of
  * earlier bytes it goes on from them; with any other number it tells apart equal bytes of two places.
  */
-export function crc32c(seed: number, b: Uint8Array, start: number, end: number): number {
+export function crc32(seed: number, b: Uint8Array, start: number, end: number): number {
+  if (end - start >= nativeFromBytes) return native(b.subarray(start, end), seed);
   let c = ~seed;
   let i = start;
   const whole = end - 7;

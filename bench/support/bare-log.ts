@@ -1,0 +1,91 @@
+// The least that a log can do, to measure ours against: a turn's ops go to the end of one file in one write.
+// No framing, no checksum, no recovery.
+
+import { closeSync, fdatasync, fdatasyncSync, openSync, writeSync } from 'node:fs';
+import type {
+  FsyncPolicy,
+  LogStatus,
+  ReplicatedLog,
+} from '../../storage-node/replicator/replicated-log.ts';
+import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+
+export class BareLog implements ReplicatedLog {
+  readonly writer = new RecordBatchWriter();
+  readonly failure: Error | undefined = undefined;
+  readonly fsyncPolicy: FsyncPolicy;
+  lastIndex = 0;
+
+  private readonly fd: number;
+  private readonly timer: NodeJS.Timeout | undefined;
+  private size = 0;
+  private syncedSize = 0;
+  private entryAt = 0;
+
+  constructor(path: string, fsync: FsyncPolicy) {
+    this.fd = openSync(path, 'w');
+    this.fsyncPolicy = fsync;
+    if (fsync === 'everysec') this.timer = setInterval(() => this.#sync(), 1000);
+  }
+
+  #sync(): void {
+    if (this.syncedSize === this.size) return;
+    this.syncedSize = this.size;
+    fdatasync(this.fd, (error) => {
+      if (error) throw error;
+    });
+  }
+
+  begin(): void {
+    this.entryAt = this.writer.pos;
+  }
+
+  end(): number {
+    return this.writer.pos === this.entryAt ? 0 : ++this.lastIndex;
+  }
+
+  abandon(): void {
+    this.writer.pos = this.entryAt;
+  }
+
+  endTurn(): number {
+    const { buf, pos } = this.writer;
+    if (pos === 0) return -1;
+    let written = 0;
+    while (written < pos) written += writeSync(this.fd, buf, written, pos - written);
+    this.size += pos;
+    this.writer.pos = 0;
+    if (this.fsyncPolicy === 'always') fdatasyncSync(this.fd);
+    return -1;
+  }
+
+  whenSafe(_position: number, then: () => void): void {
+    then();
+  }
+
+  truncate(): void {
+    // Nothing reads this log.
+  }
+
+  status(): LogStatus {
+    return {
+      firstIndex: 1,
+      lastIndex: this.lastIndex,
+      appendedLsn: this.size,
+      durableLsn: this.syncedSize,
+      segments: 1,
+      bytes: this.size,
+      entries: this.lastIndex,
+      frames: 0,
+      fsyncs: 0,
+      lastFsyncMs: 0,
+      maxFsyncMs: 0,
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.timer);
+    // After the fsync that may be under way.
+    await new Promise<void>((resolve) => fdatasync(this.fd, () => resolve()));
+    closeSync(this.fd);
+  }
+}
