@@ -2,6 +2,7 @@
 // The `polyrow` command. Exit codes: 0 done, 1 failed, 2 asked for wrongly (a flag, a setting).
 
 import { Command, CommanderError } from 'commander';
+import { commandsCommand } from './commands/commands.ts';
 import { configCommand } from './commands/config.ts';
 import { startCommand } from './commands/start.ts';
 import { tableCommand } from './commands/table.ts';
@@ -19,6 +20,7 @@ function buildProgram(): Command {
   startCommand(program);
   tableCommand(program);
   configCommand(program);
+  commandsCommand(program);
   versionCommand(program);
   for (const command of everyCommand(program)) command.exitOverride();
   return program;

@@ -179,7 +179,10 @@ export const verbs: Record<string, Verb> = {
     rows.putField(container(rows, args, Shape.set), ...word(args, 2), ...empty);
   }),
   unfield: write((rows, args) => {
-    rows.removeField(existing(rows, args), ...word(args, 2));
+    const row = existing(rows, args);
+    const shape = rows.shape(row);
+    if (shape === Shape.value || shape === Shape.array) throw wrongType;
+    rows.removeField(row, ...word(args, 2));
   }, Action.delete),
   score: write((rows, args) => {
     rows.putScore(container(rows, args, Shape.ranked), ...word(args, 2), args.float(3));

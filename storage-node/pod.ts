@@ -20,7 +20,10 @@ import { Transaction } from './transaction.ts';
 export interface PodOptions {
   engine: Engine;
   log: ReplicatedLog;
-  /** The tables kept here, by number. The map is live: changes take effect at the next command. */
+  /**
+   * The tables kept here, by number. The map is live: `readOnly` takes effect at the next command, all
+   * else at the next turn.
+   */
   tables: Map<number, TableRules>;
   /** How many tables exist in all, here or elsewhere. */
   tableCount: number;
@@ -99,7 +102,6 @@ export class Pod implements Executor {
     this.tx.beforeTableChange = (tables) => this.#touchTables(tables);
     this.checkpointLsn = options.log.status().appendedLsn;
     this.flows = options.flows && this.#flowsOf(options.flows);
-    this.tx.observing = this.flows !== undefined;
   }
 
   #flowsOf(registry: CommandFlowRegistry): CommandFlows | undefined {
@@ -167,7 +169,7 @@ export class Pod implements Executor {
     before: () => boolean,
     outcomes: (Outcome | undefined)[] | undefined,
   ): Promise<void> | undefined {
-    if (this.engine.congested === true) {
+    if (this.engine.congested === true && this.engine.failure === undefined) {
       // After a failure the commands are refused for its reason.
       return this.engine.drained!().catch(() => {});
     }
@@ -175,6 +177,7 @@ export class Pod implements Executor {
     if (!before()) return undefined;
     const { tx, log } = this;
     if (!this.turnOpen) this.#openTurn();
+    if (outcomes !== undefined) tx.observing = true;
     log.begin();
     for (let i = 0; i < commands.length; i++) {
       const command = commands[i]!;
@@ -198,6 +201,7 @@ export class Pod implements Executor {
           if (typeof failure !== 'string') {
             // What the commands before this one did is undone as well: all of them run again.
             reply.rollback(start);
+            tx.observing = this.observers.size !== 0;
             return failure;
           }
           kind = 'failed';
@@ -212,6 +216,7 @@ export class Pod implements Executor {
     }
     const index = log.end();
     for (const outcome of outcomes ?? []) if (outcome!.index !== 0) outcome!.index = index;
+    tx.observing = this.observers.size !== 0;
     if (index !== 0) this.#committed(index);
     return undefined;
   }
@@ -263,6 +268,7 @@ export class Pod implements Executor {
   #openTurn(): void {
     this.turnOpen = true;
     this.turnNow = this.clock.now();
+    this.tx.refresh();
     this.tx.frozen = this.log.failure !== undefined || this.engine.failure !== undefined;
   }
 
@@ -298,11 +304,12 @@ export class Pod implements Executor {
     if (set === undefined) return;
     set.delete(observer);
     if (set.size === 0) this.observers.delete(id);
-    this.tx.observing = this.observers.size !== 0 || this.flows !== undefined;
+    this.tx.observing = this.observers.size !== 0;
   }
 
   #notify(): void {
     const touched = this.tx.touched.splice(0);
+    if (this.observers.size === 0) return;
     for (const { table, key } of touched) {
       const set = this.observers.get(observerId(table, key));
       if (set === undefined) continue;
@@ -407,6 +414,11 @@ export class Pod implements Executor {
 
   get checkpointInProgress(): boolean {
     return this.checkpointing !== undefined;
+  }
+
+  /** Keys that reading commands found, and did not find. */
+  get lookups(): { hits: number; misses: number } {
+    return { hits: this.tx.hits, misses: this.tx.misses };
   }
 
   get expiredRows(): number {

@@ -41,6 +41,9 @@ export class Transaction implements Rows {
   beforeTableChange: ((tables: readonly number[]) => void) | undefined;
   /** Writes are impossible (the disk is full), so an expired row is hidden but stays. */
   frozen = false;
+  /** Keys that reading commands found, and did not find. */
+  hits = 0;
+  misses = 0;
   /** Rows dropped because their time had come. */
   expiredRows = 0;
 
@@ -133,11 +136,16 @@ export class Transaction implements Rows {
 
   find(b: Buffer, s: number, n: number): Row {
     const row = this.t.find(b, s, n);
-    if (row === 0) return 0;
+    if (row === 0) {
+      if (!this.writing) this.misses++;
+      return 0;
+    }
     if (this.t.expiringRows !== 0 && this.#isExpired(row)) {
+      if (!this.writing) this.misses++;
       this.#dropExpired(row);
       return 0;
     }
+    if (!this.writing) this.hits++;
     this.foundRow = row;
     this.fb = b;
     this.fs = s;

@@ -80,15 +80,14 @@ export class Arguments {
     const s = this.starts[i]!;
     const value = parseFloatBytes(this.buf, s, this.lens[i]!);
     if (Number.isNaN(value)) throw error;
-    if ((value === 0 || !Number.isFinite(value)) && isRounded(this.buf, s, this.lens[i]!, value)) {
-      throw error;
-    }
+    if (isRounded(this.buf, s, this.lens[i]!, value)) throw error;
     return value;
   }
 }
 
 /** Whether a number too small or too large for a double was rounded to 0 or infinity. */
-function isRounded(b: Buffer, s: number, n: number, value: number): boolean {
+export function isRounded(b: Buffer, s: number, n: number, value: number): boolean {
+  if (value !== 0 && Number.isFinite(value)) return false;
   if (value !== 0) return b[s + n - 1]! <= 57;
   for (let i = s; i < s + n; i++) {
     const c = b[i]! | 32;

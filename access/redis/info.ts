@@ -140,6 +140,7 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
   },
   stats(server) {
     const { counters } = server;
+    const lookups = server.facts.lookups();
     let bytesIn = counters.bytesIn;
     let bytesOut = counters.bytesOut;
     for (const connection of server.connections.values()) {
@@ -160,8 +161,8 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
       ['sync_partial_err', 0],
       ['expired_keys', server.facts.expiredRows()],
       ['evicted_keys', 0],
-      ['keyspace_hits', counters.keyspaceHits],
-      ['keyspace_misses', counters.keyspaceMisses],
+      ['keyspace_hits', lookups.hits],
+      ['keyspace_misses', lookups.misses],
       ['pubsub_channels', server.pubsub.channels.size],
       ['pubsub_patterns', server.pubsub.patterns.size],
       ['pubsubshard_channels', server.pubsub.shardChannels.size],

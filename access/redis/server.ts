@@ -49,6 +49,8 @@ export interface ServerFacts {
   persistence(): Record<string, string | number>;
   /** Rows and rows with an expiry of a table. */
   tableSize(table: number): { rows: number; expiring: number };
+  /** Keys that reading commands found, and did not find. */
+  lookups(): { hits: number; misses: number };
   expiredRows(): number;
   /** Makes a checkpoint of every engine (SAVE, BGSAVE). */
   checkpoint(): Promise<void>;
@@ -89,8 +91,6 @@ export interface ServerCounters {
   bytesIn: number;
   bytesOut: number;
   outputLimitDisconnections: number;
-  keyspaceHits: number;
-  keyspaceMisses: number;
 }
 
 // Reads in a row from one client after which it counts as the only one that is talking.
@@ -114,8 +114,6 @@ export class RedisServer {
     bytesIn: 0,
     bytesOut: 0,
     outputLimitDisconnections: 0,
-    keyspaceHits: 0,
-    keyspaceMisses: 0,
   };
   readonly report: RedisServerOptions['report'];
   limits: ParserLimits;

@@ -30,6 +30,7 @@ function factsOf(pod: Pod, directory: string): ServerFacts {
     peakMemory: () => pod.engineStats().memoryBytes,
     persistence: () => ({}),
     tableSize: (table) => pod.tableSize(table),
+    lookups: () => ({ hits: 0, misses: 0 }),
     expiredRows: () => pod.expiredRows,
     checkpoint: () => pod.checkpoint(),
     lastCheckpointAt: () => 0,

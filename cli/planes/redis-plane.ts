@@ -147,7 +147,8 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
     Array.from({ length: config['redis.databases'] }, (_, id) => {
       const model =
         definitions.find((table) => table.id === id)?.model ?? config['redis.default-model'];
-      return { executor: podOf(model), mayWait: model !== 'memory' };
+      const pod = podOf(model);
+      return { executor: pod, mayWait: model !== 'memory' || pod.tasksMayWait };
     }),
   );
 }
@@ -248,6 +249,10 @@ function createServer(settings: Config, version: string): RedisServer {
       peakMemory: () => Math.max(peakMemory, usedMemory()),
       persistence,
       tableSize: (table) => podOfTable(table).tableSize(table),
+      lookups: () => ({
+        hits: sum((pod) => pod.lookups.hits),
+        misses: sum((pod) => pod.lookups.misses),
+      }),
       expiredRows: () => sum((pod) => pod.expiredRows),
       checkpoint: async () => {
         for (const { pod } of pods.values()) await pod.checkpoint();

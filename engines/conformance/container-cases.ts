@@ -676,6 +676,61 @@ const aliases: ConformanceCase[] = [5, 60, 3000].map((size) =>
   }),
 );
 
+/**
+ * Writes that come before the first look at a row's elements: what is then read must be there when the
+ * step runs again.
+ */
+const writesFirst: ConformanceCase[] = [
+  writeCase({
+    name: 'write first: an element, a field, a member, then reads of others',
+    given: { a: array('x', 'y'), m: map('f', '1'), s: set('p'), r: ranked('q', 1) },
+    when: (v) => {
+      v.push('a', false, 'z');
+      v.putField('m', 'g', '2');
+      v.addMember('s', 'o');
+      v.putScore('r', 'n', 2);
+      return [v.element('a', 0), v.field('m', 'f'), v.hasField('s', 'p'), v.score('r', 'q')];
+    },
+    answers: ['x', '1', true, 1],
+    then: {
+      a: array('x', 'y', 'z'),
+      m: map('f', '1', 'g', '2'),
+      s: set('o', 'p'),
+      r: ranked('q', 1, 'n', 2),
+    },
+  }),
+  ...(['a', 'm', 's', 'r'] as const).map((key) => {
+    const given = { a: array(...manyElements), m: map(...manyFields) };
+    const rows = { ...given, s: set(...manyMembers), r: ranked(...manyScores) };
+    return writeCase({
+      name: `write first: a rename and an expiry of ${key}, then a read of all of it`,
+      given: { [key]: rows[key], other: array('x') },
+      when: (v) => {
+        v.expire(key, 1_900_000_000_000);
+        v.rename('other', 'another');
+        v.rename(key, 'other');
+        return v.content('other').items.length;
+      },
+      answers: rows[key].items.length,
+      then: { other: { ...rows[key], expireAt: 1_900_000_000_000 }, another: array('x') },
+    });
+  }),
+  writeCase({
+    name: 'write first: a clear, then a scan and a look for any row and for what is due',
+    given: { a: array('x'), b: value('v') },
+    when: (v) => {
+      v.table.clear();
+      let seen = v.table.scan(0, 10, () => assert.fail('a row after the clear'));
+      seen += v.table.anyRow(0.5);
+      v.table.expired(Number.MAX_SAFE_INTEGER, 10, () => assert.fail('a row after the clear'));
+      v.put('c', 'v');
+      return [seen, v.keyOf(v.table.anyRow(0.5))];
+    },
+    answers: [0, 'c'],
+    then: { c: value('v') },
+  }),
+];
+
 export const containerCases: readonly ConformanceCase[] = [
   ...maps,
   ...sets,
@@ -683,4 +738,5 @@ export const containerCases: readonly ConformanceCase[] = [
   ...arrays,
   ...handles,
   ...aliases,
+  ...writesFirst,
 ];

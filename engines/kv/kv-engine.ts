@@ -184,6 +184,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   replaceState(table: KvTable): void {
     const old = table.state;
     table.state = this.#newState(table.id);
+    this.store.addEmptyStretch(table.state.meta);
+    this.store.addEmptyStretch(table.state.expiry);
     old.dropped = true;
     this.tableChanged(table.id);
     this.store.onRollback({
@@ -442,6 +444,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
         kv_read_groups_total: loader.groups,
         kv_read_pages_total: loader.pages,
         kv_read_records_total: loader.records,
+        kv_sync_reads_total: loader.syncReads,
         kv_purged_records_total: this.#purger.records,
         kv_cached_items: lru.items,
         kv_level0_files: this.#isOpen ? this.#level.filesAtLevel(0) : 0,

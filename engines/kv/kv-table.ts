@@ -2,6 +2,7 @@
 
 import { assert } from '../../universal-row/assert.ts';
 import { copyBytes, emptyBytes, type Slice } from '../../universal-row/bytes.ts';
+import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import type {
   BytesVisitor,
@@ -84,7 +85,7 @@ export class KvTable implements RowTable {
     }
     if (this.#isAbsent(key, b, s, n)) return 0;
     this.#store.misses++;
-    return this.#store.loader.fault(meta, key);
+    throw new ReadFault(this.#store.loader.want(meta, key));
   }
 
   /** Starts reading the row unless it is in memory; what to wait for if so. */
@@ -111,7 +112,7 @@ export class KvTable implements RowTable {
     if (record !== undefined) return record as RowRecord;
     if (this.#isAbsent(key, b, s, n)) return this.#store.newRow(meta, key, true);
     this.#store.misses++;
-    return this.#store.loader.fault(meta, key);
+    throw new ReadFault(this.#store.loader.want(meta, key));
   }
 
   #row(row: Row): RowRecord {

@@ -122,6 +122,12 @@ export class LevelStore {
     return this.#db.get(key);
   }
 
+  /** The value on the spot, at the cost of the event loop; 'busy' while the database is reopened. */
+  getSync(key: Buffer): Buffer | undefined | 'busy' {
+    if (this.#reopening !== undefined) return 'busy';
+    return this.#db.getSync(key);
+  }
+
   /** Up to so many records or about so many bytes of [gte, lt), as of the moment of the call. */
   async page(
     gte: Buffer,

@@ -23,6 +23,7 @@ interface Load {
 }
 
 interface Group extends Load {
+  readonly id: number;
   readonly spaces: RecordSpace[];
   readonly keys: string[];
   readonly promise: Promise<void>;
@@ -33,6 +34,10 @@ interface Group extends Load {
 // A command that waited has this many turns to run again before what it used may be given up.
 const graceTurns = 4;
 const nearTurns = 32;
+// A command that asks for one missing record after another runs again for each of them. From so many
+// on they are read in place, until that has taken so long in one turn.
+const singlesBeforeSync = 8;
+const syncMs = 2;
 const minPageRecords = 32;
 const maxPageRecords = 65_536;
 const minPageBytes = 256 * 1024;
@@ -42,6 +47,8 @@ export class Loader {
   records = 0;
   groups = 0;
   pages = 0;
+  syncReads = 0;
+  #syncSpentMs = 0;
   readonly #level: LevelStore;
   readonly #receiver: LoadReceiver;
   /** Missed since the last group was sent. */
@@ -50,6 +57,7 @@ export class Loader {
   readonly #running = new Set<Load>();
   #done: Load[] = [];
   #nextNumber = 1;
+  #nextGroup = 1;
 
   constructor(level: LevelStore, receiver: LoadReceiver) {
     this.#level = level;
@@ -65,14 +73,38 @@ export class Loader {
       setImmediate(() => this.send());
     }
     const group = this.#group;
+    if (space.lastGroup === group.id) {
+      space.singles = 0;
+    } else {
+      const { turn } = this.#receiver;
+      if (turn - space.lastMissTurn > nearTurns) space.singles = 0;
+      space.lastMissTurn = turn;
+      space.lastGroup = group.id;
+      space.singles++;
+    }
     group.spaces.push(space);
     group.keys.push(key);
     space.loading.set(key, group.promise);
     return group.promise;
   }
 
-  fault(space: RecordSpace, key: string): never {
+  /** Reads the record in place, or has it read and throws. */
+  fault(space: RecordSpace, key: string): void {
+    if (space.singles >= singlesBeforeSync && space.kind === 'sub' && this.#readNow(space, key))
+      return;
     throw new ReadFault(this.want(space, key));
+  }
+
+  #readNow(space: RecordSpace, key: string): boolean {
+    if (this.#syncSpentMs > syncMs) return false;
+    const startedAt = performance.now();
+    const disk = this.#level.getSync(space.diskKey(key));
+    this.#syncSpentMs += performance.now() - startedAt;
+    if (disk === 'busy') return false;
+    this.records++;
+    this.syncReads++;
+    this.#receiver.receiveRecord(space, key, disk);
+    return true;
   }
 
   /**
@@ -104,6 +136,7 @@ export class Loader {
   /** Sends the list of records off. */
   send(): void {
     const group = this.#group;
+    this.#syncSpentMs = 0;
     if (group === undefined) return;
     this.#group = undefined;
     void this.#readGroup(group);
@@ -141,7 +174,8 @@ export class Loader {
     });
     promise.catch(() => {});
     const { turn } = this.#receiver;
-    return { number: 0, turn, doneAtTurn: 0, spaces: [], keys: [], promise, resolve, reject };
+    const id = this.#nextGroup++;
+    return { id, number: 0, turn, doneAtTurn: 0, spaces: [], keys: [], promise, resolve, reject };
   }
 
   #begin(turn: number): Load {

@@ -77,7 +77,9 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     }
     if (space.stretchAt(key) !== undefined) return undefined;
     this.misses++;
-    return this.loader.fault(space, key);
+    this.loader.fault(space, key);
+    const loaded = space.records.get(key);
+    return loaded?.present === true ? loaded : undefined;
   }
 
   /** Whether `read` would answer. */
@@ -389,7 +391,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     this.lru.add(stretch, bytes);
   }
 
-  /** All of a new row's sub-records are in memory: there are none. */
+  /** All of a new space is in memory: there is nothing. */
   addEmptyStretch(space: RecordSpace): void {
     this.#addStretch(new Stretch(space, '', lastKey), stretchOverheadBytes);
   }
@@ -454,7 +456,11 @@ export class RecordStore implements LoadReceiver, QueueOwner {
       if (record.lruBytes === 0) stretch.records++;
       this.lru.resize(stretch, Math.max(0, stretch.lruBytes + bytes - record.lruBytes));
       record.lruBytes = bytes;
-      if (stretch.records > 2 * stretchRecords) this.#split(stretch);
+      if (stretch.records > 2 * stretchRecords) {
+        // Rows that nobody scans do not need an order.
+        if (space.kind === 'meta' && space.order === undefined) this.#loosen(stretch);
+        else this.#split(stretch);
+      }
     } else {
       if (record.lruBytes > 0) {
         stretch.records--;
@@ -486,6 +492,18 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     const rest = stretch.lruBytes + stretchOverheadBytes - middle.bytes;
     this.lru.resize(stretch, Math.max(stretchOverheadBytes, rest));
     this.#addStretch(upper, middle.bytes);
+  }
+
+  /** Keeps the records, but not the knowledge that there are no others. */
+  #loosen(stretch: Stretch): void {
+    const { space } = stretch;
+    this.lru.remove(stretch);
+    space.removeStretch(stretch);
+    for (const record of space.records.values()) {
+      if (record.lruClass >= 0 || record.key < stretch.from || record.key >= stretch.to) continue;
+      record.lruBytes = 0;
+      if (record.batch === 0) this.#keep(record);
+    }
   }
 
   /** A clean record outside of all stretches stays while there is room. */

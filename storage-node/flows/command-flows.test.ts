@@ -203,7 +203,7 @@ describe('a deadline', () => {
   test('before the command keeps it from running, and gives tokens back', async () => {
     let unused = 0;
     const outcomes: string[] = [];
-    const flows = registry({ deadlineMs: 15 })
+    const flows = registry({ deadlineMs: 150 })
       .register(
         task('reserve', (_context, control) => {
           control.reserve(10, (tokens) => (unused += tokens));
@@ -231,7 +231,7 @@ describe('a deadline', () => {
   });
 
   test('after the command says so: it is written, but its gate was not passed', async () => {
-    const { f } = await withGate({ after: 'log', before: 'reply' }, { deadlineMs: 15 });
+    const { f } = await withGate({ after: 'log', before: 'reply' }, { deadlineMs: 150 });
     expect(await f.later('put a 1')).toBe(timeUp);
     expect(f.run('get a')).toBe('1');
   });

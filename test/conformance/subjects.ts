@@ -3,13 +3,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import type { Subject } from '../../engines/conformance/trial.ts';
 import { builtInEngines } from '../../engines/registry.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { ToyEngine } from './toy-engine.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'polyrow-conformance-'));
-process.on('exit', () => rmSync(root, { recursive: true, force: true }));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 let directories = 0;
 const newDirectory = (): string => join(root, `${++directories}`);

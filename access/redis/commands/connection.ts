@@ -85,7 +85,9 @@ export const connectionCommands: readonly CommandSpec[] = [
     handle(connection, args, reply) {
       const table = parseInteger(args.buf, args.starts[1]!, args.lens[1]!);
       if (Number.isNaN(table)) reply.error(notAnInteger.message);
-      else if (table < 0 || table >= connection.server.router.tableCount) {
+      else if (table < -0x80000000 || table > 0x7fffffff) {
+        reply.error('ERR value is out of range, value must between -2147483648 and 2147483647');
+      } else if (table < 0 || table >= connection.server.router.tableCount) {
         reply.error('ERR DB index is out of range');
       } else {
         connection.table = table;

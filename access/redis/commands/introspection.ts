@@ -155,7 +155,14 @@ function keysOf(
     throw new CommandError('ERR Invalid number of arguments specified for command');
   }
   const words = keyWords(entry.spec, inner);
-  if (words.length === 0) throw new CommandError('ERR The command has no key arguments');
+  if (words.length === 0) {
+    throw new CommandError(
+      entry.spec.keys === undefined ||
+        (typeof entry.spec.keys !== 'function' && entry.spec.keys.first === 0)
+        ? 'ERR The command has no key arguments'
+        : 'ERR Invalid arguments specified for command',
+    );
+  }
   reply.array(words.length);
   const writes = isWrite(entry.action);
   for (const word of words) {

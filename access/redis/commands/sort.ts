@@ -1,7 +1,7 @@
 // SORT: the elements of a list, set or sorted set, in order of themselves or of what other rows hold,
 // answered as they are or as what other rows hold, or stored as a list.
 
-import { type Arguments, parseFloatBytes } from '../../../universal-row/arguments.ts';
+import { type Arguments, isRounded, parseFloatBytes } from '../../../universal-row/arguments.ts';
 import { emptyBytes } from '../../../universal-row/bytes.ts';
 import { Action } from '../../../universal-row/command.ts';
 import { CommandError, syntaxError, wrongType } from '../../../universal-row/errors.ts';
@@ -119,7 +119,8 @@ function leadingSpaceDouble(all: Buffer): number {
   let s = 0;
   while (s < bytes.length && (bytes[s] === 32 || (bytes[s]! >= 9 && bytes[s]! <= 13))) s++;
   if (bytes.length === 0) return 0;
-  return parseFloatBytes(bytes, s, bytes.length - s);
+  const value = parseFloatBytes(bytes, s, bytes.length - s);
+  return isRounded(bytes, s, bytes.length - s, value) ? NaN : value;
 }
 
 function compareScores(x: Item, y: Item): number {

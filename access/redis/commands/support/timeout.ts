@@ -1,12 +1,15 @@
 import { CommandError } from '../../../../universal-row/errors.ts';
-import type { Arguments } from '../../../../universal-row/arguments.ts';
+import { type Arguments, parseFloatBytes } from '../../../../universal-row/arguments.ts';
 
 const notATimeout = new CommandError('ERR timeout is not a float or out of range');
 const negativeTimeout = new CommandError('ERR timeout is negative');
 
 /** Throws unless the word is a time-out in seconds. */
 export function checkTimeout(args: Arguments, word: number): void {
-  const milliseconds = Math.ceil(args.float(word, notATimeout) * 1000);
+  // A number too large for a double is one all the same.
+  const seconds = parseFloatBytes(args.buf, args.starts[word]!, args.lens[word]!);
+  if (Number.isNaN(seconds)) throw notATimeout;
+  const milliseconds = Math.ceil(seconds * 1000);
   // Redis keeps it as a 64-bit integer, which a larger number turns negative.
   if (milliseconds < 0 || milliseconds >= 2 ** 63) throw negativeTimeout;
 }

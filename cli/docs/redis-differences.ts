@@ -1,0 +1,178 @@
+// What a Redis user should know before relying on a command: how it differs from Redis 7.0, and which
+// commands are not there. Goes into docs/commands.md; a test holds it against the command table.
+
+export interface Difference {
+  /** Full names, `config|set` for a subcommand. */
+  commands: readonly string[];
+  /** A sentence or two, without the last full stop. */
+  text: string;
+}
+
+/** Of whole areas, not of single commands. */
+export const generalDifferences: readonly string[] = [
+  'Each database is a table with a data model, `memory` or `kv`. Commands are the same on both.',
+  'A transaction is refused when its databases are of different models, and so are `COPY`, `MOVE` and ' +
+    '`SWAPDB` between two such databases.',
+  'Tables can have properties that Redis does not know (`polyrow table`): a read-only table answers ' +
+    '`READONLY`, a row beyond `maxRowBytes` is refused, `ttlDefault` gives new rows an expiry.',
+  'Scores of -0 are stored as 0.',
+  'Expiry times are kept as milliseconds in a double, so one beyond 2^53 ms is rounded.',
+  'A write to a full disk is refused with `MISCONF` until there is room again; reads go on.',
+  'On `kv`, random picks and ranks walk the row from its nearer end instead of jumping into it.',
+];
+
+export const differences: readonly Difference[] = [
+  {
+    commands: ['zadd', 'zincrby', 'zunionstore', 'zinterstore', 'zdiffstore', 'zrangestore'],
+    text: 'A score of -0 is stored as 0',
+  },
+  {
+    commands: [
+      'expire',
+      'pexpire',
+      'expireat',
+      'pexpireat',
+      'set',
+      'setex',
+      'psetex',
+      'getex',
+      'expiretime',
+      'pexpiretime',
+    ],
+    text: 'An expiry beyond 2^53 ms is rounded',
+  },
+  {
+    commands: ['scan', 'hscan', 'sscan', 'zscan'],
+    text: 'Order and cursors differ; what is there all along is seen at least once, as in Redis',
+  },
+  { commands: ['keys', 'smembers', 'hgetall', 'hkeys', 'hvals'], text: 'The order differs' },
+  {
+    commands: ['hrandfield', 'srandmember', 'spop', 'zrandmember'],
+    text: 'On `kv`, a random pick walks the row: O(N)',
+  },
+  {
+    commands: ['zrank', 'zrevrank', 'zremrangebyrank'],
+    text: 'On `kv`, ranks are counted by walking the row: O(N)',
+  },
+  {
+    commands: ['zrange', 'zrevrange', 'zrangestore'],
+    text: 'On `kv`, a start by rank is reached by walking the row: O(N)',
+  },
+  { commands: ['zcount', 'zlexcount'], text: 'On `kv`, counts by walking the range: O(N)' },
+  {
+    commands: ['copy', 'move', 'swapdb'],
+    text: 'Refused between databases of different models',
+  },
+  {
+    commands: ['exec'],
+    text: 'Refused with `EXECABORT` when its databases are of different models',
+  },
+  {
+    commands: ['object|encoding'],
+    text: 'Follows what the value holds now, not its history',
+  },
+  { commands: ['object|idletime'], text: 'Always 0' },
+  { commands: ['object|freq'], text: 'Always the error that LFU is not selected' },
+  {
+    commands: ['memory|usage'],
+    text: 'The engine keeps count, so `SAMPLES` changes nothing; the figures are not those of Redis',
+  },
+  { commands: ['memory|doctor'], text: 'Always the same advice' },
+  { commands: ['memory|stats'], text: 'Only a few of the figures' },
+  { commands: ['memory|purge', 'memory|malloc-stats'], text: 'There is nothing to do or to tell' },
+  {
+    commands: ['client|tracking'],
+    text: '`ON` is refused: there is no client-side caching',
+  },
+  { commands: ['client|getredir'], text: 'Always -1: there is no client-side caching' },
+  { commands: ['client|no-evict', 'client|no-touch'], text: 'Accepted, without effect' },
+  { commands: ['wait'], text: 'Always 0, at once: there are no replicas' },
+  { commands: ['role'], text: 'Always a master without replicas' },
+  {
+    commands: ['config|rewrite'],
+    text: 'Refused: a configuration file is never written',
+  },
+  {
+    commands: ['config|get', 'config|set'],
+    text: 'Some of the settings of Redis: see docs/configuration.md; some more have a fixed value',
+  },
+  {
+    commands: ['save', 'bgsave', 'bgrewriteaof'],
+    text: 'Makes a checkpoint; there is no RDB or AOF file',
+  },
+  { commands: ['shutdown'], text: 'What is in the log is kept, with `NOSAVE` too' },
+  {
+    commands: ['latency|latest', 'latency|history', 'latency|reset'],
+    text: 'Nothing is collected; see `/metrics`',
+  },
+  { commands: ['lolwut'], text: 'The version, no art' },
+  {
+    commands: ['debug|sleep'],
+    text: 'Stops nobody but the caller; `DEBUG` has no other subcommand',
+  },
+  {
+    commands: ['cluster', 'readonly', 'readwrite'],
+    text: 'Answers that cluster support is disabled',
+  },
+];
+
+export interface MissingCommands {
+  what: string;
+  commands: readonly string[];
+}
+
+/** Of Redis 7.0. */
+export const missingCommands: readonly MissingCommands[] = [
+  { what: 'moving values as bytes', commands: ['dump', 'restore', 'migrate'] },
+  { what: 'scripts', commands: ['eval', 'eval_ro', 'evalsha', 'evalsha_ro', 'script'] },
+  { what: 'functions', commands: ['fcall', 'fcall_ro', 'function'] },
+  {
+    what: 'streams',
+    commands: [
+      'xack',
+      'xadd',
+      'xautoclaim',
+      'xclaim',
+      'xdel',
+      'xgroup',
+      'xinfo',
+      'xlen',
+      'xpending',
+      'xrange',
+      'xread',
+      'xreadgroup',
+      'xrevrange',
+      'xsetid',
+      'xtrim',
+    ],
+  },
+  {
+    what: 'bitmaps',
+    commands: ['bitcount', 'bitfield', 'bitfield_ro', 'bitop', 'bitpos', 'getbit', 'setbit'],
+  },
+  { what: 'HyperLogLog', commands: ['pfadd', 'pfcount', 'pfmerge', 'pfdebug', 'pfselftest'] },
+  {
+    what: 'geo',
+    commands: [
+      'geoadd',
+      'geodist',
+      'geohash',
+      'geopos',
+      'georadius',
+      'georadius_ro',
+      'georadiusbymember',
+      'georadiusbymember_ro',
+      'geosearch',
+      'geosearchstore',
+    ],
+  },
+  { what: 'client-side caching', commands: ['client|caching', 'client|trackinginfo'] },
+  { what: 'access control lists', commands: ['acl'] },
+  { what: 'cluster mode', commands: ['asking', 'restore-asking', 'cluster|slots'] },
+  {
+    what: 'replication',
+    commands: ['failover', 'psync', 'replconf', 'replicaof', 'slaveof', 'sync'],
+  },
+  { what: 'modules', commands: ['module'] },
+  { what: 'latency reports', commands: ['latency|doctor', 'latency|graph', 'latency|histogram'] },
+];

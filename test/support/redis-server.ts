@@ -1,0 +1,63 @@
+// A redis-server to compare with, reachable over its port.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RespClient } from './resp-client.ts';
+
+export class RedisProcess {
+  readonly port: number;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(port: number, child: ChildProcess, folder: string) {
+    this.port = port;
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  static async start(): Promise<RedisProcess> {
+    const port = await freePort();
+    const folder = mkdtempSync(join(tmpdir(), 'redis-test-'));
+    const where = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder];
+    const child = spawn('redis-server', [...where, '--save', '', '--appendonly', 'no'], {
+      stdio: 'ignore',
+    });
+    const server = new RedisProcess(port, child, folder);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        (await server.client()).close();
+        return server;
+      } catch (error) {
+        if (attempt === 100 || child.exitCode !== null) throw error;
+        await sleep(50);
+      }
+    }
+  }
+
+  client(version: 2 | 3 = 2): Promise<RespClient> {
+    return RespClient.connect(this.port, version);
+  }
+
+  async remove(): Promise<void> {
+    if (this.#child.exitCode === null) {
+      this.#child.kill('SIGKILL');
+      await once(this.#child, 'exit');
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return address.port;
+}
