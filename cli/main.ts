@@ -1,76 +1,21 @@
 #!/usr/bin/env node
 // The `polyrow` command. Exit codes: 0 done, 1 failed, 2 asked for wrongly (a flag, a setting).
 
-import { Command, CommanderError } from 'commander';
-import { commandsCommand } from './commands/commands.ts';
-import { configCommand } from './commands/config.ts';
-import { startCommand } from './commands/start.ts';
-import { tableCommand } from './commands/table.ts';
-import { versionCommand } from './commands/version.ts';
-import { ConfigError } from './config/resolve.ts';
-import { didYouMean } from './config/suggest.ts';
-import { ExitError } from './lifecycle/exit-error.ts';
-import { packageVersion } from './version.ts';
+import { PlaneHost } from './planes/plane-host.ts';
 
-function buildProgram(): Command {
-  const program = new Command('polyrow')
-    .description('A multi-model NoSQL database server for Redis clients.')
-    .version(packageVersion(), '-V, --version', 'print the version')
-    .exitOverride();
-  startCommand(program);
-  tableCommand(program);
-  configCommand(program);
-  commandsCommand(program);
-  versionCommand(program);
-  for (const command of everyCommand(program)) command.exitOverride();
-  return program;
+const words = process.argv.slice(2);
+const redisPlane = new PlaneHost('redis', new URL('./planes/redis-plane.js', import.meta.url));
+// Of a start the plane's code takes longest to load: its thread begins before all else. Should it turn
+// out that no server is wanted, the thread ends with the process.
+if (looksLikeStart()) redisPlane.load();
+
+function looksLikeStart(): boolean {
+  const first = words[0] ?? '';
+  if (first !== 'start' && first !== '' && !first.startsWith('-')) return false;
+  return !words.some((word) => /^(-h|--help|-V|--version|--(check|print)-config)$/.test(word));
 }
 
-function everyCommand(command: Command): Command[] {
-  return command.commands.flatMap((child) => [child, ...everyCommand(child)]);
-}
-
-async function main(words: string[]): Promise<number> {
-  const program = buildProgram();
-  try {
-    // Otherwise a mistyped command would be taken for an argument of the default one.
-    refuseUnknownCommand(program, words[0]);
-    await program.parseAsync(words, { from: 'user' });
-    return 0;
-  } catch (error) {
-    return report(error);
-  }
-}
-
-function refuseUnknownCommand(program: Command, word: string | undefined): void {
-  if (word === undefined || word.startsWith('-')) return;
-  const names = ['help', ...program.commands.map((command) => command.name())];
-  if (!names.includes(word)) {
-    throw new ExitError(
-      `there is no command ${word}.${didYouMean(word, names)} See polyrow --help`,
-      2,
-    );
-  }
-}
-
-/** Says what went wrong, on standard error; the exit code. */
-function report(error: unknown): number {
-  // It has printed its message, or the help asked for.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof ConfigError) {
-    for (const problem of error.problems) process.stderr.write(`polyrow: ${problem}\n`);
-    return 2;
-  }
-  if (error instanceof ExitError) {
-    process.stderr.write(`polyrow: ${error.message}\n`);
-    return error.exitCode;
-  }
-  const { code, stack, message } = error as NodeJS.ErrnoException;
-  // The operating system's refusals (no space, no permission) speak for themselves; the rest are bugs.
-  process.stderr.write(`polyrow: ${code === undefined ? (stack ?? String(error)) : message}\n`);
-  return 1;
-}
-
-const exitCode = await main(process.argv.slice(2));
+const { runProgram } = await import('./program.ts');
+const exitCode = await runProgram(words, redisPlane);
 // A started server goes on; a failed start must not be kept alive by what is still open.
 if (exitCode !== 0) process.exit(exitCode);

@@ -19,7 +19,7 @@ import { listenError } from './lifecycle/exit-error.ts';
 import { openMetadata } from './lifecycle/metadata.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
-import { PlaneHost } from './planes/plane-host.ts';
+import type { PlaneHost } from './planes/plane-host.ts';
 
 const healthTimeoutMs = 1000;
 const metricsTimeoutMs = 2000;
@@ -31,7 +31,8 @@ export interface ServerOptions {
   resolved: ResolvedConfig;
   logger: Logger;
   version: string;
-  redisPlaneScript: URL;
+  /** New, or loading already. */
+  redisPlane: PlaneHost;
   /** The server cannot go on. What it acknowledged is as safe as the fsync policy says. */
   onFailure: (reason: string) => void;
 }
@@ -54,11 +55,7 @@ export class Server {
     this.#options = options;
     this.#log = options.logger;
     this.#config = new LiveConfig(options.resolved.config);
-    this.#redis = new PlaneHost('redis', options.redisPlaneScript, {
-      configChanged: (change) => this.#changedByPlane(change),
-      log: (level, message, fields) => this.#log[level](fields ?? {}, message),
-      died: (reason) => options.onFailure(`the redis plane ended: ${reason}`),
-    });
+    this.#redis = options.redisPlane;
   }
 
   get dataDirectory(): string {
@@ -94,11 +91,15 @@ export class Server {
       defaultModel: this.#config.get('redis.default-model'),
     });
     this.#watchParts();
-    const adminUrl = await this.#startAdmin(catalog);
+    const { admin, url: adminUrl } = await this.#startAdmin(catalog);
 
     const planeData = { config: this.#config.all(), tables: catalog.definitions() };
     this.#followConfig();
-    const endpoints = await this.#redis.start(planeData);
+    const endpoints = await this.#redis.start(planeData, {
+      configChanged: (change) => this.#changedByPlane(change),
+      log: (level, message, fields) => this.#log[level](fields ?? {}, message),
+      died: (reason) => this.#options.onFailure(`the redis plane ended: ${reason}`),
+    });
     // What was changed while the plane started.
     for (const key of configKeys) {
       if (this.#config.get(key) !== planeData.config[key]) this.#tellPlane(key);
@@ -113,6 +114,8 @@ export class Server {
     data.write('admin-endpoint', `${adminUrl}\n`);
     this.#closers.push(() => data.remove('admin-endpoint'));
     this.#health.phase = 'running';
+    // Not before clients are served: they are who waits for a start.
+    admin.load().catch((error: Error) => this.#log.error({ err: error }, 'no admin API'));
     return [...endpoints, { name: 'admin', url: adminUrl }];
   }
 
@@ -145,7 +148,7 @@ export class Server {
     for (const close of this.#closers.splice(0).reverse()) await close();
   }
 
-  async #startAdmin(catalog: TableCatalog): Promise<string> {
+  async #startAdmin(catalog: TableCatalog): Promise<{ admin: AdminServer; url: string }> {
     const host = this.#config.get('admin.host');
     const port = this.#config.get('admin.port');
     const admin = new AdminServer({
@@ -160,7 +163,7 @@ export class Server {
     try {
       const url = await admin.listen(host, port);
       this.#closers.push(() => admin.close());
-      return url;
+      return { admin, url };
     } catch (error) {
       await admin.close();
       throw listenError(error, host, port, 'admin.port');

@@ -3,7 +3,7 @@
 import { isWrite, type Command } from '../universal-row/command.ts';
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import { CommandError, ReadFault } from '../universal-row/errors.ts';
-import type { Executor, RowObserver } from '../universal-row/executor.ts';
+import type { Executor, Refusable, RowObserver } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import type { Engine } from '../engines/engine.ts';
@@ -127,7 +127,7 @@ export class Pod implements Executor {
     const { tx, log } = this;
     const writing = isWrite(command.action);
     if (writing) {
-      const refusal = this.#refusal(command);
+      const refusal = this.refusal(command);
       if (refusal !== undefined) {
         reply.error(refusal);
         return;
@@ -186,7 +186,7 @@ export class Pod implements Executor {
       const touched = tx.touched.length;
       const writing = isWrite(command.action);
       let kind: Outcome['kind'] = 'refused';
-      let error = outcomes?.[i]?.error ?? (writing ? this.#refusal(command) : undefined);
+      let error = outcomes?.[i]?.error ?? (writing ? this.refusal(command) : undefined);
       if (error !== undefined) {
         reply.error(error);
       } else {
@@ -250,7 +250,7 @@ export class Pod implements Executor {
     return 'ERR internal error';
   }
 
-  #refusal(command: Command): string | undefined {
+  refusal(command: Refusable): string | undefined {
     const rules = this.tables.get(command.table);
     if (rules !== undefined && rules.readOnly) {
       return "READONLY You can't write against a read only table.";

@@ -9,7 +9,13 @@ export interface RowObserver {
   rowChanged(table: number, key: Buffer): void;
 }
 
+/** What a command must tell to learn whether it would be refused. */
+export type Refusable = Pick<Command, 'table' | 'grows'>;
+
 export interface Executor {
+  /** Why a writing command would be refused just now (a read-only table, a full disk), if it would. */
+  refusal(command: Refusable): string | undefined;
+
   /**
    * Runs the command and writes its answer, an error included; never throws or rejects for what a
    * client can cause. Until the answer is there, `args` and the bytes they point at must stay put.

@@ -237,7 +237,7 @@ export class Connection {
     }
     if (!entry.takes(args.count)) {
       const wrong = `wrong number of arguments for '${entry.fullName}' command`;
-      if (entry.spec.name === 'exec' && this.transaction !== undefined) {
+      if (entry.spec.name === 'exec') {
         this.endTransaction();
         reply.error(`EXECABORT Transaction discarded because of: ${wrong}`);
       } else reply.error(`ERR ${wrong}`);
@@ -449,6 +449,15 @@ export class Connection {
         reply.error(`ERR Command not allowed inside a transaction`);
         this.#rejected(entry);
         return false;
+      }
+      if (isWrite(entry.action)) {
+        const { executor } = this.server.router.to(this.table);
+        const refusal = executor.refusal({ table: this.table, grows: entry.grows });
+        if (refusal !== undefined) {
+          reply.error(refusal);
+          this.#rejected(entry);
+          return false;
+        }
       }
       this.transaction!.queue.push({ entry, args: copyOf(args) });
       reply.simple('QUEUED');

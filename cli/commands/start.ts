@@ -5,8 +5,8 @@ import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { printConfig } from '../config/print.ts';
 import { type ResolvedConfig, resolveConfig } from '../config/resolve.ts';
 import { onStopSignals } from '../lifecycle/signals.ts';
-import { createLogger } from '../logging.ts';
-import { Server } from '../server.ts';
+import type { PlaneHost } from '../planes/plane-host.ts';
+import type { Server } from '../server.ts';
 import { packageVersion } from '../version.ts';
 import { addSettingFlags } from './setting-flags.ts';
 
@@ -16,7 +16,8 @@ interface StartFlags {
   printConfig?: true;
 }
 
-export function startCommand(program: Command): void {
+/** The plane may be loading already. */
+export function startCommand(program: Command, redisPlane: PlaneHost): void {
   const command = program
     .command('start', { isDefault: true })
     .description('Start the server. This is what happens without a command, too.')
@@ -33,19 +34,24 @@ export function startCommand(program: Command): void {
     });
     if (options.printConfig) process.stdout.write(printConfig(resolved));
     else if (options.checkConfig) process.stdout.write('the configuration is right\n');
-    else await serve(resolved);
+    else await serve(resolved, redisPlane);
   });
 }
 
-async function serve(resolved: ResolvedConfig): Promise<void> {
+async function serve(resolved: ResolvedConfig, redisPlane: PlaneHost): Promise<void> {
   const { config } = resolved;
+  // Loaded only here: the other commands have no need of a server.
+  const [{ createLogger }, { Server }] = await Promise.all([
+    import('../logging.ts'),
+    import('../server.ts'),
+  ]);
   const logger = await createLogger(config['log.level'], config['log.format']);
   const version = packageVersion();
   const server = new Server({
     resolved,
     logger,
     version,
-    redisPlaneScript: new URL('../planes/redis-plane.js', import.meta.url),
+    redisPlane,
     onFailure: (reason) => {
       logger.fatal(reason);
       void server.abandon().finally(() => process.exit(1));

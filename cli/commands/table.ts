@@ -1,6 +1,5 @@
 // `polyrow table`: the properties of the table behind each database number.
 
-import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TableDescription } from '../../control/admin/table-routes.ts';
 import type { TableChange } from '../../control/metadata/table-catalog.ts';
@@ -9,7 +8,7 @@ import { resolveConfig } from '../config/resolve.ts';
 import { parseSize } from '../config/setting.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
 import { addSettingFlags } from './setting-flags.ts';
-import { openTables, type Tables } from './tables-access.ts';
+import type { Tables } from './tables-access.ts';
 
 interface CommonFlags {
   config?: string;
@@ -53,7 +52,7 @@ export function tableCommand(program: Command): void {
     async (tables, flags, name) => {
       const change = changeOf(flags);
       if (Object.keys(change).length === 0) throw new ExitError('nothing to change was given', 2);
-      showOne(await tables.alter(name!, change), flags.json);
+      await showOne(await tables.alter(name!, change), flags.json);
     },
   );
 }
@@ -87,6 +86,8 @@ function withConnection(
       environment: process.env,
       file: flags.config,
     });
+    // Loaded only here: a start has no need of it.
+    const { openTables } = await import('./tables-access.ts');
     const tables = await openTables(config, flags.adminUrl);
     try {
       await action(tables, flags, table);
@@ -109,15 +110,16 @@ function size(text: string): number {
   return value;
 }
 
-function show(tables: TableDescription[], asJson: true | undefined): void {
-  process.stdout.write(`${asJson ? JSON.stringify(tables) : gridOf(tables)}\n`);
+async function show(tables: TableDescription[], asJson: true | undefined): Promise<void> {
+  process.stdout.write(`${asJson ? JSON.stringify(tables) : await gridOf(tables)}\n`);
 }
 
-function showOne(table: TableDescription, asJson: true | undefined): void {
-  process.stdout.write(`${asJson ? JSON.stringify(table) : gridOf([table])}\n`);
+async function showOne(table: TableDescription, asJson: true | undefined): Promise<void> {
+  process.stdout.write(`${asJson ? JSON.stringify(table) : await gridOf([table])}\n`);
 }
 
-function gridOf(tables: TableDescription[]): string {
+async function gridOf(tables: TableDescription[]): Promise<string> {
+  const { default: Table } = await import('cli-table3');
   const grid = new Table({
     head: ['table', 'name', 'model', 'rows', 'writes', 'default ttl', 'max row'],
     style: { head: [], border: [], compact: true },

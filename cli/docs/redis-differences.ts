@@ -14,7 +14,7 @@ export const generalDifferences: readonly string[] = [
   'A transaction is refused when its databases are of different models, and so are `COPY`, `MOVE` and ' +
     '`SWAPDB` between two such databases.',
   'Tables can have properties that Redis does not know (`polyrow table`): a read-only table answers ' +
-    '`READONLY`, a row beyond `maxRowBytes` is refused, `ttlDefault` gives new rows an expiry.',
+    '`READONLY`, a row beyond `maxRowBytes` is refused, `ttlDefaultMs` gives new rows an expiry.',
   'Scores of -0 are stored as 0.',
   'Expiry times are kept as milliseconds in a double, so one beyond 2^53 ms is rounded.',
   'A write to a full disk is refused with `MISCONF` until there is room again; reads go on.',

@@ -7,7 +7,7 @@ import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Config, ConfigKey, ConfigValue } from '../config/schema.ts';
 
-/** What a plane is started with, as `workerData`. */
+/** What a plane is started with: the first message to it. */
 export interface PlaneData {
   config: Config;
   /** Every table there is, by ascending number. */

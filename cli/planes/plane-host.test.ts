@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { defaultConfig } from '../config/schema.ts';
-import { PlaneHost } from './plane-host.ts';
+import { PlaneHost, type PlaneListener } from './plane-host.ts';
 
 // A plane that does what the table number of a rowCount call says.
 const script = `
-import { parentPort, workerData } from 'node:worker_threads';
+import { once } from 'node:events';
+import { parentPort } from 'node:worker_threads';
 const say = (message) => parentPort.postMessage(message);
+const [{ config }] = await once(parentPort, 'message');
 parentPort.on('message', ({ id, call, argument }) => {
   if (call === 'stop') say({ type: 'answer', id });
   else if (call !== 'rowCount') say({ type: 'failed', id, error: 'what is ' + call + '?' });
@@ -18,7 +20,7 @@ parentPort.on('message', ({ id, call, argument }) => {
   else if (argument === 3) process.exit(9);
   else say({ type: 'answer', id, value: argument * 10 });
 });
-const { databases } = { databases: workerData.config['redis.databases'] };
+const databases = config['redis.databases'];
 if (databases === 1) say({ type: 'fatal', message: 'one is too few' });
 else {
   say({ type: 'log', level: 'info', msg: 'here', fields: { databases } });
@@ -30,6 +32,7 @@ else {
 let directory: string;
 let url: URL;
 let plane: PlaneHost;
+let listener: PlaneListener;
 let heard: unknown[];
 let died: Promise<string>;
 
@@ -44,17 +47,21 @@ afterAll(() => rmSync(directory, { recursive: true }));
 beforeEach(() => {
   heard = [];
   died = new Promise((resolve) => {
-    plane = new PlaneHost('redis', url, {
+    plane = new PlaneHost('redis', url);
+    listener = {
       configChanged: (change) => heard.push(change),
       log: (level, message, fields) => heard.push([level, message, fields]),
       died: resolve,
-    });
+    };
   });
 });
 afterEach(() => plane.terminate());
 
 const start = (databases = 16) =>
-  plane.start({ config: { ...defaultConfig(), 'redis.databases': databases }, tables: [] });
+  plane.start(
+    { config: { ...defaultConfig(), 'redis.databases': databases }, tables: [] },
+    listener,
+  );
 
 test('a plane is started with its configuration, heard, asked and stopped', async () => {
   expect(plane.isUp).toBe(false);
@@ -99,4 +106,17 @@ test('a plane that exits is reported too', async () => {
 
 test('a plane that cannot start says why', async () => {
   await expect(start(1)).rejects.toThrow('one is too few');
+});
+
+test('a plane loads before it is given its data', async () => {
+  plane.load();
+  expect(await start()).toEqual([{ name: 'redis', url: 'redis://x:1' }]);
+});
+
+test('a plane that cannot load says why when it is started', async () => {
+  const broken = new PlaneHost('redis', new URL('missing.mjs', url));
+  broken.load();
+  const settings = { config: defaultConfig(), tables: [] };
+  await expect(broken.start(settings, listener)).rejects.toThrow('missing.mjs');
+  await expect(broken.start(settings, listener)).rejects.toThrow('missing.mjs');
 });

@@ -1,5 +1,6 @@
 // The main thread's end of the line to a data plane: starts its worker thread, asks it things with a
-// time limit, hears its reports, and notices when it dies.
+// time limit, hears its reports, and notices when it dies. Imports little, so that the thread can be
+// started before the rest of the main thread is loaded.
 
 import { Worker } from 'node:worker_threads';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
@@ -31,38 +32,47 @@ interface Waiting {
 export class PlaneHost {
   readonly name: string;
   readonly #script: URL;
-  readonly #listener: PlaneListener;
   readonly #waiting = new Map<number, Waiting>();
+  #listener: PlaneListener | undefined;
   #worker: Worker | undefined;
   #nextId = 1;
-  #state: 'new' | 'starting' | 'ready' | 'stopped' = 'new';
+  #state: 'new' | 'loading' | 'starting' | 'ready' | 'stopped' = 'new';
   #started:
     | { resolve: (endpoints: Endpoint[]) => void; reject: (error: Error) => void }
     | undefined;
   /** What it said, or threw, before it ended. */
   #lastWords = '';
 
-  constructor(name: string, script: URL, listener: PlaneListener) {
+  constructor(name: string, script: URL) {
     this.name = name;
     this.#script = script;
-    this.#listener = listener;
+  }
+
+  /** Starts the thread, which loads its code and waits for its data. Until then it keeps no process alive. */
+  load(): void {
+    this.#state = 'loading';
+    const worker = new Worker(this.#script, { name: `${this.name}-plane` });
+    this.#worker = worker;
+    worker.on('message', (report: PlaneReport) => this.#heard(report));
+    worker.on('messageerror', (error) => this.#ended(`sent what cannot be read: ${error.message}`));
+    worker.on('error', (error: unknown) => {
+      this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    });
+    worker.on('exit', (code) => this.#ended(this.#lastWords || `exited with code ${code}`));
+    worker.unref();
   }
 
   /** Resolves when the plane serves; however long its recovery takes. */
-  start(data: PlaneData): Promise<Endpoint[]> {
+  start(data: PlaneData, listener: PlaneListener): Promise<Endpoint[]> {
+    this.#listener = listener;
+    if (this.#state === 'new') this.load();
+    // It may have died while it loaded.
+    if (this.#state !== 'loading') return Promise.reject(new ExitError(this.#lastWords));
     this.#state = 'starting';
     return new Promise((resolve, reject) => {
       this.#started = { resolve, reject };
-      const worker = new Worker(this.#script, { workerData: data, name: `${this.name}-plane` });
-      this.#worker = worker;
-      worker.on('message', (report: PlaneReport) => this.#heard(report));
-      worker.on('messageerror', (error) =>
-        this.#ended(`sent what cannot be read: ${error.message}`),
-      );
-      worker.on('error', (error: unknown) => {
-        this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      });
-      worker.on('exit', (code) => this.#ended(this.#lastWords || `exited with code ${code}`));
+      this.#worker!.ref();
+      this.#worker!.postMessage(data);
     });
   }
 
@@ -117,10 +127,10 @@ export class PlaneHost {
         this.#started!.resolve(report.endpoints);
         break;
       case 'configChanged':
-        this.#listener.configChanged({ key: report.key, value: report.value });
+        this.#listener!.configChanged({ key: report.key, value: report.value });
         break;
       case 'log':
-        this.#listener.log(report.level, report.msg, report.fields);
+        this.#listener!.log(report.level, report.msg, report.fields);
         break;
       case 'fatal':
         this.#lastWords = report.message;
@@ -139,10 +149,11 @@ export class PlaneHost {
   #ended(reason: string): void {
     const state = this.#state;
     this.#state = 'stopped';
+    this.#lastWords = reason;
     for (const id of this.#waiting.keys()) {
       this.#take(id)!.reject(new Error(`the ${this.name} plane is gone: ${reason}`));
     }
     if (state === 'starting') this.#started!.reject(new ExitError(reason));
-    else if (state === 'ready') this.#listener.died(reason);
+    else if (state === 'ready') this.#listener!.died(reason);
   }
 }

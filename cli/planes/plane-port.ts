@@ -1,7 +1,14 @@
 // The plane's end of the line to the main thread.
 
+import { once } from 'node:events';
 import type { MessagePort } from 'node:worker_threads';
-import type { PlaneCall, PlaneHandlers, PlaneReport } from './messages.ts';
+import type { PlaneCall, PlaneData, PlaneHandlers, PlaneReport } from './messages.ts';
+
+/** What the plane is to start with. Calls follow only after it has reported that it is ready. */
+export async function planeData(port: MessagePort): Promise<PlaneData> {
+  const [data] = (await once(port, 'message')) as [PlaneData];
+  return data;
+}
 
 /** Answers the main thread's calls, each as soon as its handler is done. */
 export function serveCalls(port: MessagePort, handlers: PlaneHandlers): void {

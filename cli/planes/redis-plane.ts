@@ -3,16 +3,13 @@
 
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { RedisServer, type OutputLimit } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import { KvEngine } from '../../engines/kv/kv-engine.ts';
-import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
-import { EngineRegistry } from '../../engines/registry.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
@@ -22,26 +19,14 @@ import { LiveConfig } from '../config/live-config.ts';
 import { redisConfigEntries } from '../config/redis-names.ts';
 import type { Config, ConfigKey } from '../config/schema.ts';
 import { packageVersion } from '../version.ts';
-import type { PlaneData } from './messages.ts';
-import { report as tell, serveCalls } from './plane-port.ts';
+import { createEngine } from './engines.ts';
+import { planeData, report as tell, serveCalls } from './plane-port.ts';
 import { redisSamples } from './redis-samples.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
 const port = parentPort;
-const { config, tables: firstTables } = workerData as PlaneData;
+const { config, tables: firstTables } = await planeData(port);
 const live = new LiveConfig(config);
-
-const engines = new EngineRegistry([
-  {
-    model: 'memory',
-    create: ({ directory, disk }) => new MemoryEngine({ directory, disk }),
-  },
-  {
-    model: 'kv',
-    create: ({ directory, cacheBytes }) =>
-      new KvEngine({ directory, ...(cacheBytes === undefined ? {} : { cacheBytes }) }),
-  },
-]);
 
 // Pods are told apart in their logs, so that no log is ever replayed into another's engine.
 const podIds: Readonly<Record<TableModel, number>> = { memory: 1, kv: 2 };
@@ -94,7 +79,7 @@ async function openModel(
   realDisk.makeDirectory(directory);
   const rules = new Map<number, TableRules>();
   for (const table of definitions) if (table.model === model) rules.set(table.id, rulesOf(table));
-  const engine = engines.lookup(model).create({
+  const engine = await createEngine(model, {
     directory: join(directory, 'data'),
     disk: realDisk,
     cacheBytes: config['kv.cache-bytes'],

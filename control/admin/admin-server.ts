@@ -1,13 +1,12 @@
-// The server for operators and their programs: health, metrics, tables, configuration.
+// The server for operators and their programs: health, metrics, tables, configuration. It listens at
+// once; the pages, whose framework takes a while to load, are loaded by the first request, or before.
 
-import { timingSafeEqual } from 'node:crypto';
-import { type FastifyError, fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import type { TableCatalog } from '../metadata/table-catalog.ts';
-import { configRoutes } from './config-routes.ts';
 import type { ConfigView } from './config-view.ts';
 import type { Health } from './health.ts';
 import type { MetricsPage } from './metrics-page.ts';
-import { tableRoutes } from './table-routes.ts';
 
 export interface AdminServerOptions {
   health: Health;
@@ -22,100 +21,54 @@ export interface AdminServerOptions {
 }
 
 export class AdminServer {
-  readonly #app: FastifyInstance;
+  readonly #options: AdminServerOptions;
+  readonly #http: Server;
+  #app: Promise<FastifyInstance> | undefined;
 
   constructor(options: AdminServerOptions) {
-    const app = fastify({
-      bodyLimit: 64 * 1024,
-      forceCloseConnections: true,
-      // What does not fit is refused, not bent or dropped.
-      ajv: {
-        customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true },
-      },
-    });
-    this.#app = app;
-    app.addHook('onRequest', async (request, reply) => {
-      const refusal = refusalOf(request, options.token);
-      if (refusal === undefined) return;
-      if (refusal.code === 401) reply.header('www-authenticate', 'Bearer');
-      await reply.code(refusal.code).send({ error: refusal.error });
-    });
-    app.setNotFoundHandler((request, reply) =>
-      reply.code(404).send({ error: `no such page: ${request.method} ${pathOf(request)}` }),
-    );
-    app.setErrorHandler((error: FastifyError, _request, reply) => {
-      const status = error.statusCode ?? 500;
-      if (status >= 500) options.onError(error);
-      return reply.code(status).send({ error: status >= 500 ? 'internal error' : error.message });
-    });
-    app.get('/', () => ({ name: 'polyrow', version: options.version, pages }));
-    healthRoutes(app, options.health);
-    app.get('/metrics', async (_request, reply) => {
-      reply.header('content-type', options.metrics.contentType);
-      return options.metrics.text();
-    });
-    tableRoutes(app, options.catalog);
-    configRoutes(app, options.config);
+    this.#options = options;
+    this.#http = createServer((request, response) => void this.#serve(request, response));
   }
 
   /** Resolves to the URL it can be reached at. */
   async listen(host: string, port: number): Promise<string> {
-    await this.#app.listen({ host, port });
-    const address = this.#app.server.address();
+    await new Promise<void>((resolve, reject) => {
+      this.#http.once('error', reject);
+      this.#http.listen({ host, port }, () => {
+        this.#http.off('error', reject);
+        resolve();
+      });
+    });
+    const address = this.#http.address();
     if (address === null || typeof address === 'string') throw new Error('not a TCP address');
     const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
     return `http://${name}:${address.port}`;
   }
 
+  /** Loads the pages, so that the first request need not wait for it. */
+  async load(): Promise<void> {
+    await Promise.all([this.#pages(), this.#options.metrics.load()]);
+  }
+
   async close(): Promise<void> {
-    await this.#app.close();
+    const closed = new Promise((resolve) => this.#http.close(resolve));
+    this.#http.closeAllConnections();
+    await closed;
+    // What could not be loaded need not be closed.
+    await (await this.#app?.catch(() => undefined))?.close();
   }
-}
 
-const pages = ['/livez', '/readyz', '/healthz', '/metrics', '/v1/tables', '/v1/config'];
-const openPages = new Set(['/', '/livez', '/readyz', '/healthz']);
-
-function healthRoutes(app: FastifyInstance, health: Health): void {
-  // To answer at all is what this one is about.
-  app.get('/livez', () => ({ status: 'alive' }));
-  for (const page of ['/readyz', '/healthz']) {
-    app.get(page, async (_request, reply) => {
-      const problems = await health.problems();
-      if (problems.length === 0) return { status: 'ready' };
-      reply.code(503);
-      return { status: 'not ready', reasons: problems };
-    });
+  #pages(): Promise<FastifyInstance> {
+    this.#app ??= import('./admin-app.ts').then(({ adminApp }) => adminApp(this.#options));
+    return this.#app;
   }
-}
 
-function refusalOf(
-  request: FastifyRequest,
-  token: string,
-): { code: number; error: string } | undefined {
-  if (openPages.has(pathOf(request))) return undefined;
-  if (token !== '') {
-    const given = request.headers.authorization ?? '';
-    return sameSecret(given, `Bearer ${token}`)
-      ? undefined
-      : { code: 401, error: 'wrong or missing token: send Authorization: Bearer <admin.token>' };
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      (await this.#pages()).routing(request, response);
+    } catch (error) {
+      this.#options.onError(error as Error);
+      response.writeHead(500).end();
+    }
   }
-  // Without a token only this machine may ask. A web page can make a browser on this machine ask too,
-  // under a name of its own that points here; that shows in the host it believes to speak to.
-  return isLocalName(request.hostname)
-    ? undefined
-    : { code: 403, error: `not served as ${request.hostname}: use 127.0.0.1 or localhost` };
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split('?', 1)[0]!;
-}
-
-function sameSecret(a: string, b: string): boolean {
-  const left = Buffer.from(a);
-  const right = Buffer.from(b);
-  return left.length === right.length && timingSafeEqual(left, right);
-}
-
-function isLocalName(hostname: string): boolean {
-  return /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(hostname);
 }

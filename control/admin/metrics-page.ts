@@ -1,7 +1,8 @@
 // The /metrics page: prom-client's registry, filled anew from the parts' samples on every scrape. The
-// parts keep plain counters; nothing of Prometheus is on the way of a request.
+// parts keep plain counters; nothing of Prometheus is on the way of a request, nor of a start.
 
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import type * as Prometheus from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
 import type { MetricSample } from '../monitor/metric-sample.ts';
 
 export type SampleSource = () => Promise<readonly MetricSample[]>;
@@ -10,24 +11,46 @@ export type SampleSource = () => Promise<readonly MetricSample[]>;
 const mostSeries = 10_000;
 
 export class MetricsPage {
-  readonly #registry = new Registry();
   readonly #sources: SampleSource[] = [];
+  #registry: Promise<SampleRegistry> | undefined;
+
+  addSource(source: SampleSource): void {
+    this.#sources.push(source);
+  }
+
+  /** From here on the process's own metrics are collected, too. */
+  async load(): Promise<void> {
+    await this.#loaded();
+  }
+
+  async page(): Promise<{ contentType: string; text: string }> {
+    const registry = await this.#loaded();
+    const samples = (await Promise.all(this.#sources.map((source) => source()))).flat();
+    return { contentType: registry.contentType, text: await registry.textOf(samples) };
+  }
+
+  #loaded(): Promise<SampleRegistry> {
+    this.#registry ??= import('prom-client').then((prometheus) => new SampleRegistry(prometheus));
+    return this.#registry;
+  }
+}
+
+class SampleRegistry {
+  readonly #prometheus: typeof Prometheus;
+  readonly #registry: Registry;
   readonly #metrics = new Map<string, Counter | Gauge>();
 
-  constructor() {
-    collectDefaultMetrics({ register: this.#registry });
+  constructor(prometheus: typeof Prometheus) {
+    this.#prometheus = prometheus;
+    this.#registry = new prometheus.Registry();
+    prometheus.collectDefaultMetrics({ register: this.#registry });
   }
 
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  addSource(source: SampleSource): void {
-    this.#sources.push(source);
-  }
-
-  async text(): Promise<string> {
-    const samples = (await Promise.all(this.#sources.map((source) => source()))).flat();
+  async textOf(samples: readonly MetricSample[]): Promise<string> {
     for (const metric of this.#metrics.values()) metric.reset();
     for (const sample of samples.slice(0, mostSeries)) this.#put(sample);
     return await this.#registry.metrics();
@@ -37,6 +60,7 @@ export class MetricsPage {
     let metric = this.#metrics.get(name);
     if (metric === undefined) {
       const options = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
+      const { Counter, Gauge } = this.#prometheus;
       metric = type === 'counter' ? new Counter(options) : new Gauge(options);
       this.#metrics.set(name, metric);
     }

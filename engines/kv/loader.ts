@@ -167,7 +167,7 @@ export class Loader {
 
   #newGroup(): Group {
     let resolve = (): void => {};
-    let reject = (_: unknown): void => {};
+    let reject: (reason: unknown) => void = () => {};
     const promise = new Promise<void>((yes, no) => {
       resolve = yes;
       reject = no;

@@ -700,7 +700,6 @@ class Changed implements Undo {
 }
 
 class RowChanged implements Undo {
-  readonly #store: RecordStore;
   readonly #row: RowRecord;
   readonly #changed: Changed;
   readonly #shape: RowRecord['shape'];
@@ -713,7 +712,6 @@ class RowChanged implements Undo {
   readonly #sub: RecordSpace | undefined;
 
   constructor(store: RecordStore, row: RowRecord) {
-    this.#store = store;
     this.#row = row;
     this.#changed = new Changed(store, row);
     this.#shape = row.shape;

@@ -228,7 +228,11 @@ const draws: readonly [candidates: string, draw: string, removes: boolean][] = [
 
 function lines(text: string, rule: Rule, waits = false): Line[] {
   const patterns = text.split('\n').filter((line) => line !== '');
-  return patterns.map((line) => ({ pattern: new Pattern(line, kinds), rule, waits }));
+  return patterns.map((line) => ({
+    pattern: new Pattern(line, kinds),
+    rule: rule === 'exact' && /^B?Z|^SORT/.test(line) ? 'scores' : rule,
+    waits,
+  }));
 }
 
 export const allLines: readonly Line[] = [

@@ -4,6 +4,8 @@
 //   scan, scan-pairs   the same in the second half of a SCAN that was asked for everything at once
 //   time               times to live: the two servers run a command at slightly different moments
 //   draw               random picks: the same form, and nothing that was not there to be picked
+//   scores             whether a score of a sorted set is 0 or -0, and whether a large one has an
+//                      exponent: in Redis that depends on how many members it keeps the score with
 //   exec               each answer of a transaction by its own rule
 //
 // Left out of the runs: OBJECT ENCODING, IDLETIME, FREQ and REFCOUNT, MEMORY and DEBUG of keys that exist
@@ -14,6 +16,7 @@ import { isError, type RespValue, show } from '../support/resp-value.ts';
 
 export type Rule =
   | 'exact'
+  | 'scores'
   | 'unordered'
   | 'pairs'
   | 'scan'
@@ -39,6 +42,10 @@ export function agree(
     case 'draw':
       if (form(ours) !== form(theirs)) return false;
       return before === undefined || !('items' in before.ours) || comesFrom(ours, before.ours);
+    case 'scores':
+      return show(withoutForm(ours)) === show(withoutForm(theirs));
+    case 'scan-pairs':
+      return normal(rule, withoutForm(ours)) === normal(rule, withoutForm(theirs));
     default:
       return normal(rule, ours) === normal(rule, theirs);
   }
@@ -62,6 +69,15 @@ function normal(rule: Exclude<Rule, object>, value: RespValue): string {
     default:
       return show(value);
   }
+}
+
+function withoutForm(value: RespValue): RespValue {
+  if ('items' in value) return { ...value, items: value.items.map(withoutForm) };
+  if (value.type !== '$' && value.type !== ',') return value;
+  const isLarge = /^-?(\d{17,}|[\d.]+e\+\d+)$/.test(value.text);
+  return isLarge || value.text === '-0'
+    ? { ...value, text: String(Number(value.text) + 0) }
+    : value;
 }
 
 function inPairs(items: readonly RespValue[]): string[] {

@@ -22,21 +22,22 @@ export class RespClient {
   /** Sees every reply as it comes, also those that `pipeline` is waiting for. */
   onReply: ((reply: RespValue) => void) | undefined;
   closed = false;
+  /** What went wrong with the connection, or with what came over it. */
+  problem: Error | undefined;
   readonly ended: Promise<void>;
   readonly #reader = new RespReader();
   readonly #waiters: Waiter[] = [];
   readonly #unclaimed: RespValue[] = [];
-  #problem: Error | undefined;
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.setNoDelay(true);
     socket.on('data', (chunk) => this.#take(chunk));
-    socket.on('error', (error) => (this.#problem ??= error));
+    socket.on('error', (error) => (this.problem ??= error));
     this.ended = new Promise((resolve) => {
       socket.on('close', () => {
         this.closed = true;
-        const lost = new ConnectionLost(`connection lost: ${this.#problem?.message ?? 'closed'}`);
+        const lost = new ConnectionLost(`connection lost: ${this.problem?.message ?? 'closed'}`);
         for (const waiter of this.#waiters.splice(0)) waiter.reject(lost);
         resolve();
       });
@@ -101,7 +102,7 @@ export class RespClient {
         this.#unclaimed.push(reply);
       }
     } catch (error) {
-      this.#problem = error as Error;
+      this.problem = error as Error;
       this.socket.destroy();
     }
     this.#serve();

@@ -160,6 +160,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'list',
     arity: -2,
+    syntax: '[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]',
     since: '2.4.0',
     summary: 'Lists open connections.',
     complexity: 'O(N) where N is the number of client connections',
@@ -197,6 +198,7 @@ const subcommands: readonly CommandSpec[] = [
     ...plain,
     name: 'setname',
     arity: 3,
+    syntax: 'connection-name',
     since: '2.6.9',
     summary: 'Sets the connection name.',
     handle(connection, args, reply) {
@@ -213,6 +215,7 @@ const subcommands: readonly CommandSpec[] = [
     ...plain,
     name: 'setinfo',
     arity: 4,
+    syntax: '<LIB-NAME libname | LIB-VER libver>',
     since: '7.2.0',
     summary: 'Sets information specific to the client or connection.',
     handle(connection, args, reply) {
@@ -225,6 +228,8 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'kill',
     arity: -3,
+    syntax:
+      '<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no]> [<[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME yes/no]> ...]>',
     since: '2.4.0',
     summary: 'Terminates open connections.',
     complexity: 'O(N) where N is the number of client connections',
@@ -251,6 +256,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'unblock',
     arity: -3,
+    syntax: 'client-id [TIMEOUT | ERROR]',
     since: '5.0.0',
     summary: 'Unblocks a client blocked by a blocking command from a different connection.',
     handle(connection, args, reply) {
@@ -271,6 +277,7 @@ const subcommands: readonly CommandSpec[] = [
     ...plain,
     name: 'reply',
     arity: 3,
+    syntax: '<ON | OFF | SKIP>',
     since: '3.2.0',
     summary: 'Instructs the server whether to reply to commands.',
     handle(connection, args, reply) {
@@ -287,6 +294,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'no-evict',
     arity: 3,
+    syntax: '<ON | OFF>',
     since: '7.0.0',
     summary: 'Sets the client eviction mode of the connection.',
     handle(connection, args, reply) {
@@ -298,6 +306,7 @@ const subcommands: readonly CommandSpec[] = [
     ...plain,
     name: 'no-touch',
     arity: 3,
+    syntax: '<ON | OFF>',
     since: '7.2.0',
     summary: 'Controls whether commands sent by the client affect the LRU/LFU of accessed keys.',
     handle(connection, args, reply) {
@@ -320,6 +329,8 @@ const subcommands: readonly CommandSpec[] = [
     ...plain,
     name: 'tracking',
     arity: -3,
+    syntax:
+      '<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]',
     since: '6.0.0',
     summary: 'Controls server-assisted client-side caching for the connection.',
     handle(_connection, args, reply) {
@@ -331,6 +342,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'pause',
     arity: -3,
+    syntax: 'timeout:integer [WRITE | ALL]',
     since: '3.0.0',
     summary: 'Suspends commands processing.',
     handle(connection, args, reply) {

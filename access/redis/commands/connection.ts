@@ -45,6 +45,7 @@ export const connectionCommands: readonly CommandSpec[] = [
   {
     name: 'ping',
     arity: -1,
+    syntax: '[message]',
     flags: ['fast'],
     group: 'connection',
     since: '1.0.0',
@@ -65,6 +66,7 @@ export const connectionCommands: readonly CommandSpec[] = [
   {
     name: 'echo',
     arity: 2,
+    syntax: 'message',
     flags: ['fast'],
     group: 'connection',
     since: '1.0.0',
@@ -77,6 +79,7 @@ export const connectionCommands: readonly CommandSpec[] = [
   {
     name: 'select',
     arity: 2,
+    syntax: 'index',
     flags: ['loading', 'stale', 'fast'],
     group: 'connection',
     since: '1.0.0',
@@ -98,6 +101,7 @@ export const connectionCommands: readonly CommandSpec[] = [
   {
     name: 'auth',
     arity: -2,
+    syntax: '[username] password',
     flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
     group: 'connection',
     since: '1.0.0',
@@ -122,6 +126,7 @@ export const connectionCommands: readonly CommandSpec[] = [
   {
     name: 'hello',
     arity: -1,
+    syntax: '[protover [AUTH username password] [SETNAME clientname]]',
     flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
     group: 'connection',
     since: '6.0.0',

@@ -122,6 +122,7 @@ export const databaseCommands: readonly CommandSpec[] = [
   {
     name: 'copy',
     arity: -3,
+    syntax: 'source destination [DB destination-db] [REPLACE]',
     flags: ['write', 'denyoom'],
     keys: { first: 1, last: 2, step: 1 },
     group: 'generic',
@@ -134,6 +135,7 @@ export const databaseCommands: readonly CommandSpec[] = [
   {
     name: 'move',
     arity: 3,
+    syntax: 'key db',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -158,6 +160,7 @@ export const databaseCommands: readonly CommandSpec[] = [
   {
     name: 'flushdb',
     arity: -1,
+    syntax: '[ASYNC | SYNC]',
     flags: ['write'],
     keys: noKeys,
     group: 'server',
@@ -170,6 +173,7 @@ export const databaseCommands: readonly CommandSpec[] = [
   {
     name: 'flushall',
     arity: -1,
+    syntax: '[ASYNC | SYNC]',
     everyPod: true,
     flags: ['write'],
     keys: noKeys,
@@ -183,6 +187,7 @@ export const databaseCommands: readonly CommandSpec[] = [
   {
     name: 'swapdb',
     arity: 3,
+    syntax: 'index1 index2',
     flags: ['write', 'fast'],
     keys: noKeys,
     group: 'server',

@@ -134,6 +134,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'expire',
     arity: -3,
+    syntax: 'key seconds [NX | XX | GT | LT]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -146,6 +147,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'pexpire',
     arity: -3,
+    syntax: 'key milliseconds [NX | XX | GT | LT]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -158,6 +160,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'expireat',
     arity: -3,
+    syntax: 'key unix-time-seconds [NX | XX | GT | LT]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -170,6 +173,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'pexpireat',
     arity: -3,
+    syntax: 'key unix-time-milliseconds [NX | XX | GT | LT]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -182,6 +186,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'ttl',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -194,6 +199,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'pttl',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -206,6 +212,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'expiretime',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -218,6 +225,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'pexpiretime',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -230,6 +238,7 @@ export const expireCommands: readonly CommandSpec[] = [
   {
     name: 'persist',
     arity: 2,
+    syntax: 'key',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'generic',

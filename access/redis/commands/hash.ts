@@ -290,6 +290,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hset',
     arity: -4,
+    syntax: 'key field value [field value ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -302,6 +303,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hmset',
     arity: -4,
+    syntax: 'key field value [field value ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -314,6 +316,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hsetnx',
     arity: 4,
+    syntax: 'key field value',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -326,6 +329,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hget',
     arity: 3,
+    syntax: 'key field',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -338,6 +342,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hmget',
     arity: -3,
+    syntax: 'key field [field ...]',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -350,6 +355,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hgetall',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly'],
     keys: firstKey,
     group: 'hash',
@@ -362,6 +368,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hkeys',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly'],
     keys: firstKey,
     group: 'hash',
@@ -374,6 +381,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hvals',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly'],
     keys: firstKey,
     group: 'hash',
@@ -386,6 +394,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hlen',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -398,6 +407,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hstrlen',
     arity: 3,
+    syntax: 'key field',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -410,6 +420,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hexists',
     arity: 3,
+    syntax: 'key field',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -422,6 +433,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hdel',
     arity: -3,
+    syntax: 'key field [field ...]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -434,6 +446,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hincrby',
     arity: 4,
+    syntax: 'key field increment',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -446,6 +459,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hincrbyfloat',
     arity: 4,
+    syntax: 'key field increment:double',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'hash',
@@ -458,6 +472,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hrandfield',
     arity: -2,
+    syntax: 'key [count [WITHVALUES]]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'hash',
@@ -470,6 +485,7 @@ export const hashCommands: readonly CommandSpec[] = [
   {
     name: 'hscan',
     arity: -3,
+    syntax: 'key cursor [MATCH pattern] [COUNT count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'hash',

@@ -8,6 +8,7 @@ import { globMatches } from './glob.ts';
 import { keyWords, type CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
+import { parseSyntax, writeArguments } from './support/syntax.ts';
 
 const groupCategories: Readonly<Record<string, string>> = {
   'sorted-set': '@sortedset',
@@ -108,17 +109,22 @@ function writeKeySpecs(spec: CommandSpec, reply: RespWriter): void {
 function writeDocs(entry: CommandEntry, reply: RespWriter): void {
   const { spec } = entry;
   const subs = [...(entry.subcommands?.values() ?? [])];
-  const pairs = 3 + (spec.complexity === undefined ? 0 : 1) + (subs.length > 0 ? 1 : 0);
-  reply.map(pairs);
+  const { complexity, syntax } = spec;
+  const present = [complexity !== undefined, syntax !== undefined, subs.length > 0];
+  reply.map(3 + present.filter(Boolean).length);
   reply.text('summary');
   reply.text(spec.summary);
   reply.text('since');
   reply.text(spec.since);
   reply.text('group');
   reply.text(spec.group);
-  if (spec.complexity !== undefined) {
+  if (complexity !== undefined) {
     reply.text('complexity');
-    reply.text(spec.complexity);
+    reply.text(complexity);
+  }
+  if (syntax !== undefined) {
+    reply.text('arguments');
+    writeArguments(parseSyntax(syntax), reply);
   }
   if (subs.length === 0) return;
   reply.text('subcommands');
@@ -194,6 +200,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'info',
     arity: -2,
+    syntax: '[command-name [command-name ...]]',
     since: '2.8.13',
     summary: 'Returns information about one, multiple or all commands.',
     handle(connection, args, reply) {
@@ -215,6 +222,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'docs',
     arity: -2,
+    syntax: '[command-name [command-name ...]]',
     since: '7.0.0',
     summary: 'Returns documentary information about one, multiple or all commands.',
     handle(connection, args, reply) {
@@ -236,6 +244,7 @@ const subcommands: readonly CommandSpec[] = [
     ...common,
     name: 'list',
     arity: -2,
+    syntax: '[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]',
     since: '7.0.0',
     summary: 'Returns a list of command names.',
     handle(connection, args, reply) {

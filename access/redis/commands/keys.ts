@@ -79,6 +79,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'del',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['write'],
     keys: allKeys,
     group: 'generic',
@@ -91,6 +92,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'unlink',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['write', 'fast'],
     keys: allKeys,
     group: 'generic',
@@ -103,6 +105,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'exists',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['readonly', 'fast'],
     keys: allKeys,
     group: 'generic',
@@ -115,6 +118,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'touch',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['readonly', 'fast'],
     keys: allKeys,
     group: 'generic',
@@ -127,6 +131,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'type',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'generic',
@@ -139,6 +144,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'rename',
     arity: 3,
+    syntax: 'key newkey',
     flags: ['write'],
     keys: sourceAndTarget,
     group: 'generic',
@@ -151,6 +157,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'renamenx',
     arity: 3,
+    syntax: 'key newkey',
     flags: ['write', 'fast'],
     keys: sourceAndTarget,
     group: 'generic',
@@ -163,6 +170,7 @@ export const keysCommands: readonly CommandSpec[] = [
   {
     name: 'wait',
     arity: 3,
+    syntax: 'numreplicas timeout:integer',
     flags: ['noscript'],
     keys: noKeys,
     group: 'generic',

@@ -14,6 +14,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lpush',
     arity: -3,
+    syntax: 'key element [element ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -26,6 +27,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'rpush',
     arity: -3,
+    syntax: 'key element [element ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -38,6 +40,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lpushx',
     arity: -3,
+    syntax: 'key element [element ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -50,6 +53,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'rpushx',
     arity: -3,
+    syntax: 'key element [element ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -62,6 +66,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lpop',
     arity: -2,
+    syntax: 'key [count]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -74,6 +79,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'rpop',
     arity: -2,
+    syntax: 'key [count]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -86,6 +92,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'llen',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'list',
@@ -98,6 +105,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lindex',
     arity: 3,
+    syntax: 'key index',
     flags: ['readonly'],
     keys: firstKey,
     group: 'list',
@@ -110,6 +118,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lset',
     arity: 4,
+    syntax: 'key index element',
     flags: ['write', 'denyoom'],
     keys: firstKey,
     group: 'list',
@@ -122,6 +131,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lrange',
     arity: 4,
+    syntax: 'key start stop',
     flags: ['readonly'],
     keys: firstKey,
     group: 'list',
@@ -134,6 +144,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'ltrim',
     arity: 4,
+    syntax: 'key start stop',
     flags: ['write'],
     keys: firstKey,
     group: 'list',
@@ -146,6 +157,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lrem',
     arity: 4,
+    syntax: 'key count element',
     flags: ['write'],
     keys: firstKey,
     group: 'list',
@@ -158,6 +170,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'linsert',
     arity: 5,
+    syntax: 'key <BEFORE | AFTER> pivot element',
     flags: ['write', 'denyoom'],
     keys: firstKey,
     group: 'list',
@@ -170,6 +183,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lpos',
     arity: -3,
+    syntax: 'key element [RANK rank] [COUNT num-matches] [MAXLEN len]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'list',
@@ -182,6 +196,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'rpoplpush',
     arity: 3,
+    syntax: 'source destination',
     flags: ['write', 'denyoom'],
     keys: sourceAndTarget,
     group: 'list',
@@ -194,6 +209,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lmove',
     arity: 5,
+    syntax: 'source destination <LEFT | RIGHT> <LEFT | RIGHT>',
     flags: ['write', 'denyoom'],
     keys: sourceAndTarget,
     group: 'list',
@@ -206,6 +222,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'lmpop',
     arity: -4,
+    syntax: 'numkeys key [key ...] <LEFT | RIGHT> [COUNT count]',
     flags: ['write', 'movablekeys'],
     keys: countedKeys(1),
     group: 'list',
@@ -218,6 +235,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'blpop',
     arity: -3,
+    syntax: 'key [key ...] timeout',
     flags: ['write', 'noscript', 'blocking'],
     keys: keysThenTimeout,
     group: 'list',
@@ -232,6 +250,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'brpop',
     arity: -3,
+    syntax: 'key [key ...] timeout',
     flags: ['write', 'noscript', 'blocking'],
     keys: keysThenTimeout,
     group: 'list',
@@ -246,6 +265,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'brpoplpush',
     arity: 4,
+    syntax: 'source destination timeout',
     flags: ['write', 'denyoom', 'noscript', 'blocking'],
     keys: sourceAndTarget,
     group: 'list',
@@ -259,6 +279,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'blmove',
     arity: 6,
+    syntax: 'source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout',
     flags: ['write', 'denyoom', 'noscript', 'blocking'],
     keys: sourceAndTarget,
     group: 'list',
@@ -272,6 +293,7 @@ export const listCommands: readonly CommandSpec[] = [
   {
     name: 'blmpop',
     arity: -5,
+    syntax: 'timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]',
     flags: ['write', 'blocking', 'movablekeys'],
     keys: countedKeys(2),
     group: 'list',

@@ -162,6 +162,7 @@ const objectSubcommands: readonly CommandSpec[] = [
   {
     name: 'encoding',
     arity: 3,
+    syntax: 'key',
     flags: ['readonly'],
     keys: secondWord,
     group: 'generic',
@@ -174,6 +175,7 @@ const objectSubcommands: readonly CommandSpec[] = [
   {
     name: 'freq',
     arity: 3,
+    syntax: 'key',
     flags: ['readonly'],
     keys: secondWord,
     group: 'generic',
@@ -186,6 +188,7 @@ const objectSubcommands: readonly CommandSpec[] = [
   {
     name: 'idletime',
     arity: 3,
+    syntax: 'key',
     flags: ['readonly'],
     keys: secondWord,
     group: 'generic',
@@ -198,6 +201,7 @@ const objectSubcommands: readonly CommandSpec[] = [
   {
     name: 'refcount',
     arity: 3,
+    syntax: 'key',
     flags: ['readonly'],
     keys: secondWord,
     group: 'generic',
@@ -261,6 +265,7 @@ const memorySubcommands: readonly CommandSpec[] = [
   {
     name: 'usage',
     arity: -3,
+    syntax: 'key [SAMPLES count]',
     flags: ['readonly'],
     keys: secondWord,
     group: 'server',

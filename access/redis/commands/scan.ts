@@ -66,6 +66,7 @@ export const scanCommands: readonly CommandSpec[] = [
   {
     name: 'keys',
     arity: 2,
+    syntax: 'pattern',
     flags: ['readonly'],
     keys: noKeys,
     group: 'generic',
@@ -78,6 +79,7 @@ export const scanCommands: readonly CommandSpec[] = [
   {
     name: 'scan',
     arity: -2,
+    syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
     flags: ['readonly'],
     keys: noKeys,
     group: 'generic',

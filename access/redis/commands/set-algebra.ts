@@ -110,6 +110,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sinter',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['readonly'],
     keys: allKeys,
     group: 'set',
@@ -122,6 +123,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sinterstore',
     arity: -3,
+    syntax: 'destination key [key ...]',
     flags: ['write', 'denyoom'],
     keys: allKeys,
     group: 'set',
@@ -134,6 +136,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sintercard',
     arity: -3,
+    syntax: 'numkeys key [key ...] [LIMIT limit]',
     flags: ['readonly', 'movablekeys'],
     keys: countedKeys(1),
     group: 'set',
@@ -146,6 +149,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sunion',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['readonly'],
     keys: allKeys,
     group: 'set',
@@ -158,6 +162,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sunionstore',
     arity: -3,
+    syntax: 'destination key [key ...]',
     flags: ['write', 'denyoom'],
     keys: allKeys,
     group: 'set',
@@ -170,6 +175,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sdiff',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['readonly'],
     keys: allKeys,
     group: 'set',
@@ -182,6 +188,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'sdiffstore',
     arity: -3,
+    syntax: 'destination key [key ...]',
     flags: ['write', 'denyoom'],
     keys: allKeys,
     group: 'set',

@@ -216,6 +216,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'sadd',
     arity: -3,
+    syntax: 'key member [member ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'set',
@@ -228,6 +229,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'srem',
     arity: -3,
+    syntax: 'key member [member ...]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'set',
@@ -240,6 +242,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'sismember',
     arity: 3,
+    syntax: 'key member',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'set',
@@ -252,6 +255,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'smismember',
     arity: -3,
+    syntax: 'key member [member ...]',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'set',
@@ -264,6 +268,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'smembers',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly'],
     keys: firstKey,
     group: 'set',
@@ -276,6 +281,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'scard',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'set',
@@ -288,6 +294,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'spop',
     arity: -2,
+    syntax: 'key [count]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'set',
@@ -300,6 +307,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'srandmember',
     arity: -2,
+    syntax: 'key [count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'set',
@@ -312,6 +320,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'smove',
     arity: 4,
+    syntax: 'source destination member',
     flags: ['write', 'fast'],
     keys: { first: 1, last: 2, step: 1 },
     group: 'set',
@@ -324,6 +333,7 @@ export const setCommands: readonly CommandSpec[] = [
   {
     name: 'sscan',
     arity: -3,
+    syntax: 'key cursor [MATCH pattern] [COUNT count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'set',

@@ -192,6 +192,8 @@ export const sortCommands: readonly CommandSpec[] = [
   {
     name: 'sort',
     arity: -2,
+    syntax:
+      'key [BY pattern:key-pattern] [LIMIT offset count] [GET pattern:key-pattern [GET pattern:key-pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]',
     flags: ['write', 'denyoom', 'movablekeys'],
     keys: sortKeys,
     group: 'generic',
@@ -204,6 +206,8 @@ export const sortCommands: readonly CommandSpec[] = [
   {
     name: 'sort_ro',
     arity: -2,
+    syntax:
+      'key [BY pattern:key-pattern] [LIMIT offset count] [GET pattern:key-pattern [GET pattern:key-pattern ...]] [ASC | DESC] [ALPHA]',
     flags: ['readonly', 'movablekeys'],
     keys: firstKey,
     group: 'generic',

@@ -272,6 +272,8 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zunion',
     arity: -3,
+    syntax:
+      'numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]',
     flags: ['readonly', 'movablekeys'],
     keys: countedKeys(1),
     group: 'sorted-set',
@@ -284,6 +286,8 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zinter',
     arity: -3,
+    syntax:
+      'numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]',
     flags: ['readonly', 'movablekeys'],
     keys: countedKeys(1),
     group: 'sorted-set',
@@ -296,6 +300,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zdiff',
     arity: -3,
+    syntax: 'numkeys key [key ...] [WITHSCORES]',
     flags: ['readonly', 'movablekeys'],
     keys: countedKeys(1),
     group: 'sorted-set',
@@ -308,6 +313,8 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zunionstore',
     arity: -4,
+    syntax:
+      'destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]',
     flags: ['write', 'denyoom', 'movablekeys'],
     keys: countedKeys(2, 1),
     group: 'sorted-set',
@@ -320,6 +327,8 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zinterstore',
     arity: -4,
+    syntax:
+      'destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]',
     flags: ['write', 'denyoom', 'movablekeys'],
     keys: countedKeys(2, 1),
     group: 'sorted-set',
@@ -332,6 +341,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zdiffstore',
     arity: -4,
+    syntax: 'destination numkeys key [key ...]',
     flags: ['write', 'denyoom', 'movablekeys'],
     keys: countedKeys(2, 1),
     group: 'sorted-set',
@@ -344,6 +354,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
   {
     name: 'zintercard',
     arity: -3,
+    syntax: 'numkeys key [key ...] [LIMIT limit]',
     flags: ['readonly', 'movablekeys'],
     keys: countedKeys(1),
     group: 'sorted-set',

@@ -135,6 +135,7 @@ export const sortedSetPopCommands: readonly CommandSpec[] = [
   {
     name: 'zpopmin',
     arity: -2,
+    syntax: 'key [count]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -147,6 +148,7 @@ export const sortedSetPopCommands: readonly CommandSpec[] = [
   {
     name: 'zpopmax',
     arity: -2,
+    syntax: 'key [count]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -159,6 +161,7 @@ export const sortedSetPopCommands: readonly CommandSpec[] = [
   {
     name: 'zmpop',
     arity: -4,
+    syntax: 'numkeys key [key ...] <MIN | MAX> [COUNT count]',
     flags: ['write', 'movablekeys'],
     keys: countedKeys(1),
     group: 'sorted-set',
@@ -171,6 +174,7 @@ export const sortedSetPopCommands: readonly CommandSpec[] = [
   {
     name: 'bzpopmin',
     arity: -3,
+    syntax: 'key [key ...] timeout',
     flags: ['write', 'noscript', 'blocking', 'fast'],
     keys: { first: 1, last: -2, step: 1 },
     group: 'sorted-set',
@@ -184,6 +188,7 @@ export const sortedSetPopCommands: readonly CommandSpec[] = [
   {
     name: 'bzpopmax',
     arity: -3,
+    syntax: 'key [key ...] timeout',
     flags: ['write', 'noscript', 'blocking', 'fast'],
     keys: { first: 1, last: -2, step: 1 },
     group: 'sorted-set',
@@ -197,6 +202,7 @@ export const sortedSetPopCommands: readonly CommandSpec[] = [
   {
     name: 'bzmpop',
     arity: -5,
+    syntax: 'timeout numkeys key [key ...] <MIN | MAX> [COUNT count]',
     flags: ['write', 'blocking', 'movablekeys'],
     keys: countedKeys(2),
     group: 'sorted-set',

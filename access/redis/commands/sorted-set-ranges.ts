@@ -238,6 +238,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zcount',
     arity: 4,
+    syntax: 'key min max',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -250,6 +251,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zlexcount',
     arity: 4,
+    syntax: 'key min:string max:string',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -262,6 +264,8 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrange',
     arity: -4,
+    syntax:
+      'key start:string stop:string [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -274,6 +278,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrevrange',
     arity: -4,
+    syntax: 'key start stop [WITHSCORES]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -286,6 +291,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrangebyscore',
     arity: -4,
+    syntax: 'key min max [WITHSCORES] [LIMIT offset count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -298,6 +304,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrevrangebyscore',
     arity: -4,
+    syntax: 'key max min [WITHSCORES] [LIMIT offset count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -310,6 +317,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrangebylex',
     arity: -4,
+    syntax: 'key min:string max:string [LIMIT offset count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -322,6 +330,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrevrangebylex',
     arity: -4,
+    syntax: 'key max:string min:string [LIMIT offset count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -334,6 +343,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zrangestore',
     arity: -5,
+    syntax: 'dst src min:string max:string [BYSCORE | BYLEX] [REV] [LIMIT offset count]',
     flags: ['write', 'denyoom'],
     keys: { first: 1, last: 2, step: 1 },
     group: 'sorted-set',
@@ -346,6 +356,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zremrangebyrank',
     arity: 4,
+    syntax: 'key start stop',
     flags: ['write'],
     keys: firstKey,
     group: 'sorted-set',
@@ -358,6 +369,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zremrangebyscore',
     arity: 4,
+    syntax: 'key min max',
     flags: ['write'],
     keys: firstKey,
     group: 'sorted-set',
@@ -370,6 +382,7 @@ export const sortedSetRangeCommands: readonly CommandSpec[] = [
   {
     name: 'zremrangebylex',
     arity: 4,
+    syntax: 'key min:string max:string',
     flags: ['write'],
     keys: firstKey,
     group: 'sorted-set',

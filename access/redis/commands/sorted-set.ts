@@ -273,6 +273,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zadd',
     arity: -4,
+    syntax: 'key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -285,6 +286,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zincrby',
     arity: 4,
+    syntax: 'key increment member',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -297,6 +299,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zrem',
     arity: -3,
+    syntax: 'key member [member ...]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -309,6 +312,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zscore',
     arity: 3,
+    syntax: 'key member',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -321,6 +325,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zmscore',
     arity: -3,
+    syntax: 'key member [member ...]',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -333,6 +338,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zcard',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -345,6 +351,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zrank',
     arity: 3,
+    syntax: 'key member',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -357,6 +364,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zrevrank',
     arity: 3,
+    syntax: 'key member',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'sorted-set',
@@ -369,6 +377,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zrandmember',
     arity: -2,
+    syntax: 'key [count [WITHSCORES]]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',
@@ -381,6 +390,7 @@ export const sortedSetCommands: readonly CommandSpec[] = [
   {
     name: 'zscan',
     arity: -3,
+    syntax: 'key cursor [MATCH pattern] [COUNT count]',
     flags: ['readonly'],
     keys: firstKey,
     group: 'sorted-set',

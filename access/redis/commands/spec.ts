@@ -74,6 +74,11 @@ export interface CommandSpec {
   name: string;
   /** Number of words, the command's name included; -n is at least n. For a subcommand the container's name counts too. */
   arity: number;
+  /**
+   * The words after the command's name: `key value [NX | XX] [EX seconds]`, `key [key ...]`. COMMAND DOCS
+   * tells clients of them. The notation is that of support/syntax.ts; absent when there are no such words.
+   */
+  syntax?: string;
   flags: readonly CommandFlag[];
   keys?: KeyRange | KeyFinder;
   group: CommandGroup;

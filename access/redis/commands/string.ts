@@ -26,6 +26,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'get',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -38,6 +39,8 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'set',
     arity: -3,
+    syntax:
+      'key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]',
     flags: ['write', 'denyoom'],
     keys: firstKey,
     group: 'string',
@@ -50,6 +53,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'setnx',
     arity: 3,
+    syntax: 'key value',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -62,6 +66,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'setex',
     arity: 4,
+    syntax: 'key seconds value',
     flags: ['write', 'denyoom'],
     keys: firstKey,
     group: 'string',
@@ -74,6 +79,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'psetex',
     arity: 4,
+    syntax: 'key milliseconds value',
     flags: ['write', 'denyoom'],
     keys: firstKey,
     group: 'string',
@@ -86,6 +92,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'getset',
     arity: 3,
+    syntax: 'key value',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -98,6 +105,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'getdel',
     arity: 2,
+    syntax: 'key',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -110,6 +118,8 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'getex',
     arity: -2,
+    syntax:
+      'key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]',
     flags: ['write', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -122,6 +132,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'mget',
     arity: -2,
+    syntax: 'key [key ...]',
     flags: ['readonly', 'fast'],
     keys: allKeys,
     group: 'string',
@@ -134,6 +145,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'mset',
     arity: -3,
+    syntax: 'key value [key value ...]',
     flags: ['write', 'denyoom'],
     keys: keysAndValues,
     group: 'string',
@@ -146,6 +158,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'msetnx',
     arity: -3,
+    syntax: 'key value [key value ...]',
     flags: ['write', 'denyoom'],
     keys: keysAndValues,
     group: 'string',
@@ -158,6 +171,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'append',
     arity: 3,
+    syntax: 'key value',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -170,6 +184,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'strlen',
     arity: 2,
+    syntax: 'key',
     flags: ['readonly', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -182,6 +197,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'incr',
     arity: 2,
+    syntax: 'key',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -194,6 +210,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'decr',
     arity: 2,
+    syntax: 'key',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -206,6 +223,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'incrby',
     arity: 3,
+    syntax: 'key increment',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -218,6 +236,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'decrby',
     arity: 3,
+    syntax: 'key decrement',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -230,6 +249,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'incrbyfloat',
     arity: 3,
+    syntax: 'key increment:double',
     flags: ['write', 'denyoom', 'fast'],
     keys: firstKey,
     group: 'string',
@@ -242,6 +262,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'getrange',
     arity: 4,
+    syntax: 'key start end',
     flags: ['readonly'],
     keys: firstKey,
     group: 'string',
@@ -254,6 +275,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'substr',
     arity: 4,
+    syntax: 'key start end',
     flags: ['readonly'],
     keys: firstKey,
     group: 'string',
@@ -266,6 +288,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'setrange',
     arity: 4,
+    syntax: 'key offset value',
     flags: ['write', 'denyoom'],
     keys: firstKey,
     group: 'string',
@@ -278,6 +301,7 @@ export const stringCommands: readonly CommandSpec[] = [
   {
     name: 'lcs',
     arity: -3,
+    syntax: 'key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]',
     flags: ['readonly'],
     keys: { first: 1, last: 2, step: 1 },
     group: 'string',

@@ -68,6 +68,7 @@ export const transactionCommands: readonly CommandSpec[] = [
   {
     name: 'watch',
     arity: -2,
+    syntax: 'key [key ...]',
     flags,
     keys: allKeys,
     group: 'transactions',

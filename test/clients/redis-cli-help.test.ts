@@ -1,0 +1,62 @@
+// What redis-cli tells of the arguments of commands, which it learns from COMMAND DOCS: the same as it tells
+// when connected to a redis-server.
+
+import { spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Polyrow } from '../support/polyrow.ts';
+import { RedisProcess } from '../support/redis-server.ts';
+
+const version = (name: string) => spawnSync(name, ['--version'], { encoding: 'utf8' }).stdout ?? '';
+// Other versions word and order their arguments differently.
+const comparable = [version('redis-cli'), version('redis-server')].every((text) =>
+  /\b7\.0\.\d+/.test(text),
+);
+if (!comparable) console.warn('skipped: no redis-cli and redis-server 7.0');
+
+describe.skipIf(!comparable)('help in redis-cli', () => {
+  let polyrow: Polyrow;
+  let redis: RedisProcess;
+  beforeAll(async () => {
+    [polyrow, redis] = await Promise.all([Polyrow.start(), RedisProcess.start()]);
+  });
+  afterAll(async () => {
+    await Promise.all([polyrow?.remove(), redis?.remove()]);
+  });
+
+  /** The arguments that redis-cli shows for each command it has help for. */
+  function help(port: number, options: string[], ...about: string[]): Map<string, string> {
+    const words = ['-p', `${port}`, ...options, 'help', ...about];
+    const { stdout } = spawnSync('redis-cli', words, { encoding: 'utf8' });
+    const heads = stdout.matchAll(/\x1b\[1m(.*?)\x1b\[0m \x1b\[90m(.*?)\x1b\[0m/g);
+    return new Map([...heads].map(([, command, syntax]) => [command!, syntax!]));
+  }
+
+  test.each(['set', 'zadd', 'zrange', 'lpos'])('of %s', (command) => {
+    for (const options of [[], ['-3']]) {
+      const ours = help(polyrow.redisPort, options, command);
+      expect(ours.get(command.toUpperCase())).toMatch(/^key /);
+      expect(ours).toEqual(help(redis.port, options, command));
+    }
+  });
+
+  test.each([
+    ['string', 23],
+    ['hash', 16],
+    ['list', 22],
+    ['set', 17],
+    ['sorted-set', 35],
+    ['generic', 24],
+    ['pubsub', 12],
+    ['transactions', 5],
+    ['connection', 20],
+    ['server', 30],
+  ])('of every command of group %s', (group, atLeast) => {
+    const ours = help(polyrow.redisPort, [], `@${group}`);
+    const theirs = help(redis.port, [], `@${group}`);
+    const shared = [...ours].filter(([command]) => theirs.has(command));
+    expect(shared.length).toBeGreaterThanOrEqual(atLeast);
+    for (const [command, syntax] of shared) {
+      expect(`${command} ${syntax}`).toBe(`${command} ${theirs.get(command)}`);
+    }
+  });
+});
