@@ -1,0 +1,157 @@
+// What the parts of this engine are to each other. A shard is the points of one retention policy in one
+// stretch of time, in one directory:
+//
+//   SeriesIndex   the shard's own numbers for its measurements, series and fields, and who has which tag
+//   Head          its newest points, in memory, in the order they came
+//   TsmFile       older points, sorted by series and time, immutable
+//
+// Everything inside a shard speaks of series and fields by number, and of times as whole nanoseconds after
+// the shard's start: doubles that are exact, because a shard is never longer than `maxShardSeconds`.
+
+import type { Column, ColumnSummary } from '../../universal-row/series/column.ts';
+import type { FieldType } from '../../universal-row/series/field-type.ts';
+import type { SeriesFilter } from '../../universal-row/series/series-store.ts';
+
+/** 13 weeks. A policy with longer shard groups gets several shards for one. 2^53 ns are 104 days. */
+export const maxShardSeconds = 13 * 7 * 86_400;
+
+export interface FieldInfo {
+  /** Within its measurement, from 0. */
+  readonly number: number;
+  readonly name: string;
+  readonly type: FieldType;
+}
+
+/**
+ * Measurements and series are numbered from 0 in the order they were added, fields so within their
+ * measurement; numbers are never used again. Nothing is durable before `persist`.
+ */
+export interface SeriesIndex {
+  readonly seriesCount: number;
+  /** Bytes of memory held. */
+  readonly bytes: number;
+
+  // Measurements
+  readonly measurementCount: number;
+  /** -1 when there is none. Those whose series are all gone are still found. */
+  findMeasurement(name: string): number;
+  addMeasurement(name: string): number;
+  measurementName(measurement: number): string;
+  /** Series that are not removed. */
+  liveSeriesOf(measurement: number): number;
+
+  // Fields
+  fields(measurement: number): readonly FieldInfo[];
+  findField(measurement: number, name: string): FieldInfo | undefined;
+  addField(measurement: number, name: string, type: FieldType): FieldInfo;
+
+  // Series. Keys are in the form of series-key.ts, hashes by its `hashKey`.
+  /** -1 when there is none. */
+  findSeries(keys: Buffer, start: number, end: number, hash: number): number;
+  /** The key's measurement is added where need be. */
+  addSeries(keys: Buffer, start: number, end: number, hash: number): number;
+  /** It is found and listed no more. The same key added later is a new series. */
+  removeSeries(series: number): void;
+  isRemoved(series: number): boolean;
+  measurementOf(series: number): number;
+  key(series: number): string;
+  /** Order of two keys by their bytes: negative, 0, positive. */
+  compareKeys(a: number, b: number): number;
+  copyKey(series: number, into: Buffer, at: number): number;
+  keyLength(series: number): number;
+
+  // Tags
+  tagKeys(measurement: number, filter: SeriesFilter | undefined): string[];
+  tagValues(measurement: number, tag: string, filter: SeriesFilter | undefined): string[];
+  /** Values the tag has in this measurement, for the limit. 0 for an unknown tag. */
+  tagValueCount(measurement: number, tag: string): number;
+  /** '' when the series has no such tag. */
+  tagValue(series: number, tag: string): string;
+  /** Live series that match, ascending by the bytes of their keys. */
+  select(measurement: number, filter: SeriesFilter | undefined): Uint32Array;
+
+  /** Appends what is new since the last time to the index's files, and syncs them. */
+  persist(): void;
+  close(): void;
+}
+
+/**
+ * Rows of one series as the parts hand them to each other: ascending, no time twice. Arrays may be longer
+ * than `count`, and are the receiver's until the next call to whoever gave them.
+ */
+export interface Rows {
+  count: number;
+  /** Nanoseconds after the shard's start. */
+  times: Float64Array;
+  /** In the order of the fields asked for; undefined where no row has one. */
+  columns: (Column | undefined)[];
+}
+
+export interface Block {
+  /** Within its file; blocks of one series are consecutive and ascending in time. */
+  readonly number: number;
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly count: number;
+}
+
+/** Writes series in ascending order of their numbers, and each series' rows ascending in time. */
+export interface TsmWriter {
+  /** All fields, by number: `columns[field.number]`. Called repeatedly for a long series. */
+  add(series: number, measurement: number, rows: Rows): void;
+  readonly bytes: number;
+  /** Index and footer; synced. */
+  finish(): void;
+  /** Removes what was written. */
+  abandon(): void;
+}
+
+export interface TsmFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly minTime: number;
+  readonly maxTime: number;
+  /** Series in it, ascending. */
+  readonly series: Uint32Array;
+  /** Blocks of a series that touch [from, to], ascending. Empty when it has none. */
+  blocks(series: number, from: number, to: number): Block[];
+  /** By field number. Undefined where the block has not enough on record (it is shared with other series). */
+  summary(
+    block: Block,
+    series: number,
+    fields: readonly number[],
+  ): (ColumnSummary | undefined)[] | undefined;
+  /** All rows of the series in the block. Throws `CorruptFileError` when the checksum is not right. */
+  read(block: Block, series: number, fields: readonly number[]): Rows;
+  close(): void;
+}
+
+export class CorruptFileError extends Error {
+  override readonly name = 'CorruptFileError';
+}
+
+/** Newest points of one shard. */
+export interface Head {
+  readonly points: number;
+  readonly bytes: number;
+  /** Appends the rows of one measurement. `series` and `columns` by number; arrays are copied. */
+  append(
+    measurement: number,
+    rows: number,
+    series: Uint32Array,
+    times: Float64Array,
+    columns: readonly (Column | undefined)[],
+    texts: HeadTexts,
+  ): void;
+  /** Series with rows, ascending. */
+  series(): Uint32Array;
+  has(series: number): boolean;
+  /** What it has of a series in [from, to], the later of two points of one time merged over the earlier. */
+  read(series: number, fields: readonly number[], from: number, to: number): Rows;
+}
+
+/** The bytes of string values: in a string column of `append`, `numbers[row]` is n, as in PointColumn. */
+export interface HeadTexts {
+  readonly text: Buffer;
+  readonly textEnds: Uint32Array;
+}

@@ -1,0 +1,194 @@
+// The seam between the access layer and whatever holds the time series: a pod in this thread, or one
+// elsewhere. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
+
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { BlockSummary, SeriesRows } from './column.ts';
+import type { FieldType } from './field-type.ts';
+import type { PointBatch } from './point-batch.ts';
+
+/** The valid times: InfluxDB leaves out the two lowest and the highest of 64 bits. */
+export const minTime = -9223372036854775806n;
+export const maxTime = 9223372036854775806n;
+
+/** An expected failure; the text is InfluxDB's own, as clients match on it. */
+export class SeriesError extends Error {
+  override readonly name = 'SeriesError';
+}
+
+export interface RetentionPolicy {
+  readonly name: string;
+  /** How long points are kept, in nanoseconds; 0 for ever. */
+  readonly duration: bigint;
+  /** Nanoseconds. */
+  readonly shardGroupDuration: bigint;
+  readonly replicaN: number;
+}
+
+export interface Database {
+  readonly name: string;
+  /** In the order they were made. */
+  readonly retentionPolicies: readonly RetentionPolicy[];
+  /** Name of the default policy; '' after it was dropped. */
+  readonly defaultRetentionPolicy: string;
+}
+
+export interface RetentionPolicyChange {
+  readonly duration?: bigint;
+  readonly shardGroupDuration?: bigint;
+  readonly replicaN?: number;
+  readonly makeDefault?: boolean;
+}
+
+/** What changes databases and retention policies. Failing ones throw `SeriesError` and change nothing. */
+export type CatalogChange =
+  /** Without a policy of its own: `autogen`. An existing database stays as it is. */
+  | {
+      readonly kind: 'createDatabase';
+      readonly database: string;
+      readonly policy?: RetentionPolicyChange & { readonly name?: string };
+    }
+  | { readonly kind: 'dropDatabase'; readonly database: string }
+  | {
+      readonly kind: 'createRetentionPolicy' | 'alterRetentionPolicy';
+      readonly database: string;
+      readonly name: string;
+      readonly policy: RetentionPolicyChange;
+    }
+  | { readonly kind: 'dropRetentionPolicy'; readonly database: string; readonly name: string };
+
+/** Which series, by their tags. A tag that a series lacks has the value ''. */
+export type SeriesFilter =
+  | { readonly kind: 'and' | 'or'; readonly terms: readonly SeriesFilter[] }
+  | { readonly kind: 'equal' | 'notEqual'; readonly tag: string; readonly value: string }
+  /** `pattern` is for `kind`s that must leave this process; `matches` decides here. */
+  | {
+      readonly kind: 'match' | 'notMatch';
+      readonly tag: string;
+      readonly pattern: string;
+      readonly matches: (value: string) => boolean;
+    };
+
+export interface SeriesSelection {
+  readonly database: string;
+  /** '' or undefined: the default one where points are read; all of them where the schema is. */
+  readonly retentionPolicy?: string | undefined;
+  /** undefined: every measurement. */
+  readonly measurement?: string | undefined;
+  readonly filter?: SeriesFilter | undefined;
+  /** Only series with points in shards that touch this range. */
+  readonly from?: bigint | undefined;
+  readonly to?: bigint | undefined;
+}
+
+/** A condition that rows must meet, told so that blocks without such rows need not be read. Rows that
+ * fail it may come all the same. */
+export interface ValueBound {
+  /** Index in the scan's `fields`. */
+  readonly field: number;
+  readonly op: '>' | '>=' | '<' | '<=' | '=';
+  readonly value: number;
+}
+
+export interface ScanRequest {
+  readonly database: string;
+  /** '' is the default one. */
+  readonly retentionPolicy: string;
+  readonly measurement: string;
+  readonly filter?: SeriesFilter | undefined;
+  readonly from: bigint;
+  readonly to: bigint;
+  /** Fields wanted. A row that has none of them is left out; a field nobody has is no error. */
+  readonly fields: readonly string[];
+  readonly descending: boolean;
+  /**
+   * Where a run of rows is complete in the range, lies within one bucket
+   * `[offset + n * width, offset + (n + 1) * width)` (any run when `width` is 0n) and is summed up on
+   * disk, its summary may come instead of the rows.
+   */
+  readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
+  /** No more than this many rows of a series will be read; 0 for all. */
+  readonly rowsPerSeries?: number | undefined;
+  readonly bounds?: readonly ValueBound[] | undefined;
+}
+
+export interface ScannedSeries {
+  /** The series key, as series-key.ts decodes it to text. */
+  readonly key: string;
+  /** '' when it has no such tag. */
+  tag(name: string): string;
+}
+
+/** A view as of the moment it was made, whatever is written, compacted or dropped meanwhile. */
+export interface SeriesScan {
+  /** Of each of the request's `fields`: its type in the newest shard of the range that has it. */
+  readonly fieldTypes: readonly (FieldType | undefined)[];
+  /** Series that may have rows in the range, ascending by the bytes of their key. */
+  readonly series: readonly ScannedSeries[];
+  /** Reads one series. Any number of cursors may be open side by side. */
+  cursor(series: ScannedSeries): SeriesCursor;
+  /** Lets go of the files. Must be called. */
+  close(): void;
+}
+
+export interface SeriesCursor {
+  /**
+   * The next rows, ascending or descending as was asked, a few thousand at a time; undefined at the end.
+   * Synchronous, and short enough to be called between two looks at the clock. The arrays are the
+   * caller's to read until the next call.
+   */
+  next(): SeriesRows | BlockSummary | undefined;
+}
+
+export interface WriteOutcome {
+  /** Points stored. */
+  written: number;
+  /** Points refused. */
+  dropped: number;
+  /** Why the first one was, without `partial write: ` before and ` dropped=n` behind it. */
+  error: string | undefined;
+}
+
+export interface FieldKey {
+  readonly name: string;
+  readonly type: FieldType;
+}
+
+export interface SeriesStore {
+  /** Ascending by name. */
+  databases(): readonly Database[];
+  database(name: string): Database | undefined;
+  change(change: CatalogChange): void;
+
+  /**
+   * Stores what can be stored of a batch; '' is the default policy. The batch is the caller's again
+   * when this is done. Waits when the engine is behind. Throws `SeriesError` for an unknown database or
+   * policy, and when no write is taken at all.
+   */
+  write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome>;
+
+  /** Throws `SeriesError` for an unknown database or policy. */
+  scan(request: ScanRequest): SeriesScan;
+
+  // The schema. Names are ascending. Nothing is listed of what is unknown.
+  measurements(selection: SeriesSelection): string[];
+  /** With one name and several types, several. */
+  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[];
+  tagKeys(selection: SeriesSelection & { measurement: string }): string[];
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[];
+  seriesKeys(selection: SeriesSelection): string[];
+  /** Series in all retention policies and shards; one that is in several counts once. */
+  seriesCardinality(selection: SeriesSelection): number;
+
+  /** Deletes the points of the series in the range. A series without a point left is listed no more. */
+  deletePoints(selection: SeriesSelection): void;
+  /** Deletes whole series. `selection` has no range. */
+  dropSeries(selection: SeriesSelection): void;
+
+  /**
+   * The turn of the event loop is over: what it changed goes to the log. Returns the log position that
+   * answers given in this turn must wait for, or -1 when none must.
+   */
+  endTurn(): number;
+  /** Calls back once the log is safe up to `position`, per the fsync policy. */
+  whenSafe(position: number, then: () => void): void;
+}
