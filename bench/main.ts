@@ -1,4 +1,4 @@
-// npm run bench -- redis|ycsb|kv|log|memory|restart [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|log|memory|restart|tsbs [options]: side by side with the real peer, in one run.
 
 import { Command, InvalidArgumentError } from 'commander';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
@@ -7,6 +7,7 @@ import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
 import { restartBench, restartDefaults } from './restart.ts';
 import { MissingToolError, type Fsync } from './support/processes.ts';
+import { tsbsBench, tsbsDefaults } from './tsbs.ts';
 import { ycsbBench, ycsbDefaults } from './ycsb.ts';
 
 function list(text: string): string[] {
@@ -135,6 +136,22 @@ program
       await restartBench({ ...options, rounds }, command);
     },
   );
+
+program
+  .command('tsbs')
+  .description('TSBS loads and queries against influxd and VictoriaMetrics')
+  .option('--rounds <n>', 'rounds of each cell', count, tsbsDefaults.rounds)
+  .option('--use-cases <list>', 'of devops,cpu-only', list, tsbsDefaults.useCases)
+  .option('--hosts <list>', 'numbers of hosts that are loaded', counts, tsbsDefaults.hosts)
+  .option('--lines <n>', 'lines of a data set, about', count, tsbsDefaults.lines)
+  .option('--workers <n>', 'connections that load', count, tsbsDefaults.workers)
+  .option('--peers <list>', 'of influxd,victoria-metrics', list, tsbsDefaults.peers)
+  .option('--queries <list>', 'query types', list, tsbsDefaults.queries)
+  .option('--query-hosts <list>', 'numbers of hosts queried', counts, tsbsDefaults.queryHosts)
+  .option('--query-hours <n>', 'hours of data queried', count, tsbsDefaults.queryHours)
+  .action(async (options: typeof tsbsDefaults) => {
+    await tsbsBench(options, command);
+  });
 
 try {
   await program.parseAsync();

@@ -4,10 +4,13 @@
 import { PlaneHost } from './planes/plane-host.ts';
 
 const words = process.argv.slice(2);
-const redisPlane = new PlaneHost('redis', new URL('./planes/redis-plane.js', import.meta.url));
-// Of a start the plane's code takes longest to load: its thread begins before all else. Should it turn
-// out that no server is wanted, the thread ends with the process.
-if (looksLikeStart()) redisPlane.load();
+const planes = {
+  redis: new PlaneHost('redis', new URL('./planes/redis-plane.js', import.meta.url)),
+  influx: new PlaneHost('influx', new URL('./planes/influx-plane.js', import.meta.url)),
+};
+// Of a start the planes' code takes longest to load: their threads begin before all else. Should it turn
+// out that no server is wanted, the threads end with the process.
+if (looksLikeStart()) for (const plane of Object.values(planes)) plane.load();
 
 function looksLikeStart(): boolean {
   const first = words[0] ?? '';
@@ -16,6 +19,6 @@ function looksLikeStart(): boolean {
 }
 
 const { runProgram } = await import('./program.ts');
-const exitCode = await runProgram(words, redisPlane);
+const exitCode = await runProgram(words, planes);
 // A started server goes on; a failed start must not be kept alive by what is still open.
 if (exitCode !== 0) process.exit(exitCode);

@@ -9,15 +9,15 @@ import { versionCommand } from './commands/version.ts';
 import { ConfigError } from './config/resolve.ts';
 import { didYouMean } from './config/suggest.ts';
 import { ExitError } from './lifecycle/exit-error.ts';
-import type { PlaneHost } from './planes/plane-host.ts';
+import type { Planes } from './planes/plane-host.ts';
 import { packageVersion } from './version.ts';
 
-function buildProgram(redisPlane: PlaneHost): Command {
+function buildProgram(planes: Planes): Command {
   const program = new Command('polyrow')
-    .description('A multi-model NoSQL database server for Redis clients.')
+    .description('A multi-model NoSQL database server for Redis and InfluxDB clients.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .exitOverride();
-  startCommand(program, redisPlane);
+  startCommand(program, planes);
   tableCommand(program);
   configCommand(program);
   commandsCommand(program);
@@ -31,8 +31,8 @@ function everyCommand(command: Command): Command[] {
 }
 
 /** Runs it and resolves to its exit code; 0 also when a server has been started, which goes on. */
-export async function runProgram(words: string[], redisPlane: PlaneHost): Promise<number> {
-  const program = buildProgram(redisPlane);
+export async function runProgram(words: string[], planes: Planes): Promise<number> {
+  const program = buildProgram(planes);
   try {
     // Otherwise a mistyped command would be taken for an argument of the default one.
     refuseUnknownCommand(program, words[0]);

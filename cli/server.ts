@@ -19,7 +19,7 @@ import { listenError } from './lifecycle/exit-error.ts';
 import { openMetadata } from './lifecycle/metadata.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
-import type { PlaneHost } from './planes/plane-host.ts';
+import type { PlaneHost, Planes } from './planes/plane-host.ts';
 
 const healthTimeoutMs = 1000;
 const metricsTimeoutMs = 2000;
@@ -32,7 +32,7 @@ export interface ServerOptions {
   logger: Logger;
   version: string;
   /** New, or loading already. */
-  redisPlane: PlaneHost;
+  planes: Planes;
   /** The server cannot go on. What it acknowledged is as safe as the fsync policy says. */
   onFailure: (reason: string) => void;
 }
@@ -46,16 +46,17 @@ export class Server {
   readonly #log: Logger;
   readonly #health = new Health();
   readonly #metrics = new MetricsPage();
-  readonly #redis: PlaneHost;
+  readonly #planes: Planes;
   readonly #closers: Closer[] = [];
   #data: DataDirectory | undefined;
-  #fromPlane: ConfigChange | undefined;
+  /** The plane whose client is changing a setting just now. */
+  #changing: PlaneHost | undefined;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#log = options.logger;
     this.#config = new LiveConfig(options.resolved.config);
-    this.#redis = options.redisPlane;
+    this.#planes = options.planes;
   }
 
   get dataDirectory(): string {
@@ -67,7 +68,7 @@ export class Server {
     try {
       return await this.#start();
     } catch (error) {
-      await this.#redis.terminate();
+      await this.#eachPlane((plane) => plane.terminate());
       // Nobody was served yet: the next start need not be warned of this one.
       if (this.#data?.wasUnclean === false) this.#data.markClean();
       await this.#close();
@@ -95,18 +96,23 @@ export class Server {
 
     const planeData = { config: this.#config.all(), tables: catalog.definitions() };
     this.#followConfig();
-    const endpoints = await this.#redis.start(planeData, {
-      configChanged: (change) => this.#changedByPlane(change),
-      log: (level, message, fields) => this.#log[level](fields ?? {}, message),
-      died: (reason) => this.#options.onFailure(`the redis plane ended: ${reason}`),
-    });
-    // What was changed while the plane started.
+    // Side by side; the first that cannot start ends the start.
+    const endpoints = await Promise.all(
+      Object.values(this.#planes).map((plane: PlaneHost) =>
+        plane.start(planeData, {
+          configChanged: (change) => this.#changedByPlane(plane, change),
+          log: (level, message, fields) => this.#log[level](fields ?? {}, message),
+          died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
+        }),
+      ),
+    );
+    // What was changed while the planes started.
     for (const key of configKeys) {
-      if (this.#config.get(key) !== planeData.config[key]) this.#tellPlane(key);
+      if (this.#config.get(key) !== planeData.config[key]) this.#tellPlanes(key);
     }
     const kept = await catalog.attach({
-      rowCount: (table) => this.#redis.call('rowCount', table, callTimeoutMs),
-      setTables: (tables) => this.#redis.call('tables', tables, callTimeoutMs),
+      rowCount: (table) => this.#planes.redis.call('rowCount', table, callTimeoutMs),
+      setTables: (tables) => this.#planes.redis.call('tables', tables, callTimeoutMs),
     });
     for (const { id, has, wants } of kept) {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
@@ -116,7 +122,7 @@ export class Server {
     this.#health.phase = 'running';
     // Not before clients are served: they are who waits for a start.
     admin.load().catch((error: Error) => this.#log.error({ err: error }, 'no admin API'));
-    return [...endpoints, { name: 'admin', url: adminUrl }];
+    return [...endpoints.flat(), { name: 'admin', url: adminUrl }];
   }
 
   /**
@@ -127,10 +133,12 @@ export class Server {
     this.#health.phase = 'draining';
     const graceMs = this.#config.get('shutdown.grace-ms');
     try {
-      await this.#redis
-        .call('drain', graceMs, graceMs + callTimeoutMs)
-        .catch((error: Error) => this.#log.warn(`clients were cut off: ${error.message}`));
-      await this.#redis.stop(stopTimeoutMs);
+      await this.#eachPlane((plane) =>
+        plane
+          .call('drain', graceMs, graceMs + callTimeoutMs)
+          .catch((error: Error) => this.#log.warn(`clients were cut off: ${error.message}`)),
+      );
+      await this.#eachPlane((plane) => plane.stop(stopTimeoutMs));
       this.#data?.markClean();
     } finally {
       await this.#close();
@@ -140,8 +148,17 @@ export class Server {
   /** After a failure: lets go of what others may want, and leaves the marker. */
   async abandon(): Promise<void> {
     this.#health.phase = 'draining';
-    await this.#redis.terminate();
+    await this.#eachPlane((plane) => plane.terminate());
     await this.#close();
+  }
+
+  /** Side by side. Rejects with the first failure once all are done with it. */
+  async #eachPlane<T>(what: (plane: PlaneHost) => Promise<T>): Promise<T[]> {
+    const outcomes = await Promise.allSettled(Object.values(this.#planes).map(what));
+    return outcomes.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    });
   }
 
   async #close(): Promise<void> {
@@ -171,17 +188,19 @@ export class Server {
   }
 
   #watchParts(): void {
-    this.#health.addCheck(async () => {
-      if (!this.#redis.isUp) return ['the redis plane is gone'];
-      return await this.#redis
-        .call('health', undefined, healthTimeoutMs)
-        .catch((error: Error) => [error.message]);
-    });
     this.#metrics.addSource(async () => this.#ownSamples());
-    this.#metrics.addSource(async () => {
-      if (!this.#redis.isUp) return [];
-      return await this.#redis.call('metrics', undefined, metricsTimeoutMs).catch(() => []);
-    });
+    for (const plane of Object.values(this.#planes)) {
+      this.#health.addCheck(async () => {
+        if (!plane.isUp) return [`the ${plane.name} plane is gone`];
+        return await plane
+          .call('health', undefined, healthTimeoutMs)
+          .catch((error: Error) => [error.message]);
+      });
+      this.#metrics.addSource(async () => {
+        if (!plane.isUp) return [];
+        return await plane.call('metrics', undefined, metricsTimeoutMs).catch(() => []);
+      });
+    }
   }
 
   #ownSamples(): MetricSample[] {
@@ -200,13 +219,15 @@ export class Server {
         type: 'gauge',
         value: this.#data?.wasUnclean ? 1 : 0,
       },
-      {
-        name: 'polyrow_plane_up',
-        help: 'Whether the data plane runs.',
-        type: 'gauge',
-        value: this.#redis.isUp ? 1 : 0,
-        labels: { plane: this.#redis.name },
-      },
+      ...Object.values(this.#planes).map(
+        (plane): MetricSample => ({
+          name: 'polyrow_plane_up',
+          help: 'Whether the data plane runs.',
+          type: 'gauge',
+          value: plane.isUp ? 1 : 0,
+          labels: { plane: plane.name },
+        }),
+      ),
       {
         name: 'polyrow_data_disk_free_bytes',
         help: 'Bytes free on the disk of the data directory.',
@@ -224,25 +245,28 @@ export class Server {
     this.#config.onChange((key, value) => {
       this.#log.info({ key, value: settingOf(key).secret ? '[hidden]' : value }, 'setting changed');
       if (key === 'log.level') this.#log.level = String(value);
-      if (this.#fromPlane?.key !== key && this.#redis.isUp) this.#tellPlane(key);
+      this.#tellPlanes(key);
     });
   }
 
-  #tellPlane(key: ConfigKey): void {
-    this.#redis
-      .call('setConfig', { key, value: this.#config.get(key) }, callTimeoutMs)
-      .catch((error: Error) =>
-        this.#log.error(`the redis plane did not take ${key}: ${error.message}`),
-      );
+  #tellPlanes(key: ConfigKey): void {
+    for (const plane of Object.values(this.#planes)) {
+      // Whoever changed it knows already.
+      if (plane === this.#changing || !plane.isUp) continue;
+      plane
+        .call('setConfig', { key, value: this.#config.get(key) }, callTimeoutMs)
+        .catch((error: Error) =>
+          this.#log.error(`the ${plane.name} plane did not take ${key}: ${error.message}`),
+        );
+    }
   }
 
-  #changedByPlane(change: ConfigChange): void {
-    // It knows already: not told again.
-    this.#fromPlane = change;
+  #changedByPlane(plane: PlaneHost, change: ConfigChange): void {
+    this.#changing = plane;
     try {
       this.#config.set(change.key, change.value);
     } finally {
-      this.#fromPlane = undefined;
+      this.#changing = undefined;
     }
   }
 }

@@ -17,3 +17,10 @@ export function residentBytes(pid: number): number {
   if (line === null) throw new Error(`/proc/${pid}/status has no VmRSS`);
   return Number(line[1]) * 1024;
 }
+
+/** The most it ever had resident. */
+export function peakResidentBytes(pid: number): number {
+  const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  if (line === null) throw new Error(`/proc/${pid}/status has no VmHWM`);
+  return Number(line[1]) * 1024;
+}

@@ -141,7 +141,16 @@ export async function startPolyrow(
   const port = await freePort();
   const main = join(import.meta.dirname, '..', '..', 'cli', 'main.js');
   const args = [...nodeOptions, main, 'start', '--data-dir', directory];
-  args.push('--redis.port', String(port), '--admin.port', '0', '--wal.fsync', fsync);
+  args.push(
+    '--redis.port',
+    String(port),
+    '--influx.port',
+    '0',
+    '--admin.port',
+    '0',
+    '--wal.fsync',
+    fsync,
+  );
   args.push('--log.level', 'warn', ...flags);
   return startServer('polyrow', process.execPath, args, port, directory, options.probe);
 }

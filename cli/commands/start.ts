@@ -5,7 +5,7 @@ import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { printConfig } from '../config/print.ts';
 import { type ResolvedConfig, resolveConfig } from '../config/resolve.ts';
 import { onStopSignals } from '../lifecycle/signals.ts';
-import type { PlaneHost } from '../planes/plane-host.ts';
+import type { Planes } from '../planes/plane-host.ts';
 import type { Server } from '../server.ts';
 import { packageVersion } from '../version.ts';
 import { addSettingFlags } from './setting-flags.ts';
@@ -16,8 +16,8 @@ interface StartFlags {
   printConfig?: true;
 }
 
-/** The plane may be loading already. */
-export function startCommand(program: Command, redisPlane: PlaneHost): void {
+/** The planes may be loading already. */
+export function startCommand(program: Command, planes: Planes): void {
   const command = program
     .command('start', { isDefault: true })
     .description('Start the server. This is what happens without a command, too.')
@@ -34,11 +34,11 @@ export function startCommand(program: Command, redisPlane: PlaneHost): void {
     });
     if (options.printConfig) process.stdout.write(printConfig(resolved));
     else if (options.checkConfig) process.stdout.write('the configuration is right\n');
-    else await serve(resolved, redisPlane);
+    else await serve(resolved, planes);
   });
 }
 
-async function serve(resolved: ResolvedConfig, redisPlane: PlaneHost): Promise<void> {
+async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
   const { config } = resolved;
   // Loaded only here: the other commands have no need of a server.
   const [{ createLogger }, { Server }] = await Promise.all([
@@ -51,7 +51,7 @@ async function serve(resolved: ResolvedConfig, redisPlane: PlaneHost): Promise<v
     resolved,
     logger,
     version,
-    redisPlane,
+    planes,
     onFailure: (reason) => {
       logger.fatal(reason);
       void server.abandon().finally(() => process.exit(1));

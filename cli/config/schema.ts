@@ -6,6 +6,7 @@ import type { Setting, ValueOf } from './setting.ts';
 const anyPort = { type: 'integer', min: 0, max: 65535 } as const;
 const anySize = { type: 'size', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
 const seconds = { type: 'integer', min: 0, max: 2147483647, unit: 'seconds' } as const;
+const count = { type: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
 const host = { type: 'text', meaning: 'a host name or address' } as const;
 
 const kib = 1024;
@@ -152,12 +153,88 @@ export const settings = {
   'influx.host': {
     ...host,
     default: '127.0.0.1',
-    description: 'Reserved for InfluxDB clients; nothing listens on it yet.',
+    description: 'Address InfluxDB clients are served on.',
   },
   'influx.port': {
     ...anyPort,
     default: 8086,
-    description: 'Reserved for InfluxDB clients; nothing listens on it yet.',
+    description: 'Port InfluxDB clients are served on; 0 picks a free one.',
+  },
+  'influx.max-body-bytes': {
+    ...anySize,
+    default: 25_000_000,
+    description: 'Longest body of a write, unpacked; 0 no limit (bodies are streamed).',
+  },
+  'influx.max-connections': {
+    ...count,
+    default: 10000,
+    description: 'InfluxDB connections open at once; more are refused.',
+  },
+  'influx.max-concurrent-queries': {
+    ...count,
+    default: 0,
+    description: 'Queries running at once; more are refused; 0 no limit.',
+  },
+  'influx.query-timeout': {
+    ...seconds,
+    default: 0,
+    description: 'A query that runs longer is ended; 0 never.',
+  },
+  'influx.query-memory-bytes': {
+    ...anySize,
+    default: 512 * mib,
+    description: 'Memory that one query may hold; a query that needs more is ended; 0 no limit.',
+  },
+  'influx.max-select-series': {
+    ...count,
+    default: 0,
+    description: 'Series that one SELECT may read; 0 no limit.',
+  },
+  'influx.max-select-points': {
+    ...count,
+    default: 0,
+    description: 'Points that one SELECT may read; 0 no limit.',
+  },
+  'influx.max-select-buckets': {
+    ...count,
+    default: 0,
+    description: 'Intervals of GROUP BY time that one SELECT may make; 0 no limit.',
+  },
+
+  'tsm.head-bytes': {
+    type: 'size',
+    min: mib,
+    max: 64 * gib,
+    default: 128 * mib,
+    description:
+      'Memory for points that are not in a file yet. At twice this, writers wait for the disk.',
+  },
+  'tsm.cold-after': {
+    ...seconds,
+    min: 1,
+    default: 300,
+    description: 'A shard not written to for this long is compacted to one file.',
+  },
+  'tsm.max-series-per-database': {
+    ...count,
+    default: 1_000_000,
+    description: 'Series of one database; points of more are refused; 0 no limit.',
+  },
+  'tsm.max-series-per-measurement': {
+    ...count,
+    default: 0,
+    description: 'Series of one measurement in one shard; 0 no limit.',
+  },
+  'tsm.max-values-per-tag': {
+    ...count,
+    default: 100_000,
+    description: 'Values of one tag of a measurement in one shard; 0 no limit.',
+  },
+  'tsm.retention-check-interval': {
+    ...seconds,
+    min: 1,
+    default: 1800,
+    description: 'Time between two looks for shards that are older than their policy keeps.',
   },
 
   'admin.host': {

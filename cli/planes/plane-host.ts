@@ -29,6 +29,12 @@ interface Waiting {
   timer: NodeJS.Timeout;
 }
 
+/** The data planes of a server. */
+export interface Planes {
+  redis: PlaneHost;
+  influx: PlaneHost;
+}
+
 export class PlaneHost {
   readonly name: string;
   readonly #script: URL;

@@ -21,6 +21,7 @@ import type { Config, ConfigKey } from '../config/schema.ts';
 import { packageVersion } from '../version.ts';
 import { createEngine } from './engines.ts';
 import { planeData, report as tell, serveCalls } from './plane-port.ts';
+import { listening, planeFatal, planeLog, urlHost } from './plane-support.ts';
 import { redisSamples } from './redis-samples.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
@@ -42,22 +43,8 @@ const router = new Router();
 let server: RedisServer | undefined;
 let peakMemory = 0;
 
-function log(level: 'info' | 'warn' | 'error', msg: string, fields?: object): void {
-  tell(port, { type: 'log', level, msg, fields: plain(fields) });
-}
-
-/** Fields as data that can be sent: an error becomes its text. */
-function plain(fields: object | undefined): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields ?? {})) {
-    result[name] = value instanceof Error ? (value.stack ?? value.message) : value;
-  }
-  return result;
-}
-
-function fatal(error: Error): void {
-  tell(port, { type: 'fatal', message: error.message });
-}
+const log = planeLog(port);
+const fatal = planeFatal(port);
 
 function rulesOf(table: TableDefinition): TableRules {
   return {
@@ -280,29 +267,12 @@ async function start(): Promise<void> {
     applySetting(key);
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
   });
-  try {
-    await server.listen();
-  } catch (error) {
-    throw new Error(listenError(error), { cause: error });
-  }
+  const listener = server;
+  await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
   tell(port, {
     type: 'ready',
     endpoints: [{ name: 'redis', url: `redis://${urlHost(config['redis.host'])}:${server.port}` }],
   });
-}
-
-function urlHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-function listenError(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const where = `${config['redis.host']}:${config['redis.port']}`;
-  if (code === 'EADDRINUSE') {
-    return `redis: ${where} is in use by another process; choose another with --redis.port`;
-  }
-  if (code === 'EACCES') return `redis: may not listen on ${where}; choose another --redis.port`;
-  return `redis: cannot listen on ${where}: ${message}`;
 }
 
 let fromOutside = false;
@@ -334,6 +304,4 @@ serveCalls(port, {
   },
 });
 
-start().catch((error: unknown) => {
-  tell(port, { type: 'fatal', message: error instanceof Error ? error.message : String(error) });
-});
+start().catch(fatal);

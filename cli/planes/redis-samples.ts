@@ -4,6 +4,7 @@ import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import type { RedisServer } from '../../access/redis/server.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { Pod } from '../../storage-node/pod.ts';
+import { addLogAndCheckpoints, adder } from './pod-samples.ts';
 
 export function redisSamples(
   server: RedisServer | undefined,
@@ -76,11 +77,7 @@ function addCommand(samples: MetricSample[], entry: CommandEntry): void {
 }
 
 function addPod(samples: MetricSample[], model: string, pod: Pod): void {
-  const labels = { model };
-  const add = (type: 'gauge' | 'counter', name: string, help: string, value: number): void => {
-    const suffix = type === 'counter' ? '_total' : '';
-    samples.push({ name: `polyrow_${name}${suffix}`, help, type, value, labels });
-  };
+  const add = adder(samples, { model });
   const engine = pod.engineStats();
   add('gauge', 'engine_rows', 'Rows held.', engine.rows);
   add('gauge', 'engine_memory_bytes', 'Memory held for rows and indexes.', engine.memoryBytes);
@@ -97,21 +94,6 @@ function addPod(samples: MetricSample[], model: string, pod: Pod): void {
   for (const [name, value] of Object.entries(engine.extra)) {
     add('gauge', `engine_${name}`, 'Engine detail.', value);
   }
-  const log = pod.logStatus();
-  add('counter', 'wal_appended_bytes', 'Bytes appended to the log.', log.appendedLsn);
-  add(
-    'gauge',
-    'wal_unsynced_bytes',
-    'Bytes not yet forced to disk.',
-    log.appendedLsn - log.durableLsn,
-  );
-  add('gauge', 'wal_size_bytes', 'Bytes of log kept.', log.bytes);
-  add('gauge', 'wal_segments', 'Log files kept.', log.segments);
-  add('counter', 'wal_entries', 'Entries appended.', log.entries);
-  add('counter', 'wal_frames', 'Writes to the log.', log.frames);
-  add('counter', 'wal_fsyncs', 'Times the log was forced to disk.', log.fsyncs);
-  add('gauge', 'wal_last_fsync_seconds', 'The last fsync took.', log.lastFsyncMs / 1000);
-  add('gauge', 'wal_max_fsync_seconds', 'The longest fsync took.', log.maxFsyncMs / 1000);
   add('counter', 'pod_expired_rows', 'Rows dropped when their time had come.', pod.expiredRows);
   add(
     'counter',
@@ -125,23 +107,5 @@ function addPod(samples: MetricSample[], model: string, pod: Pod): void {
     'Commands that failed by a fault of ours.',
     pod.stats.internalErrors,
   );
-  add('counter', 'pod_checkpoints', 'Checkpoints made.', pod.stats.checkpoints);
-  add(
-    'counter',
-    'pod_checkpoint_failures',
-    'Checkpoints that failed.',
-    pod.stats.checkpointFailures,
-  );
-  add(
-    'gauge',
-    'pod_last_checkpoint_seconds',
-    'The last checkpoint took.',
-    pod.stats.lastCheckpointMs / 1000,
-  );
-  add(
-    'gauge',
-    'pod_write_failure',
-    '1 while writes are refused.',
-    pod.writeFailure === undefined ? 0 : 1,
-  );
+  addLogAndCheckpoints(add, pod);
 }

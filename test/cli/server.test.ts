@@ -21,7 +21,16 @@ afterEach(async () => {
 });
 
 function launch(...words: string[]): PolyrowProcess {
-  const ports = ['--redis.port', '0', '--admin.port', '0', '--data-dir', directory];
+  const ports = [
+    '--redis.port',
+    '0',
+    '--influx.port',
+    '0',
+    '--admin.port',
+    '0',
+    '--data-dir',
+    directory,
+  ];
   const server = new PolyrowProcess(['start', ...ports, ...words], {});
   running.push(server);
   return server;
@@ -75,20 +84,23 @@ describe.skipIf(!isBuilt)('a server', () => {
     expect(await page(first, '/readyz')).toBe('{"status":"ready"}');
   });
 
-  test.each(['redis.port', 'admin.port'])('names the flag when %s is taken', async (key) => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    try {
-      const { port } = other.address() as { port: number };
-      const { code, err } = await launch(`--${key}`, String(port)).finish();
-      expect(code).toBe(1);
-      expect(err).toMatch(new RegExp(`^polyrow: .*${port}.*in use.*--${key}.*\\n$`, 'm'));
-      // Nothing was served, so the next start has nothing to recover from.
-      expect(existsSync(join(directory, 'unclean'))).toBe(false);
-    } finally {
-      other.close();
-    }
-  });
+  test.each(['redis.port', 'influx.port', 'admin.port'])(
+    'names the flag when %s is taken',
+    async (key) => {
+      const other = createServer();
+      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+      try {
+        const { port } = other.address() as { port: number };
+        const { code, err } = await launch(`--${key}`, String(port)).finish();
+        expect(code).toBe(1);
+        expect(err).toMatch(new RegExp(`^polyrow: .*${port}.*in use.*--${key}.*\\n$`, 'm'));
+        // Nothing was served, so the next start has nothing to recover from.
+        expect(existsSync(join(directory, 'unclean'))).toBe(false);
+      } finally {
+        other.close();
+      }
+    },
+  );
 
   test('tells its tables and changes them live', async () => {
     const server = await start();

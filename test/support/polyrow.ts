@@ -76,6 +76,11 @@ export class Polyrow {
     return Number(new URL(this.#url('redis')).port);
   }
 
+  /** Where InfluxDB clients are served, as http://127.0.0.1:8086. */
+  get influx(): string {
+    return this.#url('influx');
+  }
+
   get admin(): string {
     return this.#url('admin');
   }
@@ -127,7 +132,17 @@ export class Polyrow {
 
   async #launch(): Promise<void> {
     if (!existsSync(main)) throw new Error(`${main} is missing: run \`npm run build\` first`);
-    const words = ['start', '--data-dir', this.dataDir, '--redis.port', '0', '--admin.port', '0'];
+    const words = [
+      'start',
+      '--data-dir',
+      this.dataDir,
+      '--redis.port',
+      '0',
+      '--influx.port',
+      '0',
+      '--admin.port',
+      '0',
+    ];
     // Variables meant for a server of the user's must not reach this one.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POLYROW_'));
     const child = spawn(process.execPath, [main, ...words, ...this.#flags], {

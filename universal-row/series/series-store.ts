@@ -154,7 +154,7 @@ export interface FieldKey {
 }
 
 export interface SeriesStore {
-  /** Ascending by name. */
+  /** In the order they were made. */
   databases(): readonly Database[];
   database(name: string): Database | undefined;
   change(change: CatalogChange): void;

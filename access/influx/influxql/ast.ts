@@ -11,7 +11,9 @@ export type Statement =
   | DeleteStatement
   | { readonly kind: 'dropShard'; readonly id: number }
   | { readonly kind: 'killQuery'; readonly id: number; readonly host: string | undefined }
-  | { readonly kind: 'explain'; readonly analyze: boolean; readonly select: SelectStatement };
+  | { readonly kind: 'explain'; readonly analyze: boolean; readonly select: SelectStatement }
+  /** Well-formed, but it cannot be run; `error` is the answer. Such as a GROUP BY that makes no sense. */
+  | { readonly kind: 'unsupported'; readonly text: string; readonly error: string };
 
 export interface SelectStatement {
   readonly kind: 'select';

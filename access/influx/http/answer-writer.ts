@@ -1,0 +1,31 @@
+// What turns the results of statements into the bytes of a /query answer, one for each form of it. They write
+// on as results come, so that a long answer is never held whole.
+
+import type { Message, ResultSeries } from '../influxql/result.ts';
+import type { TextBuffer } from './text-buffer.ts';
+
+export interface AnswerWriter {
+  readonly contentType: string;
+  /** Where it writes; whoever calls may take the bytes away between any two calls. */
+  readonly out: TextBuffer;
+  beginStatement(id: number): void;
+  /** Rows [from, to) of a piece. Rows of one piece come in order, and `from` 0 first, even if it has none. */
+  rows(piece: ResultSeries, from: number, to: number): void;
+  endStatement(messages: readonly Message[]): void;
+  /**
+   * In place of `endStatement`, and of all that was written of the statement unless bytes were taken.
+   * `skipped` statements after it are not executed, and say so: see `notExecuted`.
+   */
+  failStatement(error: string, skipped: number): void;
+  /** After the last statement. */
+  finish(): void;
+}
+
+/** Rows of a series beyond which InfluxDB's answers come in parts. */
+export const defaultChunkSize = 10_000;
+
+/**
+ * What InfluxDB answers for a statement behind one that failed. It does so under the number of the failed one,
+ * whose own error is lost where answers are put together.
+ */
+export const notExecuted = 'not executed';

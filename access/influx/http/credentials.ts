@@ -1,0 +1,51 @@
+// Who asks, as the request says it. Whether it is true is for the server's `authenticate` to say.
+
+import type { IncomingMessage } from 'node:http';
+import type { Parameters } from './parameters.ts';
+
+export type Credentials =
+  | { readonly kind: 'password'; readonly user: string; readonly password: string }
+  /** A token of the v2 API, or a JWT. */
+  | { readonly kind: 'token'; readonly token: string };
+
+/** Somebody known. */
+export interface Principal {
+  readonly name: string;
+  /** May do everything. */
+  readonly isAdmin: boolean;
+  mayRead(database: string): boolean;
+  mayWrite(database: string): boolean;
+}
+
+/** undefined when the request has none that can be read. Those in the URL go first, as with InfluxDB. */
+export function readCredentials(
+  request: IncomingMessage,
+  parameters: Parameters,
+): Credentials | undefined {
+  const user = parameters.get('u');
+  const password = parameters.get('p');
+  if (user !== '' && password !== '') return { kind: 'password', user, password };
+  const [scheme, rest] = splitOnce((request.headers.authorization ?? '').trim(), ' ');
+  const value = rest?.trim() ?? '';
+  if (value === '') return undefined;
+  switch (scheme.toLowerCase()) {
+    case 'basic':
+      return passwordOf(Buffer.from(value, 'base64').toString());
+    case 'token':
+      return passwordOf(value) ?? { kind: 'token', token: value };
+    case 'bearer':
+      return { kind: 'token', token: value };
+    default:
+      return undefined;
+  }
+}
+
+function passwordOf(text: string): Credentials | undefined {
+  const [user, password] = splitOnce(text, ':');
+  return password === undefined ? undefined : { kind: 'password', user, password };
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}

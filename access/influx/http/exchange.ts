@@ -1,0 +1,181 @@
+// One request and its answer, with the headers that InfluxDB puts on every answer.
+
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { asHttpError, ClientGone, headerText, HttpError, v2Code } from './http-error.ts';
+import { Parameters } from './parameters.ts';
+import {
+  type Body,
+  type BodyLimits,
+  discardBody,
+  readBody,
+  readSmallBody,
+} from './request-body.ts';
+
+export interface ExchangeOptions {
+  /** X-Influxdb-Version and X-Influxdb-Build. */
+  version: string;
+  build: string;
+  /** 100 Continue is waited for. */
+  expectsContinue: boolean;
+  /** The connection is to close after this answer. */
+  isDraining(): boolean;
+  onBug(error: unknown, exchange: Exchange): void;
+}
+
+// What is still read of a body that nobody wants, before the connection closes.
+const discardedBytes = 256 * 1024 * 1024;
+const discardingMs = 5_000;
+
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: Parameters;
+  readonly startedAt = performance.now();
+  readonly requestId: string;
+  /** The route, as counters call it. */
+  route = 'other';
+  /** Failures take the form of the v2 API. */
+  isV2 = false;
+  #expectsContinue: boolean;
+  readonly #options: ExchangeOptions;
+
+  constructor(request: IncomingMessage, response: ServerResponse, options: ExchangeOptions) {
+    this.request = request;
+    this.response = response;
+    this.method = request.method ?? 'GET';
+    const url = request.url ?? '/';
+    const mark = url.indexOf('?');
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.parameters = new Parameters(mark < 0 ? '' : url.slice(mark + 1));
+    this.requestId = givenId(request) ?? randomUUID();
+    this.#expectsContinue = options.expectsContinue;
+    this.#options = options;
+  }
+
+  /** The client is still there to be answered. */
+  get isOpen(): boolean {
+    return !this.response.destroyed && !this.response.writableEnded;
+  }
+
+  get acceptsGzip(): boolean {
+    const accepted = this.request.headers['accept-encoding'];
+    return (
+      typeof accepted === 'string' &&
+      /(^|[,\s])gzip($|[,;\s])(?!\s*q=0(\.0*)?($|,))/i.test(accepted)
+    );
+  }
+
+  /** Throws `HttpError`, and `ClientGone` if the client leaves. */
+  body(limits: BodyLimits): Promise<Body> {
+    this.#continue();
+    return readBody(this.request, limits);
+  }
+
+  /** As `body`, for one that is no longer than `maxBytes`. */
+  smallBody(limits: BodyLimits, maxBytes: number): Promise<Buffer> {
+    this.#continue();
+    return readSmallBody(this.request, limits, maxBytes);
+  }
+
+  #continue(): void {
+    if (!this.#expectsContinue) return;
+    this.#expectsContinue = false;
+    this.response.writeContinue();
+  }
+
+  /** Starts the answer. */
+  begin(status: number, headers: OutgoingHttpHeaders): void {
+    const { version, build } = this.#options;
+    if (this.#options.isDraining()) headers['Connection'] = 'close';
+    this.response.writeHead(status, {
+      ...headers,
+      'Request-Id': this.requestId,
+      'X-Influxdb-Build': build,
+      'X-Influxdb-Version': version,
+      'X-Request-Id': this.requestId,
+    });
+  }
+
+  /** The whole answer at once. */
+  reply(status: number, text = '', headers: OutgoingHttpHeaders = {}): void {
+    if (!this.isOpen) return;
+    if (status === 204) {
+      this.begin(status, { 'Content-Type': 'application/json', ...headers });
+      this.response.end();
+      return;
+    }
+    const bytes = Buffer.from(text);
+    this.begin(status, { ...headers, 'Content-Length': bytes.length });
+    if (this.method === 'HEAD') this.response.end();
+    else if (this.request.complete) this.response.end(bytes);
+    else void this.#endAfterBody(bytes, headers['Connection'] === 'close');
+  }
+
+  json(status: number, value: unknown, headers: OutgoingHttpHeaders = {}, isPretty = false): void {
+    const text = `${escapeHtml(JSON.stringify(value, undefined, isPretty ? 4 : undefined))}\n`;
+    this.reply(status, text, { 'Content-Type': 'application/json', ...headers });
+  }
+
+  /** Answers with what went wrong, if anybody is there. */
+  fail(error: unknown, isPretty = false): void {
+    if (error instanceof ClientGone || !this.isOpen) return;
+    if (this.response.headersSent) {
+      // All that is left to say is that the answer is not complete.
+      this.response.destroy();
+      if (asHttpError(error) === undefined) this.#options.onBug(error, this);
+      return;
+    }
+    const failure = asHttpError(error);
+    if (failure === undefined) {
+      if (this.request.destroyed && !this.request.complete) return;
+      this.#options.onBug(error, this);
+    }
+    this.#failWith(failure ?? new HttpError(500, 'internal error'), isPretty);
+  }
+
+  #failWith(failure: HttpError, isPretty: boolean): void {
+    const { status, message } = failure;
+    const headers: OutgoingHttpHeaders = {
+      ...failure.headers,
+      'X-Influxdb-Error': headerText(message),
+    };
+    // A client that did not wait for 100 Continue could be sending the body, or not, so it must begin anew.
+    if (status === 413 || status === 408 || this.#expectsContinue) headers['Connection'] = 'close';
+    if (!this.isV2) {
+      this.json(status, { error: message }, headers, isPretty);
+      return;
+    }
+    const code = failure.code ?? v2Code(status);
+    headers['X-Platform-Error-Code'] = code;
+    this.json(status, { code, message, ...failure.details }, headers);
+  }
+
+  /**
+   * The rest of the body is thrown away: a connection closed with unread bytes is reset, and takes the answer
+   * along; one that stays must be read up to the next request.
+   */
+  async #endAfterBody(bytes: Buffer, closes: boolean): Promise<void> {
+    if (closes) this.response.write(bytes);
+    else this.response.end(bytes);
+    // Nothing comes from a client that still waits for 100 Continue.
+    if (!this.#expectsContinue) await discardBody(this.request, discardedBytes, discardingMs);
+    if (closes) this.response.end();
+    else if (!this.request.complete) this.request.destroy();
+  }
+}
+
+function givenId(request: IncomingMessage): string | undefined {
+  const given = request.headers['x-request-id'] ?? request.headers['request-id'];
+  return typeof given === 'string' && given !== '' ? given : undefined;
+}
+
+/** As Go's encoder does. */
+function escapeHtml(json: string): string {
+  return json.replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,72 @@
+// Failures of requests as clients of the v1 and of the v2 API expect them.
+
+import { SeriesError } from '../../../universal-row/series/series-store.ts';
+
+export interface HttpErrorDetails {
+  headers?: Readonly<Record<string, string>>;
+  code?: string;
+  details?: Readonly<Record<string, unknown>>;
+}
+
+/** The text is InfluxDB's own where it has one: clients match on it. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  readonly status: number;
+  /** Headers that go with it. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The v2 API's word for it, if not the usual one of the status, and more it tells. */
+  readonly code: string | undefined;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, message: string, more: HttpErrorDetails = {}) {
+    super(message);
+    this.status = status;
+    this.headers = more.headers ?? {};
+    this.code = more.code;
+    this.details = more.details ?? {};
+  }
+}
+
+/** The client has gone, or takes nothing any more: nobody is there to be answered. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+const v2Codes: Readonly<Record<number, string>> = {
+  400: 'invalid',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not found',
+  405: 'method not allowed',
+  408: 'request timeout',
+  413: 'request too large',
+  415: 'invalid',
+  422: 'unprocessable entity',
+  429: 'too many requests',
+  500: 'internal error',
+  501: 'not implemented',
+  503: 'unavailable',
+};
+
+export function v2Code(status: number): string {
+  return v2Codes[status] ?? 'internal error';
+}
+
+/** What to answer for whatever was thrown; undefined for a bug. */
+export function asHttpError(error: unknown): HttpError | undefined {
+  if (error instanceof HttpError) return error;
+  if (error instanceof SeriesError) return new HttpError(500, error.message);
+  return undefined;
+}
+
+/** A text that may stand in a header: UTF-8 by its bytes, control characters as spaces, not too long. */
+export function headerText(text: string): string {
+  const bytes = Buffer.from(text.slice(0, maxHeaderText));
+  for (let i = 0; i < bytes.length; i++) {
+    if (bytes[i]! < 0x20 || bytes[i] === 0x7f) bytes[i] = 0x20;
+  }
+  return bytes.toString('latin1').trim();
+}
+
+// Node's own clients refuse headers of more than 16 kB.
+const maxHeaderText = 2048;

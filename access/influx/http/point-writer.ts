@@ -1,0 +1,236 @@
+// From line protocol to the store: parses a body as it comes, stores batch after batch, and says in InfluxDB's
+// words what was not right. Parsers are used again, each for one body at a time.
+
+import type { Clock } from '../../../universal-row/environment.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { SeriesStore, WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import { LineParser } from '../line-protocol/line-parser.ts';
+import { SharedSeriesCache } from '../line-protocol/series-cache-table.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { HttpError } from './http-error.ts';
+import type { InfluxCounters } from './influx-metrics.ts';
+
+export interface WriteTarget {
+  readonly database: string;
+  /** '' for the default one. */
+  readonly retentionPolicy: string;
+  /** As the request has it; '' for nanoseconds. */
+  readonly precision: string;
+}
+
+export interface PointWriterOptions {
+  store: SeriesStore;
+  commit: GroupCommit;
+  counters: InfluxCounters;
+  clock: Clock;
+  /** For a body that is at hand, and for each piece of one that is not, to be stored and safe; 0 for no limit. */
+  timeoutMs: number;
+}
+
+/** What became of a body. `dropped` and `error` are of points that could be read, but were not stored. */
+export interface WriteReport extends WriteOutcome {
+  /** Lines that could not be read, with the reasons; '' for none. */
+  readonly parseErrors: string;
+  /** Not all lines were bad. */
+  readonly hasGoodLines: boolean;
+}
+
+/** Thrown for a store that is too far behind. The words make clients send again what they sent. */
+export class WriteTimeout extends HttpError {
+  constructor(isV2: boolean) {
+    super(isV2 ? 503 : 500, 'timeout', { headers: { 'Retry-After': '1' } });
+  }
+}
+
+// A body that flows has a parser with part of a batch in it for as long as its client likes.
+const maxFlowing = 32;
+// Two are needed to have one at hand while the store works on another's batch.
+const keptParsers = 4;
+/** Longest stretch of work before others have their turn. */
+const sliceMs = 8;
+
+export class PointWriter {
+  readonly #options: PointWriterOptions;
+  readonly #cache = new SharedSeriesCache();
+  readonly #parsers: LineParser[] = [];
+  #flowing = 0;
+  readonly #queue: (() => void)[] = [];
+
+  constructor(options: PointWriterOptions) {
+    this.#options = options;
+  }
+
+  /** A body that is at hand, or one that flows. Resolves when what was stored is safe. */
+  async write(
+    target: WriteTarget,
+    body: readonly Buffer[] | AsyncIterable<Buffer>,
+    isV2: boolean,
+  ): Promise<WriteReport> {
+    const { timeoutMs } = this.#options;
+    if (isArray(body))
+      return await this.#write(target, body, { isV2, timeoutMs, waitsForLog: true });
+    while (this.#flowing >= maxFlowing) {
+      await new Promise<void>((resolve) => this.#queue.push(resolve));
+    }
+    this.#flowing++;
+    try {
+      return await this.#write(target, body, { isV2, timeoutMs, waitsForLog: true });
+    } finally {
+      this.#flowing--;
+      this.#queue.shift()?.();
+    }
+  }
+
+  /** As `write`, however long it takes, but it does not wait for the log. */
+  async store(target: WriteTarget, body: readonly Buffer[]): Promise<WriteReport> {
+    return await this.#write(target, body, { isV2: false, timeoutMs: 0, waitsForLog: false });
+  }
+
+  async #write(
+    target: WriteTarget,
+    body: readonly Buffer[] | AsyncIterable<Buffer>,
+    waits: Waits,
+  ): Promise<WriteReport> {
+    const parser = this.#parsers.pop() ?? new LineParser(this.#cache);
+    const run = new WriteRun(this.#options, target, parser, waits);
+    try {
+      parser.begin({ precision: target.precision, now: this.#options.clock.now() });
+      if (isArray(body)) {
+        for (const piece of body) {
+          parser.push(piece);
+          await run.storeBatches();
+        }
+      } else {
+        for await (const piece of body) {
+          run.restartTimer();
+          parser.push(piece);
+          await run.storeBatches();
+        }
+        run.restartTimer();
+      }
+      parser.finish();
+      await run.storeBatches();
+      const report = run.report();
+      if (run.hasChanged && waits.waitsForLog) await run.within(this.#options.commit.safe());
+      return report;
+    } finally {
+      // A batch that the store still has is its parser's too.
+      void run.idle.then(() => {
+        if (this.#parsers.length < keptParsers) this.#parsers.push(parser);
+      });
+    }
+  }
+}
+
+/** What a run waits for, and how long. */
+interface Waits {
+  /** Decides how a timeout is told. */
+  isV2: boolean;
+  /** 0 for no limit. */
+  timeoutMs: number;
+  waitsForLog: boolean;
+}
+
+function isArray(body: readonly Buffer[] | AsyncIterable<Buffer>): body is readonly Buffer[] {
+  return Array.isArray(body);
+}
+
+/** One body on its way. */
+class WriteRun {
+  /** The store was given something. */
+  hasChanged = false;
+  /** Resolves when the store has no batch of this one. */
+  idle: Promise<unknown> = Promise.resolve();
+  readonly #options: PointWriterOptions;
+  readonly #target: WriteTarget;
+  readonly #parser: LineParser;
+  readonly #waits: Waits;
+  #deadline = 0;
+  #sliceStart = performance.now();
+  readonly #outcome: WriteOutcome = { written: 0, dropped: 0, error: undefined };
+
+  constructor(options: PointWriterOptions, target: WriteTarget, parser: LineParser, waits: Waits) {
+    this.#options = options;
+    this.#target = target;
+    this.#parser = parser;
+    this.#waits = waits;
+    this.restartTimer();
+  }
+
+  /** The client had its share in the time that went by. */
+  restartTimer(): void {
+    this.#sliceStart = performance.now();
+    this.#deadline = this.#sliceStart + this.#waits.timeoutMs;
+  }
+
+  async storeBatches(): Promise<void> {
+    const { store, commit } = this.#options;
+    const { database, retentionPolicy } = this.#target;
+    for (;;) {
+      const batch = this.#parser.next();
+      if (batch === undefined) return;
+      const pending = store.write(database, retentionPolicy, batch);
+      const outcome = pending instanceof Promise ? await this.#wait(pending) : pending;
+      this.#add(outcome);
+      this.hasChanged = true;
+      commit.changed();
+      if (performance.now() - this.#sliceStart > sliceMs) {
+        await new Promise(setImmediate);
+        this.#sliceStart = performance.now();
+      }
+    }
+  }
+
+  #wait(pending: Promise<WriteOutcome>): Promise<WriteOutcome> {
+    this.idle = pending.then(
+      () => undefined,
+      () => undefined,
+    );
+    return this.within(pending);
+  }
+
+  #add({ written, dropped, error }: WriteOutcome): void {
+    const { counters } = this.#options;
+    counters.pointsWritten += written;
+    counters.pointsDropped += dropped;
+    this.#outcome.written += written;
+    this.#outcome.dropped += dropped;
+    this.#outcome.error ??= error;
+  }
+
+  /** Waits for the store, but not longer than the client is going to. */
+  async within<T>(pending: MaybePromise<T>): Promise<T> {
+    if (this.#waits.timeoutMs === 0) return await pending;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_resolve, reject) => {
+      const left = this.#deadline - performance.now();
+      timer = setTimeout(
+        () => {
+          this.#options.counters.writeTimeouts++;
+          reject(new WriteTimeout(this.#waits.isV2));
+        },
+        Math.max(left, 1),
+      );
+    });
+    try {
+      return await Promise.race([pending, timeout]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  report(): WriteReport {
+    const parser = this.#parser;
+    const { counters } = this.#options;
+    counters.linesRejected += parser.badLines;
+    counters.pointsDropped += parser.dropped;
+    const { written, dropped, error } = this.#outcome;
+    return {
+      written,
+      dropped: dropped + parser.dropped,
+      error: error ?? parser.dropError,
+      parseErrors: parser.errors.join('\n'),
+      hasGoodLines: parser.goodLines > 0,
+    };
+  }
+}

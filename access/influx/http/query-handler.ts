@@ -1,0 +1,246 @@
+// /query: a text of one or more statements, run one after the other, and their answers in one reply.
+
+import type { Clock } from '../../../universal-row/environment.ts';
+import { SeriesError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { Statement } from '../influxql/ast.ts';
+import { ParseError, QueryError, type ResultSeries } from '../influxql/result.ts';
+import type { ServerFacts } from '../statements/context.ts';
+import { AnswerStream } from './answer-stream.ts';
+import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
+import type { Principal } from './credentials.ts';
+import { csvField, CsvWriter } from './csv-writer.ts';
+import type { Exchange } from './exchange.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { ClientGone, headerText, HttpError } from './http-error.ts';
+import type { InfluxCounters } from './influx-metrics.ts';
+import { JsonWriter } from './json-writer.ts';
+import { multipartFields } from './parameters.ts';
+import type { PointWriter } from './point-writer.ts';
+import { authorize, isVisible } from './privileges.ts';
+import { readQueryParams } from './query-parameters.ts';
+import { ReplyStream } from './reply-stream.ts';
+import type { BodyLimits } from './request-body.ts';
+import {
+  type Execute,
+  type QueryLimits,
+  type RunningQuery,
+  StatementRunner,
+} from './statement-runner.ts';
+import { epochUnit, TimeWriter } from './time-text.ts';
+
+export interface QueryHandlerOptions {
+  store: SeriesStore;
+  commit: GroupCommit;
+  points: PointWriter;
+  counters: InfluxCounters;
+  clock: Clock;
+  body: BodyLimits;
+  /** How long a client may take nothing of an answer. */
+  stallMs: number;
+  limits: QueryLimits;
+  facts: ServerFacts;
+  execute: Execute | undefined;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+}
+
+export class QueryHandler {
+  readonly #options: QueryHandlerOptions;
+  readonly #runner: StatementRunner;
+  readonly #running = new Set<RunningQuery>();
+  /** Queries that wait until fewer are running. */
+  readonly #queue: (() => void)[] = [];
+
+  constructor(options: QueryHandlerOptions) {
+    this.#options = options;
+    this.#runner = new StatementRunner(options);
+  }
+
+  cancelAll(): void {
+    for (const query of this.#running) query.kill();
+  }
+
+  async handle(exchange: Exchange, principal: Principal | undefined): Promise<void> {
+    try {
+      await this.#readForm(exchange);
+      const statements = this.#parse(exchange);
+      const database = exchange.parameters.get('db');
+      if (principal !== undefined) authorize(principal, statements, database);
+      await this.#answer(exchange, principal, statements);
+    } catch (error) {
+      if (!(error instanceof HttpError) || exchange.response.headersSent) throw error;
+      if (wantsCsv(exchange)) failInCsv(exchange, error);
+      else exchange.fail(error, isPretty(exchange));
+    }
+  }
+
+  /** Parameters may be in the body as well; there they go first. */
+  async #readForm(exchange: Exchange): Promise<void> {
+    if (exchange.method !== 'POST') return;
+    const { parameters, request } = exchange;
+    const type = request.headers['content-type'] ?? '';
+    const isForm = type.startsWith('application/x-www-form-urlencoded');
+    const isMultipart = type.startsWith('multipart/form-data');
+    if (!isForm && !isMultipart) return;
+    const body = await exchange.smallBody(this.#options.body, formBytes);
+    if (isForm) parameters.add(body.toString(), true);
+    else for (const [name, value] of multipartFields(type, body)) parameters.set(name, value);
+  }
+
+  #parse(exchange: Exchange): readonly Statement[] {
+    const { parameters } = exchange;
+    const text = parameters.get('q');
+    if (text === '') throw new HttpError(400, 'missing required parameter "q"');
+    const params = readQueryParams(parameters.get('params'));
+    try {
+      return this.#runner.parse(text, params);
+    } catch (error) {
+      if (error instanceof ParseError) throw new HttpError(400, error.message);
+      throw error;
+    }
+  }
+
+  async #answer(
+    exchange: Exchange,
+    principal: Principal | undefined,
+    statements: readonly Statement[],
+  ): Promise<void> {
+    const { counters, stallMs } = this.#options;
+    await this.#turn();
+    if (!exchange.isOpen) throw new ClientGone();
+    const writer = writerFor(exchange);
+    const reply = new ReplyStream(exchange, writer.contentType, stallMs);
+    const { parameters } = exchange;
+    const query = this.#runner.begin({
+      text: parameters.get('q'),
+      database: parameters.get('db'),
+      retentionPolicy: parameters.get('rp'),
+      isReadOnly: exchange.method !== 'POST',
+    });
+    const kill = () => query.kill();
+    exchange.response.once('close', kill);
+    this.#running.add(query);
+    counters.queriesRun++;
+    counters.queriesRunning = this.#running.size;
+    try {
+      const stream = new AnswerStream(writer, reply);
+      await this.#runAll(query, statements, writer, stream, principal);
+      await stream.end();
+    } finally {
+      exchange.response.off('close', kill);
+      query.end();
+      this.#running.delete(query);
+      counters.queriesRunning = this.#running.size;
+      counters.bytesOut += reply.bytes;
+      counters.querySeconds.observe((performance.now() - exchange.startedAt) / 1000);
+      this.#queue.shift()?.();
+    }
+  }
+
+  /** Waits until there are few enough: clients take a refusal for a failure of the server. */
+  async #turn(): Promise<void> {
+    const { maxConcurrent } = this.#options.limits;
+    while (maxConcurrent > 0 && this.#running.size >= maxConcurrent) {
+      await new Promise<void>((resolve) => this.#queue.push(resolve));
+    }
+  }
+
+  async #runAll(
+    query: RunningQuery,
+    statements: readonly Statement[],
+    writer: AnswerWriter,
+    stream: AnswerStream,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    const { commit, counters } = this.#options;
+    if (statements.length === 0) {
+      // Clients look at the first result without asking whether there is one.
+      writer.beginStatement(0);
+      writer.endStatement([]);
+    }
+    for (const [id, statement] of statements.entries()) {
+      writer.beginStatement(id);
+      try {
+        const { series, messages } = query.run(statement);
+        for await (const piece of series) await stream.write(visible(piece, statement, principal));
+        if (changesData(statement)) await commit.safe();
+        writer.endStatement(messages);
+      } catch (error) {
+        if (error instanceof ClientGone) throw error;
+        counters.statementsFailed++;
+        writer.failStatement(this.#textOf(error), statements.length - 1 - id);
+        return;
+      }
+    }
+  }
+
+  #textOf(error: unknown): string {
+    if (error instanceof QueryError || error instanceof SeriesError) return error.message;
+    if (error instanceof HttpError) return error.message;
+    this.#options.report('error', 'a query failed', { error });
+    return 'internal error';
+  }
+}
+
+/** A form holds a query, not data. */
+const formBytes = 8 * 1024 * 1024;
+
+function wantsCsv(exchange: Exchange): boolean {
+  return /\b(application|text)\/csv\b/.test(exchange.request.headers.accept ?? '');
+}
+
+function isPretty(exchange: Exchange): boolean {
+  return exchange.parameters.get('pretty') === 'true';
+}
+
+function writerFor(exchange: Exchange): AnswerWriter {
+  const { parameters } = exchange;
+  const unit = epochUnit(parameters.get('epoch'));
+  if (wantsCsv(exchange)) return new CsvWriter(new TimeWriter(unit ?? 'ns'));
+  const size = Number(parameters.get('chunk_size'));
+  return new JsonWriter({
+    times: new TimeWriter(unit),
+    isPretty: isPretty(exchange),
+    chunkSize:
+      parameters.get('chunked') !== 'true'
+        ? undefined
+        : Number.isSafeInteger(size) && size > 0
+          ? size
+          : defaultChunkSize,
+  });
+}
+
+function failInCsv(exchange: Exchange, { status, message }: HttpError): void {
+  exchange.reply(status, `error\n${csvField(message)}\n`, {
+    'Content-Type': 'text/csv',
+    'X-Influxdb-Error': headerText(message),
+  });
+}
+
+function changesData(statement: Statement): boolean {
+  switch (statement.kind) {
+    case 'show':
+    case 'explain':
+    case 'killQuery':
+    case 'unsupported':
+      return false;
+    case 'select':
+      return statement.into !== undefined;
+    default:
+      return true;
+  }
+}
+
+/** SHOW DATABASES names only those that are not hidden from who asks. */
+function visible(
+  piece: ResultSeries,
+  statement: Statement,
+  principal: Principal | undefined,
+): ResultSeries {
+  if (principal === undefined || statement.kind !== 'show' || statement.what !== 'databases') {
+    return piece;
+  }
+  const names = Array.from(piece.values[0] ?? []).filter((name) =>
+    isVisible(principal, String(name)),
+  );
+  return { ...piece, values: [names], rows: names.length };
+}

@@ -1,0 +1,277 @@
+// The InfluxDB listener of a plane: HTTP as clients of InfluxDB 1.x speak it, and what the official clients
+// of 2.x need to write and to look around.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { hostname } from 'node:os';
+import { type Clock, systemClock } from '../../../universal-row/environment.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { ServerFacts } from '../statements/context.ts';
+import { type Credentials, type Principal, readCredentials } from './credentials.ts';
+import { Exchange } from './exchange.ts';
+import { GroupCommit } from './group-commit.ts';
+import { HttpError } from './http-error.ts';
+import { InfluxCounters, type InfluxMetrics } from './influx-metrics.ts';
+import { PointWriter } from './point-writer.ts';
+import { QueryHandler } from './query-handler.ts';
+import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
+import type { BodyLimits } from './request-body.ts';
+import { type Route, RouteTable } from './routes.ts';
+import { WriteHandler } from './write-handler.ts';
+
+export interface InfluxServerOptions {
+  host: string;
+  port: number;
+  store: SeriesStore;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /**
+   * Who the credentials belong to; undefined when nobody. Without this function everybody may do everything,
+   * whatever credentials come along.
+   */
+  authenticate?: (credentials: Credentials) => MaybePromise<Principal | undefined>;
+  /** Bytes of a body as it comes; 0 for no limit. */
+  maxBodyBytes?: number;
+  /** Bytes of a packed body when it is unpacked; 0 for no limit. */
+  maxUnpackedBytes?: number;
+  /** Beyond these new connections are closed at once. */
+  maxConnections?: number;
+  /** Connections that may wait to be accepted. */
+  backlog?: number;
+  /** Request line and headers. */
+  maxHeaderBytes?: number;
+  /** For a request's headers to be complete. */
+  headersTimeoutMs?: number;
+  /** For the next piece of a body. */
+  bodyTimeoutMs?: number;
+  /** For a client to take the next piece of an answer. */
+  stallTimeoutMs?: number;
+  /** How long a connection may be idle. */
+  keepAliveMs?: number;
+  /** A write that the store keeps waiting longer is answered with `timeout`; clients send it again. */
+  writeTimeoutMs?: number;
+  queries?: Partial<QueryLimits>;
+  /** As what InfluxDB the server describes itself. */
+  version?: string;
+  build?: string;
+  /** Name of the one organisation of the v2 API. */
+  organization?: string;
+  clock?: Clock;
+  /** What SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS tell. */
+  facts?: Partial<ServerFacts>;
+  /** Runs statements, in place of those who usually do. */
+  execute?: Execute;
+}
+
+const defaults = {
+  maxBodyBytes: 25_000_000,
+  maxUnpackedBytes: 250_000_000,
+  maxConnections: 1000,
+  backlog: 511,
+  maxHeaderBytes: 256 * 1024,
+  headersTimeoutMs: 60_000,
+  bodyTimeoutMs: 60_000,
+  stallTimeoutMs: 60_000,
+  keepAliveMs: 120_000,
+  // Telegraf gives up after 5 s.
+  writeTimeoutMs: 4000,
+  version: '1.8.10',
+  build: 'OSS',
+  organization: 'polyrow',
+  clock: systemClock,
+};
+
+export class InfluxServer {
+  readonly #options: InfluxServerOptions & typeof defaults;
+  readonly #server: Server;
+  readonly #counters = new InfluxCounters();
+  readonly #routes: RouteTable;
+  readonly #queries: QueryHandler;
+  readonly #sockets = new Set<Socket>();
+  readonly #exchanges = new Set<Exchange>();
+  #isDraining = false;
+
+  constructor(given: InfluxServerOptions) {
+    const options = { ...defaults, ...given };
+    this.#options = options;
+    const { store, clock } = options;
+    const commit = new GroupCommit(store);
+    const counters = this.#counters;
+    const body: BodyLimits = {
+      maxBytes: options.maxBodyBytes,
+      maxUnpackedBytes: options.maxUnpackedBytes,
+      idleMs: options.bodyTimeoutMs,
+      onBytes: (bytes) => (counters.bytesIn += bytes),
+    };
+    const points = new PointWriter({
+      store,
+      commit,
+      counters,
+      clock,
+      timeoutMs: options.writeTimeoutMs,
+    });
+    const writes = new WriteHandler({ store, points, counters, body });
+    this.#queries = new QueryHandler({
+      store,
+      commit,
+      points,
+      counters,
+      clock,
+      body,
+      stallMs: options.stallTimeoutMs,
+      limits: { ...noQueryLimits, ...options.queries },
+      facts: {
+        version: options.version,
+        startedAt: clock.now(),
+        hostname: hostname(),
+        ...options.facts,
+      },
+      execute: options.execute,
+      report: options.report,
+    });
+    this.#routes = new RouteTable({
+      store,
+      commit,
+      body,
+      writes,
+      queries: this.#queries,
+      startedAt: new Date(clock.now()),
+      clock,
+      version: options.version,
+      organization: options.organization,
+    });
+    this.#server = createServer(
+      {
+        maxHeaderSize: options.maxHeaderBytes,
+        keepAliveTimeout: options.keepAliveMs,
+        headersTimeout: options.headersTimeoutMs,
+        // Bodies have a limit between their pieces instead: a large one may take its time.
+        requestTimeout: 0,
+        connectionsCheckingInterval: 5000,
+        noDelay: true,
+      },
+      (request, response) => this.#accept(request, response, false),
+    );
+    const server = this.#server;
+    server.maxConnections = options.maxConnections;
+    server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+      this.#accept(request, response, true),
+    );
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    server.on('drop', () => counters.rejectedConnections++);
+    server.on('clientError', refuse);
+  }
+
+  /** Resolves to the port. */
+  async listen(): Promise<number> {
+    const { host, port, backlog } = this.#options;
+    const server = this.#server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port, backlog }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** Takes no more connections, lets requests under way end for so long, and cuts off what is left. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    const closed = new Promise<void>((resolve) => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+    });
+    this.#server.closeIdleConnections();
+    const deadline = performance.now() + graceMs;
+    while (this.#exchanges.size > 0 && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    this.#queries.cancelAll();
+    this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  async close(): Promise<void> {
+    await this.drain(0);
+  }
+
+  metrics(): InfluxMetrics {
+    return this.#counters.snapshot(this.#sockets.size);
+  }
+
+  #accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const exchange = new Exchange(request, response, {
+      version: this.#options.version,
+      build: this.#options.build,
+      expectsContinue,
+      isDraining: () => this.#isDraining,
+      onBug: (error, { method, path }) =>
+        this.#options.report('error', `${method} ${path} failed`, { error }),
+    });
+    this.#exchanges.add(exchange);
+    // Clients that go away are no news.
+    request.on('error', ignore);
+    response.on('error', ignore);
+    response.once('close', () => {
+      this.#exchanges.delete(exchange);
+      this.#counters.countRequest(
+        exchange.route,
+        response.headersSent ? response.statusCode : gone,
+      );
+    });
+    this.#run(exchange).catch((error: unknown) => exchange.fail(error));
+  }
+
+  async #run(exchange: Exchange): Promise<void> {
+    const found = this.#routes.find(exchange);
+    exchange.route = found.name;
+    exchange.isV2 = found.isV2;
+    const principal = found.isOpen ? undefined : await this.#principalOf(exchange, found);
+    await found.handle(exchange, principal);
+  }
+
+  async #principalOf(exchange: Exchange, route: Route): Promise<Principal | undefined> {
+    const { authenticate } = this.#options;
+    if (authenticate === undefined) return undefined;
+    const credentials = readCredentials(exchange.request, exchange.parameters);
+    const principal = credentials === undefined ? undefined : await authenticate(credentials);
+    if (principal !== undefined) return principal;
+    const headers = { 'WWW-Authenticate': 'Basic realm="InfluxDB"' };
+    if (route.isV2) throw new HttpError(401, 'unauthorized access', { headers });
+    throw new HttpError(
+      401,
+      credentials === undefined
+        ? 'unable to parse authentication credentials'
+        : 'authorization failed',
+      { headers },
+    );
+  }
+}
+
+/** What is no HTTP, or too much of it. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`,
+  );
+}
+
+/** What is counted for a client that left before it was answered. */
+const gone = 499;
+
+function ignore(): void {}

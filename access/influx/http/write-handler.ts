@@ -1,0 +1,110 @@
+// /write and /api/v2/write.
+
+import { SeriesError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import { bucketNotFound, bucketTarget } from './bucket-routes.ts';
+import type { Principal } from './credentials.ts';
+import type { Exchange } from './exchange.ts';
+import { HttpError } from './http-error.ts';
+import type { InfluxCounters } from './influx-metrics.ts';
+import type { PointWriter, WriteReport, WriteTarget } from './point-writer.ts';
+import type { BodyLimits } from './request-body.ts';
+
+export interface WriteHandlerOptions {
+  store: SeriesStore;
+  points: PointWriter;
+  counters: InfluxCounters;
+  body: BodyLimits;
+}
+
+const consistencies = new Set(['', 'any', 'one', 'quorum', 'all']);
+const v2Precisions = new Set(['', 'ns', 'us', 'ms', 's']);
+
+export class WriteHandler {
+  readonly #options: WriteHandlerOptions;
+
+  constructor(options: WriteHandlerOptions) {
+    this.#options = options;
+  }
+
+  async v1(exchange: Exchange, principal: Principal | undefined): Promise<void> {
+    const { parameters } = exchange;
+    const database = parameters.get('db');
+    const retentionPolicy = parameters.get('rp');
+    if (database === '') throw new HttpError(400, 'database is required');
+    if (this.#options.store.database(database) === undefined) {
+      throw databaseNotFound(database);
+    }
+    if (principal !== undefined && !principal.isAdmin && !principal.mayWrite(database)) {
+      throw new HttpError(
+        403,
+        `"${principal.name}" user is not authorized to write to database "${database}"`,
+      );
+    }
+    if (!consistencies.has(parameters.get('consistency').toLowerCase())) {
+      throw new HttpError(400, 'invalid consistency level');
+    }
+    if (!this.#hasPolicy(database, retentionPolicy)) {
+      throw new HttpError(500, `retention policy not found: ${retentionPolicy}`);
+    }
+    const precision = parameters.get('precision');
+    await this.#write(exchange, { database, retentionPolicy, precision });
+  }
+
+  async v2(exchange: Exchange, principal: Principal | undefined): Promise<void> {
+    const { parameters } = exchange;
+    const bucket = parameters.get('bucket');
+    const precision = parameters.get('precision');
+    if (bucket === '') throw new HttpError(400, 'bucket is required');
+    if (!v2Precisions.has(precision)) {
+      throw new HttpError(400, 'invalid precision; valid precision units are ns, us, ms, and s');
+    }
+    const { database, retentionPolicy } = bucketTarget(bucket);
+    const isKnown =
+      this.#options.store.database(database) !== undefined &&
+      this.#hasPolicy(database, retentionPolicy);
+    if (!isKnown) throw bucketNotFound(bucket);
+    if (principal !== undefined && !principal.isAdmin && !principal.mayWrite(database)) {
+      throw new HttpError(403, 'insufficient permissions for write');
+    }
+    await this.#write(exchange, { database, retentionPolicy, precision });
+  }
+
+  #hasPolicy(database: string, name: string): boolean {
+    const policies = this.#options.store.database(database)?.retentionPolicies;
+    return name === '' || policies?.some((policy) => policy.name === name) === true;
+  }
+
+  async #write(exchange: Exchange, target: WriteTarget): Promise<void> {
+    const { points, counters, body: limits } = this.#options;
+    const body = await exchange.body(limits);
+    const report = await points
+      .write(target, body.whole ?? body.pieces, exchange.isV2)
+      .catch((error: unknown) => this.#fail(error, target, exchange));
+    counters.writeSeconds.observe((performance.now() - exchange.startedAt) / 1000);
+    const failure = failureOf(report, exchange.isV2);
+    if (failure === undefined) exchange.reply(204);
+    else exchange.fail(failure);
+  }
+
+  /** A database may have been dropped while its points came. */
+  #fail(error: unknown, { database }: WriteTarget, exchange: Exchange): never {
+    if (error instanceof SeriesError && this.#options.store.database(database) === undefined) {
+      throw exchange.isV2 ? bucketNotFound(database) : databaseNotFound(database);
+    }
+    throw error;
+  }
+}
+
+function databaseNotFound(database: string): HttpError {
+  return new HttpError(404, `database not found: "${database}"`);
+}
+
+/** Good points are stored whatever the answer says; clients do not send them again. */
+function failureOf(report: WriteReport, isV2: boolean): HttpError | undefined {
+  const { dropped, error, parseErrors, hasGoodLines } = report;
+  if (error !== undefined) {
+    return new HttpError(isV2 ? 422 : 400, `partial write: ${error} dropped=${dropped}`);
+  }
+  if (parseErrors === '') return undefined;
+  return new HttpError(400, hasGoodLines ? `partial write: ${parseErrors} dropped=0` : parseErrors);
+}

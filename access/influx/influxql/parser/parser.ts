@@ -1,0 +1,137 @@
+// InfluxQL: text to statements. Messages of syntax errors are those of InfluxDB 1.6.
+
+import type { Statement } from '../ast.ts';
+import {
+  parseAlterRetentionPolicy,
+  parseCreateDatabase,
+  parseCreateRetentionPolicy,
+  parseDelete,
+  parseDropDatabase,
+  parseDropMeasurement,
+  parseDropRetentionPolicy,
+  parseDropShard,
+  parseExplain,
+  parseKillQuery,
+} from './definitions.ts';
+import { parseSelect } from './select.ts';
+import {
+  parseShowCardinality,
+  parseShowFieldKeys,
+  parseShowMeasurements,
+  parseShowModule,
+  parseShowRetentionPolicies,
+  parseShowSeries,
+  parseShowTagKeys,
+  parseShowTagValues,
+  plainShow,
+} from './show.ts';
+import { type ParseOptions, TokenStream } from './token-stream.ts';
+import {
+  parseCreateContinuousQuery,
+  parseCreateSubscription,
+  parseCreateUser,
+  parseDropContinuousQuery,
+  parseDropSubscription,
+  parseName,
+  parsePrivilege,
+  parseSetPassword,
+} from './unsupported.ts';
+
+export type { ParseOptions } from './token-stream.ts';
+
+/** The statements of a request. Throws `ParseError` if one of them cannot be understood. */
+export function parseQuery(text: string, options: ParseOptions): Statement[] {
+  const tokens = new TokenStream(text, options);
+  const statements: Statement[] = [];
+  while (tokens.take(';'));
+  while (!tokens.is('EOF')) {
+    statements.push(parseStatement(tokens));
+    if (!tokens.is('EOF')) tokens.expect(';');
+    while (tokens.take(';'));
+  }
+  return statements;
+}
+
+function parseStatement(tokens: TokenStream): Statement {
+  const start = tokens.position();
+  const statement = parseBy(statements, tokens);
+  const error = tokens.takeDeferred();
+  if (error === undefined) return statement;
+  return { kind: 'unsupported', text: tokens.textSince(start), error };
+}
+
+/** Keywords, in the order in which messages list them, and what they lead to. */
+interface Keywords {
+  readonly [keyword: string]: Keywords | ((tokens: TokenStream) => Statement);
+}
+
+function parseBy(keywords: Keywords, tokens: TokenStream): Statement {
+  const token = tokens.next();
+  const next = Object.hasOwn(keywords, token.kind) ? keywords[token.kind] : undefined;
+  if (next === undefined) return tokens.unexpected(token, Object.keys(keywords));
+  return typeof next === 'function' ? next(tokens) : parseBy(next, tokens);
+}
+
+/** A statement of which only the syntax is known. */
+function unsupported(
+  what: string,
+  parse: (tokens: TokenStream) => void,
+): (tokens: TokenStream) => Statement {
+  return (tokens) => {
+    parse(tokens);
+    return { kind: 'unsupported', text: what, error: `${what} is not supported yet` };
+  };
+}
+
+const statements: Keywords = {
+  SELECT: parseSelect,
+  DELETE: (tokens) => parseDelete(tokens, 'delete'),
+  SHOW: {
+    CONTINUOUS: { QUERIES: () => plainShow('continuousQueries') },
+    DATABASES: () => plainShow('databases'),
+    DIAGNOSTICS: (tokens) => parseShowModule(tokens, 'diagnostics'),
+    FIELD: {
+      KEY: (tokens) => parseShowCardinality(tokens, 'fieldKeyCardinality'),
+      KEYS: parseShowFieldKeys,
+    },
+    GRANTS: { FOR: unsupported('SHOW GRANTS', parseName) },
+    MEASUREMENT: (tokens) => parseShowCardinality(tokens, 'measurementCardinality'),
+    MEASUREMENTS: parseShowMeasurements,
+    QUERIES: () => plainShow('queries'),
+    RETENTION: { POLICIES: parseShowRetentionPolicies },
+    SERIES: parseShowSeries,
+    SHARD: { GROUPS: () => plainShow('shardGroups') },
+    SHARDS: () => plainShow('shards'),
+    STATS: (tokens) => parseShowModule(tokens, 'stats'),
+    SUBSCRIPTIONS: () => plainShow('subscriptions'),
+    TAG: {
+      KEY: (tokens) => parseShowCardinality(tokens, 'tagKeyCardinality'),
+      KEYS: parseShowTagKeys,
+      VALUES: parseShowTagValues,
+    },
+    USERS: () => plainShow('users'),
+  },
+  CREATE: {
+    CONTINUOUS: { QUERY: unsupported('CREATE CONTINUOUS QUERY', parseCreateContinuousQuery) },
+    DATABASE: parseCreateDatabase,
+    USER: unsupported('CREATE USER', parseCreateUser),
+    RETENTION: { POLICY: parseCreateRetentionPolicy },
+    SUBSCRIPTION: unsupported('CREATE SUBSCRIPTION', parseCreateSubscription),
+  },
+  DROP: {
+    CONTINUOUS: { QUERY: unsupported('DROP CONTINUOUS QUERY', parseDropContinuousQuery) },
+    DATABASE: parseDropDatabase,
+    MEASUREMENT: parseDropMeasurement,
+    RETENTION: { POLICY: parseDropRetentionPolicy },
+    SERIES: (tokens) => parseDelete(tokens, 'dropSeries'),
+    SHARD: parseDropShard,
+    SUBSCRIPTION: unsupported('DROP SUBSCRIPTION', parseDropSubscription),
+    USER: unsupported('DROP USER', parseName),
+  },
+  EXPLAIN: parseExplain,
+  GRANT: unsupported('GRANT', (tokens) => parsePrivilege(tokens, 'TO')),
+  REVOKE: unsupported('REVOKE', (tokens) => parsePrivilege(tokens, 'FROM')),
+  ALTER: { RETENTION: { POLICY: parseAlterRetentionPolicy } },
+  SET: { PASSWORD: { FOR: unsupported('SET PASSWORD', parseSetPassword) } },
+  KILL: { QUERY: parseKillQuery },
+};

@@ -1,0 +1,128 @@
+// What a running SELECT has around it, and what it may use up.
+
+import type { MaybePromise } from '../../../../universal-row/maybe-promise.ts';
+import type { SeriesStore, WriteOutcome } from '../../../../universal-row/series/series-store.ts';
+import { QueryError } from '../result.ts';
+
+/** Of one statement; 0 for no limit. */
+export interface SelectLimits {
+  readonly maxSeries: number;
+  readonly maxPoints: number;
+  readonly maxBuckets: number;
+  readonly maxMemoryBytes: number;
+  readonly timeoutMs: number;
+}
+
+export interface SelectContext {
+  readonly store: SeriesStore;
+  /** Where sources name none; '' when the request does not either. */
+  readonly database: string;
+  readonly retentionPolicy: string;
+  /** Unix nanoseconds. */
+  readonly now: bigint;
+  /** Throws once somebody killed the query. */
+  readonly task: { throwIfKilled(): void };
+  readonly limits: SelectLimits;
+  /** Lets other work have its turn. Asked for whenever the statement has run for some milliseconds. */
+  yieldNow(): Promise<void>;
+  /** For SELECT INTO: stores line protocol with times in nanoseconds. '' is the default policy. */
+  writePoints?(
+    database: string,
+    retentionPolicy: string,
+    lines: string,
+  ): MaybePromise<WriteOutcome>;
+}
+
+export interface Memory {
+  /** Takes memory, or gives some back when `bytes` is negative. Throws when there is none left. */
+  reserve(bytes: number): void;
+}
+
+/** What one part of a statement holds, given back in one go. */
+export class Reservation implements Memory {
+  readonly #from: Memory;
+  #bytes = 0;
+
+  constructor(from: Memory) {
+    this.#from = from;
+  }
+
+  reserve(bytes: number): void {
+    this.#from.reserve(bytes);
+    this.#bytes += bytes;
+  }
+
+  release(): void {
+    this.#from.reserve(-this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+/** Longest stretch of work between two pauses. */
+const sliceMs = 3;
+
+/** Books of one running statement, shared by its subqueries. */
+export class Run implements Memory {
+  readonly context: SelectContext;
+  readonly limits: SelectLimits;
+  points = 0;
+  series = 0;
+  blocks = 0;
+  readonly startedAt = performance.now();
+  #sliceEnd = performance.now() + sliceMs;
+  #memory = 0;
+
+  constructor(context: SelectContext) {
+    this.context = context;
+    this.limits = context.limits;
+  }
+
+  /** A pause is due. */
+  get isDue(): boolean {
+    return performance.now() >= this.#sliceEnd;
+  }
+
+  async pause(): Promise<void> {
+    this.check();
+    await this.context.yieldNow();
+    this.check();
+    this.#sliceEnd = performance.now() + sliceMs;
+  }
+
+  /** Throws when the statement must end. */
+  check(): void {
+    this.context.task.throwIfKilled();
+    const { timeoutMs } = this.limits;
+    if (timeoutMs > 0 && performance.now() - this.startedAt > timeoutMs) {
+      throw new QueryError('query-timeout limit exceeded');
+    }
+  }
+
+  countSeries(added: number): void {
+    this.series += added;
+    const { maxSeries } = this.limits;
+    if (maxSeries > 0 && this.series > maxSeries) {
+      throw new QueryError(`max-select-series limit exceeded: (${this.series}/${maxSeries})`);
+    }
+  }
+
+  countPoints(added: number): void {
+    this.points += added;
+    this.blocks++;
+    const { maxPoints } = this.limits;
+    // The spelling is InfluxDB's.
+    if (maxPoints > 0 && this.points > maxPoints) {
+      throw new QueryError(`max-select-point limit exceeed: (${this.points}/${maxPoints})`);
+    }
+  }
+
+  reserve(bytes: number): void {
+    this.#memory += bytes;
+    const { maxMemoryBytes } = this.limits;
+    if (bytes > 0 && maxMemoryBytes > 0 && this.#memory > maxMemoryBytes) {
+      throw new QueryError(
+        `query memory limit exceeded: (${this.#memory}/${maxMemoryBytes} bytes)`,
+      );
+    }
+  }
+}

@@ -1,0 +1,308 @@
+// Where rows come from: the series of a measurement, or the groups of a subquery.
+
+import type {
+  BlockSummary,
+  Column,
+  ColumnSummary,
+} from '../../../../../universal-row/series/column.ts';
+import type {
+  ScannedSeries,
+  SeriesCursor,
+  SeriesScan,
+} from '../../../../../universal-row/series/series-store.ts';
+import type { Run } from '../context.ts';
+import { matching } from '../operators/evaluate.ts';
+import type { MeasurementPlan, Plan, Ref, RowFilter } from '../plan/plan.ts';
+import { cast, type Chunk, constantText, gather, has, pending, type Stream } from '../vector.ts';
+
+/** What is read: columns in the order of `refs`. */
+export interface InputRequest {
+  readonly refs: readonly Ref[];
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly descending: boolean;
+  /** A row without any of the fields among `refs` is left out. */
+  readonly needsField: boolean;
+  /** Blocks within windows may come as summaries. */
+  readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
+  readonly rowsPerSeries?: number | undefined;
+}
+
+export interface InputStream {
+  next(): Chunk | BlockSummary | typeof pending | undefined;
+}
+
+/** Rows with one set of tags, in the order of time. */
+export interface Input {
+  readonly name: string;
+  tag(name: string): string;
+  open(): InputStream;
+}
+
+export interface OpenInputs {
+  /** In the order in which rows of the same time come. */
+  readonly inputs: readonly Input[];
+  readonly close: () => void;
+}
+
+export function isSummary(item: Chunk | BlockSummary): item is BlockSummary {
+  return 'kind' in item && item.kind === 'summary';
+}
+
+/** One group of an answer: what there is for one measurement and one set of tags. */
+export interface Group {
+  readonly name: string;
+  /** By the plan's dimensions. '' where missing. */
+  readonly tags: readonly (readonly [key: string, value: string])[];
+  rows(): Stream;
+}
+
+export function openMeasurement(
+  source: MeasurementPlan,
+  request: InputRequest,
+  run: Run,
+): OpenInputs {
+  const { refs } = request;
+  const fields: string[] = [];
+  const fieldIndex = (ref: Ref): number => {
+    if (ref.type === 'tag' || ref.type === undefined) return -1;
+    const at = fields.indexOf(ref.name);
+    return at >= 0 ? at : fields.push(ref.name) - 1;
+  };
+  const indexes = refs.map(fieldIndex);
+  const wanted = fields.length;
+  const filterIndexes = source.rows?.refs.map(fieldIndex) ?? [];
+  const isExact = source.rows === undefined && refs.every(({ isCast }) => !isCast);
+  // Without a field there is nothing to find.
+  if (wanted === 0) return { inputs: [], close: () => {} };
+  const scan = run.context.store.scan({
+    database: source.database,
+    retentionPolicy: source.retentionPolicy,
+    measurement: source.name,
+    filter: source.filter,
+    from: request.from,
+    to: request.to,
+    fields,
+    descending: request.descending,
+    summaries: isExact ? request.summaries : undefined,
+    rowsPerSeries: isExact ? request.rowsPerSeries : undefined,
+    bounds: source.rows?.bounds.map(({ name, op, value }) => ({
+      field: fields.indexOf(name),
+      op,
+      value,
+    })),
+  });
+  const shape: Shape = {
+    refs,
+    indexes,
+    filter: source.rows,
+    filterIndexes,
+    needsField: request.needsField && (fields.length > wanted || !isExact),
+  };
+  const inputs = scan.series.map(
+    (series) => new SeriesInput(source.name, series, scan, shape, run),
+  );
+  return { inputs, close: () => scan.close() };
+}
+
+/** How the columns of a scan become those that were asked for. */
+interface Shape {
+  readonly refs: readonly Ref[];
+  /** By ref: the column of the scan; -1 for a tag, and for what nobody has. */
+  readonly indexes: readonly number[];
+  readonly filter: RowFilter | undefined;
+  readonly filterIndexes: readonly number[];
+  readonly needsField: boolean;
+}
+
+class SeriesInput implements Input {
+  readonly name: string;
+  readonly #series: ScannedSeries;
+  readonly #scan: SeriesScan;
+  readonly #shape: Shape;
+  readonly #run: Run;
+
+  constructor(name: string, series: ScannedSeries, scan: SeriesScan, shape: Shape, run: Run) {
+    this.name = name;
+    this.#series = series;
+    this.#scan = scan;
+    this.#shape = shape;
+    this.#run = run;
+  }
+
+  tag(name: string): string {
+    return this.#series.tag(name);
+  }
+
+  open(): InputStream {
+    return new SeriesStream(this.#series, this.#scan.cursor(this.#series), this.#shape, this.#run);
+  }
+}
+
+class SeriesStream implements InputStream {
+  readonly #series: ScannedSeries;
+  readonly #cursor: SeriesCursor;
+  readonly #shape: Shape;
+  readonly #run: Run;
+
+  constructor(series: ScannedSeries, cursor: SeriesCursor, shape: Shape, run: Run) {
+    this.#series = series;
+    this.#cursor = cursor;
+    this.#shape = shape;
+    this.#run = run;
+  }
+
+  next(): Chunk | BlockSummary | typeof pending | undefined {
+    const item = this.#cursor.next();
+    if (item === undefined) return undefined;
+    this.#run.countPoints(item.count);
+    if (item.kind === 'summary') return this.#summary(item);
+    const { refs, indexes, filter, filterIndexes, needsField } = this.#shape;
+    const { base, times, count } = item;
+    const columns = refs.map((ref, i) => this.#column(ref, indexes[i]!, item.columns, count));
+    const chunk: Chunk = { base, times, count, columns };
+    if (filter === undefined) return needsField ? withField(chunk, refs) : chunk;
+    const symbols = filter.refs.map((ref, i) => {
+      const column = this.#column(ref, filterIndexes[i]!, item.columns, count);
+      // A tag that is missing is the empty text.
+      return column ?? (ref.type === 'tag' ? constantText('', count) : undefined);
+    });
+    const kept = filtered(chunk, filter, symbols);
+    return kept === pending || !needsField ? kept : withField(kept, refs);
+  }
+
+  #column(
+    ref: Ref,
+    index: number,
+    columns: readonly (Column | undefined)[],
+    count: number,
+  ): Column | undefined {
+    if (ref.type === 'tag') {
+      const value = this.#series.tag(ref.name);
+      return value === '' ? undefined : constantText(value, count);
+    }
+    const column = columns[index];
+    if (column === undefined || column.type === ref.type) return column;
+    return cast(column, ref.type!, count);
+  }
+
+  #summary(summary: BlockSummary): BlockSummary {
+    const { refs, indexes } = this.#shape;
+    const columns = refs.map(({ type }, i) => {
+      const column = summary.columns[indexes[i]!];
+      return column === undefined || column.type === type ? column : asFloats(column, type);
+    });
+    return { ...summary, columns };
+  }
+}
+
+/** The summary of an integer column where the field is a float one elsewhere. */
+function asFloats(column: ColumnSummary, type: Ref['type']): ColumnSummary | undefined {
+  const isInteger = column.type === 'integer' || column.type === 'unsigned';
+  if (type !== 'float' || !isInteger) return undefined;
+  const number = (value: ColumnSummary['min']): number => Number(value);
+  const { first, last, min, max, sum } = column;
+  return {
+    ...column,
+    type: 'float',
+    first: number(first),
+    last: number(last),
+    min: number(min),
+    max: number(max),
+    sum: number(sum),
+  };
+}
+
+function filtered(
+  chunk: Chunk,
+  filter: RowFilter,
+  symbols: readonly (Column | undefined)[],
+): Chunk | typeof pending {
+  const rows = new Int32Array(chunk.count);
+  const kept = matching(filter.node, symbols, chunk.count, rows);
+  return select(chunk, rows, kept);
+}
+
+function select(chunk: Chunk, rows: Int32Array, kept: number): Chunk | typeof pending {
+  if (kept === chunk.count) return chunk;
+  if (kept === 0) return pending;
+  const times = new Float64Array(kept);
+  for (let i = 0; i < kept; i++) times[i] = chunk.times[rows[i]!]!;
+  const columns = chunk.columns.map((column) => column && gather(column, rows, kept));
+  return { base: chunk.base, times, count: kept, columns };
+}
+
+/** Without the rows in which none of the fields has a value. */
+function withField(chunk: Chunk, refs: readonly Ref[]): Chunk | typeof pending {
+  const fields = chunk.columns.filter(
+    (column, i) => column !== undefined && refs[i]!.type !== 'tag',
+  );
+  if (fields.some((column) => column!.present === undefined)) return chunk;
+  const rows = new Int32Array(chunk.count);
+  let kept = 0;
+  for (let i = 0; i < chunk.count; i++) {
+    if (fields.some((column) => has(column, i))) rows[kept++] = i;
+  }
+  return select(chunk, rows, kept);
+}
+
+/** The groups of a subquery as inputs of the statement around it. */
+export function subqueryInputs(
+  plan: Plan,
+  groups: readonly Group[],
+  rows: RowFilter | undefined,
+  refs: readonly Ref[],
+): Input[] {
+  return groups.map((group) => {
+    const tags = new Map(group.tags);
+    return {
+      name: group.name,
+      tag: (name) => tags.get(name) ?? '',
+      open: () => new GroupStream(plan, group.rows(), tags, rows, refs),
+    };
+  });
+}
+
+class GroupStream implements InputStream {
+  readonly #plan: Plan;
+  readonly #rows: Stream;
+  readonly #tags: ReadonlyMap<string, string>;
+  readonly #filter: RowFilter | undefined;
+  readonly #refs: readonly Ref[];
+
+  constructor(
+    plan: Plan,
+    rows: Stream,
+    tags: ReadonlyMap<string, string>,
+    filter: RowFilter | undefined,
+    refs: readonly Ref[],
+  ) {
+    this.#plan = plan;
+    this.#rows = rows;
+    this.#tags = tags;
+    this.#filter = filter;
+    this.#refs = refs;
+  }
+
+  next(): Chunk | typeof pending | undefined {
+    const inner = this.#rows.next();
+    if (inner === undefined || inner === pending) return inner;
+    const columns = this.#refs.map((ref) => this.#column(ref, inner, true));
+    const chunk: Chunk = { ...inner, columns };
+    if (this.#filter === undefined) return chunk;
+    const symbols = this.#filter.refs.map((ref) => this.#column(ref, inner, false));
+    return filtered(chunk, this.#filter, symbols);
+  }
+
+  #column(ref: Ref, inner: Chunk, emptyIsNull: boolean): Column | undefined {
+    const at = this.#plan.names.indexOf(ref.name);
+    if (at >= 0) {
+      const column = inner.columns[at];
+      const wanted = ref.type === 'tag' || ref.type === undefined ? 'string' : ref.type;
+      return column && cast(column, wanted, inner.count);
+    }
+    const value = this.#tags.get(ref.name) ?? '';
+    if (ref.type !== 'tag' || (value === '' && emptyIsNull)) return undefined;
+    return constantText(value, inner.count);
+  }
+}

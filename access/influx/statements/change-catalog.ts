@@ -1,0 +1,71 @@
+// CREATE, DROP and ALTER of databases and retention policies. The store checks what they ask for.
+
+import type { RetentionPolicyChange } from '../../../universal-row/series/series-store.ts';
+import type {
+  CreateDatabaseStatement,
+  RetentionPolicyClauses,
+  RetentionPolicyStatement,
+  Statement,
+} from '../influxql/ast.ts';
+import { QueryError } from '../influxql/result.ts';
+import type { StatementContext } from './context.ts';
+
+export function createDatabase(
+  { database, policy }: CreateDatabaseStatement,
+  { store }: StatementContext,
+): void {
+  checkName(database);
+  if (policy === undefined) {
+    store.change({ kind: 'createDatabase', database });
+    return;
+  }
+  const named = policy.name === '' ? {} : { name: policy.name };
+  store.change({ kind: 'createDatabase', database, policy: { ...changeOf(policy), ...named } });
+}
+
+/** Names become parts of paths. */
+function checkName(name: string): void {
+  const isPath = name === '.' || name === '..' || /[/\\]/.test(name);
+  if (name === '' || isPath || !isPrintable(name)) throw new QueryError('invalid name');
+}
+
+function isPrintable(text: string): boolean {
+  return !/\p{Cc}/u.test(text);
+}
+
+function changeOf(clauses: RetentionPolicyClauses): RetentionPolicyChange {
+  const { duration, replication, shardDuration } = clauses;
+  return {
+    ...(duration !== undefined && { duration }),
+    ...(replication !== undefined && { replicaN: replication }),
+    ...(shardDuration !== undefined && { shardGroupDuration: shardDuration }),
+  };
+}
+
+export function changeRetentionPolicy(
+  statement: RetentionPolicyStatement,
+  { store }: StatementContext,
+): void {
+  const { kind, database, name } = statement;
+  if (kind === 'createRetentionPolicy') checkName(name);
+  if (store.database(database) === undefined) {
+    throw new QueryError(`database not found: ${database}`);
+  }
+  const makeDefault = statement.makeDefault ? { makeDefault: true } : {};
+  store.change({ kind, database, name, policy: { ...changeOf(statement), ...makeDefault } });
+}
+
+/** What does not exist is dropped already. */
+export function drop(
+  statement: Extract<Statement, { kind: 'dropDatabase' | 'dropRetentionPolicy' }>,
+  { store }: StatementContext,
+): void {
+  const database = store.database(statement.database);
+  if (database === undefined) return;
+  if (statement.kind === 'dropDatabase') {
+    store.change({ kind: 'dropDatabase', database: statement.database });
+  } else if (database.retentionPolicies.some(({ name }) => name === statement.name)) {
+    const { kind, name } = statement;
+    store.change({ kind, database: statement.database, name });
+  }
+}

@@ -1,0 +1,71 @@
+// What a statement has around it while it runs.
+
+import type {
+  Database,
+  RetentionPolicy,
+  SeriesStore,
+} from '../../../universal-row/series/series-store.ts';
+import type { SelectStatement, Statement } from '../influxql/ast.ts';
+import { QueryError, type StatementResult, type Value } from '../influxql/result.ts';
+import type { QueryRegistry } from './query-registry.ts';
+
+export interface StatementContext {
+  readonly store: SeriesStore;
+  /** Of the request, '' when it names none. */
+  readonly database: string;
+  readonly retentionPolicy: string;
+  /** Nanoseconds since 1970. */
+  readonly now: bigint;
+  readonly queries: QueryRegistry;
+  /** It came by GET. Statements that change something run all the same, with a warning. */
+  readonly readOnlyRequest: boolean;
+  readonly server: ServerFacts;
+  /** Runs SELECT and EXPLAIN. */
+  select(statement: SelectStatement | Extract<Statement, { kind: 'explain' }>): StatementResult;
+}
+
+/** What SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS tell. */
+export interface ServerFacts {
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly hostname: string;
+  /** By database and time. Without it, none are shown. */
+  shards?(): readonly ShardFacts[];
+  /** Besides those that are counted here. */
+  statistics?(): readonly Statistic[];
+}
+
+export interface ShardFacts {
+  readonly id: number;
+  readonly database: string;
+  readonly retentionPolicy: string;
+  /** Nanoseconds since 1970; `end` is not part of it. */
+  readonly start: bigint;
+  readonly end: bigint;
+}
+
+export interface Statistic {
+  readonly name: string;
+  readonly tags?: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, Value>>;
+}
+
+/** A database by name, or the request's. Throws `QueryError` when there is none. */
+export function databaseOf(context: StatementContext, name: string): Database {
+  const asked = name || context.database;
+  if (asked === '') throw new QueryError('database name required');
+  const database = context.store.database(asked);
+  if (database === undefined) throw new QueryError(`database not found: ${asked}`);
+  return database;
+}
+
+/** The name of a policy, or of the default one when `name` is ''. */
+export function policyOf(database: Database, name: string): string {
+  const asked = name || database.defaultRetentionPolicy;
+  const policy: RetentionPolicy | undefined = database.retentionPolicies.find(
+    (each) => each.name === asked,
+  );
+  if (policy === undefined) throw new QueryError(`retention policy not found: ${asked}`);
+  return asked;
+}

@@ -1,0 +1,44 @@
+// DELETE, DROP SERIES and DROP MEASUREMENT: in the request's database, in all its retention policies.
+
+import type { DeleteStatement } from '../influxql/ast.ts';
+import { QueryError } from '../influxql/result.ts';
+import type { StatementContext } from './context.ts';
+import { mentionsTime, narrow, type Narrowed, targetsOf } from './targets.ts';
+
+export function deleteSeries(statement: DeleteStatement, context: StatementContext): void {
+  const { kind, sources, where } = statement;
+  const { store } = context;
+  const policies = requestDatabase(context);
+  if (kind === 'dropSeries' && mentionsTime(where)) {
+    throw new QueryError("DROP SERIES doesn't support time in WHERE clause");
+  }
+  const targets = targetsOf(context, { database: '', sources, onePolicy: false });
+  const narrowed = narrow(context, targets, where);
+  // All or nothing: what cannot be deleted is found before anything is.
+  for (const each of narrowed) refuseFields(each, context);
+  for (const { target } of narrowed) {
+    if (kind === 'dropSeries') {
+      store.dropSeries(target);
+      continue;
+    }
+    for (const retentionPolicy of policies) store.deletePoints({ ...target, retentionPolicy });
+  }
+}
+
+/** Names of the policies of the request's database. */
+function requestDatabase({ store, database: name }: StatementContext): string[] {
+  const database = store.database(name);
+  if (database === undefined) throw new QueryError(`database not found: ${name}`);
+  return database.retentionPolicies.map((policy) => policy.name);
+}
+
+function refuseFields({ target, residual }: Narrowed, { store }: StatementContext): void {
+  // Where no series is meant, no field is looked at.
+  if (residual === undefined || store.seriesCardinality(target) === 0) return;
+  throw new QueryError('shard 1: fields not supported in WHERE clause during deletion');
+}
+
+export function dropMeasurement(measurement: string, context: StatementContext): void {
+  requestDatabase(context);
+  context.store.dropSeries({ database: context.database, measurement });
+}

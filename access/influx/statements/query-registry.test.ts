@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { QueryRegistry } from './query-registry.ts';
+
+function registry(maxConcurrent = 0) {
+  const clock = { now: () => 0, time: 0, monotonic: () => clock.time };
+  return { clock, queries: new QueryRegistry({ clock, maxConcurrent }) };
+}
+
+test('lists what runs', () => {
+  const { clock, queries } = registry();
+  const first = queries.start('SELECT 1', 'db');
+  clock.time = 5;
+  const second = queries.start('SELECT 2', '');
+  clock.time = 7;
+  expect(queries.list().map(({ id, text, database }) => [id, text, database])).toEqual([
+    [1, 'SELECT 1', 'db'],
+    [2, 'SELECT 2', ''],
+  ]);
+  expect([first.elapsedMs(), second.elapsedMs()]).toEqual([7, 2]);
+  first.end();
+  first.end();
+  expect(queries.list()).toEqual([second]);
+  expect([queries.size, queries.executed, queries.finished]).toEqual([1, 2, 1]);
+});
+
+test('a killed query fails at its next look', () => {
+  const { queries } = registry();
+  const task = queries.start('SELECT', 'db');
+  const told: string[] = [];
+  task.whenKilled(() => told.push('before'));
+  task.throwIfKilled();
+  queries.kill(task.id);
+  task.cancel('too late to matter');
+  task.whenKilled(() => told.push('after'));
+  expect(told).toEqual(['before', 'after']);
+  expect(task.killed).toBe(true);
+  expect(() => task.throwIfKilled()).toThrow('query interrupted');
+  task.end();
+  expect(() => queries.kill(task.id)).toThrow('no such query id: 1');
+});
+
+test('a reason of its own', () => {
+  const task = registry().queries.start('SELECT', 'db');
+  task.cancel('query-timeout limit exceeded');
+  expect(() => task.throwIfKilled()).toThrow('query-timeout limit exceeded');
+});
+
+test('only so many at once', () => {
+  const { queries } = registry(2);
+  const first = queries.start('a', '');
+  queries.start('b', '');
+  expect(() => queries.start('c', '')).toThrow('max-concurrent-queries limit exceeded(2, 2)');
+  first.end();
+  queries.start('c', '');
+});

@@ -1,0 +1,182 @@
+// SHOW of what the server as a whole has: databases, policies, queries, shards, figures.
+
+import type { ShowStatement } from '../influxql/ast.ts';
+import { formatGoDuration } from '../influxql/parser/durations.ts';
+import { formatTime } from '../influxql/parser/time-literal.ts';
+import type { ResultSeries, Value } from '../influxql/result.ts';
+import { columnar, table } from './answers.ts';
+import { databaseOf, type ServerFacts, type ShardFacts, type StatementContext } from './context.ts';
+import type { Statistic } from './context.ts';
+
+/** Clients read the series even when there is no database, so it has no "values" then. */
+export function showDatabases({ store }: StatementContext): ResultSeries[] {
+  const names = store.databases().map(({ name }) => name);
+  return [{ ...columnar('databases', ['name'], [names]), omitEmptyValues: true }];
+}
+
+export function showRetentionPolicies(
+  show: ShowStatement,
+  context: StatementContext,
+): ResultSeries[] {
+  const { retentionPolicies, defaultRetentionPolicy } = databaseOf(context, show.database);
+  const columns = ['name', 'duration', 'shardGroupDuration', 'replicaN', 'default'];
+  const rows = retentionPolicies.map(({ name, duration, shardGroupDuration, replicaN }) => [
+    name,
+    formatGoDuration(duration),
+    formatGoDuration(shardGroupDuration),
+    replicaN,
+    name === defaultRetentionPolicy,
+  ]);
+  return [table(undefined, columns, rows)];
+}
+
+export function showUsers(): ResultSeries[] {
+  return [{ ...columnar(undefined, ['user', 'admin'], [[], []]), omitEmptyValues: true }];
+}
+
+export function showContinuousQueries({ store }: StatementContext): ResultSeries[] {
+  return store.databases().map(({ name }) => ({
+    ...columnar(name, ['name', 'query'], [[], []]),
+    omitEmptyValues: true,
+  }));
+}
+
+export function showQueries({ queries }: StatementContext): ResultSeries[] {
+  const columns = ['qid', 'query', 'database', 'duration', 'status'];
+  const rows = queries
+    .list()
+    .map((task) => [
+      task.id,
+      task.text,
+      task.database,
+      formatGoDuration(rounded(task.elapsedMs())),
+      task.killed ? 'killed' : 'running',
+    ]);
+  return [table(undefined, columns, rows)];
+}
+
+/** Whole seconds, milliseconds or microseconds, as nanoseconds. */
+function rounded(ms: number): bigint {
+  const micros = BigInt(Math.max(1, Math.floor(ms * 1000)));
+  const unit = micros >= 1_000_000n ? 1_000_000n : micros >= 1000n ? 1000n : 1n;
+  return (micros - (micros % unit)) * 1000n;
+}
+
+/** A series a database. */
+export function showShards(context: StatementContext): ResultSeries[] {
+  const columns = [
+    'id',
+    'database',
+    'retention_policy',
+    'shard_group',
+    'start_time',
+    'end_time',
+    'expiry_time',
+    'owners',
+  ];
+  const shards = context.server.shards?.() ?? [];
+  return context.store.databases().map(({ name }) => {
+    const rows = shards
+      .filter(({ database }) => database === name)
+      .map((shard) => [
+        shard.id,
+        shard.database,
+        shard.retentionPolicy,
+        shard.id,
+        ...timesOf(shard, context),
+        '',
+      ]);
+    return { ...table(name, columns, rows), omitEmptyValues: true };
+  });
+}
+
+export function showShardGroups(context: StatementContext): ResultSeries[] {
+  const columns = ['id', 'database', 'retention_policy', 'start_time', 'end_time', 'expiry_time'];
+  const rows = (context.server.shards?.() ?? []).map((shard) => [
+    shard.id,
+    shard.database,
+    shard.retentionPolicy,
+    ...timesOf(shard, context),
+  ]);
+  return [{ ...table('shard groups', columns, rows), omitEmptyValues: true }];
+}
+
+/** Start, end, and when it is dropped: with its end where points are kept for ever, as InfluxDB has it. */
+function timesOf(shard: ShardFacts, { store }: StatementContext): string[] {
+  const policy = store
+    .database(shard.database)
+    ?.retentionPolicies.find(({ name }) => name === shard.retentionPolicy);
+  const expiry = shard.end + (policy?.duration ?? 0n);
+  return [shard.start, shard.end, expiry].map(formatTime);
+}
+
+export function showStats(show: ShowStatement, context: StatementContext): ResultSeries[] {
+  const statistics = [...ownStatistics(context), ...(context.server.statistics?.() ?? [])];
+  return statistics
+    .filter(({ name }) => show.module === '' || name === show.module)
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .map(({ name, tags, values }) => {
+      const columns = Object.keys(values).sort();
+      const series = table(name, columns, [columns.map((column) => values[column] ?? null)]);
+      return tags === undefined ? series : { ...series, tags: sortedTags(tags) };
+    });
+}
+
+function sortedTags(tags: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function ownStatistics({ store, queries }: StatementContext): Statistic[] {
+  const memory = process.memoryUsage();
+  return [
+    {
+      name: 'queryExecutor',
+      values: {
+        queriesActive: queries.size,
+        queriesExecuted: queries.executed,
+        queriesFinished: queries.finished,
+      },
+    },
+    {
+      name: 'runtime',
+      values: { HeapAlloc: memory.heapUsed, HeapSys: memory.heapTotal, Sys: memory.rss },
+    },
+    ...store.databases().map(({ name }) => ({
+      name: 'database',
+      tags: { database: name },
+      values: {
+        numMeasurements: store.measurements({ database: name }).length,
+        numSeries: store.seriesCardinality({ database: name }),
+      },
+    })),
+  ];
+}
+
+export function showDiagnostics(show: ShowStatement, context: StatementContext): ResultSeries[] {
+  return Object.entries(diagnostics(context.server, context.now))
+    .filter(([name]) => show.module === '' || name === show.module)
+    .map(([name, facts]) => table(name, Object.keys(facts), [Object.values(facts)]));
+}
+
+function diagnostics(
+  server: ServerFacts,
+  now: bigint,
+): Record<string, Readonly<Record<string, Value>>> {
+  const started = BigInt(Math.trunc(server.startedAt)) * 1_000_000n;
+  return {
+    build: { Branch: '', 'Build Time': '', Commit: '', Version: server.version },
+    network: { hostname: server.hostname },
+    runtime: {
+      GOARCH: process.arch,
+      GOMAXPROCS: 1,
+      GOOS: process.platform,
+      version: process.version,
+    },
+    system: {
+      PID: process.pid,
+      currentTime: formatTime(now),
+      started: formatTime(started),
+      uptime: formatGoDuration(now > started ? now - started : 0n),
+    },
+  };
+}

@@ -1,0 +1,122 @@
+// The measurements that a SHOW or DELETE is about, and which of their series.
+
+import { compareText } from '../../../universal-row/series/series-key.ts';
+import type { SeriesFilter, SeriesSelection } from '../../../universal-row/series/series-store.ts';
+import type { Expression, Source } from '../influxql/ast.ts';
+import { splitTags, splitTime } from '../influxql/conditions.ts';
+import { QueryError } from '../influxql/result.ts';
+import { databaseOf, policyOf, type StatementContext } from './context.ts';
+
+/** One measurement; the retention policy is '' for all of them. */
+export interface Target extends SeriesSelection {
+  readonly retentionPolicy: string;
+  readonly measurement: string;
+}
+
+export interface TargetRequest {
+  /** ON; '' for the request's. */
+  readonly database: string;
+  /** None for every measurement. */
+  readonly sources: readonly Source[];
+  /** Looks into one policy only, the default unless a source says which. */
+  readonly onePolicy: boolean;
+}
+
+/** Ascending by name. A measurement that is named need not exist. */
+export function targetsOf(context: StatementContext, request: TargetRequest): Target[] {
+  if (request.sources.length === 0) return targetsOfSource(context, request, undefined);
+  const targets = new Map<string, Target>();
+  for (const source of request.sources) {
+    if (source.kind === 'subquery') throw new QueryError('subqueries are for SELECT only');
+    for (const target of targetsOfSource(context, request, source)) {
+      const { database, retentionPolicy, measurement } = target;
+      targets.set(JSON.stringify([measurement, database, retentionPolicy]), target);
+    }
+  }
+  return [...targets.values()].sort((a, b) => compareText(a.measurement, b.measurement));
+}
+
+function targetsOfSource(
+  context: StatementContext,
+  request: TargetRequest,
+  source: Exclude<Source, { kind: 'subquery' }> | undefined,
+): Target[] {
+  const database = databaseOf(context, source?.database || request.database);
+  const policy = source?.retentionPolicy || context.retentionPolicy;
+  const place = {
+    database: database.name,
+    retentionPolicy: request.onePolicy ? policyOf(database, policy) : '',
+  };
+  if (source?.name !== undefined) return [{ ...place, measurement: source.name }];
+  const names = context.store.measurements(place);
+  const pattern = source?.pattern?.regexp;
+  return names
+    .filter((name) => pattern === undefined || pattern.test(name))
+    .map((measurement) => ({ ...place, measurement }));
+}
+
+/** Which series of a target a condition means. */
+export interface Narrowed {
+  readonly target: Target;
+  /** What of the condition the tags do not tell; it speaks of fields. */
+  readonly residual: Expression | undefined;
+}
+
+/** The targets with the condition's time range and what it says of their tags. */
+export function narrow(
+  context: StatementContext,
+  targets: readonly Target[],
+  where: Expression | undefined,
+): Narrowed[] {
+  const { from, to, rest } = splitTime(where, context);
+  return targets.map((target) => {
+    const { filter, residual } = splitTags(rest, isTagOf(context, target));
+    return { target: { ...target, ...narrowing(filter, from, to) }, residual };
+  });
+}
+
+function narrowing(
+  filter: SeriesFilter | undefined,
+  from: bigint | undefined,
+  to: bigint | undefined,
+): Pick<SeriesSelection, 'filter' | 'from' | 'to'> {
+  return {
+    ...(filter !== undefined && { filter }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  };
+}
+
+/** What is no field is a tag, known or not. */
+function isTagOf(context: StatementContext, target: Target): (name: string) => boolean {
+  let fields: Set<string> | undefined;
+  return (name) => {
+    fields ??= new Set(context.store.fieldKeys(target).map((field) => field.name));
+    return !fields.has(name);
+  };
+}
+
+export function mentionsTime(expression: Expression | undefined): boolean {
+  switch (expression?.kind) {
+    case 'reference':
+      return expression.name.toLowerCase() === 'time';
+    case 'binary':
+      return mentionsTime(expression.left) || mentionsTime(expression.right);
+    case 'parentheses':
+      return mentionsTime(expression.inner);
+    default:
+      return false;
+  }
+}
+
+/** Tags have no order: throws for a comparison by one. */
+export function refuseOrder(expression: Expression | undefined): void {
+  if (expression?.kind === 'parentheses') return refuseOrder(expression.inner);
+  if (expression?.kind !== 'binary') return;
+  const isTime = mentionsTime(expression.left) || mentionsTime(expression.right);
+  if (/^[<>]/.test(expression.op) && !isTime) {
+    throw new QueryError('invalid tag comparison operator');
+  }
+  refuseOrder(expression.left);
+  refuseOrder(expression.right);
+}

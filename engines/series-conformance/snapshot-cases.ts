@@ -1,0 +1,176 @@
+// Exports and imports: whole, as of one moment.
+
+import assert from 'node:assert/strict';
+import { createDatabase, type SeriesCase } from './case.ts';
+import { answersOf, eventful } from './log-cases.ts';
+import { day, type FieldValue, merged, type Point, point, range, unsigned } from './points.ts';
+import { lent } from './trial.ts';
+
+const many: readonly Point[] = range(20_000).map((i) => {
+  const values: Record<string, FieldValue> = { v: i / 4 };
+  if (i % 3 === 0) values['i'] = 2n ** 62n + BigInt(i);
+  if (i % 4 === 0) values['u'] = unsigned(2n ** 64n - BigInt(i + 1));
+  if (i % 5 === 0) values['s'] = `text ${i} ${'.'.repeat(i % 40)}`;
+  if (i % 7 === 0) values['b'] = i % 2 === 0;
+  return point(`${i % 2 === 0 ? 'm' : 'n'},k=${i % 101},l=${i % 3}`, BigInt(i) * 60_000_000_000n, values);
+});
+const fields = ['v', 'i', 'u', 's', 'b'];
+
+function of(measurement: string, points: readonly Point[] = many): Point[] {
+  return merged(points.filter(({ series }) => series.startsWith(measurement)));
+}
+
+export const snapshotCases: readonly SeriesCase[] = [
+  {
+    name: 'snapshot: of an empty engine',
+    async run(trial) {
+      const copy = await trial.copy();
+      assert.deepEqual(copy.engine.databases(), []);
+      await copy.given([point('m', 1, { v: 1 })]);
+      assert.deepEqual(copy.read(), [point('m', 1, { v: 1 })]);
+    },
+  },
+  {
+    name: 'snapshot: of an eventful life',
+    async run(trial) {
+      await eventful(trial);
+      const copy = await trial.copy();
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+      const second = await copy.copy();
+      assert.deepEqual(answersOf(second), answersOf(trial));
+      await copy.reopen();
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+    },
+  },
+  {
+    name: 'snapshot: of many points of all types',
+    async run(trial) {
+      await trial.given(many.slice(0, 9000));
+      await trial.checkpoint();
+      await trial.given(many.slice(9000));
+      const copy = await trial.copy();
+      for (const measurement of ['m', 'n']) {
+        assert.deepEqual(copy.read({ measurement, fields }), of(measurement));
+        assert.deepEqual(copy.view.fieldKeys({ measurement }), trial.view.fieldKeys({ measurement }));
+      }
+      assert.deepEqual(copy.view.seriesKeys(), trial.view.seriesKeys());
+    },
+  },
+  {
+    name: 'snapshot: of the moment it is asked for, whatever happens meanwhile',
+    async run(trial) {
+      await trial.given(many.slice(0, 10_000));
+      const index = trial.engine.appliedIndex;
+      const entries = trial.engine.exportSnapshot();
+      await trial.given(many.slice(10_000));
+      trial.delete('points', { measurement: 'm', from: 0n, to: 3n * day });
+      trial.delete('series', { measurement: 'n' });
+      await trial.settle();
+      const copy = await trial.another();
+      await copy.take(meanwhile(entries), index);
+      for (const measurement of ['m', 'n']) {
+        assert.deepEqual(copy.read({ measurement, fields }), of(measurement, many.slice(0, 10_000)));
+      }
+
+      /** More goes on between the entries. */
+      async function* meanwhile(source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+        let n = 0;
+        for await (const entry of source) {
+          yield entry;
+          if (n++ > 4) continue;
+          await trial.given([point('m,k=new', n, { v: n })]);
+          await trial.checkpoint();
+          if (n === 3) trial.change({ kind: 'dropDatabase', database: 'db' });
+        }
+      }
+    },
+  },
+  {
+    name: 'snapshot: one that nobody reads to its end harms nothing',
+    async run(trial) {
+      await trial.given(many);
+      trial.engine.exportSnapshot();
+      const entries = trial.engine.exportSnapshot()[Symbol.asyncIterator]();
+      await entries.next();
+      await entries.return?.();
+      await trial.settle();
+      await trial.everywhere((view) => {
+        assert.deepEqual(view.read({ measurement: 'n', fields }), of('n'));
+      });
+    },
+  },
+  {
+    name: 'snapshot: takes the place of what was there',
+    async run(trial) {
+      await trial.given([point('m,k=a', 1, { v: 1 }), point('n', 2, { v: 2 })]);
+      const copy = await trial.another();
+      await copy.given(many.slice(0, 2000));
+      await copy.given(many.slice(0, 50), { database: 'more' });
+      await copy.checkpoint();
+      await copy.take(trial.engine.exportSnapshot(), 77);
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+      await copy.given([point('m,k=a', 2, { v: 3 }), point('m,k=b', 3, { v: 4 })]);
+      await copy.everywhere((view) => {
+        assert.deepEqual(view.read(), [
+          point('m,k=a', 1, { v: 1 }),
+          point('m,k=a', 2, { v: 3 }),
+          point('m,k=b', 3, { v: 4 }),
+        ]);
+        assert.equal(view.engine.database('more'), undefined);
+      });
+    },
+  },
+  {
+    name: 'snapshot: is on disk when it is in',
+    async run(trial) {
+      await trial.given(many.slice(0, 3000));
+      const copy = await trial.copy();
+      await copy.reopen();
+      assert.equal(copy.engine.appliedIndex, trial.index);
+      assert.deepEqual(copy.read({ fields }), of('m', many.slice(0, 3000)));
+    },
+  },
+  {
+    name: 'snapshot: a second one after the log went on',
+    async run(trial) {
+      await trial.given(many.slice(0, 1000));
+      const copy = await trial.copy();
+      await trial.given(many.slice(1000, 2000));
+      trial.delete('series', { filter: { kind: 'equal', tag: 'l', value: '1' } });
+      await copy.take(trial.engine.exportSnapshot(), trial.index);
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+      await copy.settle();
+      await copy.reopen();
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+    },
+  },
+  {
+    name: 'snapshot: the log goes on behind it, the same as where it came from',
+    async run(trial) {
+      await trial.given(many.slice(0, 1000));
+      const copy = await trial.copy();
+      const more = many.slice(500, 1500);
+      await trial.given(more);
+      await copy.given(more);
+      trial.change(createDatabase('later'));
+      copy.change(createDatabase('later'));
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+      await copy.reopen();
+      assert.deepEqual(answersOf(copy), answersOf(trial));
+    },
+  },
+  {
+    name: 'snapshot: one that breaks off rejects',
+    async run(trial) {
+      await trial.given(many);
+      const copy = await trial.another();
+      async function* broken(): AsyncIterable<Buffer> {
+        for await (const entry of lent(trial.engine.exportSnapshot())) {
+          yield entry;
+          throw new Error('the line is dead');
+        }
+      }
+      await assert.rejects(copy.engine.importSnapshot(broken(), 5), /the line is dead/);
+    },
+  },
+];

@@ -1,0 +1,19 @@
+// How long points are kept, and how long a shard is. Nanoseconds.
+
+export const hour = 3_600_000_000_000n;
+export const day = 24n * hour;
+
+/** A policy cannot keep points for less, unless it is for ever, which is 0. */
+export const minRetention = hour;
+
+/** The shard duration that goes with a policy's duration. */
+export function shardDurationFor(duration: bigint): bigint {
+  if (duration === 0n || duration >= 180n * day) return 7n * day;
+  return duration >= 2n * day ? day : hour;
+}
+
+/** The shard duration of a policy, given what was asked for: 0 or nothing leaves it to the duration. */
+export function normalShardDuration(asked: bigint | undefined, duration: bigint): bigint {
+  if (asked === undefined || asked === 0n) return shardDurationFor(duration);
+  return asked < minRetention ? shardDurationFor(minRetention) : asked;
+}

@@ -1,0 +1,91 @@
+// Blocks shared by many series, decoded: whoever reads those series one after another, in whatever order,
+// decodes each block once. One cache serves all files, the blocks used last staying.
+
+import type { Column } from '../../../universal-row/series/column.ts';
+import type { Runs } from './directory.ts';
+
+export interface SharedBlock {
+  readonly runs: Runs;
+  readonly times: Float64Array;
+  /** By field number, of those that were asked for; undefined when the block has no such field. */
+  readonly columns: Map<number, Column | undefined>;
+  /** Of memory, about. */
+  bytes: number;
+}
+
+const defaultBytes = 32 * 1024 * 1024;
+
+export class SharedBlockCache {
+  readonly #limit: number;
+  readonly #files = new Map<number, Map<number, SharedBlock>>();
+  /** Those of `#files`, the one not used for longest first. */
+  readonly #order = new Map<SharedBlock, { file: number; block: number }>();
+  #bytes = 0;
+  #nextFile = 0;
+
+  constructor(limitBytes: number = defaultBytes) {
+    this.#limit = limitBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** A name for a file's blocks. */
+  addFile(): number {
+    return this.#nextFile++;
+  }
+
+  get(file: number, block: number): SharedBlock | undefined {
+    const found = this.#files.get(file)?.get(block);
+    if (found !== undefined) this.#touch(found, file, block);
+    return found;
+  }
+
+  put(file: number, block: number, contents: SharedBlock): void {
+    let blocks = this.#files.get(file);
+    if (blocks === undefined) {
+      blocks = new Map();
+      this.#files.set(file, blocks);
+    }
+    blocks.set(block, contents);
+    this.#bytes += contents.bytes;
+    this.#touch(contents, file, block);
+    this.#evict();
+  }
+
+  /** A block in the cache has more columns than before. */
+  grow(contents: SharedBlock, bytes: number): void {
+    contents.bytes += bytes;
+    // It may have been evicted since it was got.
+    if (!this.#order.has(contents)) return;
+    this.#bytes += bytes;
+    this.#evict();
+  }
+
+  dropFile(file: number): void {
+    for (const contents of this.#files.get(file)?.values() ?? []) {
+      this.#order.delete(contents);
+      this.#bytes -= contents.bytes;
+    }
+    this.#files.delete(file);
+  }
+
+  #touch(contents: SharedBlock, file: number, block: number): void {
+    const place = this.#order.get(contents) ?? { file, block };
+    this.#order.delete(contents);
+    this.#order.set(contents, place);
+  }
+
+  #evict(): void {
+    for (const [contents, { file, block }] of this.#order) {
+      if (this.#bytes <= this.#limit) return;
+      this.#order.delete(contents);
+      this.#files.get(file)?.delete(block);
+      this.#bytes -= contents.bytes;
+    }
+  }
+}
+
+/** For files that are given none. */
+export const commonSharedBlocks = new SharedBlockCache();

@@ -1,0 +1,34 @@
+// Memory for the columns of the heads. A full-size page is used again by the next head: the pages of a
+// flushed head are as many as the next one needs, and neither the allocator nor the collector hears of it.
+
+import { type Form, formBytes, type Values, valuesOf } from './packed-column.ts';
+
+/** Rows in a page. A power of two, and few enough for a row in a page to be 16 bits. */
+export const pageRows = 8192;
+export const pageShift = 13;
+
+export class PagePool {
+  /** Bytes of pages that wait to be used again. */
+  idleBytes = 0;
+  readonly #maxIdleBytes: number;
+  readonly #idle: Values[][] = formBytes.map(() => []);
+
+  constructor(maxIdleBytes: number) {
+    this.#maxIdleBytes = maxIdleBytes;
+  }
+
+  /** A page of a full `pageRows` values, with whatever is in it. */
+  take(form: Form): Values {
+    const page = this.#idle[form]!.pop();
+    if (page === undefined) return valuesOf(form, pageRows);
+    this.idleBytes -= page.byteLength;
+    return page;
+  }
+
+  /** Takes back a page; one of another size is let go of. */
+  give(form: Form, page: Values): void {
+    if (page.length !== pageRows || this.idleBytes + page.byteLength > this.#maxIdleBytes) return;
+    this.idleBytes += page.byteLength;
+    this.#idle[form]!.push(page);
+  }
+}

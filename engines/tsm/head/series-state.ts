@@ -1,0 +1,41 @@
+// What a head knows of each series, by its number: where its newest row is, and between which times its
+// rows are.
+
+const initialSeries = 64;
+
+export class SeriesState {
+  /** The newest row in its table plus one; 0 when the series has none. */
+  last = new Uint32Array(initialSeries);
+  /** Ordinal of its table. */
+  table = new Uint32Array(initialSeries);
+  minTime = new Float64Array(initialSeries);
+  maxTime = new Float64Array(initialSeries);
+  /** 1 when its rows are not in the order of their times, or two have the same. */
+  unordered = new Uint8Array(initialSeries);
+  bytes = initialSeries * 25;
+
+  get capacity(): number {
+    return this.last.length;
+  }
+
+  /** Makes room for the series numbered `series`. */
+  reserve(series: number): void {
+    let capacity = this.capacity;
+    if (series < capacity) return;
+    while (capacity <= series) capacity *= 2;
+    const larger = <T extends Uint32Array | Float64Array | Uint8Array>(old: T, fresh: T): T => {
+      fresh.set(old);
+      return fresh;
+    };
+    this.last = larger(this.last, new Uint32Array(capacity));
+    this.table = larger(this.table, new Uint32Array(capacity));
+    this.minTime = larger(this.minTime, new Float64Array(capacity));
+    this.maxTime = larger(this.maxTime, new Float64Array(capacity));
+    this.unordered = larger(this.unordered, new Uint8Array(capacity));
+    this.bytes = capacity * 25;
+  }
+
+  has(series: number): boolean {
+    return series < this.capacity && this.last[series] !== 0;
+  }
+}

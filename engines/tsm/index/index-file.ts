@@ -1,0 +1,201 @@
+// The file of a series index, `series.index`, little-endian, append-only but for its marks:
+//
+//   header  "PolyrowI" | version u32 | crc32 of these u32     16 bytes
+//   marks   twice: bytes synced f64 | count u32 | crc32 u32   16 bytes each; the higher count holds
+//   frames  length u32 | crc32 u32 | records                  see index-records.ts
+//
+// A mark is written after what it tells of was synced, in turns to either place, and is not synced itself:
+// it tells a frame that was promised, and is damaged, from one that a crash tore. Without it such a frame is
+// taken for torn, and at worst what a power cut right after the sync may leave is less strictly checked.
+//
+// The file is made under another name and renamed when it is safe, so one with this name has a header.
+
+import { crc32 } from 'node:zlib';
+import { viewed } from '../../../universal-row/bytes.ts';
+import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
+import { CorruptFileError } from '../parts.ts';
+import {
+  BadRecordError,
+  frameChecksum,
+  frameHeaderBytes,
+  type RecordWriter,
+} from './index-records.ts';
+
+export const indexFileName = 'series.index';
+const newFileName = `${indexFileName}.new`;
+const magic = 'PolyrowI';
+const version = 1;
+const headerBytes = 16;
+const markBytes = 16;
+export const firstFrameAt = headerBytes + 2 * markBytes;
+const readBytes = 2 * 1024 * 1024;
+
+export class IndexFile {
+  readonly #disk: Disk;
+  readonly #directory: string;
+  #file: DiskFile | undefined = undefined;
+  /** Where the next frame goes. */
+  #end = firstFrameAt;
+  #marks = 0;
+
+  constructor(disk: Disk, directory: string) {
+    this.#disk = disk;
+    this.#directory = directory;
+  }
+
+  /** Hands over the records of each frame, `buf[start, end)`, and gets ready to append. */
+  open(apply: (buf: Buffer, start: number, end: number) => void): void {
+    const path = `${this.#directory}/${indexFileName}`;
+    const unfinished = `${this.#directory}/${newFileName}`;
+    if (this.#disk.exists(unfinished)) this.#disk.remove(unfinished);
+    if (!this.#disk.exists(path)) return;
+    const file = this.#disk.open(path, 'append');
+    try {
+      const synced = this.#readHeader(file);
+      const size = file.size();
+      if (size < synced) throw corrupt(file, size, `cut short: ${synced} bytes were synced`);
+      this.#end = readFrames(file, size, synced, apply);
+      if (this.#end < size) file.truncate(this.#end);
+      this.#file = file;
+    } finally {
+      if (this.#file === undefined) file.close();
+    }
+  }
+
+  /** Appends the frames and syncs them; on failure they stay in the writer, and may be tried again. */
+  append(writer: RecordWriter): void {
+    if (writer.isEmpty) return;
+    const file = this.#file;
+    if (file === undefined) {
+      this.replace(writer);
+      return;
+    }
+    const end = writeFrames(file, this.#end, writer);
+    file.syncNow();
+    writer.clear();
+    this.#end = end;
+    writeMark(file, ++this.#marks, end);
+  }
+
+  /** Makes a new file of the frames, and puts it in the place of the one before. */
+  replace(writer: RecordWriter): void {
+    const path = `${this.#directory}/${indexFileName}`;
+    const newPath = `${this.#directory}/${newFileName}`;
+    const file = this.#disk.open(newPath, 'create');
+    try {
+      writeHeader(file);
+      this.#end = writeFrames(file, firstFrameAt, writer);
+      this.#marks = 1;
+      writeMark(file, this.#marks, this.#end);
+      file.syncNow();
+    } finally {
+      file.close();
+    }
+    this.close();
+    this.#disk.rename(newPath, path);
+    this.#disk.syncDirectory(this.#directory);
+    this.#file = this.#disk.open(path, 'append');
+    writer.clear();
+  }
+
+  close(): void {
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** Returns how far the file was surely synced. */
+  #readHeader(file: DiskFile): number {
+    const head = Buffer.alloc(firstFrameAt);
+    if (file.read(head, 0, firstFrameAt, 0) < firstFrameAt) throw corrupt(file, 0, 'cut short');
+    if (head.toString('latin1', 0, 8) !== magic) throw corrupt(file, 0, 'not a series index');
+    if (head.readUInt32LE(12) !== crc32(head.subarray(0, 12))) {
+      throw corrupt(file, 0, 'wrong checksum');
+    }
+    if (head.readUInt32LE(8) !== version) {
+      throw corrupt(file, 8, `unknown version ${head.readUInt32LE(8)}`);
+    }
+    let synced = firstFrameAt;
+    for (let at = headerBytes; at < firstFrameAt; at += markBytes) {
+      if (head.readUInt32LE(at + 12) !== crc32(head.subarray(at, at + 12))) continue;
+      const marks = head.readUInt32LE(at + 8);
+      if (marks <= this.#marks) continue;
+      this.#marks = marks;
+      synced = head.readDoubleLE(at);
+    }
+    return synced;
+  }
+}
+
+function writeHeader(file: DiskFile): void {
+  const head = Buffer.alloc(firstFrameAt);
+  head.write(magic, 'latin1');
+  head.writeUInt32LE(version, 8);
+  head.writeUInt32LE(crc32(head.subarray(0, 12)), 12);
+  file.write(head, 0, firstFrameAt, 0);
+}
+
+function writeMark(file: DiskFile, count: number, synced: number): void {
+  const mark = Buffer.alloc(markBytes);
+  mark.writeDoubleLE(synced, 0);
+  mark.writeUInt32LE(count, 8);
+  mark.writeUInt32LE(crc32(mark.subarray(0, 12)), 12);
+  file.write(mark, 0, markBytes, headerBytes + (count % 2) * markBytes);
+}
+
+function writeFrames(file: DiskFile, from: number, writer: RecordWriter): number {
+  let at = from;
+  for (const frame of writer.frames()) {
+    file.write(frame, 0, frame.length, at);
+    at += frame.length;
+  }
+  return at;
+}
+
+/** Returns where the whole frames end. */
+function readFrames(
+  file: DiskFile,
+  size: number,
+  synced: number,
+  apply: (buf: Buffer, start: number, end: number) => void,
+): number {
+  let buf = viewed(Buffer.allocUnsafeSlow(Math.min(size - firstFrameAt, readBytes)));
+  // What of the file is in `buf`: `held` bytes from `position` on.
+  let held = 0;
+  let position = firstFrameAt;
+  for (let start = position; start < size; ) {
+    const at = start - position;
+    const inBuf = held - at;
+    const length = inBuf < frameHeaderBytes ? 0 : frameHeaderBytes + buf.readUInt32LE(at);
+    const need = Math.max(length, frameHeaderBytes);
+    if (inBuf < need && start + need <= size) {
+      const into = need <= buf.length ? buf : viewed(Buffer.allocUnsafeSlow(need));
+      buf.copy(into, 0, at, held);
+      buf = into;
+      position = start;
+      const more = file.read(buf, inBuf, Math.min(buf.length, size - start) - inBuf, start + inBuf);
+      if (more === 0) throw corrupt(file, start, 'shorter than its size');
+      held = inBuf + more;
+      continue;
+    }
+    const isWhole =
+      length > frameHeaderBytes &&
+      start + length <= size &&
+      buf.readUInt32LE(at + 4) === frameChecksum(buf, at, at + length);
+    if (!isWhole) {
+      if (start < synced) throw corrupt(file, start, 'wrong checksum');
+      return start;
+    }
+    try {
+      apply(buf, at + frameHeaderBytes, at + length);
+    } catch (error) {
+      if (!(error instanceof BadRecordError)) throw error;
+      throw corrupt(file, start, error.message);
+    }
+    start += length;
+  }
+  return size;
+}
+
+function corrupt(file: DiskFile, offset: number, what: string): CorruptFileError {
+  return new CorruptFileError(`${file.path} is damaged at byte ${offset}: ${what}`);
+}

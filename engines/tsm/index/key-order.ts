@@ -1,0 +1,112 @@
+// The series of one measurement in the order of their keys. Made when it is first of use and kept; series
+// added since are sorted by themselves and merged in.
+
+import type { MemoryTally } from './growing.ts';
+import { ordinalsByKey } from './key-ranks.ts';
+import type { MeasurementIndex } from './measurement-index.ts';
+import type { SeriesRows } from './series-rows.ts';
+
+// Comparing two keys costs some 100 ns, and so does ranking one series. So many series for each comparison
+// it would take to sort a few, and the whole order is not made for their sake ...
+const seriesPerComparison = 4;
+// ... and so many for each new one, and the new ones are merged in.
+const seriesPerNew = 16;
+
+export class KeyOrder {
+  readonly #rows: SeriesRows;
+  readonly #measurement: MeasurementIndex;
+  readonly #tally: MemoryTally;
+  /** Ordinals, ascending by key. Of equal keys, which only removed series have, the older first. */
+  #ordinals: Uint32Array = new Uint32Array(0);
+  /** Place in `#ordinals` by ordinal; made when needed. */
+  #places: Uint32Array | undefined = undefined;
+
+  constructor(rows: SeriesRows, measurement: MeasurementIndex, tally: MemoryTally) {
+    this.#rows = rows;
+    this.#measurement = measurement;
+    this.#tally = tally;
+  }
+
+  /** All ordinals, ascending by key. The array is not the caller's to change. */
+  all(): Uint32Array {
+    const count = this.#measurement.series.length;
+    const added = count - this.#ordinals.length;
+    if (added === 0) return this.#ordinals;
+    this.#dropPlaces();
+    const before = this.#ordinals.byteLength;
+    this.#ordinals =
+      added * seriesPerNew > count ? ordinalsByKey(this.#measurement, this.#rows) : this.#merged();
+    this.#tally.bytes += this.#ordinals.byteLength - before;
+    return this.#ordinals;
+  }
+
+  /** The given ordinals, ascending, in the order of their keys. Changes and returns the array. */
+  sort(ordinals: Uint32Array): Uint32Array {
+    const count = this.#measurement.series.length;
+    const length = ordinals.length;
+    if (length < 2) return ordinals;
+    const isFresh = this.#ordinals.length === count;
+    if (!isFresh && length * Math.log2(length) * seriesPerComparison < count) {
+      return ordinals.sort(this.#compare);
+    }
+    const order = this.all();
+    if (length === count) {
+      ordinals.set(order);
+      return ordinals;
+    }
+    const places = this.#freshPlaces();
+    for (let i = 0; i < length; i++) ordinals[i] = places[ordinals[i]!]!;
+    ordinals.sort();
+    for (let i = 0; i < length; i++) ordinals[i] = order[ordinals[i]!]!;
+    return ordinals;
+  }
+
+  readonly #compare = (a: number, b: number): number => {
+    const series = this.#measurement.series.array;
+    return this.#rows.compare(series[a]!, series[b]!) || a - b;
+  };
+
+  #merged(): Uint32Array {
+    const before = this.#ordinals;
+    const count = this.#measurement.series.length;
+    const added = new Uint32Array(count - before.length);
+    for (let i = 0; i < added.length; i++) added[i] = before.length + i;
+    added.sort(this.#compare);
+    const after = new Uint32Array(count);
+    let taken = 0;
+    for (let i = 0; i < added.length; i++) {
+      const upTo = this.#placeOf(added[i]!, taken);
+      after.set(before.subarray(taken, upTo), taken + i);
+      after[upTo + i] = added[i]!;
+      taken = upTo;
+    }
+    after.set(before.subarray(taken), taken + added.length);
+    return after;
+  }
+
+  /** How many of the ordinals so far come before this one; at least `from`. */
+  #placeOf(ordinal: number, from: number): number {
+    let low = from;
+    let high = this.#ordinals.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#compare(this.#ordinals[middle]!, ordinal) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #freshPlaces(): Uint32Array {
+    if (this.#places !== undefined) return this.#places;
+    const places = new Uint32Array(this.#ordinals.length);
+    for (let i = 0; i < places.length; i++) places[this.#ordinals[i]!] = i;
+    this.#tally.bytes += places.byteLength;
+    this.#places = places;
+    return places;
+  }
+
+  #dropPlaces(): void {
+    this.#tally.bytes -= this.#places?.byteLength ?? 0;
+    this.#places = undefined;
+  }
+}

@@ -1,0 +1,130 @@
+// A scan over several shards: the same series in several of them is one, and its cursor goes from shard to
+// shard in the direction of the scan.
+
+import type { BlockSummary, SeriesRows } from '../../universal-row/series/column.ts';
+import type { FieldType } from '../../universal-row/series/field-type.ts';
+import { compareText } from '../../universal-row/series/series-key.ts';
+import type {
+  ScannedSeries,
+  ScanRequest,
+  SeriesCursor,
+  SeriesScan,
+} from '../../universal-row/series/series-store.ts';
+import type { LiveShard } from './live-shard.ts';
+import type { SeriesIndex } from './parts.ts';
+import type { ShardScan } from './shard/shard.ts';
+
+interface Part {
+  readonly scan: ShardScan;
+  readonly series: number;
+}
+
+class FoundSeries implements ScannedSeries {
+  /** Ascending in time. */
+  readonly parts: Part[];
+  readonly #index: SeriesIndex;
+  readonly #number: number;
+  #key: string | undefined = undefined;
+
+  constructor(index: SeriesIndex, scan: ShardScan, number: number) {
+    this.#index = index;
+    this.#number = number;
+    this.parts = [{ scan, series: number }];
+  }
+
+  get key(): string {
+    return (this.#key ??= this.#index.key(this.#number));
+  }
+
+  tag(name: string): string {
+    return this.#index.tagValue(this.#number, name);
+  }
+}
+
+/** `shards` are those that touch the range, ascending. */
+export function scanShards(shards: readonly LiveShard[], request: ScanRequest): SeriesScan {
+  const fieldTypes: (FieldType | undefined)[] = request.fields.map(() => undefined);
+  const scans: ShardScan[] = [];
+  let series: FoundSeries[] = [];
+  try {
+    for (const live of shards) {
+      const { index } = live.shard;
+      const range = live.clip(request.from, request.to);
+      const measurement = index.findMeasurement(request.measurement);
+      if (range === undefined || measurement < 0) continue;
+      const { filter, fields, descending, summaries, rowsPerSeries, bounds } = request;
+      const scan = live.shard.scan({
+        measurement,
+        filter,
+        ...range,
+        fields,
+        descending,
+        summaries,
+        rowsPerSeries,
+        bounds,
+      });
+      scans.push(scan);
+      for (const [i, type] of scan.fieldTypes.entries()) fieldTypes[i] = type ?? fieldTypes[i];
+      const found = Array.from(scan.series, (number) => new FoundSeries(index, scan, number));
+      series = series.length === 0 ? found : merged(series, found);
+    }
+  } catch (error) {
+    for (const scan of scans) scan.close();
+    throw error;
+  }
+  return {
+    fieldTypes,
+    series,
+    cursor: (of) => new ShardsCursor((of as FoundSeries).parts, request.descending),
+    close: () => {
+      for (const scan of scans) scan.close();
+    },
+  };
+}
+
+/** Both ascending by key. Those of `later` are in a later shard than those of `earlier`. */
+function merged(earlier: FoundSeries[], later: FoundSeries[]): FoundSeries[] {
+  const all: FoundSeries[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < earlier.length && j < later.length) {
+    const a = earlier[i]!;
+    const b = later[j]!;
+    const order = a.key === b.key ? 0 : compareText(a.key, b.key);
+    if (order <= 0) {
+      if (order === 0) a.parts.push(...later[j++]!.parts);
+      all.push(a);
+      i++;
+    } else {
+      all.push(b);
+      j++;
+    }
+  }
+  while (i < earlier.length) all.push(earlier[i++]!);
+  while (j < later.length) all.push(later[j++]!);
+  return all;
+}
+
+class ShardsCursor implements SeriesCursor {
+  readonly #parts: readonly Part[];
+  readonly #descending: boolean;
+  #opened = 0;
+  #cursor: SeriesCursor | undefined = undefined;
+
+  constructor(parts: readonly Part[], descending: boolean) {
+    this.#parts = parts;
+    this.#descending = descending;
+  }
+
+  next(): SeriesRows | BlockSummary | undefined {
+    for (;;) {
+      const piece = this.#cursor?.next();
+      if (piece !== undefined) return piece;
+      if (this.#opened === this.#parts.length) return undefined;
+      const at = this.#descending ? this.#parts.length - 1 - this.#opened : this.#opened;
+      this.#opened++;
+      const { scan, series } = this.#parts[at]!;
+      this.#cursor = scan.cursor(series);
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// What a shard has on disk, as the manifest tells it and as it is in memory. It changes in one way only: a
+// manifest is written that names other files or deletions, and what is in memory follows when that has
+// succeeded. So a failure leaves all as it was.
+
+import { dirname } from 'node:path';
+import { LastRows } from './last-rows.ts';
+import { readManifest, writeManifest } from './manifest.ts';
+import type { ShardOptions } from './shard.ts';
+import { fileName, removeOrphans } from './shard-files.ts';
+import { StoredFile, type StoredHead } from './stored-points.ts';
+import { hits, type TimeSpan, type Tombstone, Tombstones } from './tombstones.ts';
+
+/** What a new manifest says. */
+export interface NextState {
+  readonly files: readonly StoredFile[];
+  readonly persistedIndex: number;
+  /** A head that is not a file yet, and may be hit by tombstones. */
+  readonly sealed: StoredHead | undefined;
+}
+
+export class ShardState {
+  /** By age, the oldest first. */
+  files: readonly StoredFile[] = [];
+  tombstones = new Tombstones(0);
+  /** Of these files and tombstones. */
+  lastRows = new LastRows();
+  persistedIndex = 0;
+  readonly #options: ShardOptions;
+  #nextNumber = 1;
+  /** Tombstone that the manifest on disk has last; -1 while there is no manifest. */
+  #writtenTombstone = -1;
+
+  /** Makes the directory, or finds what is there. Throws `CorruptFileError`. */
+  constructor(options: ShardOptions) {
+    const { disk, directory } = options;
+    this.#options = options;
+    disk.makeDirectory(directory);
+    const manifest = readManifest(disk, directory);
+    const listed = manifest?.files ?? [];
+    removeOrphans(disk, directory, new Set(listed.map(({ number }) => fileName(number))));
+    if (manifest === undefined) return;
+    this.persistedIndex = manifest.persistedIndex;
+    this.#nextNumber = manifest.nextNumber;
+    this.tombstones = new Tombstones(manifest.lastTombstone, manifest.tombstones);
+    this.#writtenTombstone = manifest.lastTombstone;
+    const files: StoredFile[] = [];
+    this.files = files;
+    try {
+      for (const place of listed) {
+        const file = options.parts.openFile(disk, this.pathOf(place.number));
+        files.push(new StoredFile(disk, file, place));
+      }
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  pathOf(file: number): string {
+    return `${this.#options.directory}/${fileName(file)}`;
+  }
+
+  /** For a head or a file. Never the same again. */
+  takeNumber(): number {
+    return this.#nextNumber++;
+  }
+
+  /** Hits everything older than the head of this number. */
+  addTombstone(head: number, series: Uint32Array, span: TimeSpan): void {
+    const { from, to } = span;
+    this.tombstones.add({ id: this.tombstones.lastId + 1, head, from, to, series });
+    this.lastRows = new LastRows();
+  }
+
+  get hasNewTombstones(): boolean {
+    return this.tombstones.lastId > Math.max(this.#writtenTombstone, 0);
+  }
+
+  /** A file may have points of the series in the range. */
+  hasBlocks(series: number, { from, to }: TimeSpan): boolean {
+    return this.files.some((stored) => {
+      if (stored.file.maxTime < from || stored.file.minTime > to) return false;
+      stored.borrower = undefined;
+      return stored.file.blocks(series, from, to).length > 0;
+    });
+  }
+
+  /** Before the first file is made: from now on files beside a missing manifest are damage. */
+  begin(sealed: StoredHead | undefined): void {
+    if (this.#writtenTombstone >= 0) return;
+    const { disk, directory } = this.#options;
+    disk.syncDirectory(dirname(directory));
+    this.commit({ files: this.files, persistedIndex: this.persistedIndex, sealed });
+  }
+
+  /** Makes a state durable and then the one that counts. Tombstones that hit nothing any more go. */
+  commit({ files, persistedIndex, sealed }: NextState): void {
+    const { lastId, all } = this.tombstones;
+    const tombstones = all.filter(
+      (tombstone) =>
+        files.some((file) => mayHit(tombstone, file)) ||
+        (sealed !== undefined && hits(tombstone, sealed)),
+    );
+    const { disk, directory, startSeconds } = this.#options;
+    writeManifest(disk, directory, {
+      startSeconds,
+      nextNumber: this.#nextNumber,
+      persistedIndex,
+      files: files.map(({ number, level, age, clearedTo }) => ({ number, level, age, clearedTo })),
+      lastTombstone: lastId,
+      tombstones,
+    });
+    this.files = files;
+    this.persistedIndex = persistedIndex;
+    this.#writtenTombstone = lastId;
+    // Views go on reading the old ones.
+    if (tombstones.length < all.length) this.tombstones = new Tombstones(lastId, tombstones);
+  }
+
+  close(): void {
+    for (const file of this.files) file.end();
+  }
+}
+
+export function mayHit(tombstone: Tombstone, stored: StoredFile): boolean {
+  const { file } = stored;
+  return hits(tombstone, stored) && tombstone.from <= file.maxTime && file.minTime <= tombstone.to;
+}

@@ -1,0 +1,190 @@
+// The contract of a shard: the points of one retention policy in one stretch of time, in one directory. Its
+// newest points are in a head, the others in files; a manifest says which files count.
+//
+//   active head --seal--> sealed head --flush--> file of level 0 --compact--> level 1 --> ...
+//
+// Everything here is called from one thread, and nothing waits: flushing and compaction work in slices,
+// between which anything else may be called.
+
+import type { Clock, Disk } from '../../../universal-row/environment.ts';
+import type { Column } from '../../../universal-row/series/column.ts';
+import type { FieldType } from '../../../universal-row/series/field-type.ts';
+import type {
+  SeriesCursor,
+  SeriesFilter,
+  ValueBound,
+} from '../../../universal-row/series/series-store.ts';
+import type { Head, HeadTexts, Rows, SeriesIndex, TsmFile, TsmWriter } from '../parts.ts';
+
+/** What a head was at some moment: it means something to that head alone. */
+export type HeadMark = object;
+
+/** A head that can be read as it was, and can forget. */
+export interface ShardHead extends Head {
+  /** Rows appended; 0 when it is empty. */
+  readonly rows: number;
+  /** Where rows and deletions stand. */
+  mark(): HeadMark;
+  /** As `Head.read`; with a mark, what it was then. */
+  read(series: number, fields: readonly number[], from: number, to: number, mark?: HeadMark): Rows;
+  /**
+   * Bounds of the times it has of a series, not narrower than with any mark; Infinity and -Infinity when it
+   * has none. For the last point of a series `read` is called with `from` and `to` both the greatest time:
+   * that should be cheap.
+   */
+  minTimeOf(series: number): number;
+  maxTimeOf(series: number): number;
+  /** What it has of the series in [from, to] is not read from now on, but with an older mark. */
+  delete(series: number, from: number, to: number): void;
+  /** Nobody is going to read it any more. */
+  release(): void;
+}
+
+/** How the parts of a shard are made. One object for all shards of an engine. */
+export interface ShardParts {
+  createHead(): ShardHead;
+  openIndex(disk: Disk, directory: string): SeriesIndex;
+  createFile(disk: Disk, path: string): TsmWriter;
+  openFile(disk: Disk, path: string): TsmFile;
+}
+
+export interface ShardOptions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly parts: ShardParts;
+  /** Made when it is not there. The index has its files in it too. */
+  readonly directory: string;
+  /** Unix seconds. All times are nanoseconds relative to it. */
+  readonly startSeconds: number;
+  /** Files whose bytes together are more than this are not made one; 2 GB unless told. */
+  readonly maxFileBytes?: number | undefined;
+  /** Without a write for so long the shard is cold, and is made one file; 5 minutes unless told. */
+  readonly coldAfterMs?: number | undefined;
+}
+
+export interface Shard {
+  readonly directory: string;
+  readonly startSeconds: number;
+  /** Series and fields are added to it, and removed, by whoever appends. Flushes persist it. */
+  readonly index: SeriesIndex;
+
+  // Writing
+
+  /**
+   * Index of the last log entry that changed this shard, for whoever keeps a log: to be set before the
+   * entry's changes are made. What is durable here holds all changes up to `persistedIndex`, which is what
+   * this was when that was sealed or persisted, and maybe some deletions and series of later entries:
+   * applying those again does no harm.
+   */
+  appliedIndex: number;
+  readonly persistedIndex: number;
+  /** The active head. Another one after each `sealHead` that returned true. */
+  readonly head: ShardHead;
+  /** Appends to the active head, as `Head.append`. */
+  append(
+    measurement: number,
+    rows: number,
+    series: Uint32Array,
+    times: Float64Array,
+    columns: readonly (Column | undefined)[],
+    texts: HeadTexts,
+  ): void;
+  /** Of the active and the sealed head. */
+  readonly headPoints: number;
+  readonly headBytes: number;
+  /**
+   * Deletes what the series (in any order) have in [from, to], in heads and files. Points that come later
+   * stay, whatever their times. Durable with `persist` or the next flush. Returns those of the series that
+   * have no row left, whom the caller may want to remove from the index.
+   */
+  deleteRange(series: Uint32Array, from: number, to: number): Uint32Array;
+  /** There is a row, deleted ones apart. It may read a block; a damaged one counts as rows. */
+  hasRows(series: number, from: number, to: number): boolean;
+  /** Syncs index and deletions. Cheap when they did not change. */
+  persist(): void;
+
+  // Flushing
+
+  /** There is a sealed head that is not a file yet. */
+  readonly isFlushing: boolean;
+  /** The active head becomes the sealed one. False when it is empty, or while there is a sealed one. */
+  sealHead(): boolean;
+  /**
+   * Goes on writing the sealed head to a file for about so long; true when more is left. At the end the
+   * index, the file and the manifest are synced, in this order. When it throws (a full disk) the head is
+   * kept and served, and the next call starts again.
+   */
+  flushSlice(budgetMs: number): boolean;
+
+  // Compaction
+
+  /** Bytes of files that `compactSlice` would merge now. */
+  readonly pendingCompactionBytes: number;
+  /**
+   * Merges four and more neighbours of a level to a file of the next level, and in a cold shard all files
+   * to one, for about so long; true when more is left. When it throws, what it wrote is removed, the old
+   * files go on being served, and the next call starts again: after a while, if the disk is full.
+   * It leaves out deleted rows and the rows of series removed from the index.
+   */
+  compactSlice(budgetMs: number): boolean;
+  /** From now on `compactSlice` makes all files one, as in a cold shard, once. */
+  compactFully(): void;
+
+  // Reading
+
+  /** A view as of now, which outlives compaction, deletion, `close` and the removal of the files. */
+  scan(request: ShardScanRequest): ShardScan;
+  /** All rows as of now: live series by their numbers, times ascending, all fields by their numbers. */
+  exportRows(): IterableIterator<ExportedRows>;
+
+  stats(): ShardStats;
+  /** Stops what is under way and closes all but what open scans read. What is not flushed is lost. */
+  close(): void;
+}
+
+/** As `ScanRequest`, in the shard's own terms: times are relative to its start. */
+export interface ShardScanRequest {
+  readonly measurement: number;
+  readonly filter?: SeriesFilter | undefined;
+  readonly from: number;
+  readonly to: number;
+  readonly fields: readonly string[];
+  readonly descending: boolean;
+  /** Nanoseconds since 1970, as in `ScanRequest`. */
+  readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
+  /** Rows beyond it may come. */
+  readonly rowsPerSeries?: number | undefined;
+  readonly bounds?: readonly ValueBound[] | undefined;
+}
+
+export interface ShardScan {
+  /** Of each of the request's `fields`; undefined when the measurement has no such field here. */
+  readonly fieldTypes: readonly (FieldType | undefined)[];
+  /** Live series that match, ascending by the bytes of their keys. Some may have no row in the range. */
+  readonly series: Uint32Array;
+  /** Its `base` is the shard's `startSeconds`. */
+  cursor(series: number): SeriesCursor;
+  /** Must be called; a second time does nothing. Then the cursors are not to be read any more. */
+  close(): void;
+}
+
+/** Valid until the next ones are asked for. */
+export interface ExportedRows {
+  readonly series: number;
+  readonly measurement: number;
+  readonly rows: Rows;
+}
+
+export interface ShardStats {
+  readonly files: number;
+  readonly diskBytes: number;
+  readonly headPoints: number;
+  readonly headBytes: number;
+  readonly indexBytes: number;
+  readonly pendingCompactionBytes: number;
+  /** Deletions that compaction has not yet cleared away. */
+  readonly tombstones: number;
+  /** Since the opening. */
+  readonly flushes: number;
+  readonly compactions: number;
+}

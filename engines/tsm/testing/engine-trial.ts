@@ -1,0 +1,118 @@
+// An engine and its log, as a pod has them: what is prepared is logged and applied, and replayed over
+// whatever the disk kept.
+
+import type { Disk } from '../../../universal-row/environment.ts';
+import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
+import {
+  maxTime,
+  minTime,
+  type SeriesSelection,
+  type WriteOutcome,
+} from '../../../universal-row/series/series-store.ts';
+import { TsmEngine, type TsmEngineOptions } from '../tsm-engine.ts';
+import { batchOf, type FieldValue, type TestPoint, TestSeriesCache } from './point-batches.ts';
+import { type ReadPoint, readAll } from './read-points.ts';
+
+export const directory = 'data/tsm';
+const all = { from: minTime, to: maxTime };
+
+/** A disk that can lose its power: what is left is another one. */
+export interface CrashableDisk extends Disk {
+  crash(): CrashableDisk;
+}
+
+export class EngineTrial {
+  disk: CrashableDisk;
+  engine: TsmEngine;
+  readonly cache = new TestSeriesCache();
+  log: Buffer[] = [];
+  readonly options: Partial<TsmEngineOptions>;
+  now = 0;
+
+  constructor(disk: CrashableDisk, options: Partial<TsmEngineOptions> = {}) {
+    this.options = options;
+    this.disk = disk;
+    this.engine = this.#newEngine();
+  }
+
+  /** One that has the database `d`. */
+  static async open(
+    disk: CrashableDisk,
+    options: Partial<TsmEngineOptions> = {},
+  ): Promise<EngineTrial> {
+    const trial = new EngineTrial(disk, options);
+    await trial.engine.open();
+    trial.change({ kind: 'createDatabase', database: 'd' });
+    return trial;
+  }
+
+  #newEngine(): TsmEngine {
+    return new TsmEngine({ directory, disk: this.disk, ...this.options });
+  }
+
+  /** One entry of the log. */
+  enter<T>(prepare: (into: RecordBatchWriter) => T): T {
+    const into = new RecordBatchWriter();
+    const start = 8 + (this.log.length % 5);
+    into.pos = start;
+    const result = prepare(into);
+    if (into.pos === start) {
+      this.engine.discard();
+      return result;
+    }
+    this.log.push(Buffer.from(into.buf.subarray(start, into.pos)));
+    this.engine.apply(into.buf, start, into.pos, this.log.length);
+    return result;
+  }
+
+  change(change: Parameters<TsmEngine['prepareChange']>[0]): void {
+    this.enter((into) => this.engine.prepareChange(change, into));
+  }
+
+  write(points: readonly TestPoint[], policy = '', baseSeconds?: number): WriteOutcome {
+    const batch = batchOf(this.cache, points, baseSeconds);
+    return this.enter((into) => this.engine.prepareWrite('d', policy, batch, this.now, into));
+  }
+
+  delete(kind: 'points' | 'series', selection: Partial<SeriesSelection> = {}): void {
+    this.enter((into) => this.engine.prepareDelete(kind, { database: 'd', ...selection }, into));
+  }
+
+  read(
+    fields: readonly string[] = ['v'],
+    request: Partial<Parameters<TsmEngine['scan']>[0]> = {},
+  ): ReadPoint[] {
+    const scan = this.engine.scan({
+      database: 'd',
+      retentionPolicy: '',
+      measurement: 'm',
+      ...all,
+      descending: false,
+      ...request,
+      fields,
+    });
+    return readAll(scan, fields);
+  }
+
+  /** Closes it, or cuts the power, and opens it again with the log above what it had. */
+  async reopen(how: 'close' | 'crash'): Promise<number> {
+    if (how === 'crash') this.disk = this.disk.crash();
+    else await this.engine.close();
+    this.cache.empty();
+    this.engine = this.#newEngine();
+    await this.engine.open();
+    const { appliedIndex } = this.engine;
+    for (const [i, entry] of this.log.entries()) {
+      this.engine.apply(entry, 0, entry.length, i + 1);
+    }
+    return appliedIndex;
+  }
+}
+
+export const point = (series: string, time: bigint, v: FieldValue, field = 'v'): TestPoint => ({
+  series,
+  fields: { [field]: v },
+  time,
+});
+
+export const i = (value: number | bigint): FieldValue => ({ integer: value });

@@ -1,0 +1,221 @@
+// What of the engine outlives it, and how it keeps its memory within bounds.
+
+import { describe, expect, test } from 'vitest';
+import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
+import type { Clock } from '../../universal-row/environment.ts';
+import { type SeriesFilter } from '../../universal-row/series/series-store.ts';
+import { day } from './durations.ts';
+import { seeded } from './shard/testing/seeded.ts';
+import { directory, EngineTrial, i, point } from './testing/engine-trial.ts';
+import { type TestPoint } from './testing/point-batches.ts';
+import type { ReadPoint } from './testing/read-points.ts';
+import { TsmEngine, type TsmEngineOptions } from './tsm-engine.ts';
+
+const second = 1_000_000_000n;
+const week = 7n * day;
+
+function openTrial(options: Partial<TsmEngineOptions> = {}): Promise<EngineTrial> {
+  return EngineTrial.open(new FaultyDisk({ rng: seeded(1) }), options);
+}
+
+describe('reopening', () => {
+  /** Points, deletions, checkpoints and flushes at random; `fate` says how each life ends. */
+  async function live(seed: number, fate: 'close' | 'crash'): Promise<void> {
+    const rng = seeded(seed);
+    const below = (n: number): number => Math.floor(rng.next() * n);
+    const trial = new EngineTrial(new FaultyDisk({ rng }), { headBytes: 64 * 1024 });
+    await trial.engine.open();
+    trial.change({ kind: 'createDatabase', database: 'd' });
+    const model = new Map<string, Map<bigint, string>>();
+    const timeAt = (n: number): bigint => BigInt(n % 3) * week + BigInt(n);
+    const check = (): void => {
+      const expected = [...model]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .flatMap(([key, rows]) =>
+          [...rows]
+            .sort(([a], [b]) => Number(a - b))
+            .map(([time, value]): ReadPoint => [key, time, value]),
+        );
+      expect(trial.read()).toEqual(expected);
+      const keys = [...model].filter(([, rows]) => rows.size > 0).map(([key]) => key);
+      expect(trial.engine.seriesKeys({ database: 'd' })).toEqual(keys.sort());
+    };
+    for (let step = 0; step < 60; step++) {
+      const what = below(12);
+      if (what < 6) {
+        const points = Array.from({ length: 1 + below(8) }, () =>
+          point(`m,h=${below(5)}`, timeAt(below(40)), below(1000) / 2),
+        );
+        trial.write(points);
+        for (const { series, time, fields } of points) {
+          if (!model.has(series)) model.set(series, new Map());
+          model.get(series)!.set(time, `v=${fields['v'] as number}`);
+        }
+      } else if (what < 8) {
+        const value = String(below(5));
+        const filter: SeriesFilter = { kind: 'equal', tag: 'h', value };
+        const [from, to] = [timeAt(below(40)), timeAt(below(40))];
+        trial.delete('points', { measurement: 'm', filter, from, to });
+        const rows = model.get(`m,h=${value}`);
+        for (const time of [...(rows?.keys() ?? [])]) {
+          if (time >= from && time <= to) rows!.delete(time);
+        }
+      } else if (what === 8) {
+        const value = String(below(5));
+        trial.delete('series', { filter: { kind: 'equal', tag: 'h', value } });
+        model.delete(`m,h=${value}`);
+      } else if (what === 9) {
+        const index = trial.log.length;
+        expect(await trial.engine.checkpoint()).toBe(index);
+      } else if (what === 10) {
+        while (trial.engine.background(5)) check();
+      } else await trial.reopen(fate);
+      check();
+    }
+  }
+
+  test.each(Array.from({ length: 20 }, (_, n) => n + 1))('as it was, seed %i', (seed) =>
+    live(seed, 'close'),
+  );
+  test.each(Array.from({ length: 20 }, (_, n) => n + 1))('after a power cut, seed %i', (seed) =>
+    live(seed, 'crash'),
+  );
+
+  test('begins where the checkpoint was', async () => {
+    const trial = await openTrial();
+    trial.write([point('m', 1n, 1)]);
+    expect(await trial.engine.checkpoint()).toBe(2);
+    trial.write([point('m', 2n, 2), point('k', week, 3)]);
+    expect(await trial.reopen('crash')).toBe(2);
+    expect(trial.read()).toHaveLength(2);
+    expect(trial.engine.appliedIndex).toBe(3);
+  });
+
+  test('a damaged manifest is told', async () => {
+    const trial = await openTrial();
+    await trial.engine.checkpoint();
+    await trial.engine.close();
+    const file = trial.disk.open(`${directory}/manifest`, 'append');
+    file.write(Buffer.from('x'), 0, 1, 30);
+    file.close();
+    const again = new TsmEngine({ directory, disk: trial.disk });
+    await expect(again.open()).rejects.toThrow('manifest is damaged: wrong checksum');
+  });
+});
+
+describe('snapshots', () => {
+  test('are taken of a moment, and make another engine the same', async () => {
+    const source = await openTrial();
+    source.change({
+      kind: 'createRetentionPolicy',
+      database: 'd',
+      name: 'p',
+      policy: { duration: 400n * day },
+    });
+    for (let n = 0; n < 30; n++) {
+      source.write([
+        { series: `m,h=${n % 7}`, time: BigInt(n), fields: { v: n, s: `t${n}` } },
+        { series: 'm,h=x', time: BigInt(n), fields: { big: i(2n ** 60n + BigInt(n)) } },
+        { series: `k,h=${n % 3}`, time: week + BigInt(n), fields: { v: i(n), b: n % 2 === 0 } },
+      ]);
+      if (n === 15) await source.engine.checkpoint();
+    }
+    source.delete('series', { filter: { kind: 'equal', tag: 'h', value: '3' } });
+    const fields = ['v', 's', 'big', 'b'];
+    const shown = (trial: EngineTrial) => ({
+      m: trial.read(fields),
+      k: trial.read(fields, { measurement: 'k' }),
+      keys: trial.engine.seriesKeys({ database: 'd' }),
+      databases: trial.engine.databases(),
+    });
+    const before = shown(source);
+    expect(before.m).toHaveLength(56);
+
+    const exported = source.engine.exportSnapshot();
+    source.write([point('m,h=later', 1n, 1), point('m,h=0', 0n, 100)]);
+    source.delete('series', { filter: { kind: 'equal', tag: 'h', value: '1' } });
+
+    const copy = await openTrial();
+    copy.write([point('other', 1n, 1)]);
+    copy.log = Array.from({ length: 99 }, () => Buffer.alloc(0));
+    await copy.engine.importSnapshot(exported, 99);
+    expect(copy.engine.appliedIndex).toBe(99);
+    copy.cache.empty();
+    expect(shown(copy)).toEqual(before);
+    copy.write([point('m,h=0', 500n, 5), point('m,h=new', 500n, 6)]);
+    expect(copy.read()).toHaveLength(before.m.filter(([, , v]) => v.includes('v=')).length + 2);
+    expect(await copy.reopen('crash')).toBe(99);
+    expect(copy.read(['v'], { from: 500n }).map(([key]) => key)).toEqual(['m,h=0', 'm,h=new']);
+  });
+});
+
+describe('memory', () => {
+  /** Milliseconds pass when somebody looks at it. */
+  const ticking = (): Clock => {
+    let time = 0;
+    return { now: () => time, monotonic: () => (time += 0.01) };
+  };
+  const rows = (from: number, count: number): TestPoint[] =>
+    Array.from({ length: count }, (_, n) =>
+      point(`m,h=${n % 10}`, BigInt(from + n), Math.sin(from + n)),
+    );
+
+  test('is bounded: who writes waits, and heads become files', async () => {
+    const trial = await openTrial({ headBytes: 200_000, clock: ticking() });
+    let written = 0;
+    let waits = 0;
+    while (written < 60_000) {
+      trial.write(rows(written, 1000));
+      written += 1000;
+      if (trial.engine.congested) {
+        waits++;
+        await trial.engine.drained();
+        expect(trial.engine.congested).toBe(false);
+      }
+      expect(trial.engine.stats().headBytes).toBeLessThan(600_000);
+    }
+    expect(waits).toBeGreaterThan(2);
+    expect(trial.read()).toHaveLength(written);
+    while (trial.engine.background(5));
+    expect(trial.engine.stats().headBytes).toBeLessThan(200_000);
+    expect(trial.read()).toHaveLength(written);
+  });
+
+  test('is bounded in a replay, where nobody waits', async () => {
+    const trial = await openTrial({ headBytes: 50_000 });
+    for (let n = 0; n < 30; n++) trial.write(rows(n * 1000, 1000));
+    expect(trial.engine.stats().headBytes).toBeLessThan(400_000);
+    await trial.reopen('crash');
+    expect(trial.engine.stats().headBytes).toBeLessThan(400_000);
+    expect(trial.read()).toHaveLength(30_000);
+  });
+
+  test('a full disk is a failure until there is room again', async () => {
+    let time = 0;
+    const clock: Clock = { now: () => time, monotonic: () => (time += 0.01) };
+    const disk = new FaultyDisk({ rng: seeded(1) });
+    const trial = await EngineTrial.open(disk, { headBytes: 100_000, clock });
+    let isFull = true;
+    disk.fault = (operation) => (isFull && operation === 'write' ? 'ENOSPC' : undefined);
+    while (!trial.engine.congested) trial.write(rows(0, 1000));
+    await expect(trial.engine.drained()).rejects.toThrow('ENOSPC');
+    expect(trial.engine.failure?.message).toContain('ENOSPC');
+    await expect(trial.engine.checkpoint()).rejects.toThrow('ENOSPC');
+    isFull = false;
+    time += 2000;
+    while (trial.engine.background(5));
+    expect(trial.engine.failure).toBeUndefined();
+    expect(trial.engine.congested).toBe(false);
+    expect(await trial.engine.checkpoint()).toBe(trial.log.length);
+    expect(trial.read()).toHaveLength(1000);
+  });
+
+  test('a shard that is not written to is flushed', async () => {
+    const trial = await openTrial({ coldAfterMs: 50, clock: ticking() });
+    trial.write(rows(0, 10));
+    expect(trial.engine.background(1)).toBe(false);
+    expect(trial.engine.stats().headPoints).toBe(10);
+    for (let n = 0; n < 10_000; n++) trial.engine.background(1);
+    expect(trial.engine.stats()).toMatchObject({ headPoints: 0, files: 1 });
+  });
+});

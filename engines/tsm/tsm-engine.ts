@@ -1,0 +1,516 @@
+// The engine for time series: databases and policies in a catalog, points in shards. What changes goes
+// through the words of the log (words/words.ts): prepared here, applied here, the same on replay.
+//
+// On disk are `manifest` (engine-manifest.ts), which says up to which entry everything is there, and a
+// directory for each shard. A shard may hold more than that: what is replayed over it ends in the same
+// state. Files of shards that are dropped stay until a manifest without them is written.
+
+import { type Clock, type Disk, systemClock } from '../../universal-row/environment.ts';
+import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import type { PointBatch } from '../../universal-row/series/point-batch.ts';
+import type {
+  CatalogChange,
+  Database,
+  FieldKey,
+  ScanRequest,
+  SeriesScan,
+  SeriesSelection,
+  WriteOutcome,
+} from '../../universal-row/series/series-store.ts';
+import type { SeriesEngine, SeriesEngineStats, SeriesLimits } from '../series-engine.ts';
+import { Catalog, type CatalogState, databaseNotFound, type ShardSpan } from './catalog.ts';
+import { readEngineManifest, writeEngineManifest } from './engine-manifest.ts';
+import { PagePool } from './head/page-pool.ts';
+import { LiveShard } from './live-shard.ts';
+import {
+  cardinalityIn,
+  fieldKeysIn,
+  measurementsIn,
+  seriesKeysIn,
+  tagKeysIn,
+  tagValuesIn,
+} from './schema.ts';
+import { scanShards } from './series-scan.ts';
+import { openShard } from './shard/open-shard.ts';
+import type { ShardHead, ShardParts } from './shard/shard.ts';
+import { removeShardFiles } from './shard/shard-files.ts';
+import { shardParts } from './shard-parts.ts';
+import { exportEntries } from './snapshot.ts';
+import { Upkeep } from './upkeep.ts';
+import { applyRows } from './words/apply-rows.ts';
+import { putChange } from './words/change-words.ts';
+import { EntryReader, type EntryTarget } from './words/entry-reader.ts';
+import type { WordsReader } from './words/words.ts';
+import { prepareDeletePoints, prepareDropSeries, putDrop } from './write/delete-preparer.ts';
+import { WritePreparer } from './write/write-preparer.ts';
+
+export interface TsmEngineOptions {
+  /** The engine's own; made if it does not exist. */
+  directory: string;
+  disk: Disk;
+  clock?: Clock;
+  /** Bytes of points in memory, beyond which they are written to files. Default 256 MiB. */
+  headBytes?: number;
+  /** A shard without a write for so long is flushed and made one file. Default 10 minutes. */
+  coldAfterMs?: number;
+  limits?: Partial<SeriesLimits>;
+}
+
+const mebibyte = 1024 * 1024;
+const sliceMs = 4;
+const tidyEveryMs = 5000;
+const shardDirectoryPattern = /^shard-\d+-\d+$/;
+
+export class TsmEngine implements SeriesEngine, EntryTarget {
+  readonly model = 'tsm';
+  limits: SeriesLimits;
+  readonly #disk: Disk;
+  readonly #clock: Clock;
+  readonly #directory: string;
+  readonly #coldAfterMs: number;
+  readonly #headBytes: number;
+  readonly #pool: PagePool;
+  readonly #parts: ShardParts;
+  readonly #reader = new EntryReader();
+  readonly #preparer: WritePreparer;
+  readonly #upkeep: Upkeep;
+  readonly #shards = new Map<number, LiveShard>();
+  #catalog = new Catalog();
+  #era = 0;
+  #appliedIndex = 0;
+  /** Of the entry being applied. */
+  #index = 0;
+  #importing = false;
+  /** Directories of shards that are gone, to be removed when no manifest lists them. */
+  #gone: string[] = [];
+  #checkpoint: Promise<unknown> = Promise.resolve();
+  #isCheckpointing = false;
+  #tidyAgainAt = -Infinity;
+  #isOpen = false;
+
+  constructor(options: TsmEngineOptions) {
+    this.#disk = options.disk;
+    this.#clock = options.clock ?? systemClock;
+    this.#directory = options.directory;
+    this.#headBytes = options.headBytes ?? 256 * mebibyte;
+    this.#coldAfterMs = options.coldAfterMs ?? 10 * 60_000;
+    this.limits = {
+      seriesPerDatabase: options.limits?.seriesPerDatabase ?? Infinity,
+      seriesPerMeasurement: options.limits?.seriesPerMeasurement ?? Infinity,
+      valuesPerTag: options.limits?.valuesPerTag ?? Infinity,
+    };
+    this.#pool = new PagePool(this.#headBytes);
+    this.#parts = shardParts(this.#pool);
+    this.#preparer = new WritePreparer({
+      catalog: () => this.#catalog,
+      limits: () => this.limits,
+      liveShard: (number) => this.#shards.get(number),
+    });
+    this.#upkeep = new Upkeep(
+      { clock: this.#clock, headBytes: this.#headBytes, coldAfterMs: this.#coldAfterMs },
+      this.#shards,
+    );
+  }
+
+  // ---- life
+
+  async open(): Promise<void> {
+    this.#disk.makeDirectory(this.#directory);
+    const state = readEngineManifest(this.#disk, this.#directory);
+    if (state !== undefined) {
+      this.#catalog = Catalog.load(state.catalog);
+      this.#appliedIndex = state.appliedIndex;
+      this.#era = state.era;
+    }
+    this.#isOpen = true;
+    const listed = this.#catalog.shards();
+    this.#removeLeftovers(new Set(listed.map((span) => this.#shardName(span.number))));
+    try {
+      for (const span of listed) this.#openShard(span);
+    } catch (error) {
+      this.#closeShards();
+      this.#isOpen = false;
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#upkeep.close();
+    await this.#checkpoint.catch(() => {});
+    this.#closeShards();
+  }
+
+  #closeShards(): void {
+    for (const live of this.#shards.values()) live.shard.close();
+    this.#shards.clear();
+  }
+
+  #shardName(number: number): string {
+    return `shard-${this.#era}-${number}`;
+  }
+
+  /** Shards that were made after the manifest was written come again with the log. */
+  #removeLeftovers(listed: ReadonlySet<string>): void {
+    for (const name of this.#disk.list(this.#directory)) {
+      if (!shardDirectoryPattern.test(name) || listed.has(name)) continue;
+      removeShardFiles(this.#disk, `${this.#directory}/${name}`);
+    }
+  }
+
+  #openShard(span: ShardSpan): void {
+    const shard = openShard({
+      disk: this.#disk,
+      clock: this.#clock,
+      parts: this.#parts,
+      directory: `${this.#directory}/${this.#shardName(span.number)}`,
+      startSeconds: span.startSeconds,
+      coldAfterMs: this.#coldAfterMs,
+    });
+    const live = new LiveShard(span, shard, this.#clock.monotonic());
+    this.#shards.set(span.number, live);
+    this.#upkeep.recount(live);
+  }
+
+  // ---- putting changes into words
+
+  prepareWrite(
+    database: string,
+    retentionPolicy: string,
+    batch: PointBatch,
+    now: number,
+    into: RecordBatchWriter,
+  ): WriteOutcome {
+    return this.#preparer.prepare(database, retentionPolicy, batch, now, into);
+  }
+
+  prepareChange(change: CatalogChange, into: RecordBatchWriter): void {
+    if (this.#catalog.check(change)) putChange(into, change);
+  }
+
+  prepareDelete(
+    kind: 'points' | 'series',
+    selection: SeriesSelection,
+    into: RecordBatchWriter,
+  ): void {
+    if (this.#catalog.state(selection.database) === undefined) {
+      throw databaseNotFound(selection.database);
+    }
+    const shards = this.#shardsOf(selection);
+    if (kind === 'points') prepareDeletePoints(shards, selection, into);
+    else prepareDropSeries(shards, selection, into);
+  }
+
+  prepareRetention(now: number, into: RecordBatchWriter): void {
+    const nowSeconds = now / 1000;
+    for (const { policies } of this.#catalog.states()) {
+      for (const { duration, shards } of policies) {
+        if (duration === 0n) continue;
+        const oldest = nowSeconds - Number(duration) / 1e9;
+        for (const { number, startSeconds, seconds } of shards) {
+          if (startSeconds + seconds <= oldest) putDrop(into, number);
+        }
+      }
+    }
+  }
+
+  discard(): void {
+    this.#preparer.discard();
+  }
+
+  // ---- applying
+
+  get appliedIndex(): number {
+    return this.#appliedIndex;
+  }
+
+  apply(buf: Buffer, start: number, end: number, index: number): void {
+    if (index <= this.#appliedIndex) return;
+    this.#index = index;
+    this.#reader.read(buf, start, end, this);
+    this.#preparer.settle();
+    this.#appliedIndex = index;
+    // When a log is replayed, nobody waits between the entries.
+    if (this.#upkeep.isOverrun) this.#flushNow();
+  }
+
+  #flushNow(): void {
+    while (this.#upkeep.isOverrun && this.failure === undefined) {
+      if (!this.#upkeep.flushLargest(Infinity)) return;
+    }
+  }
+
+  state(state: CatalogState): void {
+    this.#catalog = Catalog.load(state);
+    for (const span of this.#catalog.shards()) this.#beginShard(span);
+  }
+
+  change(change: CatalogChange): void {
+    for (const span of this.#catalog.make(change)) this.#letGo(span.number);
+  }
+
+  makeShard(span: ShardSpan): void {
+    if (this.#shards.has(span.number)) return;
+    this.#catalog.addShard(span);
+    this.#beginShard(span);
+  }
+
+  /** Entries that a crash took from the log may have made another shard of this number. */
+  #beginShard(span: ShardSpan): void {
+    removeShardFiles(this.#disk, `${this.#directory}/${this.#shardName(span.number)}`);
+    this.#openShard(span);
+  }
+
+  dropShard(number: number): void {
+    this.#catalog.dropShard(number);
+    this.#letGo(number);
+  }
+
+  #letGo(number: number): void {
+    const live = this.#shards.get(number);
+    if (live === undefined) return;
+    this.#shards.delete(number);
+    this.#upkeep.forget(live);
+    this.#preparer.forget(number);
+    this.#gone.push(live.shard.directory);
+    live.shard.close();
+  }
+
+  rows(number: number, reader: WordsReader): void {
+    const live = this.#liveShard(number);
+    const { shard } = live;
+    const isKnown = !this.#importing && this.#index <= shard.persistedIndex;
+    if (!isKnown) shard.appliedIndex = this.#index;
+    live.series += applyRows(reader, shard, !isKnown);
+    live.lastWriteAt = this.#clock.monotonic();
+    this.#upkeep.recount(live);
+  }
+
+  deletePoints(number: number, from: number, to: number, series: Uint32Array): void {
+    const { shard } = this.#liveShard(number);
+    if (this.#index <= shard.persistedIndex) return;
+    shard.appliedIndex = this.#index;
+    shard.deleteRange(series, from, to);
+  }
+
+  removeSeries(number: number, series: Uint32Array): void {
+    const live = this.#liveShard(number);
+    const { index } = live.shard;
+    for (const one of series) {
+      if (index.isRemoved(one)) continue;
+      index.removeSeries(one);
+      live.series--;
+    }
+    this.#preparer.forget(number);
+  }
+
+  #liveShard(number: number): LiveShard {
+    const live = this.#shards.get(number);
+    if (live === undefined) throw new RangeError(`entry of time series: no shard ${number}`);
+    return live;
+  }
+
+  // ---- reading
+
+  databases(): readonly Database[] {
+    return this.#catalog.databases();
+  }
+
+  database(name: string): Database | undefined {
+    return this.#catalog.database(name);
+  }
+
+  scan(request: ScanRequest): SeriesScan {
+    const policy = this.#catalog.expectPolicy(request.database, request.retentionPolicy);
+    return scanShards(this.#touching(policy.shards, request.from, request.to), request);
+  }
+
+  measurements(selection: SeriesSelection): string[] {
+    const names = measurementsIn(this.#shardsOf(selection), selection.filter);
+    const { measurement } = selection;
+    return measurement === undefined ? names : names.filter((name) => name === measurement);
+  }
+
+  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
+    return fieldKeysIn(this.#shardsOf(selection), selection.measurement);
+  }
+
+  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
+    return tagKeysIn(this.#shardsOf(selection), selection.measurement, selection.filter);
+  }
+
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
+    return tagValuesIn(this.#shardsOf(selection), selection.measurement, tag, selection.filter);
+  }
+
+  seriesKeys(selection: SeriesSelection): string[] {
+    return seriesKeysIn(this.#shardsOf(selection), selection.measurement, selection.filter);
+  }
+
+  seriesCardinality(selection: SeriesSelection): number {
+    return cardinalityIn(this.#shardsOf(selection), selection.measurement, selection.filter);
+  }
+
+  /** Of all policies, unless it names one. */
+  #shardsOf({ database, retentionPolicy, from, to }: SeriesSelection): LiveShard[] {
+    const state = this.#catalog.state(database);
+    if (state === undefined) return [];
+    const isNamed = retentionPolicy !== undefined && retentionPolicy !== '';
+    return state.policies
+      .filter(({ name }) => !isNamed || name === retentionPolicy)
+      .flatMap(({ shards }) => this.#touching(shards, from, to));
+  }
+
+  #touching(
+    spans: readonly ShardSpan[],
+    from: bigint | undefined,
+    to: bigint | undefined,
+  ): LiveShard[] {
+    return spans
+      .map(({ number }) => this.#liveShard(number))
+      .filter((live) => live.clip(from, to) !== undefined);
+  }
+
+  // ---- memory and disk
+
+  get congested(): boolean {
+    return this.#upkeep.congested;
+  }
+
+  drained(): Promise<void> {
+    return this.#upkeep.drained();
+  }
+
+  get failure(): Error | undefined {
+    return this.#upkeep.failure;
+  }
+
+  background(budgetMs: number): boolean {
+    if (!this.#isOpen) return false;
+    this.#tidy();
+    return this.#upkeep.background(budgetMs);
+  }
+
+  /** Only a manifest that does not list them lets the files of dropped shards go. */
+  #tidy(): void {
+    const now = this.#clock.monotonic();
+    if (this.#gone.length === 0 || this.#isCheckpointing || now < this.#tidyAgainAt) return;
+    this.#tidyAgainAt = now + tidyEveryMs;
+    this.checkpoint().catch(() => {
+      // The next checkpoint that the log asks for reports it.
+    });
+  }
+
+  checkpoint(): Promise<number> {
+    const index = this.#appliedIndex;
+    const state = { appliedIndex: index, era: this.#era, catalog: this.#catalog.save() };
+    const shards = [...this.#shards.values()].map((live) => ({ live, head: live.shard.head }));
+    const gone = this.#gone.slice();
+    const mine = this.#checkpoint
+      .catch(() => {})
+      .then(async () => {
+        this.#isCheckpointing = true;
+        try {
+          for (const { live, head } of shards) await this.#makeDurable(live, head);
+          await writeEngineManifest(this.#disk, this.#directory, state);
+        } finally {
+          this.#isCheckpointing = false;
+        }
+        this.#removeGone(gone);
+        return index;
+      });
+    this.#checkpoint = mine;
+    return mine;
+  }
+
+  /** Has the rows up to those now in `head` flushed. */
+  async #makeDurable(live: LiveShard, head: ShardHead): Promise<void> {
+    const { shard } = live;
+    while (!live.isDropped && (shard.isFlushing || (shard.head === head && head.rows > 0))) {
+      if (!this.#isOpen) throw new Error('closed');
+      if (!shard.isFlushing) shard.sealHead();
+      this.#upkeep.flushSlice(live, sliceMs);
+      if (this.failure !== undefined) throw this.failure;
+      await nextTurn();
+    }
+    if (live.isDropped) return;
+    shard.persist();
+    await nextTurn();
+  }
+
+  #removeGone(directories: readonly string[]): void {
+    this.#gone = this.#gone.filter((directory) => !directories.includes(directory));
+    for (const directory of directories) removeShardFiles(this.#disk, directory);
+  }
+
+  exportSnapshot(): AsyncIterable<Buffer> {
+    return exportEntries(this.#catalog.save(), [...this.#shards.values()]);
+  }
+
+  async importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+    await this.#checkpoint.catch(() => {});
+    for (const number of this.#shards.keys()) this.#letGo(number);
+    this.#preparer.forgetAll();
+    this.#catalog = new Catalog();
+    this.#era++;
+    this.#index = appliedIndex;
+    this.#importing = true;
+    try {
+      for await (const entry of entries) {
+        this.#reader.read(entry, 0, entry.length, this);
+        if (this.#upkeep.congested) await this.#upkeep.drained();
+      }
+    } finally {
+      this.#importing = false;
+    }
+    this.#appliedIndex = appliedIndex;
+    await this.checkpoint();
+  }
+
+  stats(): SeriesEngineStats {
+    const stats: SeriesEngineStats = {
+      databases: this.#catalog.databaseCount,
+      shards: this.#shards.size,
+      series: 0,
+      headPoints: 0,
+      headBytes: 0,
+      indexBytes: 0,
+      memoryBytes: this.#pool.idleBytes,
+      files: 0,
+      diskBytes: 0,
+      pendingCompactionBytes: 0,
+      extra: {},
+    };
+    let flushes = 0;
+    let compactions = 0;
+    let tombstones = 0;
+    for (const live of this.#shards.values()) {
+      const shard = live.shard.stats();
+      stats.series += live.series;
+      stats.headPoints += shard.headPoints;
+      stats.headBytes += shard.headBytes;
+      stats.indexBytes += shard.indexBytes;
+      stats.files += shard.files;
+      stats.diskBytes += shard.diskBytes;
+      stats.pendingCompactionBytes += shard.pendingCompactionBytes;
+      flushes += shard.flushes;
+      compactions += shard.compactions;
+      tombstones += shard.tombstones;
+    }
+    stats.memoryBytes += stats.headBytes + stats.indexBytes;
+    stats.extra = {
+      flushes,
+      compactions,
+      tombstones,
+      flush_failures: this.#upkeep.flushFailures,
+      compaction_failures: this.#upkeep.compactionFailures,
+      idle_page_bytes: this.#pool.idleBytes,
+    };
+    return stats;
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

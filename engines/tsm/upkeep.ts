@@ -1,0 +1,204 @@
+// Keeps memory within bounds and files few: flushes heads when together they are too large or nothing is
+// written to them any more, and merges files. All in slices.
+
+import type { Clock } from '../../universal-row/environment.ts';
+import type { LiveShard } from './live-shard.ts';
+
+export interface UpkeepOptions {
+  readonly clock: Clock;
+  /** Heads are flushed when all together are larger. At twice that whoever writes has to wait. */
+  readonly headBytes: number;
+  /** A head without a write for so long is flushed. */
+  readonly coldAfterMs: number;
+}
+
+const flushRetryMs = 1000;
+const compactionRetryMs = 30_000;
+const compactionLookMs = 500;
+const pumpSliceMs = 4;
+
+interface Waiter {
+  resolve: () => void;
+  reject: (reason: unknown) => void;
+}
+
+export class Upkeep {
+  failure: Error | undefined = undefined;
+  compactionFailures = 0;
+  flushFailures = 0;
+  headBytes = 0;
+  readonly #options: UpkeepOptions;
+  readonly #shards: ReadonlyMap<number, LiveShard>;
+  #flushing: LiveShard | undefined = undefined;
+  #compacting: LiveShard | undefined = undefined;
+  #flushAgainAt = -Infinity;
+  #compactAgainAt = -Infinity;
+  readonly #waiters: Waiter[] = [];
+  #pumping = false;
+  #closed = false;
+
+  constructor(options: UpkeepOptions, shards: ReadonlyMap<number, LiveShard>) {
+    this.#options = options;
+    this.#shards = shards;
+  }
+
+  get congested(): boolean {
+    return this.headBytes > 2 * this.#options.headBytes;
+  }
+
+  /** Far beyond what waiting writers can cause: it is time to flush whether or not somebody waits. */
+  get isOverrun(): boolean {
+    return this.headBytes > 4 * this.#options.headBytes;
+  }
+
+  /** The heads of the shard have changed. */
+  recount(live: LiveShard): void {
+    const bytes = live.isDropped ? 0 : live.shard.headBytes;
+    this.headBytes += bytes - live.countedHeadBytes;
+    live.countedHeadBytes = bytes;
+    if (this.#waiters.length > 0 && !this.congested) {
+      for (const waiter of this.#waiters.splice(0)) waiter.resolve();
+    }
+  }
+
+  forget(live: LiveShard): void {
+    live.isDropped = true;
+    this.recount(live);
+    if (this.#flushing === live) this.#flushing = undefined;
+    if (this.#compacting === live) this.#compacting = undefined;
+  }
+
+  /** Resolves when writers may go on. */
+  drained(): Promise<void> {
+    if (!this.congested) return Promise.resolve();
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      if (this.#pumping) return;
+      this.#pumping = true;
+      void this.#pump();
+    });
+  }
+
+  /** Flushes as fast as it can while somebody waits, and lets others have their turns. */
+  async #pump(): Promise<void> {
+    try {
+      while (this.#waiters.length > 0 && !this.#closed) {
+        this.#work(pumpSliceMs, false);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve();
+  }
+
+  /** Works for about so long; true when more is left. */
+  background(budgetMs: number): boolean {
+    return this.#work(budgetMs, true);
+  }
+
+  #work(budgetMs: number, compacts: boolean): boolean {
+    const { clock } = this.#options;
+    const end = clock.monotonic() + budgetMs;
+    for (;;) {
+      const left = end - clock.monotonic();
+      if (left <= 0) return true;
+      const worked = this.flushLargest(left) || (compacts && this.#compactSome(left));
+      if (!worked) return false;
+    }
+  }
+
+  /** False when there is nothing to flush, or it is too early to try again. */
+  flushLargest(budgetMs: number): boolean {
+    if (this.#options.clock.monotonic() < this.#flushAgainAt) return false;
+    const live = this.#flushing ?? this.#nextToFlush();
+    if (live === undefined) return false;
+    this.#flushing = live;
+    live.shard.sealHead();
+    this.flushSlice(live, budgetMs);
+    if (!live.shard.isFlushing) this.#flushing = undefined;
+    return true;
+  }
+
+  #nextToFlush(): LiveShard | undefined {
+    const { headBytes, coldAfterMs, clock } = this.#options;
+    const tooMuch = this.headBytes > headBytes;
+    const coldSince = clock.monotonic() - coldAfterMs;
+    let largest: LiveShard | undefined;
+    for (const live of this.#shards.values()) {
+      if (live.shard.isFlushing) return live;
+      if (live.shard.head.rows === 0) continue;
+      if (!tooMuch && live.lastWriteAt > coldSince) continue;
+      if (live.countedHeadBytes > (largest?.countedHeadBytes ?? -1)) largest = live;
+    }
+    return largest;
+  }
+
+  /** One slice of a flush, by whomever it was begun. Throws nothing: see `failure`. */
+  flushSlice(live: LiveShard, budgetMs: number): void {
+    try {
+      if (live.shard.isFlushing) live.shard.flushSlice(budgetMs);
+      if (!live.shard.isFlushing) this.failure = undefined;
+    } catch (error) {
+      this.fail(`flushing ${live.shard.directory}`, error);
+    }
+    this.recount(live);
+  }
+
+  /** The disk did not take something. */
+  fail(what: string, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    this.failure = new Error(`${what}: ${reason}`, { cause: error });
+    this.flushFailures++;
+    this.#flushAgainAt = this.#options.clock.monotonic() + flushRetryMs;
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(this.failure);
+  }
+
+  #compactSome(budgetMs: number): boolean {
+    const now = this.#options.clock.monotonic();
+    if (this.#compacting !== undefined) return this.#compact(this.#compacting, budgetMs);
+    if (now < this.#compactAgainAt) return false;
+    const live = this.#fullest();
+    if (live !== undefined) return this.#compact(live, budgetMs);
+    // A shard that nobody writes to any more is made one file, which it does not call pending.
+    const coldSince = now - this.#options.coldAfterMs;
+    for (const cold of this.#shards.values()) {
+      if (cold.lastWriteAt > coldSince) continue;
+      if (this.#compact(cold, budgetMs) && this.#compacting !== undefined) return true;
+    }
+    this.#compactAgainAt = now + compactionLookMs;
+    return false;
+  }
+
+  /** False when it failed. */
+  #compact(live: LiveShard, budgetMs: number): boolean {
+    try {
+      this.#compacting = live.shard.compactSlice(budgetMs) ? live : undefined;
+      return true;
+    } catch {
+      // What it would merge can be read all the same, and the shard counts it.
+      this.compactionFailures++;
+      this.#compacting = undefined;
+      this.#compactAgainAt = this.#options.clock.monotonic() + compactionRetryMs;
+      return false;
+    }
+  }
+
+  /** The shard with most to merge. */
+  #fullest(): LiveShard | undefined {
+    let most: LiveShard | undefined;
+    let mostBytes = 0;
+    for (const live of this.#shards.values()) {
+      const bytes = live.shard.pendingCompactionBytes;
+      if (bytes <= mostBytes) continue;
+      most = live;
+      mostBytes = bytes;
+    }
+    return most;
+  }
+}

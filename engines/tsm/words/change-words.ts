@@ -1,0 +1,62 @@
+// What is rarely said is said in JSON: changes of the catalog, shards, the catalog as a whole.
+
+import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
+import type {
+  CatalogChange,
+  RetentionPolicyChange,
+} from '../../../universal-row/series/series-store.ts';
+import type { CatalogState, ShardSpan } from '../catalog.ts';
+import { Op, putText, putU8, type WordsReader } from './words.ts';
+
+export function putChange(into: RecordBatchWriter, change: CatalogChange): void {
+  putU8(into, Op.change);
+  putText(
+    into,
+    JSON.stringify(change, (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value,
+    ),
+  );
+}
+
+export function putShard(into: RecordBatchWriter, span: ShardSpan): void {
+  putU8(into, Op.shard);
+  putText(into, JSON.stringify(span));
+}
+
+export function putState(into: RecordBatchWriter, state: CatalogState): void {
+  putU8(into, Op.state);
+  putText(into, JSON.stringify(state));
+}
+
+export function readChange(reader: WordsReader): CatalogChange {
+  // What the words hold was put there above, and a checksum of the log vouches for it.
+  const change = parsed(reader) as CatalogChange;
+  if (!('policy' in change) || change.policy === undefined) return change;
+  return { ...change, policy: withDurations(change.policy) } as CatalogChange;
+}
+
+export function readShard(reader: WordsReader): ShardSpan {
+  return parsed(reader) as ShardSpan;
+}
+
+export function readState(reader: WordsReader): CatalogState {
+  return parsed(reader) as CatalogState;
+}
+
+function parsed(reader: WordsReader): unknown {
+  const text = reader.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return reader.damaged('not JSON');
+  }
+}
+
+function withDurations(policy: RetentionPolicyChange): RetentionPolicyChange {
+  const { duration, shardGroupDuration } = policy;
+  return {
+    ...policy,
+    ...(duration === undefined ? {} : { duration: BigInt(duration) }),
+    ...(shardGroupDuration === undefined ? {} : { shardGroupDuration: BigInt(shardGroupDuration) }),
+  };
+}

@@ -1,0 +1,59 @@
+// Reads the ops of an entry in order, and tells whoever applies them.
+
+import type { CatalogChange } from '../../../universal-row/series/series-store.ts';
+import type { CatalogState, ShardSpan } from '../catalog.ts';
+import { readChange, readShard, readState } from './change-words.ts';
+import { Op, WordsReader } from './words.ts';
+
+/** What an entry says is done. */
+export interface EntryTarget {
+  state(state: CatalogState): void;
+  change(change: CatalogChange): void;
+  makeShard(span: ShardSpan): void;
+  dropShard(shard: number): void;
+  /** Reads the rest of the op itself: it has to know the shard for that. */
+  rows(shard: number, reader: WordsReader): void;
+  deletePoints(shard: number, from: number, to: number, series: Uint32Array): void;
+  removeSeries(shard: number, series: Uint32Array): void;
+}
+
+export class EntryReader {
+  readonly #reader = new WordsReader();
+
+  read(buf: Buffer, start: number, end: number, target: EntryTarget): void {
+    const reader = this.#reader;
+    reader.begin(buf, start, end);
+    while (reader.pos < end) {
+      reader.scratch.clear();
+      this.#readOp(reader, target);
+    }
+  }
+
+  #readOp(reader: WordsReader, target: EntryTarget): void {
+    const code = reader.u8();
+    switch (code) {
+      case Op.state:
+        return target.state(readState(reader));
+      case Op.change:
+        return target.change(readChange(reader));
+      case Op.shard:
+        return target.makeShard(readShard(reader));
+      case Op.drop:
+        return target.dropShard(reader.u32());
+      case Op.rows:
+        return target.rows(reader.u32(), reader);
+      case Op.delete: {
+        const shard = reader.u32();
+        const from = reader.f64();
+        const to = reader.f64();
+        return target.deletePoints(shard, from, to, reader.series());
+      }
+      case Op.remove: {
+        const shard = reader.u32();
+        return target.removeSeries(shard, reader.series());
+      }
+      default:
+        return reader.damaged(`unknown op ${code}`);
+    }
+  }
+}

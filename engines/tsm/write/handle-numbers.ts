@@ -1,0 +1,52 @@
+// Which series of a shard the handles of a cache stand for, so that a series that was written before is
+// found by one look into an array.
+
+import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
+
+/** Shards written to in turn. Beyond them, the one that was written to longest ago is forgotten. */
+const keptShards = 16;
+
+export class HandleNumbers {
+  /** By handle: the series' number plus one; 0 when it has not been looked up. */
+  numbers = new Uint32Array(0);
+  #cache: SeriesCache | undefined = undefined;
+  #generation = 0;
+
+  /** Makes the array one for this cache as it is now. */
+  adopt(cache: SeriesCache): void {
+    if (this.#cache !== cache || this.#generation !== cache.generation) {
+      this.#cache = cache;
+      this.#generation = cache.generation;
+      this.numbers.fill(0);
+    }
+    if (this.numbers.length >= cache.size) return;
+    const longer = new Uint32Array(Math.max(cache.size, this.numbers.length * 2, 256));
+    longer.set(this.numbers);
+    this.numbers = longer;
+  }
+}
+
+export class HandleNumbersByShard {
+  /** In the order of their last use. */
+  readonly #shards = new Map<number, HandleNumbers>();
+
+  of(shard: number): HandleNumbers {
+    const found = this.#shards.get(shard) ?? new HandleNumbers();
+    this.#shards.delete(shard);
+    this.#shards.set(shard, found);
+    if (this.#shards.size > keptShards) {
+      const [oldest] = this.#shards.keys();
+      this.#shards.delete(oldest!);
+    }
+    return found;
+  }
+
+  /** Numbers of the shard have lost their meaning. */
+  forget(shard: number): void {
+    this.#shards.delete(shard);
+  }
+
+  clear(): void {
+    this.#shards.clear();
+  }
+}

@@ -1,0 +1,104 @@
+// What a batch is going to add to a shard: the state as it will be when the words are applied, over the
+// shard as it is, which may not be there yet.
+
+import type { FieldType } from '../../../universal-row/series/field-type.ts';
+import type { ShardSpan } from '../catalog.ts';
+import type { FieldInfo, SeriesIndex } from '../parts.ts';
+import type { HandleNumbers } from './handle-numbers.ts';
+
+/** What the draft knows of a measurement beyond the index. */
+interface MeasurementDraft {
+  /** Number of fields before, which are in the index. */
+  readonly indexed: number;
+  readonly fields: FieldInfo[];
+  newSeries: number;
+}
+
+export class ShardDraft {
+  readonly span: ShardSpan;
+  /** Undefined for a shard that is yet to be made. */
+  readonly index: SeriesIndex | undefined;
+  readonly handles: HandleNumbers;
+  /** Bounds of the shard in the batch's time, `last` inclusive, and what makes that the shard's time. */
+  readonly first: number;
+  readonly last: number;
+  readonly delta: number;
+  /** The shard is there, or the words say that it is to be made. */
+  isKnown: boolean;
+  /** The next series' number. */
+  seriesCount: number;
+  /** Handles of new series; what they are worth is to be undone if this comes to nothing. */
+  readonly newHandles: number[] = [];
+  #measurementCount: number;
+  readonly #newMeasurements = new Map<string, number>();
+  readonly #measurements = new Map<number, MeasurementDraft>();
+
+  constructor(
+    span: ShardSpan,
+    index: SeriesIndex | undefined,
+    handles: HandleNumbers,
+    baseSeconds: number,
+  ) {
+    this.span = span;
+    this.index = index;
+    this.handles = handles;
+    this.first = (span.startSeconds - baseSeconds) * 1e9;
+    this.last = this.first + (span.seconds * 1e9 - 1);
+    this.delta = -this.first;
+    this.isKnown = index !== undefined;
+    this.seriesCount = index?.seriesCount ?? 0;
+    this.#measurementCount = index?.measurementCount ?? 0;
+  }
+
+  /** -1 when it is new. */
+  findMeasurement(name: string): number {
+    const found = this.index?.findMeasurement(name) ?? -1;
+    return found >= 0 ? found : (this.#newMeasurements.get(name) ?? -1);
+  }
+
+  addMeasurement(name: string): number {
+    this.#newMeasurements.set(name, this.#measurementCount);
+    return this.#measurementCount++;
+  }
+
+  /** The measurement may be -1. */
+  findField(measurement: number, name: string): FieldInfo | undefined {
+    if (measurement < 0) return undefined;
+    return (
+      (this.#isIndexed(measurement) ? this.index!.findField(measurement, name) : undefined) ??
+      this.#measurements.get(measurement)?.fields.find((field) => field.name === name)
+    );
+  }
+
+  addField(measurement: number, name: string, type: FieldType): FieldInfo {
+    const { indexed, fields } = this.#draftOf(measurement);
+    const field = { number: indexed + fields.length, name, type };
+    fields.push(field);
+    return field;
+  }
+
+  countNewSeries(measurement: number, count: number): void {
+    if (count > 0) this.#draftOf(measurement).newSeries += count;
+  }
+
+  /** Series of the measurement, new ones included. */
+  seriesOf(measurement: number): number {
+    if (measurement < 0) return 0;
+    const indexed = this.#isIndexed(measurement) ? this.index!.liveSeriesOf(measurement) : 0;
+    return indexed + (this.#measurements.get(measurement)?.newSeries ?? 0);
+  }
+
+  #isIndexed(measurement: number): boolean {
+    return this.index !== undefined && measurement < this.index.measurementCount;
+  }
+
+  #draftOf(measurement: number): MeasurementDraft {
+    let draft = this.#measurements.get(measurement);
+    if (draft === undefined) {
+      const indexed = this.#isIndexed(measurement) ? this.index!.fields(measurement).length : 0;
+      draft = { indexed, fields: [], newSeries: 0 };
+      this.#measurements.set(measurement, draft);
+    }
+    return draft;
+  }
+}

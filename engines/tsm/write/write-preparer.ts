@@ -1,0 +1,358 @@
+// Puts a batch of points into words: splits it by shard, finds the numbers of its series and fields, and
+// leaves out what cannot be stored. Nearly always all points of a group are in one shard and all can be
+// stored: then nothing is done row by row but what the words themselves need.
+
+import { assert } from '../../../universal-row/assert.ts';
+import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
+import type { FieldType } from '../../../universal-row/series/field-type.ts';
+import type {
+  PointBatch,
+  PointColumn,
+  PointGroup,
+} from '../../../universal-row/series/point-batch.ts';
+import { SeriesError, type WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import type { SeriesLimits } from '../../series-engine.ts';
+import { type Catalog, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
+import type { LiveShard } from '../live-shard.ts';
+import { Scratch } from '../words/scratch.ts';
+import { GroupWords, hasValues, type SelectedRows } from './group-words.ts';
+import { HandleNumbersByShard } from './handle-numbers.ts';
+import { SeriesLimit } from './series-limit.ts';
+import { SeriesResolver } from './series-resolver.ts';
+import { ShardDraft } from './shard-draft.ts';
+
+/** What the preparer sees of the engine. */
+export interface WriteContext {
+  catalog(): Catalog;
+  limits(): SeriesLimits;
+  liveShard(number: number): LiveShard | undefined;
+}
+
+const refused = 0xffff_ffff;
+/** Each costs files: a batch of nonsense must not cost thousands. */
+const maxNewShards = 1000;
+const nothing: readonly number[] = [];
+
+export class WritePreparer {
+  readonly #context: WriteContext;
+  readonly #handles = new HandleNumbersByShard();
+  readonly #scratch = new Scratch();
+  #drafts: ShardDraft[] = [];
+  #draft: ShardDraft | undefined = undefined;
+  // Of the batch at hand.
+  #batch!: PointBatch;
+  #policy!: PolicyState;
+  #words!: GroupWords;
+  #outcome!: WriteOutcome;
+  #databaseSeries = 0;
+
+  constructor(context: WriteContext) {
+    this.#context = context;
+  }
+
+  prepare(
+    database: string,
+    policyName: string,
+    batch: PointBatch,
+    now: number,
+    into: RecordBatchWriter,
+  ): WriteOutcome {
+    assert(this.#drafts.length === 0, 'the batch before has been applied or discarded');
+    assert(batch.cache.generation === batch.generation, 'the handles of the batch are valid');
+    const catalog = this.#context.catalog();
+    if (catalog.state(database) === undefined) {
+      // Unlike everywhere else, the name is quoted.
+      throw new SeriesError(`database not found: "${database}"`);
+    }
+    this.#policy = catalog.expectPolicy(database, policyName);
+    this.#batch = batch;
+    this.#words = new GroupWords(batch, this.#scratch, into);
+    const start = into.pos;
+    this.#outcome = { written: 0, dropped: 0, error: undefined };
+    this.#draft = undefined;
+    this.#databaseSeries = this.#countSeries(database);
+    const oldest = oldestTime(this.#policy, now, batch.baseSeconds);
+    for (const group of batch.groups) {
+      if (group.rows === 0) continue;
+      this.#scratch.clear();
+      this.#prepareGroup(database, group, oldest);
+    }
+    // Without words there is nothing to apply or discard.
+    if (into.pos === start) this.#drafts.length = 0;
+    return this.#outcome;
+  }
+
+  /** The words were applied. */
+  settle(): void {
+    this.#drafts.length = 0;
+  }
+
+  /** They are not going to be. */
+  discard(): void {
+    for (const { handles, newHandles } of this.#drafts) {
+      for (const handle of newHandles) handles.numbers[handle] = 0;
+    }
+    this.#drafts.length = 0;
+  }
+
+  /** Series of the shard were removed, or the shard itself. */
+  forget(shard: number): void {
+    this.#handles.forget(shard);
+  }
+
+  forgetAll(): void {
+    this.#drafts.length = 0;
+    this.#handles.clear();
+  }
+
+  #countSeries(database: string): number {
+    if (this.#context.limits().seriesPerDatabase === Infinity) return 0;
+    let series = 0;
+    for (const { shards } of this.#context.catalog().state(database)!.policies) {
+      for (const { number } of shards) series += this.#context.liveShard(number)?.series ?? 0;
+    }
+    return series;
+  }
+
+  #drop(points: number, error: string): void {
+    if (points === 0) return;
+    this.#outcome.dropped += points;
+    this.#outcome.error ??= error;
+  }
+
+  // ---- which shard
+
+  #prepareGroup(database: string, group: PointGroup, oldest: number): void {
+    const { times, rows } = group;
+    let min = Infinity;
+    let max = -Infinity;
+    for (let i = 0; i < rows; i++) {
+      const time = times[i]!;
+      if (time < min) min = time;
+      if (time > max) max = time;
+    }
+    if (min >= oldest) {
+      const draft = this.#draftAt(database, min);
+      if (draft !== undefined && max <= draft.last) {
+        this.#prepareRows(draft, group, { count: rows, selected: undefined });
+        return;
+      }
+    }
+    this.#split(database, group, oldest);
+  }
+
+  #split(database: string, group: PointGroup, oldest: number): void {
+    const { times, rows } = group;
+    const drafts: ShardDraft[] = [];
+    const counts: number[] = [];
+    const places = new Map<ShardDraft, number>();
+    const placeOf = this.#scratch.u32(rows);
+    let old = 0;
+    let homeless = 0;
+    let draft: ShardDraft | undefined;
+    let place = 0;
+    for (let i = 0; i < rows; i++) {
+      const time = times[i]!;
+      if (time < oldest) {
+        placeOf[i] = refused;
+        old++;
+        continue;
+      }
+      if (draft === undefined || time < draft.first || time > draft.last) {
+        draft = this.#draftAt(database, time);
+        if (draft === undefined) {
+          placeOf[i] = refused;
+          homeless++;
+          continue;
+        }
+        place = places.get(draft) ?? drafts.length;
+        if (place === drafts.length) {
+          places.set(draft, place);
+          drafts.push(draft);
+          counts.push(0);
+        }
+      }
+      placeOf[i] = place;
+      counts[place]!++;
+    }
+    this.#drop(old, 'points beyond retention policy');
+    this.#drop(homeless, `more than ${maxNewShards} new shards in one batch`);
+    const lists = counts.map((count) => this.#scratch.u32(count));
+    counts.fill(0);
+    for (let i = 0; i < rows; i++) {
+      const at = placeOf[i]!;
+      if (at !== refused) lists[at]![counts[at]!++] = i;
+    }
+    for (const [i, to] of drafts.entries()) {
+      this.#prepareRows(to, group, { count: counts[i]!, selected: lists[i] });
+    }
+  }
+
+  /** The draft of the shard that has the time, which may be a new one; undefined when there are too many. */
+  #draftAt(database: string, time: number): ShardDraft | undefined {
+    const last = this.#draft;
+    if (last !== undefined && time >= last.first && time <= last.last) return last;
+    const second = this.#batch.baseSeconds + wholeSeconds(time);
+    let draft = this.#drafts.find(({ first, last: end }) => time >= first && time <= end);
+    if (draft === undefined) {
+      const span = this.#spanAt(database, second);
+      if (span === undefined) return undefined;
+      draft = this.#beginDraft(span);
+    }
+    this.#draft = draft;
+    return draft;
+  }
+
+  #spanAt(database: string, second: number): ShardSpan | undefined {
+    const { shards } = this.#policy;
+    for (let i = shards.length - 1; i >= 0; i--) {
+      const { startSeconds, seconds } = shards[i]!;
+      if (startSeconds <= second && second < startSeconds + seconds) return shards[i]!;
+    }
+    const made = this.#drafts.filter(({ index }) => index === undefined).map(({ span }) => span);
+    if (made.length === maxNewShards) return undefined;
+    return {
+      number: this.#context.catalog().nextShard + made.length,
+      database,
+      policy: this.#policy.name,
+      ...spanFor(this.#policy, [...shards, ...made], second),
+    };
+  }
+
+  #beginDraft(span: ShardSpan): ShardDraft {
+    const index = this.#context.liveShard(span.number)?.shard.index;
+    const handles = this.#handles.of(span.number);
+    handles.adopt(this.#batch.cache);
+    const draft = new ShardDraft(span, index, handles, this.#batch.baseSeconds);
+    this.#drafts.push(draft);
+    return draft;
+  }
+
+  // ---- what can be stored
+
+  #prepareRows(draft: ShardDraft, group: PointGroup, rows: SelectedRows): void {
+    const known = draft.findMeasurement(group.measurement);
+    if (!this.#checkFields(draft, group, known, rows)) return;
+    const series = this.#scratch.u32(rows.count);
+    const added = this.#resolve(draft, group, known, rows, series);
+    if (rows.count === 0) return;
+    const measurement = known >= 0 ? known : draft.addMeasurement(group.measurement);
+    draft.countNewSeries(measurement, added.length);
+    this.#databaseSeries += added.length;
+    const isNew = known < 0;
+    this.#words.put(draft, group, measurement, isNew, added, rows, series);
+    this.#outcome.written += rows.count;
+  }
+
+  /** Leaves out rows with a field of another type than it has. False when none is left. */
+  #checkFields(
+    draft: ShardDraft,
+    group: PointGroup,
+    measurement: number,
+    rows: SelectedRows,
+  ): boolean {
+    let seen: Map<string, FieldType> | undefined;
+    for (const column of group.columns) {
+      const { field, type } = column;
+      const known = draft.findField(measurement, field)?.type ?? seen?.get(field);
+      if (known === type) continue;
+      if (known === undefined) {
+        if (hasValues(column, rows)) (seen ??= new Map()).set(field, type);
+        continue;
+      }
+      const before = rows.count;
+      this.#leaveOut(column, rows);
+      const what = `input field "${field}" on measurement "${group.measurement}"`;
+      this.#drop(
+        before - rows.count,
+        `field type conflict: ${what} is type ${type}, already exists as type ${known}`,
+      );
+      if (rows.count === 0) return false;
+    }
+    return true;
+  }
+
+  /** Leaves out the rows that have the column. */
+  #leaveOut(column: PointColumn, rows: SelectedRows): void {
+    const { present } = column;
+    const { selected, count } = rows;
+    if (column.count === 0) return;
+    const left = this.#scratch.u32(count);
+    let kept = 0;
+    if (present !== undefined) {
+      for (let i = 0; i < count; i++) {
+        const row = selected === undefined ? i : selected[i]!;
+        if (present[row] !== 1) left[kept++] = row;
+      }
+    }
+    if (kept === count) return;
+    rows.count = kept;
+    rows.selected = left;
+  }
+
+  /**
+   * The number of each row's series. Returns the handles of those that are new; leaves out the rows of
+   * those that are too many.
+   */
+  #resolve(
+    draft: ShardDraft,
+    group: PointGroup,
+    measurement: number,
+    rows: SelectedRows,
+    series: Uint32Array,
+  ): readonly number[] {
+    const { numbers } = draft.handles;
+    const { selected, count } = rows;
+    const handles = group.series;
+    let resolver: SeriesResolver | undefined;
+    let refusals = 0;
+    for (let i = 0; i < count; i++) {
+      const handle = handles[selected === undefined ? i : selected[i]!]!;
+      let number = numbers[handle]!;
+      if (number === 0) {
+        resolver ??= this.#resolver(draft, measurement);
+        number = resolver.find(handle);
+        if (number === 0) refusals++;
+      }
+      // A refused one becomes `refused`.
+      series[i] = number - 1;
+    }
+    if (refusals > 0) this.#leaveOutRefused(rows, series, refusals, resolver!.refusal!);
+    return resolver?.added ?? nothing;
+  }
+
+  #resolver(draft: ShardDraft, measurement: number): SeriesResolver {
+    const { cache } = this.#batch;
+    const added: number[] = [];
+    const limits = this.#context.limits();
+    const limit = new SeriesLimit(limits, draft, cache, measurement, this.#databaseSeries, added);
+    return new SeriesResolver(draft, cache, limit, added);
+  }
+
+  #leaveOutRefused(rows: SelectedRows, series: Uint32Array, refusals: number, error: string): void {
+    const { selected, count } = rows;
+    const left = this.#scratch.u32(count);
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      if (series[i] === refused) continue;
+      series[kept] = series[i]!;
+      left[kept++] = selected === undefined ? i : selected[i]!;
+    }
+    rows.count = kept;
+    rows.selected = left;
+    this.#drop(refusals, error);
+  }
+}
+
+/** Relative to the base: points before it are not kept. */
+function oldestTime(policy: PolicyState, now: number, baseSeconds: number): number {
+  if (policy.duration === 0n) return -Infinity;
+  const oldest = BigInt(Math.floor(now)) * 1_000_000n - policy.duration;
+  return Number(oldest - BigInt(baseSeconds) * 1_000_000_000n);
+}
+
+/** The whole seconds of a number of nanoseconds, downwards. A quotient that is near a whole number may be rounded up to it. */
+function wholeSeconds(time: number): number {
+  const seconds = Math.floor(time / 1e9);
+  return seconds * 1e9 > time ? seconds - 1 : seconds;
+}

@@ -1,0 +1,78 @@
+// Opens a pod of time series on a directory: the engine with what its last checkpoint held, then the log
+// from there on.
+
+import { join } from 'node:path';
+import type { Clock, Disk } from '../universal-row/environment.ts';
+import type { SeriesEngine } from '../engines/series-engine.ts';
+import { LocalGroup } from './replicator/group/local-group.ts';
+import type { FsyncPolicy } from './replicator/replicated-log.ts';
+import { SeriesPod, type SeriesPodOptions } from './series-pod.ts';
+
+export interface SeriesPodHostOptions {
+  engine: SeriesEngine;
+  disk: Disk;
+  /** The log goes to `wal` in it. */
+  directory: string;
+  podId: number;
+  fsync: FsyncPolicy;
+  segmentBytes: number;
+  checkpointBytes: number;
+  retentionIntervalMs: number;
+  /** Cuts a damaged log where the damage begins instead of refusing to open it. */
+  acceptLoss: boolean;
+  clock: Clock;
+  report: SeriesPodOptions['report'];
+  /** The log cannot go on, and neither can the process. */
+  fatal: (error: Error) => void;
+}
+
+// One partition spans all of a single-node pod, so it has one group.
+const onlyGroup = 1;
+
+// A replay that fills the engine's memory gives it time to write some of it out.
+const replayBackgroundMs = 50;
+
+export async function openSeriesPod(options: SeriesPodHostOptions): Promise<SeriesPod> {
+  const { engine, report } = options;
+  const startedAt = options.clock.monotonic();
+  await engine.open();
+  const fromCheckpoint = engine.appliedIndex;
+  let entries = 0;
+  let bytes = 0;
+  const log = await LocalGroup.open({
+    disk: options.disk,
+    directory: join(options.directory, 'wal'),
+    fsync: options.fsync,
+    segmentBytes: options.segmentBytes,
+    clock: options.clock,
+    ids: { cluster: 1, pod: options.podId },
+    group: onlyGroup,
+    appliedIndex: fromCheckpoint,
+    fatal: options.fatal,
+    acceptLoss: options.acceptLoss,
+    apply(buf, start, end, index) {
+      entries++;
+      bytes += end - start;
+      engine.apply(buf, start, end, index);
+      while (engine.congested && engine.failure === undefined) {
+        engine.background(replayBackgroundMs);
+      }
+    },
+  });
+  const pod = new SeriesPod({
+    engine,
+    log,
+    clock: options.clock,
+    checkpointBytes: options.checkpointBytes,
+    retentionIntervalMs: options.retentionIntervalMs,
+    report,
+  });
+  pod.stats.loadedEntries = entries;
+  report('info', `${engine.model} pod is ready`, {
+    checkpointIndex: fromCheckpoint,
+    replayedEntries: entries,
+    replayedBytes: bytes,
+    ms: Math.round(options.clock.monotonic() - startedAt),
+  });
+  return pod;
+}

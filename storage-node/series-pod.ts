@@ -1,0 +1,278 @@
+// A pod of time series: one engine, one log, one thread. What a client changes is put into words by the
+// engine, logged, and applied from the log's own bytes, so that the leader does just what a replay does.
+
+import type { Clock } from '../universal-row/environment.ts';
+import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import type { PointBatch } from '../universal-row/series/point-batch.ts';
+import {
+  type CatalogChange,
+  type Database,
+  type FieldKey,
+  type ScanRequest,
+  SeriesError,
+  type SeriesScan,
+  type SeriesSelection,
+  type SeriesStore,
+  type WriteOutcome,
+} from '../universal-row/series/series-store.ts';
+import type { SeriesEngine, SeriesEngineStats } from '../engines/series-engine.ts';
+import type { ReplicatedLog } from './replicator/replicated-log.ts';
+
+export interface SeriesPodOptions {
+  engine: SeriesEngine;
+  log: ReplicatedLog;
+  clock: Clock;
+  /** A checkpoint is made whenever the log has grown by this much. */
+  checkpointBytes: number;
+  /** Milliseconds between two looks for shards that are older than their policy keeps. */
+  retentionIntervalMs: number;
+  /** Told about failures that no client asked about. */
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+}
+
+export interface SeriesPodStats {
+  pointsWritten: number;
+  pointsRefused: number;
+  /** Writes that had to wait for the engine to catch up. */
+  congestedWrites: number;
+  checkpoints: number;
+  lastCheckpointMs: number;
+  lastCheckpointAt: number;
+  checkpointFailures: number;
+  loadedEntries: number;
+}
+
+/** How long background work may hold up requests at a time, and how long it pauses when there is more. */
+const backgroundBudgetMs = 3;
+const busyPauseMs = 4;
+const idlePauseMs = 50;
+
+export class SeriesPod implements SeriesStore {
+  readonly stats: SeriesPodStats = {
+    pointsWritten: 0,
+    pointsRefused: 0,
+    congestedWrites: 0,
+    checkpoints: 0,
+    lastCheckpointMs: 0,
+    lastCheckpointAt: 0,
+    checkpointFailures: 0,
+    loadedEntries: 0,
+  };
+
+  readonly #engine: SeriesEngine;
+  readonly #log: ReplicatedLog;
+  readonly #clock: Clock;
+  readonly #checkpointBytes: number;
+  readonly #retentionIntervalMs: number;
+  readonly #report: SeriesPodOptions['report'];
+  #timer: NodeJS.Timeout | undefined;
+  #nextRetention = 0;
+  #checkpointing: Promise<void> | undefined;
+  #checkpointLsn: number;
+
+  constructor(options: SeriesPodOptions) {
+    this.#engine = options.engine;
+    this.#log = options.log;
+    this.#clock = options.clock;
+    this.#checkpointBytes = options.checkpointBytes;
+    this.#retentionIntervalMs = options.retentionIntervalMs;
+    this.#report = options.report;
+    this.#checkpointLsn = options.log.status().appendedLsn;
+  }
+
+  /** Begins the work that happens by itself: flushing, compaction, retention, checkpoints. */
+  start(): void {
+    this.#nextRetention = this.#clock.monotonic();
+    this.#schedule(idlePauseMs);
+  }
+
+  // ---- changes
+
+  write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
+    if (this.#engine.congested && this.writeFailure === undefined) {
+      this.stats.congestedWrites++;
+      this.#schedule(0);
+      const again = (): MaybePromise<WriteOutcome> => this.write(database, retentionPolicy, batch);
+      // After a failure the write is refused for its reason.
+      return this.#engine.drained().then(again, again);
+    }
+    const outcome = this.#change(() =>
+      this.#engine.prepareWrite(
+        database,
+        retentionPolicy,
+        batch,
+        this.#clock.now(),
+        this.#log.writer,
+      ),
+    );
+    this.stats.pointsWritten += outcome.written;
+    this.stats.pointsRefused += outcome.dropped;
+    return outcome;
+  }
+
+  change(change: CatalogChange): void {
+    this.#change(() => this.#engine.prepareChange(change, this.#log.writer));
+  }
+
+  deletePoints(selection: SeriesSelection): void {
+    this.#change(() => this.#engine.prepareDelete('points', selection, this.#log.writer));
+  }
+
+  dropSeries(selection: SeriesSelection): void {
+    this.#change(() => this.#engine.prepareDelete('series', selection, this.#log.writer));
+  }
+
+  /** Puts into words, logs, applies. One entry; none when `prepare` has nothing to say. */
+  #change<T>(prepare: () => T): T {
+    const failure = this.writeFailure;
+    if (failure !== undefined) throw new SeriesError(`write failed: ${failure.message}`);
+    const { writer } = this.#log;
+    this.#log.begin();
+    const start = writer.pos;
+    let result: T;
+    try {
+      result = prepare();
+    } catch (error) {
+      this.#log.abandon();
+      this.#engine.discard();
+      throw error;
+    }
+    const end = writer.pos;
+    const index = this.#log.end();
+    // The bytes stay where they are until the turn is written out.
+    if (index !== 0) this.#engine.apply(writer.buf, start, end, index);
+    return result;
+  }
+
+  // ---- reads: the engine's own
+
+  databases(): readonly Database[] {
+    return this.#engine.databases();
+  }
+
+  database(name: string): Database | undefined {
+    return this.#engine.database(name);
+  }
+
+  scan(request: ScanRequest): SeriesScan {
+    return this.#engine.scan(request);
+  }
+
+  measurements(selection: SeriesSelection): string[] {
+    return this.#engine.measurements(selection);
+  }
+
+  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
+    return this.#engine.fieldKeys(selection);
+  }
+
+  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
+    return this.#engine.tagKeys(selection);
+  }
+
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
+    return this.#engine.tagValues(selection, tag);
+  }
+
+  seriesKeys(selection: SeriesSelection): string[] {
+    return this.#engine.seriesKeys(selection);
+  }
+
+  seriesCardinality(selection: SeriesSelection): number {
+    return this.#engine.seriesCardinality(selection);
+  }
+
+  // ---- turns
+
+  endTurn(): number {
+    return this.#log.endTurn();
+  }
+
+  whenSafe(position: number, then: () => void): void {
+    this.#log.whenSafe(position, then);
+  }
+
+  // ---- what happens by itself
+
+  #schedule(pauseMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#round(), pauseMs);
+    this.#timer.unref();
+  }
+
+  #round(): void {
+    let more = false;
+    try {
+      more = this.tick();
+    } catch (error) {
+      this.#report('error', 'upkeep of time series failed', { err: error });
+    }
+    this.#schedule(more ? busyPauseMs : idlePauseMs);
+  }
+
+  /** One round of upkeep; true when more is left to do. */
+  tick(): boolean {
+    if (this.writeFailure === undefined && this.#clock.monotonic() >= this.#nextRetention) {
+      this.#nextRetention = this.#clock.monotonic() + this.#retentionIntervalMs;
+      this.#change(() => this.#engine.prepareRetention(this.#clock.now(), this.#log.writer));
+    }
+    this.#log.endTurn();
+    // Whoever waits for room is not made to wait for a pause as well.
+    const budget = this.#engine.congested ? 4 * backgroundBudgetMs : backgroundBudgetMs;
+    const more = this.#engine.background(budget);
+    const { appendedLsn } = this.#log.status();
+    if (appendedLsn - this.#checkpointLsn >= this.#checkpointBytes) void this.checkpoint();
+    return more;
+  }
+
+  /** Makes a checkpoint and lets go of the log before it; one at a time. */
+  checkpoint(): Promise<void> {
+    this.#checkpointing ??= this.#checkpoint().finally(() => {
+      this.#checkpointing = undefined;
+    });
+    return this.#checkpointing;
+  }
+
+  async #checkpoint(): Promise<void> {
+    const startedAt = this.#clock.monotonic();
+    this.#checkpointLsn = this.#log.status().appendedLsn;
+    try {
+      const index = await this.#engine.checkpoint();
+      this.#log.truncate(index);
+      this.stats.checkpoints++;
+      this.stats.lastCheckpointMs = this.#clock.monotonic() - startedAt;
+      this.stats.lastCheckpointAt = this.#clock.now();
+    } catch (error) {
+      this.stats.checkpointFailures++;
+      this.#report('warn', 'a checkpoint failed; the log keeps growing until one succeeds', {
+        err: error,
+      });
+    }
+  }
+
+  get writeFailure(): Error | undefined {
+    return this.#log.failure ?? this.#engine.failure;
+  }
+
+  engineStats(): SeriesEngineStats {
+    return this.#engine.stats();
+  }
+
+  logStatus(): ReturnType<ReplicatedLog['status']> {
+    return this.#log.status();
+  }
+
+  setFsync(policy: ReplicatedLog['fsyncPolicy']): void {
+    this.#log.fsyncPolicy = policy;
+  }
+
+  /** Lets the last writes reach the disk, and closes. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#checkpointing;
+    this.endTurn();
+    await this.#log.close();
+    await this.#engine.close();
+  }
+}

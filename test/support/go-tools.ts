@@ -1,0 +1,38 @@
+// Programs in Go that the tests drive the server with, built on first use from the Go module proxy at the
+// versions that the go.mod beside their tests names.
+
+import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export interface GoTool {
+  /** Directory with the go.mod. */
+  module: string;
+  /** Import path of the program. */
+  program: string;
+  tags?: string;
+}
+
+export const hasGo = spawnSync('go', ['version']).status === 0;
+
+/** The program's path, or why it cannot be had. Building takes a minute or more the first time. */
+export async function goTool(tool: GoTool): Promise<{ path: string } | { missing: string }> {
+  const sums = readFileSync(join(tool.module, 'go.sum'));
+  const version = createHash('sha256').update(sums).digest('hex').slice(0, 12);
+  const path = join(tmpdir(), `polyrow-${basename(tool.program)}-${version}`);
+  if (existsSync(path)) return { path };
+  if (!hasGo) return { missing: `${tool.program} is built by Go, which is not installed` };
+  const tags = ['tools', tool.tags ?? []].flat().join(',');
+  const args = ['build', '-buildvcs=false', '-tags', tags, '-o', path, tool.program];
+  try {
+    await run('go', args, { cwd: tool.module, maxBuffer: 16 * 1024 * 1024 });
+  } catch (error) {
+    return { missing: `${tool.program} could not be built: ${(error as Error).message}` };
+  }
+  return { path };
+}
