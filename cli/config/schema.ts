@@ -163,7 +163,7 @@ export const settings = {
   'influx.max-body-bytes': {
     ...anySize,
     default: 25_000_000,
-    description: 'Longest body of a write, unpacked; 0 no limit (bodies are streamed).',
+    description: 'Longest body of a write as it is sent, and a tenth of its length unpacked; 0 no limit (bodies are streamed).',
   },
   'influx.max-connections': {
     ...count,
@@ -173,7 +173,7 @@ export const settings = {
   'influx.max-concurrent-queries': {
     ...count,
     default: 0,
-    description: 'Queries running at once; more are refused; 0 no limit.',
+    description: 'Queries running at once; more wait; 0 no limit.',
   },
   'influx.query-timeout': {
     ...seconds,

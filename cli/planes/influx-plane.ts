@@ -73,7 +73,8 @@ async function start(): Promise<void> {
     port: config['influx.port'],
     store: pod,
     maxBodyBytes,
-    maxUnpackedBytes: maxBodyBytes,
+    // What packs better than this is more likely to be an attack than data.
+    maxUnpackedBytes: 10 * maxBodyBytes,
     maxConnections: config['influx.max-connections'],
     queries: {
       maxConcurrent: config['influx.max-concurrent-queries'],

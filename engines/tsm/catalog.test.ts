@@ -47,10 +47,10 @@ describe('databases', () => {
     });
   });
 
-  test('are listed by name, and stay as they are when they are created again', () => {
+  test('are listed as they were made, and stay as they are when they are created again', () => {
     const catalog = new Catalog();
     for (const database of ['b', 'a', 'ü', 'b']) catalog.make({ kind: 'createDatabase', database });
-    expect(catalog.databases().map(({ name }) => name)).toEqual(['a', 'b', 'ü']);
+    expect(catalog.databases().map(({ name }) => name)).toEqual(['b', 'a', 'ü']);
     expect(catalog.check({ kind: 'createDatabase', database: 'a' })).toBe(false);
   });
 

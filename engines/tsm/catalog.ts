@@ -8,7 +8,6 @@ import {
   type RetentionPolicyChange,
   SeriesError,
 } from '../../universal-row/series/series-store.ts';
-import { compareText } from '../../universal-row/series/series-key.ts';
 import { minRetention, normalShardDuration } from './durations.ts';
 import { maxShardSeconds } from './parts.ts';
 
@@ -75,7 +74,7 @@ export class Catalog {
 
   // ---- what there is
 
-  /** Ascending by name. */
+  /** In the order they were made. */
   databases(): Database[] {
     return [...this.#databases.values()].map((database) => shown(database));
   }

@@ -47,7 +47,7 @@ abstract class SeriesSums implements Accumulator {
   /** Of the series at hand. */
   #sums = new Float64Array(0);
   /** What does not fit into the doubles, by slot. */
-  readonly #wide = new Map<number, bigint>();
+  #wide: Map<number, bigint> | undefined;
   #counts = new Float64Array(0);
   /** Slots in which it has rows. */
   #touched: number[] = [];
@@ -100,14 +100,14 @@ abstract class SeriesSums implements Accumulator {
 
   startSeries(): void {
     for (const slot of this.#touched) {
-      const wide = this.#wide.get(slot);
+      const wide = this.#wide?.get(slot);
       const sum = this.#sums[slot]!;
       const total = wide === undefined ? sum : this.#wrap(wide + BigInt(sum));
       this.fold(slot, total, this.#counts[slot]!);
       this.#sums[slot] = 0;
       this.#counts[slot] = 0;
     }
-    this.#wide.clear();
+    this.#wide = undefined;
     this.#touched = [];
   }
 
@@ -128,6 +128,7 @@ abstract class SeriesSums implements Accumulator {
   }
 
   #spill(slot: number, value: bigint): void {
+    this.#wide ??= new Map();
     this.#wide.set(slot, (this.#wide.get(slot) ?? 0n) + value);
   }
 }

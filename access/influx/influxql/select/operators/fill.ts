@@ -32,6 +32,8 @@ export interface FillOptions {
 }
 
 const rowsAtOnce = 1024;
+/** Of the piece being made: one at a time is, and groups are many. */
+const scratch = new Float64Array(rowsAtOnce);
 
 /** The window of the next row, in seconds and nanoseconds. */
 class Steps {
@@ -93,7 +95,7 @@ export class Fill implements Stream {
     const { descending, fill } = this.#options;
     let count = 0;
     let outBase = 0;
-    const times = new Float64Array(rowsAtOnce);
+    const times = scratch;
     while (count < rowsAtOnce) {
       const isReady = this.#load();
       if (!isReady) break;
@@ -121,7 +123,7 @@ export class Fill implements Stream {
     }
     if (count > 0) {
       const columns = this.#builders.map((builder) => builder.take());
-      return { base: outBase, times, count, columns };
+      return { base: outBase, times: times.slice(0, count), count, columns };
     }
     return this.#isEnded && this.#chunk === undefined ? undefined : pending;
   }

@@ -6,10 +6,12 @@ import type { FieldType } from '../../../../../universal-row/series/field-type.t
 import type { Ref } from '../plan/plan.ts';
 import { type InputStream, isSummary } from '../sources/input.ts';
 import {
+  arrayOf,
   type Chunk,
   chunkRows,
   ColumnBuilder,
   compareTimes,
+  noNumbers,
   pending,
   type Stream,
 } from '../vector.ts';
@@ -48,7 +50,6 @@ function rowsOf(item: ReturnType<InputStream['next']>): Chunk | typeof pending |
 class Merge implements Stream {
   readonly #inputs: readonly InputStream[];
   readonly #sign: number;
-  readonly #types: readonly FieldType[];
   /** By input: what it gave last, and the row that is next. */
   readonly #chunks: (Chunk | undefined)[];
   readonly #rows: Int32Array;
@@ -69,18 +70,18 @@ class Merge implements Stream {
   #outBase = 0;
   #outCount = 0;
   #outTimes = new Float64Array(chunkRows);
-  #builders: readonly ColumnBuilder[];
+  readonly #columns: readonly MergedColumn[];
 
   constructor(inputs: readonly InputStream[], refs: readonly Ref[], descending: boolean) {
     this.#inputs = inputs;
     this.#sign = descending ? -1 : 1;
-    this.#types = refs.map(({ type }) => (type === 'tag' || type === undefined ? 'string' : type));
+    const types = refs.map(({ type }) => (type === 'tag' || type === undefined ? 'string' : type));
     this.#chunks = inputs.map(() => undefined);
     this.#rows = new Int32Array(inputs.length);
     this.#keys = new Float64Array(inputs.length);
     this.#heap = new Int32Array(inputs.length);
     this.#waiting = inputs.map((_, i) => i).reverse();
-    this.#builders = this.#types.map((type) => new ColumnBuilder(type));
+    this.#columns = types.map((type) => new MergedColumn(type));
   }
 
   next(): Chunk | typeof pending | undefined {
@@ -163,17 +164,14 @@ class Merge implements Stream {
 
   #copy(): void {
     const count = this.#pickedCount;
-    for (let c = 0; c < this.#builders.length; c++) {
-      const builder = this.#builders[c]!;
-      let lastInput = -1;
-      let column: Column | undefined;
+    for (let c = 0; c < this.#columns.length; c++) {
+      const column = this.#columns[c]!;
       for (let i = 0; i < count; i++) {
-        const input = this.#picked[i]!;
-        if (input !== lastInput) {
-          lastInput = input;
-          column = this.#chunks[input]!.columns[c];
-        }
-        builder.pushFrom(column, this.#pickedRows[i]!);
+        column.set(
+          this.#outCount + i,
+          this.#chunks[this.#picked[i]!]!.columns[c],
+          this.#pickedRows[i]!,
+        );
       }
     }
     this.#outCount += count;
@@ -186,7 +184,7 @@ class Merge implements Stream {
       base: this.#outBase,
       times: this.#outTimes,
       count: this.#outCount,
-      columns: this.#builders.map((builder) => builder.take()),
+      columns: this.#columns.map((column) => column.take(this.#outCount)),
     };
     this.#outTimes = new Float64Array(chunkRows);
     this.#outCount = 0;
@@ -226,5 +224,77 @@ class Merge implements Stream {
       at = child;
     }
     heap[at] = input;
+  }
+}
+
+/** A column of the piece that is being made. */
+class MergedColumn {
+  readonly #type: FieldType;
+  #numbers = noNumbers;
+  #texts: string[] | undefined;
+  #present = new Uint8Array(chunkRows);
+  #values = 0;
+  /** Once there are integers that are no doubles, all goes here. */
+  #wide: ColumnBuilder | undefined;
+
+  constructor(type: FieldType) {
+    this.#type = type;
+    this.#start();
+  }
+
+  set(row: number, from: Column | undefined, fromRow: number): void {
+    if (this.#wide !== undefined) {
+      this.#wide.pushFrom(from, fromRow);
+      return;
+    }
+    if (from === undefined || (from.present !== undefined && from.present[fromRow] === 0)) return;
+    if (from.wide !== undefined) {
+      this.#wide = this.#widened(row);
+      this.#wide.pushFrom(from, fromRow);
+      return;
+    }
+    if (this.#texts === undefined) this.#numbers[row] = from.numbers[fromRow]!;
+    else this.#texts[row] = from.texts![fromRow]!;
+    this.#present[row] = 1;
+    this.#values++;
+  }
+
+  /** What was set of so many rows; undefined when that is nothing. Then it begins anew. */
+  take(count: number): Column | undefined {
+    const column = this.#wide === undefined ? this.#narrow(count) : this.#wide.take();
+    this.#start();
+    return column;
+  }
+
+  #narrow(count: number): Column | undefined {
+    if (this.#values === 0) return undefined;
+    return {
+      type: this.#type,
+      numbers: this.#numbers,
+      wide: undefined,
+      texts: this.#texts,
+      present: this.#values === count ? undefined : this.#present,
+    };
+  }
+
+  #start(): void {
+    this.#wide = undefined;
+    if (this.#type === 'string') this.#texts = arrayOf<string>(chunkRows).fill('');
+    else this.#numbers = new Float64Array(chunkRows);
+    this.#present = new Uint8Array(chunkRows);
+    this.#values = 0;
+  }
+
+  #widened(rows: number): ColumnBuilder {
+    const builder = new ColumnBuilder(this.#type);
+    const before: Column = {
+      type: this.#type,
+      numbers: this.#numbers,
+      wide: undefined,
+      texts: this.#texts,
+      present: this.#present,
+    };
+    for (let row = 0; row < rows; row++) builder.pushFrom(before, row);
+    return builder;
   }
 }

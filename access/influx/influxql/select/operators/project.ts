@@ -5,7 +5,7 @@ import type { FieldType } from '../../../../../universal-row/series/field-type.t
 import type { Fill } from '../../ast.ts';
 import type { Node } from '../plan/plan.ts';
 import { type Chunk, ColumnBuilder, has, pending, scalarAt, type Stream } from '../vector.ts';
-import { evaluate } from './evaluate.ts';
+import { evaluate } from '../expressions/evaluate.ts';
 
 export interface Projection {
   readonly outputs: readonly Node[];

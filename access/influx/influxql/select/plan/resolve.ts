@@ -185,7 +185,8 @@ class Symbols {
   #ref(reference: Reference): Ref {
     const type = this.#typeOf(reference);
     const { name, cast } = reference;
-    const isCast = cast !== undefined && type !== this.#typeOf({ ...reference, cast: 'field' });
+    const field = { ...reference, cast: 'field' as const };
+    const isCast = cast !== undefined && cast !== 'tag' && type !== this.#typeOf(field);
     return { name, type, isCast };
   }
 

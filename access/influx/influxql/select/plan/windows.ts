@@ -170,12 +170,17 @@ export interface Runs {
   readonly keys: Float64Array;
 }
 
-/** Rows `[from, to)` of a chunk, ascending or descending in time, cut where the bucket changes. */
+/** For the runs of one chunk at a time, whoever cuts it. */
+let scratchStarts = new Int32Array(4097);
+let scratchKeys = new Float64Array(4097);
+
+/**
+ * Rows `[from, to)` of a chunk, ascending or descending in time, cut where the bucket changes. What it
+ * gives is valid until the next call of any cutter.
+ */
 export class RunCutter {
   readonly #windows: Windows;
   readonly #descending: boolean;
-  #starts = new Int32Array(256);
-  #keys = new Float64Array(256);
 
   constructor(windows: Windows, descending: boolean) {
     this.#windows = windows;
@@ -183,12 +188,12 @@ export class RunCutter {
   }
 
   cut(base: number, times: Float64Array, from: number, to: number): Runs {
-    if (this.#starts.length < to - from + 1) {
-      this.#starts = new Int32Array(to - from + 1);
-      this.#keys = new Float64Array(to - from + 1);
+    if (scratchStarts.length < to - from + 1) {
+      scratchStarts = new Int32Array(to - from + 1);
+      scratchKeys = new Float64Array(to - from + 1);
     }
-    const starts = this.#starts;
-    const keys = this.#keys;
+    const starts = scratchStarts;
+    const keys = scratchKeys;
     const windows = this.#windows;
     const bigBase = BigInt(base) * second;
     const width = Number(windows.width);

@@ -11,7 +11,7 @@ import type {
   SeriesScan,
 } from '../../../../../universal-row/series/series-store.ts';
 import type { Run } from '../context.ts';
-import { matching } from '../operators/evaluate.ts';
+import { matching } from '../expressions/evaluate.ts';
 import type { MeasurementPlan, Plan, Ref, RowFilter } from '../plan/plan.ts';
 import { cast, type Chunk, constantText, gather, has, pending, type Stream } from '../vector.ts';
 

@@ -1,0 +1,33 @@
+// The conformance kit over this engine, with memory for next to nothing, so that nearly every write becomes
+// a file and files are merged all the time; and with ample memory, where only checkpoints make files.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, test } from 'vitest';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import type { SeriesSubject } from '../series-conformance/trial.ts';
+import { seriesConformance } from '../series-conformance.ts';
+import { TsmEngine, type TsmEngineOptions } from './tsm-engine.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'polyrow-tsm-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let directories = 0;
+
+function subjectWith(options: Partial<TsmEngineOptions>): SeriesSubject {
+  return {
+    model: 'tsm',
+    create: (directory) => new TsmEngine({ directory, disk: realDisk, ...options }),
+    newDirectory: () => join(root, String(directories++)),
+  };
+}
+
+const subjects = [
+  { memory: 'ample memory', subject: subjectWith({}) },
+  { memory: 'little memory', subject: subjectWith({ headBytes: 64 * 1024, coldAfterMs: 0 }) },
+  { memory: 'no memory', subject: subjectWith({ headBytes: 1, coldAfterMs: 60_000 }) },
+];
+
+describe.each(subjects)('$memory', ({ subject }) => {
+  for (const { name, run } of seriesConformance(subject)) test(name, run);
+});
