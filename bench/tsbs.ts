@@ -222,7 +222,8 @@ function dataBytes(directory: string): number {
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     // Space set aside for a full disk is not data.
     if (!entry.isFile() || entry.name === 'ballast' || isLog(entry.parentPath)) continue;
-    bytes += statSync(join(entry.parentPath, entry.name)).size;
+    // What is taken up: some servers reserve space in files that are mostly holes.
+    bytes += statSync(join(entry.parentPath, entry.name)).blocks * 512;
   }
   return bytes;
 }

@@ -86,6 +86,7 @@ export class Pass {
   readonly #slots: Slots;
   readonly #cutter: RunCutter;
   #grown = 0;
+  #order: SlotOrder | undefined;
 
   constructor(options: PassOptions) {
     const { windows, from, to, descending } = options;
@@ -145,13 +146,27 @@ export class Pass {
 
   /** The points of one call, in the order of the answer. */
   points(accumulator: Accumulator): Stream {
+    this.#order ??= this.#ordered();
+    return new PointStream(accumulator, this.#order);
+  }
+
+  #ordered(): SlotOrder {
     const { windows, descending } = this.#options;
     const { keys, count } = this.#slots;
     const sign = descending ? -1 : 1;
-    const slots = Int32Array.from({ length: count }, (_, i) => i);
-    slots.sort((a, b) => sign * (keys[a]! - keys[b]!));
-    const starts = Array.from(slots, (slot) => windows.startOf(keys[slot]!));
-    return new PointStream(accumulator, slots, starts);
+    const slots = new Int32Array(count);
+    for (let i = 0; i < count; i++) slots[i] = i;
+    // One series alone has them in order already, as a rule.
+    const isSorted = keys.every((key, i) => i === 0 || sign * (key - keys[i - 1]!) > 0);
+    if (!isSorted) slots.sort((a, b) => sign * (keys[a]! - keys[b]!));
+    const bases = new Float64Array(count);
+    const offsets = new Float64Array(count);
+    for (let i = 0; i < count; i++) {
+      const start = windows.startOf(keys[slots[i]!]!);
+      bases[i] = baseOf(start);
+      offsets[i] = offsetFrom(bases[i]!, start);
+    }
+    return { slots, bases, offsets };
   }
 
   #range({ base, times, count }: Chunk): [number, number] {
@@ -205,19 +220,24 @@ function denseRows(chunk: Chunk, column: Column, from: number, to: number): Dens
 
 const slotsAtOnce = 512;
 
+/** Slots in the order of the answer, and where their buckets start. */
+interface SlotOrder {
+  readonly slots: Int32Array;
+  readonly bases: Float64Array;
+  readonly offsets: Float64Array;
+}
+
 /** Points of slots in their order, some slots at a time. */
 class PointStream implements Stream {
   readonly #accumulator: Accumulator;
-  readonly #slots: Int32Array;
-  readonly #starts: readonly bigint[];
+  readonly #order: SlotOrder;
   #at = 0;
   /** Points that were too far apart in time for one chunk. */
   #rest: { readonly points: Points; readonly from: number; readonly first: number } | undefined;
 
-  constructor(accumulator: Accumulator, slots: Int32Array, starts: readonly bigint[]) {
+  constructor(accumulator: Accumulator, order: SlotOrder) {
     this.#accumulator = accumulator;
-    this.#slots = slots;
-    this.#starts = starts;
+    this.#order = order;
   }
 
   next(): Chunk | typeof pending | undefined {
@@ -226,46 +246,33 @@ class PointStream implements Stream {
       return this.#chunk(points, from, first);
     }
     const from = this.#at;
-    if (from >= this.#slots.length) return undefined;
-    this.#at = Math.min(from + slotsAtOnce, this.#slots.length);
-    const points = this.#accumulator.points(this.#slots.subarray(from, this.#at));
+    const { slots } = this.#order;
+    if (from >= slots.length) return undefined;
+    this.#at = Math.min(from + slotsAtOnce, slots.length);
+    const points = this.#accumulator.points(slots.subarray(from, this.#at));
     return points.count === 0 ? pending : this.#chunk(points, 0, from);
   }
 
   #chunk(points: Points, from: number, first: number): Chunk {
     const { count, places, times: own, column, aux } = points;
     const times = new Float64Array(count - from);
+    const bases = own?.bases ?? this.#order.bases;
+    const offsets = own?.offsets ?? this.#order.offsets;
     let base = 0;
     let at = from;
-    let lastPlace = -1;
-    let startBase = 0;
-    let startOffset = 0;
     for (; at < count; at++) {
-      let pointBase: number;
-      let offset: number;
-      if (own === undefined) {
-        if (places[at] !== lastPlace) {
-          lastPlace = places[at]!;
-          const start = this.#starts[first + lastPlace]!;
-          startBase = baseOf(start);
-          startOffset = offsetFrom(startBase, start);
-        }
-        pointBase = startBase;
-        offset = startOffset;
-      } else {
-        pointBase = own.bases[at]!;
-        offset = own.offsets[at]!;
-      }
-      if (at === from) base = pointBase + Math.floor(offset / 1e9);
-      const time = compareTimes(pointBase, offset, base, 0);
+      const i = own === undefined ? first + places[at]! : at;
+      if (at === from) base = bases[i]! + Math.floor(offsets[i]! / 1e9);
+      const time = compareTimes(bases[i]!, offsets[i]!, base, 0);
       if (Math.abs(time) > Number.MAX_SAFE_INTEGER) break;
       times[at - from] = time;
     }
     this.#rest = at < count ? { points, from: at, first } : undefined;
     const taken = at - from;
+    if (taken === count) return { base, times, count, columns: [column, ...aux] };
     const rows = Int32Array.from({ length: taken }, (_, i) => from + i);
     const part = (each: Column | undefined): Column | undefined =>
-      each === undefined || taken === count ? each : gather(each, rows, taken);
+      each && gather(each, rows, taken);
     return { base, times, count: taken, columns: [part(column), ...aux.map(part)] };
   }
 }

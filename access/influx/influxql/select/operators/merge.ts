@@ -164,15 +164,11 @@ class Merge implements Stream {
 
   #copy(): void {
     const count = this.#pickedCount;
-    for (let c = 0; c < this.#columns.length; c++) {
-      const column = this.#columns[c]!;
-      for (let i = 0; i < count; i++) {
-        column.set(
-          this.#outCount + i,
-          this.#chunks[this.#picked[i]!]!.columns[c],
-          this.#pickedRows[i]!,
-        );
-      }
+    const columns = this.#columns;
+    for (let i = 0; i < count; i++) {
+      const from = this.#chunks[this.#picked[i]!]!.columns;
+      const row = this.#pickedRows[i]!;
+      for (let c = 0; c < columns.length; c++) columns[c]!.set(this.#outCount + i, from[c], row);
     }
     this.#outCount += count;
     this.#pickedCount = 0;
