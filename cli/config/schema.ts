@@ -163,7 +163,8 @@ export const settings = {
   'influx.max-body-bytes': {
     ...anySize,
     default: 25_000_000,
-    description: 'Longest body of a write as it is sent, and a tenth of its length unpacked; 0 no limit (bodies are streamed).',
+    description:
+      'Longest body of a write as it is sent, and a tenth of its length unpacked; 0 no limit (bodies are streamed).',
   },
   'influx.max-connections': {
     ...count,

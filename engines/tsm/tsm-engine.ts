@@ -506,8 +506,21 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
       flush_failures: this.#upkeep.flushFailures,
       compaction_failures: this.#upkeep.compactionFailures,
       idle_page_bytes: this.#pool.idleBytes,
+      ...this.#headroom(),
     };
     return stats;
+  }
+
+  /** Series that the fullest database may still get, when there is a limit. */
+  #headroom(): Record<string, number> {
+    const { seriesPerDatabase } = this.limits;
+    if (seriesPerDatabase === Infinity) return {};
+    const counts = new Map<string, number>();
+    for (const { span, series } of this.#shards.values()) {
+      counts.set(span.database, (counts.get(span.database) ?? 0) + series);
+    }
+    const most = Math.max(0, ...counts.values());
+    return { series_headroom: Math.max(0, seriesPerDatabase - most) };
   }
 }
 

@@ -23,5 +23,8 @@ export const expectedDifferences: ReadonlyMap<string, string> = new Map<string, 
     'm v=1 99999999999999999999',
     "a time beyond 64 bits is told as one that is out of range, not with the parser's own words",
   ],
-  ['m time=1', 'a point whose only field is `time` is refused by both, but influxd lists its series'],
+  [
+    'm time=1',
+    'a point whose only field is `time` is refused by both, but influxd lists its series',
+  ],
 ]);
