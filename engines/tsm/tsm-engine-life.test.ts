@@ -11,7 +11,6 @@ import { type TestPoint } from './testing/point-batches.ts';
 import type { ReadPoint } from './testing/read-points.ts';
 import { TsmEngine, type TsmEngineOptions } from './tsm-engine.ts';
 
-const second = 1_000_000_000n;
 const week = 7n * day;
 
 function openTrial(options: Partial<TsmEngineOptions> = {}): Promise<EngineTrial> {

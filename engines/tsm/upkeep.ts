@@ -16,6 +16,7 @@ const flushRetryMs = 1000;
 const compactionRetryMs = 30_000;
 const compactionLookMs = 500;
 const pumpSliceMs = 4;
+const idlePumpMs = 20;
 
 interface Waiter {
   resolve: () => void;
@@ -53,7 +54,9 @@ export class Upkeep {
 
   /** The heads of the shard have changed. */
   recount(live: LiveShard): void {
-    const bytes = live.isDropped ? 0 : live.shard.headBytes;
+    // What an empty head holds no flush can give back, so nobody is made to wait for it.
+    const holdsRows = live.shard.head.rows > 0 || live.shard.isFlushing;
+    const bytes = live.isDropped || !holdsRows ? 0 : live.shard.headBytes;
     this.headBytes += bytes - live.countedHeadBytes;
     live.countedHeadBytes = bytes;
     if (this.#waiters.length > 0 && !this.congested) {
@@ -84,8 +87,10 @@ export class Upkeep {
   async #pump(): Promise<void> {
     try {
       while (this.#waiters.length > 0 && !this.#closed) {
-        this.#work(pumpSliceMs, false);
-        await new Promise((resolve) => setImmediate(resolve));
+        const worked = this.#work(pumpSliceMs, false);
+        // Nothing can be done before it is time to try again.
+        if (worked) await new Promise((resolve) => setImmediate(resolve));
+        else await new Promise((resolve) => setTimeout(resolve, idlePumpMs));
       }
     } finally {
       this.#pumping = false;
