@@ -149,6 +149,7 @@ program
   .option('--queries <list>', 'query types', list, tsbsDefaults.queries)
   .option('--query-hosts <list>', 'numbers of hosts queried', counts, tsbsDefaults.queryHosts)
   .option('--query-hours <n>', 'hours of data queried', count, tsbsDefaults.queryHours)
+  .option('--sparse-series <n>', 'series of the sparse set', Number, tsbsDefaults.sparseSeries)
   .action(async (options: typeof tsbsDefaults) => {
     await tsbsBench(options, command);
   });

@@ -11,6 +11,7 @@ import { peakResidentBytes } from './support/process-usage.ts';
 import type { Fsync, Running } from './support/processes.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { startInflux, startPolyrowSeries, startVictoria } from './support/series-servers.ts';
+import { sparseQueries, writeSparse } from './support/sparse-data.ts';
 import { median } from './support/statistics.ts';
 import {
   dataArguments,
@@ -37,6 +38,8 @@ export interface TsbsOptions {
   queryHosts: number[];
   queryHours: number;
   peers: string[];
+  /** Series of the sparse data set; 0 leaves it out. */
+  sparseSeries: number;
 }
 
 export const tsbsDefaults: TsbsOptions = {
@@ -49,6 +52,7 @@ export const tsbsDefaults: TsbsOptions = {
   queryHosts: [1000, 4000],
   queryHours: 25,
   peers: ['influxd', 'victoria-metrics'],
+  sparseSeries: 350_000,
 };
 
 const batchLines = 10_000;
@@ -81,6 +85,7 @@ export async function tsbsBench(options: TsbsOptions, command: string): Promise<
       for (const data of dataSets(options))
         rows.push(...(await compareLoads(peer, data, directory, options)));
       if (peer.name === 'influxd') {
+        if (options.sparseSeries > 0) rows.push(...(await compareSparse(peer, directory, options)));
         for (const hosts of options.queryHosts) {
           const data: TsbsData = { useCase: 'cpu-only', hosts, minutes: options.queryHours * 60 };
           rows.push(...(await compareQueries(peer, data, directory, options)));
@@ -262,6 +267,83 @@ async function compareQueries(
   } finally {
     await ours.stop();
   }
+}
+
+// ---- many series of few points
+
+const sparsePoints = 7;
+
+async function compareSparse(peer: Peer, directory: string, options: TsbsOptions): Promise<Row[]> {
+  const file = join(directory, 'sparse.lines');
+  progress('generating the sparse set');
+  await writeSparse(file, { series: options.sparseSeries, pointsPerSeries: sparsePoints });
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  const rows: Row[] = [];
+  for (let round = 1; round <= options.rounds; round++) {
+    progress(`load the sparse set: round ${round} of ${options.rounds}`);
+    const last = round === options.rounds;
+    const mine = await startPolyrowSeries(peer.fsync, ['--tsm.cold-after', '5']);
+    try {
+      ours.push((await load(mine, file, options.workers)).metricsPerSecond);
+      const other = await peer.start();
+      try {
+        theirs.push((await load(other, file, options.workers)).metricsPerSecond);
+        if (last) rows.push(...(await compareSparseQueries(mine, other, options.rounds)));
+      } finally {
+        await other.stop();
+      }
+    } finally {
+      await mine.stop();
+    }
+  }
+  rmSync(file);
+  const [a, b] = [median(ours), median(theirs)];
+  rows.unshift({
+    name: `sparse, ${options.sparseSeries} series load`,
+    unit: 'values/s',
+    ours: a,
+    peer: b,
+    ratio: a / b,
+    better: 'higher',
+    target: 4,
+  });
+  return rows;
+}
+
+async function compareSparseQueries(mine: Running, other: Running, rounds: number): Promise<Row[]> {
+  await new Promise((resolve) => setTimeout(resolve, settleMs));
+  const rows: Row[] = [];
+  for (const [what, q, target] of sparseQueries) {
+    progress(`sparse set: ${what}`);
+    const [ours, theirs]: number[][] = [[], []];
+    const answers = new Set<string>();
+    for (let round = 0; round <= rounds; round++) {
+      for (const server of [mine, other]) {
+        const startedAt = performance.now();
+        const parameters = new URLSearchParams({ db: 'benchmark', q });
+        const response = await fetch(`http://127.0.0.1:${server.port}/query?${parameters}`);
+        answers.add(await response.text());
+        // The first warms up.
+        if (round > 0) (server === mine ? ours! : theirs!).push(performance.now() - startedAt);
+      }
+    }
+    const [a, b] = [median(ours!), median(theirs!)];
+    // The order of rows of one time is nobody's to rely on; everything else must agree.
+    if (answers.size > 1 && what !== 'time range') {
+      throw new Error(`${what}: the answers differ`);
+    }
+    rows.push({
+      name: `sparse, ${what}`,
+      unit: 'ms',
+      ours: a,
+      peer: b,
+      ratio: a / b,
+      better: 'lower',
+      target,
+    });
+  }
+  return rows;
 }
 
 /** As X-Stor's paper has it where it names the query. */
