@@ -322,7 +322,9 @@ async function compareSparseQueries(mine: Running, other: Running, rounds: numbe
       for (const server of [mine, other]) {
         const startedAt = performance.now();
         const parameters = new URLSearchParams({ db: 'benchmark', q });
-        const response = await fetch(`http://127.0.0.1:${server.port}/query?${parameters}`);
+        const response = await fetch(
+          `http://127.0.0.1:${server.port}/query?${parameters.toString()}`,
+        );
         answers.add(await response.text());
         // The first warms up.
         if (round > 0) (server === mine ? ours! : theirs!).push(performance.now() - startedAt);

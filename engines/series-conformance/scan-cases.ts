@@ -20,15 +20,15 @@ import type { ReadOptions } from './view.ts';
 /** Several series over several shards, with holes, more than one block long. */
 const hosts = ['a', 'b', 'c', ''];
 const varied: readonly Point[] = hosts.flatMap((host, h) =>
-  range(2500).map((i) =>
+  range(900).map((i) =>
     point(
       host === '' ? 'm,region=none' : `m,host=${host},region=r${h % 2}`,
-      BigInt(i) * 5n * 60n * second * 7n + BigInt(h),
+      BigInt(i) * 100n * 60n * second + BigInt(h),
       {
         v: ((i * 37 + h) % 1000) / 4,
-        ...(i % 3 === 0 ? { w: BigInt(i - 1000) } : {}),
+        ...(i % 3 === 0 ? { w: BigInt(i - 400) } : {}),
         ...(i % 50 === h ? { s: `text ${i}` } : {}),
-        ...(i > 2000 ? { late: i % 2 === 0 } : {}),
+        ...(i > 700 ? { late: i % 2 === 0 } : {}),
       },
     ),
   ),
@@ -53,7 +53,7 @@ const reads: ReadCase[] = [
   { name: 'descending', read: { descending: true, fields: ['v', 's'] } },
   { name: 'a range', read: { from: middle - day, to: middle + day } },
   { name: 'a range descending', read: { from: middle - day, to: middle + day, descending: true } },
-  { name: 'one nanosecond with a row', read: { from: varied[1000]!.time, to: varied[1000]!.time } },
+  { name: 'one nanosecond with a row', read: { from: varied[1200]!.time, to: varied[1200]!.time } },
   { name: 'one nanosecond without', read: { from: 77n, to: 77n } },
   { name: 'a range that ends before it begins', read: { from: middle, to: middle - 1n } },
   { name: 'a range before all', read: { to: -1n } },
@@ -117,7 +117,7 @@ const ofHost = (host: string): Point[] =>
     host === '' ? series === 'm,region=none' : series.includes(`host=${host},`),
   );
 
-const limits: SeriesCase[] = [1, 2, 10, 4000].flatMap((rows) =>
+const limits: SeriesCase[] = [1, 2, 10, 500].flatMap((rows) =>
   [false, true].map((descending) =>
     answeredCase({
       name: `scan: the ${descending ? 'last' : 'first'} ${rows} rows of each series`,
@@ -159,9 +159,9 @@ const bounds: { name: string; bounds: ValueBound[]; keeps: (v: number, w?: bigin
     name: 'two together',
     bounds: [
       { field: 0, op: '>', value: 200 },
-      { field: 1, op: '<', value: -500 },
+      { field: 1, op: '<', value: -200 },
     ],
-    keeps: (v, w) => v > 200 && w !== undefined && w < -500n,
+    keeps: (v, w) => v > 200 && w !== undefined && w < -200n,
   },
 ];
 

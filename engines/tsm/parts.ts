@@ -41,6 +41,7 @@ export interface SeriesIndex {
   liveSeriesOf(measurement: number): number;
 
   // Fields
+  /** By number. With the last series of a measurement its fields are forgotten, and have empty names from then on. */
   fields(measurement: number): readonly FieldInfo[];
   findField(measurement: number, name: string): FieldInfo | undefined;
   addField(measurement: number, name: string, type: FieldType): FieldInfo;

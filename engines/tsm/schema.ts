@@ -26,7 +26,10 @@ export function measurementsIn(
 export function fieldKeysIn(shards: readonly LiveShard[], measurement: string): FieldKey[] {
   const keys = new Map<string, FieldKey>();
   eachWith(shards, measurement, (index, number) => {
-    for (const { name, type } of index.fields(number)) keys.set(`${type} ${name}`, { name, type });
+    for (const { name, type } of index.fields(number)) {
+      // Those of a measurement that was dropped and came again.
+      if (name !== '') keys.set(`${type} ${name}`, { name, type });
+    }
   });
   return [...keys.values()].sort(
     (a, b) => compareText(a.name, b.name) || compareText(a.type, b.type),

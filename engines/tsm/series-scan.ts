@@ -4,14 +4,15 @@
 import type { BlockSummary, SeriesRows } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
 import { compareText } from '../../universal-row/series/series-key.ts';
-import type {
-  ScannedSeries,
-  ScanRequest,
-  SeriesCursor,
-  SeriesScan,
+import {
+  type ScannedSeries,
+  type ScanRequest,
+  type SeriesCursor,
+  SeriesError,
+  type SeriesScan,
 } from '../../universal-row/series/series-store.ts';
 import type { LiveShard } from './live-shard.ts';
-import type { SeriesIndex } from './parts.ts';
+import { CorruptFileError, type SeriesIndex } from './parts.ts';
 import type { ShardScan } from './shard/shard.ts';
 
 interface Part {
@@ -116,9 +117,19 @@ class ShardsCursor implements SeriesCursor {
     this.#descending = descending;
   }
 
+  /** A damaged file is told to whoever asked, by its name. */
+  #read(): SeriesRows | BlockSummary | undefined {
+    try {
+      return this.#cursor?.next();
+    } catch (error) {
+      if (!(error instanceof CorruptFileError)) throw error;
+      throw new SeriesError(error.message);
+    }
+  }
+
   next(): SeriesRows | BlockSummary | undefined {
     for (;;) {
-      const piece = this.#cursor?.next();
+      const piece = this.#read();
       if (piece !== undefined) return piece;
       if (this.#opened === this.#parts.length) return undefined;
       const at = this.#descending ? this.#parts.length - 1 - this.#opened : this.#opened;

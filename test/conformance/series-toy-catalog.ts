@@ -1,7 +1,6 @@
 // Databases and policies of the toy engine of time series.
 
 import type { FieldType } from '../../universal-row/series/field-type.ts';
-import { compareText } from '../../universal-row/series/series-key.ts';
 import {
   SeriesError,
   type CatalogChange,
@@ -58,8 +57,7 @@ export function expectPolicy(databases: ToyDatabases, database: string, name: st
 }
 
 export function shown(databases: ToyDatabases): Database[] {
-  const sorted = [...databases.values()].sort((a, b) => compareText(a.name, b.name));
-  return sorted.map((one) => ({
+  return [...databases.values()].map((one) => ({
     name: one.name,
     retentionPolicies: one.policies.map(({ shards: _, ...policy }) => policy),
     defaultRetentionPolicy: policyOf(one, '')?.name ?? '',

@@ -151,20 +151,20 @@ export class ToySeriesEngine implements SeriesEngine {
   ): WriteOutcome {
     const policy = expectPolicy(this.#databases, database, policyName);
     const oldest = BigInt(now) * 1_000_000n - policy.duration;
+    const all = this.#databases.get(database)!.policies.flatMap(({ shards }) => shards);
+    const others = all.filter((shard) => !policy.shards.includes(shard));
     // Tried on a copy, of which nothing is left.
-    const trial = deserialize(serialize(this.#databases)) as ToyDatabases;
-    const draft = expectPolicy(trial, database, policyName);
+    const draft = { ...policy, shards: policy.shards.map(withoutRows) };
     const points: ToyPoint[] = [];
     const errors: string[] = [];
     for (const point of pointsOf(batch)) {
       const tooOld = policy.duration !== 0n && point.time < oldest;
-      const all = trial.get(database)!.policies.flatMap(({ shards }) => shards);
       const error = tooOld
         ? 'points beyond retention policy'
-        : (conflict(draft, point) ?? this.#refusal(all, draft, point));
+        : (conflict(draft, point) ?? this.#refusal([...others, ...draft.shards], draft, point));
       if (error !== undefined) errors.push(error);
       else {
-        store(draft, point);
+        place(draft, point);
         points.push(point);
       }
     }
@@ -322,13 +322,21 @@ function nameOf(key: string): { measurement: string; tags: Map<string, string> }
 const ascending = (names: readonly string[]): string[] => [...new Set(names)].sort(compareText);
 
 function matches(filter: SeriesFilter, tags: ReadonlyMap<string, string>): boolean {
-  if (filter.kind === 'and') return filter.terms.every((term) => matches(term, tags));
-  if (filter.kind === 'or') return filter.terms.some((term) => matches(term, tags));
-  const value = tags.get(filter.tag) ?? '';
-  if (filter.kind === 'equal' || filter.kind === 'notEqual') {
-    return (value === filter.value) === (filter.kind === 'equal');
+  if ('terms' in filter) {
+    const each = (term: SeriesFilter): boolean => matches(term, tags);
+    return filter.kind === 'and' ? filter.terms.every(each) : filter.terms.some(each);
   }
-  return filter.matches(value) === (filter.kind === 'match');
+  const value = tags.get(filter.tag) ?? '';
+  switch (filter.kind) {
+    case 'equal':
+      return value === filter.value;
+    case 'notEqual':
+      return value !== filter.value;
+    case 'match':
+      return filter.matches(value);
+    case 'notMatch':
+      return !filter.matches(value);
+  }
 }
 
 const shardAt = ({ shards }: ToyPolicy, time: bigint): ToyShard | undefined =>
@@ -346,7 +354,15 @@ function conflict(policy: ToyPolicy, { key, time, fields }: ToyPoint): string | 
   return undefined;
 }
 
-function store(policy: ToyPolicy, { key, time, fields }: ToyPoint): void {
+function store(policy: ToyPolicy, point: ToyPoint): void {
+  const { rows } = place(policy, point);
+  const row = rows.get(point.time) ?? new Map<string, number | bigint | string>();
+  rows.set(point.time, row);
+  for (const [name, , value] of point.fields) row.set(name, value);
+}
+
+/** Makes shard, series and fields of a point where need be. */
+function place(policy: ToyPolicy, { key, time, fields }: ToyPoint): ToySeries {
   let shard = shardAt(policy, time);
   if (shard === undefined) policy.shards.push((shard = newShard(policy, time)));
   const { measurement, tags } = nameOf(key);
@@ -354,13 +370,15 @@ function store(policy: ToyPolicy, { key, time, fields }: ToyPoint): void {
   shard.series.set(key, series);
   const types = shard.fields.get(measurement) ?? new Map<string, FieldType>();
   shard.fields.set(measurement, types);
-  const row = series.rows.get(time) ?? new Map<string, number | bigint | string>();
-  series.rows.set(time, row);
-  for (const [name, type, value] of fields) {
-    types.set(name, type);
-    row.set(name, value);
-  }
+  for (const [name, type] of fields) types.set(name, type);
+  return series;
 }
+
+const withoutRows = ({ fields, series, ...shard }: ToyShard): ToyShard => ({
+  ...shard,
+  fields: new Map([...fields].map(([name, types]) => [name, new Map(types)])),
+  series: new Map(series),
+});
 
 /** Aligned to its width, less what others have of that already. */
 function newShard({ shardGroupDuration, shards }: ToyPolicy, time: bigint): ToyShard {

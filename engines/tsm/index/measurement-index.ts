@@ -19,6 +19,7 @@ export class MeasurementIndex {
   readonly key: Buffer;
   /** The shape of its series without tags. */
   readonly root: KeyShape;
+  /** By number. Forgotten ones have an empty name. */
   readonly fields: FieldInfo[] = [];
   readonly tags: Tag[] = [];
   /** Shapes that have or had series. */
@@ -53,9 +54,20 @@ export class MeasurementIndex {
   addField(name: string, type: FieldType): FieldInfo {
     const field = { number: this.fields.length, name, type };
     this.fields.push(field);
-    this.#fieldsByName.set(name, field);
+    if (name !== '') this.#fieldsByName.set(name, field);
     this.#tally.bytes += fieldBytes + 2 * name.length;
     return field;
+  }
+
+  /** A series of it was removed. With the last one its fields are forgotten: they may come back as other types. */
+  noteRemoved(): void {
+    this.removed++;
+    if (this.removed < this.series.length) return;
+    this.#fieldsByName.clear();
+    // Their numbers stay taken, by fields without a name.
+    for (const [i, { number, type }] of this.fields.entries()) {
+      this.fields[i] = { number, name: '', type };
+    }
   }
 
   useShape(shape: KeyShape): void {

@@ -72,7 +72,7 @@ export class SeriesRows {
   remove(series: number): void {
     this.#setRemoved(series);
     const shape = this.shapeOf(series);
-    shape.measurement.removed++;
+    shape.measurement.noteRemoved();
     for (const tag of shape.tags) tag.noteRemoved();
   }
 
