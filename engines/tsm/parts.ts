@@ -114,6 +114,8 @@ export interface TsmFile {
   readonly maxTime: number;
   /** Series in it, ascending. */
   readonly series: Uint32Array;
+  /** Whether `blocks` would find any. Cheaper. */
+  touches(series: number, from: number, to: number): boolean;
   /** Blocks of a series that touch [from, to], ascending. Empty when it has none. */
   blocks(series: number, from: number, to: number): Block[];
   /** By field number. Undefined where the block has not enough on record (it is shared with other series). */

@@ -203,6 +203,15 @@ export class FileIndex {
     return -1;
   }
 
+  /** Whether a block of the series touches [from, to]. */
+  touches(series: number, from: number, to: number): boolean {
+    const first = this.firstBlock(series);
+    for (let b = first; b >= 0; b = this.isContinued(b) ? b + 1 : -1) {
+      if (this.#minTimes[b]! <= to && this.#maxTimes[b]! >= from) return true;
+    }
+    return false;
+  }
+
   rows(block: number): number {
     return this.#rows[block]! >>> flagBits;
   }

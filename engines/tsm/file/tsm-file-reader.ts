@@ -96,6 +96,10 @@ export class TsmFileReader implements TsmFile {
     return bytes;
   }
 
+  touches(series: number, from: number, to: number): boolean {
+    return this.#index.touches(series, from, to);
+  }
+
   blocks(series: number, from: number, to: number): Block[] {
     const index = this.#index;
     const found: Block[] = [];

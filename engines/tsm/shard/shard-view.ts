@@ -41,6 +41,17 @@ export class ShardView {
     for (const { stored } of this.#heads) stored.hold();
   }
 
+  /** Those of the series that may have something in the range. */
+  touching(series: Uint32Array, from: number, to: number): Uint32Array {
+    const files = this.files.map(({ file }) => file);
+    const touches = (one: number): boolean =>
+      files.some((file) => file.touches(one, from, to)) ||
+      this.#heads.some(
+        ({ stored: { head } }) => head.minTimeOf(one) <= to && head.maxTimeOf(one) >= from,
+      );
+    return series.filter(touches);
+  }
+
   /** What has something of the series in the range, from the oldest to the newest. */
   sources(series: number, wanted: Wanted): Source[] {
     const sources = this.fileSources(series, wanted);

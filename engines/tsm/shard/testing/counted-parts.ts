@@ -49,6 +49,10 @@ class CountedFile implements TsmFile {
     this.#counts = counts;
   }
 
+  touches(series: number, from: number, to: number): boolean {
+    return this.#file.touches(series, from, to);
+  }
+
   blocks(series: number, from: number, to: number): Block[] {
     return this.#file.blocks(series, from, to);
   }
