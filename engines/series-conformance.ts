@@ -32,7 +32,7 @@ export const seriesCases: readonly SeriesCase[] = [
 export interface RunnableCase {
   readonly name: string;
   /** Runs on a new engine; rejects when the engine does not conform. */
-  run(): Promise<void>;
+  run: () => Promise<void>;
 }
 
 export function seriesConformance(subject: SeriesSubject): RunnableCase[] {

@@ -1,7 +1,11 @@
 // Databases and retention policies.
 
 import assert from 'node:assert/strict';
-import type { CatalogChange, Database, RetentionPolicyChange } from '../../universal-row/series/series-store.ts';
+import type {
+  CatalogChange,
+  Database,
+  RetentionPolicyChange,
+} from '../../universal-row/series/series-store.ts';
 import { assertFails, createDatabase, type SeriesCase } from './case.ts';
 import { day, hour, point } from './points.ts';
 import type { View } from './view.ts';
@@ -40,12 +44,19 @@ function catalogOf({ engine }: View): Record<string, DatabaseForm> {
   return Object.fromEntries(forms);
 }
 
-const createPolicy = (
-  name: string,
-  policy: RetentionPolicyChange = {},
-): CatalogChange => ({ kind: 'createRetentionPolicy', database: 'db', name, policy });
+const createPolicy = (name: string, policy: RetentionPolicyChange = {}): CatalogChange => ({
+  kind: 'createRetentionPolicy',
+  database: 'db',
+  name,
+  policy,
+});
 
-const alterPolicy = (name: string, policy: RetentionPolicyChange): CatalogChange => ({ kind: 'alterRetentionPolicy', database: 'db', name, policy });
+const alterPolicy = (name: string, policy: RetentionPolicyChange): CatalogChange => ({
+  kind: 'alterRetentionPolicy',
+  database: 'db',
+  name,
+  policy,
+});
 
 const dropPolicy = (name: string): CatalogChange => ({
   kind: 'dropRetentionPolicy',
@@ -74,14 +85,16 @@ const changes: ChangeCase[] = [
   },
   {
     name: 'making a database again changes nothing',
-    changes: [createDatabase('db'), alterPolicy('autogen', { duration: 30n * day }), createDatabase('db')],
+    changes: [
+      createDatabase('db'),
+      alterPolicy('autogen', { duration: 30n * day }),
+      createDatabase('db'),
+    ],
     then: { db: { policies: [['autogen', 30n * day, 7n * day, 1]], default: 'autogen' } },
   },
   {
     name: 'a database with a policy of its own',
-    changes: [
-      createDatabase('db', { name: 'short', duration: 3n * day, replicaN: 2 }),
-    ],
+    changes: [createDatabase('db', { name: 'short', duration: 3n * day, replicaN: 2 })],
     then: { db: { policies: [['short', 3n * day, day, 2]], default: 'short' } },
   },
   {
@@ -128,7 +141,11 @@ const changes: ChangeCase[] = [
   },
   {
     name: 'the same policy again changes nothing',
-    changes: [createDatabase('db'), createPolicy('p', { duration: day }), createPolicy('p', { duration: day })],
+    changes: [
+      createDatabase('db'),
+      createPolicy('p', { duration: day }),
+      createPolicy('p', { duration: day }),
+    ],
     then: { db: { policies: [autogen, ['p', day, hour, 1]], default: 'autogen' } },
   },
   {
@@ -141,7 +158,13 @@ const changes: ChangeCase[] = [
       alterPolicy('autogen', { shardGroupDuration: 3n * hour }),
     ],
     then: {
-      db: { policies: [['autogen', 0n, 3n * hour, 1], ['p', 5n * day, hour, 2]], default: 'p' },
+      db: {
+        policies: [
+          ['autogen', 0n, 3n * hour, 1],
+          ['p', 5n * day, hour, 2],
+        ],
+        default: 'p',
+      },
     },
   },
   {
@@ -156,13 +179,23 @@ const changes: ChangeCase[] = [
   },
   {
     name: 'a dropped database is gone, and may come back new',
-    changes: [createDatabase('db'), createPolicy('p', { makeDefault: true }), dropDatabase, createDatabase('db')],
+    changes: [
+      createDatabase('db'),
+      createPolicy('p', { makeDefault: true }),
+      dropDatabase,
+      createDatabase('db'),
+    ],
     then: { db: fresh },
   },
 ];
 
 const failures: { name: string; given: CatalogChange[]; change: CatalogChange; text: RegExp }[] = [
-  { name: 'a database without a name', given: [], change: createDatabase(''), text: /invalid name/ },
+  {
+    name: 'a database without a name',
+    given: [],
+    change: createDatabase(''),
+    text: /invalid name/,
+  },
   {
     name: 'a database with a path for a name',
     given: [],

@@ -3,7 +3,17 @@
 import assert from 'node:assert/strict';
 import type { SeriesFilter } from '../../universal-row/series/series-store.ts';
 import { assertFails, type SeriesCase } from './case.ts';
-import { bySeries, day, hour, merged, type Point, point, range, second, withFields } from './points.ts';
+import {
+  bySeries,
+  day,
+  hour,
+  merged,
+  type Point,
+  point,
+  range,
+  second,
+  withFields,
+} from './points.ts';
 import type { Selected, View } from './view.ts';
 
 const points: readonly Point[] = range(3000).map((i) =>
@@ -112,7 +122,9 @@ const others: SeriesCase[] = [
     async run(trial) {
       await trial.given(points);
       trial.delete('points', { from: 0n, to: 500n * hour });
-      const again = points.filter((_, i) => i % 100 === 0).map((one) => ({ ...one, fields: { v: -1, s: 'new' } }));
+      const again = points
+        .filter((_, i) => i % 100 === 0)
+        .map((one) => ({ ...one, fields: { v: -1, s: 'new' } }));
       await trial.given(again);
       const left = points.filter(({ time }) => time > 500n * hour);
       await trial.everywhere((view) => check(view, merged([...left, ...again])));
@@ -151,7 +163,9 @@ const others: SeriesCase[] = [
     async run(trial) {
       let left: Point[] = [];
       for (const n of range(12)) {
-        const more = range(200).map((i) => point('m,k=0', BigInt(i) * second, { v: n * 1000 + i, s: '' }));
+        const more = range(200).map((i) =>
+          point('m,k=0', BigInt(i) * second, { v: n * 1000 + i, s: '' }),
+        );
         await trial.given(more);
         left = merged([...left, ...more]);
         const [from, to] = [BigInt(n * 10) * second, BigInt(n * 15 + 20) * second];
@@ -261,7 +275,10 @@ const retention: SeriesCase[] = [
         for (const { time } of found) assert.ok(time >= end - 3n * day, 'too old');
         assert.deepEqual(view.read(), all.slice(0, 3));
         const keys = view.seriesKeys({ retentionPolicy: 'p' });
-        assert.deepEqual(keys, found.map(({ series }) => series));
+        assert.deepEqual(
+          keys,
+          found.map(({ series }) => series),
+        );
       });
     },
   },

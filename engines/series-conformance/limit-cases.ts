@@ -99,7 +99,9 @@ export const limitCases: readonly SeriesCase[] = [
       trial.engine.limits.seriesPerDatabase = 10;
       await trial.given(ofM);
       assert.equal((await trial.write(more)).written, 0);
-      trial.delete('series', { filter: { kind: 'match', tag: 'k', pattern: '[0-3]', matches: (k) => /[0-3]/.test(k) } });
+      trial.delete('series', {
+        filter: { kind: 'match', tag: 'k', pattern: '[0-3]', matches: (k) => /[0-3]/.test(k) },
+      });
       const outcome = await trial.write(more);
       assert.deepEqual([outcome.written, outcome.dropped], [4, 2]);
       await trial.everywhere((view) => assert.equal(view.seriesKeys().length, 10));

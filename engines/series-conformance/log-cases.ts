@@ -10,24 +10,42 @@ import type { SeriesTrial } from './trial.ts';
 const fields = ['v', 'w', 's'];
 
 /** A life with a bit of everything. */
-export async function eventful(trial: SeriesTrial, rest = async (): Promise<void> => {}): Promise<void> {
+export async function eventful(
+  trial: SeriesTrial,
+  rest = async (): Promise<void> => {},
+): Promise<void> {
   await trial.given(range(300).map((i) => point(`m,k=${i % 7}`, i * 60, { v: i, w: BigInt(i) })));
   await rest();
-  await trial.given(range(300).map((i) => point(`m,k=${i % 5}`, i * 61, { v: -i, s: `text ${i}` })));
-  trial.change({ kind: 'createRetentionPolicy', database: 'db', name: 'p', policy: { duration: 30n * day } });
+  await trial.given(
+    range(300).map((i) => point(`m,k=${i % 5}`, i * 61, { v: -i, s: `text ${i}` })),
+  );
+  trial.change({
+    kind: 'createRetentionPolicy',
+    database: 'db',
+    name: 'p',
+    policy: { duration: 30n * day },
+  });
   await rest();
-  await trial.given(range(50).map((i) => point(`n,k=${i % 3}`, 20n * day + BigInt(i), { v: `${i}` })), { policy: 'p' });
+  await trial.given(
+    range(50).map((i) => point(`n,k=${i % 3}`, 20n * day + BigInt(i), { v: `${i}` })),
+    { policy: 'p' },
+  );
   trial.delete('points', { measurement: 'm', from: 1000n * second, to: 3000n * second });
   await rest();
   await trial.write([point('m,k=1', 70, { v: 's' }), point('m,k=9', 71, { v: 1 })]);
   trial.delete('series', { filter: { kind: 'equal', tag: 'k', value: '2' } });
-  await trial.given(range(300).map((i) => point(`m,k=${i % 9}`, 70n * day + BigInt(i), { v: 2n ** 60n, s: 'x' })));
+  await trial.given(
+    range(300).map((i) => point(`m,k=${i % 9}`, 70n * day + BigInt(i), { v: 2n ** 60n, s: 'x' })),
+  );
   await rest();
   trial.change(createDatabase('other'));
   trial.change(createDatabase('gone'));
   await trial.given([point('m,k=z', 1, { v: 1 })], { database: 'gone' });
   trial.change({ kind: 'dropDatabase', database: 'gone' });
-  await trial.given(range(40).map((i) => point('m,k=2', i, { w: BigInt(-i) })), { database: 'other' });
+  await trial.given(
+    range(40).map((i) => point('m,k=2', i, { w: BigInt(-i) })),
+    { database: 'other' },
+  );
   trial.retain(Number((500n * day) / 1_000_000n));
   await rest();
 }
@@ -107,7 +125,9 @@ export const logCases: readonly SeriesCase[] = [
     name: 'discard: every other batch',
     async run(trial) {
       const { engine, cache } = trial;
-      const points = range(400).map((i) => point(`m,k=${(i * 7) % 101}`, i * 3600, { v: i, [`f${i % 9}`]: i }));
+      const points = range(400).map((i) =>
+        point(`m,k=${(i * 7) % 101}`, i * 3600, { v: i, [`f${i % 9}`]: i }),
+      );
       const kept: Point[] = [];
       trial.change(createDatabase('db'));
       for (let i = 0; i < points.length; i += 10) {
@@ -209,7 +229,9 @@ export const logCases: readonly SeriesCase[] = [
   {
     name: 'replay: from every checkpoint on',
     async run(trial) {
-      const points = range(600).map((i) => point(`m,k=${i % 11}`, (i * 37) % 601, { v: i, s: `${i % 3}` }));
+      const points = range(600).map((i) =>
+        point(`m,k=${i % 11}`, (i * 37) % 601, { v: i, s: `${i % 3}` }),
+      );
       await trial.given([]);
       for (let i = 0; i < points.length; i += 25) {
         await trial.given(points.slice(i, i + 25));
@@ -229,7 +251,9 @@ export const logCases: readonly SeriesCase[] = [
       trial.delete('points', { from: 10n * second, to: 50n * second });
       trial.delete('series', { filter: { kind: 'equal', tag: 'k', value: '3' } });
       await trial.given([point('m,k=3', 20, { v: -1 })]);
-      const left = points.filter(({ time, series }) => (time < 10n * second || time > 50n * second) && series !== 'm,k=3');
+      const left = points.filter(
+        ({ time, series }) => (time < 10n * second || time > 50n * second) && series !== 'm,k=3',
+      );
       const expected = sorted([...left, point('m,k=3', 20, { v: -1 })]);
       for (const _ of range(3)) {
         await trial.reopen();
@@ -248,11 +272,15 @@ export const logCases: readonly SeriesCase[] = [
       await trial.given([point('m,k=a', 1, { v: 's' })]);
       await trial.settle();
       await trial.reopen();
-      await trial.everywhere((view) => assert.deepEqual(view.read(), [point('m,k=a', 1, { v: 's' })]));
+      await trial.everywhere((view) =>
+        assert.deepEqual(view.read(), [point('m,k=a', 1, { v: 's' })]),
+      );
       trial.change({ kind: 'dropDatabase', database: 'db' });
       trial.change(createDatabase('db'));
       await trial.given([point('m,k=a', 1, { v: true })]);
-      await trial.everywhere((view) => assert.deepEqual(view.read(), [point('m,k=a', 1, { v: true })]));
+      await trial.everywhere((view) =>
+        assert.deepEqual(view.read(), [point('m,k=a', 1, { v: true })]),
+      );
     },
   },
   {
@@ -314,7 +342,10 @@ export const logCases: readonly SeriesCase[] = [
         await trial.checkpoint();
         await trial.reopen();
       }
-      assert.deepEqual(trial.engine.databases().map(({ name }) => name), ['db']);
+      assert.deepEqual(
+        trial.engine.databases().map(({ name }) => name),
+        ['db'],
+      );
     },
   },
   {

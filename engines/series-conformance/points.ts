@@ -99,6 +99,7 @@ export function withFields(points: readonly Point[], fields: readonly string[]):
   });
 }
 
+/** Both ends inclusive. */
 export function inRange(points: readonly Point[], from: bigint, to: bigint): Point[] {
   return points.filter(({ time }) => time >= from && time <= to);
 }

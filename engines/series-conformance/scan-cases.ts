@@ -148,22 +148,27 @@ function firstOf(
   return bySeries(found).flatMap((own) => own.slice(0, rows));
 }
 
-const bounds: { name: string; bounds: ValueBound[]; keeps: (v: number, w?: bigint) => boolean }[] = [
-  { name: 'greater', bounds: [{ field: 0, op: '>', value: 248 }], keeps: (v) => v > 248 },
-  { name: 'greater or equal', bounds: [{ field: 0, op: '>=', value: 249.5 }], keeps: (v) => v >= 249.5 },
-  { name: 'less', bounds: [{ field: 0, op: '<', value: 1 }], keeps: (v) => v < 1 },
-  { name: 'less or equal', bounds: [{ field: 0, op: '<=', value: 0 }], keeps: (v) => v <= 0 },
-  { name: 'equal', bounds: [{ field: 0, op: '=', value: 125 }], keeps: (v) => v === 125 },
-  { name: 'none meets it', bounds: [{ field: 0, op: '>', value: 1e9 }], keeps: () => false },
-  {
-    name: 'two together',
-    bounds: [
-      { field: 0, op: '>', value: 200 },
-      { field: 1, op: '<', value: -200 },
-    ],
-    keeps: (v, w) => v > 200 && w !== undefined && w < -200n,
-  },
-];
+const bounds: { name: string; bounds: ValueBound[]; keeps: (v: number, w?: bigint) => boolean }[] =
+  [
+    { name: 'greater', bounds: [{ field: 0, op: '>', value: 248 }], keeps: (v) => v > 248 },
+    {
+      name: 'greater or equal',
+      bounds: [{ field: 0, op: '>=', value: 249.5 }],
+      keeps: (v) => v >= 249.5,
+    },
+    { name: 'less', bounds: [{ field: 0, op: '<', value: 1 }], keeps: (v) => v < 1 },
+    { name: 'less or equal', bounds: [{ field: 0, op: '<=', value: 0 }], keeps: (v) => v <= 0 },
+    { name: 'equal', bounds: [{ field: 0, op: '=', value: 125 }], keeps: (v) => v === 125 },
+    { name: 'none meets it', bounds: [{ field: 0, op: '>', value: 1e9 }], keeps: () => false },
+    {
+      name: 'two together',
+      bounds: [
+        { field: 0, op: '>', value: 200 },
+        { field: 1, op: '<', value: -200 },
+      ],
+      keeps: (v, w) => v > 200 && w !== undefined && w < -200n,
+    },
+  ];
 
 const overlapping = [
   range(2000).map((i) => point('m', i, { v: i, w: BigInt(i) })),
@@ -242,7 +247,9 @@ const others: SeriesCase[] = [
     name: 'scan: many series in the order of their bytes',
     async run(trial) {
       const points = range(700).map((i) =>
-        point(`m,k=${['a', 'B', 'é', '😀', '\uffee', '~', '0'][i % 7]}${(i * 31) % 700}`, i, { v: i }),
+        point(`m,k=${['a', 'B', 'é', '😀', '\uffee', '~', '0'][i % 7]}${(i * 31) % 700}`, i, {
+          v: i,
+        }),
       );
       await trial.given(points);
       await trial.everywhere((view) => assert.deepEqual(view.read(), sorted(points)));

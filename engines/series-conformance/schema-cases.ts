@@ -49,7 +49,10 @@ const asks: Omit<AnsweredCase, 'given'>[] = [
   },
   {
     name: 'one measurement',
-    ask: (view) => [view.measurements({ measurement: 'mem' }), view.measurements({ measurement: 'x' })],
+    ask: (view) => [
+      view.measurements({ measurement: 'mem' }),
+      view.measurements({ measurement: 'x' }),
+    ],
     answer: [['mem'], []],
   },
   {
@@ -64,7 +67,8 @@ const asks: Omit<AnsweredCase, 'given'>[] = [
   },
   {
     name: 'tag keys',
-    ask: (view) => ['cpu', 'disk', 'mem', 'nosuch'].map((measurement) => view.tagKeys({ measurement })),
+    ask: (view) =>
+      ['cpu', 'disk', 'mem', 'nosuch'].map((measurement) => view.tagKeys({ measurement })),
     answer: [['host', 'region', 'zone'], ['host', 'path'], [], []],
   },
   {
@@ -152,7 +156,9 @@ export const schemaCases: readonly SeriesCase[] = [
     async run(trial) {
       await trial.given([point('m,k=a', 1, { v: 1 }), point('m,k=b', 1, { v: 1 })]);
       trial.change({ kind: 'createRetentionPolicy', database: 'db', name: 'p', policy: {} });
-      await trial.given([point('m,k=a', 1, { v: 1n }), point('n,k=c', 1, { v: 1 })], { policy: 'p' });
+      await trial.given([point('m,k=a', 1, { v: 1n }), point('n,k=c', 1, { v: 1 })], {
+        policy: 'p',
+      });
       await trial.everywhere((view) => {
         assert.deepEqual(view.measurements(), ['m', 'n']);
         assert.deepEqual(view.seriesKeys(), ['m,k=a', 'm,k=b', 'n,k=c']);
@@ -168,7 +174,9 @@ export const schemaCases: readonly SeriesCase[] = [
   {
     name: 'schema: thousands of series over several shards',
     async run(trial) {
-      const all = range(3000).map((i) => point(`m,k=v${i % 2000}`, BigInt(i % 3) * 7n * day, { v: i }));
+      const all = range(3000).map((i) =>
+        point(`m,k=v${i % 2000}`, BigInt(i % 3) * 7n * day, { v: i }),
+      );
       await trial.given(all);
       const keys = [...new Set(all.map(({ series }) => series))].sort();
       await trial.everywhere((view) => {

@@ -12,7 +12,11 @@ const many: readonly Point[] = range(20_000).map((i) => {
   if (i % 4 === 0) values['u'] = unsigned(2n ** 64n - BigInt(i + 1));
   if (i % 5 === 0) values['s'] = `text ${i} ${'.'.repeat(i % 40)}`;
   if (i % 7 === 0) values['b'] = i % 2 === 0;
-  return point(`${i % 2 === 0 ? 'm' : 'n'},k=${i % 101},l=${i % 3}`, BigInt(i) * 60_000_000_000n, values);
+  return point(
+    `${i % 2 === 0 ? 'm' : 'n'},k=${i % 101},l=${i % 3}`,
+    BigInt(i) * 60_000_000_000n,
+    values,
+  );
 });
 const fields = ['v', 'i', 'u', 's', 'b'];
 
@@ -51,7 +55,10 @@ export const snapshotCases: readonly SeriesCase[] = [
       const copy = await trial.copy();
       for (const measurement of ['m', 'n']) {
         assert.deepEqual(copy.read({ measurement, fields }), of(measurement));
-        assert.deepEqual(copy.view.fieldKeys({ measurement }), trial.view.fieldKeys({ measurement }));
+        assert.deepEqual(
+          copy.view.fieldKeys({ measurement }),
+          trial.view.fieldKeys({ measurement }),
+        );
       }
       assert.deepEqual(copy.view.seriesKeys(), trial.view.seriesKeys());
     },
@@ -69,7 +76,10 @@ export const snapshotCases: readonly SeriesCase[] = [
       const copy = await trial.another();
       await copy.take(meanwhile(entries), index);
       for (const measurement of ['m', 'n']) {
-        assert.deepEqual(copy.read({ measurement, fields }), of(measurement, many.slice(0, 10_000)));
+        assert.deepEqual(
+          copy.read({ measurement, fields }),
+          of(measurement, many.slice(0, 10_000)),
+        );
       }
 
       /** More goes on between the entries. */

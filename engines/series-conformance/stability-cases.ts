@@ -10,7 +10,9 @@ const points: readonly Point[] = range(9000).map((i) =>
   point(`m,k=${i % 3}`, BigInt(i) * 7n * 60_000_000_000n, { v: i, s: `text ${i % 100}` }),
 );
 const fields = ['v', 's'];
-const expected = points.toSorted((a, b) => (a.series < b.series ? -1 : a.series > b.series ? 1 : 0));
+const expected = points.toSorted((a, b) =>
+  a.series < b.series ? -1 : a.series > b.series ? 1 : 0,
+);
 
 interface Event {
   name: string;

@@ -171,7 +171,11 @@ export class SeriesTrial {
 
   async checkpoint(): Promise<void> {
     const index = await this.engine.checkpoint();
-    assert.equal(index, this.index, 'a checkpoint holds all that was applied when it was asked for');
+    assert.equal(
+      index,
+      this.index,
+      'a checkpoint holds all that was applied when it was asked for',
+    );
   }
 
   /** The next life, with what the log has beyond the checkpoint. */

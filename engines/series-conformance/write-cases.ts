@@ -45,9 +45,13 @@ const valueLists: Record<string, readonly FieldValue[]> = {
   'integers beyond doubles': [maxSafe + 1n, maxSafe + 2n, 1n, -maxSafe - 2n, 0n],
   'integers at the limits': [maxInteger, minInteger, maxInteger - 1n, minInteger + 1n, 5n],
   'unsigned integers': [0n, 1n, 5000n, maxSafe].map(unsigned),
-  'unsigned integers beyond signed ones': [maxUnsigned, 0n, maxInteger + 1n, 1n, maxUnsigned - 1n].map(
-    unsigned,
-  ),
+  'unsigned integers beyond signed ones': [
+    maxUnsigned,
+    0n,
+    maxInteger + 1n,
+    1n,
+    maxUnsigned - 1n,
+  ].map(unsigned),
   booleans: [true, false, false, true, true],
   strings: ['a', 'b', '', 'a', 'with "quotes" and \\ and \n and \0', 'ünï 😀 \u2028'],
   'long strings': ['x'.repeat(70_000), '', 'y'.repeat(3), 'z'.repeat(1000)],
@@ -78,13 +82,17 @@ const times: StoredCase[] = [
   },
   {
     name: 'times: single nanoseconds apart',
-    writes: [range(500).map((i) => point('m', BigInt(base) * 1_000_000_000n + BigInt(i), { v: i }))],
+    writes: [
+      range(500).map((i) => point('m', BigInt(base) * 1_000_000_000n + BigInt(i), { v: i })),
+    ],
   },
   {
     name: 'times: of nanoseconds without a pattern',
     writes: [
       range(2000).map((i) =>
-        point('m', BigInt(base) * 1_000_000_000n + BigInt(i * 1_000_003 + ((i * 7919) % 1009)), { v: i }),
+        point('m', BigInt(base) * 1_000_000_000n + BigInt(i * 1_000_003 + ((i * 7919) % 1009)), {
+          v: i,
+        }),
       ),
     ],
   },
@@ -94,7 +102,9 @@ const times: StoredCase[] = [
   },
   {
     name: 'times: over years in one batch after another',
-    writes: range(6).map((n) => range(8).map((i) => point('m', base + n * 86_400 * 400 + i, { v: i }))),
+    writes: range(6).map((n) =>
+      range(8).map((i) => point('m', base + n * 86_400 * 400 + i, { v: i })),
+    ),
   },
   {
     name: 'times: on both sides of the end of a shard',
@@ -184,7 +194,11 @@ const meeting: StoredCase[] = [
 const presence: StoredCase[] = [
   {
     name: 'presence: points of one batch with different fields',
-    writes: [range(600).map((i) => point('m', i, { [`f${i % 3}`]: i, ...(i % 5 === 0 ? { v: 's' } : {}) }))],
+    writes: [
+      range(600).map((i) =>
+        point('m', i, { [`f${i % 3}`]: i, ...(i % 5 === 0 ? { v: 's' } : {}) }),
+      ),
+    ],
     fields: ['f0', 'f1', 'f2', 'v'],
   },
   {
@@ -262,11 +276,15 @@ const others: SeriesCase[] = [
   {
     name: 'write: measurements of one batch are kept apart',
     async run(trial) {
-      const all = range(60).map((i) => point(`${['m', 'n', 'm m'][i % 3]!.replace(' ', '\\ ')},k=a`, i, { v: i }));
+      const all = range(60).map((i) =>
+        point(`${['m', 'n', 'm m'][i % 3]!.replace(' ', '\\ ')},k=a`, i, { v: i }),
+      );
       await trial.given(all);
       await trial.everywhere((view) => {
         for (const name of ['m', 'n', 'm m']) {
-          const own = all.filter(({ series: key }) => key.startsWith(`${name.replace(' ', '\\ ')},`));
+          const own = all.filter(({ series: key }) =>
+            key.startsWith(`${name.replace(' ', '\\ ')},`),
+          );
           assert.deepEqual(view.read({ measurement: name }), own);
         }
         assert.deepEqual(view.measurements(), ['m', 'm m', 'n']);
@@ -293,7 +311,11 @@ const others: SeriesCase[] = [
     async run(trial) {
       await trial.given([point('m', 1, { v: 1 })]);
       const { index } = trial;
-      const batch = { ...batchesOf(trial.cache, [point('m', 2, { v: 1 })])[0]!, rows: 0, groups: [] };
+      const batch = {
+        ...batchesOf(trial.cache, [point('m', 2, { v: 1 })])[0]!,
+        rows: 0,
+        groups: [],
+      };
       const outcome = trial.run((into) => trial.engine.prepareWrite('db', '', batch, 0, into));
       assert.deepEqual(outcome, { written: 0, dropped: 0, error: undefined });
       assert.equal(trial.index, index);
@@ -309,14 +331,18 @@ const others: SeriesCase[] = [
       await trial.given(second);
       trial.cache.empty();
       await trial.given(first);
-      await trial.everywhere((view) => assert.deepEqual(view.read(), merged([...first, ...second])));
+      await trial.everywhere((view) =>
+        assert.deepEqual(view.read(), merged([...first, ...second])),
+      );
     },
   },
   {
     name: 'write: one cache serves several databases and shards',
     async run(trial) {
       const here = range(40).map((i) => point(`m,k=${i % 9}`, BigInt(i % 4) * 7n * day, { v: i }));
-      const there = range(40).map((i) => point(`m,k=${i % 13}`, BigInt(i % 3) * 7n * day, { v: -i }));
+      const there = range(40).map((i) =>
+        point(`m,k=${i % 13}`, BigInt(i % 3) * 7n * day, { v: -i }),
+      );
       await trial.given(here);
       await trial.given(there, { database: 'there' });
       await trial.given(here);
@@ -374,7 +400,10 @@ const others: SeriesCase[] = [
     name: 'conflict: a batch of nothing else leaves no trace',
     async run(trial) {
       await trial.given([point('m,k=a', 1, { v: 1 })]);
-      const outcome = await trial.write([point('m,k=new', 2, { v: 2n }), point('m,k=b', 3, { v: 's' })]);
+      const outcome = await trial.write([
+        point('m,k=new', 2, { v: 2n }),
+        point('m,k=b', 3, { v: 's' }),
+      ]);
       assert.deepEqual([outcome.written, outcome.dropped], [0, 2]);
       await trial.given([point('m,k=c', 4, { v: 4 })]);
       await trial.everywhere((view) => {
@@ -387,7 +416,10 @@ const others: SeriesCase[] = [
     name: 'conflict: a field of a dropped point alone is not known',
     async run(trial) {
       await trial.given([point('m', 1, { v: 1 })]);
-      const outcome = await trial.write([point('m', 2, { v: 's', extra: 1 }), point('m', 3, { v: 3 })]);
+      const outcome = await trial.write([
+        point('m', 2, { v: 's', extra: 1 }),
+        point('m', 3, { v: 3 }),
+      ]);
       assert.deepEqual([outcome.written, outcome.dropped], [1, 1]);
       await trial.everywhere((view) => assert.deepEqual(view.fieldKeys(), ['v float']));
       await trial.given([point('m', 4, { extra: 'another type' })]);
@@ -430,7 +462,12 @@ const others: SeriesCase[] = [
     name: 'old: a batch of nothing else leaves no trace',
     async run(trial) {
       await trial.given([]);
-      trial.change({ kind: 'alterRetentionPolicy', database: 'db', name: 'autogen', policy: { duration: 30n * day } });
+      trial.change({
+        kind: 'alterRetentionPolicy',
+        database: 'db',
+        name: 'autogen',
+        policy: { duration: 30n * day },
+      });
       const now = Number(day / 1_000_000n) * 1000;
       const old = [point('m', 10n * day, { v: 1 }), point('m', 20n * day, { v: 1 })];
       const outcome = await trial.write(old, { now });
@@ -455,7 +492,9 @@ const others: SeriesCase[] = [
   {
     name: 'write: many small batches',
     async run(trial) {
-      const points = range(600).map((i) => point(`m,k=${i % 10}`, i, { v: i, [`w${i % 2}`]: `${i}` }));
+      const points = range(600).map((i) =>
+        point(`m,k=${i % 10}`, i, { v: i, [`w${i % 2}`]: `${i}` }),
+      );
       for (const one of points) await trial.given([one]);
       const fields = ['v', 'w0', 'w1'];
       await trial.everywhere((view) =>

@@ -6,7 +6,7 @@ import type { Column } from '../../universal-row/series/column.ts';
 import { hashKey } from '../../universal-row/series/series-key.ts';
 import type { CatalogState } from './catalog.ts';
 import type { LiveShard } from './live-shard.ts';
-import type { SeriesIndex } from './parts.ts';
+import type { FieldInfo, SeriesIndex } from './parts.ts';
 import type { ExportedRows } from './shard/shard.ts';
 import { putState } from './words/change-words.ts';
 import {
@@ -29,13 +29,17 @@ export function exportEntries(
   catalog: CatalogState,
   shards: readonly LiveShard[],
 ): AsyncGenerator<Buffer> {
-  const exports = shards.map((live) => ({ live, rows: live.shard.exportRows() }));
+  const exports = shards.map((live) => ({
+    rows: live.shard.exportRows(),
+    // Made now: with a measurement dropped meanwhile its fields are forgotten.
+    shard: new ShardExport(live.span.number, live.shard.index),
+  }));
   return entries(catalog, exports);
 }
 
 async function* entries(
   catalog: CatalogState,
-  exports: readonly { live: LiveShard; rows: IterableIterator<ExportedRows> }[],
+  exports: readonly { rows: IterableIterator<ExportedRows>; shard: ShardExport }[],
 ): AsyncGenerator<Buffer> {
   const into = new RecordBatchWriter();
   putState(into, catalog);
@@ -43,16 +47,15 @@ async function* entries(
   into.pos = 0;
   let opened = 0;
   try {
-    for (const { live, rows } of exports) {
+    for (const { rows, shard } of exports) {
       opened++;
-      const shard = new ShardExport(live.span.number, live.shard.index, into);
       for (const piece of rows) {
-        shard.add(piece);
+        shard.add(piece, into);
         if (into.pos < entryBytes) continue;
         yield into.buf.subarray(0, into.pos);
         into.pos = 0;
       }
-      shard.finish();
+      shard.finish(into);
     }
   } finally {
     // Whoever stops in the middle lets go of the files: only what has begun can be ended.
@@ -82,7 +85,8 @@ class Gathering {
 class ShardExport {
   readonly #shard: number;
   readonly #index: SeriesIndex;
-  readonly #into: RecordBatchWriter;
+  /** By number of the measurement. */
+  readonly #fields: (readonly FieldInfo[])[] = [];
   readonly #scratch = new Scratch();
   readonly #gatherings = new Map<number, Gathering>();
   readonly #measurements = new Map<number, number>();
@@ -90,13 +94,15 @@ class ShardExport {
   #numbers = new Uint32Array(1024);
   #seriesCount = 0;
 
-  constructor(shard: number, index: SeriesIndex, into: RecordBatchWriter) {
+  constructor(shard: number, index: SeriesIndex) {
     this.#shard = shard;
     this.#index = index;
-    this.#into = into;
+    for (let measurement = 0; measurement < index.measurementCount; measurement++) {
+      this.#fields.push([...index.fields(measurement)]);
+    }
   }
 
-  add({ series, measurement, rows }: ExportedRows): void {
+  add({ series, measurement, rows }: ExportedRows, into: RecordBatchWriter): void {
     let gathering = this.#gatherings.get(measurement);
     if (gathering === undefined) {
       gathering = new Gathering();
@@ -111,25 +117,24 @@ class ShardExport {
       }
       gathering.rows += count;
       from += count;
-      if (gathering.rows === opRows) this.#put(measurement, gathering);
+      if (gathering.rows === opRows) this.#put(measurement, gathering, into);
     }
   }
 
-  finish(): void {
+  finish(into: RecordBatchWriter): void {
     for (const [measurement, gathering] of this.#gatherings) {
-      if (gathering.rows > 0) this.#put(measurement, gathering);
+      if (gathering.rows > 0) this.#put(measurement, gathering, into);
     }
   }
 
-  #put(measurement: number, gathering: Gathering): void {
-    const into = this.#into;
+  #put(measurement: number, gathering: Gathering, into: RecordBatchWriter): void {
     const scratch = this.#scratch;
     const { rows, series, times, columns } = gathering;
     scratch.clear();
     putU8(into, Op.rows);
     putU32(into, this.#shard);
-    this.#putMeasurement(measurement);
-    this.#putSeries(series, rows);
+    this.#putMeasurement(measurement, into);
+    this.#putSeries(series, rows, into);
     putU32(into, rows);
     putSeriesNumbers(into, scratch, series, rows, this.#seriesCount);
     putTimes(into, scratch, times, rows);
@@ -166,8 +171,7 @@ class ShardExport {
   }
 
   /** The measurement's number, and at its first time its name and fields. */
-  #putMeasurement(measurement: number): void {
-    const into = this.#into;
+  #putMeasurement(measurement: number, into: RecordBatchWriter): void {
     const known = this.#measurements.get(measurement);
     if (known !== undefined) {
       putU32(into, known);
@@ -180,13 +184,13 @@ class ShardExport {
     putU32(into, number);
     putU8(into, 1);
     putText(into, this.#index.measurementName(measurement));
-    const fields = this.#index.fields(measurement);
+    const fields = this.#fields[measurement] ?? [];
     putU32(into, fields.length);
     for (const { number: field, type, name } of fields) putNewField(into, field, type, name);
   }
 
   /** Puts the new ones among the series, and gives all their new numbers. */
-  #putSeries(series: Uint32Array, rows: number): void {
+  #putSeries(series: Uint32Array, rows: number, into: RecordBatchWriter): void {
     const fresh: number[] = [];
     for (let i = 0; i < rows; i++) {
       const old = series[i]!;
@@ -197,7 +201,6 @@ class ShardExport {
       }
       series[i] = this.#numbers[old]! - 1;
     }
-    const into = this.#into;
     putU32(into, fresh.length);
     if (fresh.length === 0) return;
     putU32(into, this.#seriesCount - fresh.length);

@@ -43,7 +43,10 @@ const often = {
 const disk = new FaultyDisk({ rng: new Random(1) });
 const subjects: { name: string; subject: SeriesSubject }[] = [
   { name: 'tsm with ample memory', subject: tsmWith({ disk }) },
-  { name: 'tsm with little memory', subject: tsmWith({ disk, headBytes: 16 * 1024, coldAfterMs: 0 }) },
+  {
+    name: 'tsm with little memory',
+    subject: tsmWith({ disk, headBytes: 16 * 1024, coldAfterMs: 0 }),
+  },
   { name: 'tsm with no memory', subject: tsmWith({ disk, headBytes: 1, coldAfterMs: 100 }) },
 ];
 
@@ -57,7 +60,7 @@ class Comparison {
 
   constructor(seed: number, trial: SeriesTrial, toy: SeriesTrial) {
     this.#random = new Random(seed);
-    this.#steps = new SeriesSteps(this.#random);
+    this.#steps = new SeriesSteps(this.#random, seed % 2 === 1);
     this.#trial = trial;
     this.#toy = toy;
   }
@@ -121,7 +124,9 @@ class Comparison {
 
   #read(): void {
     const options = this.#steps.read();
-    this.#note(`read ${JSON.stringify(options, (_, v: unknown) => (typeof v === 'bigint' ? `${v}` : v))}`);
+    this.#note(
+      `read ${JSON.stringify(options, (_, v: unknown) => (typeof v === 'bigint' ? `${v}` : v))}`,
+    );
     const expected = this.#toy.read(options);
     assert.deepEqual(this.#trial.read(options), expected);
     if (options.rowsPerSeries !== undefined || this.#random.chance(0.7)) return;
@@ -129,7 +134,7 @@ class Comparison {
     const exact = { ...options, fields: ['i', 'b', 's'] };
     const width = this.#random.pick([0n, 3_600_000_000_000n, 10n ** 12n * 77n]);
     const { folds } = this.#trial.view.fold(width, exact);
-    assert.deepEqual(new Map([...folds].sort()), new Map([...foldsOf(this.#toy.read(exact), width)].sort()));
+    assert.deepEqual(folds, foldsOf(this.#toy.read(exact), width));
   }
 
   /** All there is. */
@@ -180,7 +185,7 @@ describe.each(subjects)('random operations on $name', ({ subject }) => {
 
 test('a seed gives the same operations each time', () => {
   const texts = (seed: number): string[] => {
-    const steps = new SeriesSteps(new Random(seed));
+    const steps = new SeriesSteps(new Random(seed), false);
     return Array.from({ length: 200 }, () => steps.next().map(describeOperation)).flat();
   };
   expect(texts(7)).toEqual(texts(7));

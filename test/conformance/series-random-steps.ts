@@ -1,6 +1,12 @@
 // Random operations on time series, as plain data: so small a world that points meet all the time.
 
-import { hour, point, range, type FieldValue, type Point } from '../../engines/series-conformance/points.ts';
+import {
+  hour,
+  point,
+  range,
+  type FieldValue,
+  type Point,
+} from '../../engines/series-conformance/points.ts';
 import type { SeriesTrial } from '../../engines/series-conformance/trial.ts';
 import type { ReadOptions, Selected } from '../../engines/series-conformance/view.ts';
 import type { CatalogChange, SeriesFilter } from '../../universal-row/series/series-store.ts';
@@ -32,16 +38,23 @@ export const firstSteps: readonly Operation[] = databases.flatMap((database): Op
 
 export class SeriesSteps {
   readonly #random: Random;
+  readonly #conflicts: boolean;
+  #isOdd = false;
 
-  constructor(random: Random) {
+  /**
+   * With `conflicts` some points have fields of other types than before, and nothing is deleted but whole
+   * shards: when a field without points loses its type is for the engine to say.
+   */
+  constructor(random: Random, conflicts: boolean) {
     this.#random = random;
+    this.#conflicts = conflicts;
   }
 
   next(): Operation[] {
     const random = this.#random;
     const database = random.pick(databases);
     const chance = random.next();
-    if (chance < 0.9) {
+    if (chance < 0.9 || (this.#conflicts && chance < 0.985)) {
       return [{ kind: 'write', database, policy: random.pick(policies), points: this.#points() }];
     }
     if (chance < 0.96) {
@@ -92,6 +105,8 @@ export class SeriesSteps {
     const first = start - (start % (hour / 2n));
     const names = fields.filter(() => random.chance(0.5));
     if (names.length === 0) names.push('v');
+    // Its type is whatever came first: now and then a batch has another one.
+    this.#isOdd = this.#conflicts && random.chance(0.03);
     return range(count).map((i) => {
       const at = random.chance(0.05) ? BigInt(random.below(count)) : BigInt(i);
       const own = names.filter((_, n) => n === 0 || random.chance(0.9));
@@ -120,8 +135,7 @@ export class SeriesSteps {
       case 'b':
         return random.chance(0.5);
       case 'w':
-        // The one field whose type is whatever comes first.
-        return this.#random.chance(0.97) ? random.below(100) : BigInt(random.below(100));
+        return this.#isOdd ? BigInt(random.below(100)) : random.below(100);
       default:
         return random.chance(0.3) ? random.next() : random.below(4000) / 4;
     }

@@ -52,14 +52,20 @@ export function expectPolicy(databases: ToyDatabases, database: string, name: st
   const found = databases.get(database);
   if (found === undefined) throw new SeriesError(`database not found: ${database}`);
   const policy = policyOf(found, name);
-  if (policy === undefined) throw new SeriesError(`retention policy not found: ${name || found.default}`);
+  if (policy === undefined)
+    throw new SeriesError(`retention policy not found: ${name || found.default}`);
   return policy;
 }
 
 export function shown(databases: ToyDatabases): Database[] {
   return [...databases.values()].map((one) => ({
     name: one.name,
-    retentionPolicies: one.policies.map(({ shards: _, ...policy }) => policy),
+    retentionPolicies: one.policies.map(({ name, duration, shardGroupDuration, replicaN }) => ({
+      name,
+      duration,
+      shardGroupDuration,
+      replicaN,
+    })),
     defaultRetentionPolicy: policyOf(one, '')?.name ?? '',
   }));
 }
@@ -140,7 +146,9 @@ export function effectOf(databases: ToyDatabases, change: CatalogChange): (() =>
     }
     case 'dropRetentionPolicy': {
       const policy = policyOf(database, change.name);
-      return policy && (() => void database!.policies.splice(database!.policies.indexOf(policy), 1));
+      return (
+        policy && (() => void database!.policies.splice(database!.policies.indexOf(policy), 1))
+      );
     }
   }
 }

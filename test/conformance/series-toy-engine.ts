@@ -139,7 +139,8 @@ export class ToySeriesEngine implements SeriesEngine {
   }
 
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void {
-    if (effectOf(this.#databases, change) !== undefined) this.#put(into, { kind: 'change', change });
+    if (effectOf(this.#databases, change) !== undefined)
+      this.#put(into, { kind: 'change', change });
   }
 
   prepareWrite(
@@ -168,7 +169,8 @@ export class ToySeriesEngine implements SeriesEngine {
         points.push(point);
       }
     }
-    if (points.length > 0) this.#put(into, { kind: 'write', database, policy: policy.name, points });
+    if (points.length > 0)
+      this.#put(into, { kind: 'write', database, policy: policy.name, points });
     return { written: points.length, dropped: errors.length, error: errors[0] };
   }
 
@@ -179,7 +181,9 @@ export class ToySeriesEngine implements SeriesEngine {
     const total = all.reduce((sum, { series }) => sum + series.size, 0);
     if (total >= seriesPerDatabase) return 'max-series-per-database limit exceeded';
     const { measurement, tags } = nameOf(key);
-    const own = [...(shard?.series.values() ?? [])].filter((one) => one.measurement === measurement);
+    const own = [...(shard?.series.values() ?? [])].filter(
+      (one) => one.measurement === measurement,
+    );
     if (own.length >= seriesPerMeasurement) return 'max-series-per-measurement limit exceeded';
     for (const [tag, value] of tags) {
       const values = new Set(own.map((one) => one.tags.get(tag)).filter((v) => v !== undefined));

@@ -21,21 +21,21 @@ export function pointsOf({ groups, cache, baseSeconds, text, textEnds }: PointBa
   return groups.flatMap((group) =>
     Array.from({ length: group.rows }, (_, row): ToyPoint => {
       const handle = group.series[row]!;
-      const key = cache
-        .keys(handle)
-        .toString('utf8', cache.keyStart(handle), cache.keyEnd(handle));
+      const key = cache.keys(handle).toString('utf8', cache.keyStart(handle), cache.keyEnd(handle));
       const time = BigInt(baseSeconds) * second + BigInt(group.times[row]!);
-      const fields = group.columns.flatMap(({ field, type, numbers, wide, present }): ToyField[] => {
-        if (present !== undefined && present[row] !== 1) return [];
-        const number = numbers[row]!;
-        if (type === 'integer') return [[field, type, wide?.[row] ?? BigInt(number)]];
-        if (type === 'unsigned') {
-          return [[field, type, BigInt.asUintN(64, wide?.[row] ?? BigInt(number))]];
-        }
-        if (type !== 'string') return [[field, type, number]];
-        const start = number === 0 ? 0 : textEnds[number - 1]!;
-        return [[field, type, text.toString('utf8', start, textEnds[number])]];
-      });
+      const fields = group.columns.flatMap(
+        ({ field, type, numbers, wide, present }): ToyField[] => {
+          if (present !== undefined && present[row] !== 1) return [];
+          const number = numbers[row]!;
+          if (type === 'integer') return [[field, type, wide?.[row] ?? BigInt(number)]];
+          if (type === 'unsigned') {
+            return [[field, type, BigInt.asUintN(64, wide?.[row] ?? BigInt(number))]];
+          }
+          if (type !== 'string') return [[field, type, number]];
+          const start = number === 0 ? 0 : textEnds[number - 1]!;
+          return [[field, type, text.toString('utf8', start, textEnds[number])]];
+        },
+      );
       return { key, time, fields };
     }),
   );

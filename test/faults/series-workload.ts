@@ -23,7 +23,12 @@ export async function post(url: string, parameters: Record<string, string>): Pro
 
 export interface QueryResult {
   error?: string;
-  series?: { name: string; columns: string[]; values: unknown[][]; tags?: Record<string, string> }[];
+  series?: {
+    name: string;
+    columns: string[];
+    values: unknown[][];
+    tags?: Record<string, string>;
+  }[];
 }
 
 /** The results of a query that must be answered, whether its statements succeed or not. */
@@ -116,8 +121,9 @@ export class SeriesWriter {
         number % 2 === 0,
         String(number % seriesPerWriter),
       ];
-      if (point.some((value, i) => value !== sent[i])) expect(point, `${where}: ${n}`).toEqual(sent);
-      expect(found.has(number), `${where}: ${n} twice`).toBe(false);
+      if (point.some((value, i) => value !== sent[i]))
+        expect(point, `${where}: ${number}`).toEqual(sent);
+      expect(found.has(number), `${where}: ${number} twice`).toBe(false);
       found.add(number);
     }
     for (const n of found) {
