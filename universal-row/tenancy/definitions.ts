@@ -1,0 +1,97 @@
+// What the control plane tells the data planes of tenants, and whom they let in. Plain data: it is kept as
+// documents, and sent between threads and processes as it is.
+//
+// A client logs in by one name: `user@tenant`, or `tenant` alone for the tenant's own user, called
+// `default`. A name that is no tenant's is that of a user of the tenant `default`, to whom everything
+// belongs that was there before there were others, and whose own user is the `default` of Redis.
+
+export const defaultTenant = 'default';
+export const defaultUser = 'default';
+
+/** 0 stands for no limit. */
+export interface TenantLimits {
+  /** Request units a second. */
+  ruPerSecond: number;
+  /** Request units that may be spent at once beyond that. */
+  burstRu: number;
+  storedBytes: number;
+  keys: number;
+  series: number;
+  connections: number;
+  queryMemoryBytes: number;
+  queryTimeMs: number;
+}
+
+export interface TenantDefinition {
+  /** A letter, then up to 62 letters, digits, dashes and underscores. */
+  name: string;
+  /** 0 is that of `default`; never used again once its tenant is gone. */
+  number: number;
+  /** Nobody logs in to one that is suspended or dropping; what runs ends. */
+  state: 'active' | 'suspended' | 'dropping';
+  /** SELECT n is table `firstTable + n`, for n below `databases`. */
+  firstTable: number;
+  databases: number;
+  limits: TenantLimits;
+}
+
+/** `read`, `write` or `all`, as InfluxDB grants them. */
+export type Privilege = 'read' | 'write' | 'all';
+
+export interface UserDefinition {
+  tenant: string;
+  /** As the tenant's; unique in it. */
+  name: string;
+  enabled: boolean;
+  /** May log in without a password. */
+  open: boolean;
+  /** Each `scrypt$N$r$p$salt$hash`, the last two in base64. Any of them will do. */
+  secrets: readonly string[];
+  /** What it may do over Redis, in the words of ACL SETUSER: `+@all ~* &*`. */
+  rules: string;
+  /** Everything over InfluxDB's protocol, management included. */
+  influxAdmin: boolean;
+  /** By database. */
+  grants: Readonly<Record<string, Privilege>>;
+}
+
+/** A secret of its own for a program: `Authorization: Token …`, or the password of its user. */
+export interface TokenDefinition {
+  /** Public; what it is called when it is revoked. */
+  id: string;
+  tenant: string;
+  user: string;
+  /** SHA-256 of the secret, in base64: it is random and long, so that nothing slower is needed. */
+  digest: string;
+  description: string;
+  createdAt: number;
+}
+
+/** All there is, or what has changed since the last one. */
+export interface TenancyUpdate {
+  /** Everything the receiver has is replaced. */
+  whole: boolean;
+  /** Of the store; ascending from update to update. */
+  revision: number;
+  tenants: readonly TenantDefinition[];
+  users: readonly UserDefinition[];
+  tokens: readonly TokenDefinition[];
+  /** Names of tenants, `user@tenant` of users, ids of tokens that are no more. */
+  gone: { tenants: readonly string[]; users: readonly string[]; tokens: readonly string[] };
+}
+
+export const noLimits: TenantLimits = {
+  ruPerSecond: 0,
+  burstRu: 0,
+  storedBytes: 0,
+  keys: 0,
+  series: 0,
+  connections: 0,
+  queryMemoryBytes: 0,
+  queryTimeMs: 0,
+};
+
+/** By which a user is found: `user@tenant`. */
+export function loginName(tenant: string, user: string): string {
+  return `${user}@${tenant}`;
+}
