@@ -1,4 +1,4 @@
-// npm run bench -- redis|ycsb|kv|log|memory|restart|tsbs [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|log|memory|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
 
 import { Command, InvalidArgumentError } from 'commander';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
@@ -6,6 +6,8 @@ import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
 import { restartBench, restartDefaults } from './restart.ts';
+import { planesBench, planesDefaults } from './planes.ts';
+import { seriesRestartBench, seriesRestartDefaults } from './series-restart.ts';
 import { MissingToolError, type Fsync } from './support/processes.ts';
 import { tsbsBench, tsbsDefaults } from './tsbs.ts';
 import { ycsbBench, ycsbDefaults } from './ycsb.ts';
@@ -152,6 +154,28 @@ program
   .option('--sparse-series <n>', 'series of the sparse set', Number, tsbsDefaults.sparseSeries)
   .action(async (options: typeof tsbsDefaults) => {
     await tsbsBench(options, command);
+  });
+
+program
+  .command('series')
+  .description('many series: taking them in, memory, first answer after a kill; against influxd')
+  .option('--rounds <n>', 'rounds', count, seriesRestartDefaults.rounds)
+  .option('--series <n>', 'series', count, seriesRestartDefaults.series)
+  .option('--alone', 'without influxd', seriesRestartDefaults.alone)
+  .action(async (options: typeof seriesRestartDefaults) => {
+    await seriesRestartBench(options, command);
+  });
+
+program
+  .command('planes')
+  .description('latency of Redis commands beside a heavy InfluxQL query')
+  .option('--rounds <n>', 'rounds', count, planesDefaults.rounds)
+  .option('--seconds <n>', 'length of a measurement', count, planesDefaults.seconds)
+  .option('--connections <n>', 'connections', count, planesDefaults.connections)
+  .option('--rate <n>', 'commands a second', count, planesDefaults.rate)
+  .option('--points <n>', 'points that the query goes through', count, planesDefaults.points)
+  .action(async (options: typeof planesDefaults) => {
+    await planesBench(options, command);
   });
 
 try {

@@ -42,7 +42,6 @@ export async function openLogPod(
     engine: new MemoryEngine(),
     log: await openLog(kind, fsync, directory),
     tables: new Map([[0, noRules]]),
-    tableCount: 1,
     clock: systemClock,
     rng: systemRng,
     maxMemoryBytes: Infinity,

@@ -34,7 +34,8 @@ class SetCommands {
     this.#args.starts.set([0, 3 + valueBytes, 3]);
     this.#args.lens.set([3, keyBytes, valueBytes]);
     const run = { action: Action.put, name: 'set', transform: set, grows: true, table: 0 };
-    this.command = { ...run, args: this.#args };
+    const span = { first: 0, count: 1 };
+    this.command = { ...run, span, args: this.#args };
   }
 
   next(): Command {

@@ -1,6 +1,7 @@
 // A Redis server whose only pod has our log or a bare one, in a process of its own:
 // `node log-server.js '{"log":"group","port":7000,...}'`, until SIGTERM.
 
+import { Principals } from '../../access/gateway/principals.ts';
 import { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
@@ -42,7 +43,7 @@ function factsOf(pod: Pod, directory: string): ServerFacts {
 async function main({ log, fsync, directory, port }: LogServerOptions): Promise<void> {
   const pod = await openLogPod(log, fsync, directory);
   const router = new Router();
-  router.set([{ executor: pod, mayWait: false }]);
+  router.set({ executor: pod, mayWait: false });
   const server = new RedisServer({
     host: '127.0.0.1',
     port,
@@ -50,7 +51,7 @@ async function main({ log, fsync, directory, port }: LogServerOptions): Promise<
     maxClients: 10_000,
     idleTimeout: 0,
     tcpKeepAliveSeconds: 300,
-    password: '',
+    principals: new Principals({ databases: 1 }),
     maxBulkBytes: 2 ** 29,
     maxQueryBytes: 2 ** 30,
     slowlogMs: 10,

@@ -3,7 +3,14 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, requireProgram, startServer, type Fsync, type Running } from './processes.ts';
+import {
+  freePort,
+  requireProgram,
+  startServer,
+  type Fsync,
+  type Running,
+  type StartOptions,
+} from './processes.ts';
 
 /** Raw HTTP, as the probe of `startServer` is one line and its end. */
 const ping = {
@@ -13,9 +20,9 @@ const ping = {
 const health = { ...ping, request: 'GET /health HTTP/1.0\r\n' };
 
 /** influxd 1.x from Debian's package `influxdb`, with what it does by itself switched off but compaction. */
-export async function startInflux(): Promise<Running> {
+export async function startInflux(options: StartOptions = {}): Promise<Running> {
   const program = requireProgram('influxd', 'package influxdb');
-  const directory = mkdtempSync(join(tmpdir(), 'polyrow-bench-influxd-'));
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyrow-bench-influxd-'));
   const port = await freePort();
   const config = join(directory, 'influxdb.conf');
   writeFileSync(
@@ -47,7 +54,8 @@ bind-address = "127.0.0.1:${await freePort()}"
   enabled = false
 `,
   );
-  return startServer('influxd', program, ['-config', config], port, directory, ping);
+  const probe = options.probe ?? ping;
+  return startServer('influxd', program, ['-config', config], port, directory, probe);
 }
 
 /** Debian's package `victoria-metrics`. */
@@ -68,13 +76,15 @@ export async function startVictoria(): Promise<Running> {
 export async function startPolyrowSeries(
   fsync: Fsync,
   flags: readonly string[] = [],
+  options: StartOptions = {},
 ): Promise<Running> {
-  const directory = mkdtempSync(join(tmpdir(), 'polyrow-bench-'));
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyrow-bench-'));
   const port = await freePort();
   const main = join(import.meta.dirname, '..', '..', 'cli', 'main.js');
   const args = [main, 'start', '--data-dir', directory, '--redis.port', '0', '--admin.port', '0'];
   args.push('--influx.port', String(port), '--wal.fsync', fsync, '--log.level', 'warn');
-  args.push('--influx.max-body-bytes', '0', '--tsm.max-values-per-tag', '0', ...flags);
-  args.push('--tsm.max-series-per-database', '0');
-  return startServer('polyrow', process.execPath, args, port, directory, ping);
+  args.push('--influx.max-body-bytes', '0', '--tsm.max-values-per-tag', '0');
+  args.push('--tsm.max-series-per-database', '0', ...flags);
+  const probe = options.probe ?? ping;
+  return startServer('polyrow', process.execPath, args, port, directory, probe);
 }

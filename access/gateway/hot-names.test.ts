@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { HotNames } from './hot-names.ts';
+import { Random } from '../../test/support/random.ts';
+
+/** Requests of some seconds, at most so many a second. */
+function run(hot: HotNames, clock: { ms: number }, seconds: number, request: () => void): void {
+  for (let s = 0; s < seconds; s++) {
+    for (let i = 0; i < 20_000; i++) request();
+    clock.ms += 1000;
+    hot.tick();
+  }
+}
+
+function started(): { hot: HotNames; clock: { ms: number } } {
+  const clock = { ms: 0 };
+  const random = new Random(5);
+  const time = { now: () => clock.ms, monotonic: () => clock.ms };
+  return { hot: new HotNames(time, { next: () => random.next() }), clock };
+}
+
+test('a name is found by what is spent on it, by how often, and by its bytes', () => {
+  const { hot, clock } = started();
+  let n = 0;
+  run(hot, clock, 20, () => {
+    // One request in a hundred is dear, one in ten goes to one name, one in fifty is large.
+    const i = n++;
+    const [name, ru, bytes] =
+      i % 100 === 3
+        ? ['dear', 200, 10]
+        : i % 10 === 1
+          ? ['often', 1, 10]
+          : i % 50 === 7
+            ? ['large', 1, 5000]
+            : [`other${(i * 7919) % 5000}`, 1, 10];
+    const wanted = hot.note(ru, bytes);
+    if (wanted !== 0) hot.record(wanted, 0, 0, name);
+  });
+  const [dear] = hot.top('ru', 3);
+  expect(dear!.name).toBe('dear');
+  // 200 requests a second of 200 units.
+  expect(dear!.ru).toBeGreaterThan(40_000 * 0.8);
+  expect(dear!.ru).toBeLessThan(40_000 * 1.2);
+  const [often] = hot.top('rate', 3);
+  expect(often!.name).toBe('often');
+  expect(often!.rate).toBeGreaterThan(2000 * 0.7);
+  expect(often!.rate).toBeLessThan(2000 * 1.3);
+  expect(hot.top('bytes', 3)[0]!.name).toBe('large');
+});
+
+test('with few requests each is seen, and what is over is forgotten', () => {
+  const { hot, clock } = started();
+  for (let i = 0; i < 3; i++) hot.record(hot.note(2, 100), 4, 'db', 'a');
+  hot.record(hot.note(5, 1), 4, 'db', 'b');
+  clock.ms += 1000;
+  expect(hot.top('rate', 9)).toEqual([
+    { tenant: 4, database: 'db', name: 'a', ru: 6, rate: 3, bytes: 300 },
+    { tenant: 4, database: 'db', name: 'b', ru: 5, rate: 1, bytes: 1 },
+  ]);
+  for (let s = 0; s < 600; s++) {
+    clock.ms += 1000;
+    hot.tick();
+  }
+  expect(hot.top('rate', 9)).toEqual([]);
+});
+
+test('tenants see their own, and names that are no text are shown as bytes', () => {
+  const { hot, clock } = started();
+  const touch = (tenant: number, database: number, name: string): void => {
+    hot.record(hot.note(1, 1), tenant, database, name);
+  };
+  touch(1, 3, 'mine');
+  touch(2, 0, 'theirs');
+  touch(1, 0, '\xff\x00\n');
+  touch(1, 0, Buffer.from('für').toString('latin1'));
+  touch(1, 0, 'x'.repeat(1000));
+  clock.ms += 1000;
+  const names = hot.top('rate', 9, 1).map(({ database, name }) => [database, name]);
+  expect(names).toHaveLength(4);
+  expect(names).toContainEqual([3, 'mine']);
+  expect(names).toContainEqual([0, '\\xff\\x00\\x0a']);
+  expect(names).toContainEqual([0, 'für']);
+  expect(names).toContainEqual([0, `${'x'.repeat(256)}…`]);
+});
+
+test('however many names there are, few are kept', () => {
+  const { hot, clock } = started();
+  let n = 0;
+  run(hot, clock, 5, () => {
+    const wanted = hot.note(1, 1);
+    if (wanted !== 0) hot.record(wanted, 0, 0, `name${n++}`);
+  });
+  expect(hot.top('ru', Infinity).length).toBeLessThanOrEqual(512);
+});
