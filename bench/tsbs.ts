@@ -78,20 +78,26 @@ interface Loaded {
 }
 
 export async function tsbsBench(options: TsbsOptions, command: string): Promise<void> {
+  // TSBS refuses a query over a day of data that are not longer than that.
+  if (options.queryHours <= 24 && options.queries.includes('cpu-max-all-32-24')) {
+    throw new RangeError('--query-hours must be above 24 for cpu-max-all-32-24');
+  }
   const directory = mkdtempSync(join(tmpdir(), 'polyrow-bench-tsbs-'));
   try {
     for (const peer of peers.filter(({ name }) => options.peers.includes(name))) {
-      const rows: Row[] = [];
-      for (const data of dataSets(options))
-        rows.push(...(await compareLoads(peer, data, directory, options)));
-      if (peer.name === 'influxd') {
-        if (options.sparseSeries > 0) rows.push(...(await compareSparse(peer, directory, options)));
-        for (const hosts of options.queryHosts) {
-          const data: TsbsData = { useCase: 'cpu-only', hosts, minutes: options.queryHours * 60 };
-          rows.push(...(await compareQueries(peer, data, directory, options)));
-        }
+      // Each part is kept as soon as it is done: hours of a run are not lost with its last minute.
+      const keep = (part: string, rows: Row[]): void => finish(peer, part, rows, options, command);
+      const loads: Row[] = [];
+      for (const data of dataSets(options)) {
+        loads.push(...(await compareLoads(peer, data, directory, options)));
+        keep('load', loads);
       }
-      finish(peer, rows, options, command);
+      if (peer.name !== 'influxd') continue;
+      if (options.sparseSeries > 0) keep('sparse', await compareSparse(peer, directory, options));
+      for (const hosts of options.queryHosts) {
+        const data: TsbsData = { useCase: 'cpu-only', hosts, minutes: options.queryHours * 60 };
+        keep(`queries-${hosts}`, await compareQueries(peer, data, directory, options));
+      }
     }
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -108,9 +114,15 @@ function dataSets({ useCases, hosts, lines }: TsbsOptions): TsbsData[] {
   );
 }
 
-function finish(peer: Peer, rows: Row[], options: TsbsOptions, command: string): void {
+function finish(
+  peer: Peer,
+  part: string,
+  rows: Row[],
+  options: TsbsOptions,
+  command: string,
+): void {
   const report: Report = {
-    bench: 'tsbs',
+    bench: `tsbs ${part}`,
     command,
     date: new Date().toISOString(),
     machine: machine(),
@@ -120,7 +132,7 @@ function finish(peer: Peer, rows: Row[], options: TsbsOptions, command: string):
     rows,
   };
   printTable(report);
-  save(report, `tsbs-${peer.name}`);
+  save(report, `tsbs-${part}-${peer.name}`);
 }
 
 // ---- loading

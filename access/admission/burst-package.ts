@@ -1,0 +1,59 @@
+// What a gateway holds in reserve for spikes of under a second, of whichever tenant (X-Stor, section 5.2). It is
+// there anew each second and is not saved up.
+
+export interface BurstPackageOptions {
+  /** Units a second, for all tenants together. */
+  units: number;
+  /** Units a second that one tenant gets, given its share. */
+  capOf: (share: number) => number;
+}
+
+/** For a pool with several tenants. */
+export function sharedBurstCap(units: number): (share: number) => number {
+  return (share) => Math.min(0.9 * share, 0.5 * units);
+}
+
+export class BurstPackage {
+  /** While the gateway itself is overloaded nothing is given. */
+  enabled = true;
+  readonly #options: BurstPackageOptions;
+  #second = -1;
+  #left = 0;
+  /** What each tenant has had in this second. */
+  readonly #taken = new Map<number, number>();
+
+  constructor(options: BurstPackageOptions) {
+    this.#options = options;
+  }
+
+  /** Takes all of the cost or nothing. `now` is milliseconds. */
+  take(tenant: number, share: number, cost: number, now: number): boolean {
+    if (this.#room(tenant, share, now) < cost) return false;
+    this.#give(tenant, cost);
+    return true;
+  }
+
+  /** Takes as much as there is of a cost that can be split, and returns how much. */
+  takeSome(tenant: number, share: number, cost: number, now: number): number {
+    const taken = Math.max(0, Math.min(cost, this.#room(tenant, share, now)));
+    if (taken > 0) this.#give(tenant, taken);
+    return taken;
+  }
+
+  #room(tenant: number, share: number, now: number): number {
+    if (!this.enabled) return 0;
+    const second = Math.floor(now / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#left = this.#options.units;
+      this.#taken.clear();
+    }
+    const own = this.#options.capOf(share) - (this.#taken.get(tenant) ?? 0);
+    return Math.min(this.#left, own);
+  }
+
+  #give(tenant: number, units: number): void {
+    this.#left -= units;
+    this.#taken.set(tenant, (this.#taken.get(tenant) ?? 0) + units);
+  }
+}

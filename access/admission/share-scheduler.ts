@@ -1,0 +1,89 @@
+// Moves shares of a tenant's quota from gateways that do not need theirs to those that do, every second (X-Stor,
+// section 5.2, "autoscaling"). What a gateway needs is the median of what was asked of it in the last seconds:
+// one busy second is the burst package's business.
+
+import type { GatewayShares } from './gateway-shares.ts';
+
+export interface ShareSchedulerOptions {
+  /** Seconds over which the median is taken. */
+  window: number;
+  /** A gateway keeps so many times its demand. */
+  donorHeadroom: number;
+  /** It is given so many times its demand. */
+  receiverHeadroom: number;
+  /** Of an equal share: what a gateway without demand keeps, so that it can wake. */
+  floor: number;
+  /** A report older than this, in milliseconds, says nothing any more. */
+  staleMs: number;
+}
+
+export const shareSchedulerDefaults: ShareSchedulerOptions = {
+  window: 5,
+  donorHeadroom: 1.1,
+  receiverHeadroom: 1.02,
+  floor: 0.1,
+  staleMs: 3000,
+};
+
+interface Reports {
+  /** Units asked for in each of the last seconds, in a ring. */
+  demand: number[];
+  next: number;
+  at: number;
+}
+
+export class ShareScheduler {
+  readonly #shares: GatewayShares;
+  readonly #options: ShareSchedulerOptions;
+  readonly #reports = new Map<string, Reports>();
+
+  constructor(shares: GatewayShares, options: Partial<ShareSchedulerOptions> = {}) {
+    this.#shares = shares;
+    this.#options = { ...shareSchedulerDefaults, ...options };
+  }
+
+  /** What a gateway spent and refused for the tenant in the last second. */
+  report(gateway: string, used: number, refused: number, now: number): void {
+    let reports = this.#reports.get(gateway);
+    if (reports === undefined) {
+      this.#reports.set(gateway, (reports = { demand: [], next: 0, at: now }));
+    }
+    reports.demand[reports.next] = used + refused;
+    reports.next = (reports.next + 1) % this.#options.window;
+    reports.at = now;
+  }
+
+  /** To be called each second, after the reports. */
+  reassign(now: number): void {
+    const { donorHeadroom, receiverHeadroom, floor, staleMs } = this.#options;
+    const shares = this.#shares;
+    const idle = new Map<string, number>();
+    const need = new Map<string, number>();
+    let idleTotal = 0;
+    let needTotal = 0;
+    for (const gateway of shares.gateways()) {
+      const reports = this.#reports.get(gateway);
+      if (reports === undefined || now - reports.at > staleMs) continue;
+      const share = shares.of(gateway);
+      const demand = median(reports.demand);
+      const least = (floor * shares.quota) / shares.count;
+      const spare = share - Math.max(donorHeadroom * demand, least);
+      const lack = Math.max(receiverHeadroom * demand, least) - share;
+      if (spare > 0) idle.set(gateway, spare);
+      else if (lack > 0) need.set(gateway, lack);
+      idleTotal += Math.max(0, spare);
+      needTotal += Math.max(0, lack);
+    }
+    shares.move(Math.min(idleTotal, needTotal), idle, need);
+  }
+
+  forget(gateway: string): void {
+    this.#reports.delete(gateway);
+  }
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

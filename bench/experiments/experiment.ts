@@ -1,0 +1,65 @@
+// An experiment runs one mechanism's policy, with and without it, and holds what comes out against the
+// figure it must reach. Those of kind SIM run the real policy code on a clock and chance of their own, so
+// that a seed gives the same run anywhere; those of kind LIVE run real processes.
+
+export type ExperimentKind = 'SIM' | 'LIVE';
+
+export interface ExperimentContext {
+  /** A shorter run, of the same thresholds. */
+  quick: boolean;
+  /** One run for each; thresholds hold for the mean unless a measure says otherwise. */
+  seeds: readonly number[];
+  /** Says how far it has come. */
+  progress(text: string): void;
+}
+
+/** One figure with what it must reach. */
+export interface Measure {
+  /** In words, with its unit: `satisfied rate of gateway 2, %`. */
+  metric: string;
+  value: number;
+  threshold: number;
+  better: 'higher' | 'lower';
+  /** The same without the mechanism. */
+  without?: number;
+  /** What the paper has for it, as it prints it. */
+  paper?: string;
+}
+
+export interface Line {
+  label: string;
+  points: readonly (readonly [x: number, y: number])[];
+}
+
+/** One of the two pictures of an experiment, drawn on the same axes. */
+export interface Picture {
+  title: string;
+  lines: readonly Line[];
+}
+
+export interface Outcome {
+  measures: readonly Measure[];
+  xLabel: string;
+  yLabel: string;
+  /** Without the mechanism, and with it. */
+  before: Picture;
+  after: Picture;
+  /** Why a measure falls short, where one does and the reason is known. */
+  explanation?: string;
+}
+
+export interface Experiment {
+  /** Of the mechanism, as `XS-5.2-autoscale`. */
+  id: string;
+  title: string;
+  kind: ExperimentKind;
+  /** Where the mechanism comes from: paper and section, figure or table. */
+  source: string;
+  /** What is run, in a sentence or two. */
+  setup: string;
+  run(context: ExperimentContext): Promise<Outcome> | Outcome;
+}
+
+export function reaches({ value, threshold, better }: Measure): boolean {
+  return better === 'higher' ? value >= threshold : value <= threshold;
+}

@@ -1,0 +1,101 @@
+// npm run experiment -- ID... | all [--quick] [--seeds n] [--docs]: runs mechanisms with and without their policy,
+// prints a line of JSON for each measure, and draws what it looks like. Exit code 1 when a measure falls short.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { allExperiments } from './all.ts';
+import { drawPictures } from './drawing.ts';
+import { type Experiment, type Outcome, reaches } from './experiment.ts';
+import { experimentsPage, type Recorded, readRecords, writeRecord } from './page.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const results = join(root, 'bench', 'results', 'experiments');
+
+interface Options {
+  quick?: boolean;
+  seeds: number;
+  docs?: boolean;
+}
+
+const program = new Command('experiment')
+  .argument('[id...]', 'ids of mechanisms, or all', ['all'])
+  .option('--quick', 'shorter runs')
+  .option('--seeds <n>', 'runs of each simulation', count, 10)
+  .option('--docs', 'write docs/experiments.md from the last full runs, and run nothing')
+  .action(async (ids: string[], options: Options) => {
+    mkdirSync(results, { recursive: true });
+    if (options.docs) writePage();
+    else await runAll(chosen(ids), options);
+  });
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value <= 0) throw new InvalidArgumentError('a number above 0');
+  return value;
+}
+
+function chosen(ids: readonly string[]): Experiment[] {
+  if (ids.includes('all')) return [...allExperiments];
+  return ids.map((id) => {
+    const found = allExperiments.find((experiment) => experiment.id === id);
+    if (found === undefined) {
+      const known = allExperiments.map((experiment) => experiment.id).join(', ');
+      throw new InvalidArgumentError(`no experiment ${id}; there are ${known}`);
+    }
+    return found;
+  });
+}
+
+async function runAll(experiments: readonly Experiment[], options: Options): Promise<void> {
+  let short = 0;
+  for (const experiment of experiments) {
+    const startedAt = performance.now();
+    const seeds = Array.from({ length: options.quick ? 3 : options.seeds }, (_, i) => i + 1);
+    const outcome = await experiment.run({
+      quick: options.quick ?? false,
+      seeds,
+      progress: (text) => process.stderr.write(`\r\x1b[K${experiment.id}: ${text}`),
+    });
+    process.stderr.write('\r\x1b[K');
+    short += tell(experiment, outcome);
+    // A quick run is a check; the figures kept are those of full ones.
+    if (options.quick) continue;
+    const seconds = (performance.now() - startedAt) / 1000;
+    const record: Recorded = {
+      id: experiment.id,
+      date: new Date().toISOString(),
+      seconds,
+      outcome,
+    };
+    writeRecord(results, record);
+    writeFileSync(join(results, `${experiment.id}.svg`), drawPictures(experiment, outcome));
+  }
+  if (!options.quick) writePage();
+  if (short > 0) {
+    console.error(`${short} measures fall short`);
+    process.exitCode = 1;
+  }
+}
+
+/** The lines of one experiment; how many measures fall short. */
+function tell({ id }: Experiment, { measures, explanation }: Outcome): number {
+  let short = 0;
+  for (const measure of measures) {
+    const pass = reaches(measure);
+    if (!pass) short++;
+    const { metric, value, threshold, without } = measure;
+    console.log(JSON.stringify({ id, metric, value, threshold, without, pass }));
+  }
+  if (short > 0 && explanation !== undefined) console.log(`${id}: ${explanation}`);
+  return short;
+}
+
+function writePage(): void {
+  writeFileSync(
+    join(root, 'docs', 'experiments.md'),
+    experimentsPage(allExperiments, readRecords(results)),
+  );
+}
+
+await program.parseAsync();

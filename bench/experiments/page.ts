@@ -1,0 +1,107 @@
+// docs/experiments.md: every experiment with the paper's figure, ours and the picture.
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Experiment, type Measure, type Outcome, reaches } from './experiment.ts';
+
+/** What a full run came to. */
+export interface Recorded {
+  id: string;
+  date: string;
+  seconds: number;
+  outcome: Outcome;
+}
+
+export function writeRecord(directory: string, record: Recorded): void {
+  const path = join(directory, `${record.id}.json`);
+  // The lines of the pictures are in the SVG beside it.
+  const { before, after, ...outcome } = record.outcome;
+  const kept = { ...record, outcome: { ...outcome, titles: [before.title, after.title] } };
+  writeFileSync(path, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+export function readRecords(directory: string): Map<string, Recorded> {
+  const records = new Map<string, Recorded>();
+  if (!existsSync(directory)) return records;
+  for (const file of readdirSync(directory).filter((name) => name.endsWith('.json'))) {
+    const record = JSON.parse(readFileSync(join(directory, file), 'utf8')) as Recorded;
+    records.set(record.id, record);
+  }
+  return records;
+}
+
+export function experimentsPage(
+  experiments: readonly Experiment[],
+  records: ReadonlyMap<string, Recorded>,
+): string {
+  const parts = [
+    '# Experiments',
+    'What the mechanisms do, each run with and without its policy and held against the figure of the paper it comes\n' +
+      'from, or one of ours where the paper has none. `npm run experiment -- ID...` runs some, `npm run experiment -- all`\n' +
+      'all of them (`--quick` in minutes), and both print a line of JSON for each measure. SIM runs the policy code on a\n' +
+      'simulated clock with seeded chance, so that it gives the same figures anywhere; LIVE runs real processes on the\n' +
+      'machine it is on. This page is written by `npm run experiment -- --docs` from the last full run of each.',
+    summary(experiments, records),
+    ...experiments.map((experiment) => section(experiment, records.get(experiment.id))),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function summary(
+  experiments: readonly Experiment[],
+  records: ReadonlyMap<string, Recorded>,
+): string {
+  const rows = experiments.map(({ id, title, kind }) => {
+    const measures = records.get(id)?.outcome.measures;
+    const reached =
+      measures === undefined
+        ? 'not run'
+        : `${measures.filter(reaches).length} of ${measures.length}`;
+    return `| [${id}](#${anchor(id)}) | ${title} | ${kind} | ${reached} |`;
+  });
+  return ['| id | mechanism | kind | measures reached |', '| -- | -- | -- | -- |', ...rows].join(
+    '\n',
+  );
+}
+
+function section({ id, title, source, setup }: Experiment, record: Recorded | undefined): string {
+  const lines = [`## ${id}`, `${title}. Source: ${source}.`, setup];
+  if (record === undefined) return lines.join('\n\n');
+  const { measures, explanation } = record.outcome;
+  lines.push(
+    [
+      '| measure | without | with | must be | paper | |',
+      '| -- | -- | -- | -- | -- | -- |',
+      ...measures.map(row),
+    ].join('\n'),
+  );
+  if (explanation !== undefined) lines.push(explanation);
+  lines.push(`![before and after](../bench/results/experiments/${id}.svg)`);
+  return lines.join('\n\n');
+}
+
+function row(measure: Measure): string {
+  const { metric, value, threshold, better, without, paper } = measure;
+  const sign = better === 'higher' ? '≥' : '≤';
+  const cells = [
+    metric,
+    without === undefined ? '' : short(without),
+    short(value),
+    `${sign} ${short(threshold)}`,
+    paper ?? '',
+    reaches(measure) ? '' : '**short**',
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
+
+/** Four digits that count. */
+function short(value: number): string {
+  if (!Number.isFinite(value)) return '-';
+  return Math.abs(value) >= 1000
+    ? Math.round(value).toLocaleString('en')
+    : String(Number(value.toPrecision(4)));
+}
+
+function anchor(id: string): string {
+  return id.toLowerCase().replaceAll(/[^a-z0-9-]/g, '');
+}
