@@ -4,9 +4,13 @@ import type { Experiment } from './experiment.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
+import { queryAccumulation } from './query-accumulation.ts';
+import { queryLoans } from './query-loans.ts';
 
 export const allExperiments: readonly Experiment[] = [
   gatewayQuota,
   gatewayShareMoves,
   gatewayBurst,
+  queryAccumulation,
+  queryLoans,
 ];

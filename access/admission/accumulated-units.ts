@@ -1,0 +1,77 @@
+// What a tenant left unspent of its share of a gateway in the last minute, second by second, for queries to live on
+// (X-Stor, section 5.2): a dear query takes nothing from the writes of the second it starts in.
+
+export class AccumulatedUnits {
+  /** Unspent units of each second, the oldest at `#oldest`. */
+  readonly #slots: Float64Array;
+  #oldest = 0;
+  #balance = 0;
+  /** What queries cost beyond their estimates. */
+  #debt = 0;
+
+  constructor(seconds = 60) {
+    this.#slots = new Float64Array(seconds);
+  }
+
+  /** Below 0 while there is a debt. */
+  get balance(): number {
+    return this.#balance - this.#debt;
+  }
+
+  /** The most it can come to with such a share. */
+  limit(share: number): number {
+    return share * this.#slots.length;
+  }
+
+  /** A second has passed in which this much of the share was not spent. What is oldest is lost. */
+  endSecond(unspent: number): void {
+    const slots = this.#slots;
+    this.#balance += unspent - slots[this.#oldest]!;
+    slots[this.#oldest] = unspent;
+    this.#oldest = (this.#oldest + 1) % slots.length;
+    const paid = Math.min(this.#debt, Math.max(0, this.#balance));
+    if (paid > 0) {
+      this.#take(paid);
+      this.#debt -= paid;
+    }
+  }
+
+  /** Takes the cost if it is there, the oldest units first. */
+  spend(cost: number): boolean {
+    if (this.balance < cost) return false;
+    this.#take(cost);
+    return true;
+  }
+
+  /** Takes up to this much, never into debt; how much it was. */
+  giveUp(units: number): number {
+    const given = Math.max(0, Math.min(units, this.balance));
+    this.#take(given);
+    return given;
+  }
+
+  /** Units lent by another gateway: as if they had been left over just now. */
+  receive(units: number): void {
+    const newest = (this.#oldest + this.#slots.length - 1) % this.#slots.length;
+    this.#slots[newest] = this.#slots[newest]! + units;
+    this.#balance += units;
+  }
+
+  /** A query cost this much more than was taken for it; less, if it is negative. */
+  settle(more: number): void {
+    if (more < 0) this.receive(-more);
+    else this.#debt += more - this.giveUp(more);
+  }
+
+  #take(units: number): void {
+    const slots = this.#slots;
+    let left = units;
+    for (let i = 0; i < slots.length && left > 0; i++) {
+      const at = (this.#oldest + i) % slots.length;
+      const part = Math.min(left, slots[at]!);
+      slots[at] = slots[at]! - part;
+      left -= part;
+    }
+    this.#balance -= units - left;
+  }
+}
