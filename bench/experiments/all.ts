@@ -4,6 +4,7 @@ import type { Experiment } from './experiment.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
+import { podBuckets } from './pod-buckets.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
 
@@ -13,4 +14,5 @@ export const allExperiments: readonly Experiment[] = [
   gatewayBurst,
   queryAccumulation,
   queryLoans,
+  podBuckets,
 ];

@@ -10,7 +10,7 @@ export interface ExperimentContext {
   /** One run for each; thresholds hold for the mean unless a measure says otherwise. */
   seeds: readonly number[];
   /** Says how far it has come. */
-  progress(text: string): void;
+  progress: (text: string) => void;
 }
 
 /** One figure with what it must reach. */

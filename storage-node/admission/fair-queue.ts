@@ -1,0 +1,113 @@
+// Requests of many tenants in the order of their virtual finish times (ABase, section 4.3): each tenant is served by
+// its quota's share of all quotas, whatever the others offer.
+//
+// A tenant that has used less than its share may have saved up a little, as much as the buckets before this queue let
+// through at once; without that a burst that they have taken on would wait behind those who always offer too much.
+
+interface Tenant {
+  weight: number;
+  /** Virtual finish time of its last request. */
+  last: number;
+  queued: number;
+}
+
+interface Entry<T> {
+  finish: number;
+  /** Of arrival, for equal times. */
+  order: number;
+  tenant: number;
+  item: T;
+}
+
+export interface FairQueueOptions {
+  /** What a tenant may have saved up, in units of cost at a weight of 1. */
+  credit: number;
+}
+
+export class FairQueue<T> {
+  readonly #tenants = new Map<number, Tenant>();
+  readonly #heap: Entry<T>[] = [];
+  readonly #credit: number;
+  #virtual = 0;
+  #order = 0;
+
+  constructor({ credit = 0 }: Partial<FairQueueOptions> = {}) {
+    this.#credit = credit;
+  }
+
+  get length(): number {
+    return this.#heap.length;
+  }
+
+  /** How many of a tenant's wait. */
+  queuedOf(tenant: number): number {
+    return this.#tenants.get(tenant)?.queued ?? 0;
+  }
+
+  /** The tenant's quota over the sum of all quotas here; above 0. */
+  setWeight(tenant: number, weight: number): void {
+    if (!(weight > 0)) throw new RangeError(`a weight of ${weight}`);
+    const known = this.#tenants.get(tenant);
+    if (known === undefined) {
+      this.#tenants.set(tenant, { weight, last: this.#virtual, queued: 0 });
+    } else known.weight = weight;
+  }
+
+  /** Only of a tenant of which nothing waits. */
+  forget(tenant: number): void {
+    if (this.queuedOf(tenant) === 0) this.#tenants.delete(tenant);
+  }
+
+  push(tenant: number, cost: number, item: T): void {
+    const of = this.#tenants.get(tenant);
+    if (of === undefined) throw new RangeError(`tenant ${tenant} has no weight`);
+    if (of.queued === 0) {
+      of.last = Math.max(of.last, this.#virtual - this.#credit / of.weight);
+    }
+    of.last += cost / of.weight;
+    of.queued++;
+    this.#add({ finish: of.last, order: this.#order++, tenant, item });
+  }
+
+  /** The next to be served. */
+  pop(): T | undefined {
+    const first = this.#heap[0];
+    if (first === undefined) return undefined;
+    const last = this.#heap.pop()!;
+    if (this.#heap.length > 0) this.#sink(last);
+    this.#tenants.get(first.tenant)!.queued--;
+    this.#virtual = Math.max(this.#virtual, first.finish);
+    return first.item;
+  }
+
+  #add(entry: Entry<T>): void {
+    const heap = this.#heap;
+    let i = heap.length;
+    heap.push(entry);
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (isBefore(heap[parent]!, entry)) break;
+      heap[i] = heap[parent]!;
+      i = parent;
+    }
+    heap[i] = entry;
+  }
+
+  #sink(entry: Entry<T>): void {
+    const heap = this.#heap;
+    let i = 0;
+    for (;;) {
+      let child = i * 2 + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++;
+      if (isBefore(entry, heap[child]!)) break;
+      heap[i] = heap[child]!;
+      i = child;
+    }
+    heap[i] = entry;
+  }
+}
+
+function isBefore<T>(a: Entry<T>, b: Entry<T>): boolean {
+  return a.finish < b.finish || (a.finish === b.finish && a.order < b.order);
+}
