@@ -1,6 +1,9 @@
 // Every experiment, in the order of the page. A new one is a file and two rows here.
 
+import { allocationExperiment } from './allocation.ts';
+import { bucketSeries } from './bucket-series.ts';
 import type { Experiment } from './experiment.ts';
+import { fairQueue } from './fair-queue.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
@@ -15,4 +18,7 @@ export const allExperiments: readonly Experiment[] = [
   queryAccumulation,
   queryLoans,
   podBuckets,
+  fairQueue,
+  allocationExperiment,
+  bucketSeries,
 ];
