@@ -2,12 +2,15 @@
 
 import { allocationExperiment } from './allocation.ts';
 import { bucketSeries } from './bucket-series.ts';
+import { epochLifo } from './epoch-lifo.ts';
 import type { Experiment } from './experiment.ts';
 import { fairQueue } from './fair-queue.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
+import { partitionQuota } from './partition-quota.ts';
 import { podBuckets } from './pod-buckets.ts';
+import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
 
@@ -18,7 +21,10 @@ export const allExperiments: readonly Experiment[] = [
   queryAccumulation,
   queryLoans,
   podBuckets,
+  proxyQuota,
+  partitionQuota,
   fairQueue,
   allocationExperiment,
   bucketSeries,
+  epochLifo,
 ];
