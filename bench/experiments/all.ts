@@ -5,6 +5,7 @@ import { bucketSeries } from './bucket-series.ts';
 import { epochLifo } from './epoch-lifo.ts';
 import type { Experiment } from './experiment.ts';
 import { fairQueue } from './fair-queue.ts';
+import { fanOut } from './fan-out.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
@@ -26,5 +27,6 @@ export const allExperiments: readonly Experiment[] = [
   fairQueue,
   allocationExperiment,
   bucketSeries,
+  fanOut,
   epochLifo,
 ];
