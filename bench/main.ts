@@ -5,6 +5,7 @@ import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
+import { meteringBench, meteringDefaults } from './metering.ts';
 import { restartBench, restartDefaults } from './restart.ts';
 import { planesBench, planesDefaults } from './planes.ts';
 import { seriesRestartBench, seriesRestartDefaults } from './series-restart.ts';
@@ -121,6 +122,18 @@ program
   .option('--members <n>', 'members of the sorted set', count, memoryDefaults.members)
   .action(async (options: typeof memoryDefaults) => {
     await memoryBench(options, command);
+  });
+
+program
+  .command('metering')
+  .description('redis-benchmark with metering on and off')
+  .option('--rounds <n>', 'rounds of each', count, meteringDefaults.rounds)
+  .option('--pipelines <list>', 'pipeline depths', counts, meteringDefaults.pipelines)
+  .option('--tests <list>', 'tests of redis-benchmark', list, meteringDefaults.tests)
+  .option('--seconds <n>', 'length of a round', count, meteringDefaults.seconds)
+  .option('--keys <n>', 'keys of the random tests', count, meteringDefaults.keys)
+  .action(async (options: typeof meteringDefaults) => {
+    await meteringBench(options, command);
   });
 
 program

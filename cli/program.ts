@@ -1,29 +1,35 @@
 // The `polyrow` command and its subcommands.
 
 import { Command, CommanderError } from 'commander';
-import { commandsCommand } from './commands/commands.ts';
-import { configCommand } from './commands/config.ts';
 import { startCommand } from './commands/start.ts';
-import { tableCommand } from './commands/table.ts';
-import { versionCommand } from './commands/version.ts';
 import { ConfigError } from './config/resolve.ts';
 import { didYouMean } from './config/suggest.ts';
 import { ExitError } from './lifecycle/exit-error.ts';
 import type { Planes } from './planes/plane-host.ts';
 import { packageVersion } from './version.ts';
 
-function buildProgram(planes: Planes): Command {
+async function buildProgram(words: readonly string[], planes: Planes): Promise<Command> {
   const program = new Command('polyrow')
     .description('A multi-model NoSQL database server for Redis and InfluxDB clients.')
     .version(packageVersion(), '-V, --version', 'print the version')
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error: /, 'polyrow: ')),
+    })
     .exitOverride();
   startCommand(program, planes);
-  tableCommand(program);
-  configCommand(program);
-  commandsCommand(program);
-  versionCommand(program);
+  if (!isStart(words)) {
+    const { addOperatorCommands } = await import('./commands/operator-commands.ts');
+    addOperatorCommands(program);
+  }
   for (const command of everyCommand(program)) command.exitOverride();
   return program;
+}
+
+/** Help is about all commands, wherever it is asked for. */
+function isStart(words: readonly string[]): boolean {
+  const [first = ''] = words;
+  if (first !== 'start' && first !== '' && !first.startsWith('-')) return false;
+  return !words.some((word) => word === '-h' || word === '--help');
 }
 
 function everyCommand(command: Command): Command[] {
@@ -32,8 +38,8 @@ function everyCommand(command: Command): Command[] {
 
 /** Runs it and resolves to its exit code; 0 also when a server has been started, which goes on. */
 export async function runProgram(words: string[], planes: Planes): Promise<number> {
-  const program = buildProgram(planes);
   try {
+    const program = await buildProgram(words, planes);
     // Otherwise a mistyped command would be taken for an argument of the default one.
     refuseUnknownCommand(program, words[0]);
     await program.parseAsync(words, { from: 'user' });

@@ -3,23 +3,37 @@
 
 import { statfsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { hashPassword } from '../access/gateway/secrets.ts';
 import { AdminServer } from '../control/admin/admin-server.ts';
+import type { AuditLog } from '../control/admin/audit/audit-log.ts';
 import type { ConfigView } from '../control/admin/config-view.ts';
 import { Health } from '../control/admin/health.ts';
 import { MetricsPage } from '../control/admin/metrics-page.ts';
+import type { BackupJobs } from '../control/backup/backup-jobs.ts';
+import { backupRoutes } from '../control/backup/backup-routes.ts';
 import { TableCatalog } from '../control/metadata/table-catalog.ts';
 import type { Endpoint } from '../control/monitor/endpoint.ts';
 import type { MetricSample } from '../control/monitor/metric-sample.ts';
+import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
+import { realDisk } from '../storage-node/disk/real-disk.ts';
+import { defaultTenant, defaultUser } from '../universal-row/tenancy/definitions.ts';
+import { backupJobs } from './backup/backup-service.ts';
 import { configView } from './config/admin-view.ts';
+import { type AdminToken, openAdminToken } from './lifecycle/admin-token.ts';
+import { openAuditLog, openUsageHistory } from './lifecycle/control-logs.ts';
+import { exposures, isLoopback } from './config/exposure.ts';
 import { LiveConfig } from './config/live-config.ts';
-import type { ResolvedConfig } from './config/resolve.ts';
+import { ConfigError, type ResolvedConfig } from './config/resolve.ts';
 import { type ConfigKey, configKeys, settingOf } from './config/schema.ts';
 import { DataDirectory } from './lifecycle/data-directory.ts';
 import { listenError } from './lifecycle/exit-error.ts';
 import { openMetadata } from './lifecycle/metadata.ts';
+import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
+import { planeAccess, tableHolders, tenantHolders, UsageCollector } from './planes/plane-calls.ts';
 import type { PlaneHost, Planes } from './planes/plane-host.ts';
+import { userHandlers } from './planes/user-handlers.ts';
 
 const healthTimeoutMs = 1000;
 const metricsTimeoutMs = 2000;
@@ -49,6 +63,10 @@ export class Server {
   readonly #planes: Planes;
   readonly #closers: Closer[] = [];
   #data: DataDirectory | undefined;
+  #tls: ServerTls | undefined;
+  #adminToken: AdminToken | undefined;
+  #usage: UsageCollector | undefined;
+  #backups: BackupJobs | undefined;
   /** The plane whose client is changing a setting just now. */
   #changing: PlaneHost | undefined;
 
@@ -61,6 +79,11 @@ export class Server {
 
   get dataDirectory(): string {
     return resolve(this.#config.get('data-dir'));
+  }
+
+  /** The operator's token, if this start has made it: it is shown once. */
+  get newAdminToken(): string | undefined {
+    return this.#adminToken?.isNew ? this.#adminToken.secret : undefined;
   }
 
   /** Resolves once clients are served. On failure everything is closed again. */
@@ -77,24 +100,57 @@ export class Server {
   }
 
   async #start(): Promise<Endpoint[]> {
+    this.#tls = await ServerTls.open(this.#config.all(), (level, message, fields) =>
+      this.#log[level](fields ?? {}, message),
+    );
+    this.#closers.push(() => this.#tls?.close());
     const data = DataDirectory.open(this.dataDirectory);
     this.#data = data;
     this.#closers.push(() => data.unlock());
     if (data.wasUnclean) {
       this.#log.warn('the last server on this data directory did not stop cleanly: recovering');
     }
-    const store = await openMetadata(data);
+    const metadata = await openMetadata(data, this.#config.get('metadata'), (level, message) =>
+      this.#log[level](message),
+    );
+    const { store } = metadata;
     this.#closers.push(() => store.close());
+    this.#metrics.addSource(async () => metadata.samples());
     data.markUnclean();
 
+    const report = (message: string): void => this.#log.warn(message);
+    const databases = this.#config.get('redis.databases');
+    const tenants = await TenantCatalog.open(store, { databases, hashPassword, report });
+    this.#closers.push(() => tenants.close());
+    this.#refuseExposure(tenants);
     const catalog = await TableCatalog.open(store, {
-      databases: this.#config.get('redis.databases'),
+      databases,
       defaultModel: this.#config.get('redis.default-model'),
+      owners: tenants,
+    });
+    const audit = openAuditLog(data, report);
+    this.#closers.push(() => audit.close());
+    const usage = new UsageCollector(this.#planes, openUsageHistory(data, report), report);
+    this.#usage = usage;
+    this.#closers.push(() => usage.close());
+    this.#adminToken = openAdminToken(data);
+    this.#backups = backupJobs(this.#planes, {
+      disk: realDisk,
+      catalogs: { tenants, tables: catalog },
+      revision: () => store.revision,
+      program: this.#options.version,
+      dataDirectory: this.dataDirectory,
     });
     this.#watchParts();
-    const { admin, url: adminUrl } = await this.#startAdmin(catalog);
+    const { admin, url: adminUrl } = await this.#startAdmin(catalog, tenants, audit);
 
-    const planeData = { config: this.#config.all(), tables: catalog.definitions() };
+    const planeData = {
+      config: this.#config.all(),
+      tables: catalog.definitions(),
+      defaultModel: catalog.defaultModel,
+      tenancy: tenants.snapshot(),
+      tls: this.#tls?.material,
+    };
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
     const endpoints = await Promise.all(
@@ -103,6 +159,7 @@ export class Server {
           configChanged: (change) => this.#changedByPlane(plane, change),
           log: (level, message, fields) => this.#log[level](fields ?? {}, message),
           died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
+          control: userHandlers(plane.name, tenants, audit),
         }),
       ),
     );
@@ -110,13 +167,14 @@ export class Server {
     for (const key of configKeys) {
       if (this.#config.get(key) !== planeData.config[key]) this.#tellPlanes(key);
     }
-    const kept = await catalog.attach({
-      rowCount: (table) => this.#planes.redis.call('rowCount', table, callTimeoutMs),
-      setTables: (tables) => this.#planes.redis.call('tables', tables, callTimeoutMs),
-    });
+    const kept = await catalog.attach(tableHolders(this.#planes));
     for (const { id, has, wants } of kept) {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
     }
+    await tenants.attach(tenantHolders(this.#planes, catalog, usage));
+    usage.start();
+    this.#tls?.follow(Object.values(this.#planes), data);
+    this.#closers.push(() => data.remove(adminCertificateFile));
     data.write('admin-endpoint', `${adminUrl}\n`);
     this.#closers.push(() => data.remove('admin-endpoint'));
     this.#health.phase = 'running';
@@ -133,16 +191,30 @@ export class Server {
     this.#health.phase = 'draining';
     const graceMs = this.#config.get('shutdown.grace-ms');
     try {
+      await this.#backups?.close();
       await this.#eachPlane((plane) =>
         plane
           .call('drain', graceMs, graceMs + callTimeoutMs)
           .catch((error: Error) => this.#log.warn(`clients were cut off: ${error.message}`)),
       );
+      await this.#usage?.refresh();
       await this.#eachPlane((plane) => plane.stop(stopTimeoutMs));
       this.#data?.markClean();
     } finally {
       await this.#close();
     }
+  }
+
+  #refuseExposure(tenants: TenantCatalog): void {
+    const { open } = tenants.user(defaultTenant, defaultUser);
+    const isOpen = open && this.#config.get('redis.password') === '';
+    const problems = exposures(this.#config.all(), isOpen);
+    if (problems.length > 0) throw new ConfigError(problems);
+  }
+
+  /** Reads again what can change without a restart. */
+  async reload(): Promise<void> {
+    await this.#tls?.reload();
   }
 
   /** After a failure: lets go of what others may want, and leaves the marker. */
@@ -165,7 +237,14 @@ export class Server {
     for (const close of this.#closers.splice(0).reverse()) await close();
   }
 
-  async #startAdmin(catalog: TableCatalog): Promise<{ admin: AdminServer; url: string }> {
+  async #startAdmin(
+    catalog: TableCatalog,
+    tenants: TenantCatalog,
+    audit: AuditLog,
+  ): Promise<{ admin: AdminServer; url: string }> {
+    const usage = this.#usage!;
+    const token = this.#config.get('admin.token');
+    const isOpen = token === '' && this.#config.get('admin.anonymous-metrics') === 'yes';
     const host = this.#config.get('admin.host');
     const port = this.#config.get('admin.port');
     const admin = new AdminServer({
@@ -173,8 +252,20 @@ export class Server {
       metrics: this.#metrics,
       catalog,
       config: this.#configView(),
-      token: this.#config.get('admin.token'),
+      tenants,
+      planes: planeAccess(this.#planes),
+      usage: usage.history,
+      refreshUsage: () => usage.refresh(),
+      audit,
+      operatorTokens: [
+        { name: 'admin-token', secret: this.#adminToken!.secret },
+        { name: 'admin.token', secret: token },
+      ],
+      isLocal: isOpen && isLoopback(host),
+      requestsPerSecond: () => this.#config.get('admin.requests-per-second'),
       version: this.#options.version,
+      tls: this.#tls?.admin,
+      moreRoutes: [(app) => backupRoutes(app, this.#backups!)],
       onError: (error) => this.#log.error({ err: error }, 'a request to the admin API failed'),
     });
     try {
@@ -234,6 +325,7 @@ export class Server {
         type: 'gauge',
         value: disk.bavail * disk.bsize,
       },
+      ...(this.#tls?.samples() ?? []),
     ];
   }
 

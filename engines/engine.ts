@@ -7,6 +7,8 @@ import type { Row, RowReads, RowWrites } from '../universal-row/rows.ts';
 export interface RowTable extends RowReads, RowWrites {
   /** Rows that have an expiry. */
   readonly expiringRows: number;
+  /** Of all rows' keys and values, about. */
+  storedBytes(): number;
   /** Up to `limit` rows whose expiry is at or before `now`, the soonest first where that is cheap. */
   expired(now: number, limit: number, visit: (row: Row) => void): void;
 }
@@ -35,9 +37,13 @@ export interface Engine {
 
   /** The table with this number, made on first use. The same object until tables are swapped. */
   table(id: number): RowTable;
+  /** Whether the table holds rows; asking makes none. */
+  holds(id: number): boolean;
   /** Numbers of the tables that hold rows, ascending. */
   tables(): number[];
   swapTables(a: number, b: number): void;
+  /** The table is empty and will not be used again: nothing need be kept of it. No part of any log entry. */
+  forget?(table: number): void;
 
   /** Index of the last log entry whose effects are in this engine; 0 at the beginning. */
   readonly appliedIndex: number;
@@ -73,8 +79,9 @@ export interface Engine {
   /**
    * All rows as record batches (universal-row/record-batch.ts) of at most about 512 KiB unless one
    * element is larger, as of the moment of the call though writes go on. A batch is valid until the next one is asked for.
+   * With `wants`, the rows of those tables only; the others are not even read.
    */
-  exportSnapshot(): AsyncIterable<Buffer>;
+  exportSnapshot(wants?: (table: number) => boolean): AsyncIterable<Buffer>;
   /** Replaces all rows by those of an export, of this engine or another, and takes on its index. */
   importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void>;
 

@@ -34,6 +34,14 @@ export interface SeriesLimits {
   valuesPerTag: number;
 }
 
+/** Databases that may have only so many series together, in all their shards. */
+export interface SeriesAllowance {
+  readonly databases: Iterable<string>;
+  readonly series: number;
+  /** What is said of one more. */
+  readonly refusal: string;
+}
+
 export interface SeriesEngineStats {
   databases: number;
   shards: number;
@@ -83,10 +91,20 @@ export interface SeriesEngine extends SeriesReads {
 
   /** Index of the last log entry whose effects are in this engine; 0 at the beginning. */
   readonly appliedIndex: number;
+  /**
+   * After `open`: index of the last entry of which anything is on disk. A crash may have taken entries up to it
+   * from the end of an unsynced log, which must go on beyond it: what is on disk is not applied again.
+   */
+  readonly durableIndex: number;
   /** Applies `buf[start, end)`, the words of one entry, whole or, when they are damaged, by throwing. */
   apply(buf: Buffer, start: number, end: number, index: number): void;
 
+  /** Counts up with every change of what databases and policies there are. */
+  readonly catalogVersion: number;
+
   limits: SeriesLimits;
+  /** Of the database and others, if they share one; asked for each batch. */
+  seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
   /** The head is at its limit: whoever writes waits for `drained` first. */
   readonly congested: boolean;
   /** Resolves when there is room again; rejects when the disk fails meanwhile. */
@@ -104,7 +122,55 @@ export interface SeriesEngine extends SeriesReads {
   exportSnapshot(): AsyncIterable<Buffer>;
   importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void>;
 
-  /** Does about `budgetMs` of flushing, compaction and clearing away; true when more is left. */
-  background(budgetMs: number): boolean;
+  /**
+   * Does about `budgetMs` of flushing, compaction and clearing away; true when more is left. Where `blocks` is
+   * false it does not wait for the disk, and returns early when there is nothing to do before that has answered.
+   */
+  background(budgetMs: number, blocks?: boolean): boolean;
   stats(): SeriesEngineStats;
+}
+
+/** A stretch of time of a retention policy. */
+export interface SeriesShard {
+  /** Never used again by this engine. */
+  readonly number: number;
+  readonly database: string;
+  readonly policy: string;
+  /** Unix seconds; `seconds` long. */
+  readonly startSeconds: number;
+  readonly seconds: number;
+  /** Index of the last entry that may have changed what is in it. */
+  readonly changedAt: number;
+}
+
+/** Which part of all there is. */
+export interface SnapshotSelection {
+  /** The others are not mentioned. */
+  database?(name: string): boolean;
+  /** Whose points are wanted; the other shards are only named. */
+  shard?(number: number): boolean;
+}
+
+/** An engine of which parts can be taken out, and put into another beside what is there. */
+export interface PortableSeriesEngine extends SeriesEngine {
+  /** Every shard there is, by ascending number. */
+  shards(): SeriesShard[];
+  exportSnapshot(selection?: SnapshotSelection): AsyncIterable<Buffer>;
+  /** Databases to be taken from exports: under which name each, or undefined to leave it out. */
+  importer(rename: (database: string) => string | undefined): SeriesImporter;
+  /** `to` goes, if it is there, and `from` takes its name, in one entry. Nothing when there is no `from`. */
+  prepareRename(from: string, to: string, into: RecordBatchWriter): void;
+}
+
+/**
+ * Takes databases from exports. Several exports of one engine may be given one after the other, whole: the
+ * first says which databases and shards there are, and each shard's points are taken from one of them. Nobody
+ * else may write to the databases meanwhile.
+ */
+export interface SeriesImporter {
+  /**
+   * Puts an entry into words, a few at a time: after each step, what has been put is to be applied as an entry of
+   * the log before the next. Throws `RangeError` for a damaged one.
+   */
+  put(entry: Buffer, wants: (shard: number) => boolean, into: RecordBatchWriter): Iterator<void>;
 }

@@ -98,6 +98,8 @@ export class TextReply implements Reply {
   }
 }
 
+const span = { first: 0, count: 16 };
+
 interface Verb {
   action: Action;
   run: Transform;
@@ -276,8 +278,7 @@ export class PodFixture {
     this.pod = new Pod({
       engine: this.engine,
       log: this.log,
-      tables: this.tables,
-      tableCount: 16,
+      tables: this.#options.tables ?? this.tables,
       clock: this.clock,
       rng: this.disk.rng,
       maxMemoryBytes: Infinity,
@@ -322,7 +323,8 @@ export class PodFixture {
     const verb = verbs[words[0]!];
     if (verb === undefined) throw new Error(`no verb ${words[0]}`);
     const { action, run, grows } = verb;
-    return { action, name: words[0]!, transform: run, grows: grows === true, table, args };
+    const name = words[0]!;
+    return { action, name, transform: run, grows: grows === true, table, span, args };
   }
 
   /** The answer, which must be at hand. */

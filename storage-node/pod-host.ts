@@ -5,11 +5,13 @@ import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
+import type { BackgroundWork } from './background-work.ts';
+import { LogPins } from './backup/log-pins.ts';
 import type { CommandFlowRegistry } from './flows/command-flows.ts';
 import { Pod } from './pod.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
 import type { FsyncPolicy } from './replicator/replicated-log.ts';
-import type { TableRules } from './table-rules.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
 
 export interface PodHostOptions {
   engine: Engine;
@@ -21,13 +23,16 @@ export interface PodHostOptions {
   segmentBytes: number;
   checkpointBytes: number;
   maxMemoryBytes: number;
-  tables: Map<number, TableRules>;
-  tableCount: number;
+  tables: TableRulesByNumber;
   /** Cuts a damaged log where the damage begins instead of refusing to open it. */
   acceptLoss: boolean;
   clock: Clock;
   rng: Rng;
+  /** Of log that is kept for the next incremental backup at most; 0 for none. */
+  keepLogBytes?: number;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** Told of what was done without being asked. */
+  background?: BackgroundWork | undefined;
   /** Tasks to run around commands. */
   flows?: CommandFlowRegistry | undefined;
   /** The log cannot go on, and neither can the process. */
@@ -77,16 +82,25 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     },
   });
   engine.endTurn();
+  const pins = LogPins.open({
+    disk: options.disk,
+    directory: options.directory,
+    log,
+    maxBytes: options.keepLogBytes ?? 0,
+    holdsLog: true,
+    report,
+  });
   const pod = new Pod({
     engine,
     log,
+    pins,
     tables: options.tables,
-    tableCount: options.tableCount,
     clock: options.clock,
     rng: options.rng,
     maxMemoryBytes: options.maxMemoryBytes,
     checkpointBytes: options.checkpointBytes,
     report,
+    background: options.background,
     flows: options.flows,
   });
   pod.stats.loadedEntries = entries;

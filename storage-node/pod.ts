@@ -1,11 +1,12 @@
 // A pod: one engine, one log, one thread. Commands run here one at a time, each whole.
 
-import { isWrite, type Command } from '../universal-row/command.ts';
+import { isWrite, type Command, type TableSpan } from '../universal-row/command.ts';
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import { CommandError, ReadFault } from '../universal-row/errors.ts';
 import type { Executor, Refusable, RowObserver } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
+import { RowWork } from '../universal-row/row-work.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
   CommandFlows,
@@ -13,20 +14,23 @@ import {
   type Outcome,
   type TaskCostRow,
 } from './flows/command-flows.ts';
+import type { BackgroundWork, TableRows } from './background-work.ts';
+import type { LogPins } from './backup/log-pins.ts';
+import { isShadowTable } from './backup/shadow.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
-import type { TableRules } from './table-rules.ts';
-import { Transaction } from './transaction.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
+import { everything, Transaction } from './transaction.ts';
 
 export interface PodOptions {
   engine: Engine;
   log: ReplicatedLog;
+  /** What of the log is kept for backups. */
+  pins?: LogPins | undefined;
   /**
-   * The tables kept here, by number. The map is live: `readOnly` takes effect at the next command, all
+   * The tables kept here, by number. It is live: `readOnly` takes effect at the next command, all
    * else at the next turn.
    */
-  tables: Map<number, TableRules>;
-  /** How many tables exist in all, here or elsewhere. */
-  tableCount: number;
+  tables: TableRulesByNumber;
   clock: Clock;
   rng: Rng;
   /** Writes that need memory are refused beyond this; Infinity for no limit. */
@@ -35,8 +39,18 @@ export interface PodOptions {
   checkpointBytes: number;
   /** Told about failures that no client asked about. */
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** Told of what was done without being asked. */
+  background?: BackgroundWork | undefined;
   /** Tasks to run around commands; none when left out. Later registrations are not seen. */
   flows?: CommandFlowRegistry | undefined;
+}
+
+/** See `Pod.parts`. */
+export interface PodParts {
+  readonly engine: Engine;
+  readonly log: ReplicatedLog;
+  readonly pins: LogPins | undefined;
+  readonly background: BackgroundWork | undefined;
 }
 
 export interface PodStats {
@@ -53,6 +67,8 @@ export interface PodStats {
 // Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
 const expirySlice = 200;
 const backgroundBudgetMs = 1;
+const expiryBudgetMs = 1;
+const durableCheckMs = 20;
 
 export class Pod implements Executor {
   readonly stats: PodStats = {
@@ -69,11 +85,17 @@ export class Pod implements Executor {
 
   private readonly engine: Engine;
   private readonly log: ReplicatedLog;
-  private readonly tables: Map<number, TableRules>;
+  private readonly pins: LogPins | undefined;
+  private readonly tables: TableRulesByNumber;
   private readonly clock: Clock;
   private readonly report: PodOptions['report'];
+  private readonly background: BackgroundWork | undefined;
   private readonly tx: Transaction;
   private readonly observers = new Map<string, Set<RowObserver>>();
+  /** Of commands that nobody charges, and of what happens by itself. */
+  private readonly unclaimed = new RowWork();
+  /** Tables yet to be looked through for rows that are due. */
+  private expiring: number[] = [];
   private readonly checkpointBytes: number;
   /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
   private readonly flows: CommandFlows | undefined;
@@ -87,18 +109,14 @@ export class Pod implements Executor {
   constructor(options: PodOptions) {
     this.engine = options.engine;
     this.log = options.log;
+    this.pins = options.pins;
     this.tables = options.tables;
     this.clock = options.clock;
     this.report = options.report;
+    this.background = options.background;
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
-    this.tx = new Transaction(
-      options.engine,
-      options.log.writer,
-      options.tables,
-      options.tableCount,
-      options.rng,
-    );
+    this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
     this.tx.beforeTableChange = (tables) => this.#touchTables(tables);
     this.checkpointLsn = options.log.status().appendedLsn;
     this.flows = options.flows && this.#flowsOf(options.flows);
@@ -141,13 +159,16 @@ export class Pod implements Executor {
     if (!this.turnOpen) this.#openTurn();
     const mark = reply.mark();
     log.begin();
+    const logged = log.writer.pos;
+    const work = (tx.work = command.work ?? this.unclaimed);
     try {
-      tx.begin(command.table, command.args, writing, this.turnNow, true);
+      tx.begin(command.table, command.span, command.args, writing, this.turnNow, true);
       command.transform(tx, command.args, reply);
     } catch (error) {
       const failure = this.#recover(error, reply, mark, command);
       if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
     }
+    work.logBytes += log.writer.pos - logged;
     const index = log.end();
     if (index !== 0) this.#committed(index);
   }
@@ -194,7 +215,8 @@ export class Pod implements Executor {
         try {
           // Who asks what became of each command is told the keys of each.
           const fresh = i === 0 || outcomes !== undefined;
-          tx.begin(command.table, command.args, writing, this.turnNow, fresh);
+          tx.work = command.work ?? this.unclaimed;
+          tx.begin(command.table, command.span, command.args, writing, this.turnNow, fresh);
           command.transform(tx, command.args, reply);
         } catch (thrown) {
           const failure = this.#recover(thrown, reply, mark, command);
@@ -208,6 +230,7 @@ export class Pod implements Executor {
           error = failure;
         }
       }
+      tx.work.logBytes += log.writer.pos - logged;
       if (outcomes === undefined) continue;
       if (reply.mark() === mark) kind = 'waits';
       // Whether it wrote, until the index is known.
@@ -234,6 +257,7 @@ export class Pod implements Executor {
       this.engine.rollback();
       this.tx.touched.length = 0;
       this.tx.refresh();
+      this.tx.work.restart();
       return error.ready;
     }
     const text =
@@ -252,8 +276,12 @@ export class Pod implements Executor {
 
   refusal(command: Refusable): string | undefined {
     const rules = this.tables.get(command.table);
-    if (rules !== undefined && rules.readOnly) {
-      return "READONLY You can't write against a read only table.";
+    if (rules !== undefined) {
+      if (rules.readOnly) return "READONLY You can't write against a read only table.";
+      if (rules.quota !== undefined && command.grows) {
+        const full = rules.quota.refusal();
+        if (full !== undefined) return full;
+      }
     }
     const failure = this.log.failure ?? this.engine.failure;
     if (failure !== undefined) {
@@ -342,6 +370,7 @@ export class Pod implements Executor {
     // would stay `now` for commands to come.
     if (this.turnOpen) this.endTurn();
     this.engine.background(backgroundBudgetMs);
+    this.unclaimed.reset();
     if (this.maxMemoryBytes !== Infinity) {
       this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
     }
@@ -351,13 +380,18 @@ export class Pod implements Executor {
 
   #expire(): void {
     if (this.log.failure !== undefined || this.engine.failure !== undefined) return;
-    const deadline = performance.now() + 1;
-    for (const table of this.engine.tables()) {
-      if (!this.tables.has(table)) continue;
+    const deadline = performance.now() + expiryBudgetMs;
+    if (this.expiring.length === 0) this.expiring = this.engine.tables();
+    // Where there are thousands of tables, a round takes several ticks.
+    for (let left = this.expiring.length; left > 0; left--) {
+      const table = this.expiring.pop()!;
+      // A restore has what it is comparing stay as it is.
+      if (isShadowTable(table) || this.tables.get(table) === undefined) continue;
       while (this.engine.table(table).expiringRows !== 0) {
         const dropped = this.#expireSlice(table);
         if (dropped < expirySlice || performance.now() > deadline) break;
       }
+      if ((left & 63) === 0 && performance.now() > deadline) return;
     }
   }
 
@@ -366,8 +400,10 @@ export class Pod implements Executor {
     const before = tx.expiredRows;
     if (!this.turnOpen) this.#openTurn();
     log.begin();
+    const logged = log.writer.pos;
+    tx.work = this.unclaimed;
     try {
-      tx.begin(table, undefined, false, this.turnNow, true);
+      tx.begin(table, everything, undefined, false, this.turnNow, true);
       tx.dropExpiredRows(expirySlice);
     } catch (error) {
       // A fault means that the rows due are being read: the next round meets them in memory.
@@ -382,9 +418,61 @@ export class Pod implements Executor {
       });
       return 0;
     }
+    const logBytes = log.writer.pos - logged;
     const index = log.end();
     if (index !== 0) this.#committed(index);
-    return tx.expiredRows - before;
+    const dropped = tx.expiredRows - before;
+    if (dropped > 0) this.background?.expired(table, dropped, logBytes);
+    return dropped;
+  }
+
+  /**
+   * Removes all rows of these tables, whatever their rules say, and resolves once that is as safe on disk as
+   * the policy ever makes it. Nobody may write to them any more.
+   */
+  async dropTables(span: TableSpan): Promise<void> {
+    const end = span.first + span.count;
+    for (const table of this.engine.tables()) {
+      if (table < span.first || table >= end) continue;
+      for (;;) {
+        const waits = this.#clearTable(table);
+        if (waits === undefined) break;
+        await waits;
+      }
+    }
+    const position = this.endTurn();
+    if (position >= 0) await new Promise<void>((resolve) => this.whenSafe(position, resolve));
+    const { appendedLsn } = this.log.status();
+    while (this.log.fsyncPolicy !== 'no' && this.log.status().durableLsn < appendedLsn) {
+      if (this.writeFailure !== undefined) throw this.writeFailure;
+      await new Promise((resolve) => setTimeout(resolve, durableCheckMs));
+    }
+    for (let table = span.first; table < end; table++) this.engine.forget?.(table);
+    this.tx.refresh();
+  }
+
+  /** What to wait for before trying again, if the engine has to read something first. */
+  #clearTable(table: number): Promise<void> | undefined {
+    const { tx, log } = this;
+    if (this.writeFailure !== undefined) throw this.writeFailure;
+    if (this.engine.congested === true) return this.engine.drained!();
+    if (!this.turnOpen) this.#openTurn();
+    log.begin();
+    tx.work = this.unclaimed;
+    try {
+      tx.begin(table, everything, undefined, false, this.turnNow, true);
+      tx.clear();
+    } catch (error) {
+      log.abandon();
+      this.engine.rollback();
+      tx.touched.length = 0;
+      tx.refresh();
+      if (error instanceof ReadFault) return error.ready;
+      throw error;
+    }
+    const index = log.end();
+    if (index !== 0) this.#committed(index);
+    return undefined;
   }
 
   /** Makes a checkpoint and lets go of the log before it; one at a time. */
@@ -398,8 +486,11 @@ export class Pod implements Executor {
   async #checkpoint(): Promise<void> {
     const startedAt = this.clock.monotonic();
     this.checkpointLsn = this.log.status().appendedLsn;
+    const tables = this.background === undefined ? [] : this.#tableRows();
     try {
       const index = await this.engine.checkpoint();
+      this.background?.checkpointed(tables, this.engine.stats().diskBytes);
+      this.pins?.trim();
       this.log.truncate(index);
       this.stats.checkpoints++;
       this.stats.lastCheckpointMs = this.clock.monotonic() - startedAt;
@@ -410,6 +501,11 @@ export class Pod implements Executor {
         err: error,
       });
     }
+  }
+
+  #tableRows(): TableRows[] {
+    const { engine } = this;
+    return engine.tables().map((table) => ({ table, rows: engine.table(table).rowCount() }));
   }
 
   get checkpointInProgress(): boolean {
@@ -451,10 +547,49 @@ export class Pod implements Executor {
     this.log.fsyncPolicy = policy;
   }
 
+  /** What backups and restores work on, beside the commands: whoever touches it ends the turn first. */
+  get parts(): PodParts {
+    const { engine, log, pins, background } = this;
+    return { engine, log, pins, background };
+  }
+
+  /** Tables change places, all of them in the same instant. */
+  swapTables(pairs: readonly (readonly [number, number])[]): void {
+    if (this.writeFailure !== undefined) throw this.writeFailure;
+    this.endTurn();
+    const changed = new Set(pairs.flat());
+    // Whether a key is in them need not be looked up: whoever observes one looks again.
+    for (const id of this.observers.keys()) {
+      const colon = id.indexOf(':');
+      const table = Number(id.slice(0, colon));
+      if (!changed.has(table)) continue;
+      this.tx.touched.push({ table, key: Buffer.from(id.slice(colon + 1), 'latin1') });
+    }
+    this.log.begin();
+    for (const [a, b] of pairs) {
+      this.log.writer.swap(a, b);
+      this.engine.swapTables(a, b);
+    }
+    const index = this.log.end();
+    if (index !== 0) this.#committed(index);
+    this.endTurn();
+  }
+
+  /** Tables that hold rows here, ascending. */
+  heldTables(): number[] {
+    return this.engine.tables();
+  }
+
   /** Rows and rows with an expiry of a table. */
   tableSize(table: number): { rows: number; expiring: number } {
+    if (!this.engine.holds(table)) return { rows: 0, expiring: 0 };
     const t = this.engine.table(table);
     return { rows: t.rowCount(), expiring: t.expiringRows };
+  }
+
+  /** Bytes of a table's keys and values, about. */
+  tableBytes(table: number): number {
+    return this.engine.holds(table) ? this.engine.table(table).storedBytes() : 0;
   }
 
   /** Lets the last writes reach the disk, and closes. */

@@ -3,13 +3,14 @@
 
 import { join } from 'node:path';
 import type { Clock, Disk } from '../universal-row/environment.ts';
-import type { SeriesEngine } from '../engines/series-engine.ts';
+import type { PortableSeriesEngine } from '../engines/series-engine.ts';
+import { LogPins } from './backup/log-pins.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
 import type { FsyncPolicy } from './replicator/replicated-log.ts';
 import { SeriesPod, type SeriesPodOptions } from './series-pod.ts';
 
 export interface SeriesPodHostOptions {
-  engine: SeriesEngine;
+  engine: PortableSeriesEngine;
   disk: Disk;
   /** The log goes to `wal` in it. */
   directory: string;
@@ -48,6 +49,7 @@ export async function openSeriesPod(options: SeriesPodHostOptions): Promise<Seri
     ids: { cluster: 1, pod: options.podId },
     group: onlyGroup,
     appliedIndex: fromCheckpoint,
+    durableIndex: engine.durableIndex,
     fatal: options.fatal,
     acceptLoss: options.acceptLoss,
     apply(buf, start, end, index) {
@@ -59,9 +61,19 @@ export async function openSeriesPod(options: SeriesPodHostOptions): Promise<Seri
       }
     },
   });
+  const pins = LogPins.open({
+    disk: options.disk,
+    directory: options.directory,
+    log,
+    maxBytes: 0,
+    // A backup of time series asks the engine which shards have changed, and not the log.
+    holdsLog: false,
+    report,
+  });
   const pod = new SeriesPod({
     engine,
     log,
+    pins,
     clock: options.clock,
     checkpointBytes: options.checkpointBytes,
     retentionIntervalMs: options.retentionIntervalMs,

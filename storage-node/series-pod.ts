@@ -15,12 +15,22 @@ import {
   type SeriesStore,
   type WriteOutcome,
 } from '../universal-row/series/series-store.ts';
-import type { SeriesEngine, SeriesEngineStats } from '../engines/series-engine.ts';
+import type { PortableSeriesEngine, SeriesEngineStats } from '../engines/series-engine.ts';
+import type { LogPins } from './backup/log-pins.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
 
+/** See `SeriesPod.parts`. */
+export interface SeriesPodParts {
+  readonly engine: PortableSeriesEngine;
+  readonly log: ReplicatedLog;
+  readonly pins: LogPins | undefined;
+}
+
 export interface SeriesPodOptions {
-  engine: SeriesEngine;
+  engine: PortableSeriesEngine;
   log: ReplicatedLog;
+  /** Where incremental backups go on from. */
+  pins?: LogPins | undefined;
   clock: Clock;
   /** A checkpoint is made whenever the log has grown by this much. */
   checkpointBytes: number;
@@ -59,8 +69,9 @@ export class SeriesPod implements SeriesStore {
     loadedEntries: 0,
   };
 
-  readonly #engine: SeriesEngine;
+  readonly #engine: PortableSeriesEngine;
   readonly #log: ReplicatedLog;
+  readonly #pins: LogPins | undefined;
   readonly #clock: Clock;
   readonly #checkpointBytes: number;
   readonly #retentionIntervalMs: number;
@@ -69,10 +80,13 @@ export class SeriesPod implements SeriesStore {
   #nextRetention = 0;
   #checkpointing: Promise<void> | undefined;
   #checkpointLsn: number;
+  /** Of the last change. */
+  #entryBytes = 0;
 
   constructor(options: SeriesPodOptions) {
     this.#engine = options.engine;
     this.#log = options.log;
+    this.#pins = options.pins;
     this.#clock = options.clock;
     this.#checkpointBytes = options.checkpointBytes;
     this.#retentionIntervalMs = options.retentionIntervalMs;
@@ -105,6 +119,7 @@ export class SeriesPod implements SeriesStore {
         this.#log.writer,
       ),
     );
+    outcome.logBytes = this.#entryBytes;
     this.stats.pointsWritten += outcome.written;
     this.stats.pointsRefused += outcome.dropped;
     return outcome;
@@ -138,6 +153,7 @@ export class SeriesPod implements SeriesStore {
       throw error;
     }
     const end = writer.pos;
+    this.#entryBytes = end - start;
     const index = this.#log.end();
     // The bytes stay where they are until the turn is written out.
     if (index !== 0) this.#engine.apply(writer.buf, start, end, index);
@@ -152,6 +168,11 @@ export class SeriesPod implements SeriesStore {
 
   database(name: string): Database | undefined {
     return this.#engine.database(name);
+  }
+
+  /** Another one whenever there may be other databases than before. */
+  get catalogVersion(): number {
+    return this.#engine.catalogVersion;
   }
 
   scan(request: ScanRequest): SeriesScan {
@@ -180,6 +201,23 @@ export class SeriesPod implements SeriesStore {
 
   seriesCardinality(selection: SeriesSelection): number {
     return this.#engine.seriesCardinality(selection);
+  }
+
+  // ---- backups
+
+  /** What backups and restores work on, beside the requests: whoever touches it ends the turn first. */
+  get parts(): SeriesPodParts {
+    return { engine: this.#engine, log: this.#log, pins: this.#pins };
+  }
+
+  /** What `prepare` puts into words, as one entry. Waits while the engine is behind. */
+  async ingest(prepare: () => void): Promise<void> {
+    while (this.#engine.congested && this.writeFailure === undefined) {
+      this.#schedule(0);
+      await this.#engine.drained();
+    }
+    this.#change(prepare);
+    this.#log.endTurn();
   }
 
   // ---- turns
@@ -219,7 +257,7 @@ export class SeriesPod implements SeriesStore {
     this.#log.endTurn();
     // Whoever waits for room is not made to wait for a pause as well.
     const budget = this.#engine.congested ? 4 * backgroundBudgetMs : backgroundBudgetMs;
-    const more = this.#engine.background(budget);
+    const more = this.#engine.background(budget, false);
     const { appendedLsn } = this.#log.status();
     if (appendedLsn - this.#checkpointLsn >= this.#checkpointBytes) void this.checkpoint();
     return more;

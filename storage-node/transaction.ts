@@ -3,8 +3,10 @@
 
 import type { Arguments } from '../universal-row/arguments.ts';
 import { Slice } from '../universal-row/bytes.ts';
+import type { TableSpan } from '../universal-row/command.ts';
 import { CommandError } from '../universal-row/errors.ts';
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
+import { RowWork } from '../universal-row/row-work.ts';
 import {
   Shape,
   type BytesVisitor,
@@ -17,12 +19,15 @@ import {
 } from '../universal-row/rows.ts';
 import type { Rng } from '../universal-row/environment.ts';
 import type { Engine, RowTable } from '../engines/engine.ts';
-import type { TableRules } from './table-rules.ts';
+import { noRules, type TableRules, type TableRulesByNumber } from './table-rules.ts';
 
 const otherPod = new CommandError(
   'ERR the databases of this command are of different models, and one command cannot change both',
 );
 const readOnlyTable = new CommandError("READONLY You can't write against a read only table.");
+
+/** For what happens by itself. */
+export const everything: TableSpan = { first: 0, count: Infinity };
 
 /** A key that the running command changed. */
 export interface Touched {
@@ -32,8 +37,6 @@ export interface Touched {
 
 export class Transaction implements Rows {
   now = 0;
-  table = 0;
-  tableCount: number;
   /** True while some key is watched or waited for: only then are changed keys collected. */
   observing = false;
   readonly touched: Touched[] = [];
@@ -46,13 +49,18 @@ export class Transaction implements Rows {
   misses = 0;
   /** Rows dropped because their time had come. */
   expiredRows = 0;
+  /** Where the running command's work is added up. */
+  work = new RowWork();
 
   /** The words of the running command. */
   private args: Arguments | undefined;
   private readonly engine: Engine;
   private readonly w: RecordBatchWriter;
   private readonly rng: Rng;
-  private readonly rules: ReadonlyMap<number, TableRules>;
+  private readonly rules: TableRulesByNumber;
+  private span: TableSpan = everything;
+  /** Of the table in use, as the log and the engine know it. */
+  private number = 0;
   private t: RowTable;
   private rule: TableRules;
   private writing = false;
@@ -64,66 +72,67 @@ export class Transaction implements Rows {
   private fn = 0;
   private readonly slice = new Slice();
 
-  constructor(
-    engine: Engine,
-    writer: RecordBatchWriter,
-    rules: ReadonlyMap<number, TableRules>,
-    tableCount: number,
-    rng: Rng,
-  ) {
+  constructor(engine: Engine, writer: RecordBatchWriter, rules: TableRulesByNumber, rng: Rng) {
     this.engine = engine;
     this.w = writer;
     this.rules = rules;
     this.rng = rng;
-    this.tableCount = tableCount;
-    const [first] = rules;
-    if (first === undefined) throw new RangeError('a pod needs at least one table');
-    this.table = first[0];
-    this.rule = first[1];
-    this.t = engine.table(this.table);
+    this.rule = rules.get(this.number) ?? noRules;
+    this.t = engine.table(this.number);
+  }
+
+  /** As the command knows the table in use: within its span. */
+  get table(): number {
+    return this.number - this.span.first;
+  }
+
+  get tableCount(): number {
+    return this.span.count;
   }
 
   /** Starts a command. `fresh` is false for the second and later commands of one log entry. */
   begin(
     table: number,
+    span: TableSpan,
     args: Arguments | undefined,
     writing: boolean,
     now: number,
     fresh: boolean,
   ): void {
+    this.span = span;
     this.args = args;
     this.writing = writing;
     this.now = now;
     if (fresh) this.loggedRow = 0;
     this.foundRow = 0;
-    if (table !== this.table) this.#switchTo(table);
+    if (table !== this.number) this.#switchTo(table);
   }
 
   /** Looks tables up again after a swap. */
   refresh(): void {
-    this.t = this.engine.table(this.table);
-    const rule = this.rules.get(this.table);
+    this.t = this.engine.table(this.number);
+    const rule = this.rules.get(this.number);
     if (rule !== undefined) this.rule = rule;
     this.foundRow = 0;
     this.loggedRow = 0;
   }
 
   hasTable(table: number): boolean {
-    return this.rules.has(table);
+    return this.rules.get(this.span.first + table) !== undefined;
   }
 
   useTable(table: number): void {
-    if (table === this.table) return;
-    this.#switchTo(table);
+    const number = this.span.first + table;
+    if (number !== this.number) this.#switchTo(number);
   }
 
-  #switchTo(table: number): void {
-    const rule = this.rules.get(table);
+  #switchTo(number: number): void {
+    const rule = this.rules.get(number);
     if (rule === undefined) throw otherPod;
     if (this.writing && rule.readOnly) throw readOnlyTable;
-    this.table = table;
+    this.number = number;
     this.rule = rule;
-    this.t = this.engine.table(table);
+    this.t = this.engine.table(number);
     this.foundRow = 0;
     this.loggedRow = 0;
   }
@@ -135,6 +144,7 @@ export class Transaction implements Rows {
   // ---- reads
 
   find(b: Buffer, s: number, n: number): Row {
+    this.work.lookups++;
     const row = this.t.find(b, s, n);
     if (row === 0) {
       if (!this.writing) this.misses++;
@@ -200,33 +210,54 @@ export class Transaction implements Rows {
 
   value(row: Row, out: Slice): void {
     this.t.value(row, out);
+    this.#read(out.n);
+  }
+
+  #read(bytes: number): void {
+    const { work } = this;
+    work.reads++;
+    work.readBytes += bytes;
   }
 
   field(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
-    return this.t.field(row, b, s, n, out);
+    const found = this.t.field(row, b, s, n, out);
+    this.#read(found && out !== undefined ? out.n : n);
+    return found;
   }
 
   fieldAt(row: Row, index: number, field: Slice, value: Slice): void {
     this.t.fieldAt(row, index, field, value);
+    this.#read(field.n + value.n);
   }
 
   eachField(row: Row, visit: FieldVisitor): void {
+    this.work.walked += this.#fieldCount(row);
     this.t.eachField(row, visit);
   }
 
+  /** A field of a map is two things to come by. */
+  #fieldCount(row: Row): number {
+    const count = this.t.count(row);
+    return this.t.shape(row) === Shape.map ? 2 * count : count;
+  }
+
   scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number {
+    this.work.walked += Math.min(2 * budget, this.#fieldCount(row));
     return this.t.scanFields(row, cursor, budget, visit);
   }
 
   score(row: Row, b: Buffer, s: number, n: number): number {
+    this.#read(n);
     return this.t.score(row, b, s, n);
   }
 
   rank(row: Row, b: Buffer, s: number, n: number): number {
+    this.#read(n);
     return this.t.rank(row, b, s, n);
   }
 
   eachByRank(row: Row, from: number, count: number, reverse: boolean, visit: RankedVisitor): void {
+    this.work.walked += Math.max(0, Math.min(count, this.t.count(row) - from));
     this.t.eachByRank(row, from, count, reverse, visit);
   }
 
@@ -238,10 +269,11 @@ export class Transaction implements Rows {
     limit: number,
     visit: RankedVisitor,
   ): void {
-    this.t.eachByScore(row, range, reverse, offset, limit, visit);
+    this.t.eachByScore(row, range, reverse, offset, limit, this.#counted(visit));
   }
 
   countByScore(row: Row, range: ScoreRange): number {
+    this.#read(0);
     return this.t.countByScore(row, range);
   }
 
@@ -253,22 +285,37 @@ export class Transaction implements Rows {
     limit: number,
     visit: RankedVisitor,
   ): void {
-    this.t.eachByLex(row, range, reverse, offset, limit, visit);
+    this.t.eachByLex(row, range, reverse, offset, limit, this.#counted(visit));
+  }
+
+  /** How many are within a range is known only once they were seen. */
+  #counted(visit: RankedVisitor): RankedVisitor {
+    const { work } = this;
+    return (b, s, n, score) => {
+      work.walked++;
+      return visit(b, s, n, score);
+    };
   }
 
   countByLex(row: Row, range: LexRange): number {
+    this.#read(0);
     return this.t.countByLex(row, range);
   }
 
   element(row: Row, index: number, out: Slice): boolean {
-    return this.t.element(row, index, out);
+    const found = this.t.element(row, index, out);
+    this.#read(found ? out.n : 0);
+    return found;
   }
 
   eachElement(row: Row, from: number, count: number, reverse: boolean, visit: BytesVisitor): void {
+    const there = reverse ? from + 1 : this.t.count(row) - from;
+    this.work.arrayWalked += Math.max(0, Math.min(count, there));
     this.t.eachElement(row, from, count, reverse, visit);
   }
 
   scan(cursor: number, budget: number, visit: (row: Row) => void): number {
+    this.work.walked += Math.min(budget, this.t.rowCount());
     if (this.t.expiringRows === 0) return this.t.scan(cursor, budget, visit);
     return this.t.scan(cursor, budget, (row) => {
       // An expired row is only hidden here: dropping rows would disturb the walk.
@@ -277,6 +324,7 @@ export class Transaction implements Rows {
   }
 
   anyRow(random: number): Row {
+    this.work.lookups++;
     let row = this.t.anyRow(random);
     // Expired rows are dropped as they are met, so this ends; while frozen it gives up in the end.
     for (let tries = 0; row !== 0 && this.t.expiringRows !== 0 && this.#isExpired(row); tries++) {
@@ -289,7 +337,7 @@ export class Transaction implements Rows {
 
   expect(first: number, last: number, step: number): void {
     if (this.engine.expectRows === undefined) return;
-    this.engine.expectRows(this.table, this.args!, first, last, step);
+    this.engine.expectRows(this.number, this.args!, first, last, step);
   }
 
   // ---- writes
@@ -299,18 +347,18 @@ export class Transaction implements Rows {
     if (row === this.loggedRow) return;
     this.loggedRow = row;
     if (row === this.foundRow) {
-      this.w.row(this.table, this.fb, this.fs, this.fn);
+      this.w.row(this.number, this.fb, this.fs, this.fn);
       if (this.observing) this.#touch(this.fb, this.fs, this.fn);
     } else {
       const k = this.slice;
       this.t.key(row, k);
-      this.w.row(this.table, k.b, k.s, k.n);
+      this.w.row(this.number, k.b, k.s, k.n);
       if (this.observing) this.#touch(k.b, k.s, k.n);
     }
   }
 
   #touch(b: Buffer, s: number, n: number): void {
-    this.touched.push({ table: this.table, key: Buffer.from(b.subarray(s, s + n)) });
+    this.touched.push({ table: this.number, key: Buffer.from(b.subarray(s, s + n)) });
   }
 
   #checkBytes(bytes: number): void {
@@ -340,9 +388,10 @@ export class Transaction implements Rows {
   ): Row {
     const rule = this.rule;
     if (vn > rule.maxRowBytes) this.#checkBytes(vn);
+    this.work.values++;
     const until =
       expireAt === 0 && rule.ttlDefaultMs !== 0 ? this.now + rule.ttlDefaultMs : expireAt;
-    this.w.value(this.table, b, s, n, vb, vs, vn, until);
+    this.w.value(this.number, b, s, n, vb, vs, vn, until);
     if (this.observing) this.#touch(b, s, n);
     const row = this.t.putValue(b, s, n, vb, vs, vn, until);
     this.loggedRow = row;
@@ -351,13 +400,14 @@ export class Transaction implements Rows {
 
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
     if (offset + vn > this.rule.maxRowBytes) this.#checkBytes(offset + vn);
+    this.work.values++;
     this.#log(row);
     this.w.patch(offset, vb, vs, vn);
     this.t.patchValue(row, offset, vb, vs, vn);
   }
 
   create(b: Buffer, s: number, n: number, shape: Shape): Row {
-    this.w.row(this.table, b, s, n);
+    this.w.row(this.number, b, s, n);
     this.w.create(shape);
     if (this.observing) this.#touch(b, s, n);
     const row = this.t.create(b, s, n, shape);
@@ -371,6 +421,7 @@ export class Transaction implements Rows {
   }
 
   drop(row: Row): void {
+    this.work.removed++;
     this.#log(row);
     this.w.drop();
     this.#forget();
@@ -384,12 +435,14 @@ export class Transaction implements Rows {
   }
 
   setExpireAt(row: Row, expireAt: number): void {
+    this.work.fields++;
     this.#log(row);
     this.w.expire(expireAt);
     this.t.setExpireAt(row, expireAt);
   }
 
   rename(row: Row, b: Buffer, s: number, n: number): Row {
+    this.work.fields++;
     this.#log(row);
     this.w.rename(b, s, n);
     if (this.observing) this.#touch(b, s, n);
@@ -407,12 +460,14 @@ export class Transaction implements Rows {
     vn: number,
   ): boolean {
     if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, fn + vn);
+    this.work.fields++;
     this.#log(row);
     this.w.field(fb, fs, fn, vb, vs, vn);
     return this.t.putField(row, fb, fs, fn, vb, vs, vn);
   }
 
   removeField(row: Row, b: Buffer, s: number, n: number): boolean {
+    this.work.removed++;
     if (!this.t.field(row, b, s, n)) return false;
     this.#log(row);
     this.w.unfield(b, s, n);
@@ -423,6 +478,7 @@ export class Transaction implements Rows {
 
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean {
     if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n + 8);
+    this.work.scores++;
     this.#log(row);
     this.w.score(score, b, s, n);
     return this.t.putScore(row, b, s, n, score);
@@ -430,12 +486,14 @@ export class Transaction implements Rows {
 
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void {
     if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n);
+    this.work.elements++;
     this.#log(row);
     this.w.push(atHead, b, s, n);
     this.t.push(row, atHead, b, s, n);
   }
 
   pop(row: Row, atHead: boolean): void {
+    this.work.removed++;
     this.#log(row);
     this.w.pop(atHead);
     this.t.pop(row, atHead);
@@ -444,6 +502,7 @@ export class Transaction implements Rows {
 
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
     if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n);
+    this.work.elements++;
     this.#log(row);
     this.w.element(index, b, s, n);
     this.t.setElement(row, index, b, s, n);
@@ -451,12 +510,14 @@ export class Transaction implements Rows {
 
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
     if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, n);
+    this.work.elements++;
     this.#log(row);
     this.w.insert(index, b, s, n);
     this.t.insertElement(row, index, b, s, n);
   }
 
   removeElements(row: Row, index: number, count: number): void {
+    this.work.removed += count;
     this.#log(row);
     this.w.remove(index, count);
     this.t.removeElements(row, index, count);
@@ -464,20 +525,22 @@ export class Transaction implements Rows {
   }
 
   clear(): void {
-    if (this.observing) this.beforeTableChange?.([this.table]);
-    this.w.clear(this.table);
+    if (this.observing) this.beforeTableChange?.([this.number]);
+    this.w.clear(this.number);
     this.#forget();
     this.t.clear();
   }
 
   swapTables(a: number, b: number): void {
-    const first = this.rules.get(a);
-    const second = this.rules.get(b);
+    const one = this.span.first + a;
+    const other = this.span.first + b;
+    const first = this.rules.get(one);
+    const second = this.rules.get(other);
     if (first === undefined || second === undefined) throw otherPod;
     if (first.readOnly || second.readOnly) throw readOnlyTable;
-    if (this.observing) this.beforeTableChange?.([a, b]);
-    this.w.swap(a, b);
-    this.engine.swapTables(a, b);
+    if (this.observing) this.beforeTableChange?.([one, other]);
+    this.w.swap(one, other);
+    this.engine.swapTables(one, other);
     this.refresh();
   }
 }

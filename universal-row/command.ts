@@ -3,6 +3,7 @@
 
 import type { Arguments } from './arguments.ts';
 import type { Reply } from './reply.ts';
+import type { RowWork } from './row-work.ts';
 import type { Rows } from './rows.ts';
 
 /**
@@ -22,6 +23,12 @@ export function isWrite(action: Action): boolean {
  */
 export type Transform = (rows: Rows, args: Arguments, reply: Reply) => void;
 
+/** The tables that a client knows by numbers of its own: n is table `first + n`, for n below `count`. */
+export interface TableSpan {
+  readonly first: number;
+  readonly count: number;
+}
+
 /** One request. A connection reuses its object: whoever keeps one beyond `execute` copies it. */
 export interface Command {
   action: Action;
@@ -30,7 +37,11 @@ export interface Command {
   transform: Transform;
   /** Refused when memory is at its limit. */
   grows: boolean;
-  /** Number of the table it begins on. */
+  /** Number of the table it begins on, which is one of `span`. */
   table: number;
+  /** The tables it can reach. */
+  span: TableSpan;
   args: Arguments;
+  /** Where what it has the store do is added up; absent where nobody wants to know. */
+  work?: RowWork | undefined;
 }

@@ -167,7 +167,10 @@ export interface RowWrites {
   clear(): void;
 }
 
-/** What a command is run with: the rows of the current table, and the world around it. */
+/**
+ * What a command is run with: the rows of the current table, and the world around it. Tables have the numbers
+ * that they have within the command's span; it knows no others.
+ */
 export interface Rows extends RowReads, RowWrites {
   /** Milliseconds since 1970, the same all through one command. */
   readonly now: number;

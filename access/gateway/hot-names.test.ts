@@ -33,7 +33,7 @@ test('a name is found by what is spent on it, by how often, and by its bytes', (
             ? ['large', 1, 5000]
             : [`other${(i * 7919) % 5000}`, 1, 10];
     const wanted = hot.note(ru, bytes);
-    if (wanted !== 0) hot.record(wanted, 0, 0, name);
+    if (wanted !== 0) hot.record(wanted, 0, 0, name, bytes);
   });
   const [dear] = hot.top('ru', 3);
   expect(dear!.name).toBe('dear');
@@ -49,13 +49,14 @@ test('a name is found by what is spent on it, by how often, and by its bytes', (
 
 test('with few requests each is seen, and what is over is forgotten', () => {
   const { hot, clock } = started();
-  for (let i = 0; i < 3; i++) hot.record(hot.note(2, 100), 4, 'db', 'a');
-  hot.record(hot.note(5, 1), 4, 'db', 'b');
+  for (let i = 0; i < 3; i++) hot.record(hot.note(2, 100), 4, 'db', 'a', 100);
+  hot.record(hot.note(5, 1), 4, 'db', 'b', 1);
   clock.ms += 1000;
   expect(hot.top('rate', 9)).toEqual([
-    { tenant: 4, database: 'db', name: 'a', ru: 6, rate: 3, bytes: 300 },
+    { tenant: 4, database: 'db', name: 'a', ru: 6, rate: 3, bytes: 100 },
     { tenant: 4, database: 'db', name: 'b', ru: 5, rate: 1, bytes: 1 },
   ]);
+  expect(hot.spent).toBe(11);
   for (let s = 0; s < 600; s++) {
     clock.ms += 1000;
     hot.tick();
@@ -66,7 +67,7 @@ test('with few requests each is seen, and what is over is forgotten', () => {
 test('tenants see their own, and names that are no text are shown as bytes', () => {
   const { hot, clock } = started();
   const touch = (tenant: number, database: number, name: string): void => {
-    hot.record(hot.note(1, 1), tenant, database, name);
+    hot.record(hot.note(1, 1), tenant, database, name, 1);
   };
   touch(1, 3, 'mine');
   touch(2, 0, 'theirs');
@@ -87,7 +88,18 @@ test('however many names there are, few are kept', () => {
   let n = 0;
   run(hot, clock, 5, () => {
     const wanted = hot.note(1, 1);
-    if (wanted !== 0) hot.record(wanted, 0, 0, `name${n++}`);
+    if (wanted !== 0) hot.record(wanted, 0, 0, `name${n++}`, 1);
   });
   expect(hot.top('ru', Infinity).length).toBeLessThanOrEqual(512);
+});
+
+test('one that stands for many counts as many', () => {
+  const { hot, clock } = started();
+  hot.add(0, 'db', 'm,k=a', 500, 50, 10_000);
+  hot.add(0, 'db', 'm,k=b', 100, 10, 2000);
+  clock.ms += 1000;
+  expect(hot.spent).toBe(60);
+  expect(hot.top('rate', 1)).toEqual([
+    { tenant: 0, database: 'db', name: 'm,k=a', ru: 50, rate: 500, bytes: 20 },
+  ]);
 });

@@ -21,9 +21,10 @@ export interface HotName {
   tenant: number;
   database: number | string;
   name: string;
-  /** Units, requests and bytes a second, over the last half minute. */
+  /** What was spent on it, in the terms of `note`, and requests; a second, over the last half minute. */
   ru: number;
   rate: number;
+  /** The most that one of the sampled requests moved. */
   bytes: number;
 }
 
@@ -46,6 +47,9 @@ export class HotNames {
   private readonly ru = new Order(0.001);
   private readonly rate = new Order(0.01);
   private readonly bytes = new Order(1);
+  /** By id: the largest request seen. Of names that an order has, and a second's others. */
+  private readonly sizes = new Map<string, number>();
+  private spentInAll = 0;
   private readonly clock: Clock;
   private readonly rng: Rng;
   private readonly startedAt: number;
@@ -58,22 +62,50 @@ export class HotNames {
     this.fadedAt = this.startedAt;
   }
 
+  /** All that was ever spent, in the terms of `note`. */
+  get spent(): number {
+    return this.spentInAll + this.ru.spent;
+  }
+
   /** A request: 0, or which samples it is to give by `record`. */
-  note(ru: number, bytes: number): number {
+  note(cost: number, bytes: number): number {
     let wanted = 0;
-    if ((this.ru.spent += ru) >= this.ru.due) wanted |= Sample.ru;
+    if ((this.ru.spent += cost) >= this.ru.due) wanted |= Sample.ru;
     if ((this.rate.spent += 1) >= this.rate.due) wanted |= Sample.rate;
     if ((this.bytes.spent += bytes) >= this.bytes.due) wanted |= Sample.bytes;
     return wanted;
   }
 
-  /** The request on which the samples fell. The name is Latin-1: its bytes. */
-  record(wanted: number, tenant: number, database: number | string, name: string): void {
-    const short = name.length > longestName ? `${name.slice(0, longestName)}…` : name;
-    const id = `${tenant}\0${typeof database === 'number' ? '#' : '$'}${database}\0${short}`;
+  /** The request on which the samples fell, and the bytes it moved. The name is Latin-1: its bytes. */
+  record(
+    wanted: number,
+    tenant: number,
+    database: number | string,
+    name: string,
+    bytes: number,
+  ): void {
+    const id = idOf(tenant, database, name);
     if (wanted & Sample.ru) this.#take(this.ru, id);
     if (wanted & Sample.rate) this.#take(this.rate, id);
     if (wanted & Sample.bytes) this.#take(this.bytes, id);
+    this.#seen(id, bytes);
+  }
+
+  /** As many `note`s and `record`s: requests of which this one stands for `requests` alike. */
+  add(
+    tenant: number,
+    database: number | string,
+    name: string,
+    requests: number,
+    cost: number,
+    bytes: number,
+  ): void {
+    const id = idOf(tenant, database, name);
+    this.spentInAll += cost;
+    this.ru.sketch.add(id, cost);
+    this.rate.sketch.add(id, requests);
+    this.bytes.sketch.add(id, bytes);
+    this.#seen(id, bytes / requests);
   }
 
   /** To be called about once a second. */
@@ -92,6 +124,14 @@ export class HotNames {
       if (order.step < 1e-9) order.step = 0;
       order.sketch.fade(factor, order.least);
     }
+    for (const id of this.sizes.keys()) {
+      if (
+        this.ru.sketch.count(id) + this.rate.sketch.count(id) + this.bytes.sketch.count(id) ===
+        0
+      ) {
+        this.sizes.delete(id);
+      }
+    }
   }
 
   /** The hottest first; of one tenant, if its number is given. */
@@ -105,8 +145,13 @@ export class HotNames {
     if (order.spent <= 0) return;
     order.sketch.add(id, order.spent);
     order.total += order.spent;
+    if (order === this.ru) this.spentInAll += order.spent;
     order.spent = 0;
     order.due = order.step * 2 * this.rng.next();
+  }
+
+  #seen(id: string, bytes: number): void {
+    if (bytes > (this.sizes.get(id) ?? 0)) this.sizes.set(id, bytes);
   }
 
   #shown({ name: id }: HeavyName): HotName {
@@ -124,9 +169,14 @@ export class HotNames {
       name: readable(name),
       ru: this.ru.sketch.count(id) / seconds,
       rate: this.rate.sketch.count(id) / seconds,
-      bytes: this.bytes.sketch.count(id) / seconds,
+      bytes: this.sizes.get(id) ?? 0,
     };
   }
+}
+
+function idOf(tenant: number, database: number | string, name: string): string {
+  const short = name.length > longestName ? `${name.slice(0, longestName)}…` : name;
+  return `${tenant}\0${typeof database === 'number' ? '#' : '$'}${database}\0${short}`;
 }
 
 /** The name itself may hold zero bytes. */

@@ -5,16 +5,22 @@
 // the parser, and the other connections go on.
 
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, isWrite, type Command } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
+import type { Principal } from '../gateway/principals.ts';
+import type { Permissions } from './acl/acl-user.ts';
+import { refusalByNow, refusalOf } from './acl/guard.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
+import { ConnectionMeter } from './metering.ts';
 import { ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
 import type { RedisServer } from './server.ts';
+import { type Tenant, tooManyClients } from './tenant.ts';
 
 /** Reasons to look closer before a command runs; none of them holds for a plain client. */
 export const Special = {
@@ -27,6 +33,8 @@ export const Special = {
   replySkip: 32,
   /** SKIP was asked for by the command just run: it is the next one that is not answered. */
   replySkipNext: 64,
+  /** Not everything is allowed to its user. */
+  restricted: 128,
 } as const;
 
 // A client that does not read has this much kept for it before its own commands wait.
@@ -35,6 +43,8 @@ const sendHighWaterBytes = 1024 * 1024;
 const turnOutputBytes = 8 * 1024 * 1024;
 // What a busy client may send ahead before its socket is no longer read.
 const readAheadBytes = 256 * 1024;
+
+const queuedBytes = '+QUEUED\r\n'.length;
 
 interface QueuedCommand {
   entry: CommandEntry;
@@ -84,15 +94,22 @@ export class Connection {
   readonly id: number;
   readonly server: RedisServer;
   readonly socket: Socket;
+  private readonly encrypted: boolean;
   readonly address: string;
   readonly localAddress: string;
   readonly createdAt: number;
   /** RESP version. */
   version = 2;
-  /** The database it has selected. */
+  /** The database it has selected, as it calls it; and the table that this is. */
+  db = 0;
   table = 0;
   special: number = Special.none;
-  user = 'default';
+  /** Who it is; undefined before it has logged in. */
+  principal: Principal | undefined;
+  /** Before it has logged in, the one whose users need not name it. */
+  tenant: Tenant;
+  /** Its user is being changed on its own command: it gets its answer, whatever becomes of it. */
+  managing = false;
   name = '';
   libName = '';
   libVersion = '';
@@ -113,6 +130,8 @@ export class Connection {
   wait: Wait | undefined;
   /** Since when more than the soft limit is waiting to be sent. */
   overSoftLimitSince = 0;
+  /** What its commands cost. */
+  readonly meter = new ConnectionMeter();
 
   private readonly parser: RespParser;
   private args = new Arguments();
@@ -123,25 +142,127 @@ export class Connection {
   private held = false;
   private paused = false;
 
-  constructor(server: RedisServer, socket: Socket, id: number, now: number) {
+  constructor(
+    server: RedisServer,
+    socket: Socket,
+    id: number,
+    now: number,
+    principal: Principal | undefined,
+  ) {
     this.server = server;
     this.socket = socket;
+    this.encrypted = (socket as Partial<TLSSocket>).encrypted === true;
     this.id = id;
     this.createdAt = now;
     this.lastActiveAt = now;
     this.address = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
     this.localAddress = `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`;
-    const open = server.defaultUserIsOpen();
-    this.parser = new RespParser(open ? server.limits : unauthenticatedLimits);
-    if (!open) this.special = Special.unauthenticated;
+    this.parser = new RespParser(unauthenticatedLimits);
+    this.tenant = server.tenant(principal?.tenant ?? server.principals.tenant('default')!);
     this.command = {
       action: Action.fetch,
       name: '',
       transform: noTransform,
       grows: false,
       table: 0,
+      span: this.tenant.span,
       args: this.args,
     };
+    if (principal === undefined) this.special = Special.unauthenticated;
+    else this.#enter(principal, this.tenant);
+  }
+
+  // ---- who it is
+
+  get user(): string {
+    return this.principal?.user.name ?? 'default';
+  }
+
+  /** From now on it acts for this user; returns why it may not. */
+  become(principal: Principal): string | undefined {
+    const tenant = this.server.tenant(principal.tenant);
+    const isElsewhere = this.principal === undefined || tenant !== this.tenant;
+    if (isElsewhere && tenant.isFull) {
+      tenant.rejectedConnections++;
+      return tooManyClients(tenant);
+    }
+    if (tenant !== this.tenant) this.leaveTenant();
+    this.#enter(principal, tenant);
+    return undefined;
+  }
+
+  #enter(principal: Principal, tenant: Tenant): void {
+    if (tenant !== this.tenant) this.db = 0;
+    this.principal = principal;
+    this.tenant = tenant;
+    if (!tenant.connections.has(this)) {
+      tenant.connections.add(this);
+      tenant.past.connections++;
+    }
+    this.special &= ~Special.unauthenticated;
+    this.parser.limits = this.server.limits;
+    this.meter.belongsTo(this.server.metering, {
+      number: tenant.number,
+      firstTable: tenant.span.first,
+    });
+    this.followRules();
+  }
+
+  /** Nobody any more, as before logging in. */
+  logOut(): void {
+    this.leaveTenant();
+    this.principal = undefined;
+    this.tenant = this.server.tenant(this.server.principals.tenant('default')!);
+    this.special = Special.unauthenticated;
+    this.parser.limits = unauthenticatedLimits;
+    this.command.span = this.tenant.span;
+    this.select(0);
+  }
+
+  /** Lets go of what its tenant's clients share. */
+  leaveTenant(): void {
+    const { tenant } = this;
+    tenant.pubsub.unsubscribeAll(this);
+    this.special &= ~(Special.subscribed | Special.monitor);
+    this.server.monitors.delete(this);
+    this.unwatch();
+    if (!tenant.connections.delete(this)) return;
+    tenant.past.commands += this.commandsRun;
+    tenant.past.bytesIn += this.bytesIn;
+    tenant.past.bytesOut += this.bytesOut;
+  }
+
+  /** The definitions of its user and tenant have changed. */
+  followRules(): void {
+    const { tenant, principal } = this;
+    this.command.span = tenant.span;
+    this.select(this.db < tenant.span.count ? this.db : 0);
+    const permissions = this.server.permissionsOf(principal!.user);
+    if (permissions.isUnlimited && tenant.isFirst) this.special &= ~Special.restricted;
+    else this.special |= Special.restricted;
+    const keepsListening =
+      [...this.channels, ...this.shardChannels].every((name) =>
+        permissions.allowsChannel(Buffer.from(name, 'latin1'), false),
+      ) &&
+      [...this.patterns].every((name) =>
+        permissions.allowsChannel(Buffer.from(name, 'latin1'), true),
+      );
+    if (!keepsListening) this.revoke();
+  }
+
+  /** Its user may be no more: ends at once, or with the answer to the command that brought it about. */
+  revoke(): void {
+    if (this.managing) this.closing = true;
+    else this.destroy();
+  }
+
+  select(db: number): void {
+    this.db = db;
+    this.table = this.tenant.span.first + db;
+  }
+
+  get permissions(): Permissions {
+    return this.server.permissionsOf(this.principal!.user);
   }
 
   // ---- in
@@ -193,9 +314,10 @@ export class Connection {
     } catch (error) {
       this.#protocolError(error);
     }
+    if (server.metering !== undefined) this.meter.flush(server.metering);
     if (!this.busy) {
       parser.release();
-      this.args.shrink();
+      if (!parser.isWithinCommand) this.args.shrink();
     }
   }
 
@@ -245,12 +367,14 @@ export class Connection {
       return;
     }
     if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
-    if (server.monitors.size !== 0) {
-      server.feedMonitors(this, entry, args);
-      server.open(this);
-    }
     this.lastEntry = entry;
-    this.#call(entry, args, reply, mark);
+    if (server.monitors.size === 0) {
+      this.#call(entry, args, reply, mark);
+      return;
+    }
+    server.feedMonitors(this, entry, args);
+    server.open(this);
+    this.#call(entry, args, reply, reply.pos);
   }
 
   /** CLIENT PAUSE: the command stays where it is until the pause ends. */
@@ -281,7 +405,9 @@ export class Connection {
 
   #rejected(entry: CommandEntry | undefined): void {
     if (entry !== undefined) entry.rejectedCalls++;
-    this.server.countError();
+    this.server.countError(this.tenant);
+    const { metering } = this.server;
+    if (metering !== undefined) this.meter.reject(metering, entry);
     if (this.transaction !== undefined) this.transaction.broken = true;
   }
 
@@ -300,6 +426,11 @@ export class Connection {
       command.table = this.table;
       command.args = args;
       const route = server.router.to(this.table);
+      const { metering } = server;
+      command.work =
+        metering === undefined
+          ? undefined
+          : this.meter.begin(metering, entry, this.table, route.pricer);
       if (entry.everyPod) server.runElsewhere(command, route.executor);
       if (!route.mayWait) {
         void route.executor.execute(command, reply);
@@ -348,12 +479,26 @@ export class Connection {
     const { writer } = server;
     const spent = server.lap();
     entry.spentMs += spent;
-    if (spent >= server.slowlogMs) server.slowlog.add(this, args, spent);
-    if (mark < writer.pos && writer.buf[mark] === 45) {
+    const failed = mark < writer.pos && writer.buf[mark] === 45;
+    if (failed) {
       entry.failedCalls++;
-      server.countError();
+      server.countError(this.tenant);
     }
+    if (server.metering !== undefined) this.#charge(entry, args, writer.pos - mark, failed);
+    if (spent >= server.slowlogMs) this.tenant.slowlog.add(this, entry, args, spent, this.#lastRu);
     if (this.special >= Special.replyOff) this.#muffle(mark);
+  }
+
+  #charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
+    const { meter, server } = this;
+    const inTransaction = this.transaction !== undefined;
+    meter.settle(server.metering!, entry, args, this.table, sent, failed, inTransaction);
+  }
+
+  /** What the command just run cost. */
+  get #lastRu(): number {
+    const { metering } = this.server;
+    return metering === undefined ? 0 : this.meter.recentRu(metering);
   }
 
   #muffle(mark: number): void {
@@ -380,6 +525,7 @@ export class Connection {
         this.busy = false;
         if (this.closed) {
           if (own !== undefined) this.server.giveBackWriter(own);
+          if (this.server.metering !== undefined) this.#charge(entry, this.args, 0, false);
           return;
         }
         const writer = this.server.open(this);
@@ -394,8 +540,13 @@ export class Connection {
         }
         const spent = performance.now() - startedAt;
         entry.spentMs += spent;
-        if (spent >= this.server.slowlogMs) this.server.slowlog.add(this, this.args, spent);
-        if (writer.pos > mark && writer.buf[mark] === 45) entry.failedCalls++;
+        const failed = writer.pos > mark && writer.buf[mark] === 45;
+        if (failed) entry.failedCalls++;
+        if (this.server.metering !== undefined) {
+          this.#charge(entry, this.args, writer.pos - mark, failed);
+        }
+        if (spent >= this.server.slowlogMs)
+          this.tenant.slowlog.add(this, entry, this.args, spent, this.#lastRu);
         if (this.special >= Special.replyOff) this.#muffle(mark);
         this.#goOn();
       })
@@ -434,6 +585,14 @@ export class Connection {
       this.#rejected(entry);
       return false;
     }
+    if (this.special & Special.restricted && entry !== undefined && entry.takes(args.count)) {
+      const refusal = refusalOf(this, entry, args);
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        this.#rejected(entry);
+        return false;
+      }
+    }
     if (this.special & Special.subscribed && this.version < 3 && entry !== undefined) {
       if (!whileSubscribed.has(entry.spec.name)) {
         reply.error(
@@ -461,14 +620,10 @@ export class Connection {
       }
       this.transaction!.queue.push({ entry, args: copyOf(args) });
       reply.simple('QUEUED');
+      if (this.server.metering !== undefined) this.meter.queued(entry, args, queuedBytes);
       return false;
     }
     return true;
-  }
-
-  authenticated(): void {
-    this.special &= ~Special.unauthenticated;
-    this.parser.limits = this.server.limits;
   }
 
   beginTransaction(): void {
@@ -507,28 +662,32 @@ export class Connection {
     const { queue } = this.transaction!;
     const guard = this.watch;
     const { router } = this.server;
+    const { span } = this.tenant;
+    const { metering } = this.server;
     let table = this.table;
     const commands: Command[] = [];
     const executors = new Set<unknown>();
     for (const { entry, args } of queue) {
       entry.calls++;
-      if (entry.everyPod) {
+      const refused = this.#refusedByNow(entry, args);
+      if (entry.everyPod && refused === undefined) {
         const elsewhere = { ...this.command, transform: entry.run!, action: entry.action, args };
         this.server.runElsewhere(elsewhere, router.to(table).executor);
       }
       if (entry.run !== undefined) executors.add(router.to(table).executor);
       commands.push({
-        action: entry.run === undefined ? Action.fetch : entry.action,
+        action: entry.run === undefined || refused !== undefined ? Action.fetch : entry.action,
         name: entry.fullName,
-        transform: this.#asTransform(entry),
+        transform: refused ?? this.#asTransform(entry),
         grows: entry.grows,
         table,
+        span,
         args,
       });
       // The tables of later commands follow from a SELECT before them.
       if (entry.spec.name === 'select') {
         const chosen = args.integerOrNaN(1);
-        if (chosen >= 0 && chosen < router.tableCount) table = chosen;
+        if (chosen >= 0 && chosen < span.count) table = span.first + chosen;
       }
     }
     if (executors.size > 1) {
@@ -544,6 +703,8 @@ export class Connection {
       if (queue[i]!.entry.run === undefined) commands[i]!.table = home;
     }
     const route = router.to(home);
+    const work = metering && this.meter.beginQueued(metering, this.lastEntry!, home, route.pricer);
+    for (const command of commands) command.work = work;
     const out = route.mayWait ? this.server.borrowWriter(this.version) : reply;
     const isClean = (): boolean => {
       if (guard !== undefined && guard.dirty) {
@@ -565,6 +726,13 @@ export class Connection {
       this.unwatch();
       this.#append(out);
     });
+  }
+
+  /** Its user may have lost a right since the command was queued. */
+  #refusedByNow(entry: CommandEntry, args: Arguments): Command['transform'] | undefined {
+    if (!(this.special & Special.restricted)) return undefined;
+    const refusal = refusalByNow(this, entry, args);
+    return refusal === undefined ? undefined : (_rows, _words, reply) => reply.error(refusal);
   }
 
   #asTransform(entry: CommandEntry): Command['transform'] {
@@ -621,8 +789,12 @@ export class Connection {
   #timeUp(wait: Wait): void {
     if (this.wait !== wait || wait.retrying) return;
     const reply = this.server.open(this);
+    const mark = reply.pos;
     if (wait.entry.blocks!.onTimeout === 'nil') reply.nil();
     else reply.nilArray();
+    if (this.server.metering !== undefined) {
+      this.#charge(wait.entry, this.args, reply.pos - mark, false);
+    }
     this.#unblock(wait);
     this.#goOn();
   }
@@ -700,6 +872,9 @@ export class Connection {
       writer.pos = mark;
       return;
     }
+    if (this.server.metering !== undefined) {
+      this.#charge(wait.entry, this.args, writer.pos - mark, writer.buf[mark] === 45);
+    }
     this.#unblock(wait);
     this.server.resume(this);
   }
@@ -718,10 +893,12 @@ export class Connection {
     if (this.closed) return true;
     this.bytesOut += bytes.length;
     const { socket } = this;
-    socket.write(bytes);
+    // TLS takes its time with every write, however small: with a copy for it the buffer is free at once.
+    const isCopied = this.encrypted;
+    socket.write(isCopied ? Buffer.from(bytes) : bytes);
     if (this.closing) {
       socket.end();
-      return socket.writableLength === 0;
+      return isCopied || socket.writableLength === 0;
     }
     const waiting = socket.writableLength;
     if (waiting === 0) return true;
@@ -730,7 +907,7 @@ export class Connection {
       this.#pause();
     }
     this.server.checkOutputLimit(this, waiting);
-    return false;
+    return isCopied;
   }
 
   /** All that was written has left. */

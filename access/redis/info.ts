@@ -1,9 +1,13 @@
-// INFO in Redis's sections, so that the tools that read it go on working.
+// INFO in Redis's sections, so that the tools that read it go on working. What is about the whole server is
+// shown to the users of tenant `default`; those of the others see what is theirs.
 
 import { arch, platform, release } from 'node:os';
+import { type ChargeClass, chargeClasses } from '../../request-units/meter.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { redisVersion } from './commands/connection.ts';
+import type { Connection } from './connection.ts';
 import type { RedisServer } from './server.ts';
+import type { Tenant } from './tenant.ts';
 
 type Fields = [string, string | number][];
 
@@ -16,21 +20,23 @@ const defaultSections = [
   'replication',
   'cpu',
   'errorstats',
+  'ru',
   'cluster',
   'keyspace',
 ];
 const allSections = [...defaultSections.slice(0, 7), 'commandstats', ...defaultSections.slice(7)];
 
-const titles: Readonly<Record<string, string>> = { cpu: 'CPU' };
+const titles: Readonly<Record<string, string>> = { cpu: 'CPU', ru: 'RU' };
 
 /** The text of the sections asked for; all the usual ones when none is named. */
-export function writeInfo(server: RedisServer, asked: readonly string[]): string {
+export function writeInfo({ server, tenant }: Connection, asked: readonly string[]): string {
   let names: readonly string[] = asked;
   if (asked.length === 0 || asked.includes('default')) names = defaultSections;
   if (asked.includes('all') || asked.includes('everything')) names = allSections;
   const parts: string[] = [];
   for (const name of names) {
-    const fields = sections[name]?.(server);
+    const own = tenantSections[name]?.(server, tenant);
+    const fields = own ?? (tenant.isFirst ? sections[name]?.(server) : undefined);
     if (fields === undefined) continue;
     const title = titles[name] ?? name[0]!.toUpperCase() + name.slice(1);
     parts.push(`# ${title}\r\n${fields.map(([k, v]) => `${k}:${v}\r\n`).join('')}`);
@@ -76,30 +82,6 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
       ['configured_hz', 10],
       ['executable', facts.executable],
       ['config_file', facts.configFile],
-    ];
-  },
-  clients(server) {
-    let pubsub = 0;
-    let watching = 0;
-    let largestIn = 0;
-    let largestOut = 0;
-    for (const connection of server.connections.values()) {
-      if (connection.channels.size + connection.patterns.size > 0) pubsub++;
-      if (connection.watch !== undefined) watching++;
-      largestIn = Math.max(largestIn, connection.queryBytes);
-      largestOut = Math.max(largestOut, connection.socket.writableLength);
-    }
-    return [
-      ['connected_clients', server.connections.size],
-      ['cluster_connections', 0],
-      ['maxclients', server.maxClients],
-      ['client_recent_max_input_buffer', largestIn],
-      ['client_recent_max_output_buffer', largestOut],
-      ['blocked_clients', server.blockedClients],
-      ['tracking_clients', 0],
-      ['pubsub_clients', pubsub],
-      ['watching_clients', watching],
-      ['clients_in_timeout_table', server.blockedClients],
     ];
   },
   memory(server) {
@@ -163,24 +145,12 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
       ['evicted_keys', 0],
       ['keyspace_hits', lookups.hits],
       ['keyspace_misses', lookups.misses],
-      ['pubsub_channels', server.pubsub.channels.size],
-      ['pubsub_patterns', server.pubsub.patterns.size],
-      ['pubsubshard_channels', server.pubsub.shardChannels.size],
+      ['pubsub_channels', server.countListeners('channels')],
+      ['pubsub_patterns', server.countListeners('patterns')],
+      ['pubsubshard_channels', server.countListeners('shardChannels')],
       ['latest_fork_usec', 0],
       ['total_error_replies', counters.errors],
       ['client_output_buffer_limit_disconnections', counters.outputLimitDisconnections],
-    ];
-  },
-  replication(server) {
-    return [
-      ['role', 'master'],
-      ['connected_slaves', 0],
-      ['master_failover_state', 'no-failover'],
-      ['master_replid', server.facts.runId],
-      ['master_replid2', '0'.repeat(40)],
-      ['master_repl_offset', 0],
-      ['second_repl_offset', -1],
-      ['repl_backlog_active', 0],
     ];
   },
   cpu() {
@@ -207,19 +177,135 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
     for (const entry of server.registry.all()) add(entry);
     return fields;
   },
-  errorstats(server) {
-    return server.counters.errors === 0
-      ? []
-      : [['errorstat_ERR', `count=${server.counters.errors}`]];
+};
+
+type TenantSection = (server: RedisServer, tenant: Tenant) => Fields | undefined;
+
+/** What everyone sees of its own tenant, or undefined where the first tenant sees more. */
+const tenantSections: Readonly<Record<string, TenantSection>> = {
+  server({ facts, port }, tenant) {
+    if (tenant.isFirst) return undefined;
+    const uptime = Math.floor((Date.now() - facts.startedAt) / 1000);
+    return [
+      ['redis_version', redisVersion],
+      ['polyrow_version', facts.version],
+      ['redis_mode', 'standalone'],
+      ['arch_bits', 64],
+      ['tcp_port', port],
+      ['server_time_usec', Math.floor((performance.timeOrigin + performance.now()) * 1000)],
+      ['uptime_in_seconds', uptime],
+      ['uptime_in_days', Math.floor(uptime / 86_400)],
+    ];
+  },
+  clients(server, tenant) {
+    let pubsub = 0;
+    let watching = 0;
+    let blocked = 0;
+    let largestIn = 0;
+    let largestOut = 0;
+    const connections: { size: number; values(): Iterable<Connection> } = tenant.isFirst
+      ? server.connections
+      : tenant.connections;
+    for (const connection of connections.values()) {
+      if (connection.channels.size + connection.patterns.size > 0) pubsub++;
+      if (connection.watch !== undefined) watching++;
+      if (connection.wait !== undefined) blocked++;
+      largestIn = Math.max(largestIn, connection.queryBytes);
+      largestOut = Math.max(largestOut, connection.socket.writableLength);
+    }
+    const own = tenant.definition.limits.connections;
+    return [
+      ['connected_clients', connections.size],
+      ['cluster_connections', 0],
+      ['maxclients', own === 0 ? server.maxClients : Math.min(own, server.maxClients)],
+      ['client_recent_max_input_buffer', largestIn],
+      ['client_recent_max_output_buffer', largestOut],
+      ['blocked_clients', blocked],
+      ['tracking_clients', 0],
+      ['pubsub_clients', pubsub],
+      ['watching_clients', watching],
+      ['clients_in_timeout_table', blocked],
+    ];
+  },
+  memory(_server, tenant) {
+    if (tenant.isFirst) return undefined;
+    const limit = tenant.definition.limits.storedBytes;
+    return [
+      ['maxmemory', limit],
+      ['maxmemory_human', human(limit)],
+      ['maxmemory_policy', 'noeviction'],
+    ];
+  },
+  persistence(_server, tenant) {
+    if (tenant.isFirst) return undefined;
+    return [
+      ['loading', 0],
+      ['async_loading', 0],
+      ['aof_enabled', 1],
+    ];
+  },
+  stats(_server, tenant) {
+    if (tenant.isFirst) return undefined;
+    const { past, pubsub } = tenant;
+    let { commands, bytesIn, bytesOut } = past;
+    for (const connection of tenant.connections) {
+      commands += connection.commandsRun;
+      bytesIn += connection.bytesIn;
+      bytesOut += connection.bytesOut;
+    }
+    return [
+      ['total_connections_received', past.connections],
+      ['total_commands_processed', commands],
+      ['total_net_input_bytes', bytesIn],
+      ['total_net_output_bytes', bytesOut],
+      ['rejected_connections', tenant.rejectedConnections],
+      ['evicted_keys', 0],
+      ['pubsub_channels', pubsub.channels.size],
+      ['pubsub_patterns', pubsub.patterns.size],
+      ['pubsubshard_channels', pubsub.shardChannels.size],
+      ['total_error_replies', tenant.errors],
+    ];
+  },
+  replication(server, tenant) {
+    const id = tenant.isFirst ? server.facts.runId : '0'.repeat(40);
+    return [
+      ['role', 'master'],
+      ['connected_slaves', 0],
+      ['master_failover_state', 'no-failover'],
+      ['master_replid', id],
+      ['master_replid2', '0'.repeat(40)],
+      ['master_repl_offset', 0],
+      ['second_repl_offset', -1],
+      ['repl_backlog_active', 0],
+    ];
+  },
+  ru({ metering }, tenant) {
+    if (metering === undefined) return [['ru_metering', 'off']];
+    const account = metering.meter.account(tenant.number);
+    const fields: Fields = [
+      ['ru_metering', 'on'],
+      ['ru_total', account.lru.toFixed(3)],
+      ['ru_last_second', account.lastSecondLru.toFixed(3)],
+      ['ru_requests', account.requests],
+      ['ru_rejected_requests', account.rejected],
+    ];
+    chargeClasses.forEach((name, kind) => {
+      fields.push([`ru_${name}`, account.lruOf(kind as ChargeClass).toFixed(3)]);
+    });
+    return fields;
+  },
+  errorstats(server, tenant) {
+    const errors = tenant.isFirst ? server.counters.errors : tenant.errors;
+    return errors === 0 ? [] : [['errorstat_ERR', `count=${errors}`]];
   },
   cluster() {
     return [['cluster_enabled', 0]];
   },
-  keyspace(server) {
+  keyspace({ facts }, { span }) {
     const fields: Fields = [];
-    for (let table = 0; table < server.router.tableCount; table++) {
-      const { rows, expiring } = server.facts.tableSize(table);
-      if (rows > 0) fields.push([`db${table}`, `keys=${rows},expires=${expiring},avg_ttl=0`]);
+    for (let db = 0; db < span.count; db++) {
+      const { rows, expiring } = facts.tableSize(span.first + db);
+      if (rows > 0) fields.push([`db${db}`, `keys=${rows},expires=${expiring},avg_ttl=0`]);
     }
     return fields;
   },

@@ -69,6 +69,11 @@ export class RespParser {
     return this.end - this.pos;
   }
 
+  /** Some words of a command have come, and others have not. */
+  get isWithinCommand(): boolean {
+    return this.wordsLeft > 0;
+  }
+
   /** Adds the first `length` bytes of a chunk, which must stay unchanged while words point into it or until `detach`. */
   push(chunk: Buffer, length: number, args: Arguments): void {
     const from = this.wordsLeft > 0 ? this.begun : this.pos;

@@ -7,18 +7,22 @@
 // a connection; with fsync=always they wait for the disk first.
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { timingSafeEqual, createHash } from 'node:crypto';
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Command } from '../../universal-row/command.ts';
 import type { Executor } from '../../universal-row/executor.ts';
+import type { TenantDefinition, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
+import type { TlsListeners } from '../gateway/tls-context.ts';
 import { Connection, Special, type Wait } from './connection.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
-import { PubSub } from './pubsub.ts';
+import type { RedisMetering } from './metering.ts';
+import { Permissions } from './acl/acl-user.ts';
 import { defaultLimits, type ParserLimits } from './resp-parser.ts';
 import { RespWriter } from './resp-writer.ts';
 import { readShared } from './shared-read.ts';
-import { Slowlog } from './slowlog.ts';
+import type { SlowEntry, SlowlogLimits } from './slowlog.ts';
+import { Tenant, tooManyClients } from './tenant.ts';
 
 export interface OutputLimit {
   hardBytes: number;
@@ -33,6 +37,14 @@ export interface ConfigEntry {
   /** Absent when it cannot be changed while running. Returns what is wrong with a value. */
   set?(value: string): string | undefined;
 }
+
+/** Where users are made and changed for good. Both resolve when it is in force. */
+export interface UserKeeper {
+  setUser(tenant: string, name: string, change: UserChange): Promise<void>;
+  dropUser(tenant: string, name: string): Promise<void>;
+}
+
+export type UserChange = Partial<Pick<UserDefinition, 'enabled' | 'open' | 'secrets' | 'rules'>>;
 
 /** What INFO, MEMORY and DEBUG need to know of the rest of the server. */
 export interface ServerFacts {
@@ -60,21 +72,34 @@ export interface ServerFacts {
   shutdown(): void;
 }
 
+/** How TLS is served. */
+export interface RedisTls {
+  listeners: TlsListeners;
+  /** On the ordinary port, in place of plain connections. */
+  onPort: boolean;
+  /** A port for it beside the ordinary one; 0 for none. */
+  ownPort: number;
+}
+
 export interface RedisServerOptions {
   host: string;
   port: number;
+  /** Absent where only plain connections are served. */
+  tls?: RedisTls;
   /** Connections that may wait to be accepted. */
   backlog: number;
   maxClients: number;
   /** Seconds; 0 for never. */
   idleTimeout: number;
   tcpKeepAliveSeconds: number;
-  /** Empty for none. */
-  password: string;
+  principals: Principals;
+  /** Absent where users stay as they are. */
+  users?: UserKeeper;
   maxBulkBytes: number;
   maxQueryBytes: number;
   slowlogMs: number;
   slowlogLength: number;
+  metering?: RedisMetering | undefined;
   outputLimits: { normal: OutputLimit; pubsub: OutputLimit };
   registry: CommandRegistry;
   router: Router;
@@ -100,8 +125,12 @@ export class RedisServer {
   readonly writer = new RespWriter();
   readonly registry: CommandRegistry;
   readonly router: Router;
-  readonly pubsub = new PubSub();
-  readonly slowlog: Slowlog;
+  readonly principals: Principals;
+  readonly users: UserKeeper | undefined;
+  /** What every slow log keeps. */
+  readonly slowlogLimits: SlowlogLimits;
+  /** By number: those that have had clients. */
+  readonly tenants = new Map<number, Tenant>();
   readonly connections = new Map<number, Connection>();
   readonly monitors = new Set<Connection>();
   readonly facts: ServerFacts;
@@ -122,6 +151,8 @@ export class RedisServer {
   outputLimits: RedisServerOptions['outputLimits'];
   /** Infinity when the slow log is off. */
   slowlogMs: number;
+  /** Absent while nothing is charged. */
+  metering: RedisMetering | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */
   now = Date.now();
   blockedClients = 0;
@@ -129,10 +160,11 @@ export class RedisServer {
   opsPerSecond = 0;
   host: string;
   port: number;
-  private password: Buffer | undefined;
-  private passwordText: string;
-
+  private readonly permissions = new WeakMap<UserDefinition, Permissions>();
   private readonly listener: Server;
+  private readonly tlsListener: Server | undefined;
+  /** 0 when there is none beside the ordinary one. */
+  readonly tlsPort: number;
   private nextId = 1;
   private readonly keepAliveMs: number;
   private readonly backlog: number;
@@ -163,38 +195,54 @@ export class RedisServer {
     this.keepAliveMs = options.tcpKeepAliveSeconds * 1000;
     this.outputLimits = options.outputLimits;
     this.slowlogMs = options.slowlogMs;
-    this.slowlog = new Slowlog(options.slowlogLength);
+    this.slowlogLimits = { length: options.slowlogLength, nextSerial: 1 };
+    this.principals = options.principals;
+    this.users = options.users;
+    this.principals.onChange((change) => this.#follow(change));
+    this.metering = options.metering;
     this.limits = {
       ...defaultLimits,
       bulkBytes: options.maxBulkBytes,
       queryBytes: options.maxQueryBytes,
     };
-    this.passwordText = '';
-    this.setPassword(options.password);
     for (const entry of options.config) this.config.set(entry.name, entry);
-    this.listener = createServer({ pauseOnConnect: true }, (socket) => this.#accept(socket));
+    const { tls } = options;
+    const accept = (socket: Socket): void => this.#accept(socket);
+    this.listener = tls?.onPort
+      ? tls.listeners.createServer(accept)
+      : createServer({ pauseOnConnect: true }, accept);
+    this.tlsPort = tls?.ownPort ?? 0;
+    if (tls !== undefined && tls.ownPort !== 0) {
+      this.tlsListener = tls.listeners.createServer(accept);
+    }
   }
 
   // ---- life
 
   async listen(): Promise<number> {
-    await new Promise<void>((resolve, reject) => {
-      this.listener.once('error', reject);
-      this.listener.listen({ host: this.host, port: this.port, backlog: this.backlog }, () => {
-        this.listener.off('error', reject);
-        resolve();
-      });
-    });
+    await this.#listenOn(this.listener, this.port);
+    if (this.tlsListener !== undefined) await this.#listenOn(this.tlsListener, this.tlsPort);
     this.port = (this.listener.address() as AddressInfo).port;
     this.timer = setInterval(() => this.#everyTenth(), 100);
     this.timer.unref();
     return this.port;
   }
 
+  async #listenOn(listener: Server, port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', reject);
+      listener.listen({ host: this.host, port, backlog: this.backlog }, () => {
+        listener.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
   /** Accepts no more clients, and closes those that have nothing under way; the rest when they have. */
   async drain(graceMs: number): Promise<void> {
     this.draining = true;
     this.listener.close();
+    this.tlsListener?.close();
     const deadline = performance.now() + graceMs;
     for (;;) {
       for (const connection of this.connections.values()) {
@@ -219,6 +267,18 @@ export class RedisServer {
       accepted.resume();
       return;
     }
+    const { anonymous } = this.principals;
+    if (anonymous !== undefined) {
+      const tenant = this.tenant(anonymous.tenant);
+      if (tenant.isFull) {
+        this.counters.rejectedConnections++;
+        tenant.rejectedConnections++;
+        accepted.on('error', ignore);
+        accepted.end(`-${tooManyClients(tenant)}\r\n`);
+        accepted.resume();
+        return;
+      }
+    }
     // Nothing is read before `resume`, so the connection is there when bytes come.
     const reader: { connection?: Connection } = {};
     const socket = readShared(accepted, (chunk, length) => {
@@ -226,7 +286,7 @@ export class RedisServer {
     });
     socket.setNoDelay(true);
     if (this.keepAliveMs > 0) socket.setKeepAlive(true, this.keepAliveMs);
-    const connection = new Connection(this, socket, this.nextId++, this.now);
+    const connection = new Connection(this, socket, this.nextId++, this.now, anonymous);
     reader.connection = connection;
     this.connections.set(connection.id, connection);
     socket.on('drain', () => connection.drained());
@@ -239,8 +299,7 @@ export class RedisServer {
   forget(connection: Connection): void {
     this.connections.delete(connection.id);
     if (this.lastReader === connection) this.lastReader = undefined;
-    this.monitors.delete(connection);
-    this.pubsub.unsubscribeAll(connection);
+    connection.leaveTenant();
     this.pausedConnections.delete(connection);
     this.counters.bytesIn += connection.bytesIn;
     this.counters.bytesOut += connection.bytesOut;
@@ -415,13 +474,16 @@ export class RedisServer {
 
   /** Runs a command about all databases on the executors other than the one that answers. */
   runElsewhere(command: Command, home: Executor): void {
-    for (let table = 0; table < this.router.tableCount; table++) {
+    const { first, count } = command.span;
+    const done = new Set([home]);
+    for (let table = first; table < first + count; table++) {
       const { executor } = this.router.to(table);
-      if (executor === home || this.router.tablesOf(executor)[0] !== table) continue;
+      if (done.has(executor)) continue;
+      done.add(executor);
       const writer = this.borrowWriter(2);
-      const done = executor.execute({ ...command, table }, writer);
-      if (done instanceof Promise) {
-        done.catch((error: unknown) => {
+      const waits = executor.execute({ ...command, table }, writer);
+      if (waits instanceof Promise) {
+        waits.catch((error: unknown) => {
           this.report('error', `command ${command.name} failed`, { err: error });
         });
       } else this.giveBackWriter(writer);
@@ -441,8 +503,9 @@ export class RedisServer {
     }
   }
 
-  countError(): void {
+  countError(tenant: Tenant): void {
     this.counters.errors++;
+    tenant.errors++;
   }
 
   resetStatistics(): void {
@@ -553,40 +616,74 @@ export class RedisServer {
 
   // ---- who is who
 
-  defaultUserIsOpen(): boolean {
-    return this.password === undefined;
+  tenant(definition: TenantDefinition): Tenant {
+    let tenant = this.tenants.get(definition.number);
+    if (tenant === undefined) {
+      tenant = new Tenant(definition, this.slowlogLimits);
+      this.tenants.set(tenant.number, tenant);
+    } else tenant.follow(definition);
+    return tenant;
   }
 
-  setPassword(password: string): void {
-    this.passwordText = password;
-    this.password = password === '' ? undefined : digest(Buffer.from(password));
+  /** The slowest commands of all tenants, or of the one with this number; the newest first. */
+  slowest(limit: number, tenant?: number): { tenant: number; entry: SlowEntry }[] {
+    const logs = tenant === undefined ? this.tenants.values() : [this.tenants.get(tenant)];
+    const found = [...logs].flatMap((one) =>
+      (one?.slowlog.entries ?? []).slice(0, limit).map((entry) => ({ tenant: one!.number, entry })),
+    );
+    return found.sort((a, b) => b.entry.serial - a.entry.serial).slice(0, limit);
   }
 
-  get passwordForConfig(): string {
-    return this.passwordText;
+  /** Names of this kind that anybody listens to, of all tenants together. */
+  countListeners(kind: 'channels' | 'patterns' | 'shardChannels'): number {
+    let count = 0;
+    for (const { pubsub } of this.tenants.values()) count += pubsub[kind].size;
+    return count;
   }
 
-  /** Whether these are the credentials of the default user. */
-  checkPassword(user: string, password: Buffer): boolean {
-    if (user !== 'default') return false;
-    return this.password === undefined || timingSafeEqual(digest(password), this.password);
+  permissionsOf(user: UserDefinition): Permissions {
+    let permissions = this.permissions.get(user);
+    if (permissions === undefined) {
+      permissions = Permissions.parse(this.registry, user.rules);
+      this.permissions.set(user, permissions);
+    }
+    return permissions;
+  }
+
+  /** Those who may be no more are cut off; the others go by their new rules from here on. */
+  #follow({ ended, changed, goneTenants }: PrincipalsChange): void {
+    for (const principal of ended) {
+      for (const connection of this.#connectionsOf(principal.tenant)) {
+        if (connection.principal === principal) connection.revoke();
+      }
+    }
+    for (const principal of changed) {
+      this.tenants.get(principal.tenant.number)?.follow(principal.tenant);
+      for (const connection of this.#connectionsOf(principal.tenant)) {
+        if (connection.principal === principal) connection.followRules();
+      }
+    }
+    for (const { number } of goneTenants) this.tenants.delete(number);
+  }
+
+  #connectionsOf({ number }: TenantDefinition): Connection[] {
+    return [...(this.tenants.get(number)?.connections ?? [])];
   }
 
   /** Shows a command to the clients in MONITOR. */
   feedMonitors(connection: Connection, entry: CommandEntry, args: Arguments): void {
+    const { monitors } = this;
     if (entry.spec.flags.includes('admin') || entry.noAuth) return;
     const now = performance.timeOrigin + performance.now();
     const seconds = Math.floor(now / 1000);
     const micros = String(Math.floor((now % 1000) * 1000)).padStart(6, '0');
-    let line = `+${seconds}.${micros} [${connection.table} ${connection.address}]`;
+    let line = `+${seconds}.${micros} [${connection.db} ${connection.address}]`;
     for (let i = 0; i < args.count; i++) line += ` "${escaped(args.bytes(i))}"`;
     line += '\r\n';
-    for (const monitor of this.monitors) this.open(monitor).raw(line);
+    for (const monitor of monitors) {
+      if (monitor.tenant === connection.tenant) this.open(monitor).raw(line);
+    }
   }
-}
-
-function digest(password: Buffer): Buffer {
-  return createHash('sha256').update(password).digest();
 }
 
 function ignore(): void {

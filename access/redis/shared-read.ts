@@ -3,9 +3,10 @@
 // By default Node allocates 64 KiB for every read and gives each chunk to a stream. `onread` does away
 // with both, but a server's sockets cannot be made with it, so an accepted connection is moved to a
 // socket that is: about a tenth more commands a second, and no memory for idle clients. The move needs
-// the socket's handle, which is not public; where it is not there, the ordinary way works as well.
+// the socket's handle, which is not public; where it is not there, and for TLS, the ordinary way works as well.
 
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { viewed } from '../../universal-row/bytes.ts';
 
 const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
@@ -22,7 +23,9 @@ export function readShared(
 ): Socket {
   const source = accepted as unknown as WithHandle;
   const handle = source._handle;
-  if (handle === undefined || handle === null) {
+  // What a TLS socket reads is not what its handle does.
+  const isEncrypted = (accepted as Partial<TLSSocket>).encrypted === true;
+  if (isEncrypted || handle === undefined || handle === null) {
     accepted.on('data', (chunk: Buffer) => receive(chunk, chunk.length));
     return accepted;
   }

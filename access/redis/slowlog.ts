@@ -1,35 +1,60 @@
-// The commands that took longest, newest first, as SLOWLOG shows them.
+// The commands of a tenant that took longest, newest first, as SLOWLOG shows them. Secrets are not among
+// their words.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
+import type { CommandEntry } from './commands/registry.ts';
 import type { Connection } from './connection.ts';
 
 const maxWords = 32;
 const maxWordBytes = 128;
+const hidden = Buffer.from('(redacted)');
 
 export interface SlowEntry {
   id: number;
-  /** Seconds since 1970. */
+  /** Ascending over all tenants. */
+  serial: number;
+  /** Milliseconds since 1970. */
   at: number;
   spentMs: number;
   words: Buffer[];
   client: string;
   clientName: string;
+  user: string;
+  /** What it cost. */
+  ru: number;
+}
+
+/** Shared by the slow logs of all tenants. */
+export interface SlowlogLimits {
+  length: number;
+  nextSerial: number;
 }
 
 export class Slowlog {
-  maxLength: number;
+  readonly #limits: SlowlogLimits;
   entries: SlowEntry[] = [];
   private nextId = 0;
 
-  constructor(maxLength: number) {
-    this.maxLength = maxLength;
+  constructor(limits: SlowlogLimits) {
+    this.#limits = limits;
   }
 
-  add(connection: Connection, args: Arguments, spentMs: number): void {
-    if (this.maxLength <= 0) return;
+  add(
+    connection: Connection,
+    entry: CommandEntry,
+    args: Arguments,
+    spentMs: number,
+    ru: number,
+  ): void {
+    const { length } = this.#limits;
+    if (length <= 0) return;
     const words: Buffer[] = [];
     const shown = args.count > maxWords ? maxWords - 1 : args.count;
     for (let i = 0; i < shown; i++) {
+      if (isSecret(entry, args, i)) {
+        words.push(hidden);
+        continue;
+      }
       const word = args.bytes(i);
       words.push(
         word.length <= maxWordBytes
@@ -45,16 +70,35 @@ export class Slowlog {
     }
     this.entries.unshift({
       id: this.nextId++,
-      at: Math.floor(connection.server.now / 1000),
+      serial: this.#limits.nextSerial++,
+      at: connection.server.now,
       spentMs,
       words,
       client: connection.address,
       clientName: connection.name,
+      user: connection.user,
+      ru,
     });
-    if (this.entries.length > this.maxLength) this.entries.length = this.maxLength;
+    if (this.entries.length > length) this.entries.length = length;
   }
 
   reset(): void {
     this.entries = [];
+  }
+}
+
+/** Whether a word may hold a secret. */
+export function isSecret({ fullName }: CommandEntry, args: Arguments, word: number): boolean {
+  switch (fullName) {
+    case 'auth':
+      return word > 0;
+    case 'hello':
+      return word > 1;
+    case 'acl|setuser':
+      return word > 2;
+    case 'config|set':
+      return word > 2 && word % 2 === 1 && /pass|auth|token|secret/i.test(args.text(word - 1));
+    default:
+      return false;
   }
 }

@@ -62,14 +62,21 @@ export class BareLog implements ReplicatedLog {
     then();
   }
 
+  keepAfter = Infinity;
+
   truncate(): void {
     // Nothing reads this log.
+  }
+
+  readBack(): never {
+    throw new Error('this log is not read');
   }
 
   status(): LogStatus {
     return {
       firstIndex: 1,
       lastIndex: this.lastIndex,
+      volume: 1,
       appendedLsn: this.size,
       durableLsn: this.syncedSize,
       segments: 1,

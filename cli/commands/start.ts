@@ -1,10 +1,10 @@
 // `polyrow start`: the whole server in this process, until a signal.
 
 import type { Command } from 'commander';
-import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { printConfig } from '../config/print.ts';
 import { type ResolvedConfig, resolveConfig } from '../config/resolve.ts';
-import { onStopSignals } from '../lifecycle/signals.ts';
+import { onReloadSignal, onStopSignals, stopSignalsOfService } from '../lifecycle/signals.ts';
+import { servesTls } from '../lifecycle/tls.ts';
 import type { Planes } from '../planes/plane-host.ts';
 import type { Server } from '../server.ts';
 import { packageVersion } from '../version.ts';
@@ -58,7 +58,7 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
     },
   });
   const started = server.start();
-  onStopSignals((signal) => {
+  const stopNow = (signal: string): void => {
     logger.info(`${signal}: stopping`);
     stop(server, started).then(
       () => {
@@ -70,9 +70,18 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
         process.exit(1);
       },
     );
-  });
+  };
+  if (servesTls(config)) {
+    onStopSignals(stopNow, undefined, undefined, stopSignalsOfService);
+    onReloadSignal(() => void server.reload());
+  } else onStopSignals(stopNow);
   const endpoints = await started;
-  process.stdout.write(banner(version, endpoints, server.dataDirectory, config['wal.fsync']));
+  const about = [
+    ...endpoints.map(({ name, url }) => [name, url] as const),
+    ['data', server.dataDirectory] as const,
+    ['fsync', config['wal.fsync']] as const,
+  ];
+  process.stdout.write(banner(version, about, server.newAdminToken));
   logger.info({ version, endpoints, data: server.dataDirectory }, 'ready');
 }
 
@@ -85,8 +94,17 @@ async function stop(server: Server, started: Promise<unknown>): Promise<void> {
   if (isUp) await server.stop();
 }
 
-function banner(version: string, endpoints: Endpoint[], data: string, fsync: string): string {
-  const rows = [...endpoints.map(({ name, url }) => [name, url]), ['data', data], ['fsync', fsync]];
-  const lines = rows.map(([name, value]) => `  ${name!.padEnd(6)} ${value!}`);
+function banner(
+  version: string,
+  about: readonly (readonly [name: string, value: string])[],
+  newToken: string | undefined,
+): string {
+  const lines = about.map(([name, value]) => `  ${name.padEnd(6)} ${value}`);
+  if (newToken !== undefined) {
+    lines.push(
+      `  token  ${newToken}`,
+      '         of an operator; shown only now, and kept in the data directory for the polyrow command',
+    );
+  }
   return `Polyrow ${version}\n${lines.join('\n')}\nReady. Ctrl-C stops it.\n`;
 }

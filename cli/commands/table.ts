@@ -1,22 +1,20 @@
 // `polyrow table`: the properties of the table behind each database number.
 
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { TableDescription } from '../../control/admin/table-routes.ts';
 import type { TableChange } from '../../control/metadata/table-catalog.ts';
 import { type TableModel, tableModels } from '../../control/metadata/table-definition.ts';
-import { resolveConfig } from '../config/resolve.ts';
-import { parseSize } from '../config/setting.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
-import { addSettingFlags } from './setting-flags.ts';
+import { answer } from '../output/answer.ts';
+import { exitCodes } from '../output/exit-codes.ts';
+import { type Column, grid } from '../output/grid.ts';
+import { formatBytes, formatDuration, formatNumber } from '../output/values.ts';
+import { addTenantFlag, size } from './argument-values.ts';
+import { type AccessFlags, addAccessFlags } from './server-access.ts';
 import type { Tables } from './tables-access.ts';
 
-interface CommonFlags {
-  config?: string;
-  adminUrl?: string;
-  json?: true;
-}
-
-interface PropertyFlags extends CommonFlags {
+interface PropertyFlags extends AccessFlags {
+  tenant?: string;
   model?: TableModel;
   name?: string;
   readOnly?: boolean;
@@ -24,26 +22,23 @@ interface PropertyFlags extends CommonFlags {
   maxRowBytes?: number;
 }
 
-const usedSettings =
-  /^(data-dir|admin\.token|admin\.token-file|redis\.databases|redis\.default-model)$/;
-
 export function tableCommand(program: Command): void {
   const table = program
     .command('table')
     .description('Tables and their properties. Redis database n is table n.');
 
   withConnection(table.command('list').description('Show all tables.'), async (tables, flags) =>
-    show(await tables.list(), flags.json),
+    answer(flags, await tables.list(), (all) => grid(columns, all)),
   );
   withConnection(
     table.command('describe <table>').description('Show one table, by number or name.'),
-    async (tables, flags, name) => showOne(await tables.describe(name!), flags.json),
+    async (tables, flags, name) => showOne(await tables.describe(name!), flags),
   );
   withConnection(
     withProperties(
       table.command('create <table>').description('Give a database properties of its own.'),
     ),
-    async (tables, flags, name) => showOne(await tables.create(name!, changeOf(flags)), flags.json),
+    async (tables, flags, name) => showOne(await tables.create(name!, changeOf(flags)), flags),
   );
   withConnection(
     withProperties(
@@ -51,9 +46,17 @@ export function tableCommand(program: Command): void {
     ),
     async (tables, flags, name) => {
       const change = changeOf(flags);
-      if (Object.keys(change).length === 0) throw new ExitError('nothing to change was given', 2);
-      await showOne(await tables.alter(name!, change), flags.json);
+      if (Object.keys(change).length === 0) {
+        throw new ExitError('nothing to change was given', exitCodes.usage);
+      }
+      await showOne(await tables.alter(name!, change), flags);
     },
+  );
+  withConnection(
+    table
+      .command('reset <table>')
+      .description('Take back all properties of a table. Its rows stay.'),
+    async (tables, flags, name) => showOne(await tables.reset(name!), flags),
   );
 }
 
@@ -73,22 +76,14 @@ function withConnection(
   command: Command,
   action: (tables: Tables, flags: PropertyFlags, table: string | undefined) => Promise<void>,
 ): void {
-  command
-    .option('--json', 'answer in JSON')
-    .option('--admin-url <url>', 'admin API of the server; else the one on the data directory')
-    .option('--config <file>', 'TOML file with settings');
-  const settings = addSettingFlags(command, (key) => usedSettings.test(key));
+  addTenantFlag(command, "a tenant's tables, which it numbers from 0; else those of all");
+  const config = addAccessFlags(command);
   command.action(async (...given: unknown[]) => {
     const table = typeof given[0] === 'string' ? given[0] : undefined;
     const flags = command.opts<PropertyFlags>();
-    const { config } = resolveConfig({
-      flags: settings(),
-      environment: process.env,
-      file: flags.config,
-    });
-    // Loaded only here: a start has no need of it.
+    // Loaded only here: the other commands have no need of it.
     const { openTables } = await import('./tables-access.ts');
-    const tables = await openTables(config, flags.adminUrl);
+    const tables = await openTables(flags, config(), flags.tenant);
     try {
       await action(tables, flags, table);
     } finally {
@@ -104,37 +99,33 @@ function changeOf(flags: PropertyFlags): TableChange {
   return Object.fromEntries(given) as TableChange;
 }
 
-function size(text: string): number {
-  const value = parseSize(text);
-  if (Number.isNaN(value)) throw new InvalidArgumentError('It must be a number, as 1000 or 64mb.');
-  return value;
+async function showOne(table: TableDescription, flags: PropertyFlags): Promise<void> {
+  await answer(flags, table, (one) => grid(columns, [one]));
 }
 
-async function show(tables: TableDescription[], asJson: true | undefined): Promise<void> {
-  process.stdout.write(`${asJson ? JSON.stringify(tables) : await gridOf(tables)}\n`);
-}
+const columns: Column<TableDescription>[] = [
+  { title: 'tenant', value: ({ tenant }) => tenant },
+  { title: 'database', value: ({ database }) => database, right: true },
+  { title: 'name', value: ({ name }) => name },
+  { title: 'model', value: modelOf },
+  {
+    title: 'rows',
+    value: ({ rows }) => (rows === undefined ? '?' : formatNumber(rows)),
+    right: true,
+  },
+  { title: 'writes', value: ({ readOnly }) => (readOnly ? 'refused' : 'yes') },
+  {
+    title: 'default ttl',
+    value: ({ ttlDefaultMs: ms }) => (ms === 0 ? 'none' : formatDuration(ms * 1000)),
+    right: true,
+  },
+  {
+    title: 'max row',
+    value: ({ maxRowBytes: bytes }) => (bytes === 0 ? 'no limit' : formatBytes(bytes)),
+    right: true,
+  },
+];
 
-async function showOne(table: TableDescription, asJson: true | undefined): Promise<void> {
-  process.stdout.write(`${asJson ? JSON.stringify(table) : await gridOf([table])}\n`);
-}
-
-async function gridOf(tables: TableDescription[]): Promise<string> {
-  const { default: Table } = await import('cli-table3');
-  const grid = new Table({
-    head: ['table', 'name', 'model', 'rows', 'writes', 'default ttl', 'max row'],
-    style: { head: [], border: [], compact: true },
-  });
-  for (const table of tables) {
-    const { id, name, model, wantedModel, rows, readOnly, ttlDefaultMs, maxRowBytes } = table;
-    grid.push([
-      id,
-      name,
-      wantedModel === undefined ? model : `${model}, ${wantedModel} after a start if empty`,
-      rows ?? '?',
-      readOnly ? 'refused' : 'yes',
-      ttlDefaultMs === 0 ? 'none' : `${ttlDefaultMs} ms`,
-      maxRowBytes === 0 ? 'no limit' : `${maxRowBytes} B`,
-    ]);
-  }
-  return grid.toString();
+function modelOf({ model, wantedModel }: TableDescription): string {
+  return wantedModel === undefined ? model : `${model}, ${wantedModel} after a start if empty`;
 }

@@ -12,9 +12,9 @@ export function configView(live: LiveConfig, sources: Record<ConfigKey, string>)
   return {
     list: () =>
       configKeys.map((key) => {
-        const { secret, live: isLive, description } = settingOf(key);
-        const value = secret && live.get(key) !== '' ? '(hidden)' : live.get(key);
-        return { key, value, source: sourceOf[key], live: isLive ?? false, description };
+        const { secret = false, live: isLive, description, default: usual } = settingOf(key);
+        const value = secret && live.get(key) !== usual ? '(hidden)' : live.get(key);
+        return { key, value, source: sourceOf[key], live: isLive ?? false, secret, description };
       }),
     check: (key, value) =>
       isConfigKey(key)

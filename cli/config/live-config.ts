@@ -1,5 +1,6 @@
 // The configuration of a running server. Settings marked live may change; whoever acts on one listens.
 
+import { exposures } from './exposure.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
 import { allowed, parseValue } from './setting.ts';
 
@@ -32,8 +33,15 @@ export class LiveConfig {
   check(key: ConfigKey, text: string): string | undefined {
     const setting = settingOf(key);
     if (!setting.live) return `${key} can only be changed by a restart`;
-    const isRight = parseValue(setting, text) !== undefined;
-    return isRight ? undefined : `${key} must be ${allowed(setting)}`;
+    const value = parseValue(setting, text);
+    if (value === undefined) return `${key} must be ${allowed(setting)}`;
+    return this.refusal(key, value as ConfigValue);
+  }
+
+  /** Why a value that is one may not be taken on just now, if so. */
+  refusal(key: ConfigKey, value: ConfigValue): string | undefined {
+    if (key !== 'redis.password' || value !== '') return undefined;
+    return exposures(this.#config, true)[0];
   }
 
   /** Takes on a value from a person that `check` found right. */

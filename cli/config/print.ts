@@ -13,7 +13,7 @@ export function printConfig({ config, sources }: ResolvedConfig): string {
       lines.push('', `[${table}]`);
       section = table;
     }
-    const isHidden = settingOf(key).secret && config[key] !== '';
+    const isHidden = settingOf(key).secret && config[key] !== settingOf(key).default;
     const line = isHidden ? `# ${name} is hidden` : stringify({ [name]: config[key] }).trimEnd();
     lines.push(`${line}  # ${sources[key]}`);
   }

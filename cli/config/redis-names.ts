@@ -25,6 +25,7 @@ const byKey = {
   maxmemory: 'memory.max-bytes',
   port: 'redis.port',
   bind: 'redis.host',
+  'protected-mode': 'redis.protected-mode',
   'proto-max-bulk-len': 'redis.proto-max-bulk-len',
   requirepass: 'redis.password',
   'slowlog-log-slower-than': 'redis.slowlog-log-slower-than',
@@ -32,6 +33,10 @@ const byKey = {
   'tcp-backlog': 'redis.tcp-backlog',
   'tcp-keepalive': 'redis.tcp-keepalive',
   timeout: 'redis.timeout',
+  'tls-ca-cert-file': 'tls.ca-file',
+  'tls-cert-file': 'tls.cert-file',
+  'tls-key-file': 'tls.key-file',
+  'tls-port': 'redis.tls-port',
 } as const satisfies Record<string, ConfigKey>;
 
 /** What Redis can be told and this server always does one way. Told so again, it agrees. */
@@ -55,17 +60,17 @@ const fixed = {
   'list-max-ziplist-size': '-2',
   'maxmemory-policy': 'noeviction',
   'notify-keyspace-events': '',
-  'protected-mode': 'no',
   save: '',
   'set-max-intset-entries': '512',
   supervised: 'no',
-  'tls-port': '0',
   unixsocket: '',
   'zset-max-listpack-entries': '128',
   'zset-max-listpack-value': '64',
   'zset-max-ziplist-entries': '128',
   'zset-max-ziplist-value': '64',
 } as const;
+
+const clientAuth = { no: 'no', optional: 'optional', require: 'yes' } as const;
 
 /** In Redis's order of importance. */
 const logLevels = { debug: 'debug', verbose: 'debug', notice: 'info', warning: 'warn' } as const;
@@ -74,6 +79,7 @@ const logLevels = { debug: 'debug', verbose: 'debug', notice: 'info', warning: '
 export function redisNameOf(key: ConfigKey): string | undefined {
   if (key === 'data-dir') return 'dir';
   if (key === 'log.level') return 'loglevel';
+  if (key === 'tls.client-auth') return 'tls-auth-clients';
   if (key.startsWith('redis.output-limit.')) return 'client-output-buffer-limit';
   return Object.entries(byKey).find(([, ours]) => ours === key)?.[0];
 }
@@ -84,6 +90,7 @@ export function redisConfigEntries(live: LiveConfig): RedisConfigEntry[] {
   for (const [name, value] of Object.entries(fixed)) entries.push(fixedEntry(name, value));
   entries.push(
     { name: 'dir', get: () => resolve(live.get('data-dir')) },
+    { name: 'tls-auth-clients', get: () => clientAuth[live.get('tls.client-auth')] },
     { name: 'loglevel', get: () => logLevelOf(live), set: (value) => setLogLevel(live, value) },
     {
       name: 'client-output-buffer-limit',
@@ -125,6 +132,8 @@ function setSetting(live: LiveConfig, key: ConfigKey, text: string): string | un
       return `argument must be between ${setting.min} and ${setting.max} inclusive`;
     }
   }
+  const refusal = live.refusal(key, value as ConfigValue);
+  if (refusal !== undefined) return refusal;
   live.set(key, value as ConfigValue);
   return undefined;
 }

@@ -123,12 +123,6 @@ describe('what is wrong', () => {
     const [problem] = problemsOf({ file: fileWith('[redis\nport = 1\n', 'broken.toml') });
     expect(problem).toMatch(/broken\.toml: line 1, column \d+/);
   });
-
-  test('an admin API for everyone without a token', () => {
-    expect(problemsOf({ flags: { 'admin.host': '0.0.0.0' } })[0]).toContain('set admin.token');
-    check({ flags: { 'admin.host': '0.0.0.0', 'admin.token': 'x' } });
-    check({ flags: { 'admin.host': 'localhost' } });
-  });
 });
 
 test('variables that Kubernetes sets for a service are not ours', () => {
@@ -168,6 +162,19 @@ describe('secrets', () => {
     expect(text).not.toContain('hush');
     expect(text).toContain('# password is hidden  # flag --redis.password');
   });
+});
+
+test('metadata is a place that there is, and its password is not shown', () => {
+  const uri = 'mongodb://polyrow:hush@127.0.0.1/polyrow';
+  const resolved = resolveWith({ flags: { metadata: uri } });
+  expect(resolved.config.metadata).toBe(uri);
+  expect(printConfig(resolved)).toContain('# metadata is hidden  # flag --metadata');
+  expect(printConfig(resolveWith({}))).toContain('metadata = "embedded"  # default');
+  for (const metadata of ['postgres://polyrow:hush@127.0.0.1', 'mongodb://', '']) {
+    expect(problemsOf({ flags: { metadata } })).toEqual([
+      'metadata cannot be the value (flag --metadata): it must be embedded, or begin with mongodb:// or mongodb+srv://',
+    ]);
+  }
 });
 
 test('what is printed is a file that gives the same configuration', () => {

@@ -75,6 +75,14 @@ export function resolveConfig(input: ConfigInput): ResolvedConfig {
 
 export const configFileVariable = 'POLYROW_CONFIG';
 
+/** Read by the commands that speak to a server, each for its flag of that name. */
+const clientVariables: readonly string[] = [
+  'POLYROW_ADMIN_URL',
+  'POLYROW_CA_FILE',
+  'POLYROW_CLIENT_CERT_FILE',
+  'POLYROW_CLIENT_KEY_FILE',
+];
+
 function secretKeys(): ConfigKey[] {
   return configKeys.filter((key) => settingOf(key).secret);
 }
@@ -97,10 +105,10 @@ function fromEnvironment(environment: ConfigInput['environment'], problems: stri
   const found: Found[] = [];
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('POLYROW_') || name === configFileVariable || !value) continue;
-    if (isServiceLink(name, value)) continue;
+    if (isServiceLink(name, value) || clientVariables.includes(name)) continue;
     const key = keys.get(name);
     if (key === undefined) {
-      const known = [...keys.keys(), configFileVariable];
+      const known = [...keys.keys(), configFileVariable, ...clientVariables];
       problems.push(`unknown environment variable ${name}.${didYouMean(name, known)}`);
     } else {
       found.push({ key, value, source: `environment variable ${name}` });
@@ -183,15 +191,34 @@ function checkTogether(config: Config, sources: Record<string, string>, problems
   for (const key of ['redis.host', 'influx.host', 'admin.host'] as const) {
     if (config[key] === '') problems.push(`${key} cannot be empty (${sources[key]})`);
   }
-  if (!isLoopback(config['admin.host']) && config['admin.token'] === '') {
+  if (!/^(embedded$|mongodb(\+srv)?:\/\/[^/])/.test(config.metadata)) {
     problems.push(
-      `admin.host ${config['admin.host']} (${sources['admin.host']}) can be reached from elsewhere: set admin.token, or use 127.0.0.1`,
+      `metadata cannot be the value (${sources['metadata']}): it must be embedded, or begin with mongodb:// or mongodb+srv://`,
     );
   }
+  checkTls(config, sources, problems);
 }
 
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
+/** Files are looked at when the server starts; here, only whether they are named. */
+function checkTls(config: Config, sources: Record<string, string>, problems: string[]): void {
+  const tlsPort = config['redis.tls-port'];
+  const user = (['redis.tls', 'influx.tls', 'admin.tls'] as const).find((k) => config[k] === 'on');
+  const key = user ?? (tlsPort === 0 ? undefined : 'redis.tls-port');
+  if (key !== undefined) {
+    for (const file of ['tls.cert-file', 'tls.key-file'] as const) {
+      if (config[file] === '') problems.push(`${key} (${sources[key]}) needs ${file}`);
+    }
+  }
+  if (config['tls.client-auth'] !== 'no' && config['tls.ca-file'] === '') {
+    problems.push(
+      `tls.client-auth ${config['tls.client-auth']} (${sources['tls.client-auth']}) needs tls.ca-file`,
+    );
+  }
+  if (tlsPort !== 0 && tlsPort === config['redis.port']) {
+    problems.push(
+      `redis.tls-port (${sources['redis.tls-port']}) cannot be redis.port: to serve nothing but TLS set redis.tls on instead`,
+    );
+  }
 }
 
 function messageOf(error: unknown): string {

@@ -7,6 +7,8 @@ const anyPort = { type: 'integer', min: 0, max: 65535 } as const;
 const anySize = { type: 'size', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
 const seconds = { type: 'integer', min: 0, max: 2147483647, unit: 'seconds' } as const;
 const count = { type: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
+const onOff = { type: 'choice', choices: ['off', 'on'], default: 'off' } as const;
+const file = { type: 'text', meaning: 'a path of a PEM file', default: '' } as const;
 const host = { type: 'text', meaning: 'a host name or address' } as const;
 
 const kib = 1024;
@@ -19,6 +21,14 @@ export const settings = {
     meaning: 'a path',
     default: './polyrow-data',
     description: 'Directory for everything the server keeps. Made if it is not there.',
+  },
+  metadata: {
+    type: 'text',
+    meaning: '`embedded` or a MongoDB URI',
+    default: 'embedded',
+    secret: true,
+    description:
+      'Where tables, tenants and their like are kept: in the data directory, or in MongoDB (`mongodb://…`, `mongodb+srv://…`), with a copy in the data directory to go on with while it is away. See [metadata.md](metadata.md).',
   },
 
   'redis.host': {
@@ -51,6 +61,22 @@ export const settings = {
     secret: true,
     live: true,
     description: 'Password of the default user; none when empty.',
+  },
+  'redis.protected-mode': {
+    type: 'choice',
+    choices: ['yes', 'no'],
+    default: 'yes',
+    description:
+      'Do not start on an address that others can reach while the default user needs no password.',
+  },
+  'redis.tls': {
+    ...onOff,
+    description: 'Serve TLS on `redis.port` in place of plain connections.',
+  },
+  'redis.tls-port': {
+    ...anyPort,
+    default: 0,
+    description: 'A port of its own for TLS, beside `redis.port`; 0 for none.',
   },
   'redis.maxclients': {
     type: 'integer',
@@ -160,6 +186,14 @@ export const settings = {
     default: 8086,
     description: 'Port InfluxDB clients are served on; 0 picks a free one.',
   },
+  'influx.protected-mode': {
+    type: 'choice',
+    choices: ['yes', 'no'],
+    default: 'yes',
+    description:
+      'Do not start on an address that others can reach while the default user needs no password.',
+  },
+  'influx.tls': { ...onOff, description: 'Serve HTTPS on `influx.port` in place of HTTP.' },
   'influx.max-body-bytes': {
     ...anySize,
     default: 25_000_000,
@@ -241,21 +275,58 @@ export const settings = {
   'admin.host': {
     ...host,
     default: '127.0.0.1',
-    description:
-      'Address of the admin API, health and metrics. Anything but loopback needs `admin.token`.',
+    description: 'Address of the admin API, health and metrics.',
   },
   'admin.port': {
     ...anyPort,
     default: 7070,
     description: 'Port of the admin API, health and metrics; 0 picks a free one.',
   },
+  'admin.tls': { ...onOff, description: 'Serve HTTPS on `admin.port` in place of HTTP.' },
   'admin.token': {
     type: 'text',
     meaning: 'a secret text',
     default: '',
     secret: true,
     description:
-      'Asked of callers of /v1 and /metrics as `Authorization: Bearer <token>`; none when empty.',
+      'A token of an operator, besides the one in the file admin-token of the data directory. With it /metrics asks for a token, too.',
+  },
+  'admin.anonymous-metrics': {
+    type: 'choice',
+    choices: ['yes', 'no'],
+    default: 'yes',
+    description:
+      'Show /metrics and /healthz to everyone on this machine, while the admin API is served to this machine only and `admin.token` is empty.',
+  },
+  'admin.requests-per-second': {
+    ...count,
+    default: 50,
+    live: true,
+    description: 'Requests to the admin API of each caller; 0 no limit.',
+  },
+
+  'tls.cert-file': {
+    ...file,
+    description:
+      'Certificate of the server, followed by those between it and its authority. Read again when it changes.',
+  },
+  'tls.key-file': { ...file, description: 'Private key of the certificate.' },
+  'tls.ca-file': {
+    ...file,
+    description: 'Certificates of the authorities whose client certificates are good.',
+  },
+  'tls.client-auth': {
+    type: 'choice',
+    choices: ['no', 'optional', 'require'],
+    default: 'no',
+    description:
+      'Whether clients show a certificate of their own; needs `tls.ca-file`. One that is shown must be good.',
+  },
+  'tls.min-version': {
+    type: 'choice',
+    choices: ['TLSv1.2', 'TLSv1.3'],
+    default: 'TLSv1.2',
+    description: 'Oldest version of TLS that is spoken.',
   },
 
   'wal.fsync': {
@@ -289,6 +360,13 @@ export const settings = {
       'What to do with a log that is damaged before its end: refuse to start, or cut it at the damage and lose what follows.',
   },
 
+  'backup.keep-log-bytes': {
+    ...anySize,
+    default: 512 * mib,
+    description:
+      'Log of each Redis engine that is kept for incremental backups at most. When more was written since the last backup, the next one is a full one; 0 makes all of them full.',
+  },
+
   'kv.cache-bytes': {
     ...anySize,
     default: 64 * mib,
@@ -301,6 +379,21 @@ export const settings = {
     live: true,
     description:
       'Memory for rows beyond which writes that need more are refused with an OOM error; 0 no limit.',
+  },
+
+  'ru.metering': {
+    type: 'choice',
+    choices: ['on', 'off'],
+    default: 'on',
+    live: true,
+    description: 'Charge request units to tenants.',
+  },
+  'ru.table': {
+    type: 'text',
+    meaning: 'a path of a file that `polyrow calibrate` wrote',
+    default: '',
+    description:
+      'Table of costs by which request units are charged; empty for the one of the release.',
   },
 
   'log.level': {

@@ -15,6 +15,10 @@ export const generalDifferences: readonly string[] = [
     '`SWAPDB` between two such databases.',
   'Tables can have properties that Redis does not know (`polyrow table`): a read-only table answers ' +
     '`READONLY`, a row beyond `maxRowBytes` is refused, `ttlDefaultMs` gives new rows an expiry.',
+  'Users belong to tenants. What `CLIENT`, `PUBSUB`, `MONITOR`, `SLOWLOG`, `INFO` and `ACL` tell is of the own ' +
+    'tenant, and what is about the whole server (`CONFIG`, `SHUTDOWN`, `SAVE` and others) answers `NOPERM` ' +
+    'to users of tenants other than `default`.',
+  'A tenant at one of its limits is refused with `LIMIT` what may need more room.',
   'Scores of -0 are stored as 0.',
   'Expiry times are kept as milliseconds in a double, so one beyond 2^53 ms is rounded.',
   'A write to a full disk is refused with `MISCONF` until there is room again; reads go on.',
@@ -87,6 +91,20 @@ export const differences: readonly Difference[] = [
   { commands: ['client|getredir'], text: 'Always -1: there is no client-side caching' },
   { commands: ['client|no-evict', 'client|no-touch'], text: 'Accepted, without effect' },
   { commands: ['wait'], text: 'Always 0, at once: there are no replicas' },
+  {
+    commands: ['auth', 'hello'],
+    text: 'The user may be one of another tenant, as `user@tenant`; not within `MULTI`. See docs/acl.md',
+  },
+  {
+    commands: ['acl|list', 'acl|getuser'],
+    text: 'Passwords are shown by stand-ins that tell nothing of them; rules in the order in which they were given',
+  },
+  {
+    commands: ['acl|setuser'],
+    text: 'Of the own tenant, kept for good before the answer; a user that is switched off is disconnected; not within `MULTI`',
+  },
+  { commands: ['acl|deluser'], text: 'Not within `MULTI`' },
+  { commands: ['acl|save', 'acl|load'], text: 'Always the error that there is no ACL file' },
   { commands: ['role'], text: 'Always a master without replicas' },
   {
     commands: ['config|rewrite'],
@@ -167,7 +185,6 @@ export const missingCommands: readonly MissingCommands[] = [
     ],
   },
   { what: 'client-side caching', commands: ['client|caching', 'client|trackinginfo'] },
-  { what: 'access control lists', commands: ['acl'] },
   { what: 'cluster mode', commands: ['asking', 'restore-asking', 'cluster|slots'] },
   {
     what: 'replication',

@@ -3,8 +3,12 @@
 //   lock       pid and start time of the server that has it open
 //   version    number of the format of everything below
 //   unclean    there from a start to a clean stop
-//   metadata/  tables and their properties
+//   metadata/  tenants and tables
+//   audit/     who did what through the admin API
+//   usage/     what tenants have spent
+//   admin-token     secret of an operator, made at the first start
 //   admin-endpoint  URL of the running server's admin API
+//   admin-certificate  what it shows where it speaks HTTPS
 
 import {
   closeSync,

@@ -3,20 +3,31 @@
 
 import { join, resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
+import { Principals } from '../../access/gateway/principals.ts';
+import { InfluxMetering } from '../../access/influx/http/metering.ts';
 import { InfluxServer } from '../../access/influx/http/server.ts';
+import { TenantGate } from '../../access/influx/tenants/tenant-gate.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
+import { SeriesPricer } from '../../request-units/series-pricer.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
+import { seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
+import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import { LiveConfig } from '../config/live-config.ts';
+import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';
 import { influxSamples } from './influx-samples.ts';
-import { planeData, report, serveCalls } from './plane-port.ts';
-import { listening, planeFatal, planeLog, urlHost } from './plane-support.ts';
+import { userChanges } from './influx-users.ts';
+import { costTable, PlaneMeter } from './plane-meter.ts';
+import { ask, planeData, report, serveCalls } from './plane-port.ts';
+import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
 
 if (parentPort === null) throw new Error('the InfluxDB plane runs in a worker thread');
 const port = parentPort;
-const { config } = await planeData(port);
+const { config, tls: tlsMaterial, tenancy } = await planeData(port);
 const live = new LiveConfig(config);
 const log = planeLog(port);
 const fatal = planeFatal(port);
@@ -24,6 +35,22 @@ const fatal = planeFatal(port);
 // Pods are told apart in their logs: 1 and 2 are the Redis plane's.
 const podId = 3;
 
+const tls = await tlsListeners(tlsMaterial);
+const pricer = new SeriesPricer(costTable(config).models.series);
+// What was written becomes files, which are merged: charged to whoever wrote it.
+const meter = new PlaneMeter('influx', (accounts) => {
+  for (const account of accounts) pricer.chargeMerging(account);
+});
+const metering = new InfluxMetering({ meter: meter.meter, hot: meter.hot, pricer });
+const principals = new Principals({
+  databases: config['redis.databases'],
+  defaultPassword: config['redis.password'],
+});
+principals.update(tenancy);
+const changeUsers = userChanges(principals, {
+  setUser: (request) => ask(port, 'setUser', request),
+  dropUser: (user) => ask(port, 'dropUser', user),
+});
 let pod: SeriesPod | undefined;
 let server: InfluxServer | undefined;
 
@@ -32,7 +59,7 @@ function limit(value: number): number {
   return value === 0 ? Infinity : value;
 }
 
-async function openPod(): Promise<SeriesPod> {
+async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
   const directory = resolve(config['data-dir'], 'influx');
   realDisk.makeDirectory(directory);
   const engine = new TsmEngine({
@@ -47,7 +74,7 @@ async function openPod(): Promise<SeriesPod> {
       valuesPerTag: limit(config['tsm.max-values-per-tag']),
     },
   });
-  return await openSeriesPod({
+  const opened = await openSeriesPod({
     engine,
     disk: realDisk,
     directory,
@@ -61,17 +88,26 @@ async function openPod(): Promise<SeriesPod> {
     report: log,
     fatal,
   });
+  return { pod: opened, engine };
 }
 
 async function start(): Promise<void> {
-  pod = await openPod();
+  const { pod: opened, engine } = await openPod();
+  pod = opened;
+  await dropShadowDatabases(pod);
   pod.start();
+  const gate = new TenantGate({ principals, store: pod, changeUsers, clock: systemClock });
+  engine.seriesAllowance = (database) => gate.seriesAllowance(database);
   const host = config['influx.host'];
   const maxBodyBytes = config['influx.max-body-bytes'];
+  const isSecure = config['influx.tls'] === 'on';
   const listener = new InfluxServer({
     host,
     port: config['influx.port'],
+    tls: isSecure ? tls : undefined,
     store: pod,
+    gate,
+    metering: live.get('ru.metering') === 'on' ? metering : undefined,
     maxBodyBytes,
     // What packs better than this is more likely to be an attack than data.
     maxUnpackedBytes: 10 * maxBodyBytes,
@@ -91,23 +127,52 @@ async function start(): Promise<void> {
   await listening('influx', host, config['influx.port'], async () => {
     listensOn = await listener.listen();
   });
-  const url = `http://${urlHost(host)}:${listensOn}`;
+  const url = `${isSecure ? 'https' : 'http'}://${urlHost(host)}:${listensOn}`;
   report(port, { type: 'ready', endpoints: [{ name: 'influx', url }] });
 }
 
+const backups = new PlaneBackups(realDisk, () =>
+  pod === undefined ? [] : [seriesSource('tsm', pod)],
+);
+const restores = new PlaneRestores((start) => seriesRestore(realDisk, start, pod!));
+
 serveCalls(port, {
-  metrics: () => (pod === undefined ? [] : influxSamples(server, pod)),
+  metrics: () => [
+    ...(pod === undefined ? [] : influxSamples(server, pod)),
+    ...meter.samples((tenant) => metering.nameOf(tenant)),
+  ],
   health: () => {
     const failure = pod?.writeFailure;
     return failure === undefined ? [] : [`tsm: ${failure.message}`];
   },
   // Databases are made by its clients; the catalog's tables are those of the Redis plane.
   tables: () => {},
+  defaultModel: () => {},
   rowCount: () => 0,
+  undefinedTables: () => [],
+  tenancy: (update) => principals.update(update),
+  dropTenant: async (tenant) => {
+    await dropAllDatabases(pod!, tenant);
+    metering.forget(tenant);
+    meter.forget(tenant);
+  },
+  usage: (since) => meter.usage(since),
+  top: (query) => meter.top('series', query),
+  slowlog: () => [],
+  databases: (tenant) => databasesOf(pod!, tenant),
+  createDatabase: (database) => createDatabase(pod!, database),
+  dropDatabase: (database) => dropDatabase(pod!, database),
+  backup: (order) => backups.order(order),
+  restore: (order) => restores.order(order),
   setConfig: ({ key, value }) => {
     live.set(key, value);
     if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
+    if (key === 'redis.password') principals.setDefaultPassword(live.get('redis.password'));
+    if (key === 'ru.metering' && server !== undefined) {
+      server.metering = live.get('ru.metering') === 'on' ? metering : undefined;
+    }
   },
+  tls: (material) => tls?.renew(material),
   drain: (graceMs) => server?.drain(graceMs),
   stop: async () => {
     await server?.close();

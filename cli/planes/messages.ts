@@ -1,17 +1,31 @@
 // What the control plane (main thread) and a data plane (worker thread) say to each other. All of it is
 // plain data. The main thread calls, the plane answers each call once; the plane reports on its own too.
 
-import type { TableDefinition } from '../../control/metadata/table-definition.ts';
+import type { TlsMaterial } from '../../access/gateway/tls-context.ts';
+import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
+import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-info.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
+import type { TopEntry, TopQuery } from '../../control/monitor/top.ts';
+import type { MeterSnapshot } from '../../request-units/meter.ts';
+import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
+import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import type { TenancyUpdate, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
 import type { Config, ConfigKey, ConfigValue } from '../config/schema.ts';
 
 /** What a plane is started with: the first message to it. */
 export interface PlaneData {
   config: Config;
-  /** Every table there is, by ascending number. */
+  /** Every table that is not as it comes, by ascending number. */
   tables: readonly TableDefinition[];
+  /** Engine of the tables that are not among them; those have no other property. */
+  defaultModel: TableModel;
+  /** Every tenant, user and token. */
+  tenancy: TenancyUpdate;
+  /** Absent when no listener speaks TLS. */
+  tls?: TlsMaterial | undefined;
 }
 
 export interface ConfigChange {
@@ -29,9 +43,41 @@ export interface PlaneCalls {
    * keeps the old one, when a table that is to change its model holds rows.
    */
   tables(tables: readonly TableDefinition[]): void;
+  /** Another engine for all tables that have no definition. Throws when one of them holds rows. */
+  defaultModel(model: TableModel): void;
   rowCount(table: number): number;
+  /** Tables that hold rows and have no definition. */
+  undefinedTables(): number[];
+  /**
+   * What has changed of tenants, users and tokens. Once answered nobody is let in by the old state, and
+   * who may be in no more is out.
+   */
+  tenancy(update: TenancyUpdate): void;
+  /**
+   * Deletes all data of the tenant with this number, which is `dropping`; none of its clients is left. Once
+   * answered the deletion survives a crash. A tenant of which there is nothing is no error.
+   */
+  dropTenant(number: number): void;
+  /** What tenants have spent, as far as it changed after the snapshot of that number; 0 for all. */
+  usage(since: number): MeterSnapshot;
+  /** Keys or series that cost most, the most first. */
+  top(query: TopQuery): TopEntry[];
+  /** The newest first. */
+  slowlog(query: SlowlogQuery): SlowlogEntry[];
+  /** Databases of the tenant with this number that hold something or were made. */
+  databases(tenant: number): DatabaseInfo[];
+  /** One that is there already is left as it is. Throws where databases are not made by name. */
+  createDatabase(database: DatabaseName): void;
+  /** One that is not there is no error. */
+  dropDatabase(database: DatabaseName): void;
+  /** A step of a backup: each is answered at once, and what it began goes on. */
+  backup(order: BackupOrder): BackupStatus;
+  /** A step of a restore. What the last one ends is undone before it is answered. */
+  restore(order: RestoreOrder): RestoreStatus;
   /** A live setting was changed from outside. */
   setConfig(change: ConfigChange): void;
+  /** There is another certificate. Throws, and keeps the old one, when it cannot be served with. */
+  tls(material: TlsMaterial): void;
   /** Stops accepting; answers once what was under way is done, or the time is up. */
   drain(graceMs: number): void;
   /** Makes everything safe on disk and closes it. Nothing follows its answer. */
@@ -53,12 +99,45 @@ export interface PlaneCall {
   argument: unknown;
 }
 
+/** A user that a client makes or changes. What is not said stays, or is as of a user without any right. */
+export interface UserRequest {
+  tenant: string;
+  name: string;
+  /** Whether it must be new, or must be there; unsaid, either. */
+  expect?: 'new' | 'there';
+  change: Partial<Omit<UserDefinition, 'tenant' | 'name'>>;
+}
+
+/** What a plane can ask of the control plane for its clients. Answered once it is in force everywhere. */
+export interface ControlCalls {
+  setUser(request: UserRequest): UserDefinition;
+  dropUser(user: { tenant: string; name: string }): void;
+}
+
+export type ControlCallName = keyof ControlCalls;
+export type ControlArgument<K extends ControlCallName> = Parameters<ControlCalls[K]>[0];
+export type ControlResult<K extends ControlCallName> = ReturnType<ControlCalls[K]>;
+
+/** The control plane's side. */
+export type ControlHandlers = {
+  [K in ControlCallName]: (argument: ControlArgument<K>) => MaybePromise<ControlResult<K>>;
+};
+
+/** The control plane's answer to what a plane asked. */
+export interface ControlAnswer {
+  answers: number;
+  value?: unknown;
+  error?: string;
+}
+
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
 export type PlaneReport =
   /** The answer to a call. */
   | { type: 'answer'; id: number; value: unknown }
   | { type: 'failed'; id: number; error: string }
+  /** It wants an answer. */
+  | { type: 'asks'; id: number; call: ControlCallName; argument: unknown }
   /** It listens, and has recovered what was on disk. */
   | { type: 'ready'; endpoints: Endpoint[] }
   /** A client changed a live setting (CONFIG SET). */

@@ -12,10 +12,12 @@ import { once } from 'node:events';
 import { parentPort } from 'node:worker_threads';
 const say = (message) => parentPort.postMessage(message);
 const [{ config }] = await once(parentPort, 'message');
-parentPort.on('message', ({ id, call, argument }) => {
+parentPort.on('message', ({ id, call, argument, answers, value, error }) => {
+  if (answers !== undefined) return say({ type: 'log', level: 'info', msg: value ?? error });
   if (call === 'stop') say({ type: 'answer', id });
   else if (call !== 'rowCount') say({ type: 'failed', id, error: 'what is ' + call + '?' });
   else if (argument === 1) return;
+  else if (argument === 50) say({ type: 'asks', id: 7, call: 'dropUser', argument: { name: 'ann' } });
   else if (argument === 2) throw new Error('it broke');
   else if (argument === 3) process.exit(9);
   else say({ type: 'answer', id, value: argument * 10 });
@@ -57,9 +59,22 @@ beforeEach(() => {
 });
 afterEach(() => plane.terminate());
 
+const nothing = {
+  tables: [],
+  defaultModel: 'memory',
+  tenancy: {
+    whole: true,
+    revision: 0,
+    tenants: [],
+    users: [],
+    tokens: [],
+    gone: { tenants: [], users: [], tokens: [] },
+  },
+} as const;
+
 const start = (databases = 16) =>
   plane.start(
-    { config: { ...defaultConfig(), 'redis.databases': databases }, tables: [] },
+    { ...nothing, config: { ...defaultConfig(), 'redis.databases': databases } },
     listener,
   );
 
@@ -113,10 +128,29 @@ test('a plane loads before it is given its data', async () => {
   expect(await start()).toEqual([{ name: 'redis', url: 'redis://x:1' }]);
 });
 
+test('a plane asks, and is answered', async () => {
+  await start();
+  listener.control = {
+    setUser: () => {
+      throw new Error('not here');
+    },
+    dropUser: async ({ name }) => {
+      if (name !== 'ann') throw new Error(name);
+    },
+  };
+  const answered = new Promise((resolve) => (listener.log = (_, message) => resolve(message)));
+  plane.call('rowCount', 50, 1000).catch(() => {});
+  expect(await answered).toBeUndefined();
+  delete listener.control;
+  const refused = new Promise((resolve) => (listener.log = (_, message) => resolve(message)));
+  plane.call('rowCount', 50, 1000).catch(() => {});
+  expect(await refused).toBe('nobody answers dropUser');
+});
+
 test('a plane that cannot load says why when it is started', async () => {
   const broken = new PlaneHost('redis', new URL('missing.mjs', url));
   broken.load();
-  const settings = { config: defaultConfig(), tables: [] };
+  const settings = { ...nothing, config: defaultConfig() };
   await expect(broken.start(settings, listener)).rejects.toThrow('missing.mjs');
   await expect(broken.start(settings, listener)).rejects.toThrow('missing.mjs');
 });

@@ -7,6 +7,8 @@ import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
 import type {
   ConfigChange,
+  ControlAnswer,
+  ControlHandlers,
   LogLevel,
   PlaneArgument,
   PlaneCall,
@@ -21,6 +23,8 @@ export interface PlaneListener {
   log(level: LogLevel, message: string, fields: Record<string, unknown> | undefined): void;
   /** It is gone, after it was ready and without having been asked to stop. */
   died(reason: string): void;
+  /** Answers what it asks; refused when absent. */
+  control?: ControlHandlers;
 }
 
 interface Waiting {
@@ -138,11 +142,29 @@ export class PlaneHost {
       case 'log':
         this.#listener!.log(report.level, report.msg, report.fields);
         break;
+      case 'asks':
+        void this.#answer(report);
+        break;
       case 'fatal':
         this.#lastWords = report.message;
         this.#ended(report.message);
         break;
     }
+  }
+
+  async #answer({ id, call, argument }: PlaneReport & { type: 'asks' }): Promise<void> {
+    const answer: ControlAnswer = { answers: id };
+    try {
+      // Which argument belongs to which call is fixed by ControlCalls on both sides.
+      const handler = this.#listener?.control?.[call] as
+        | ((argument: unknown) => unknown)
+        | undefined;
+      if (handler === undefined) throw new Error(`nobody answers ${call}`);
+      answer.value = await handler(argument);
+    } catch (error) {
+      answer.error = error instanceof Error ? error.message : String(error);
+    }
+    if (this.#state !== 'stopped') this.#worker?.postMessage(answer);
   }
 
   #take(id: number): Waiting | undefined {

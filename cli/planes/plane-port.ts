@@ -2,7 +2,16 @@
 
 import { once } from 'node:events';
 import type { MessagePort } from 'node:worker_threads';
-import type { PlaneCall, PlaneData, PlaneHandlers, PlaneReport } from './messages.ts';
+import type {
+  ControlAnswer,
+  ControlArgument,
+  ControlCallName,
+  ControlResult,
+  PlaneCall,
+  PlaneData,
+  PlaneHandlers,
+  PlaneReport,
+} from './messages.ts';
 
 /** What the plane is to start with. Calls follow only after it has reported that it is ready. */
 export async function planeData(port: MessagePort): Promise<PlaneData> {
@@ -12,12 +21,45 @@ export async function planeData(port: MessagePort): Promise<PlaneData> {
 
 /** Answers the main thread's calls, each as soon as its handler is done. */
 export function serveCalls(port: MessagePort, handlers: PlaneHandlers): void {
-  port.on('message', (call: PlaneCall) => {
+  port.on('message', (call: PlaneCall | ControlAnswer) => {
+    if ('answers' in call) {
+      hear(call);
+      return;
+    }
     answer(handlers, call).then(
       (value) => report(port, { type: 'answer', id: call.id, value }),
       (error: unknown) => report(port, { type: 'failed', id: call.id, error: messageOf(error) }),
     );
   });
+}
+
+interface Asked {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+}
+
+// A thread has one main thread.
+const asked = new Map<number, Asked>();
+let lastAsked = 0;
+
+/** Asks the control plane, which answers calls of others meanwhile: `serveCalls` must be running. */
+export function ask<K extends ControlCallName>(
+  port: MessagePort,
+  call: K,
+  argument: ControlArgument<K>,
+): Promise<ControlResult<K>> {
+  const id = ++lastAsked;
+  return new Promise((resolve, reject) => {
+    asked.set(id, { resolve: resolve as (value: unknown) => void, reject });
+    report(port, { type: 'asks', id, call, argument });
+  });
+}
+
+function hear({ answers, value, error }: ControlAnswer): void {
+  const waiting = asked.get(answers);
+  asked.delete(answers);
+  if (error === undefined) waiting?.resolve(value);
+  else waiting?.reject(new Error(error));
 }
 
 export function report(port: MessagePort, message: PlaneReport): void {

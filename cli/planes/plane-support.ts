@@ -1,6 +1,7 @@
 // What the planes have in common: how they report, and what they say when they cannot listen.
 
 import type { MessagePort } from 'node:worker_threads';
+import type { TlsListeners, TlsMaterial } from '../../access/gateway/tls-context.ts';
 import { report } from './plane-port.ts';
 
 export type PlaneLog = (level: 'info' | 'warn' | 'error', msg: string, fields?: object) => void;
@@ -43,17 +44,29 @@ export async function listening(
   try {
     await listen();
   } catch (error) {
-    throw new Error(listenError(protocol, `${host}:${port}`, error), { cause: error });
+    // A plane may listen on more than one.
+    const failed = (error as { port?: number }).port ?? port;
+    const key = failed === port ? `${protocol}.port` : `${protocol}.tls-port`;
+    throw new Error(listenError(protocol, `${host}:${failed}`, key, error), { cause: error });
   }
 }
 
-function listenError(protocol: string, where: string, error: unknown): string {
+function listenError(protocol: string, where: string, key: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {
-    return `${protocol}: ${where} is in use by another process; choose another with --${protocol}.port`;
+    return `${protocol}: ${where} is in use by another process; choose another with --${key}`;
   }
   if (code === 'EACCES') {
-    return `${protocol}: may not listen on ${where}; choose another --${protocol}.port`;
+    return `${protocol}: may not listen on ${where}; choose another --${key}`;
   }
   return `${protocol}: cannot listen on ${where}: ${message}`;
+}
+
+/** Loads TLS where it is spoken. */
+export async function tlsListeners(
+  material: TlsMaterial | undefined,
+): Promise<TlsListeners | undefined> {
+  if (material === undefined) return undefined;
+  const { TlsListeners } = await import('../../access/gateway/tls-context.ts');
+  return new TlsListeners(material);
 }

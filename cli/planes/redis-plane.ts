@@ -4,41 +4,55 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
-import { Router } from '../../access/gateway/router.ts';
+import { Principals } from '../../access/gateway/principals.ts';
+import { type Route, Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
-import { RedisServer, type OutputLimit } from '../../access/redis/server.ts';
+import { RedisServer, type OutputLimit, type RedisTls } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
+import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
+import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
+import { rowRestore, rowSource } from '../../storage-node/backup/plane-parts.ts';
+import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
+import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
-import type { TableRules } from '../../storage-node/table-rules.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
+import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
 import { LiveConfig } from '../config/live-config.ts';
 import { redisConfigEntries } from '../config/redis-names.ts';
 import type { Config, ConfigKey } from '../config/schema.ts';
 import { packageVersion } from '../version.ts';
 import { createEngine } from './engines.ts';
-import { planeData, report as tell, serveCalls } from './plane-port.ts';
-import { listening, planeFatal, planeLog, urlHost } from './plane-support.ts';
+import { costTable } from './plane-meter.ts';
+import { ask, planeData, report as tell, serveCalls } from './plane-port.ts';
+import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
+import { RedisPlaneMeter } from './redis-metering.ts';
 import { redisSamples } from './redis-samples.ts';
+import { RedisTables } from './redis-tables.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
 const port = parentPort;
-const { config, tables: firstTables } = await planeData(port);
+const data = await planeData(port);
+const { config, tables: firstTables, tls: tlsMaterial } = data;
 const live = new LiveConfig(config);
 
 // Pods are told apart in their logs, so that no log is ever replayed into another's engine.
 const podIds: Readonly<Record<TableModel, number>> = { memory: 1, kv: 2 };
 
-interface PlanePod {
-  pod: Pod;
-  rules: Map<number, TableRules>;
-}
-
-const pods = new Map<TableModel, PlanePod>();
-let tables: readonly TableDefinition[] = firstTables;
+const pods = new Map<TableModel, Pod>();
+const tables = new RedisTables(data.defaultModel, () => pods.values());
+const principals = new Principals({
+  databases: config['redis.databases'],
+  defaultPassword: live.get('redis.password'),
+});
+const tls = await tlsListeners(tlsMaterial);
+const meter = new RedisPlaneMeter(costTable(config), (table) => tables.ownerOf(table));
+meter.enabled = live.get('ru.metering') === 'on';
 const router = new Router();
 let server: RedisServer | undefined;
 let peakMemory = 0;
@@ -46,26 +60,13 @@ let peakMemory = 0;
 const log = planeLog(port);
 const fatal = planeFatal(port);
 
-function rulesOf(table: TableDefinition): TableRules {
-  return {
-    readOnly: table.readOnly,
-    ttlDefaultMs: table.ttlDefaultMs,
-    maxRowBytes: table.maxRowBytes === 0 ? Infinity : table.maxRowBytes,
-  };
-}
-
 function memoryLimit(bytes: number): number {
   return bytes === 0 ? Infinity : bytes;
 }
 
-async function openModel(
-  model: TableModel,
-  definitions: readonly TableDefinition[],
-): Promise<void> {
+async function openModel(model: TableModel): Promise<void> {
   const directory = resolve(config['data-dir'], 'redis', model);
   realDisk.makeDirectory(directory);
-  const rules = new Map<number, TableRules>();
-  for (const table of definitions) if (table.model === model) rules.set(table.id, rulesOf(table));
   const engine = await createEngine(model, {
     directory: join(directory, 'data'),
     disk: realDisk,
@@ -80,26 +81,29 @@ async function openModel(
     segmentBytes: config['wal.segment-bytes'],
     checkpointBytes: config['wal.checkpoint-bytes'],
     maxMemoryBytes: model === 'memory' ? memoryLimit(live.get('memory.max-bytes')) : Infinity,
-    tables: rules,
-    tableCount: config['redis.databases'],
+    tables: tables.rulesOf(model),
     clock: systemClock,
     rng: systemRng,
+    background: meter.backgroundOf(model),
     report: log,
     fatal,
     acceptLoss: config['wal.accept-loss'] === 'yes',
+    keepLogBytes: config['backup.keep-log-bytes'],
   });
+  await dropShadowTables(pod);
   pod.start();
-  pods.set(model, { pod, rules });
+  pods.set(model, pod);
 }
 
 /** Puts a catalog into force: opens what it needs, and tells the pods and the router. */
 async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
-  for (const model of new Set(definitions.map((table) => table.model))) {
-    if (!pods.has(model)) await openModel(model, definitions);
+  const { defaultModel } = tables;
+  for (const model of new Set([defaultModel, ...definitions.map((table) => table.model)])) {
+    if (!pods.has(model)) await openModel(model);
   }
   // Checked in the same tick in which the catalog comes into force: no write can slip in between.
   for (const table of definitions) {
-    for (const [model, { pod }] of pods) {
+    for (const [model, pod] of pods) {
       const rows = model === table.model ? 0 : pod.tableSize(table.id).rows;
       if (rows > 0) {
         throw new Error(
@@ -108,37 +112,97 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
       }
     }
   }
-  for (const [model, { rules }] of pods) {
-    for (const table of definitions) {
-      if (table.model === model) rules.set(table.id, rulesOf(table));
-      else rules.delete(table.id);
-    }
-  }
-  tables = definitions;
-  router.set(
-    Array.from({ length: config['redis.databases'] }, (_, id) => {
-      const model =
-        definitions.find((table) => table.id === id)?.model ?? config['redis.default-model'];
-      const pod = podOf(model);
-      return { executor: pod, mayWait: model !== 'memory' || pod.tasksMayWait };
-    }),
-  );
+  tables.setDefinitions(definitions);
+  route();
 }
 
-function podOf(model: string): Pod {
-  const found = pods.get(model as TableModel);
-  if (found === undefined) throw new RangeError(`no pod of model ${model}`);
-  return found.pod;
+/** Tells the router where rows are. */
+function route(): void {
+  const exceptions = new Map<number, Route>();
+  for (const { id, model } of tables.definitions) {
+    if (model !== tables.defaultModel) exceptions.set(id, routeTo(model));
+  }
+  router.set(routeTo(tables.defaultModel), exceptions);
+}
+
+function routeTo(model: TableModel): Route {
+  const pod = podOf(model);
+  const mayWait = model !== 'memory' || pod.tasksMayWait;
+  return { executor: pod, mayWait, pricer: meter.pricerOf(model) };
+}
+
+function podOf(model: TableModel): Pod {
+  const pod = pods.get(model);
+  if (pod === undefined) throw new RangeError(`no pod of model ${model}`);
+  return pod;
 }
 
 function podOfTable(table: number): Pod {
-  const model = tables.find(({ id }) => id === table)?.model ?? config['redis.default-model'];
-  return podOf(model);
+  return podOf(tables.modelOf(table));
+}
+
+/** Another engine for the tables without a definition. */
+async function adoptDefault(model: TableModel): Promise<void> {
+  if (!pods.has(model)) await openModel(model);
+  const { defaultModel } = tables;
+  const held = undefinedTables().find((table) => podOf(defaultModel).tableSize(table).rows > 0);
+  if (model !== defaultModel && held !== undefined) {
+    throw new Error(`database ${held} holds rows in the ${defaultModel} engine`);
+  }
+  tables.defaultModel = model;
+  route();
+}
+
+function undefinedTables(): number[] {
+  const held = new Set([...pods.values()].flatMap((pod) => pod.heldTables()));
+  return [...held].filter((table) => !tables.isDefined(table)).sort((a, b) => a - b);
+}
+
+function follow(update: TenancyUpdate): void {
+  tables.follow(update);
+  principals.update(update);
+}
+
+async function dropTenant(number: number): Promise<void> {
+  const tenant = tables.tenant(number);
+  if (tenant === undefined) return;
+  const span = { first: tenant.firstTable, count: tenant.databases };
+  for (const pod of pods.values()) await pod.dropTables(span);
+  meter.forget(number);
+}
+
+function databasesOf(number: number): DatabaseInfo[] {
+  const tenant = tables.tenant(number);
+  const infos: DatabaseInfo[] = [];
+  for (let n = 0; n < (tenant?.databases ?? 0); n++) {
+    const { rows } = podOfTable(tenant!.firstTable + n).tableSize(tenant!.firstTable + n);
+    if (rows > 0) infos.push({ name: n, rows });
+  }
+  return infos;
+}
+
+function slowest({ tenant, limit }: SlowlogQuery): SlowlogEntry[] {
+  return (server?.slowest(limit, tenant) ?? []).map(({ tenant: number, entry }) => ({
+    id: entry.serial,
+    at: entry.at,
+    durationMicros: Math.round(entry.spentMs * 1000),
+    tenant: number,
+    user: entry.user,
+    address: entry.client,
+    text: entry.words.map((word) => shownWord(word)).join(' '),
+    ru: entry.ru,
+  }));
+}
+
+/** As it would be typed, with what cannot be in quotes. */
+function shownWord(word: Buffer): string {
+  const text = word.toString('utf8');
+  return /^[!-~]+$/.test(text) && !/["'\\]/.test(text) ? text : JSON.stringify(text);
 }
 
 function usedMemory(): number {
   let bytes = 0;
-  for (const { pod } of pods.values()) bytes += pod.engineStats().memoryBytes;
+  for (const pod of pods.values()) bytes += pod.engineStats().memoryBytes;
   peakMemory = Math.max(peakMemory, bytes);
   return bytes;
 }
@@ -161,13 +225,13 @@ function applySetting(key: ConfigKey): void {
   if (server === undefined) return;
   switch (key) {
     case 'wal.fsync':
-      for (const { pod } of pods.values()) pod.setFsync(live.get('wal.fsync'));
+      for (const pod of pods.values()) pod.setFsync(live.get('wal.fsync'));
       break;
     case 'memory.max-bytes':
       podOf('memory').maxMemoryBytes = memoryLimit(live.get('memory.max-bytes'));
       break;
     case 'redis.password':
-      server.setPassword(live.get('redis.password'));
+      principals.setDefaultPassword(live.get('redis.password'));
       break;
     case 'redis.maxclients':
       server.maxClients = live.get('redis.maxclients');
@@ -179,7 +243,11 @@ function applySetting(key: ConfigKey): void {
       server.slowlogMs = slowlogMs(live.get('redis.slowlog-log-slower-than'));
       break;
     case 'redis.slowlog-max-len':
-      server.slowlog.maxLength = live.get('redis.slowlog-max-len');
+      server.slowlogLimits.length = live.get('redis.slowlog-max-len');
+      break;
+    case 'ru.metering':
+      meter.enabled = live.get('ru.metering') === 'on';
+      server.metering = meter.enabled ? meter.metering : undefined;
       break;
     case 'redis.proto-max-bulk-len':
       server.limits.bulkBytes = live.get('redis.proto-max-bulk-len');
@@ -192,17 +260,44 @@ function applySetting(key: ConfigKey): void {
   }
 }
 
+/** Settings under which TLS is served here, if it is. */
+function tlsOf(settings: Config): { tls?: RedisTls } {
+  const onPort = settings['redis.tls'] === 'on';
+  const ownPort = settings['redis.tls-port'];
+  if (tls === undefined || (!onPort && ownPort === 0)) return {};
+  return { tls: { listeners: tls, onPort, ownPort } };
+}
+
+/** A TLS port of its own is an endpoint of its own. */
+function endpoints(settings: Config, listener: RedisServer): Endpoint[] {
+  const host = urlHost(settings['redis.host']);
+  const scheme = settings['redis.tls'] === 'on' ? 'rediss' : 'redis';
+  const all = [{ name: 'redis', url: `${scheme}://${host}:${listener.port}` }];
+  if (listener.tlsPort !== 0) {
+    all.push({ name: 'tls', url: `rediss://${host}:${listener.tlsPort}` });
+  }
+  return all;
+}
+
 function createServer(settings: Config, version: string): RedisServer {
   return new RedisServer({
     host: settings['redis.host'],
     port: settings['redis.port'],
+    ...tlsOf(settings),
     backlog: settings['redis.tcp-backlog'],
     maxClients: settings['redis.maxclients'],
     idleTimeout: settings['redis.timeout'],
     tcpKeepAliveSeconds: settings['redis.tcp-keepalive'],
-    password: settings['redis.password'],
+    principals,
+    users: {
+      setUser: async (tenant, name, change) => {
+        await ask(port, 'setUser', { tenant, name, change });
+      },
+      dropUser: (tenant, name) => ask(port, 'dropUser', { tenant, name }),
+    },
     maxBulkBytes: settings['redis.proto-max-bulk-len'],
     maxQueryBytes: settings['redis.client-query-buffer-limit'],
+    metering: meter.enabled ? meter.metering : undefined,
     slowlogMs: slowlogMs(settings['redis.slowlog-log-slower-than']),
     slowlogLength: settings['redis.slowlog-max-len'],
     outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
@@ -227,11 +322,11 @@ function createServer(settings: Config, version: string): RedisServer {
       }),
       expiredRows: () => sum((pod) => pod.expiredRows),
       checkpoint: async () => {
-        for (const { pod } of pods.values()) await pod.checkpoint();
+        for (const pod of pods.values()) await pod.checkpoint();
       },
       lastCheckpointAt: () =>
-        Math.max(0, ...[...pods.values()].map(({ pod }) => pod.stats.lastCheckpointAt)),
-      checkpointInProgress: () => [...pods.values()].some(({ pod }) => pod.checkpointInProgress),
+        Math.max(0, ...[...pods.values()].map((pod) => pod.stats.lastCheckpointAt)),
+      checkpointInProgress: () => [...pods.values()].some((pod) => pod.checkpointInProgress),
       shutdown: () => process.kill(process.pid, 'SIGTERM'),
     },
   });
@@ -239,12 +334,12 @@ function createServer(settings: Config, version: string): RedisServer {
 
 function sum(of: (pod: Pod) => number): number {
   let total = 0;
-  for (const { pod } of pods.values()) total += of(pod);
+  for (const pod of pods.values()) total += of(pod);
   return total;
 }
 
 function persistence(): Record<string, string | number> {
-  const failing = [...pods.values()].find(({ pod }) => pod.writeFailure !== undefined);
+  const failing = [...pods.values()].find((pod) => pod.writeFailure !== undefined);
   return {
     aof_last_write_status: failing === undefined ? 'ok' : 'err',
     aof_last_bgrewrite_status: sum((pod) => pod.stats.checkpointFailures) === 0 ? 'ok' : 'err',
@@ -254,13 +349,15 @@ function persistence(): Record<string, string | number> {
 }
 
 function samples(): MetricSample[] {
-  return redisSamples(
-    server,
-    [...pods].map(([model, { pod }]) => ({ model, pod })),
-  );
+  const ofPods = [...pods].map(([model, pod]) => ({ model, pod }));
+  return [
+    ...redisSamples(server, ofPods),
+    ...meter.plane.samples((tenant) => tables.tenant(tenant)?.name),
+  ];
 }
 
 async function start(): Promise<void> {
+  follow(data.tenancy);
   await adopt(firstTables);
   server = createServer(config, packageVersion());
   live.onChange((key, value) => {
@@ -269,26 +366,44 @@ async function start(): Promise<void> {
   });
   const listener = server;
   await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
-  tell(port, {
-    type: 'ready',
-    endpoints: [{ name: 'redis', url: `redis://${urlHost(config['redis.host'])}:${server.port}` }],
-  });
+  tell(port, { type: 'ready', endpoints: endpoints(config, server) });
 }
 
 let fromOutside = false;
+
+const backups = new PlaneBackups(realDisk, () =>
+  [...pods].map(([model, pod]) => rowSource(model, pod)),
+);
+const restores = new PlaneRestores((start) => rowRestore(realDisk, start, podOfTable));
 
 serveCalls(port, {
   metrics: samples,
   health: () => {
     const reasons: string[] = [];
-    for (const [model, { pod }] of pods) {
+    for (const [model, pod] of pods) {
       const failure = pod.writeFailure;
       if (failure !== undefined) reasons.push(`${model}: ${failure.message}`);
     }
     return reasons;
   },
   tables: adopt,
+  defaultModel: adoptDefault,
   rowCount: (table) => podOfTable(table).tableSize(table).rows,
+  undefinedTables,
+  tenancy: follow,
+  dropTenant,
+  usage: (since) => meter.plane.usage(since),
+  top: (query) => meter.plane.top('key', query),
+  slowlog: slowest,
+  databases: databasesOf,
+  createDatabase: () => {
+    throw new Error('the databases of Redis are numbers: a tenant has them from its start');
+  },
+  dropDatabase: () => {
+    throw new Error('the databases of Redis are numbers: they cannot be dropped');
+  },
+  backup: (order) => backups.order(order),
+  restore: (order) => restores.order(order),
   setConfig: ({ key, value }) => {
     fromOutside = true;
     try {
@@ -297,10 +412,11 @@ serveCalls(port, {
       fromOutside = false;
     }
   },
+  tls: (material) => tls?.renew(material),
   drain: (graceMs) => server?.drain(graceMs),
   stop: async () => {
     await server?.drain(0);
-    for (const { pod } of pods.values()) await pod.close();
+    for (const pod of pods.values()) await pod.close();
   },
 });
 

@@ -26,7 +26,7 @@ function addServer(samples: MetricSample[], server: RedisServer): void {
   };
   gauge('connections', 'Open Redis connections.', server.connections.size);
   gauge('blocked_clients', 'Clients waiting in a blocking command.', server.blockedClients);
-  gauge('channels', 'Channels with subscribers.', server.pubsub.channels.size);
+  gauge('channels', 'Channels with subscribers.', server.countListeners('channels'));
   counter('connections_accepted', 'Connections accepted.', counters.connections);
   counter('connections_rejected', 'Connections over the limit.', counters.rejectedConnections);
   counter('error_replies', 'Errors answered.', counters.errors);

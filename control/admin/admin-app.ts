@@ -1,92 +1,156 @@
 // The pages of the admin server.
 
-import { timingSafeEqual } from 'node:crypto';
-import { type FastifyError, fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { AdminServerOptions } from './admin-server.ts';
+import { answerFailures } from './answers.ts';
+import { auditCalls } from './audit-hook.ts';
+import { auditRoutes } from './audit-routes.ts';
+import { Authenticator } from './authenticator.ts';
 import { configRoutes } from './config-routes.ts';
+import { databaseRoutes } from './database-routes.ts';
+import { guard } from './gate.ts';
 import type { Health } from './health.ts';
+import type { MetricsPage } from './metrics-page.ts';
+import { monitorRoutes } from './monitor-routes.ts';
+import { collectRoutes, openApiDocument } from './openapi.ts';
+import { scopeOf } from './principal.ts';
+import { readQueries } from './query-numbers.ts';
+import { addRoute } from './route.ts';
+import * as schema from './schemas.ts';
 import { tableRoutes } from './table-routes.ts';
+import { tenantRoutes } from './tenant-routes.ts';
+import { tokenRoutes } from './token-routes.ts';
+import { userRoutes } from './user-routes.ts';
 
 /** Ready to be given requests through its `routing`. */
 export async function adminApp(options: AdminServerOptions): Promise<FastifyInstance> {
+  const { tenants, catalog, planes, audit, onError } = options;
   const app = fastify({
     bodyLimit: 64 * 1024,
+    // Longer than any name of ours, percent signs and all.
+    routerOptions: { maxParamLength: 1000 },
+    // What is no path of any page never comes to one.
+    frameworkErrors: ({ statusCode = 400 }, _request, reply: FastifyReply) => {
+      void reply.code(statusCode).send({ error: 'this is not the path of a page' });
+    },
     // What does not fit is refused, not bent or dropped.
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true },
     },
   });
-  app.addHook('onRequest', async (request, reply) => {
-    const refusal = refusalOf(request, options.token);
-    if (refusal === undefined) return;
-    if (refusal.code === 401) reply.header('www-authenticate', 'Bearer');
-    await reply.code(refusal.code).send({ error: refusal.error });
+  const routes = collectRoutes(app);
+  guard(app, {
+    authenticator: new Authenticator(options.operatorTokens, tenants),
+    isLocal: options.isLocal,
+    requestsPerSecond: options.requestsPerSecond,
   });
-  app.setNotFoundHandler((request, reply) =>
-    reply.code(404).send({ error: `no such page: ${request.method} ${pathOf(request)}` }),
-  );
-  app.setErrorHandler((error: FastifyError, _request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status >= 500) options.onError(error);
-    return reply.code(status).send({ error: status >= 500 ? 'internal error' : error.message });
-  });
-  app.get('/', () => ({ name: 'polyrow', version: options.version, pages }));
+  takeEmptyBodies(app);
+  readQueries(app);
+  auditCalls(app, audit, onError);
+  answerFailures(app, onError);
+
   healthRoutes(app, options.health);
-  app.get('/metrics', async (_request, reply) => {
-    const { contentType, text } = await options.metrics.page();
-    reply.header('content-type', contentType);
-    return text;
-  });
-  tableRoutes(app, options.catalog);
+  metricsRoute(app, options.metrics);
+  tenantRoutes(app, tenants);
+  userRoutes(app, tenants);
+  tokenRoutes(app, tenants);
+  databaseRoutes(app, tenants, planes);
+  tableRoutes(app, catalog);
+  monitorRoutes(app, options);
   configRoutes(app, options.config);
+  auditRoutes(app, audit);
+  for (const register of options.moreRoutes ?? []) register(app);
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: '/',
+      access: 'local',
+      summary: 'What this is, and what pages there are.',
+      answer: schema.welcome,
+    },
+    () => ({
+      name: 'polyrow',
+      version: options.version,
+      pages: [...new Set(routes.map(({ url }) => url))],
+    }),
+  );
+  let document: schema.Schema | undefined;
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/openapi.json',
+      access: 'read',
+      summary: 'This API as an OpenAPI document.',
+      answer: { type: 'object' },
+    },
+    () => (document ??= openApiDocument(routes, options.version)),
+  );
   await app.ready();
   return app;
 }
 
-const pages = ['/livez', '/readyz', '/healthz', '/metrics', '/v1/tables', '/v1/config'];
-const openPages = new Set(['/', '/livez', '/readyz', '/healthz']);
+/** Some programs say that they send JSON, and then send nothing. */
+function takeEmptyBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null);
+    else void parse(request, body as string, done);
+  });
+}
 
 function healthRoutes(app: FastifyInstance, health: Health): void {
-  // To answer at all is what this one is about.
-  app.get('/livez', () => ({ status: 'alive' }));
-  for (const page of ['/readyz', '/healthz']) {
-    app.get(page, async (_request, reply) => {
-      const problems = await health.problems();
-      if (problems.length === 0) return { status: 'ready' };
-      reply.code(503);
-      return { status: 'not ready', reasons: problems };
-    });
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: '/livez',
+      access: 'open',
+      summary: 'Whether it answers at all.',
+      answer: schema.health,
+    },
+    () => ({ status: 'alive' }),
+  );
+  for (const [url, access] of [
+    ['/readyz', 'open'],
+    ['/healthz', 'local'],
+  ] as const) {
+    addRoute(
+      app,
+      {
+        method: 'GET',
+        url,
+        access,
+        summary: 'Whether it is fit for traffic; 503 with the reasons when it is not.',
+        answer: schema.health,
+      },
+      async ({ reply }) => {
+        const reasons = await health.problems();
+        if (reasons.length === 0) return { status: 'ready' };
+        reply.code(503);
+        return { status: 'not ready', reasons };
+      },
+    );
   }
 }
 
-function refusalOf(
-  request: FastifyRequest,
-  token: string,
-): { code: number; error: string } | undefined {
-  if (openPages.has(pathOf(request))) return undefined;
-  if (token !== '') {
-    const given = request.headers.authorization ?? '';
-    return sameSecret(given, `Bearer ${token}`)
-      ? undefined
-      : { code: 401, error: 'wrong or missing token: send Authorization: Bearer <admin.token>' };
-  }
-  // Without a token only this machine may ask. A web page can make a browser on this machine ask too,
-  // under a name of its own that points here; that shows in the host it believes to speak to.
-  return isLocalName(request.hostname)
-    ? undefined
-    : { code: 403, error: `not served as ${request.hostname}: use 127.0.0.1 or localhost` };
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split('?', 1)[0]!;
-}
-
-function sameSecret(a: string, b: string): boolean {
-  const left = Buffer.from(a);
-  const right = Buffer.from(b);
-  return left.length === right.length && timingSafeEqual(left, right);
-}
-
-function isLocalName(hostname: string): boolean {
-  return /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(hostname);
+function metricsRoute(app: FastifyInstance, metrics: MetricsPage): void {
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: '/metrics',
+      access: 'local',
+      summary: 'Metrics for Prometheus. A tenant gets those that bear its name.',
+      answer: schema.text,
+    },
+    async ({ request, reply }) => {
+      const tenant = request.principal && scopeOf(request.principal);
+      const { contentType, text } = await metrics.page(tenant);
+      reply.header('content-type', contentType);
+      return text;
+    },
+  );
 }

@@ -1,93 +1,36 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { EmbeddedDocumentStore } from '../metadata/embedded-document-store.ts';
-import { TableCatalog } from '../metadata/table-catalog.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { MetricSample } from '../monitor/metric-sample.ts';
-import { AdminServer, type AdminServerOptions } from './admin-server.ts';
-import { Health } from './health.ts';
-import { MetricsPage } from './metrics-page.ts';
+import { AdminFixture } from './admin-fixture.ts';
 
-let path: string;
-let store: EmbeddedDocumentStore;
-let health: Health;
-let options: AdminServerOptions;
-let server: AdminServer;
-let url: string;
-let rows: number;
-let samples: MetricSample[];
-let problems: string[];
-let settings: Map<string, string>;
+let admin: AdminFixture;
+const ask: AdminFixture['ask'] = (...words) => admin.ask(...words);
 
 beforeEach(async () => {
-  path = mkdtempSync(join(tmpdir(), 'polyrow-admin-'));
-  store = await EmbeddedDocumentStore.open(path);
-  const catalog = await TableCatalog.open(store, { databases: 3, defaultModel: 'memory' });
-  rows = 0;
-  await catalog.attach({
-    rowCount: () => Promise.resolve(rows),
-    setTables: () => Promise.resolve(),
-  });
-  health = new Health();
-  problems = [];
-  health.addCheck(() => Promise.resolve(problems));
-  const metrics = new MetricsPage();
-  samples = [];
-  metrics.addSource(() => Promise.resolve(samples));
-  settings = new Map([['log.level', 'info']]);
-  options = {
-    health,
-    metrics,
-    catalog,
-    config: {
-      list: () => [],
-      check: (key) => (settings.has(key) ? undefined : `there is no setting ${key}`),
-      change: (key, value) => void settings.set(key, value),
-    },
-    token: '',
-    version: '1.2.3',
-    onError: (error) => {
-      throw error;
-    },
-  };
-  await restart();
+  admin = await AdminFixture.start(realDisk);
 });
 afterEach(async () => {
-  await server.close();
-  await store.close();
-  rmSync(path, { recursive: true });
+  await admin.close();
+  expect(admin.errors).toEqual([]);
 });
-
-async function restart(change: Partial<AdminServerOptions> = {}): Promise<void> {
-  await server?.close();
-  server = new AdminServer({ ...options, ...change });
-  url = await server.listen('127.0.0.1', 0);
-}
-
-async function ask(method: string, page: string, body?: object, headers = {}) {
-  const json = body === undefined ? {} : { body: JSON.stringify(body) };
-  const type = body === undefined ? {} : { 'content-type': 'application/json' };
-  const response = await fetch(url + page, { method, headers: { ...type, ...headers }, ...json });
-  const text = await response.text();
-  return { status: response.status, text, json: () => JSON.parse(text) as unknown };
-}
 
 describe('health', () => {
   test('alive all along, ready only while running without problems', async () => {
+    let problems: string[] = [];
+    admin.health.addCheck(() => Promise.resolve(problems));
     const check = async (status: number, reasons: string[]) => {
-      const answer = await ask('GET', '/readyz');
+      const answer = await ask('GET', '/readyz', undefined, '');
       expect(answer.status).toBe(status);
       expect((answer.json() as { reasons?: string[] }).reasons ?? []).toEqual(reasons);
-      expect((await ask('GET', '/healthz')).status).toBe(status);
+      expect((await ask('GET', '/healthz', undefined, '')).status).toBe(status);
       expect((await ask('GET', '/livez')).status).toBe(200);
     };
     await check(503, ['starting']);
-    health.phase = 'running';
+    admin.health.phase = 'running';
     await check(200, []);
     problems = ['memory: no space left on the disk'];
     await check(503, problems);
-    health.phase = 'draining';
+    admin.health.phase = 'draining';
     await check(503, ['draining']);
   });
 });
@@ -102,9 +45,9 @@ describe('metrics', () => {
   });
 
   test('show what the plane counts now', async () => {
-    samples = [counter(3, 'get'), counter(4, 'set')];
+    admin.samples = [counter(3, 'get'), counter(4, 'set')];
     await ask('GET', '/metrics');
-    samples = [counter(5, 'get')];
+    admin.samples = [counter(5, 'get')];
     const { text } = await ask('GET', '/metrics');
     expect(text).toContain('# HELP polyrow_redis_commands_total Commands executed.');
     expect(text).toContain('# TYPE polyrow_redis_commands_total counter');
@@ -118,7 +61,7 @@ test('a number that makes no sense is left out of the metrics, alone', async () 
   const gauge = (name: string, value: number): MetricSample => {
     return { name: `polyrow_${name}`, help: 'x', type: 'gauge', value };
   };
-  samples = [gauge('odd', NaN), gauge('even', 2)];
+  admin.samples = [gauge('odd', NaN), gauge('even', 2)];
   const { status, text } = await ask('GET', '/metrics');
   expect(status).toBe(200);
   expect(text).toContain('polyrow_even 2\n');
@@ -137,6 +80,8 @@ describe('tables', () => {
         readOnly: false,
         ttlDefaultMs: 0,
         maxRowBytes: 0,
+        tenant: 'default',
+        database: 1,
         explicit: true,
         rows: 0,
       },
@@ -168,7 +113,7 @@ describe('tables', () => {
     await check(400, 'must NOT have additional', 'PATCH', '/v1/tables/1', { colour: 'red' });
     await check(400, 'must be boolean', 'PATCH', '/v1/tables/1', { readOnly: 'true' });
     await check(400, "required property 'table'", 'POST', '/v1/tables', { model: 'kv' });
-    rows = 5;
+    admin.rows = 5;
     await check(409, 'holds 5 rows', 'PATCH', '/v1/tables/1', { model: 'kv' });
     await check(404, 'no such page: GET /nowhere', 'GET', '/nowhere');
   });
@@ -177,28 +122,47 @@ describe('tables', () => {
 test('settings change all or none', async () => {
   const wrong = await ask('PATCH', '/v1/config', { 'log.level': 'debug', nothing: 1 });
   expect([wrong.status, wrong.json()]).toEqual([400, { error: 'there is no setting nothing' }]);
-  expect(settings.get('log.level')).toBe('info');
+  expect(admin.settings.get('log.level')).toBe('info');
   expect((await ask('PATCH', '/v1/config', { 'log.level': 'debug' })).status).toBe(200);
-  expect(settings.get('log.level')).toBe('debug');
+  expect(admin.settings.get('log.level')).toBe('debug');
 });
 
 describe('who may ask', () => {
-  test('with a token, whoever has it; health is for all', async () => {
-    await restart({ token: 'hush' });
-    const statusWith = async (authorization: string) =>
-      (await ask('GET', '/v1/tables', undefined, { authorization })).status;
-    expect(await statusWith('')).toBe(401);
-    expect(await statusWith('Bearer wrong')).toBe(401);
-    expect(await statusWith('Bearer hush')).toBe(200);
-    expect((await ask('GET', '/metrics')).status).toBe(401);
-    expect((await ask('GET', '/livez')).status).toBe(200);
+  const statusFor = async (page: string, authorization = '') =>
+    (await ask('GET', page, undefined, '', authorization === '' ? {} : { authorization })).status;
+
+  test('whoever has a token; on this machine health and metrics are for all', async () => {
+    expect(await statusFor('/v1/tables')).toBe(401);
+    expect(await statusFor('/v1/tables', 'Bearer wrong')).toBe(401);
+    expect(await statusFor('/v1/tables', 'Basic b3BlcmF0b3I=')).toBe(401);
+    expect(await statusFor('/v1/tables', `Bearer ${admin.secrets['operator']}`)).toBe(200);
+    expect(await statusFor('/nowhere')).toBe(401);
+    for (const page of ['/', '/metrics', '/healthz']) expect(await statusFor(page)).not.toBe(401);
+    // Who shows a token is taken at it.
+    expect(await statusFor('/metrics', 'Bearer wrong')).toBe(401);
   });
 
-  test('without one, nobody who came under another name', async () => {
+  test('from elsewhere nobody without a token sees more than whether it lives', async () => {
+    await admin.restart({ isLocal: false });
+    const statuses: Record<string, number> = {};
+    const pages = ['/', '/livez', '/readyz', '/healthz', '/metrics', '/v1/openapi.json', '/none'];
+    for (const page of pages) statuses[page] = await statusFor(page);
+    expect(statuses).toEqual({
+      '/': 401,
+      '/livez': 200,
+      '/readyz': 503,
+      '/healthz': 401,
+      '/metrics': 401,
+      '/v1/openapi.json': 401,
+      '/none': 401,
+    });
+  });
+
+  test('nobody without a token who came under another name', async () => {
     // fetch does not let a caller choose this header.
     const { request } = await import('node:http');
     const status = await new Promise((resolve, reject) => {
-      request(`${url}/v1/tables`, { headers: { host: 'evil.example' } }, (response) => {
+      request(`${admin.url}/metrics`, { headers: { host: 'evil.example' } }, (response) => {
         response.resume();
         resolve(response.statusCode);
       })
@@ -206,5 +170,66 @@ describe('who may ask', () => {
         .end();
     });
     expect(status).toBe(403);
+  });
+
+  test('each not too often', async () => {
+    await admin.addTenants();
+    await admin.restart({ requestsPerSecond: () => 2 });
+    const statuses = [];
+    for (let n = 0; n < 10; n++) {
+      statuses.push((await ask('GET', '/v1/whoami', undefined, 'shop')).status);
+    }
+    expect(statuses.slice(0, 8)).toEqual(Array(8).fill(200));
+    expect(statuses.at(-1)).toBe(429);
+    const refused = await ask('GET', '/v1/whoami', undefined, 'shop');
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect((await ask('GET', '/v1/whoami', undefined, 'mill')).status).toBe(200);
+    // Who guesses is slowed down by address, and does not slow down those who need not guess.
+    const guesses = [];
+    for (let n = 0; n < 12; n++)
+      guesses.push((await ask('GET', '/v1/whoami', undefined, 'x')).status);
+    expect(guesses[0]).toBe(401);
+    expect(guesses.at(-1)).toBe(429);
+    expect((await ask('GET', '/v1/whoami', undefined, 'operator')).status).toBe(200);
+  });
+
+  test('a HEAD asks for as much as a GET', async () => {
+    expect((await ask('HEAD', '/v1/tenants', undefined, '')).status).toBe(401);
+    expect((await ask('HEAD', '/v1/tenants')).status).toBe(200);
+  });
+
+  test('a body that is no JSON is told so, without any of it', async () => {
+    const response = await fetch(`${admin.url}/v1/tenants`, {
+      method: 'POST',
+      body: 'hush',
+      headers: {
+        authorization: `Bearer ${admin.secrets['operator']}`,
+        'content-type': 'application/json',
+      },
+    });
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: 'the body is not JSON' },
+    ]);
+    expect(JSON.stringify(admin.audit.read(0, 10, { looks: true }))).not.toContain('hush');
+  });
+
+  test.each([
+    ['/v1/%zz', 400],
+    [`/v1/tenants/${'x'.repeat(2000)}`, 414],
+    ['//v1/tenants', 404],
+    ['/v1/tenants/', 404],
+    ['/v1/tenants?limit=x', 400],
+    ['/v1/tenants?limit=1&limit=2', 400],
+    ['/v1/tenants?unknown=1', 400],
+    ['/v1/tenants/a%00b', 404],
+  ])('a path that makes no sense is answered as all errors are: %s', async (path, status) => {
+    const answer = await ask('GET', path);
+    expect([answer.status, Object.keys(answer.json() as object)]).toEqual([status, ['error']]);
+  });
+
+  test('a body has a limit', async () => {
+    const wish = { name: 'shop', password: 'x'.repeat(70_000) };
+    expect((await ask('POST', '/v1/tenants', wish)).status).toBe(413);
   });
 });

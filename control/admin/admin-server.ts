@@ -1,21 +1,47 @@
 // The server for operators and their programs: health, metrics, tables, configuration. It listens at
 // once; the pages, whose framework takes a while to load, are loaded by the first request, or before.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { TableCatalog } from '../metadata/table-catalog.ts';
+import type { AuditLog } from './audit/audit-log.ts';
+import type { FixedToken } from './authenticator.ts';
 import type { ConfigView } from './config-view.ts';
 import type { Health } from './health.ts';
 import type { MetricsPage } from './metrics-page.ts';
+import type { MonitorSources } from './monitor-routes.ts';
 
-export interface AdminServerOptions {
+/** Makes servers of HTTPS. */
+export interface SecureServers {
+  createHttpServer(
+    options: ServerOptions,
+    serve: (request: IncomingMessage, response: ServerResponse) => void,
+  ): Server;
+}
+
+export interface AdminServerOptions extends MonitorSources {
   health: Health;
   metrics: MetricsPage;
   catalog: TableCatalog;
   config: ConfigView;
-  /** Asked of callers of everything but health; none when empty. */
-  token: string;
+  audit: AuditLog;
+  /** Of operators, besides those in the catalog of tenants. */
+  operatorTokens: readonly FixedToken[];
+  /** Nobody from elsewhere can ask, and nobody here need say who it is to see health and metrics. */
+  isLocal: boolean;
+  /** Requests a second of each caller; 0 is no limit. */
+  requestsPerSecond: () => number;
+  /** Pages of others. They are registered by `addRoute`, as all are. */
+  moreRoutes?: readonly ((app: FastifyInstance) => void)[];
   version: string;
+  /** Serves HTTPS with it; HTTP when absent. */
+  tls?: SecureServers | undefined;
   /** Told of failures that are ours. */
   onError: (error: Error) => void;
 }
@@ -27,7 +53,9 @@ export class AdminServer {
 
   constructor(options: AdminServerOptions) {
     this.#options = options;
-    this.#http = createServer((request, response) => void this.#serve(request, response));
+    const serve = (request: IncomingMessage, response: ServerResponse): void =>
+      void this.#serve(request, response);
+    this.#http = options.tls?.createHttpServer({}, serve) ?? createServer(serve);
   }
 
   /** Resolves to the URL it can be reached at. */
@@ -42,7 +70,8 @@ export class AdminServer {
     const address = this.#http.address();
     if (address === null || typeof address === 'string') throw new Error('not a TCP address');
     const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-    return `http://${name}:${address.port}`;
+    const scheme = this.#options.tls === undefined ? 'http' : 'https';
+    return `${scheme}://${name}:${address.port}`;
   }
 
   /** Loads the pages, so that the first request need not wait for it. */

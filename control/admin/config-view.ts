@@ -14,5 +14,6 @@ export interface ConfigItem {
   /** Where the value came from, for people. */
   source: string;
   live: boolean;
+  secret: boolean;
   description: string;
 }

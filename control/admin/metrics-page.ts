@@ -23,14 +23,24 @@ export class MetricsPage {
     await this.#loaded();
   }
 
-  async page(): Promise<{ contentType: string; text: string }> {
-    const registry = await this.#loaded();
+  /** Everything; or only what bears the name of a tenant, and nothing of the process. */
+  async page(tenant?: string): Promise<{ contentType: string; text: string }> {
+    const all = await this.#loaded();
     const samples = (await Promise.all(this.#sources.map((source) => source()))).flat();
-    return { contentType: registry.contentType, text: await registry.textOf(samples) };
+    if (tenant === undefined) {
+      return { contentType: all.contentType, text: await all.textOf(samples) };
+    }
+    const registry = new SampleRegistry(await import('prom-client'));
+    const own = samples.filter(({ labels }) => labels?.['tenant'] === tenant);
+    return { contentType: registry.contentType, text: await registry.textOf(own) };
   }
 
   #loaded(): Promise<SampleRegistry> {
-    this.#registry ??= import('prom-client').then((prometheus) => new SampleRegistry(prometheus));
+    this.#registry ??= import('prom-client').then((prometheus) => {
+      const registry = new SampleRegistry(prometheus);
+      registry.collectProcess();
+      return registry;
+    });
     return this.#registry;
   }
 }
@@ -43,7 +53,10 @@ class SampleRegistry {
   constructor(prometheus: typeof Prometheus) {
     this.#prometheus = prometheus;
     this.#registry = new prometheus.Registry();
-    prometheus.collectDefaultMetrics({ register: this.#registry });
+  }
+
+  collectProcess(): void {
+    this.#prometheus.collectDefaultMetrics({ register: this.#registry });
   }
 
   get contentType(): string {

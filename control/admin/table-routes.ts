@@ -1,10 +1,17 @@
-// /v1/tables: what the `polyrow table` commands speak to.
+// Tables: /v1/tables, where one is `3` or `orders` in tenant default and `tenant/3` in another, and
+// /v1/tenants/:tenant/tables.
 
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type TableCatalog, type TableChange, TableError } from '../metadata/table-catalog.ts';
-import { type TableDefinition, tableModels } from '../metadata/table-definition.ts';
+import type { FastifyInstance } from 'fastify';
+import type { TableCatalog, TableChange } from '../metadata/table-catalog.ts';
+import type { TableDefinition } from '../metadata/table-definition.ts';
+import { scopeOf } from './principal.ts';
+import { addRoute, callerOf, type RouteDescription } from './route.ts';
+import * as schema from './schemas.ts';
 
 export interface TableDescription extends TableDefinition {
+  tenant: string;
+  /** The number by which its tenant's Redis clients SELECT it. */
+  database: number;
   /** Rows in it; missing when no data plane can say. */
   rows?: number;
   /** Made or altered by a person, rather than following the defaults. */
@@ -13,61 +20,104 @@ export interface TableDescription extends TableDefinition {
   wantedModel?: string;
 }
 
-const properties = {
-  name: { type: 'string' },
-  model: { type: 'string', enum: [...tableModels] },
-  readOnly: { type: 'boolean' },
-  ttlDefaultMs: { type: 'integer', minimum: 0 },
-  maxRowBytes: { type: 'integer', minimum: 0 },
-} as const;
+/** Where tables are found, and by whom. */
+interface Place {
+  url: string;
+  read: RouteDescription['access'];
+  manage: RouteDescription['access'];
+}
 
-const alterSchema = { type: 'object', additionalProperties: false, properties } as const;
-const createSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['table'],
-  properties: { table: { type: ['integer', 'string'] }, ...properties },
-} as const;
-
-const statusOf = { missing: 404, conflict: 409, invalid: 400 } as const;
-
-type TablePath = { Params: { table: string } };
+const places: readonly Place[] = [
+  { url: '/v1/tables', read: 'read', manage: 'manage' },
+  { url: '/v1/tenants/:tenant/tables', read: 'readTenant', manage: 'manageTenant' },
+];
 
 export function tableRoutes(app: FastifyInstance, catalog: TableCatalog): void {
+  for (const place of places) routesAt(app, catalog, place);
+}
+
+function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, manage }: Place): void {
   const describe = (definition: TableDefinition) => describeTable(catalog, definition);
 
-  app.get('/v1/tables', async () => ({
-    tables: await Promise.all(catalog.definitions().map(describe)),
-  }));
-
-  app.get<TablePath>('/v1/tables/:table', async (request, reply) =>
-    answering(reply, async () => describe(catalog.find(request.params.table))),
-  );
-
-  app.post<{ Body: TableChange & { table: number | string } }>(
-    '/v1/tables',
-    { schema: { body: createSchema } },
-    async (request, reply) => {
-      const { table, ...change } = request.body;
-      return answering(reply, async () => {
-        const made = await describe(await catalog.create(String(table), change));
-        reply.code(201);
-        return made;
-      });
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url,
+      access: read,
+      summary: url.includes(':')
+        ? 'Tables of a tenant, by database.'
+        : "Tables of tenant default, or of the tenant that asks; of others those that aren't as they come.",
+      answer: schema.listOf('tables', schema.table),
+    },
+    async ({ request, path }) => {
+      const tenant = path['tenant'] ?? scopeOf(callerOf(request));
+      const tables = tenant === undefined ? catalog.definitions() : catalog.tablesOf(tenant);
+      return { tables: await Promise.all(tables.map(describe)) };
     },
   );
 
-  app.patch<TablePath & { Body: TableChange }>(
-    '/v1/tables/:table',
-    { schema: { body: alterSchema } },
-    async (request, reply) =>
-      answering(reply, async () =>
-        describe(await catalog.alter(request.params.table, request.body)),
-      ),
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: `${url}/:table`,
+      access: read,
+      summary: 'One table, by number or name.',
+      answer: schema.table,
+    },
+    ({ request, path }) => {
+      const within = path['tenant'] ?? scopeOf(callerOf(request));
+      return describe(catalog.find(path['table']!, within));
+    },
   );
 
-  app.delete<TablePath>('/v1/tables/:table', async (request, reply) =>
-    answering(reply, async () => describe(await catalog.reset(request.params.table))),
+  addRoute<TableChange & { table: number | string }>(
+    app,
+    {
+      method: 'POST',
+      url,
+      access: manage,
+      summary: 'Give a database properties of its own.',
+      body: schema.newTable,
+      answer: schema.table,
+      status: 201,
+    },
+    async ({ request, path, body: { table, ...change } }) => {
+      const within = path['tenant'] ?? scopeOf(callerOf(request));
+      return await describe(await catalog.create(String(table), change, within));
+    },
+  );
+
+  addRoute<TableChange>(
+    app,
+    {
+      method: 'PATCH',
+      url: `${url}/:table`,
+      access: manage,
+      summary: 'Change properties of a table; at once.',
+      body: schema.tableChange,
+      answer: schema.table,
+    },
+    async ({ request, path, body }) => {
+      const within = path['tenant'] ?? scopeOf(callerOf(request));
+      return await describe(await catalog.alter(path['table']!, body, within));
+    },
+  );
+
+  addRoute(
+    app,
+    {
+      method: 'DELETE',
+      url: `${url}/:table`,
+      access: manage,
+      summary: 'Take back all properties of a table. Its rows stay.',
+      answer: schema.table,
+    },
+    async ({ request, path }) => {
+      const within = path['tenant'] ?? scopeOf(callerOf(request));
+      return await describe(await catalog.reset(path['table']!, within));
+    },
   );
 }
 
@@ -79,21 +129,9 @@ export async function describeTable(
   const wantedModel = catalog.wantedModel(definition.id);
   return {
     ...definition,
+    ...catalog.placeOf(definition.id),
     explicit: catalog.isExplicit(definition.id),
     ...(rows === undefined ? {} : { rows }),
     ...(wantedModel === undefined ? {} : { wantedModel }),
   };
-}
-
-async function answering<T>(
-  reply: FastifyReply,
-  answer: () => Promise<T>,
-): Promise<T | { error: string }> {
-  try {
-    return await answer();
-  } catch (error) {
-    if (!(error instanceof TableError)) throw error;
-    reply.code(statusOf[error.reason]);
-    return { error: error.message };
-  }
 }

@@ -1,5 +1,6 @@
 // Where the control plane keeps what it knows: small JSON documents in named collections. One store
-// serves a single server from its own disk; another may stand behind the same calls for a cluster.
+// serves a single server from its own disk; another keeps them in MongoDB. Both pass the same suite
+// (document-store-conformance.ts), and callers need not know which they have.
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
@@ -29,20 +30,47 @@ export interface DocumentWrite {
   expected: number;
 }
 
-export interface DocumentStore {
+/** All documents as they were at one revision, by collection and id. */
+export interface Snapshot {
+  revision: number;
+  documents: StoredDocument[];
+}
+
+/** What a `ChangeFollower` needs of a store. */
+export interface ChangeSource {
+  snapshot(): Promise<Snapshot>;
+  /**
+   * The first of the changes after a revision, in order and always whole writes; none only if there are
+   * none. Throws `HistoryGone` when some of them are kept no more.
+   */
+  changes(after: number): Promise<DocumentChange[]>;
+  /**
+   * Calls soon after something may have changed, as far as the store notices by itself. Returns how to
+   * stop. Without it, or in between, whoever follows asks every `pollMs`.
+   */
+  onHint(listener: () => void): () => void;
+  readonly pollMs: number;
+}
+
+/**
+ * Every call ends: one that cannot be carried out in time rejects with `MetadataUnavailable`. Names that
+ * no store could keep, and writes beyond `maxWriteBytes`, are a `RangeError`.
+ */
+export interface DocumentStore extends ChangeSource {
   get(collection: string, id: string): Promise<StoredDocument | undefined>;
-  /** By id, in the order of their UTF-8 bytes. */
+  /** By id, in the order of their UTF-8 bytes; as they were at one revision. */
   list(collection: string): Promise<StoredDocument[]>;
   /**
    * Makes all changes or none, durably, and returns the revision of each. Throws `RevisionConflict` if
-   * one of the documents is not at the revision expected.
+   * one of the documents is not at the revision expected. A document may come once in a write.
    */
   write(changes: readonly DocumentWrite[]): Promise<number[]>;
-  /** Changes after a revision, in order. Throws `HistoryGone` when some of them are kept no more. */
-  changes(after: number): Promise<DocumentChange[]>;
-  /** Sees every change made from now on, in order, after it is durable. Returns how to stop. */
-  watch(listener: (change: DocumentChange) => void): () => void;
-  /** Revision of the last change; 0 in an empty store. */
+  /**
+   * Sees every change after `revision`, in order, once it is durable. Returns how to stop. `missed` is
+   * called if some came and went while the store was out of reach for too long; then it goes on.
+   */
+  watch(listener: (change: DocumentChange) => void, missed?: () => void): () => void;
+  /** Revision of the last change this store has seen; 0 in an empty store. */
   readonly revision: number;
   close(): Promise<void>;
 }
@@ -56,11 +84,27 @@ export class RevisionConflict extends Error {
   }
 }
 
-/** The caller is too far behind: it must list anew. */
+/** The caller is too far behind: it must take a snapshot. */
 export class HistoryGone extends Error {
   override readonly name = 'HistoryGone';
 
   constructor(after: number, oldest: number) {
     super(`changes after revision ${after} are gone; the oldest kept is ${oldest}`);
+  }
+}
+
+/** The store is out of reach, or too slow. What is known already can still be used. */
+export class MetadataUnavailable extends Error {
+  override readonly name = 'MetadataUnavailable';
+  /** Of a write: `none` when it was not made and never will be; the feed will tell of an `unknown` one. */
+  readonly outcome: 'none' | 'unknown';
+  /** Nobody's mistake: it is told in one line, without a stack. */
+  readonly code = 'METADATA_UNAVAILABLE';
+  /** As HTTP tells it. */
+  readonly statusCode = 503;
+
+  constructor(message: string, outcome: 'none' | 'unknown' = 'none', options?: ErrorOptions) {
+    super(message, options);
+    this.outcome = outcome;
   }
 }

@@ -1,11 +1,12 @@
 // Documents in a LevelDB of our own. Keys, with a zero byte between their parts:
 //
 //   d <collection> <id>      {"revision": n, "body": ...}
-//   h <revision, 16 digits>  a change, as JSON
+//   h <revision, 16 digits>  a change, as JSON, with the last revision of its write
 //
 // A change and its history entry go in one synced batch, so that neither is ever there alone.
 
 import { ClassicLevel } from 'classic-level';
+import { byBytes, checkCollection, checkName, encodeBodies } from './document-checks.ts';
 import {
   type DocumentChange,
   type DocumentStore,
@@ -13,6 +14,7 @@ import {
   HistoryGone,
   type Json,
   RevisionConflict,
+  type Snapshot,
   type StoredDocument,
 } from './document-store.ts';
 
@@ -20,6 +22,14 @@ interface Body {
   revision: number;
   body: Json;
 }
+
+interface HistoryEntry extends DocumentChange {
+  /** Last revision of the same write; older versions left it out. */
+  last?: number;
+}
+
+/** Bytes after which `changes` leaves the rest to the next call. */
+const changesBytes = 16 * 1024 * 1024;
 
 const separator = '\0';
 const afterSeparator = '\x01';
@@ -36,7 +46,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
   #revision = 0;
   #oldest = 1;
   /** Writes wait for each other: a comparison holds until its change is made. */
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  #lastTurn: Promise<unknown> = Promise.resolve();
 
   private constructor(db: ClassicLevel<string, string>, historyLength: number) {
     this.#db = db;
@@ -63,42 +73,62 @@ export class EmbeddedDocumentStore implements DocumentStore {
     return this.#revision;
   }
 
+  /** Never: those who follow hear of every change at once. */
+  readonly pollMs = 60_000;
+
   async get(collection: string, id: string): Promise<StoredDocument | undefined> {
+    checkName(collection, id);
     const text = await this.#db.get(documentKey(collection, id));
     return text === undefined ? undefined : { collection, id, ...(JSON.parse(text) as Body) };
   }
 
   async list(collection: string): Promise<StoredDocument[]> {
+    checkCollection(collection);
     const prefix = documentKey(collection, '');
     const range = { gte: prefix, lt: prefix.slice(0, -1) + afterSeparator };
-    const entries = await this.#db.iterator(range).all();
-    return entries.map(([key, text]) => {
-      return { collection, id: key.slice(prefix.length), ...(JSON.parse(text) as Body) };
+    return (await this.#db.iterator(range).all()).map(document);
+  }
+
+  snapshot(): Promise<Snapshot> {
+    // In turn with the writes, so that the revision is that of the documents.
+    return this.#inTurn(async () => {
+      const range = { gte: `d${separator}`, lt: `d${afterSeparator}` };
+      const documents = (await this.#db.iterator(range).all()).map(document);
+      return { revision: this.#revision, documents: documents.sort(byName) };
     });
   }
 
   write(changes: readonly DocumentWrite[]): Promise<number[]> {
-    const written = this.#lastWrite.then(() => this.#write(changes));
-    this.#lastWrite = written.catch(() => {});
-    return written;
+    return this.#inTurn(() => this.#write(changes));
+  }
+
+  #inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const done = this.#lastTurn.then(action);
+    this.#lastTurn = done.catch(() => {});
+    return done;
   }
 
   async #write(writes: readonly DocumentWrite[]): Promise<number[]> {
+    const texts = encodeBodies(writes);
     for (const { collection, id, expected } of writes) {
       const found = (await this.get(collection, id))?.revision ?? 0;
       if (found !== expected) throw new RevisionConflict(collection, id, expected, found);
     }
     const batch = this.#db.batch();
     const changes: DocumentChange[] = [];
+    const last = this.#revision + writes.length;
     let revision = this.#revision;
-    for (const { collection, id, body } of writes) {
+    writes.forEach(({ collection, id }, i) => {
+      const text = texts[i];
+      // What is told is what is kept, whatever the caller does with his own later.
+      const body = text === undefined ? undefined : (JSON.parse(text) as Json);
       const change: DocumentChange = { revision: ++revision, collection, id, body };
       const key = documentKey(collection, id);
       if (body === undefined) batch.del(key);
       else batch.put(key, JSON.stringify({ revision, body } satisfies Body));
-      batch.put(historyKey(revision), JSON.stringify(change));
+      batch.put(historyKey(revision), JSON.stringify({ ...change, last } satisfies HistoryEntry));
       changes.push(change);
-    }
+    });
     let oldest = this.#oldest;
     for (; revision - oldest >= this.#historyLength; oldest++) batch.del(historyKey(oldest));
     await batch.write({ sync: true });
@@ -109,13 +139,22 @@ export class EmbeddedDocumentStore implements DocumentStore {
   }
 
   async changes(after: number): Promise<DocumentChange[]> {
-    if (after + 1 < this.#oldest) throw new HistoryGone(after, this.#oldest);
+    const oldest = this.#oldest;
+    if (after + 1 < oldest || after > this.#revision) throw new HistoryGone(after, oldest);
     const range = { gt: historyKey(after), lt: `h${afterSeparator}` };
-    const texts = await this.#db.values(range).all();
-    return texts.map((text) => {
-      const { revision, collection, id, body } = JSON.parse(text) as DocumentChange;
-      return { revision, collection, id, body };
-    });
+    const changes: DocumentChange[] = [];
+    let bytes = 0;
+    for await (const [key, text] of this.#db.iterator(range)) {
+      // Some may have been dropped between the look above and the first read.
+      if (changes.length === 0 && key !== historyKey(after + 1)) {
+        throw new HistoryGone(after, this.#oldest);
+      }
+      const { revision, collection, id, body, last } = JSON.parse(text) as HistoryEntry;
+      changes.push({ revision, collection, id, body });
+      bytes += text.length;
+      if (bytes > changesBytes && revision === (last ?? revision)) break;
+    }
+    return changes;
   }
 
   watch(listener: (change: DocumentChange) => void): () => void {
@@ -123,17 +162,27 @@ export class EmbeddedDocumentStore implements DocumentStore {
     return () => this.#listeners.delete(listener);
   }
 
+  onHint(listener: () => void): () => void {
+    return this.watch(listener);
+  }
+
   async close(): Promise<void> {
-    await this.#lastWrite;
+    await this.#lastTurn;
     await this.#db.close();
   }
 }
 
 function documentKey(collection: string, id: string): string {
-  if (collection.includes(separator) || id.includes(separator)) {
-    throw new RangeError('a collection or document id cannot have a zero byte');
-  }
   return `d${separator}${collection}${separator}${id}`;
+}
+
+function document([key, text]: [string, string]): StoredDocument {
+  const [, collection, id] = key.split(separator) as [string, string, string];
+  return { collection, id, ...(JSON.parse(text) as Body) };
+}
+
+function byName(a: StoredDocument, b: StoredDocument): number {
+  return byBytes(a.collection, b.collection) || byBytes(a.id, b.id);
 }
 
 function historyKey(revision: number): string {

@@ -3,8 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EmbeddedDocumentStore } from './embedded-document-store.ts';
-import { type CatalogOptions, TableCatalog, type TableHolders } from './table-catalog.ts';
-import type { TableDefinition } from './table-definition.ts';
+import {
+  type CatalogOptions,
+  TableCatalog,
+  type TableHolders,
+  type TableOwners,
+} from './table-catalog.ts';
+import type { TableDefinition, TableModel } from './table-definition.ts';
 
 let path: string;
 let store: EmbeddedDocumentStore;
@@ -14,10 +19,21 @@ let catalog: TableCatalog;
 class FakePlane implements TableHolders {
   readonly rows = new Map<number, number>();
   tables: readonly TableDefinition[] = [];
+  defaultModel: TableModel | undefined;
   objection: string | undefined;
 
   rowCount(table: number): Promise<number> {
     return Promise.resolve(this.rows.get(table) ?? 0);
+  }
+
+  undefinedTables(): Promise<number[]> {
+    const defined = new Set(this.tables.map(({ id }) => id));
+    return Promise.resolve([...this.rows.keys()].filter((id) => !defined.has(id)));
+  }
+
+  async setDefaultModel(model: TableModel): Promise<void> {
+    if (this.objection !== undefined) throw new Error(this.objection);
+    this.defaultModel = model;
   }
 
   async setTables(tables: readonly TableDefinition[]): Promise<void> {
@@ -145,4 +161,99 @@ test('values that make no sense', async () => {
   await check({ name: '7' }, 'name cannot be 7');
   await check({ name: 'db2' }, 'table 2 is called db2 already');
   expect(catalog.find('1').name).toBe('db1');
+});
+
+describe('tables of other tenants', () => {
+  const shop = { name: 'shop', firstTable: 4096, databases: 4 };
+  const mill = { name: 'mill', firstTable: 4100, databases: 2 };
+  const all = [shop, mill];
+  const owners: TableOwners = {
+    owner: (name) => all.find((owner) => owner.name === name),
+    ownerOf: (table) =>
+      all.find(
+        ({ firstTable, databases }) => table >= firstTable && table < firstTable + databases,
+      ),
+  };
+  beforeEach(() => open({ owners }));
+
+  test('are found by tenant and database, and have no definition until someone asks for one', async () => {
+    await catalog.attach(plane);
+    expect(catalog.find('shop/3')).toMatchObject({ id: 4099, name: 'db3', model: 'memory' });
+    expect(catalog.find('shop/db3').id).toBe(4099);
+    expect(catalog.find('1', 'mill').id).toBe(4101);
+    expect(catalog.definitions()).toHaveLength(4);
+    await catalog.create('shop/1', { name: 'orders', readOnly: true });
+    expect(plane.tables.at(-1)).toMatchObject({ id: 4097, name: 'orders', readOnly: true });
+    expect(catalog.find('shop/orders').id).toBe(4097);
+    expect(catalog.find('orders', 'shop').id).toBe(4097);
+    expect(catalog.placeOf(4097)).toEqual({ tenant: 'shop', database: 1 });
+    expect(catalog.tablesOf('shop').map(({ name }) => name)).toEqual([
+      'db0',
+      'orders',
+      'db2',
+      'db3',
+    ]);
+    await open({ owners });
+    expect(catalog.find('shop/orders').readOnly).toBe(true);
+  });
+
+  test.each([
+    ['shop/4', undefined, 'no table shop/4: there are databases 0 to 3'],
+    ['mill/2', undefined, 'no table mill/2'],
+    ['4096', undefined, 'no table 4096'],
+    ['4097', 'shop', 'no table 4097'],
+    ['mill/0', 'shop', 'no table mill/0 in tenant shop'],
+    ['default/0', 'shop', 'no table default/0 in tenant shop'],
+    ['gone/0', undefined, 'no tenant gone'],
+    ['shop/', undefined, 'no table shop/'],
+    ['shop/db9', undefined, 'no table shop/db9'],
+    ['shop/-1', undefined, 'no table shop/-1'],
+  ])('%s within %s: %s', (reference, within, message) => {
+    expect(() => catalog.find(reference, within)).toThrow(message);
+  });
+
+  test('have names of their own', async () => {
+    await catalog.alter('0', { name: 'orders' });
+    await catalog.alter('shop/0', { name: 'orders' });
+    await expect(catalog.alter('shop/1', { name: 'orders' })).rejects.toThrow(
+      'table shop/0 is called orders already',
+    );
+    await expect(catalog.alter('shop/1', { name: 'db2' })).rejects.toThrow(
+      'table shop/2 is called db2 already',
+    );
+  });
+
+  test('have none left of a change that the plane refused', async () => {
+    await catalog.attach(plane);
+    plane.objection = 'no';
+    await expect(catalog.alter('mill/1', { readOnly: true })).rejects.toThrow(
+      'table mill/1 cannot change so: no',
+    );
+    expect(catalog.definitions()).toHaveLength(4);
+    await open({ owners });
+    expect(catalog.definitions()).toHaveLength(4);
+  });
+
+  test('that hold rows keep their engine when the default model changes', async () => {
+    await catalog.attach(plane);
+    plane.rows.set(4098, 3);
+    await open({ owners, defaultModel: 'kv' });
+    expect(catalog.defaultModel).toBe('memory');
+    expect(await catalog.attach(plane)).toEqual([{ id: 4098, has: 'memory', wants: 'kv' }]);
+    expect([catalog.defaultModel, plane.defaultModel]).toEqual(['kv', 'kv']);
+    expect([2, 3].map((n) => catalog.find(`shop/${n}`).model)).toEqual(['memory', 'kv']);
+    // A later start knows both without asking.
+    await open({ owners, defaultModel: 'kv' });
+    expect([2, 3].map((n) => catalog.find(`shop/${n}`).model)).toEqual(['memory', 'kv']);
+  });
+
+  test('are forgotten with their tenant', async () => {
+    await catalog.attach(plane);
+    for (const table of ['shop/0', 'shop/3', 'mill/0'])
+      await catalog.alter(table, { readOnly: true });
+    await catalog.forgetTenant('shop');
+    expect(plane.tables.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4100]);
+    await open({ owners });
+    expect(catalog.definitions().map(({ id }) => id)).toEqual([0, 1, 2, 3, 4100]);
+  });
 });

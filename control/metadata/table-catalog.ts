@@ -1,13 +1,30 @@
 // Which tables there are and what properties they have, kept in the document store.
 //
+// A table is a number, and belongs to the tenant in whose span it is: its n-th database is table first + n.
+// The databases of tenant default have a definition from the start. That of another tenant is made when
+// someone asks for it; until then its table is of the default model and has no other property.
+//
 // A change is made durable first and then given to the data plane. The plane has the last word on a
 // change of model, for only it knows for certain that a table holds no row: if it objects, the change is
 // taken back.
 
+import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
 import type { DocumentStore, Json } from './document-store.ts';
-import { type TableDefinition, type TableModel, tableModels } from './table-definition.ts';
+import type { TableDefinition, TableModel } from './table-definition.ts';
+import {
+  checkDefinition,
+  documentId,
+  newDefinition,
+  splitReference,
+  TableError,
+  tenantDefault,
+} from './table-rules.ts';
+
+export { TableError } from './table-rules.ts';
 
 const collection = 'tables';
+const defaultsCollection = 'tableDefaults';
+const modelDocument = 'model';
 
 /** Everything of a table but its number. */
 export type TableProperty = Exclude<keyof TableDefinition, 'id'>;
@@ -15,6 +32,8 @@ export type TableChange = Partial<Pick<TableDefinition, TableProperty>>;
 
 interface StoredTable {
   definition: TableDefinition;
+  /** Missing for tenant default. */
+  tenant?: string;
   /** Made by a person; otherwise it follows the default model for as long as it is empty. */
   explicit: boolean;
   /** A model asked for while no server ran, to be taken on at the next start if the table is empty. */
@@ -26,22 +45,31 @@ export interface TableHolders {
   rowCount(table: number): Promise<number>;
   /** Resolves once nothing is done by the old definitions; rejects if a table cannot change so. */
   setTables(tables: readonly TableDefinition[]): Promise<void>;
+  /** Tables that hold rows and have no definition. */
+  undefinedTables(): Promise<number[]>;
+  /** For all tables without a definition. Rejects if one of them holds rows. */
+  setDefaultModel(model: TableModel): Promise<void>;
 }
 
-/** A change that is not possible. `reason` tells a missing table from a conflict from a bad value. */
-export class TableError extends Error {
-  override readonly name = 'TableError';
-  readonly reason: 'missing' | 'conflict' | 'invalid';
+/** Which tables are whose. */
+export interface TableOwner {
+  name: string;
+  firstTable: number;
+  databases: number;
+}
 
-  constructor(reason: TableError['reason'], message: string) {
-    super(message);
-    this.reason = reason;
-  }
+export interface TableOwners {
+  /** undefined when there is no such tenant. */
+  owner(tenant: string): TableOwner | undefined;
+  ownerOf(table: number): TableOwner | undefined;
 }
 
 export interface CatalogOptions {
+  /** Of tenant default. */
   databases: number;
   defaultModel: TableModel;
+  /** The other tenants; none when missing. */
+  owners?: TableOwners;
 }
 
 export class TableCatalog {
@@ -49,15 +77,17 @@ export class TableCatalog {
   readonly #options: CatalogOptions;
   readonly #tables = new Map<number, StoredTable>();
   readonly #revisions = new Map<number, number>();
+  #defaults: { model: TableModel; revision: number };
   #holders: TableHolders | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(store: DocumentStore, options: CatalogOptions) {
     this.#store = store;
     this.#options = options;
+    this.#defaults = { model: options.defaultModel, revision: 0 };
   }
 
-  /** Loads the catalog. Every database a client can name has a table from here on. */
+  /** Loads the catalog. Every database of tenant default has a definition from here on. */
   static async open(store: DocumentStore, options: CatalogOptions): Promise<TableCatalog> {
     const catalog = new TableCatalog(store, options);
     for (const document of await store.list(collection)) {
@@ -65,14 +95,25 @@ export class TableCatalog {
       catalog.#tables.set(table.definition.id, table);
       catalog.#revisions.set(table.definition.id, document.revision);
     }
+    const defaults = await store.get(defaultsCollection, modelDocument);
+    if (defaults === undefined) await catalog.#saveDefaultModel(options.defaultModel);
+    else {
+      const { model } = defaults.body as unknown as { model: TableModel };
+      catalog.#defaults = { model, revision: defaults.revision };
+    }
     const missing: StoredTable[] = [];
     for (let id = 0; id < options.databases; id++) {
       if (!catalog.#tables.has(id)) {
-        missing.push({ definition: defaultDefinition(id, options.defaultModel), explicit: false });
+        missing.push({ definition: newDefinition(id, id, options.defaultModel), explicit: false });
       }
     }
     await catalog.#save(missing);
     return catalog;
+  }
+
+  /** Engine of the tables without a definition. */
+  get defaultModel(): TableModel {
+    return this.#defaults.model;
   }
 
   /** By ascending number, those beyond the databases a client can name as well. */
@@ -80,16 +121,79 @@ export class TableCatalog {
     return [...this.#tables.values()].map((table) => table.definition).sort((a, b) => a.id - b.id);
   }
 
-  /** By number or name. */
-  find(idOrName: string): TableDefinition {
-    const isId = /^\d+$/.test(idOrName);
-    for (const { definition } of this.#tables.values()) {
-      if (isId ? definition.id === Number(idOrName) : definition.name === idOrName) {
-        return definition;
+  /** Every table of a tenant, by database; as it comes where it has no definition of its own. */
+  tablesOf(tenant: string): TableDefinition[] {
+    const owner = this.#owner(tenant);
+    return Array.from({ length: owner.databases }, (_, n) => this.#table(owner, n).definition);
+  }
+
+  /**
+   * By number or name, in tenant default; `tenant/database` in another one. With `within` it is always one of
+   * that tenant.
+   */
+  find(reference: string, within?: string): TableDefinition {
+    return this.#find(reference, within).table.definition;
+  }
+
+  /** The tenant a table belongs to, and which of its databases it is. */
+  placeOf(id: number): { tenant: string; database: number } {
+    const owner = this.#ownerOf(id);
+    return { tenant: owner.name, database: id - owner.firstTable };
+  }
+
+  #find(reference: string, within?: string): { owner: TableOwner; table: StoredTable } {
+    const [first, rest] = splitReference(reference);
+    if (within !== undefined && rest !== undefined && first !== within) {
+      throw new TableError('missing', `no table ${reference} in tenant ${within}`);
+    }
+    const owner = this.#owner(rest === undefined ? (within ?? defaultTenant) : first);
+    const name = rest ?? first;
+    const database = /^\d+$/.test(name) ? Number(name) : this.#databaseCalled(owner, name);
+    const isHere =
+      database !== undefined &&
+      (database < owner.databases || this.#tables.has(owner.firstTable + database));
+    if (isHere && this.#ownerOf(owner.firstTable + database).name === owner.name) {
+      return { owner, table: this.#table(owner, database) };
+    }
+    const range = `there are databases 0 to ${owner.databases - 1}`;
+    const setting = owner.name === defaultTenant ? ' (redis.databases)' : '';
+    throw new TableError('missing', `no table ${reference}: ${range}${setting}`);
+  }
+
+  #owner(tenant: string): TableOwner {
+    const { databases, owners } = this.#options;
+    if (tenant === defaultTenant) return { ...tenantDefault, databases };
+    const owner = owners?.owner(tenant);
+    if (owner === undefined) throw new TableError('missing', `no tenant ${tenant}`);
+    return owner;
+  }
+
+  #ownerOf(table: number): TableOwner {
+    return this.#options.owners?.ownerOf(table) ?? this.#owner(defaultTenant);
+  }
+
+  #databaseCalled(owner: TableOwner, name: string): number | undefined {
+    for (const { definition, tenant = defaultTenant } of this.#tables.values()) {
+      if (tenant === owner.name && definition.name === name) {
+        return definition.id - owner.firstTable;
       }
     }
-    const range = `there are databases 0 to ${this.#options.databases - 1} (redis.databases)`;
-    throw new TableError('missing', `no table ${idOrName}: ${range}`);
+    const [, number] = /^db(\d+)$/.exec(name) ?? [];
+    const database = number === undefined ? undefined : Number(number);
+    const isNamedSo = database !== undefined && !this.#tables.has(owner.firstTable + database);
+    return isNamedSo ? database : undefined;
+  }
+
+  /** As it is, or as it comes. */
+  #table(owner: TableOwner, database: number): StoredTable {
+    const id = owner.firstTable + database;
+    return (
+      this.#tables.get(id) ?? {
+        definition: newDefinition(id, database, this.#defaults.model),
+        explicit: false,
+        ...(owner.name === defaultTenant ? {} : { tenant: owner.name }),
+      }
+    );
   }
 
   /** Model asked for while no server ran, if it is yet to be taken on. */
@@ -113,13 +217,15 @@ export class TableCatalog {
     holders: TableHolders,
   ): Promise<{ id: number; has: TableModel; wants: TableModel }[]> {
     this.#holders = holders;
+    await this.#inTurn(() => this.#followDefaultModel(holders));
     const kept: { id: number; has: TableModel; wants: TableModel }[] = [];
-    for (const { definition, explicit, wanted } of this.#tables.values()) {
+    for (const table of this.#tables.values()) {
+      const { definition, explicit, wanted } = table;
       const { id, model } = definition;
       const wants = wanted ?? (explicit ? model : this.#options.defaultModel);
       if (wants === model) continue;
       try {
-        await this.#inTurn(() => this.#change(id, { model: wants }, explicit));
+        await this.#inTurn(() => this.#change(table, { model: wants }, explicit));
       } catch (error) {
         if (!(error instanceof TableError)) throw error;
         kept.push({ id, has: model, wants });
@@ -129,27 +235,75 @@ export class TableCatalog {
   }
 
   /** Gives a database properties of its own. Refused when it has them already: then `alter` it. */
-  create(idOrName: string, change: TableChange): Promise<TableDefinition> {
+  create(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
     return this.#inTurn(() => {
-      const { id } = this.find(idOrName);
+      const { table } = this.#find(reference, within);
+      const { id } = table.definition;
       if (this.isExplicit(id)) {
-        throw new TableError('conflict', `table ${id} already exists: alter it instead`);
+        const name = this.#nameOf(id);
+        throw new TableError('conflict', `table ${name} already exists: alter it instead`);
       }
-      return this.#change(id, change, true);
+      return this.#change(table, change, true);
     });
   }
 
-  alter(idOrName: string, change: TableChange): Promise<TableDefinition> {
-    return this.#inTurn(() => this.#change(this.find(idOrName).id, change, true));
+  alter(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
+    return this.#inTurn(() => this.#change(this.#find(reference, within).table, change, true));
   }
 
   /** Back to the defaults. Rows stay; refused if they would need another engine. */
-  reset(idOrName: string): Promise<TableDefinition> {
+  reset(reference: string, within?: string): Promise<TableDefinition> {
     return this.#inTurn(() => {
-      const { id } = this.find(idOrName);
-      const { id: _, ...defaults } = defaultDefinition(id, this.#options.defaultModel);
-      return this.#change(id, defaults, false);
+      const { owner, table } = this.#find(reference, within);
+      const { id } = table.definition;
+      const { defaultModel } = this.#options;
+      const { id: _, ...defaults } = newDefinition(id, id - owner.firstTable, defaultModel);
+      return this.#change(table, defaults, false);
     });
+  }
+
+  /** Forgets the definitions of a tenant that is being dropped. Its rows are gone already. */
+  forgetTenant(tenant: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const tables = [...this.#tables.values()].filter((table) => table.tenant === tenant);
+      if (tables.length === 0) return;
+      for (const { definition } of tables) await this.#remove(definition.id);
+      await this.#holders?.setTables(this.definitions());
+    });
+  }
+
+  /** Tables without a definition that hold rows are given one first, so that they stay where they are. */
+  async #followDefaultModel(holders: TableHolders): Promise<void> {
+    const model = this.#options.defaultModel;
+    const before = this.#defaults.model;
+    if (model === before) return;
+    const pinned: StoredTable[] = [];
+    for (const id of await holders.undefinedTables()) {
+      const owner = this.#ownerOf(id);
+      pinned.push(this.#table(owner, id - owner.firstTable));
+    }
+    await this.#save(pinned);
+    await holders.setTables(this.definitions());
+    await this.#saveDefaultModel(model);
+    try {
+      await holders.setDefaultModel(model);
+    } catch (error) {
+      await this.#saveDefaultModel(before);
+      throw error;
+    }
+  }
+
+  async #saveDefaultModel(model: TableModel): Promise<void> {
+    const document = { collection: defaultsCollection, id: modelDocument };
+    const expected = this.#defaults.revision;
+    const [revision] = await this.#store.write([{ ...document, body: { model }, expected }]);
+    this.#defaults = { model, revision: revision! };
+  }
+
+  /** For people. */
+  #nameOf(id: number): string {
+    const { tenant, database } = this.placeOf(id);
+    return tenant === defaultTenant ? String(database) : `${tenant}/${database}`;
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
@@ -158,10 +312,16 @@ export class TableCatalog {
     return done;
   }
 
-  async #change(id: number, change: TableChange, explicit: boolean): Promise<TableDefinition> {
-    const before = this.#tables.get(id)!;
+  async #change(
+    table: StoredTable,
+    change: TableChange,
+    explicit: boolean,
+  ): Promise<TableDefinition> {
+    const { id } = table.definition;
+    const before = this.#tables.get(id) ?? table;
+    const isNew = !this.#tables.has(id);
     const definition = { ...before.definition, ...change };
-    this.#check(definition);
+    this.#check(definition, before.tenant);
     const changesModel = definition.model !== before.definition.model;
     const { wanted: _, ...rest } = before;
     if (changesModel && this.#holders === undefined) {
@@ -176,9 +336,10 @@ export class TableCatalog {
     try {
       await this.#holders?.setTables(this.definitions());
     } catch (error) {
-      await this.#save([before]);
+      if (isNew) await this.#remove(id);
+      else await this.#save([before]);
       const reason = error instanceof Error ? error.message : String(error);
-      throw new TableError('conflict', `table ${id} cannot change so: ${reason}`);
+      throw new TableError('conflict', `table ${this.#nameOf(id)} cannot change so: ${reason}`);
     }
     return definition;
   }
@@ -188,31 +349,19 @@ export class TableCatalog {
     if (rows === 0) return;
     throw new TableError(
       'conflict',
-      `table ${id} holds ${rows} rows in the ${from} engine and cannot become ${to}: empty it first (FLUSHDB) or use another database`,
+      `table ${this.#nameOf(id)} holds ${rows} rows in the ${from} engine and cannot become ${to}: empty it first (FLUSHDB) or use another database`,
     );
   }
 
-  #check(definition: TableDefinition): void {
-    const { id, name, model, ttlDefaultMs, maxRowBytes } = definition;
-    const invalid = (message: string) => new TableError('invalid', message);
-    if (!tableModels.includes(model)) {
-      throw invalid(`model cannot be ${model}: it must be one of ${tableModels.join(', ')}`);
-    }
-    if (!/^[a-z][a-z0-9_-]{0,62}$/i.test(name)) {
-      throw invalid(
-        `name cannot be ${name}: a letter, then up to 62 letters, digits, dashes and underscores`,
-      );
-    }
-    for (const [property, value] of Object.entries({ ttlDefaultMs, maxRowBytes })) {
-      if (!Number.isSafeInteger(value) || value < 0) {
-        throw invalid(`${property} cannot be ${value}: it must be a whole number from 0`);
-      }
-    }
-    for (const other of this.#tables.values()) {
-      if (other.definition.name === name && other.definition.id !== id) {
-        throw new TableError('conflict', `table ${other.definition.id} is called ${name} already`);
-      }
-    }
+  #check(definition: TableDefinition, tenant = defaultTenant): void {
+    checkDefinition(definition);
+    const { id, name } = definition;
+    const owner = this.#owner(tenant);
+    const namesake = this.#databaseCalled(owner, name);
+    if (namesake === undefined || owner.firstTable + namesake === id) return;
+    if (namesake >= owner.databases && !this.#tables.has(owner.firstTable + namesake)) return;
+    const other = this.#nameOf(owner.firstTable + namesake);
+    throw new TableError('conflict', `table ${other} is called ${name} already`);
   }
 
   async #save(tables: readonly StoredTable[]): Promise<void> {
@@ -230,13 +379,14 @@ export class TableCatalog {
       this.#revisions.set(table.definition.id, revisions[i]!);
     });
   }
-}
 
-/** Documents sort as the numbers do. */
-function documentId(table: number): string {
-  return String(table).padStart(6, '0');
-}
-
-function defaultDefinition(id: number, model: TableModel): TableDefinition {
-  return { id, name: `db${id}`, model, readOnly: false, ttlDefaultMs: 0, maxRowBytes: 0 };
+  async #remove(id: number): Promise<void> {
+    const expected = this.#revisions.get(id) ?? 0;
+    if (expected > 0) {
+      const document = { collection, id: documentId(id), body: undefined, expected };
+      await this.#store.write([document]);
+    }
+    this.#tables.delete(id);
+    this.#revisions.delete(id);
+  }
 }

@@ -110,6 +110,19 @@ const exports: ConformanceCase[] = [
     },
   },
   {
+    name: 'export: of some tables',
+    async run(trial) {
+      await trial.fill(variedContents);
+      const some = trial.engine.exportSnapshot((table) => table !== 0);
+      await trial.run((v) => v.put('new', 'v'));
+      const expected = [...variedContents].filter(([key]) => !key.startsWith('0/'));
+      assertSameContents(await decodeSnapshot(some), new Map(expected), 'exported');
+      const none = await decodeSnapshot(trial.engine.exportSnapshot((table) => table === 99));
+      assertSameContents(none, new Map(), 'of an empty table');
+      await trial.check(new Map([...variedContents, ...tableOf({ new: value('v') })]));
+    },
+  },
+  {
     name: 'export: one that is given up does no harm',
     async run(trial) {
       await trial.fill(longRows);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Shape } from '../../universal-row/rows.ts';
 import type { Engine } from '../engine.ts';
 import { noise, range, tableOf, type ConformanceCase, type RowsByKey } from './case.ts';
 import {
@@ -81,6 +82,20 @@ const apart: ConformanceCase[] = [
       4: { k: value('in 4') },
       9: { k: value('in 9') },
       300: { k: value('in 300') },
+    },
+  ),
+  tablesCase(
+    'tables: of high numbers',
+    { 65_535: { k: value('a') }, 65_536: { k: value('b') }, 2_000_000: { k: set('m') } },
+    (_, engine) => {
+      on(engine, 65_536).put('l', 'c');
+      on(engine, 131_072).put('k', 'd');
+      on(engine, 2_000_000).drop('k');
+    },
+    {
+      65_535: { k: value('a') },
+      65_536: { k: value('b'), l: value('c') },
+      131_072: { k: value('d') },
     },
   ),
   tablesCase(
@@ -439,7 +454,119 @@ async function dropAll(trial: Trial): Promise<void> {
   }
 }
 
+const kibibyte = 1024;
+
+/** Checks that table 0 stores about so many bytes. */
+async function storesAbout(trial: Trial, bytes: number): Promise<void> {
+  const stored = await trial.read((v) => v.table.storedBytes());
+  // Some engines count what a large row needs beside its elements.
+  const least = bytes === 0 ? 0 : bytes * 0.9 - 64 * kibibyte;
+  const most = bytes === 0 ? 0 : bytes * 1.6 + 64 * kibibyte;
+  assert.ok(stored >= least && stored <= most, `storedBytes is ${stored}, not about ${bytes}`);
+}
+
+/** 1,000 KiB, and 200 when they are overwritten; `left` are there when the row `k` is gone. */
+function storedBytesCase(
+  name: string,
+  grow: Step<unknown>,
+  overwrite: Step<unknown>,
+  left: number,
+): ConformanceCase {
+  return {
+    name: `storedBytes: ${name}`,
+    async run(trial) {
+      await storesAbout(trial, 0);
+      await trial.run(grow);
+      await storesAbout(trial, 200 * 5 * kibibyte);
+      if (trial.subject.supports.rollback) {
+        await trial.undone((v) => {
+          overwrite(v, trial.engine);
+          v.drop('k');
+        });
+        await storesAbout(trial, 200 * 5 * kibibyte);
+      }
+      if (trial.subject.supports.reopen) {
+        await trial.checkpointAndReopen();
+        await storesAbout(trial, 200 * 5 * kibibyte);
+      }
+      await trial.run(overwrite);
+      await storesAbout(trial, 200 * kibibyte);
+      await trial.run((v) => v.drop('k'));
+      await storesAbout(trial, left);
+      await trial.run((v) => v.table.clear());
+      await storesAbout(trial, 0);
+    },
+  };
+}
+
+const large = (i: number) => noise(5 * kibibyte, i);
+const small = (i: number) => noise(kibibyte, i);
+
+const sizes: ConformanceCase[] = [
+  storedBytesCase(
+    'of values',
+    (v) => {
+      v.put('k', 'x');
+      for (const i of range(200)) v.put(`k${i}`, large(i));
+    },
+    (v) => range(200).forEach((i) => v.put(`k${i}`, small(i))),
+    200 * kibibyte,
+  ),
+  storedBytesCase(
+    'of a map',
+    (v) => range(200).forEach((i) => v.putFieldOf(v.container('k', Shape.map), `f${i}`, large(i))),
+    (v) => range(200).forEach((i) => v.putFieldOf(v.row('k'), `f${i}`, small(i))),
+    0,
+  ),
+  storedBytesCase(
+    'of an array',
+    (v) => range(200).forEach((i) => v.pushOf(v.container('k', Shape.array), false, large(i))),
+    (v) => range(200).forEach((i) => v.setElement('k', i, small(i))),
+    0,
+  ),
+];
+
+const forgotten: ConformanceCase[] = [
+  {
+    name: 'tables: holds() tells which hold rows',
+    async run(trial) {
+      await trial.run((_, engine) => on(engine, 3).put('k', 'v'));
+      assert.deepEqual(
+        [3, 4, 100_000].map((table) => trial.engine.holds(table)),
+        [true, false, false],
+      );
+      await trial.run((_, engine) => on(engine, 3).drop('k'));
+      assert.equal(trial.engine.holds(3), false);
+    },
+  },
+  {
+    name: 'tables: one that was forgotten is as new when it is used again',
+    async run(trial) {
+      const kept: Tables = { 5: { k: value('kept') } };
+      await trial.fill(contentsOf({ ...kept, 70_000: allSamples }));
+      await trial.run((_, engine) => engine.table(70_000).clear());
+      trial.engine.forget?.(70_000);
+      await trial.check(contentsOf(kept));
+      trial.engine.forget?.(5);
+      await trial.check(contentsOf(kept));
+      if (trial.subject.supports.reopen) {
+        await trial.checkpointAndReopen();
+        await trial.check(contentsOf(kept));
+      }
+      await trial.run((_, engine) => on(engine, 70_000).put('k', 'new'));
+      trial.engine.forget?.(70_000);
+      const both = contentsOf({ ...kept, 70_000: { k: value('new') } });
+      await trial.check(both);
+      if (!trial.subject.supports.reopen) return;
+      await trial.checkpointAndReopen();
+      await trial.check(both);
+    },
+  },
+];
+
 export const tableCases: readonly ConformanceCase[] = [
+  ...sizes,
+  ...forgotten,
   ...apart,
   ...swaps,
   ...clears,

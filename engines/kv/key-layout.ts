@@ -1,7 +1,7 @@
 // How rows become LevelDB keys. Numbers are big-endian, so that bytes sort as numbers do.
 //
 //   'a'                                    state: applied index, next row number, next generation
-//   'T' | table u16                        table: its generation, whether ordered, rows, expiring rows
+//   'T' | table u16, or u32 from 2^16 on   table: its generation, whether ordered, rows, expiring rows, bytes
 //   'g' | generation u32                   a generation to be purged
 //   't' | row number u48                   a row whose sub-records are to be purged
 //   'm' | generation u32 | hash u48 | key  meta: shape, expiry, count ...; a value row's bytes too
@@ -33,10 +33,17 @@ const rowNumberBytes = 6;
 
 export const stateKey: Buffer = Buffer.from('a');
 
+const wideTables = 0x10000;
+
 export function tableKey(table: number): Buffer {
-  const key = Buffer.alloc(3, 'T');
-  key.writeUInt16BE(table, 1);
+  const key = Buffer.alloc(table < wideTables ? 3 : 5, 'T');
+  if (table < wideTables) key.writeUInt16BE(table, 1);
+  else key.writeUInt32BE(table, 1);
   return key;
+}
+
+export function tableOfKey(key: Buffer): number {
+  return key.length === 3 ? key.readUInt16BE(1) : key.readUInt32BE(1);
 }
 
 function generationPrefix(code: string, generation: number): Buffer {

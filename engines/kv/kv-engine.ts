@@ -11,7 +11,14 @@ import { ReadFault } from '../../universal-row/errors.ts';
 import { applyOps } from '../apply.ts';
 import type { Engine, EngineStats } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
-import { formatVersion, prefixEnd, purgeKey, stateKey, tableKey } from './key-layout.ts';
+import {
+  formatVersion,
+  prefixEnd,
+  purgeKey,
+  stateKey,
+  tableKey,
+  tableOfKey,
+} from './key-layout.ts';
 import {
   type LevelBatch,
   type LevelOptions,
@@ -49,6 +56,9 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   readonly #isOrdered: (table: number) => boolean;
   readonly #tables = new Map<number, KvTable>();
   readonly #changedTables = new Set<number>();
+  /** Tables of which nothing is to be on disk any more, and those of which that has been written. */
+  readonly #forgotten = new Set<number>();
+  readonly #gone = new Set<number>();
   #appliedIndex = 0;
   #nextRow = 1;
   #nextGeneration = 1;
@@ -100,8 +110,9 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       const generation = new TableState(value.readUInt32BE(0), value[4] === 1);
       generation.rows = value.readUIntBE(5, 6);
       generation.expiringRows = value.readUIntBE(11, 6);
+      if (value.length > 17) generation.bytes = generation.writtenBytes = value.readUIntBE(17, 6);
       if (generation.rows === 0) generation.filter = new KeyFilter();
-      const id = key.readUInt16BE(1);
+      const id = tableOfKey(key);
       this.#tables.set(id, new KvTable(this, id, generation));
     });
     await this.#eachWith('t', (key) => {
@@ -146,6 +157,10 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     return created;
   }
 
+  holds(id: number): boolean {
+    return (this.#tables.get(id)?.state.rows ?? 0) > 0;
+  }
+
   tables(): number[] {
     const ids: number[] = [];
     for (const { id, state } of this.#tables.values()) if (state.rows > 0) ids.push(id);
@@ -165,6 +180,14 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store.onRollback({ undo: swap });
     this.tableChanged(a);
     this.tableChanged(b);
+  }
+
+  forget(id: number): void {
+    const table = this.#tables.get(id);
+    if (table === undefined || table.state.rows > 0 || this.#replaced !== undefined) return;
+    this.#tables.delete(id);
+    this.#forgotten.add(id);
+    this.store.queue.stateChanged = true;
   }
 
   #newState(table: number): TableState {
@@ -260,19 +283,34 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     state.writeUInt32BE(this.#nextGeneration, 15);
     batch.put(stateKey, state);
     if (this.#replaced !== undefined) return;
-    for (const id of this.#changedTables) {
-      const { generation, ordered, rows, expiringRows } = this.table(id).state;
-      const value = Buffer.allocUnsafe(17);
-      value.writeUInt32BE(generation, 0);
-      value[4] = ordered ? 1 : 0;
-      value.writeUIntBE(rows, 5, 6);
-      value.writeUIntBE(expiringRows, 11, 6);
-      batch.put(tableKey(id), value);
-    }
+    for (const id of this.#changedTables) this.#putTable(batch, id);
     this.#changedTables.clear();
+    for (const id of this.#forgotten) {
+      this.#gone.add(id);
+      this.#putTable(batch, id);
+    }
+    this.#forgotten.clear();
+  }
+
+  #putTable(batch: LevelBatch, id: number): void {
+    const table = this.#tables.get(id);
+    if (table === undefined) {
+      batch.del(tableKey(id));
+      return;
+    }
+    const { generation, ordered, rows, expiringRows, bytes } = table.state;
+    const value = Buffer.allocUnsafe(23);
+    value.writeUInt32BE(generation, 0);
+    value[4] = ordered ? 1 : 0;
+    value.writeUIntBE(rows, 5, 6);
+    value.writeUIntBE(expiringRows, 11, 6);
+    value.writeUIntBE(bytes, 17, 6);
+    table.state.writtenBytes = bytes;
+    batch.put(tableKey(id), value);
   }
 
   stateLost(): void {
+    for (const id of this.#gone) this.#forgotten.add(id);
     for (const id of this.#tables.keys()) this.#changedTables.add(id);
   }
 
@@ -289,12 +327,11 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
 
   // ---- snapshots
 
-  exportSnapshot(): AsyncIterable<Buffer> {
+  exportSnapshot(wants: (table: number) => boolean = () => true): AsyncIterable<Buffer> {
     let snapshot: LevelSnapshot | undefined;
-    const tables: ExportedTable[] = this.tables().map((table) => ({
-      table,
-      generation: this.table(table).state.generation,
-    }));
+    const tables: ExportedTable[] = this.tables()
+      .filter((table) => wants(table))
+      .map((table) => ({ table, generation: this.table(table).state.generation }));
     const taken = this.store.queue.settled(() => {
       snapshot = this.#level.snapshot();
     });

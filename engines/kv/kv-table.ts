@@ -55,6 +55,9 @@ export interface TableHost {
 // Up to this many elements are deleted one by one with their row; more are left to the purge.
 const fewElements = 16;
 const maxCursors = 4096;
+const scoreBytes = 8;
+// A table's bytes on disk may be behind by so much.
+const unwrittenBytes = 64 * 1024;
 const maxFilterBytes = 64 * 1024 * 1024;
 
 export class KvTable implements RowTable {
@@ -160,17 +163,37 @@ export class KvTable implements RowTable {
 
   /** Before the table's counts change. */
   #touchCounts(): void {
-    const { state } = this;
     this.#host.tableChanged(this.id);
+    this.#guardCounts();
+  }
+
+  /** They are as they were before if the command is undone. */
+  #guardCounts(): void {
+    const { state } = this;
     if (state.touchedBy === this.#store.command) return;
     state.touchedBy = this.#store.command;
-    const { rows, expiringRows } = state;
+    const { rows, expiringRows, bytes } = state;
     this.#store.onRollback({
       undo: () => {
         state.rows = rows;
         state.expiringRows = expiringRows;
+        state.bytes = bytes;
       },
     });
+  }
+
+  storedBytes(): number {
+    return this.state.bytes;
+  }
+
+  #addBytes(bytes: number): void {
+    this.#guardCounts();
+    const { state } = this;
+    // A table from before there was a count begins at 0.
+    state.bytes = Math.max(0, state.bytes + bytes);
+    // Not a record of the table for each element: they are about right on disk.
+    if (Math.abs(state.bytes - state.writtenBytes) > unwrittenBytes)
+      this.#host.tableChanged(this.id);
   }
 
   /** Counts a row that is about to be there, or lets go of what was there before. */
@@ -180,6 +203,7 @@ export class KvTable implements RowTable {
       this.#leave(row);
       return;
     }
+    this.#addBytes(keyBytes(row));
     this.state.rows++;
     const { filter } = this.state;
     if (filter === undefined) return;
@@ -189,6 +213,7 @@ export class KvTable implements RowTable {
 
   /** Lets go of all that hangs on a row: its sub-records and its place among the expiring. */
   #leave(row: RowRecord): void {
+    this.#addBytes(-payloadBytes(row));
     if (row.shape !== Shape.value && row.count > 0) this.#dropSub(row);
     if (row.sub !== undefined) this.#store.abandon(row.sub);
     row.sub = undefined;
@@ -227,6 +252,7 @@ export class KvTable implements RowTable {
     this.#touchCounts();
     this.#store.touchRow(row);
     row.count = 0;
+    row.bytes = 0;
     this.#leave(row);
     this.#vanish(row);
   }
@@ -238,6 +264,7 @@ export class KvTable implements RowTable {
     row.expireAt = 0;
     row.value = emptyBytes;
     this.state.rows--;
+    this.#addBytes(-keyBytes(row));
     this.#store.recount(row);
   }
 
@@ -336,6 +363,7 @@ export class KvTable implements RowTable {
     row.bytes = 0;
     row.expireAt = 0;
     if (expireAt !== 0) this.#listExpiry(row, expireAt);
+    this.#addBytes(vn);
     this.#setValue(row, vb, vs, vn);
     return this.#store.slotOf(row);
   }
@@ -376,6 +404,7 @@ export class KvTable implements RowTable {
     copyBytes(value, at + offset, vb, vs, vn);
     record.value = value;
     record.count = length;
+    this.#addBytes(length - count);
     this.#store.recount(record);
   }
 
@@ -404,13 +433,20 @@ export class KvTable implements RowTable {
   #grow(row: RowRecord, bytes: number): void {
     this.#store.touchRow(row);
     row.count++;
-    row.bytes += bytes;
+    this.#resize(row, bytes);
+  }
+
+  /** An element has grown by so much. */
+  #resize(row: RowRecord, bytes: number): void {
+    const before = row.bytes;
+    row.bytes = Math.max(0, before + bytes);
+    this.#addBytes(row.bytes - before);
   }
 
   #shrink(row: RowRecord, count: number, bytes: number): void {
     this.#store.touchRow(row);
     row.count -= count;
-    row.bytes = Math.max(0, row.bytes - bytes);
+    this.#resize(row, -bytes);
     if (row.count === 0) this.#dropEmpty(row);
   }
 
@@ -488,7 +524,9 @@ export class KvTable implements RowTable {
     const record = this.#row(row);
     const sub = this.#store.subOf(record);
     const key = fieldKey(Part.field, fb, fs, fn);
-    const isNew = this.#store.read(sub, key) === undefined;
+    const old = this.#store.read(sub, key);
+    const isNew = old === undefined;
+    const oldBytes = old?.value.length ?? 0;
     // A member has nothing to overwrite.
     if (!isNew && record.shape === Shape.set) return false;
     let value = emptyBytes;
@@ -498,6 +536,10 @@ export class KvTable implements RowTable {
     }
     this.#store.put(sub, key, value, 0);
     if (isNew) this.#grow(record, fn + vn);
+    else if (vn !== oldBytes) {
+      this.#store.touchRow(record);
+      this.#resize(record, vn - oldBytes);
+    }
     return isNew;
   }
 
@@ -510,7 +552,7 @@ export class KvTable implements RowTable {
     const { score, value } = found;
     this.#store.remove(sub, key);
     if (record.shape === Shape.ranked) this.#store.remove(sub, orderKey(score, b, s, n));
-    this.#shrink(record, 1, n + value.length);
+    this.#shrink(record, 1, n + (record.shape === Shape.ranked ? scoreBytes : value.length));
     return true;
   }
 
@@ -536,7 +578,7 @@ export class KvTable implements RowTable {
     }
     this.#store.put(sub, key, emptyBytes, stored);
     this.#store.put(sub, orderKey(stored, b, s, n), emptyBytes, 0);
-    if (found === undefined) this.#grow(record, n + 8);
+    if (found === undefined) this.#grow(record, n + scoreBytes);
     return found === undefined;
   }
 
@@ -611,7 +653,13 @@ export class KvTable implements RowTable {
 
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
     const record = this.#row(row);
-    writeElement(this.#store, this.#store.subOf(record), record.head + index, b, s, n);
+    const sub = this.#store.subOf(record);
+    const position = record.head + index;
+    const oldBytes = this.#store.read(sub, elementKey(position))?.value.length ?? 0;
+    writeElement(this.#store, sub, position, b, s, n);
+    if (n === oldBytes) return;
+    this.#store.touchRow(record);
+    this.#resize(record, n - oldBytes);
   }
 
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
@@ -701,6 +749,14 @@ export class KvTable implements RowTable {
   clear(): void {
     if (this.state.rows > 0) this.#host.replaceState(this);
   }
+}
+
+function keyBytes(row: RowRecord): number {
+  return row.key.length - hashKeyBytes;
+}
+
+function payloadBytes(row: RowRecord): number {
+  return row.shape === Shape.value ? row.count : row.bytes;
 }
 
 /** Where a field or member is looked up. */

@@ -10,6 +10,10 @@ export class TableState {
   readonly ordered: boolean;
   rows = 0;
   expiringRows = 0;
+  /** Of keys and values, about. */
+  bytes = 0;
+  /** As they are on disk, or are about to be. */
+  writtenBytes = 0;
   /** The generation is to be purged: nothing of it is read or written any more. */
   dropped = false;
   /** Keys that may exist, while all of them passed through this process. */

@@ -78,6 +78,10 @@ export class MemoryEngine implements Engine {
     return table;
   }
 
+  holds(id: number): boolean {
+    return (this.#tables.get(id)?.rowCount() ?? 0) > 0;
+  }
+
   tables(): number[] {
     const ids: number[] = [];
     for (const [id, table] of this.#tables) if (table.rowCount() > 0) ids.push(id);
@@ -88,6 +92,14 @@ export class MemoryEngine implements Engine {
     const first = this.table(a);
     this.#tables.set(a, this.table(b));
     this.#tables.set(b, first);
+  }
+
+  forget(id: number): void {
+    // A snapshot under way may still be about to read rows that were dropped.
+    const table = this.#tables.get(id);
+    if (this.#export !== undefined || table === undefined || table.rowCount() > 0) return;
+    table.map.dismantle(Infinity);
+    this.#tables.delete(id);
   }
 
   commit(index: number): void {
@@ -122,11 +134,12 @@ export class MemoryEngine implements Engine {
   }
 
   /** One at a time; the one before must have been read to its end, or given up by `return`. */
-  exportSnapshot(): SnapshotExport {
+  exportSnapshot(wants: (table: number) => boolean = () => true): SnapshotExport {
     if (this.#export !== undefined) throw new Error('a snapshot is being taken already');
     this.#compactor.stop();
     this.#exportEnded = new Promise((resolve) => (this.#endExport = resolve));
-    this.#export = new SnapshotExport(this.#tables, this.#reclaimer, () => {
+    const tables = [...this.#tables].filter(([number]) => wants(number));
+    this.#export = new SnapshotExport(tables, this.#reclaimer, () => {
       this.#export = undefined;
       this.#endExport();
     });

@@ -137,6 +137,13 @@ export class MemoryTable implements RowTable {
     return this.map.any(random);
   }
 
+  storedBytes(): number {
+    let bytes = this.map.blockBytes;
+    for (const collection of this.collections)
+      if (collection !== undefined) bytes += collection.bytes();
+    return bytes;
+  }
+
   get expiringRows(): number {
     return this.expiry.size;
   }

@@ -53,6 +53,16 @@ export interface CatalogState {
   shards: ShardSpan[];
 }
 
+type DatabaseSaved = CatalogState['databases'][number];
+
+/** What the engine itself can do beyond what clients can. */
+export type EngineChange =
+  | CatalogChange
+  /** Made as it was elsewhere, without shards, in place of one of that name. */
+  | { readonly kind: 'adoptDatabase'; readonly database: string; readonly saved: DatabaseSaved }
+  /** In place of one that is called `to`. */
+  | { readonly kind: 'renameDatabase'; readonly database: string; readonly to: string };
+
 /** Makes the change, and returns the shards that it drops. */
 type Effect = () => ShardSpan[];
 
@@ -121,12 +131,12 @@ export class Catalog {
   // ---- changes
 
   /** Throws `SeriesError` when it cannot be. False: there is nothing to do. */
-  check(change: CatalogChange): boolean {
+  check(change: EngineChange): boolean {
     return this.#effect(change) !== undefined;
   }
 
   /** Returns the shards that are dropped with it. */
-  make(change: CatalogChange): ShardSpan[] {
+  make(change: EngineChange): ShardSpan[] {
     return this.#effect(change)?.() ?? [];
   }
 
@@ -150,8 +160,12 @@ export class Catalog {
     if (shards !== undefined) shards.splice(shards.indexOf(span), 1);
   }
 
-  #effect(change: CatalogChange): Effect | undefined {
+  #effect(change: EngineChange): Effect | undefined {
     switch (change.kind) {
+      case 'adoptDatabase':
+        return () => this.#adopt(change.database, change.saved);
+      case 'renameDatabase':
+        return this.#rename(change.database, change.to);
       case 'createDatabase':
         return this.#createDatabase(change.database, change.policy);
       case 'dropDatabase':
@@ -165,11 +179,35 @@ export class Catalog {
     }
   }
 
+  #adopt(name: string, saved: DatabaseSaved): ShardSpan[] {
+    const dropped = this.#dropDatabase(name)?.() ?? [];
+    this.#databases.set(name, { ...loaded(saved), name });
+    return dropped;
+  }
+
+  #rename(name: string, to: string): Effect | undefined {
+    const database = this.#databases.get(name);
+    if (database === undefined || name === to) return undefined;
+    return () => {
+      const dropped = this.#dropDatabase(to)?.() ?? [];
+      this.#databases.delete(name);
+      this.#databases.set(to, { ...database, name: to });
+      for (const { shards } of database.policies) {
+        for (const [i, span] of shards.entries()) {
+          const renamed = { ...span, database: to };
+          shards[i] = renamed;
+          this.#shards.set(span.number, renamed);
+        }
+      }
+      return dropped;
+    };
+  }
+
   #createDatabase(
     name: string,
     asked: (RetentionPolicyChange & { readonly name?: string }) | undefined,
   ): Effect | undefined {
-    checkName(name);
+    checkName(name.replace(ownerMark, ''));
     if (asked !== undefined) checkDuration(asked.duration);
     const existing = this.#databases.get(name);
     const policyName = asked?.name === undefined || asked.name === '' ? automaticName : asked.name;
@@ -284,18 +322,8 @@ export class Catalog {
 
   static load(saved: CatalogState): Catalog {
     const catalog = new Catalog();
-    for (const { name, defaultPolicy, policies } of saved.databases) {
-      catalog.#databases.set(name, {
-        name,
-        defaultPolicy,
-        policies: policies.map((policy) => ({
-          name: policy.name,
-          duration: BigInt(policy.duration),
-          shardGroupDuration: BigInt(policy.shardGroupDuration),
-          replicaN: policy.replicaN,
-          shards: [],
-        })),
-      });
+    for (const database of saved.databases) {
+      catalog.#databases.set(database.name, loaded(database));
     }
     for (const span of saved.shards) catalog.addShard(span);
     catalog.nextShard = saved.nextShard;
@@ -321,6 +349,20 @@ export function spanFor(
     else if (other.startSeconds > second) end = Math.min(end, other.startSeconds);
   }
   return { startSeconds: start, seconds: end - start };
+}
+
+function loaded({ name, defaultPolicy, policies }: DatabaseSaved): DatabaseState {
+  return {
+    name,
+    defaultPolicy,
+    policies: policies.map((policy) => ({
+      name: policy.name,
+      duration: BigInt(policy.duration),
+      shardGroupDuration: BigInt(policy.shardGroupDuration),
+      replicaN: policy.replicaN,
+      shards: [],
+    })),
+  };
 }
 
 function policyOf(database: DatabaseState, name: string): PolicyState | undefined {
@@ -367,6 +409,10 @@ function matches(policy: PolicyState | undefined, asked: RetentionPolicyChange):
     normalShardDuration(shardGroupDuration, policy.duration) === policy.shardGroupDuration
   );
 }
+
+/** Whoever keeps databases of several owners apart puts this in front of a name. */
+// oxlint-disable-next-line no-control-regex
+const ownerMark = /^\u0001\d+\u0001/;
 
 /** As the original has it: printable, no path. */
 function checkName(name: string): void {

@@ -9,6 +9,7 @@ import { crc32 } from 'node:zlib';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { CatalogState } from './catalog.ts';
 import { CorruptFileError } from './parts.ts';
+import { syncingDirectory } from './sliced-work.ts';
 
 export interface EngineState {
   /** Log entries up to this one are in here and in the shards listed. */
@@ -68,7 +69,7 @@ export async function writeEngineManifest(
     file.close();
   }
   // The shards that it lists are there before it is.
-  disk.syncDirectory(directory);
+  await syncingDirectory(disk, directory).later();
   disk.rename(path, `${directory}/${fileName}`);
-  disk.syncDirectory(directory);
+  await syncingDirectory(disk, directory).later();
 }

@@ -4,7 +4,8 @@ import type { ShardSpan } from './catalog.ts';
 import type { Shard } from './shard/shard.ts';
 
 export class LiveShard {
-  readonly span: ShardSpan;
+  /** Another one when its database is renamed. */
+  span: ShardSpan;
   readonly shard: Shard;
   /** Series that are not removed. */
   series = 0;

@@ -11,6 +11,7 @@
 import type { Column, ColumnSummary } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
 import type { SeriesFilter } from '../../universal-row/series/series-store.ts';
+import type { DiskWait, SlicedWork } from './sliced-work.ts';
 
 /** 13 weeks. A policy with longer shard groups gets several shards for one. 2^53 ns are 104 days. */
 export const maxShardSeconds = 13 * 7 * 86_400;
@@ -20,6 +21,21 @@ export interface FieldInfo {
   readonly number: number;
   readonly name: string;
   readonly type: FieldType;
+}
+
+/** Which of the series that match are wanted. */
+export interface SeriesChoice {
+  /** Asked once for a test, which is then put to at most `count` series. */
+  chooser(count: number): (series: number) => boolean;
+  /** They may come in any order. */
+  readonly isUnordered?: boolean;
+}
+
+export interface SeriesGroups {
+  /** By series, as it was asked about: the number of its group. */
+  readonly numbers: Uint32Array;
+  /** By number: the values of the tags, '' where there is none. */
+  readonly values: readonly (readonly string[])[];
 }
 
 /**
@@ -69,10 +85,14 @@ export interface SeriesIndex {
   /** '' when the series has no such tag. */
   tagValue(series: number, tag: string): string;
   /** Live series that match, ascending by the bytes of their keys. */
-  select(measurement: number, filter: SeriesFilter | undefined): Uint32Array;
+  select(measurement: number, filter: SeriesFilter | undefined, choice?: SeriesChoice): Uint32Array;
+  /** By position in `series`, all of one measurement: which group by the values of these tags. */
+  group(measurement: number, series: Uint32Array, tags: readonly string[]): SeriesGroups;
 
-  /** Appends what is new since the last time to the index's files, and syncs them. */
+  /** Appends what is new since the last time to the index's files, and syncs them. One at a time. */
   persist(): void;
+  /** As `persist`, of what is new when it begins. */
+  persisting(): SlicedWork;
   close(): void;
 }
 
@@ -96,13 +116,29 @@ export interface Block {
   readonly count: number;
 }
 
+/** Rows of several series, ascending in time within each. */
+export interface SharedRows {
+  /** Ascending. */
+  readonly series: Uint32Array;
+  /** Behind the last row of each. */
+  readonly ends: Uint32Array;
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly times: Float64Array;
+  /** In the order of the fields asked for. */
+  readonly columns: readonly (Column | undefined)[];
+}
+
 /** Writes series in ascending order of their numbers, and each series' rows ascending in time. */
 export interface TsmWriter {
   /** All fields, by number: `columns[field.number]`. Called repeatedly for a long series. */
   add(series: number, measurement: number, rows: Rows): void;
   readonly bytes: number;
+  /** So much was written that it is to be synced before more is. */
+  overdue(): DiskWait | undefined;
   /** Index and footer; synced. */
   finish(): void;
+  finishing(): SlicedWork;
   /** Removes what was written. */
   abandon(): void;
 }
@@ -116,6 +152,12 @@ export interface TsmFile {
   readonly series: Uint32Array;
   /** Whether `blocks` would find any. Cheaper. */
   touches(series: number, from: number, to: number): boolean;
+  /** Adds 1 by series number for each one that `blocks` would find any of. */
+  countTouched(from: number, to: number, counts: Uint16Array): void;
+  /** Numbers of the blocks of several series that touch [from, to]. */
+  sharedBlocks(from: number, to: number): number[];
+  /** All there is in one of those. Not the receiver's to change. */
+  readShared(block: number, fields: readonly number[]): SharedRows;
   /** Blocks of a series that touch [from, to], ascending. Empty when it has none. */
   blocks(series: number, from: number, to: number): Block[];
   /** By field number. Undefined where the block has not enough on record (it is shared with other series). */

@@ -117,19 +117,9 @@ class ShardsCursor implements SeriesCursor {
     this.#descending = descending;
   }
 
-  /** A damaged file is told to whoever asked, by its name. */
-  #read(): SeriesRows | BlockSummary | undefined {
-    try {
-      return this.#cursor?.next();
-    } catch (error) {
-      if (!(error instanceof CorruptFileError)) throw error;
-      throw new SeriesError(error.message);
-    }
-  }
-
   next(): SeriesRows | BlockSummary | undefined {
     for (;;) {
-      const piece = this.#read();
+      const piece = this.#cursor === undefined ? undefined : read(this.#cursor);
       if (piece !== undefined) return piece;
       if (this.#opened === this.#parts.length) return undefined;
       const at = this.#descending ? this.#parts.length - 1 - this.#opened : this.#opened;
@@ -138,4 +128,18 @@ class ShardsCursor implements SeriesCursor {
       this.#cursor = scan.cursor(series);
     }
   }
+}
+
+function read(cursor: SeriesCursor): SeriesRows | BlockSummary | undefined {
+  try {
+    return cursor.next();
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+/** A damaged file is told to whoever asked, by its name. */
+export function refused(error: unknown): never {
+  if (!(error instanceof CorruptFileError)) throw error;
+  throw new SeriesError(error.message);
 }

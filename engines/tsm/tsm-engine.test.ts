@@ -243,6 +243,29 @@ describe('what cannot be stored', () => {
     expect(trial.read().map(([key]) => key)).toEqual(['m,h=a', 'm,h=a', 'm,h=b']);
   });
 
+  test('series that several databases share', async () => {
+    const trial = await openTrial({ limits: { seriesPerDatabase: 5 } });
+    const { engine } = trial;
+    for (const database of ['e', 'alone']) trial.change({ kind: 'createDatabase', database });
+    engine.seriesAllowance = (database) =>
+      database === 'alone'
+        ? undefined
+        : { databases: ['d', 'e', 'gone'], series: 3, refusal: 'no more' };
+    const of = (...keys: string[]) => keys.map((key) => point(key, 1n, 1));
+    expect(trial.writeTo('d', of('m,h=a', 'm,h=b'))).toMatchObject({ written: 2 });
+    // In one batch, over several measurements, and with those that are there.
+    expect(trial.writeTo('e', of('m', 'm', 'n', 'o'))).toEqual({
+      written: 2,
+      dropped: 2,
+      error: 'no more',
+    });
+    expect(trial.writeTo('d', of('m,h=a', 'm,h=c'))).toMatchObject({ dropped: 1 });
+    const six = of('m', 'n', 'o', 'p', 'q', 'r');
+    expect(trial.writeTo('alone', six)).toMatchObject({ written: 5, dropped: 1 });
+    trial.change({ kind: 'dropDatabase', database: 'e' });
+    expect(trial.writeTo('d', of('m,h=c', 'm,h=d'))).toMatchObject({ written: 1 });
+  });
+
   test('limits may change, and a shard that got nothing is not made', async () => {
     const trial = await openTrial();
     trial.engine.limits = { ...trial.engine.limits, seriesPerDatabase: 0 };

@@ -17,8 +17,22 @@ import type {
   SeriesSelection,
   WriteOutcome,
 } from '../../universal-row/series/series-store.ts';
-import type { SeriesEngine, SeriesEngineStats, SeriesLimits } from '../series-engine.ts';
-import { Catalog, type CatalogState, databaseNotFound, type ShardSpan } from './catalog.ts';
+import type {
+  PortableSeriesEngine,
+  SeriesAllowance,
+  SeriesEngineStats,
+  SeriesImporter,
+  SeriesLimits,
+  SeriesShard,
+  SnapshotSelection,
+} from '../series-engine.ts';
+import {
+  Catalog,
+  type CatalogState,
+  databaseNotFound,
+  type EngineChange,
+  type ShardSpan,
+} from './catalog.ts';
 import { readEngineManifest, writeEngineManifest } from './engine-manifest.ts';
 import { PagePool } from './head/page-pool.ts';
 import { LiveShard } from './live-shard.ts';
@@ -30,9 +44,10 @@ import {
   tagKeysIn,
   tagValuesIn,
 } from './schema.ts';
+import { scanTotals } from './group-scan.ts';
 import { scanShards } from './series-scan.ts';
 import { openShard } from './shard/open-shard.ts';
-import type { ShardHead, ShardParts } from './shard/shard.ts';
+import type { Shard, ShardHead, ShardParts } from './shard/shard.ts';
 import { removeShardFiles } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
 import { exportEntries } from './snapshot.ts';
@@ -40,6 +55,7 @@ import { Upkeep } from './upkeep.ts';
 import { applyRows } from './words/apply-rows.ts';
 import { putChange } from './words/change-words.ts';
 import { EntryReader, type EntryTarget } from './words/entry-reader.ts';
+import { ExportImporter } from './words/export-importer.ts';
 import type { WordsReader } from './words/words.ts';
 import { prepareDeletePoints, prepareDropSeries, putDrop } from './write/delete-preparer.ts';
 import { WritePreparer } from './write/write-preparer.ts';
@@ -58,12 +74,15 @@ export interface TsmEngineOptions {
 
 const mebibyte = 1024 * 1024;
 const sliceMs = 4;
+const patienceMs = 20;
 const tidyEveryMs = 5000;
 const shardDirectoryPattern = /^shard-\d+-\d+$/;
 
-export class TsmEngine implements SeriesEngine, EntryTarget {
+export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   readonly model = 'tsm';
   limits: SeriesLimits;
+  seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
+  catalogVersion = 0;
   readonly #disk: Disk;
   readonly #clock: Clock;
   readonly #directory: string;
@@ -104,6 +123,7 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
     this.#preparer = new WritePreparer({
       catalog: () => this.#catalog,
       limits: () => this.limits,
+      allowance: (database) => this.seriesAllowance?.(database),
       liveShard: (number) => this.#shards.get(number),
     });
     this.#upkeep = new Upkeep(
@@ -189,6 +209,11 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
     if (this.#catalog.check(change)) putChange(into, change);
   }
 
+  prepareRename(from: string, to: string, into: RecordBatchWriter): void {
+    const change: EngineChange = { kind: 'renameDatabase', database: from, to };
+    if (this.#catalog.check(change)) putChange(into, change);
+  }
+
   prepareDelete(
     kind: 'points' | 'series',
     selection: SeriesSelection,
@@ -225,6 +250,12 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
     return this.#appliedIndex;
   }
 
+  get durableIndex(): number {
+    let index = this.#appliedIndex;
+    for (const { shard } of this.#shards.values()) index = Math.max(index, shard.persistedIndex);
+    return index;
+  }
+
   apply(buf: Buffer, start: number, end: number, index: number): void {
     if (index <= this.#appliedIndex) return;
     this.#index = index;
@@ -237,17 +268,27 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
 
   #flushNow(): void {
     while (this.#upkeep.isOverrun && this.failure === undefined) {
-      if (!this.#upkeep.flushLargest(Infinity)) return;
+      if (!this.#upkeep.flushLargest(Infinity, true)) return;
     }
   }
 
   state(state: CatalogState): void {
+    this.catalogVersion++;
     this.#catalog = Catalog.load(state);
     for (const span of this.#catalog.shards()) this.#beginShard(span);
   }
 
-  change(change: CatalogChange): void {
+  change(change: EngineChange): void {
+    this.catalogVersion++;
     for (const span of this.#catalog.make(change)) this.#letGo(span.number);
+    if (change.kind === 'renameDatabase') this.#renamed();
+  }
+
+  #renamed(): void {
+    for (const live of this.#shards.values()) {
+      live.span = this.#catalog.shard(live.span.number) ?? live.span;
+    }
+    this.#preparer.forgetAll();
   }
 
   makeShard(span: ShardSpan): void {
@@ -297,6 +338,7 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
   removeSeries(number: number, series: Uint32Array): void {
     const live = this.#liveShard(number);
     const { index } = live.shard;
+    if (this.#index > live.shard.persistedIndex) live.shard.appliedIndex = this.#index;
     for (const one of series) {
       if (index.isRemoved(one)) continue;
       index.removeSeries(one);
@@ -323,7 +365,8 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
 
   scan(request: ScanRequest): SeriesScan {
     const policy = this.#catalog.expectPolicy(request.database, request.retentionPolicy);
-    return scanShards(this.#touching(policy.shards, request.from, request.to), request);
+    const shards = this.#touching(policy.shards, request.from, request.to);
+    return scanTotals(shards, request) ?? scanShards(shards, request);
   }
 
   measurements(selection: SeriesSelection): string[] {
@@ -386,10 +429,10 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
     return this.#upkeep.failure;
   }
 
-  background(budgetMs: number): boolean {
+  background(budgetMs: number, blocks = true): boolean {
     if (!this.#isOpen) return false;
     this.#tidy();
-    return this.#upkeep.background(budgetMs);
+    return this.#upkeep.background(budgetMs, blocks);
   }
 
   /** Only a manifest that does not list them lets the files of dropped shards go. */
@@ -430,13 +473,29 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
     while (!live.isDropped && (shard.isFlushing || (shard.head === head && head.rows > 0))) {
       if (!this.#isOpen) throw new Error('closed');
       if (!shard.isFlushing) shard.sealHead();
-      this.#upkeep.flushSlice(live, sliceMs);
+      this.#upkeep.flushSlice(live, sliceMs, false);
       if (this.failure !== undefined) throw this.failure;
-      await nextTurn();
+      await this.#untilReady(shard);
     }
-    if (live.isDropped) return;
-    shard.persist();
+    while (!live.isDropped && shard.persistSlice(sliceMs, false)) {
+      await this.#untilReady(shard);
+      if (!this.#isOpen) throw new Error('closed');
+    }
     await nextTurn();
+  }
+
+  /** Until it can go on: with the disk's answer, or with other work on the shard, which is helped along. */
+  async #untilReady({ waiting }: Shard): Promise<void> {
+    if (waiting === undefined) return nextTurn();
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        if (this.#isOpen) this.#upkeep.background(sliceMs, false);
+        resolve();
+      }, patienceMs);
+    });
+    await Promise.race([waiting, patience]);
+    clearTimeout(timer);
   }
 
   #removeGone(directories: readonly string[]): void {
@@ -444,8 +503,29 @@ export class TsmEngine implements SeriesEngine, EntryTarget {
     for (const directory of directories) removeShardFiles(this.#disk, directory);
   }
 
-  exportSnapshot(): AsyncIterable<Buffer> {
-    return exportEntries(this.#catalog.save(), [...this.#shards.values()]);
+  shards(): SeriesShard[] {
+    return [...this.#shards.values()]
+      .map(({ span, shard }) => ({ ...span, changedAt: shard.appliedIndex }))
+      .sort((a, b) => a.number - b.number);
+  }
+
+  exportSnapshot(selection: SnapshotSelection = {}): AsyncIterable<Buffer> {
+    const wantsDatabase = (name: string): boolean => selection.database?.(name) ?? true;
+    const wantsShard = (number: number): boolean => selection.shard?.(number) ?? true;
+    const catalog = this.#catalog.save();
+    const shards = [...this.#shards.values()];
+    return exportEntries(
+      {
+        ...catalog,
+        databases: catalog.databases.filter(({ name }) => wantsDatabase(name)),
+        shards: catalog.shards.filter(({ database }) => wantsDatabase(database)),
+      },
+      shards.filter(({ span }) => wantsDatabase(span.database) && wantsShard(span.number)),
+    );
+  }
+
+  importer(rename: (database: string) => string | undefined): SeriesImporter {
+    return new ExportImporter(rename, () => this.#catalog.nextShard);
   }
 
   async importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {

@@ -87,9 +87,11 @@ export class Upkeep {
   async #pump(): Promise<void> {
     try {
       while (this.#waiters.length > 0 && !this.#closed) {
-        const worked = this.#work(pumpSliceMs, false);
+        const worked = this.#work(pumpSliceMs, false, false);
+        const waiting = this.#flushing?.shard.waiting;
+        if (waiting !== undefined) await waiting;
         // Nothing can be done before it is time to try again.
-        if (worked) await new Promise((resolve) => setImmediate(resolve));
+        else if (worked) await new Promise((resolve) => setImmediate(resolve));
         else await new Promise((resolve) => setTimeout(resolve, idlePumpMs));
       }
     } finally {
@@ -102,30 +104,35 @@ export class Upkeep {
     for (const waiter of this.#waiters.splice(0)) waiter.resolve();
   }
 
-  /** Works for about so long; true when more is left. */
-  background(budgetMs: number): boolean {
-    return this.#work(budgetMs, true);
+  /** Works for about so long, or until the disk is to be waited for unless it `blocks`; true when more is left. */
+  background(budgetMs: number, blocks: boolean): boolean {
+    return this.#work(budgetMs, true, blocks);
   }
 
-  #work(budgetMs: number, compacts: boolean): boolean {
+  #work(budgetMs: number, compacts: boolean, blocks: boolean): boolean {
     const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;
     for (;;) {
       const left = end - clock.monotonic();
       if (left <= 0) return true;
-      const worked = this.flushLargest(left) || (compacts && this.#compactSome(left));
-      if (!worked) return false;
+      const flushed = this.flushLargest(left, blocks);
+      const flushWaits = this.#flushing?.shard.waiting !== undefined;
+      if (flushed && !flushWaits) continue;
+      // What a flush waits for may be that a compaction goes on.
+      const compacted = compacts && this.#compactSome(left, blocks);
+      if (!flushed && !compacted) return false;
+      if (flushWaits || this.#compacting?.shard.waiting !== undefined) return true;
     }
   }
 
   /** False when there is nothing to flush, or it is too early to try again. */
-  flushLargest(budgetMs: number): boolean {
+  flushLargest(budgetMs: number, blocks: boolean): boolean {
     if (this.#options.clock.monotonic() < this.#flushAgainAt) return false;
     const live = this.#flushing ?? this.#nextToFlush();
     if (live === undefined) return false;
     this.#flushing = live;
     live.shard.sealHead();
-    this.flushSlice(live, budgetMs);
+    this.flushSlice(live, budgetMs, blocks);
     if (!live.shard.isFlushing) this.#flushing = undefined;
     return true;
   }
@@ -145,9 +152,9 @@ export class Upkeep {
   }
 
   /** One slice of a flush, by whomever it was begun. Throws nothing: see `failure`. */
-  flushSlice(live: LiveShard, budgetMs: number): void {
+  flushSlice(live: LiveShard, budgetMs: number, blocks: boolean): void {
     try {
-      if (live.shard.isFlushing) live.shard.flushSlice(budgetMs);
+      if (live.shard.isFlushing) live.shard.flushSlice(budgetMs, blocks);
       if (!live.shard.isFlushing) this.failure = undefined;
     } catch (error) {
       this.fail(`flushing ${live.shard.directory}`, error);
@@ -164,26 +171,26 @@ export class Upkeep {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.failure);
   }
 
-  #compactSome(budgetMs: number): boolean {
+  #compactSome(budgetMs: number, blocks: boolean): boolean {
     const now = this.#options.clock.monotonic();
-    if (this.#compacting !== undefined) return this.#compact(this.#compacting, budgetMs);
+    if (this.#compacting !== undefined) return this.#compact(this.#compacting, budgetMs, blocks);
     if (now < this.#compactAgainAt) return false;
     const live = this.#fullest();
-    if (live !== undefined) return this.#compact(live, budgetMs);
+    if (live !== undefined) return this.#compact(live, budgetMs, blocks);
     // A shard that nobody writes to any more is made one file, which it does not call pending.
     const coldSince = now - this.#options.coldAfterMs;
     for (const cold of this.#shards.values()) {
       if (cold.lastWriteAt > coldSince) continue;
-      if (this.#compact(cold, budgetMs) && this.#compacting !== undefined) return true;
+      if (this.#compact(cold, budgetMs, blocks) && this.#compacting !== undefined) return true;
     }
     this.#compactAgainAt = now + compactionLookMs;
     return false;
   }
 
   /** False when it failed. */
-  #compact(live: LiveShard, budgetMs: number): boolean {
+  #compact(live: LiveShard, budgetMs: number, blocks: boolean): boolean {
     try {
-      this.#compacting = live.shard.compactSlice(budgetMs) ? live : undefined;
+      this.#compacting = live.shard.compactSlice(budgetMs, blocks) ? live : undefined;
       return true;
     } catch {
       // What it would merge can be read all the same, and the shard counts it.

@@ -8,6 +8,7 @@
 //
 // Everything random comes from the generator handed in, so a seed repeats a crash bit by bit.
 
+import { dirname } from 'node:path';
 import type { Disk, DiskFile, Rng } from '../../universal-row/environment.ts';
 
 export type DiskOperation =
@@ -228,7 +229,7 @@ export class FaultyDisk implements Disk {
   }
 
   makeDirectory(path: string): void {
-    this.#directories.add(path);
+    for (let at = path; !this.#directories.has(at); at = dirname(at)) this.#directories.add(at);
   }
 
   list(path: string): string[] {

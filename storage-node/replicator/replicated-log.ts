@@ -8,12 +8,15 @@
 //   log.whenSafe(position, reply)                                 now, or after the fsync that covers it
 
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import type { LogEntry } from './wal/log-reader.ts';
 
 export type FsyncPolicy = 'always' | 'everysec' | 'no';
 
 export interface LogStatus {
   firstIndex: number;
   lastIndex: number;
+  /** Drawn when the log was begun: tells it from any other. */
+  volume: number;
   /** Log sequence numbers: byte positions across all segments. */
   appendedLsn: number;
   durableLsn: number;
@@ -55,6 +58,13 @@ export interface ReplicatedLog {
   fsyncPolicy: FsyncPolicy;
   /** Entries up to this index are needed no more: an engine holds them durably. */
   truncate(index: number): void;
+  /** Entries after this one stay in the log whatever `truncate` says, for `readBack`. Infinity for none. */
+  keepAfter: number;
+  /**
+   * Entries in (after, to], read back from disk in slices between requests. Their turns are over, and
+   * `keepAfter` has kept them; one that is missing is an error.
+   */
+  readBack(after: number, to: number): AsyncIterable<LogEntry>;
   status(): LogStatus;
   /** Syncs, writes the clean-shutdown mark, and closes. */
   close(): Promise<void>;

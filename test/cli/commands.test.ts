@@ -65,8 +65,10 @@ describe.skipIf(!isBuilt)('the polyrow command', () => {
     expect([altered.code, altered.out]).toEqual([0, expect.stringContaining('refused')]);
     const list = await polyrow(['table', 'list', '--json', ...data]);
     expect(JSON.parse(list.out)).toHaveLength(16);
+    const reset = await polyrow(['table', 'reset', 'orders', '--json', ...data]);
+    expect(JSON.parse(reset.out)).toMatchObject({ id: 2, name: 'db2', explicit: false });
     const missing = await polyrow(['table', 'describe', 'nothing', ...data]);
-    expect(missing).toMatchObject({ code: 1, out: '' });
+    expect(missing).toMatchObject({ code: 3, out: '' });
     expect(missing.err).toBe(
       'polyrow: no table nothing: there are databases 0 to 15 (redis.databases)\n',
     );
@@ -76,7 +78,7 @@ describe.skipIf(!isBuilt)('the polyrow command', () => {
 
   test('says so when the server asked for does not answer', async () => {
     const { code, err } = await polyrow(['table', 'list', '--admin-url', 'http://127.0.0.1:1']);
-    expect([code, err]).toEqual([1, expect.stringContaining('no answer from the server at')]);
+    expect([code, err]).toEqual([6, expect.stringContaining('no answer from the server at')]);
   });
 
   test('refuses a data directory that cannot be one', async () => {

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
-const main = `${dist}/cli/main.js`;
+export const main = `${dist}/cli/main.js`;
 
 /** Compiled by `npm run build`, which `npm test` does first. */
 export const isBuilt = existsSync(main);

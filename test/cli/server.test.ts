@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,8 +42,14 @@ async function start(...words: string[]): Promise<PolyrowProcess> {
   return server;
 }
 
+/** What shows the admin API that it is the operator who asks. */
+function asOperator(): Record<string, string> {
+  const token = readFileSync(join(directory, 'admin-token'), 'utf8').trim();
+  return { authorization: `Bearer ${token}` };
+}
+
 async function page(server: PolyrowProcess, path: string): Promise<string> {
-  return await (await fetch(server.url('admin') + path)).text();
+  return await (await fetch(server.url('admin') + path, { headers: asOperator() })).text();
 }
 
 const onDirectory = () => ['--data-dir', directory];
@@ -115,7 +121,7 @@ describe.skipIf(!isBuilt)('a server', () => {
     ]);
     expect(JSON.parse(made.out)).toMatchObject({ id: 3, model: 'kv', rows: 0 });
     const again = await polyrow(['table', 'create', '3', ...onDirectory()]);
-    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('already exists') });
+    expect(again).toMatchObject({ code: 4, err: expect.stringContaining('already exists') });
     server.kill('SIGTERM');
     await server.finish();
     const next = await start();
@@ -135,7 +141,7 @@ describe.skipIf(!isBuilt)('a server', () => {
     const change = async (body: object) =>
       await fetch(`${server.url('admin')}/v1/config`, {
         method: 'PATCH',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...asOperator() },
         body: JSON.stringify(body),
       });
     expect((await change({ 'wal.fsync': 'always' })).status).toBe(200);
@@ -151,6 +157,17 @@ describe.skipIf(!isBuilt)('a server', () => {
       value: 'always',
       source: 'changed while running',
     });
+  });
+
+  test('shows the token of an operator at its first start, and never again', async () => {
+    const first = await start();
+    expect(first.out).toContain(
+      `token  ${asOperator()['authorization']!.slice('Bearer '.length)}\n`,
+    );
+    expect(statSync(join(directory, 'admin-token')).mode & 0o777).toBe(0o600);
+    first.kill('SIGTERM');
+    await first.finish();
+    expect((await start()).out).not.toContain('token');
   });
 
   test('takes a signal that comes twice in a row, as through npm, for one', async () => {

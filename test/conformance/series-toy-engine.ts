@@ -50,12 +50,19 @@ export class ToySeriesEngine implements SeriesEngine {
   readonly congested = false;
   readonly failure = undefined;
   appliedIndex = 0;
+  /** Nothing is on disk but checkpoints. */
+  get durableIndex(): number {
+    return this.appliedIndex;
+  }
   limits: SeriesLimits = {
     seriesPerDatabase: Infinity,
     seriesPerMeasurement: Infinity,
     valuesPerTag: Infinity,
   };
   #databases: ToyDatabases = new Map();
+  get catalogVersion(): number {
+    return this.appliedIndex;
+  }
   readonly #directory: string;
 
   constructor(directory: string) {

@@ -23,7 +23,7 @@ export class ToyEngine implements Engine, ToyTransaction {
   readonly #faultEvery: number;
   #reads = 0;
   #faultAt: number;
-  #tables: ToyTable[] = [];
+  #tables = new Map<number, ToyTable>();
   #undo: (() => void)[] = [];
   #changed = new Set<ToyRow>();
 
@@ -63,12 +63,24 @@ export class ToyEngine implements Engine, ToyTransaction {
     this.#changed.clear();
   }
 
-  table = (id: number): ToyTable => (this.#tables[id] ??= new ToyTable(this));
-  tables = (): number[] => [...this.#tables.keys()].filter((id) => this.table(id).rowCount() > 0);
+  table = (id: number): ToyTable => {
+    const table = this.#tables.get(id) ?? new ToyTable(this);
+    this.#tables.set(id, table);
+    return table;
+  };
+  holds = (id: number): boolean => (this.#tables.get(id)?.rowCount() ?? 0) > 0;
+  tables(): number[] {
+    const ids = [...this.#tables.keys()].filter((id) => this.holds(id));
+    return ids.sort((a, b) => a - b);
+  }
   swapTables(a: number, b: number): void {
     const [first, second] = [this.table(a), this.table(b)];
-    this.undo(() => ([this.#tables[a], this.#tables[b]] = [first, second]));
-    [this.#tables[a], this.#tables[b]] = [second, first];
+    const set = (one: ToyTable, other: ToyTable): void => {
+      this.#tables.set(a, one);
+      this.#tables.set(b, other);
+    };
+    this.undo(() => set(first, second));
+    set(second, first);
   }
 
   async open(): Promise<void> {
@@ -86,8 +98,8 @@ export class ToyEngine implements Engine, ToyTransaction {
   async *#each(batches: Buffer[]): AsyncIterable<Buffer> {
     yield* batches;
   }
-  exportSnapshot(): AsyncIterable<Buffer> {
-    return this.#each(this.#batches());
+  exportSnapshot(wants: (table: number) => boolean = () => true): AsyncIterable<Buffer> {
+    return this.#each(this.#batches(wants));
   }
   async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
     const copies: Buffer[] = [];
@@ -95,20 +107,20 @@ export class ToyEngine implements Engine, ToyTransaction {
     this.#load(copies, appliedIndex);
   }
   #load(batches: Buffer[], index: number): void {
-    this.#tables = [];
+    this.#tables.clear();
     this.bySeq.clear();
     this.#faultAt = Infinity;
     for (const batch of batches) applyOps(this, batch, 0, batch.length);
     this.commit(index);
   }
-  #batches(): Buffer[] {
+  #batches(wants: (table: number) => boolean = () => true): Buffer[] {
     const batches: Buffer[] = [];
     const w = new RecordBatchWriter();
     const cut = (): void => {
       batches.push(Buffer.from(w.buf.subarray(0, w.pos)));
       w.pos = 0;
     };
-    for (const id of this.tables()) {
+    for (const id of this.tables().filter(wants)) {
       for (const { key, shape, expireAt, bytes, fields, elements } of this.table(
         id,
       ).rows.values()) {

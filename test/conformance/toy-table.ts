@@ -225,6 +225,15 @@ export class ToyTable implements RowTable {
   anyRow(random: number): Row {
     return [...this.rows.values()][Math.floor(random * this.rows.size)]?.seq ?? 0;
   }
+  storedBytes(): number {
+    let bytes = 0;
+    for (const row of this.rows.values()) {
+      bytes += row.key.length + row.bytes.length;
+      for (const [name, { value }] of row.fields) bytes += name.length + value.length;
+      for (const element of row.elements) bytes += element.length;
+    }
+    return bytes;
+  }
   get expiringRows(): number {
     return this.#expiring().length;
   }

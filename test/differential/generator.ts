@@ -45,7 +45,9 @@ export class Generator {
     // A SCAN of less than everything, or COMMAND without more words, would answer in each server's own way; and
     // for a WAIT for more replicas than there are, redis-server waits for good.
     const fixed =
-      line.rule === 'scan' || line.rule === 'scan-pairs' || /^(?:COMMAND|WAIT)$/i.test(String(words[0]));
+      line.rule === 'scan' ||
+      line.rule === 'scan-pairs' ||
+      /^(?:COMMAND|WAIT)$/i.test(String(words[0]));
     const alter = !fixed && random.chance(0.06);
     const made = { words: alter ? this.#alter(line, words) : words, rule: line.rule };
     // Redis's SORT also fails on an errno that an earlier command of the same turn has left: this clears it.

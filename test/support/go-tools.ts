@@ -9,6 +9,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
+const buildTimeoutMs = 600_000;
 
 export interface GoTool {
   /** Directory with the go.mod. */
@@ -30,7 +31,11 @@ export async function goTool(tool: GoTool): Promise<{ path: string } | { missing
   const tags = ['tools', tool.tags ?? []].flat().join(',');
   const args = ['build', '-buildvcs=false', '-tags', tags, '-o', path, tool.program];
   try {
-    await run('go', args, { cwd: tool.module, maxBuffer: 16 * 1024 * 1024 });
+    await run('go', args, {
+      cwd: tool.module,
+      maxBuffer: 16 * 1024 * 1024,
+      timeout: buildTimeoutMs,
+    });
   } catch (error) {
     return { missing: `${tool.program} could not be built: ${(error as Error).message}` };
   }

@@ -21,7 +21,8 @@ export class InfluxProcess {
     this.#folder = folder;
   }
 
-  static async start(): Promise<InfluxProcess> {
+  /** `asksForCredentials`: it serves nobody but who logs in, once it has an administrator. */
+  static async start({ asksForCredentials = false } = {}): Promise<InfluxProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'influxd-test-'));
     const port = await freePort();
     const config = join(folder, 'influxdb.conf');
@@ -38,6 +39,7 @@ bind-address = "127.0.0.1:${await freePort()}"
 [http]
   bind-address = "127.0.0.1:${port}"
   log-enabled = false
+  auth-enabled = ${asksForCredentials}
 [monitor]
   store-enabled = false
 [continuous_queries]

@@ -85,6 +85,26 @@ export class Polyrow {
     return this.#url('admin');
   }
 
+  /** Of an operator. */
+  get adminToken(): string {
+    return readFileSync(join(this.dataDir, 'admin-token'), 'utf8').trim();
+  }
+
+  /** A call of the admin API as an operator, or with the token given. */
+  async askAdmin(
+    method: string,
+    path: string,
+    body?: object,
+    token = this.adminToken,
+  ): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(this.admin + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
   /** Memory of the process as the system sees it. */
   residentBytes(): number {
     const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(

@@ -72,7 +72,7 @@ export function decodeSeriesKey(buf: Buffer, start: number, end: number): Series
  * Where the part that begins at `start` ends: at a bare comma, or a bare equals sign if that ends it. One
  * is bare unless it is directly behind a backslash; what is before that backslash does not matter.
  */
-function partEnd(buf: Buffer, start: number, end: number, atEquals: boolean): number {
+export function partEnd(buf: Buffer, start: number, end: number, atEquals: boolean): number {
   for (let i = start; i < end; i++) {
     const c = buf[i]!;
     if (c !== comma && !(atEquals && c === equals)) continue;

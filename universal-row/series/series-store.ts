@@ -106,6 +106,11 @@ export interface ScanRequest {
    * disk, its summary may come instead of the rows.
    */
   readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
+  /**
+   * Only counts, least and greatest values, and sums of integers are wanted, and those by the values of these
+   * tags: groups of series may come in place of series, and summaries that tell just that.
+   */
+  readonly totals?: readonly string[] | undefined;
   /** No more than this many rows of a series will be read; 0 for all. */
   readonly rowsPerSeries?: number | undefined;
   readonly bounds?: readonly ValueBound[] | undefined;
@@ -124,6 +129,8 @@ export interface SeriesScan {
   readonly fieldTypes: readonly (FieldType | undefined)[];
   /** Series that may have rows in the range, ascending by the bytes of their key. */
   readonly series: readonly ScannedSeries[];
+  /** How many there are when `series` are groups, which come in no order, without keys, and know the tags of `totals`. */
+  readonly seriesCount?: number | undefined;
   /** Reads one series. Any number of cursors may be open side by side. */
   cursor(series: ScannedSeries): SeriesCursor;
   /** Lets go of the files. Must be called. */
@@ -133,8 +140,8 @@ export interface SeriesScan {
 export interface SeriesCursor {
   /**
    * The next rows, ascending or descending as was asked, a few thousand at a time; undefined at the end.
-   * Synchronous, and short enough to be called between two looks at the clock. The arrays are the
-   * caller's to read until the next call.
+   * Synchronous, and short enough to be called between two looks at the clock: no rows mean that it takes
+   * longer. The arrays are the caller's to read until the next call.
    */
   next(): SeriesRows | BlockSummary | undefined;
 }
@@ -146,6 +153,8 @@ export interface WriteOutcome {
   dropped: number;
   /** Why the first one was, without `partial write: ` before and ` dropped=n` behind it. */
   error: string | undefined;
+  /** Bytes that it takes of the log, where that is known. */
+  logBytes?: number;
 }
 
 export interface FieldKey {

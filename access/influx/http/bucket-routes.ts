@@ -1,5 +1,5 @@
 // What official v2 clients ask about besides points: organisations and buckets. A database's default policy is
-// the bucket named like the database, any other one `database/policy`; there is one organisation, by any name.
+// the bucket named like the database, any other one `database/policy`; a tenant is one organisation, by any name.
 
 import { createHash } from 'node:crypto';
 import {
@@ -7,8 +7,10 @@ import {
   type RetentionPolicy,
   type RetentionPolicyChange,
   SeriesError,
-  type SeriesStore,
 } from '../../../universal-row/series/series-store.ts';
+import { defaultTenant } from '../../../universal-row/tenancy/definitions.ts';
+import { mayKnow } from '../statements/principal.ts';
+import type { Caller } from '../tenants/caller.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpError } from './http-error.ts';
 import type { Parameters } from './parameters.ts';
@@ -42,17 +44,16 @@ export function bucketNotFound(bucket: string): HttpError {
 }
 
 export class BucketRoutes {
-  readonly #store: SeriesStore;
   readonly #orgName: string;
   readonly #startedAt: string;
 
-  constructor(store: SeriesStore, orgName: string, startedAt: Date) {
-    this.#store = store;
+  /** `orgName` is that of the tenant everything belongs to where there are no others. */
+  constructor(orgName: string, startedAt: Date) {
     this.#orgName = orgName;
     this.#startedAt = startedAt.toISOString();
   }
 
-  orgs(exchange: Exchange): void {
+  orgs(exchange: Exchange, { space }: Caller): void {
     const { parameters } = exchange;
     const id = idOf('org');
     const wanted = parameters.get('orgID');
@@ -63,7 +64,7 @@ export class BucketRoutes {
         {
           links: { buckets: `/api/v2/buckets?orgID=${id}`, self: `/api/v2/orgs/${id}` },
           id,
-          name: parameters.get('org') || this.#orgName,
+          name: parameters.get('org') || this.#orgOf(space.name),
           description: '',
           createdAt: this.#startedAt,
           updatedAt: this.#startedAt,
@@ -72,11 +73,15 @@ export class BucketRoutes {
     });
   }
 
-  list(exchange: Exchange): void {
+  #orgOf(tenant: string): string {
+    return tenant === defaultTenant ? this.#orgName : tenant;
+  }
+
+  list(exchange: Exchange, caller: Caller): void {
     const { parameters } = exchange;
     const name = parameters.get('name');
     const id = parameters.get('id');
-    let found = this.#buckets();
+    let found = this.#buckets(caller);
     if (id !== '') found = found.filter((bucket) => bucket.id === id);
     if (name !== '')
       found = found.filter((bucket) => bucket.name === name || hasAlias(bucket, name));
@@ -90,18 +95,19 @@ export class BucketRoutes {
     });
   }
 
-  one(exchange: Exchange, id: string): void {
-    const bucket = this.#buckets().find((candidate) => candidate.id === id);
+  one(exchange: Exchange, caller: Caller, id: string): void {
+    const bucket = this.#buckets(caller).find((candidate) => candidate.id === id);
     if (bucket === undefined) throw new HttpError(404, 'bucket not found');
     exchange.json(200, bucket);
   }
 
   /** Makes a database, or one more policy of it. Returns what the answer will be once it is safe. */
-  create(body: string): Bucket {
+  create(body: string, caller: Caller): Bucket {
+    const { store } = caller.space;
     const { name, rules } = readBucket(body);
     const { database, retentionPolicy } = bucketTarget(name);
     if (database === '') throw new HttpError(400, 'bucket name is required');
-    const existing = this.#store.database(database);
+    const existing = store.database(database);
     const policy = policyChange(rules);
     const isTaken =
       existing !== undefined &&
@@ -112,13 +118,13 @@ export class BucketRoutes {
     }
     try {
       if (existing === undefined) {
-        this.#store.change({
+        store.change({
           kind: 'createDatabase',
           database,
           policy: { ...policy, ...(retentionPolicy !== '' && { name: retentionPolicy }) },
         });
       } else {
-        this.#store.change({
+        store.change({
           kind: 'createRetentionPolicy',
           database,
           name: retentionPolicy,
@@ -129,14 +135,18 @@ export class BucketRoutes {
       if (error instanceof SeriesError) throw new HttpError(422, error.message);
       throw error;
     }
-    const made = this.#buckets().find((bucket) => bucket.name === name || hasAlias(bucket, name));
+    const made = this.#buckets(caller).find(
+      (bucket) => bucket.name === name || hasAlias(bucket, name),
+    );
     if (made === undefined) throw new HttpError(500, `bucket "${name}" was not created`);
     return { ...made, name };
   }
 
-  #buckets(): Bucket[] {
-    return this.#store
+  /** Of the databases that who asks may know of. */
+  #buckets({ space, principal }: Caller): Bucket[] {
+    return space.store
       .databases()
+      .filter(({ name }) => mayKnow(principal, name))
       .flatMap((database) =>
         database.retentionPolicies.map((policy) => this.#bucket(database, policy)),
       );

@@ -1,21 +1,8 @@
-// Who asks, as the request says it. Whether it is true is for the server's `authenticate` to say.
+// Who asks, as the request says it. Whether it is true is for the gate to say.
 
 import type { IncomingMessage } from 'node:http';
+import type { Credentials } from '../tenants/credentials.ts';
 import type { Parameters } from './parameters.ts';
-
-export type Credentials =
-  | { readonly kind: 'password'; readonly user: string; readonly password: string }
-  /** A token of the v2 API, or a JWT. */
-  | { readonly kind: 'token'; readonly token: string };
-
-/** Somebody known. */
-export interface Principal {
-  readonly name: string;
-  /** May do everything. */
-  readonly isAdmin: boolean;
-  mayRead(database: string): boolean;
-  mayWrite(database: string): boolean;
-}
 
 /** undefined when the request has none that can be read. Those in the URL go first, as with InfluxDB. */
 export function readCredentials(

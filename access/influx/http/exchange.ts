@@ -2,7 +2,10 @@
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { SeriesWork } from '../../../request-units/series-pricer.ts';
+import type { Caller } from '../tenants/caller.ts';
 import { asHttpError, ClientGone, headerText, HttpError, v2Code } from './http-error.ts';
+import { costHeader, type InfluxMetering } from './metering.ts';
 import { Parameters } from './parameters.ts';
 import {
   type Body,
@@ -23,6 +26,10 @@ export interface ExchangeOptions {
   onBug(error: unknown, exchange: Exchange): void;
 }
 
+// Of the lines around a request's path and before an answer, roughly.
+const headBytes = 16;
+const answerHeadBytes = 300;
+
 // What is still read of a body that nobody wants, before the connection closes.
 const discardedBytes = 256 * 1024 * 1024;
 const discardingMs = 5_000;
@@ -39,6 +46,14 @@ export class Exchange {
   route = 'other';
   /** Failures take the form of the v2 API. */
   isV2 = false;
+  /** Who sent it; undefined until it is known, or where it does not matter. */
+  caller: Caller | undefined;
+  /** What is done for it. */
+  readonly work = new SeriesWork();
+  /** Absent while nothing is charged. */
+  metering: InfluxMetering | undefined;
+  /** Its form is among the parameters. */
+  hasReadForm = false;
   #expectsContinue: boolean;
   readonly #options: ExchangeOptions;
 
@@ -51,6 +66,8 @@ export class Exchange {
     this.path = mark < 0 ? url : url.slice(0, mark);
     this.parameters = new Parameters(mark < 0 ? '' : url.slice(mark + 1));
     this.requestId = givenId(request) ?? randomUUID();
+    this.work.received = url.length + headBytes;
+    for (const text of request.rawHeaders) this.work.received += text.length + 2;
     this.#expectsContinue = options.expectsContinue;
     this.#options = options;
   }
@@ -71,13 +88,23 @@ export class Exchange {
   /** Throws `HttpError`, and `ClientGone` if the client leaves. */
   body(limits: BodyLimits): Promise<Body> {
     this.#continue();
-    return readBody(this.request, limits);
+    return readBody(this.request, this.#counted(limits));
   }
 
   /** As `body`, for one that is no longer than `maxBytes`. */
   smallBody(limits: BodyLimits, maxBytes: number): Promise<Buffer> {
     this.#continue();
-    return readSmallBody(this.request, limits, maxBytes);
+    return readSmallBody(this.request, this.#counted(limits), maxBytes);
+  }
+
+  #counted(limits: BodyLimits): BodyLimits {
+    return {
+      ...limits,
+      onBytes: (bytes) => {
+        this.work.received += bytes;
+        limits.onBytes(bytes);
+      },
+    };
   }
 
   #continue(): void {
@@ -90,6 +117,9 @@ export class Exchange {
   begin(status: number, headers: OutgoingHttpHeaders): void {
     const { version, build } = this.#options;
     if (this.#options.isDraining()) headers['Connection'] = 'close';
+    if (this.metering !== undefined && this.caller !== undefined) {
+      this.#tellCost(this.metering, status, headers);
+    }
     this.response.writeHead(status, {
       ...headers,
       'Request-Id': this.requestId,
@@ -97,6 +127,27 @@ export class Exchange {
       'X-Influxdb-Version': version,
       'X-Request-Id': this.requestId,
     });
+  }
+
+  /** What an answer costs is known at its beginning when its length is; else it follows the answer. */
+  #tellCost(metering: InfluxMetering, status: number, headers: OutgoingHttpHeaders): void {
+    const { response, work } = this;
+    const length = headers['Content-Length'];
+    response.statusCode = status;
+    work.sent += answerHeadBytes;
+    if (length === undefined && status !== 204) {
+      headers['Trailer'] = costHeader;
+      return;
+    }
+    work.sent += Number(length ?? 0);
+    headers[costHeader] = metering.textOf(this);
+  }
+
+  /** The end of an answer of unknown length, of which so many bytes were sent. */
+  tellCostAfter(bytes: number): void {
+    if (this.metering === undefined) return;
+    this.work.sent += bytes;
+    this.response.addTrailers({ [costHeader]: this.metering.textOf(this) });
   }
 
   /** The whole answer at once. */

@@ -45,6 +45,12 @@ export class JsonText {
     this.#isFirst = true;
   }
 
+  /** What is JSON already, in place of something that would be opened and closed. */
+  value(json: Buffer): void {
+    this.out.bytes(json);
+    this.#isFirst = false;
+  }
+
   close(bracket: ']' | '}'): void {
     this.#depth--;
     if (this.isPretty && !this.#isFirst) this.#breakLine();

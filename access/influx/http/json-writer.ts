@@ -37,6 +37,9 @@ export class JsonWriter implements AnswerWriter {
   /** Rows of the open series, in this document if there are several. */
   #rowCount = 0;
   #timeZone: string | undefined;
+  /** Columns written last, and what they are in JSON. */
+  #named: readonly string[] | undefined;
+  #names: Buffer = Buffer.alloc(0);
 
   constructor(options: JsonOptions) {
     this.#json = new JsonText(options.isPretty);
@@ -183,18 +186,31 @@ export class JsonWriter implements AnswerWriter {
       json.close('}');
     }
     json.element('columns');
-    json.open('[');
-    for (const column of piece.columns) {
-      json.element();
-      this.out.quoted(column);
-    }
-    json.close(']');
+    this.#columnNames(piece.columns);
     if (piece.timeZone !== this.#timeZone) {
       this.#timeZone = piece.timeZone;
       this.#times.zone = offsetsOf(piece.timeZone);
     }
     this.#isSeriesOpen = true;
     this.#rowCount = 0;
+  }
+
+  /** Answers of many series have the same ones again and again. */
+  #columnNames(columns: readonly string[]): void {
+    const { out } = this;
+    if (columns === this.#named && !this.#json.isPretty) {
+      this.#json.value(this.#names);
+      return;
+    }
+    const start = out.length;
+    this.#json.open('[');
+    for (const column of columns) {
+      this.#json.element();
+      out.quoted(column);
+    }
+    this.#json.close(']');
+    this.#named = columns;
+    this.#names = Buffer.from(out.buf.subarray(start, out.length));
   }
 
   /** The next one, or more of the same, follows; in a document of its own where there are several. */

@@ -3,26 +3,37 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import type { SeriesStore, WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import { LineParser } from '../line-protocol/line-parser.ts';
-import { SharedSeriesCache } from '../line-protocol/series-cache-table.ts';
+import type { HotNames } from '../../gateway/hot-names.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
+import { SeriesCaches } from './series-caches.ts';
 
 export interface WriteTarget {
+  /** Number of the tenant; `store` is how it sees what there is. */
+  readonly tenant: number;
+  readonly store: SeriesStore;
   readonly database: string;
   /** '' for the default one. */
   readonly retentionPolicy: string;
   /** As the request has it; '' for nanoseconds. */
   readonly precision: string;
+  /** Looked at again before each batch: throws once who writes may do so no more. */
+  readonly check?: () => void;
+  /** Where what is done is added up. */
+  readonly work?: SeriesWork | undefined;
 }
 
 export interface PointWriterOptions {
-  store: SeriesStore;
   commit: GroupCommit;
   counters: InfluxCounters;
   clock: Clock;
+  /** Learns which series are written, while somebody wants to know. */
+  hot?: (() => HotNames | undefined) | undefined;
   /** For a body that is at hand, and for each piece of one that is not, to be stored and safe; 0 for no limit. */
   timeoutMs: number;
 }
@@ -46,12 +57,15 @@ export class WriteTimeout extends HttpError {
 const maxFlowing = 32;
 // Two are needed to have one at hand while the store works on another's batch.
 const keptParsers = 4;
+const samplesPerBatch = 4;
+/** Of a point, its time included; about. */
+const bytesPerValue = 16;
 /** Longest stretch of work before others have their turn. */
 const sliceMs = 8;
 
 export class PointWriter {
   readonly #options: PointWriterOptions;
-  readonly #cache = new SharedSeriesCache();
+  readonly #caches = new SeriesCaches();
   readonly #parsers: LineParser[] = [];
   #flowing = 0;
   readonly #queue: (() => void)[] = [];
@@ -91,19 +105,20 @@ export class PointWriter {
     body: readonly Buffer[] | AsyncIterable<Buffer>,
     waits: Waits,
   ): Promise<WriteReport> {
-    const parser = this.#parsers.pop() ?? new LineParser(this.#cache);
+    const cache = this.#caches.of(target.tenant);
+    const parser = this.#parsers.pop() ?? new LineParser(cache);
     const run = new WriteRun(this.#options, target, parser, waits);
     try {
-      parser.begin({ precision: target.precision, now: this.#options.clock.now() });
+      parser.begin({ precision: target.precision, now: this.#options.clock.now(), cache });
       if (isArray(body)) {
         for (const piece of body) {
-          parser.push(piece);
+          run.push(piece);
           await run.storeBatches();
         }
       } else {
         for await (const piece of body) {
           run.restartTimer();
-          parser.push(piece);
+          run.push(piece);
           await run.storeBatches();
         }
         run.restartTimer();
@@ -163,12 +178,21 @@ class WriteRun {
     this.#deadline = this.#sliceStart + this.#waits.timeoutMs;
   }
 
+  push(piece: Buffer): void {
+    const { work } = this.#target;
+    if (work !== undefined) work.lineBytes += piece.length;
+    this.#parser.push(piece);
+  }
+
   async storeBatches(): Promise<void> {
-    const { store, commit } = this.#options;
-    const { database, retentionPolicy } = this.#target;
+    const { commit } = this.#options;
+    const { store, database, retentionPolicy, check } = this.#target;
     for (;;) {
       const batch = this.#parser.next();
       if (batch === undefined) return;
+      check?.();
+      const hot = this.#options.hot?.();
+      if (hot !== undefined) this.#sample(hot, batch);
       const pending = store.write(database, retentionPolicy, batch);
       const outcome = pending instanceof Promise ? await this.#wait(pending) : pending;
       this.#add(outcome);
@@ -181,6 +205,24 @@ class WriteRun {
     }
   }
 
+  /** A few of a batch's points stand for all of them. */
+  #sample(hot: HotNames, { groups, rows, cache }: PointBatch): void {
+    const { tenant, database } = this.#target;
+    const samples = Math.min(rows, samplesPerBatch);
+    for (let n = 0; n < samples; n++) {
+      let row = Math.floor(Math.random() * rows);
+      let at = 0;
+      while (row >= groups[at]!.rows) row -= groups[at++]!.rows;
+      const group = groups[at]!;
+      const handle = group.series[row]!;
+      const keys = cache.keys(handle);
+      const key = keys.toString('latin1', cache.keyStart(handle), cache.keyEnd(handle));
+      const values = group.columns.reduce((sum, column) => sum + column.count, 0) / group.rows;
+      const points = rows / samples;
+      hot.add(tenant, database, key, points, points * values, points * values * bytesPerValue);
+    }
+  }
+
   #wait(pending: Promise<WriteOutcome>): Promise<WriteOutcome> {
     this.idle = pending.then(
       () => undefined,
@@ -189,8 +231,14 @@ class WriteRun {
     return this.within(pending);
   }
 
-  #add({ written, dropped, error }: WriteOutcome): void {
+  #add({ written, dropped, error, logBytes = 0 }: WriteOutcome): void {
     const { counters } = this.#options;
+    const { work } = this.#target;
+    if (work !== undefined) {
+      work.batches++;
+      work.points += written;
+      work.logBytes += logBytes;
+    }
     counters.pointsWritten += written;
     counters.pointsDropped += dropped;
     this.#outcome.written += written;

@@ -1,8 +1,14 @@
 // What somebody must be allowed to do for a statement to run.
 
-import type { SelectStatement, ShowKind, Source, Statement } from '../influxql/ast.ts';
+import type {
+  SelectStatement,
+  ShowKind,
+  ShowStatement,
+  Source,
+  Statement,
+} from '../influxql/ast.ts';
 import { printStatement } from '../influxql/parser/print.ts';
-import type { Principal } from './credentials.ts';
+import type { Principal } from '../statements/principal.ts';
 import { HttpError } from './http-error.ts';
 
 type Privilege =
@@ -15,8 +21,6 @@ const admin: readonly Privilege[] = [{ kind: 'admin' }];
 const adminShows: ReadonlySet<ShowKind> = new Set<ShowKind>([
   'users',
   'grants',
-  'queries',
-  'continuousQueries',
   'subscriptions',
   'shards',
   'shardGroups',
@@ -65,14 +69,15 @@ function privilegesOf(statement: Statement, database: string): readonly Privileg
     case 'explain':
       return ofSelect(statement.select, database);
     case 'show':
-      // Whose names those may see who ask is for the answer: see `isVisible`.
-      if (statement.what === 'databases') return [];
-      return adminShows.has(statement.what)
-        ? admin
-        : [{ kind: 'READ', database: statement.database || database }];
+      return ofShow(statement, database);
     case 'delete':
     case 'dropSeries':
       return [{ kind: 'WRITE', database }];
+    case 'dropRetentionPolicy':
+      return [{ kind: 'WRITE', database: statement.database }];
+    case 'unsupported':
+      // It only ever answers with its error.
+      return [];
     default:
       return admin;
   }
@@ -84,18 +89,20 @@ function ofSelect(select: SelectStatement, database: string): readonly Privilege
   return [...privileges, { kind: 'WRITE', database: select.into.database || database }];
 }
 
+/** InfluxDB looks at ON only, and tells of the tags of databases that a source names. */
+function ofShow(show: ShowStatement, database: string): readonly Privilege[] {
+  // Whose names those may see who ask is for the answer: see `mayKnow`.
+  if (show.what === 'databases') return [];
+  if (adminShows.has(show.what)) return admin;
+  const sources = [...show.sources, ...(show.withMeasurement ? [show.withMeasurement] : [])];
+  return [
+    { kind: 'READ', database: show.database || database },
+    ...sources.flatMap((source) => ofSource(source, show.database || database)),
+  ];
+}
+
 function ofSource(source: Source, database: string): readonly Privilege[] {
   return source.kind === 'subquery'
     ? ofSelect(source.select, database)
     : [{ kind: 'READ', database: source.database || database }];
-}
-
-/** Whether SHOW DATABASES tells of it. */
-export function isVisible(principal: Principal | undefined, database: string): boolean {
-  return (
-    principal === undefined ||
-    principal.isAdmin ||
-    principal.mayRead(database) ||
-    principal.mayWrite(database)
-  );
 }

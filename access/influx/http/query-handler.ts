@@ -1,13 +1,14 @@
 // /query: a text of one or more statements, run one after the other, and their answers in one reply.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import { SeriesError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import { SeriesError } from '../../../universal-row/series/series-store.ts';
 import type { Statement } from '../influxql/ast.ts';
-import { ParseError, QueryError, type ResultSeries } from '../influxql/result.ts';
+import { ParseError, QueryError } from '../influxql/result.ts';
+import { printStatement } from '../influxql/parser/print.ts';
 import type { ServerFacts } from '../statements/context.ts';
+import type { Caller } from '../tenants/caller.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
-import type { Principal } from './credentials.ts';
 import { csvField, CsvWriter } from './csv-writer.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -16,7 +17,7 @@ import type { InfluxCounters } from './influx-metrics.ts';
 import { JsonWriter } from './json-writer.ts';
 import { multipartFields } from './parameters.ts';
 import type { PointWriter } from './point-writer.ts';
-import { authorize, isVisible } from './privileges.ts';
+import { authorize } from './privileges.ts';
 import { readQueryParams } from './query-parameters.ts';
 import { ReplyStream } from './reply-stream.ts';
 import type { BodyLimits } from './request-body.ts';
@@ -29,7 +30,6 @@ import {
 import { epochUnit, TimeWriter } from './time-text.ts';
 
 export interface QueryHandlerOptions {
-  store: SeriesStore;
   commit: GroupCommit;
   points: PointWriter;
   counters: InfluxCounters;
@@ -46,7 +46,7 @@ export interface QueryHandlerOptions {
 export class QueryHandler {
   readonly #options: QueryHandlerOptions;
   readonly #runner: StatementRunner;
-  readonly #running = new Set<RunningQuery>();
+  readonly #running = new Set<Running>();
   /** Queries that wait until fewer are running. */
   readonly #queue: (() => void)[] = [];
 
@@ -56,26 +56,43 @@ export class QueryHandler {
   }
 
   cancelAll(): void {
-    for (const query of this.#running) query.kill();
+    for (const { query } of this.#running) query.kill();
   }
 
-  async handle(exchange: Exchange, principal: Principal | undefined): Promise<void> {
-    try {
-      await this.#readForm(exchange);
-      const statements = this.#parse(exchange);
-      const database = exchange.parameters.get('db');
-      if (principal !== undefined) authorize(principal, statements, database);
-      await this.#answer(exchange, principal, statements);
-    } catch (error) {
-      if (!(error instanceof HttpError) || exchange.response.headersSent) throw error;
-      if (wantsCsv(exchange)) failInCsv(exchange, error);
-      else exchange.fail(error, isPretty(exchange));
+  /** Somebody may do less than before: queries that would not be let in any more are ended. */
+  recheck(): void {
+    for (const running of this.#running) {
+      try {
+        check(running);
+      } catch {
+        running.query.kill();
+      }
     }
   }
 
-  /** Parameters may be in the body as well; there they go first. */
-  async #readForm(exchange: Exchange): Promise<void> {
-    if (exchange.method !== 'POST') return;
+  async handle(exchange: Exchange, caller: Caller): Promise<void> {
+    try {
+      await this.readForm(exchange);
+      const statements = this.#parse(exchange);
+      const database = exchange.parameters.get('db');
+      check({ caller, statements, database });
+      await this.#answer(exchange, caller, statements);
+    } catch (error) {
+      this.fail(exchange, error);
+    }
+  }
+
+  /** Answers in the form that was asked for, if there is no answer yet. */
+  fail(exchange: Exchange, error: unknown): void {
+    if (!(error instanceof HttpError) || exchange.response.headersSent) throw error;
+    if (wantsCsv(exchange)) failInCsv(exchange, error);
+    else exchange.fail(error, isPretty(exchange));
+  }
+
+  /** Parameters may be in the body as well; there they go first. Reads it once. */
+  async readForm(exchange: Exchange): Promise<void> {
+    if (exchange.method !== 'POST' || exchange.hasReadForm) return;
+    exchange.hasReadForm = true;
     const { parameters, request } = exchange;
     const type = request.headers['content-type'] ?? '';
     const isForm = type.startsWith('application/x-www-form-urlencoded');
@@ -101,7 +118,7 @@ export class QueryHandler {
 
   async #answer(
     exchange: Exchange,
-    principal: Principal | undefined,
+    caller: Caller,
     statements: readonly Statement[],
   ): Promise<void> {
     const { counters, stallMs } = this.#options;
@@ -110,25 +127,35 @@ export class QueryHandler {
     const writer = writerFor(exchange);
     const reply = new ReplyStream(exchange, writer.contentType, stallMs);
     const { parameters } = exchange;
-    const query = this.#runner.begin({
-      text: parameters.get('q'),
-      database: parameters.get('db'),
-      retentionPolicy: parameters.get('rp'),
-      isReadOnly: exchange.method !== 'POST',
-    });
+    const database = parameters.get('db');
+    const { work } = exchange;
+    work.statements = statements.length;
+    work.textBytes = parameters.get('q').length;
+    const query = this.#runner.begin(
+      {
+        text: shownText(parameters.get('q'), statements),
+        database,
+        retentionPolicy: parameters.get('rp'),
+        isReadOnly: exchange.method !== 'POST',
+        work,
+        cost: () => exchange.metering?.costOf(exchange),
+      },
+      caller,
+    );
+    const running = { caller, statements, database, query };
     const kill = () => query.kill();
     exchange.response.once('close', kill);
-    this.#running.add(query);
+    this.#running.add(running);
     counters.queriesRun++;
     counters.queriesRunning = this.#running.size;
     try {
       const stream = new AnswerStream(writer, reply);
-      await this.#runAll(query, statements, writer, stream, principal);
+      await this.#runAll(running, writer, stream);
       await stream.end();
     } finally {
       exchange.response.off('close', kill);
       query.end();
-      this.#running.delete(query);
+      this.#running.delete(running);
       counters.queriesRunning = this.#running.size;
       counters.bytesOut += reply.bytes;
       counters.querySeconds.observe((performance.now() - exchange.startedAt) / 1000);
@@ -144,13 +171,8 @@ export class QueryHandler {
     }
   }
 
-  async #runAll(
-    query: RunningQuery,
-    statements: readonly Statement[],
-    writer: AnswerWriter,
-    stream: AnswerStream,
-    principal: Principal | undefined,
-  ): Promise<void> {
+  async #runAll(running: Running, writer: AnswerWriter, stream: AnswerStream): Promise<void> {
+    const { query, statements } = running;
     const { commit, counters } = this.#options;
     if (statements.length === 0) {
       // Clients look at the first result without asking whether there is one.
@@ -160,8 +182,10 @@ export class QueryHandler {
     for (const [id, statement] of statements.entries()) {
       writer.beginStatement(id);
       try {
+        // It may have waited, or those before it may have taken long.
+        check(running);
         const { series, messages } = query.run(statement);
-        for await (const piece of series) await stream.write(visible(piece, statement, principal));
+        for await (const piece of series) await stream.write(piece);
         if (changesData(statement)) await commit.safe();
         writer.endStatement(messages);
       } catch (error) {
@@ -179,6 +203,29 @@ export class QueryHandler {
     this.#options.report('error', 'a query failed', { error });
     return 'internal error';
   }
+}
+
+/** What of a query its right to run depends on. */
+interface Asked {
+  readonly caller: Caller;
+  readonly statements: readonly Statement[];
+  readonly database: string;
+}
+
+interface Running extends Asked {
+  readonly query: RunningQuery;
+}
+
+/** Throws when it may not run, or not any more. */
+function check({ caller, statements, database }: Asked): void {
+  if (caller.ended) throw new HttpError(401, 'authorization failed');
+  if (caller.principal !== undefined) authorize(caller.principal, statements, database);
+}
+
+/** The text of a query, without the passwords in it. */
+function shownText(text: string, statements: readonly Statement[]): string {
+  const hasSecret = statements.some(({ kind }) => kind === 'createUser' || kind === 'setPassword');
+  return hasSecret ? statements.map(printStatement).join('; ') : text;
 }
 
 /** A form holds a query, not data. */
@@ -209,8 +256,9 @@ function writerFor(exchange: Exchange): AnswerWriter {
   });
 }
 
-function failInCsv(exchange: Exchange, { status, message }: HttpError): void {
+function failInCsv(exchange: Exchange, { status, message, headers }: HttpError): void {
   exchange.reply(status, `error\n${csvField(message)}\n`, {
+    ...headers,
     'Content-Type': 'text/csv',
     'X-Influxdb-Error': headerText(message),
   });
@@ -222,25 +270,15 @@ function changesData(statement: Statement): boolean {
     case 'explain':
     case 'killQuery':
     case 'unsupported':
+    case 'createUser':
+    case 'dropUser':
+    case 'setPassword':
+    case 'grant':
+    case 'revoke':
       return false;
     case 'select':
       return statement.into !== undefined;
     default:
       return true;
   }
-}
-
-/** SHOW DATABASES names only those that are not hidden from who asks. */
-function visible(
-  piece: ResultSeries,
-  statement: Statement,
-  principal: Principal | undefined,
-): ResultSeries {
-  if (principal === undefined || statement.kind !== 'show' || statement.what !== 'databases') {
-    return piece;
-  }
-  const names = Array.from(piece.values[0] ?? []).filter((name) =>
-    isVisible(principal, String(name)),
-  );
-  return { ...piece, values: [names], rows: names.length };
 }

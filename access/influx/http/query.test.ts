@@ -1,11 +1,12 @@
 import { connect } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Principal } from './credentials.ts';
+import type { Principal } from '../statements/principal.ts';
 import { InfluxServer, type InfluxServerOptions } from './server.ts';
 import { type Answer, HttpClient, type RequestOptions } from './testing/http-client.ts';
 import { withGenerated } from './testing/generated-answers.ts';
 import { MemorySeriesStore } from './testing/memory-series-store.ts';
+import { PeopleGate } from './testing/people-gate.ts';
 
 let store: MemorySeriesStore;
 let server: InfluxServer;
@@ -480,7 +481,7 @@ describe('privileges', () => {
 
   test('refuse the whole query', async () => {
     store.change({ kind: 'createDatabase', database: 'e' });
-    await restart({ authenticate: () => reader });
+    await restart({ gate: new PeopleGate(store, () => reader) });
     const headers = { Authorization: 'Token x' };
     const answer = async (q: string) => {
       const { status, text } = await get(q, {}, { headers });
@@ -512,7 +513,9 @@ describe('privileges', () => {
     await needs('drop series from m', 'WRITE on d');
     await needs('delete from m', 'WRITE on d');
     await needs('drop measurement m', 'admin privilege');
-    await needs('show queries', 'admin privilege');
+    await needs('show users', 'admin privilege');
+    await needs('show tag keys from e..m', 'READ on e');
+    await needs('drop retention policy p on e', 'WRITE on e');
     expect(store.database('zz')).toBeUndefined();
     expect(await answer('show databases')).toEqual([
       200,

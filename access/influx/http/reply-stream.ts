@@ -60,7 +60,9 @@ export class ReplyStream {
     const rest = out.take();
     this.bytes += rest.length;
     response.setTimeout(this.#stallMs, () => response.destroy());
+    this.#exchange.work.answerBytes = this.bytes;
     if (this.#isBegun) {
+      this.#exchange.tellCostAfter(this.bytes);
       (this.#packer ?? response).end(rest);
       return;
     }

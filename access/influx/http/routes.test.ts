@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Credentials, Principal } from './credentials.ts';
+import type { Principal } from '../statements/principal.ts';
+import type { Credentials } from '../tenants/credentials.ts';
 import { InfluxServer, type InfluxServerOptions } from './server.ts';
 import { HttpClient } from './testing/http-client.ts';
 import { MemorySeriesStore } from './testing/memory-series-store.ts';
+import { PeopleGate } from './testing/people-gate.ts';
 
 let store: MemorySeriesStore;
 let server: InfluxServer;
@@ -163,15 +165,12 @@ describe('credentials', () => {
     admin: { name: 'admin', isAdmin: true, mayRead: () => true, mayWrite: () => true },
     ro: { name: 'ro', isAdmin: false, mayRead: () => true, mayWrite: () => false },
   };
-  let seen: (Credentials | undefined)[];
-  const authenticate = (credentials: Credentials) => {
-    seen.push(credentials);
-    return credentials.kind === 'token'
+  const find = (credentials: Credentials) =>
+    credentials.kind === 'token'
       ? people[credentials.token]
       : credentials.password === 'right'
         ? people[credentials.user]
         : undefined;
-  };
   const basic = (user: string, password: string) =>
     `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
   const write = async (query: string, authorization?: string) => {
@@ -189,8 +188,8 @@ describe('credentials', () => {
 
   test('come in four ways', async () => {
     await stop();
-    seen = [];
-    await start({ authenticate });
+    const gate = new PeopleGate(store, find);
+    await start({ gate });
     const ways: [string, string?][] = [
       ['&u=admin&p=right'],
       ['', basic('admin', 'right')],
@@ -201,13 +200,12 @@ describe('credentials', () => {
     for (const way of ways) expect(await write(...way)).toEqual([204, '', undefined]);
     const password = { kind: 'password', user: 'admin', password: 'right' };
     const token = { kind: 'token', token: 'admin' };
-    expect(seen).toEqual([password, password, password, token, token]);
+    expect(gate.seen).toEqual([password, password, password, token, token]);
   });
 
   test('are needed, and must be right', async () => {
     await stop();
-    seen = [];
-    await start({ authenticate });
+    await start({ gate: new PeopleGate(store, find) });
     const realm = 'Basic realm="InfluxDB"';
     const unreadable = [401, 'unable to parse authentication credentials', realm];
     expect(await write('')).toEqual(unreadable);

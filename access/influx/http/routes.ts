@@ -2,9 +2,8 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { Caller } from '../tenants/caller.ts';
 import { BucketRoutes } from './bucket-routes.ts';
-import type { Principal } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
@@ -12,18 +11,22 @@ import type { QueryHandler } from './query-handler.ts';
 import type { BodyLimits } from './request-body.ts';
 import type { WriteHandler } from './write-handler.ts';
 
-type Handle = (exchange: Exchange, principal: Principal | undefined) => MaybePromise<void>;
+/** Of a request whose sender is known. */
+type Handle = (exchange: Exchange, caller: Caller) => MaybePromise<void>;
+/** Of one that anybody may send. */
+type OpenHandle = (exchange: Exchange) => MaybePromise<void>;
 
 export interface Route {
   readonly name: string;
   readonly isV2: boolean;
-  /** Needs no credentials. */
-  readonly isOpen: boolean;
-  readonly handle: Handle;
+  /** Credentials may be in its form. */
+  readonly hasForm: boolean;
+  readonly action:
+    | { readonly isOpen: true; readonly handle: OpenHandle }
+    | { readonly isOpen: false; readonly handle: Handle };
 }
 
 export interface RouteOptions {
-  store: SeriesStore;
   commit: GroupCommit;
   body: BodyLimits;
   writes: WriteHandler;
@@ -37,8 +40,16 @@ export interface RouteOptions {
 /** Handlers of a path by method. */
 interface Page {
   readonly name: string;
-  readonly isOpen?: boolean;
-  readonly methods: Readonly<Record<string, Handle>>;
+  readonly hasForm?: boolean;
+  readonly methods: Readonly<Record<string, Route['action']>>;
+}
+
+function closed(handle: Handle): Route['action'] {
+  return { isOpen: false, handle };
+}
+
+function open(handle: OpenHandle): Route['action'] {
+  return { isOpen: true, handle };
 }
 
 const bucketPath = '/api/v2/buckets/';
@@ -51,30 +62,36 @@ export class RouteTable {
 
   constructor(options: RouteOptions) {
     this.#options = options;
-    this.#buckets = new BucketRoutes(options.store, options.organization, options.startedAt);
+    this.#buckets = new BucketRoutes(options.organization, options.startedAt);
     const { writes, queries } = options;
-    const query: Handle = (exchange, principal) => queries.handle(exchange, principal);
-    const health: Page = this.#open('health', (exchange) => this.#health(exchange));
+    const query = closed((exchange, caller) => queries.handle(exchange, caller));
+    const health: Page = openPage('health', (exchange) => this.#health(exchange));
     this.#pages = new Map<string, Page>([
-      ['/write', { name: 'write', methods: { POST: (e, p) => writes.v1(e, p) } }],
-      ['/query', { name: 'query', methods: { GET: query, POST: query } }],
-      ['/ping', this.#open('ping', (exchange) => this.#ping(exchange))],
-      ['/status', this.#open('ping', (exchange) => exchange.reply(204))],
+      ['/write', { name: 'write', methods: { POST: closed((e, caller) => writes.v1(e, caller)) } }],
+      ['/query', { name: 'query', hasForm: true, methods: { GET: query, POST: query } }],
+      ['/ping', openPage('ping', (exchange) => this.#ping(exchange))],
+      ['/status', openPage('ping', (exchange) => exchange.reply(204))],
       ['/health', health],
       ['/api/v2/health', health],
-      ['/ready', this.#open('ready', (exchange) => this.#ready(exchange))],
-      ['/api/v2/ready', this.#open('ready', (exchange) => this.#ready(exchange))],
-      ['/api/v2/write', { name: 'write', methods: { POST: (e, p) => writes.v2(e, p) } }],
-      ['/api/v2/query', { name: 'v2', methods: { POST: refuseFlux } }],
-      ['/api/v2/setup', this.#open('v2', (exchange) => exchange.json(200, { allowed: false }))],
-      ['/api/v2/orgs', { name: 'v2', methods: { GET: (e) => this.#buckets.orgs(e) } }],
+      ['/ready', openPage('ready', (exchange) => this.#ready(exchange))],
+      ['/api/v2/ready', openPage('ready', (exchange) => this.#ready(exchange))],
+      [
+        '/api/v2/write',
+        { name: 'write', methods: { POST: closed((e, caller) => writes.v2(e, caller)) } },
+      ],
+      ['/api/v2/query', { name: 'v2', methods: { POST: closed(refuseFlux) } }],
+      ['/api/v2/setup', openPage('v2', (exchange) => exchange.json(200, { allowed: false }))],
+      [
+        '/api/v2/orgs',
+        { name: 'v2', methods: { GET: closed((e, caller) => this.#buckets.orgs(e, caller)) } },
+      ],
       [
         '/api/v2/buckets',
         {
           name: 'v2',
           methods: {
-            GET: (exchange) => this.#buckets.list(exchange),
-            POST: (exchange, principal) => this.#createBucket(exchange, principal),
+            GET: closed((exchange, caller) => this.#buckets.list(exchange, caller)),
+            POST: closed((exchange, caller) => this.#createBucket(exchange, caller)),
           },
         },
       ],
@@ -84,26 +101,24 @@ export class RouteTable {
   find(exchange: Exchange): Route {
     const { path, method } = exchange;
     const isV2 = path.startsWith('/api/v2/');
-    if (method === 'OPTIONS') return { name: 'options', isV2, isOpen: true, handle: allowAll };
+    const plain = { isV2, hasForm: false };
+    if (method === 'OPTIONS') return { ...plain, name: 'options', action: open(allowAll) };
     const page = this.#pages.get(path) ?? this.#bucketPage(path);
-    if (page === undefined) return { name: 'other', isV2, isOpen: true, handle: notFound };
-    const { name, isOpen = false } = page;
-    const handle = page.methods[method];
-    if (handle === undefined) {
+    if (page === undefined) return { ...plain, name: 'other', action: open(notFound) };
+    const { name, hasForm = false } = page;
+    const action = page.methods[method];
+    if (action === undefined) {
       const allowed = ['OPTIONS', ...Object.keys(page.methods)].join(', ');
-      return { name, isV2, isOpen: true, handle: (e) => notAllowed(e, allowed) };
+      return { ...plain, name, action: open((e) => notAllowed(e, allowed)) };
     }
-    return { name, isV2, isOpen, handle };
-  }
-
-  #open(name: string, handle: (exchange: Exchange) => void): Page {
-    return { name, isOpen: true, methods: { GET: handle, HEAD: handle } };
+    return { name, isV2, hasForm, action };
   }
 
   #bucketPage(path: string): Page | undefined {
     if (!path.startsWith(bucketPath)) return undefined;
     const id = path.slice(bucketPath.length);
-    return { name: 'v2', methods: { GET: (exchange) => this.#buckets.one(exchange, id) } };
+    const one = closed((exchange, caller) => this.#buckets.one(exchange, caller, id));
+    return { name: 'v2', methods: { GET: one } };
   }
 
   #ping(exchange: Exchange): void {
@@ -129,15 +144,19 @@ export class RouteTable {
     exchange.json(200, { status: 'ready', started: startedAt.toISOString(), up });
   }
 
-  async #createBucket(exchange: Exchange, principal: Principal | undefined): Promise<void> {
-    if (principal !== undefined && !principal.isAdmin) {
+  async #createBucket(exchange: Exchange, caller: Caller): Promise<void> {
+    const body = await exchange.smallBody(this.#options.body, maxBucketBytes);
+    if (caller.principal !== undefined && !caller.principal.isAdmin) {
       throw new HttpError(403, 'only an administrator may create a bucket');
     }
-    const body = await exchange.smallBody(this.#options.body, maxBucketBytes);
-    const made = this.#buckets.create(body.toString());
+    const made = this.#buckets.create(body.toString(), caller);
     await this.#options.commit.safe();
     exchange.json(201, made);
   }
+}
+
+function openPage(name: string, handle: OpenHandle): Page {
+  return { name, methods: { GET: open(handle), HEAD: open(handle) } };
 }
 
 function refuseFlux(): never {

@@ -5,14 +5,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
-import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
-import { type Credentials, type Principal, readCredentials } from './credentials.ts';
+import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
+import { wholeSpace } from '../tenants/tenant-space.ts';
+import { TenantConnections } from './connections.ts';
+import { readCredentials } from './credentials.ts';
 import { Exchange } from './exchange.ts';
 import { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
 import { InfluxCounters, type InfluxMetrics } from './influx-metrics.ts';
+import type { InfluxMetering } from './metering.ts';
 import { PointWriter } from './point-writer.ts';
 import { QueryHandler } from './query-handler.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
@@ -23,13 +27,16 @@ import { WriteHandler } from './write-handler.ts';
 export interface InfluxServerOptions {
   host: string;
   port: number;
+  /** Serves HTTPS with it; HTTP when absent. */
+  tls?: TlsListeners | undefined;
   store: SeriesStore;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /**
-   * Who the credentials belong to; undefined when nobody. Without this function everybody may do everything,
-   * whatever credentials come along.
+   * Who is let in. Without it everybody may do everything, whatever credentials come along.
    */
-  authenticate?: (credentials: Credentials) => MaybePromise<Principal | undefined>;
+  gate?: Gate | undefined;
+  /** Absent while nothing is charged. */
+  metering?: InfluxMetering | undefined;
   /** Bytes of a body as it comes; 0 for no limit. */
   maxBodyBytes?: number;
   /** Bytes of a packed body when it is unpacked; 0 for no limit. */
@@ -89,12 +96,20 @@ export class InfluxServer {
   readonly #queries: QueryHandler;
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Set<Exchange>();
+  readonly #connections = new TenantConnections();
+  /** Everybody, where there is no gate. */
+  readonly #anybody: Caller;
   #isDraining = false;
+  /** Absent while nothing is charged. */
+  metering: InfluxMetering | undefined;
 
   constructor(given: InfluxServerOptions) {
     const options = { ...defaults, ...given };
     this.#options = options;
     const { store, clock } = options;
+    this.metering = options.metering;
+    const space = wholeSpace(store, clock);
+    this.#anybody = { space, principal: undefined, users: undefined, ended: false };
     const commit = new GroupCommit(store);
     const counters = this.#counters;
     const body: BodyLimits = {
@@ -104,15 +119,14 @@ export class InfluxServer {
       onBytes: (bytes) => (counters.bytesIn += bytes),
     };
     const points = new PointWriter({
-      store,
       commit,
       counters,
       clock,
+      hot: () => this.metering?.hot,
       timeoutMs: options.writeTimeoutMs,
     });
-    const writes = new WriteHandler({ store, points, counters, body });
+    const writes = new WriteHandler({ points, counters, body });
     this.#queries = new QueryHandler({
-      store,
       commit,
       points,
       counters,
@@ -130,7 +144,6 @@ export class InfluxServer {
       report: options.report,
     });
     this.#routes = new RouteTable({
-      store,
       commit,
       body,
       writes,
@@ -140,18 +153,18 @@ export class InfluxServer {
       version: options.version,
       organization: options.organization,
     });
-    this.#server = createServer(
-      {
-        maxHeaderSize: options.maxHeaderBytes,
-        keepAliveTimeout: options.keepAliveMs,
-        headersTimeout: options.headersTimeoutMs,
-        // Bodies have a limit between their pieces instead: a large one may take its time.
-        requestTimeout: 0,
-        connectionsCheckingInterval: 5000,
-        noDelay: true,
-      },
-      (request, response) => this.#accept(request, response, false),
-    );
+    const http = {
+      maxHeaderSize: options.maxHeaderBytes,
+      keepAliveTimeout: options.keepAliveMs,
+      headersTimeout: options.headersTimeoutMs,
+      // Bodies have a limit between their pieces instead: a large one may take its time.
+      requestTimeout: 0,
+      connectionsCheckingInterval: 5000,
+      noDelay: true,
+    };
+    const serve = (request: IncomingMessage, response: ServerResponse): void =>
+      this.#accept(request, response, false);
+    this.#server = options.tls?.createHttpServer(http, serve) ?? createServer(http, serve);
     const server = this.#server;
     server.maxConnections = options.maxConnections;
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
@@ -163,6 +176,7 @@ export class InfluxServer {
     });
     server.on('drop', () => counters.rejectedConnections++);
     server.on('clientError', refuse);
+    options.gate?.onChange(() => this.#endOthers());
   }
 
   /** Resolves to the port. */
@@ -214,6 +228,7 @@ export class InfluxServer {
       onBug: (error, { method, path }) =>
         this.#options.report('error', `${method} ${path} failed`, { error }),
     });
+    exchange.metering = this.metering;
     this.#exchanges.add(exchange);
     // Clients that go away are no news.
     request.on('error', ignore);
@@ -224,6 +239,7 @@ export class InfluxServer {
         exchange.route,
         response.headersSent ? response.statusCode : gone,
       );
+      exchange.metering?.settle(exchange, response.headersSent ? response.statusCode : gone);
     });
     this.#run(exchange).catch((error: unknown) => exchange.fail(error));
   }
@@ -232,25 +248,64 @@ export class InfluxServer {
     const found = this.#routes.find(exchange);
     exchange.route = found.name;
     exchange.isV2 = found.isV2;
-    const principal = found.isOpen ? undefined : await this.#principalOf(exchange, found);
-    await found.handle(exchange, principal);
+    if (found.action.isOpen) {
+      await found.action.handle(exchange);
+      return;
+    }
+    let caller: Caller;
+    try {
+      caller = await this.#callerOf(exchange, found);
+      this.#connections.use(exchange.request.socket, caller.space, found.isV2);
+    } catch (error) {
+      if (!found.hasForm) throw error;
+      this.#queries.fail(exchange, error);
+      return;
+    }
+    exchange.caller = caller;
+    await found.action.handle(exchange, caller);
   }
 
-  async #principalOf(exchange: Exchange, route: Route): Promise<Principal | undefined> {
-    const { authenticate } = this.#options;
-    if (authenticate === undefined) return undefined;
-    const credentials = readCredentials(exchange.request, exchange.parameters);
-    const principal = credentials === undefined ? undefined : await authenticate(credentials);
-    if (principal !== undefined) return principal;
-    const headers = { 'WWW-Authenticate': 'Basic realm="InfluxDB"' };
-    if (route.isV2) throw new HttpError(401, 'unauthorized access', { headers });
-    throw new HttpError(
-      401,
-      credentials === undefined
-        ? 'unable to parse authentication credentials'
-        : 'authorization failed',
-      { headers },
-    );
+  async #callerOf(exchange: Exchange, route: Route): Promise<Caller> {
+    const { gate } = this.#options;
+    if (gate === undefined) return this.#anybody;
+    const { request, parameters } = exchange;
+    const address = request.socket.remoteAddress ?? '';
+    let credentials = readCredentials(request, parameters);
+    if (credentials === undefined && route.hasForm) {
+      await this.#queries.readForm(exchange);
+      credentials = readCredentials(request, parameters);
+    }
+    const entered = await gate.enter(credentials, address);
+    if (isRefusal(entered)) throw refused(entered, route.isV2);
+    // Revoked while it was being looked at.
+    if (entered.ended) throw refused(nobody, route.isV2);
+    return entered;
+  }
+
+  /** Requests of those who are nobody any more are cut off, as are queries that may not run any more. */
+  #endOthers(): void {
+    for (const { caller, request } of this.#exchanges) {
+      if (caller?.ended === true) request.socket.destroy();
+    }
+    this.#queries.recheck();
+  }
+}
+
+const nobody: Refusal = { refusal: 'credentials', message: 'authorization failed' };
+
+/** As InfluxDB says it. */
+function refused({ refusal, message }: Refusal, isV2: boolean): HttpError {
+  switch (refusal) {
+    case 'missing':
+    case 'credentials':
+      return new HttpError(401, isV2 ? 'unauthorized access' : message, {
+        headers: { 'WWW-Authenticate': 'Basic realm="InfluxDB"' },
+      });
+    case 'suspended':
+      return new HttpError(403, message);
+    case 'throttled':
+      // 5xx, as clients of 1.x throw away what any 4xx answers.
+      return new HttpError(isV2 ? 429 : 503, message, { headers: { 'Retry-After': '1' } });
   }
 }
 

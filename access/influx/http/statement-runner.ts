@@ -2,7 +2,8 @@
 // queries, and all that a statement has around it.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import type { SeriesStore, WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import type { SeriesWork } from '../../../request-units/series-pricer.ts';
+import type { WriteOutcome } from '../../../universal-row/series/series-store.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { parseQuery } from '../influxql/parser/parser.ts';
 import type { StatementResult } from '../influxql/result.ts';
@@ -11,8 +12,12 @@ import { executeSelect } from '../influxql/select/execute-select.ts';
 import { explainSelect } from '../influxql/select/explain.ts';
 import type { ServerFacts, StatementContext } from '../statements/context.ts';
 import { executeStatement } from '../statements/execute.ts';
-import { QueryRegistry, type QueryTask } from '../statements/query-registry.ts';
-import type { PointWriter } from './point-writer.ts';
+import type { QueryTask } from '../statements/query-registry.ts';
+import type { Caller } from '../tenants/caller.ts';
+import { limitText } from '../tenants/limits.ts';
+import type { TenantSpace } from '../tenants/tenant-space.ts';
+import { MeteredStore } from './metered-store.ts';
+import type { PointWriter, WriteTarget } from './point-writer.ts';
 
 export interface QueryLimits extends SelectLimits {
   /** Queries at once; more wait. 0 for any number. */
@@ -36,7 +41,6 @@ export type Execute = (
 ) => StatementResult;
 
 export interface StatementRunnerOptions {
-  store: SeriesStore;
   points: PointWriter;
   clock: Clock;
   limits: QueryLimits;
@@ -45,11 +49,16 @@ export interface StatementRunnerOptions {
 }
 
 export interface QueryRequest {
+  /** As SHOW QUERIES may tell it. */
   text: string;
   database: string;
   retentionPolicy: string;
   /** By GET. */
   isReadOnly: boolean;
+  /** Where what is done is added up. */
+  work: SeriesWork;
+  /** What that comes to, where it is charged. */
+  cost: () => Float64Array | undefined;
 }
 
 /** The statements of one request, one after the other. */
@@ -65,13 +74,10 @@ const nanosPerMilli = 1_000_000n;
 export class StatementRunner {
   readonly #options: StatementRunnerOptions;
   readonly #execute: Execute;
-  readonly #queries: QueryRegistry;
 
   constructor(options: StatementRunnerOptions) {
     this.#options = options;
     this.#execute = options.execute ?? runStatement;
-    // Those beyond the limit wait before they are registered.
-    this.#queries = new QueryRegistry({ clock: options.clock, maxConcurrent: 0 });
   }
 
   /** Throws `ParseError`. */
@@ -79,10 +85,15 @@ export class StatementRunner {
     return parseQuery(text, { now: this.#now(), params });
   }
 
-  begin(request: QueryRequest): RunningQuery {
-    const { store, limits, facts, points } = this.#options;
+  begin(request: QueryRequest, { space, principal, users }: Caller): RunningQuery {
+    const { limits, facts, points } = this.#options;
+    const { queries } = space;
+    const { work, cost } = request;
+    const store = new MeteredStore(space.store, work);
     const { database, retentionPolicy, isReadOnly } = request;
-    const task: QueryTask = this.#queries.start(request.text, database);
+    const task = queries.start(request.text, database, principal?.name);
+    const memory = space.memory.open();
+    const timer = timeLimit(space, task);
     const now = this.#now();
     const select: SelectContext = {
       store,
@@ -91,17 +102,34 @@ export class StatementRunner {
       now,
       task,
       limits,
+      memory,
+      work,
+      cost,
       yieldNow: () => new Promise(setImmediate),
-      writePoints: (into, policy, lines) => storeLines(points, into, policy, lines),
+      writePoints: (into, policy, lines) =>
+        storeLines(
+          points,
+          {
+            tenant: space.number,
+            store,
+            database: into,
+            retentionPolicy: policy,
+            precision: 'ns',
+            work,
+          },
+          lines,
+        ),
     };
     const context: Omit<StatementContext, 'select'> = {
       store,
       database,
       retentionPolicy,
       now,
-      queries: this.#queries,
+      queries,
       readOnlyRequest: isReadOnly,
-      server: facts,
+      server: space.factsOf(facts),
+      principal,
+      users,
     };
     return {
       run: (statement) => {
@@ -109,7 +137,11 @@ export class StatementRunner {
         return this.#execute(statement, context, select);
       },
       kill: () => task.cancel(),
-      end: () => task.end(),
+      end: () => {
+        clearTimeout(timer);
+        memory.close();
+        task.end();
+      },
     };
   }
 
@@ -132,14 +164,21 @@ export function runStatement(
   });
 }
 
+/** Ends the query when it takes longer than its tenant's may. */
+function timeLimit({ name, limits }: TenantSpace, task: QueryTask): NodeJS.Timeout | undefined {
+  const { queryTimeMs } = limits;
+  if (queryTimeMs === 0) return undefined;
+  // Longer than a timer can be is no limit that anybody would live to see.
+  const end = (): void => task.cancel(limitText(name, 'queryTimeMs', queryTimeMs));
+  return setTimeout(end, Math.min(queryTimeMs, 2 ** 31 - 1));
+}
+
 /** For SELECT INTO. The query waits for the log once, at its end. */
 async function storeLines(
   points: PointWriter,
-  database: string,
-  retentionPolicy: string,
+  target: WriteTarget,
   lines: string,
 ): Promise<WriteOutcome> {
-  const target = { database, retentionPolicy, precision: 'ns' };
   const { written, dropped, error, parseErrors } = await points.store(target, [Buffer.from(lines)]);
   return { written, dropped, error: error ?? (parseErrors === '' ? undefined : parseErrors) };
 }

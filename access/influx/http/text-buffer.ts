@@ -44,6 +44,13 @@ export class TextBuffer {
     this.length = at + length;
   }
 
+  bytes(bytes: Buffer): void {
+    const { length } = bytes;
+    this.ensure(length);
+    bytes.copy(this.buf, this.length);
+    this.length += length;
+  }
+
   text(text: string): void {
     this.ensure(text.length * 3);
     this.length += this.buf.write(text, this.length);

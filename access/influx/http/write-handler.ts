@@ -1,8 +1,8 @@
 // /write and /api/v2/write.
 
 import { SeriesError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { Caller } from '../tenants/caller.ts';
 import { bucketNotFound, bucketTarget } from './bucket-routes.ts';
-import type { Principal } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
@@ -10,7 +10,6 @@ import type { PointWriter, WriteReport, WriteTarget } from './point-writer.ts';
 import type { BodyLimits } from './request-body.ts';
 
 export interface WriteHandlerOptions {
-  store: SeriesStore;
   points: PointWriter;
   counters: InfluxCounters;
   body: BodyLimits;
@@ -26,32 +25,27 @@ export class WriteHandler {
     this.#options = options;
   }
 
-  async v1(exchange: Exchange, principal: Principal | undefined): Promise<void> {
+  async v1(exchange: Exchange, caller: Caller): Promise<void> {
     const { parameters } = exchange;
+    const { store } = caller.space;
     const database = parameters.get('db');
     const retentionPolicy = parameters.get('rp');
     if (database === '') throw new HttpError(400, 'database is required');
-    if (this.#options.store.database(database) === undefined) {
-      throw databaseNotFound(database);
-    }
-    if (principal !== undefined && !principal.isAdmin && !principal.mayWrite(database)) {
-      throw new HttpError(
-        403,
-        `"${principal.name}" user is not authorized to write to database "${database}"`,
-      );
-    }
+    if (store.database(database) === undefined) throw databaseNotFound(database);
+    expectMayWrite(caller, database, exchange.isV2);
     if (!consistencies.has(parameters.get('consistency').toLowerCase())) {
       throw new HttpError(400, 'invalid consistency level');
     }
-    if (!this.#hasPolicy(database, retentionPolicy)) {
+    if (!hasPolicy(store, database, retentionPolicy)) {
       throw new HttpError(500, `retention policy not found: ${retentionPolicy}`);
     }
     const precision = parameters.get('precision');
-    await this.#write(exchange, { database, retentionPolicy, precision });
+    await this.#write(exchange, caller, { database, retentionPolicy, precision });
   }
 
-  async v2(exchange: Exchange, principal: Principal | undefined): Promise<void> {
+  async v2(exchange: Exchange, caller: Caller): Promise<void> {
     const { parameters } = exchange;
+    const { store } = caller.space;
     const bucket = parameters.get('bucket');
     const precision = parameters.get('precision');
     if (bucket === '') throw new HttpError(400, 'bucket is required');
@@ -60,21 +54,24 @@ export class WriteHandler {
     }
     const { database, retentionPolicy } = bucketTarget(bucket);
     const isKnown =
-      this.#options.store.database(database) !== undefined &&
-      this.#hasPolicy(database, retentionPolicy);
+      store.database(database) !== undefined && hasPolicy(store, database, retentionPolicy);
     if (!isKnown) throw bucketNotFound(bucket);
-    if (principal !== undefined && !principal.isAdmin && !principal.mayWrite(database)) {
-      throw new HttpError(403, 'insufficient permissions for write');
-    }
-    await this.#write(exchange, { database, retentionPolicy, precision });
+    expectMayWrite(caller, database, exchange.isV2);
+    await this.#write(exchange, caller, { database, retentionPolicy, precision });
   }
 
-  #hasPolicy(database: string, name: string): boolean {
-    const policies = this.#options.store.database(database)?.retentionPolicies;
-    return name === '' || policies?.some((policy) => policy.name === name) === true;
-  }
-
-  async #write(exchange: Exchange, target: WriteTarget): Promise<void> {
+  async #write(
+    exchange: Exchange,
+    caller: Caller,
+    named: Pick<WriteTarget, 'database' | 'retentionPolicy' | 'precision'>,
+  ): Promise<void> {
+    const target: WriteTarget = {
+      ...named,
+      tenant: caller.space.number,
+      store: caller.space.store,
+      check: () => expectMayWrite(caller, named.database, exchange.isV2),
+      work: exchange.work,
+    };
     const { points, counters, body: limits } = this.#options;
     const body = await exchange.body(limits);
     const report = await points
@@ -87,12 +84,27 @@ export class WriteHandler {
   }
 
   /** A database may have been dropped while its points came. */
-  #fail(error: unknown, { database }: WriteTarget, exchange: Exchange): never {
-    if (error instanceof SeriesError && this.#options.store.database(database) === undefined) {
+  #fail(error: unknown, { store, database }: WriteTarget, exchange: Exchange): never {
+    if (error instanceof SeriesError && store.database(database) === undefined) {
       throw exchange.isV2 ? bucketNotFound(database) : databaseNotFound(database);
     }
     throw error;
   }
+}
+
+function hasPolicy(store: SeriesStore, database: string, name: string): boolean {
+  const policies = store.database(database)?.retentionPolicies;
+  return name === '' || policies?.some((policy) => policy.name === name) === true;
+}
+
+function expectMayWrite({ principal }: Caller, database: string, isV2: boolean): void {
+  if (principal === undefined || principal.isAdmin || principal.mayWrite(database)) return;
+  throw new HttpError(
+    403,
+    isV2
+      ? 'insufficient permissions for write'
+      : `"${principal.name}" user is not authorized to write to database "${database}"`,
+  );
 }
 
 function databaseNotFound(database: string): HttpError {

@@ -1,5 +1,8 @@
 // InfluxQL as a tree. Durations and times are nanoseconds as `bigint`.
 
+import type { Privilege } from '../../../universal-row/tenancy/definitions.ts';
+import type { Secret } from './secret.ts';
+
 export type Statement =
   | SelectStatement
   | ShowStatement
@@ -9,6 +12,10 @@ export type Statement =
   | { readonly kind: 'dropRetentionPolicy'; readonly name: string; readonly database: string }
   | { readonly kind: 'dropMeasurement'; readonly measurement: string }
   | DeleteStatement
+  | CreateUserStatement
+  | { readonly kind: 'dropUser'; readonly name: string }
+  | { readonly kind: 'setPassword'; readonly name: string; readonly password: Secret }
+  | PrivilegeStatement
   | { readonly kind: 'dropShard'; readonly id: number }
   | { readonly kind: 'killQuery'; readonly id: number; readonly host: string | undefined }
   | { readonly kind: 'explain'; readonly analyze: boolean; readonly select: SelectStatement }
@@ -166,6 +173,8 @@ export interface ShowStatement {
   readonly seriesOffset: number;
   /** SHOW STATS FOR 'x'. */
   readonly module: string;
+  /** SHOW GRANTS FOR x. */
+  readonly user: string;
 }
 
 export interface RetentionPolicyClauses {
@@ -186,6 +195,22 @@ export interface RetentionPolicyStatement extends RetentionPolicyClauses {
   readonly name: string;
   readonly database: string;
   readonly makeDefault: boolean;
+}
+
+export interface CreateUserStatement {
+  readonly kind: 'createUser';
+  readonly name: string;
+  readonly password: Secret;
+  /** WITH ALL PRIVILEGES. */
+  readonly admin: boolean;
+}
+
+export interface PrivilegeStatement {
+  readonly kind: 'grant' | 'revoke';
+  readonly privilege: Privilege;
+  /** undefined: on everything, as an administrator; the privilege is then `all`. */
+  readonly database: string | undefined;
+  readonly user: string;
 }
 
 /** DELETE and DROP SERIES. */

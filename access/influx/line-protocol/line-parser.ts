@@ -53,6 +53,8 @@ export interface LineProtocolRequest {
   readonly precision?: string | undefined;
   /** Milliseconds since 1970: the time of points that have none, cut to the precision. */
   readonly now: number;
+  /** Instead of the one that the parser came with, from now on. */
+  readonly cache?: SharedSeriesCache | undefined;
 }
 
 /** For one request after another, but only for one at a time. */
@@ -67,7 +69,7 @@ export class LineParser {
   /** and why the first of them is not; in the words of a `WriteOutcome`. */
   dropError: string | undefined = undefined;
 
-  private readonly cache: SharedSeriesCache;
+  private cache: SharedSeriesCache;
   private readonly limits: LineParserLimits;
   private readonly batch: BatchBuilder;
   private readonly reader: PointReader;
@@ -117,6 +119,7 @@ export class LineParser {
     this.linesEnd = 0;
     this.dropRest();
     this.finished = false;
+    if (request.cache !== undefined) this.cache = request.cache;
     this.reader.set(precisionOf(request.precision), request.now);
     this.restart();
   }

@@ -44,6 +44,10 @@ export class SharedSeriesCache {
     this.#limits = limits;
   }
 
+  get bytes(): number {
+    return this.#table.bytes;
+  }
+
   /** To be asked whenever a batch is begun. */
   current(): SeriesCacheTable {
     if (this.#table.bytes >= this.#limits.bytes || this.#table.size >= this.#limits.series) {

@@ -12,6 +12,19 @@ export function answer(
   return { messages, series: inPieces(series) };
 }
 
+/** Nothing but that the work is done: it begins when the answer is read. */
+export function answerAfter(
+  work: () => Promise<void>,
+  messages: readonly Message[] = [],
+): StatementResult {
+  return { messages, series: nothingAfter(work) };
+}
+
+async function* nothingAfter(work: () => Promise<void>): AsyncGenerator<ResultSeries> {
+  await work();
+  yield* [];
+}
+
 /** Long series are cut, so that others have their turn while they are written out. */
 async function* inPieces(series: readonly ResultSeries[]): AsyncGenerator<ResultSeries> {
   for (const whole of series) {

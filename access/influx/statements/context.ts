@@ -7,7 +7,9 @@ import type {
 } from '../../../universal-row/series/series-store.ts';
 import type { SelectStatement, Statement } from '../influxql/ast.ts';
 import { QueryError, type StatementResult, type Value } from '../influxql/result.ts';
+import type { Principal } from './principal.ts';
 import type { QueryRegistry } from './query-registry.ts';
+import type { UserDirectory } from './user-directory.ts';
 
 export interface StatementContext {
   readonly store: SeriesStore;
@@ -20,6 +22,10 @@ export interface StatementContext {
   /** It came by GET. Statements that change something run all the same, with a warning. */
   readonly readOnlyRequest: boolean;
   readonly server: ServerFacts;
+  /** Who asks; undefined for nobody in particular, who may do everything. */
+  readonly principal?: Principal | undefined;
+  /** Absent where there are none. */
+  readonly users?: UserDirectory | undefined;
   /** Runs SELECT and EXPLAIN. */
   select(statement: SelectStatement | Extract<Statement, { kind: 'explain' }>): StatementResult;
 }
@@ -30,6 +36,8 @@ export interface ServerFacts {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly hostname: string;
+  /** Nothing is told of the process and its machine: others use it, too. */
+  readonly isShared?: boolean;
   /** By database and time. Without it, none are shown. */
   shards?(): readonly ShardFacts[];
   /** Besides those that are counted here. */

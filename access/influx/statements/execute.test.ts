@@ -484,7 +484,8 @@ describe('failures, as InfluxDB words them', () => {
     ['create retention policy ".." on db duration 1h replication 1', 'invalid name'],
     ['create retention policy a on nope duration 1h replication 1', 'database not found: nope'],
     ['alter retention policy a on nope duration 1h', 'database not found: nope'],
-    ['drop user u', 'DROP USER is not supported yet'],
+    ['drop user u', 'there are no users here'],
+    ['drop continuous query c on db', 'DROP CONTINUOUS QUERY is not supported yet'],
     ['select mean(v) from m group by time(5)', 'time dimension must have duration argument'],
   ])('%s', async (text, message) => expect(await failure(text)).toBe(message));
 });

@@ -8,7 +8,7 @@ import {
   type ResultSeries,
   type StatementResult,
 } from '../influxql/result.ts';
-import { answer } from './answers.ts';
+import { answer, answerAfter } from './answers.ts';
 import { showCardinality } from './cardinality.ts';
 import { changeRetentionPolicy, createDatabase, drop } from './change-catalog.ts';
 import type { StatementContext } from './context.ts';
@@ -24,12 +24,13 @@ import {
   showShardGroups,
   showShards,
   showStats,
-  showUsers,
 } from './show-server.ts';
+import { changeUsers, grantees, revokeAll, showGrants, showUsers } from './users.ts';
 
 /**
- * Runs a statement; what it changes is done when this returns. Throws `QueryError`, or the store's
- * `SeriesError`, when it fails.
+ * Runs a statement; what it changes in the store is done when this returns, unless users are touched as
+ * well: then all is done when the answer has been read. Throws `QueryError`, or the store's `SeriesError`,
+ * when it fails.
  */
 export function executeStatement(statement: Statement, context: StatementContext): StatementResult {
   switch (statement.kind) {
@@ -55,9 +56,26 @@ export function executeStatement(statement: Statement, context: StatementContext
       changeRetentionPolicy(statement, context);
       break;
     case 'dropDatabase':
+      if (grantees(statement.database, context).length > 0) {
+        return answerAfter(
+          async () => {
+            await revokeAll(statement.database, context);
+            drop(statement, context);
+          },
+          warnings(statement, context),
+        );
+      }
+      drop(statement, context);
+      break;
     case 'dropRetentionPolicy':
       drop(statement, context);
       break;
+    case 'createUser':
+    case 'dropUser':
+    case 'setPassword':
+    case 'grant':
+    case 'revoke':
+      return answerAfter(() => changeUsers(statement, context), warnings(statement, context));
     case 'dropMeasurement':
       dropMeasurement(statement.measurement, context);
       break;
@@ -104,14 +122,15 @@ function showSeriesOf(show: ShowStatement, context: StatementContext): ResultSer
     case 'retentionPolicies':
       return showRetentionPolicies(show, context);
     case 'users':
-      return showUsers();
+      return showUsers(context);
     case 'queries':
       return showQueries(context);
     case 'continuousQueries':
       return showContinuousQueries(context);
     case 'subscriptions':
-    case 'grants':
       return [];
+    case 'grants':
+      return showGrants(show.user, context);
     case 'shards':
       return showShards(context);
     case 'shardGroups':

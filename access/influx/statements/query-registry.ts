@@ -15,6 +15,8 @@ export interface QueryTask {
   readonly text: string;
   /** '' when the request named none. */
   readonly database: string;
+  /** Who asked; '' for nobody in particular. */
+  readonly user: string;
   readonly killed: boolean;
   /** How long it has run. */
   elapsedMs(): number;
@@ -45,13 +47,13 @@ export class QueryRegistry {
   }
 
   /** Throws `QueryError` when too many are running. */
-  start(text: string, database: string): QueryTask {
+  start(text: string, database: string, user = ''): QueryTask {
     const { clock, maxConcurrent } = this.#options;
     if (maxConcurrent > 0 && this.#tasks.size >= maxConcurrent) {
       const running = this.#tasks.size;
       throw new QueryError(`max-concurrent-queries limit exceeded(${running}, ${maxConcurrent})`);
     }
-    const task = new RegisteredQuery(++this.#lastId, text, database, clock, (ended) => {
+    const task = new RegisteredQuery(++this.#lastId, { text, database, user }, clock, (ended) => {
       if (this.#tasks.delete(ended.id)) this.finished++;
     });
     this.#tasks.set(task.id, task);
@@ -76,6 +78,7 @@ class RegisteredQuery implements QueryTask {
   readonly id: number;
   readonly text: string;
   readonly database: string;
+  readonly user: string;
   readonly #clock: Clock;
   readonly #startedAt: number;
   readonly #ended: (task: RegisteredQuery) => void;
@@ -84,14 +87,14 @@ class RegisteredQuery implements QueryTask {
 
   constructor(
     id: number,
-    text: string,
-    database: string,
+    asked: { text: string; database: string; user: string },
     clock: Clock,
     ended: (task: RegisteredQuery) => void,
   ) {
     this.id = id;
-    this.text = text;
-    this.database = database;
+    this.text = asked.text;
+    this.database = asked.database;
+    this.user = asked.user;
     this.#clock = clock;
     this.#startedAt = clock.monotonic();
     this.#ended = ended;

@@ -5,13 +5,27 @@ import { formatGoDuration } from '../influxql/parser/durations.ts';
 import { formatTime } from '../influxql/parser/time-literal.ts';
 import type { ResultSeries, Value } from '../influxql/result.ts';
 import { columnar, table } from './answers.ts';
-import { databaseOf, type ServerFacts, type ShardFacts, type StatementContext } from './context.ts';
-import type { Statistic } from './context.ts';
+import {
+  databaseOf,
+  type ServerFacts,
+  type ShardFacts,
+  type StatementContext,
+  type Statistic,
+} from './context.ts';
+import { mayKnow } from './principal.ts';
 
 /** Clients read the series even when there is no database, so it has no "values" then. */
-export function showDatabases({ store }: StatementContext): ResultSeries[] {
-  const names = store.databases().map(({ name }) => name);
+export function showDatabases(context: StatementContext): ResultSeries[] {
+  const names = knownDatabases(context);
   return [{ ...columnar('databases', ['name'], [names]), omitEmptyValues: true }];
+}
+
+/** Names of those that who asks may know of. */
+function knownDatabases({ store, principal }: StatementContext): string[] {
+  return store
+    .databases()
+    .map(({ name }) => name)
+    .filter((name) => mayKnow(principal, name));
 }
 
 export function showRetentionPolicies(
@@ -30,21 +44,19 @@ export function showRetentionPolicies(
   return [table(undefined, columns, rows)];
 }
 
-export function showUsers(): ResultSeries[] {
-  return [{ ...columnar(undefined, ['user', 'admin'], [[], []]), omitEmptyValues: true }];
-}
-
-export function showContinuousQueries({ store }: StatementContext): ResultSeries[] {
-  return store.databases().map(({ name }) => ({
+export function showContinuousQueries(context: StatementContext): ResultSeries[] {
+  return knownDatabases(context).map((name) => ({
     ...columnar(name, ['name', 'query'], [[], []]),
     omitEmptyValues: true,
   }));
 }
 
-export function showQueries({ queries }: StatementContext): ResultSeries[] {
+/** To those who are no administrators, only their own: a text names more than its database. */
+export function showQueries({ queries, principal }: StatementContext): ResultSeries[] {
   const columns = ['qid', 'query', 'database', 'duration', 'status'];
   const rows = queries
     .list()
+    .filter(({ user }) => principal === undefined || principal.isAdmin || user === principal.name)
     .map((task) => [
       task.id,
       task.text,
@@ -126,8 +138,7 @@ function sortedTags(tags: Readonly<Record<string, string>>): [string, string][] 
   return Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function ownStatistics({ store, queries }: StatementContext): Statistic[] {
-  const memory = process.memoryUsage();
+function ownStatistics({ store, queries, server }: StatementContext): Statistic[] {
   return [
     {
       name: 'queryExecutor',
@@ -137,10 +148,7 @@ function ownStatistics({ store, queries }: StatementContext): Statistic[] {
         queriesFinished: queries.finished,
       },
     },
-    {
-      name: 'runtime',
-      values: { HeapAlloc: memory.heapUsed, HeapSys: memory.heapTotal, Sys: memory.rss },
-    },
+    ...(server.isShared === true ? [] : [runtimeStatistic()]),
     ...store.databases().map(({ name }) => ({
       name: 'database',
       tags: { database: name },
@@ -150,6 +158,11 @@ function ownStatistics({ store, queries }: StatementContext): Statistic[] {
       },
     })),
   ];
+}
+
+function runtimeStatistic(): Statistic {
+  const { heapUsed, heapTotal, rss } = process.memoryUsage();
+  return { name: 'runtime', values: { HeapAlloc: heapUsed, HeapSys: heapTotal, Sys: rss } };
 }
 
 export function showDiagnostics(show: ShowStatement, context: StatementContext): ResultSeries[] {
@@ -162,9 +175,11 @@ function diagnostics(
   server: ServerFacts,
   now: bigint,
 ): Record<string, Readonly<Record<string, Value>>> {
+  const build = { Branch: '', 'Build Time': '', Commit: '', Version: server.version };
+  if (server.isShared === true) return { build, system: { currentTime: formatTime(now) } };
   const started = BigInt(Math.trunc(server.startedAt)) * 1_000_000n;
   return {
-    build: { Branch: '', 'Build Time': '', Commit: '', Version: server.version },
+    build,
     network: { hostname: server.hostname },
     runtime: {
       GOARCH: process.arch,

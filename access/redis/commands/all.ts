@@ -1,5 +1,6 @@
 // Every group of commands the server has. A new data type adds its line here.
 
+import { aclCommands } from './acl.ts';
 import { clientCommands } from './client.ts';
 import { connectionCommands } from './connection.ts';
 import { hashCommands } from './hash.ts';
@@ -7,6 +8,7 @@ import { introspectionCommands } from './introspection.ts';
 import { keysCommands } from './keys.ts';
 import { listCommands } from './list.ts';
 import { pubsubCommands } from './pubsub.ts';
+import { ruCommands } from './ru.ts';
 import { serverCommands } from './server.ts';
 import { setCommands } from './set.ts';
 import { sortedSetCommands } from './sorted-set.ts';
@@ -24,7 +26,9 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   pubsubCommands,
   transactionCommands,
   connectionCommands,
+  aclCommands,
   clientCommands,
   serverCommands,
+  ruCommands,
   introspectionCommands,
 ];

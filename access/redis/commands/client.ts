@@ -3,62 +3,10 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import { Special, type Connection } from '../connection.ts';
+import { type ClientType, describeClient, typeOf } from '../describe-client.ts';
 import { isPlainName } from './connection.ts';
 import { helpOf } from './support/help.ts';
 import type { CommandSpec } from './spec.ts';
-
-type ClientType = 'normal' | 'pubsub' | 'master' | 'replica';
-
-function typeOf(connection: Connection): ClientType {
-  return connection.special & Special.subscribed ? 'pubsub' : 'normal';
-}
-
-/** The line that CLIENT LIST and CLIENT INFO show for a client. */
-export function describeClient(connection: Connection): string {
-  const { server, socket } = connection;
-  const now = server.now;
-  let flags = '';
-  if (connection.special & Special.monitor) flags += 'O';
-  if (connection.special & Special.subscribed) flags += 'P';
-  if (connection.transaction !== undefined) flags += 'x';
-  if (connection.wait !== undefined) flags += 'b';
-  if (connection.noEvict) flags += 'e';
-  if (connection.noTouch) flags += 'T';
-  const fields: [string, string | number][] = [
-    ['id', connection.id],
-    ['addr', connection.address],
-    ['laddr', connection.localAddress],
-    ['fd', connection.id],
-    ['name', connection.name],
-    ['age', Math.floor((now - connection.createdAt) / 1000)],
-    ['idle', Math.floor((now - connection.lastActiveAt) / 1000)],
-    ['flags', flags === '' ? 'N' : flags],
-    ['db', connection.table],
-    ['sub', connection.channels.size],
-    ['psub', connection.patterns.size],
-    ['ssub', connection.shardChannels.size],
-    ['multi', connection.transaction === undefined ? -1 : connection.transaction.queue.length],
-    ['watch', connection.watch === undefined ? 0 : connection.watch.keys.length],
-    ['qbuf', connection.queryBytes],
-    ['qbuf-free', 0],
-    ['argv-mem', 0],
-    ['multi-mem', 0],
-    ['rbs', 0],
-    ['rbp', 0],
-    ['obl', 0],
-    ['oll', 0],
-    ['omem', socket.writableLength],
-    ['tot-mem', socket.writableLength + connection.queryBytes],
-    ['events', 'r'],
-    ['cmd', connection.lastCommand],
-    ['user', connection.user],
-    ['redir', -1],
-    ['resp', connection.version],
-    ['lib-name', connection.libName],
-    ['lib-ver', connection.libVersion],
-  ];
-  return fields.map(([name, value]) => `${name}=${value}`).join(' ');
-}
 
 function positiveId(args: Arguments, word: number): number {
   const id = args.integerOrNaN(word);
@@ -165,7 +113,7 @@ const subcommands: readonly CommandSpec[] = [
     summary: 'Lists open connections.',
     complexity: 'O(N) where N is the number of client connections',
     handle(connection, args, reply) {
-      let shown = [...connection.server.connections.values()];
+      let shown = [...connection.tenant.connections].sort((a, b) => a.id - b.id);
       if (args.count > 2) {
         if (args.is(2, 'TYPE') && args.count === 4) {
           const type = clientType(args.text(3));
@@ -234,7 +182,7 @@ const subcommands: readonly CommandSpec[] = [
     summary: 'Terminates open connections.',
     complexity: 'O(N) where N is the number of client connections',
     handle(connection, args, reply) {
-      const all = [...connection.server.connections.values()];
+      const all = [...connection.tenant.connections];
       if (args.count === 3) {
         const address = args.text(2);
         const one = all.find((other) => other.address === address);
@@ -268,7 +216,8 @@ const subcommands: readonly CommandSpec[] = [
         }
       } else if (args.count > 4) throw syntaxError;
       const other = connection.server.connections.get(args.integer(2));
-      const done = other !== undefined && other.unblockNow(withError);
+      const isOwn = other !== undefined && other.tenant === connection.tenant;
+      const done = isOwn && other.unblockNow(withError);
       void reply;
       connection.server.open(connection).integer(done ? 1 : 0);
     },
@@ -341,6 +290,7 @@ const subcommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'pause',
+    serverWide: true,
     arity: -3,
     syntax: 'timeout:integer [WRITE | ALL]',
     since: '3.0.0',
@@ -361,6 +311,7 @@ const subcommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'unpause',
+    serverWide: true,
     arity: 2,
     since: '6.2.0',
     summary: 'Resumes processing commands from paused clients.',

@@ -2,22 +2,15 @@
 
 import { parseInteger } from '../../../universal-row/bytes.ts';
 import { notAnInteger } from '../../../universal-row/errors.ts';
+import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { Special, type Connection } from '../connection.ts';
+import { logIn } from '../login.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import type { CommandSpec } from './spec.ts';
-
-const wrongPassword = 'WRONGPASS invalid username-password pair or user is disabled.';
 
 /** Names and versions are shown in lists: no spaces, no line breaks. */
 export function isPlainName(name: string): boolean {
   return /^[\x21-\x7e]*$/.test(name);
-}
-
-function authenticate(connection: Connection, user: string, password: Buffer): boolean {
-  if (!connection.server.checkPassword(user, password)) return false;
-  connection.authenticated();
-  connection.user = user;
-  return true;
 }
 
 function writeHello(connection: Connection, reply: RespWriter): void {
@@ -37,6 +30,9 @@ function writeHello(connection: Connection, reply: RespWriter): void {
   reply.text('modules');
   reply.array(0);
 }
+
+const helloUnauthenticated =
+  'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time';
 
 /** The Redis version whose behaviour the commands follow. */
 export const redisVersion = '7.0.15';
@@ -90,10 +86,10 @@ export const connectionCommands: readonly CommandSpec[] = [
       if (Number.isNaN(table)) reply.error(notAnInteger.message);
       else if (table < -0x80000000 || table > 0x7fffffff) {
         reply.error('ERR value is out of range, value must between -2147483648 and 2147483647');
-      } else if (table < 0 || table >= connection.server.router.tableCount) {
+      } else if (table < 0 || table >= connection.tenant.span.count) {
         reply.error('ERR DB index is out of range');
       } else {
-        connection.table = table;
+        connection.select(table);
         reply.ok();
       }
     },
@@ -103,6 +99,7 @@ export const connectionCommands: readonly CommandSpec[] = [
     arity: -2,
     syntax: '[username] password',
     flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
+    mayNotQueue: true,
     group: 'connection',
     since: '1.0.0',
     summary: 'Authenticates the connection.',
@@ -112,15 +109,18 @@ export const connectionCommands: readonly CommandSpec[] = [
         reply.error('ERR syntax error');
         return;
       }
-      if (args.count === 2 && connection.server.defaultUserIsOpen()) {
+      if (args.count === 2 && connection.server.principals.anonymous !== undefined) {
         reply.error(
           'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
         );
         return;
       }
       const user = args.count === 3 ? args.text(1) : 'default';
-      if (authenticate(connection, user, args.bytes(args.count - 1))) reply.ok();
-      else reply.error(wrongPassword);
+      return whenReady(logIn(connection, user, args.bytes(args.count - 1)), (refusal) => {
+        const out = connection.answer();
+        if (refusal === undefined) out.ok();
+        else out.error(refusal);
+      });
     },
   },
   {
@@ -128,6 +128,7 @@ export const connectionCommands: readonly CommandSpec[] = [
     arity: -1,
     syntax: '[protover [AUTH username password] [SETNAME clientname]]',
     flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth'],
+    mayNotQueue: true,
     group: 'connection',
     since: '6.0.0',
     summary: 'Handshakes with the server.',
@@ -148,12 +149,12 @@ export const connectionCommands: readonly CommandSpec[] = [
         next = 2;
       }
       let name: string | undefined;
+      let user: string | undefined;
+      let password = 0;
       for (; next < args.count; next++) {
         if (args.is(next, 'AUTH') && next + 2 < args.count) {
-          if (!authenticate(connection, args.text(next + 1), args.bytes(next + 2))) {
-            reply.error(wrongPassword);
-            return;
-          }
+          user = args.text(next + 1);
+          password = next + 2;
           next += 2;
         } else if (args.is(next, 'SETNAME') && next + 1 < args.count) {
           name = args.text(++next);
@@ -166,16 +167,18 @@ export const connectionCommands: readonly CommandSpec[] = [
           return;
         }
       }
-      if (connection.special & Special.unauthenticated) {
-        reply.error(
-          'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
-        );
-        return;
-      }
-      if (name !== undefined) connection.name = name;
-      connection.version = version;
-      reply.version = version;
-      writeHello(connection, reply);
+      const login = user === undefined ? undefined : logIn(connection, user, args.bytes(password));
+      return whenReady(login, (refusal) => {
+        const out = connection.answer();
+        if (refusal !== undefined) out.error(refusal);
+        else if (connection.special & Special.unauthenticated) out.error(helloUnauthenticated);
+        else {
+          if (name !== undefined) connection.name = name;
+          connection.version = version;
+          out.version = version;
+          writeHello(connection, out);
+        }
+      });
     },
   },
   {
@@ -203,14 +206,11 @@ export const connectionCommands: readonly CommandSpec[] = [
     immediate: true,
     handle(connection, _args, reply) {
       connection.endTransaction();
-      connection.server.pubsub.unsubscribeAll(connection);
-      connection.server.monitors.delete(connection);
-      connection.special = connection.server.defaultUserIsOpen()
-        ? Special.none
-        : Special.unauthenticated;
-      connection.user = 'default';
+      const { anonymous } = connection.server.principals;
+      connection.logOut();
+      // Where the default user has as many clients as it may, it has to log in like others.
+      if (anonymous !== undefined) connection.become(anonymous);
       connection.name = '';
-      connection.table = 0;
       connection.version = 2;
       connection.noEvict = false;
       connection.noTouch = false;

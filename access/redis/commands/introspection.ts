@@ -4,29 +4,12 @@ import { Arguments } from '../../../universal-row/arguments.ts';
 import { isWrite } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { RespWriter } from '../resp-writer.ts';
+import { isCategory } from '../acl/categories.ts';
 import { globMatches } from './glob.ts';
 import { keyWords, type CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 import { parseSyntax, writeArguments } from './support/syntax.ts';
-
-const groupCategories: Readonly<Record<string, string>> = {
-  'sorted-set': '@sortedset',
-  generic: '@keyspace',
-  transactions: '@transaction',
-  server: '@admin',
-};
-
-function aclCategories(spec: CommandSpec): string[] {
-  const categories: string[] = [];
-  if (spec.flags.includes('write')) categories.push('@write');
-  if (spec.flags.includes('readonly')) categories.push('@read');
-  if (spec.group !== 'server') categories.push(groupCategories[spec.group] ?? `@${spec.group}`);
-  if (spec.flags.includes('admin')) categories.push('@admin', '@dangerous');
-  if (spec.flags.includes('blocking')) categories.push('@blocking');
-  categories.push(spec.flags.includes('fast') ? '@fast' : '@slow');
-  return categories;
-}
 
 /** First key, last key, step, as COMMAND shows them; zeros when they move. */
 function keyNumbers(spec: CommandSpec): [number, number, number] {
@@ -48,9 +31,8 @@ function writeInfo(entry: CommandEntry, reply: RespWriter): void {
   reply.integer(first);
   reply.integer(last);
   reply.integer(step);
-  const categories = aclCategories(spec);
-  reply.set(categories.length);
-  for (const category of categories) reply.simple(category);
+  reply.set(entry.categories.size);
+  for (const category of entry.categories) reply.simple(`@${category}`);
   reply.array(0);
   writeKeySpecs(spec, reply);
   const subs = [...(entry.subcommands?.values() ?? [])];
@@ -257,8 +239,10 @@ const subcommands: readonly CommandSpec[] = [
             return globMatches(args.buf, args.starts[4]!, args.lens[4]!, name, 0, name.length);
           });
         } else if (args.is(3, 'ACLCAT')) {
-          const category = `@${args.text(4).toLowerCase()}`;
-          entries = entries.filter(({ spec }) => aclCategories(spec).includes(category));
+          const category = args.text(4).toLowerCase();
+          entries = entries.filter(
+            ({ categories }) => isCategory(category) && categories.has(category),
+          );
         } else if (args.is(3, 'MODULE')) entries = [];
         else throw new CommandError('ERR syntax error');
       }

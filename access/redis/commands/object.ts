@@ -228,6 +228,7 @@ const memorySubcommands: readonly CommandSpec[] = [
   },
   {
     name: 'malloc-stats',
+    serverWide: true,
     arity: 2,
     flags: [],
     keys: noKeys,
@@ -240,6 +241,7 @@ const memorySubcommands: readonly CommandSpec[] = [
   },
   {
     name: 'purge',
+    serverWide: true,
     arity: 2,
     flags: [],
     keys: noKeys,
@@ -252,6 +254,7 @@ const memorySubcommands: readonly CommandSpec[] = [
   },
   {
     name: 'stats',
+    serverWide: true,
     arity: 2,
     flags: [],
     keys: noKeys,

@@ -25,7 +25,7 @@ function subscribe(kind: ChannelKind, word: string): Handler {
   return (connection, args, reply) => {
     for (let i = 1; i < args.count; i++) {
       const name = args.bytes(i).toString('latin1');
-      connection.server.pubsub.subscribe(connection, kind, name);
+      connection.tenant.pubsub.subscribe(connection, kind, name);
       reply.push(3);
       reply.text(word);
       reply.bulk(args.buf, args.starts[i]!, args.lens[i]!);
@@ -39,7 +39,7 @@ function unsubscribe(kind: ChannelKind, word: string): Handler {
   return (connection, args, reply) => {
     const names = named(connection, kind, args);
     for (const name of names) {
-      connection.server.pubsub.unsubscribe(connection, kind, name);
+      connection.tenant.pubsub.unsubscribe(connection, kind, name);
       const bytes = Buffer.from(name, 'latin1');
       reply.push(3);
       reply.text(word);
@@ -68,7 +68,7 @@ function publish(sharded: boolean): Handler {
   return (connection, args, reply) => {
     const { server } = connection;
     // Receivers get their copies before the sender its count, so the sender's segment is opened anew.
-    const count = server.pubsub.publish(args.bytes(1), args.bytes(2), sharded);
+    const count = connection.tenant.pubsub.publish(args.bytes(1), args.bytes(2), sharded);
     if (count > 0 && reply === server.writer) server.open(connection);
     reply.integer(count);
   };
@@ -76,7 +76,7 @@ function publish(sharded: boolean): Handler {
 
 function listChannels(sharded: boolean): Handler {
   return (connection, args, reply) => {
-    const { channels, shardChannels } = connection.server.pubsub;
+    const { channels, shardChannels } = connection.tenant.pubsub;
     const names = [...(sharded ? shardChannels : channels).keys()].map((name) =>
       Buffer.from(name, 'latin1'),
     );
@@ -93,7 +93,7 @@ function listChannels(sharded: boolean): Handler {
 
 function countListeners(sharded: boolean): Handler {
   return (connection, args, reply) => {
-    const { channels, shardChannels } = connection.server.pubsub;
+    const { channels, shardChannels } = connection.tenant.pubsub;
     reply.map(args.count - 2);
     for (let i = 2; i < args.count; i++) {
       reply.bulk(args.buf, args.starts[i]!, args.lens[i]!);
@@ -109,6 +109,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'subscribe',
+    channels: { first: 1, last: -1, isPattern: false },
     arity: -2,
     syntax: 'channel [channel ...]',
     since: '2.0.0',
@@ -127,6 +128,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'psubscribe',
+    channels: { first: 1, last: -1, isPattern: true },
     arity: -2,
     syntax: 'pattern [pattern ...]',
     since: '2.0.0',
@@ -145,6 +147,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'ssubscribe',
+    channels: { first: 1, last: -1, isPattern: false },
     arity: -2,
     syntax: 'shardchannel [shardchannel ...]',
     keys: { first: 1, last: -1, step: 1 },
@@ -165,6 +168,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'publish',
+    channels: { first: 1, last: 1, isPattern: false },
     arity: 3,
     syntax: 'channel message',
     flags: ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'],
@@ -175,6 +179,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'spublish',
+    channels: { first: 1, last: 1, isPattern: false },
     arity: 3,
     syntax: 'shardchannel message',
     flags: ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'],
@@ -222,7 +227,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
         since: '2.8.0',
         summary: 'Returns a count of unique pattern subscriptions.',
         handle(connection, _args, reply) {
-          reply.integer(connection.server.pubsub.patterns.size);
+          reply.integer(connection.tenant.pubsub.patterns.size);
         },
       },
       {

@@ -2,7 +2,11 @@
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action, type Transform } from '../../../universal-row/command.ts';
-import type { Blocking, CommandSpec, Handler } from './spec.ts';
+import type { ChargeClass } from '../../../request-units/meter.ts';
+import { chargeClassOf } from '../metering.ts';
+import { type Category, categoriesOf } from '../acl/categories.ts';
+import { type Access, accessOf } from '../acl/key-access.ts';
+import type { Blocking, ChannelRange, CommandSpec, Handler } from './spec.ts';
 
 /** A command as the connection uses it: its row of the table, flattened, with its counters. */
 export class CommandEntry {
@@ -20,7 +24,17 @@ export class CommandEntry {
   readonly everyPod: boolean;
   readonly noAuth: boolean;
   readonly allowedInMulti: boolean;
+  readonly hidesCost: boolean;
+  readonly chargeClass: ChargeClass;
+  readonly serverWide: boolean;
   readonly subcommands: ReadonlyMap<string, CommandEntry> | undefined;
+  /** Small numbers from 0, for sets of commands. */
+  id = 0;
+  readonly categories: ReadonlySet<Category>;
+  readonly hasKeys: boolean;
+  /** What is done with the first key, and with those after it. */
+  readonly keyAccess: readonly [first: Access, rest: Access];
+  readonly channels: ChannelRange | undefined;
 
   calls = 0;
   /** Milliseconds spent running it. */
@@ -28,9 +42,9 @@ export class CommandEntry {
   rejectedCalls = 0;
   failedCalls = 0;
 
-  constructor(spec: CommandSpec, container?: string) {
+  constructor(spec: CommandSpec, container?: CommandSpec) {
     this.spec = spec;
-    this.fullName = container === undefined ? spec.name : `${container}|${spec.name}`;
+    this.fullName = container === undefined ? spec.name : `${container.name}|${spec.name}`;
     this.nameBytes = Buffer.from(spec.name.toUpperCase(), 'latin1');
     this.arity = spec.arity;
     this.action = spec.action ?? Action.fetch;
@@ -41,11 +55,20 @@ export class CommandEntry {
     this.immediate = spec.immediate === true;
     this.everyPod = spec.everyPod === true;
     this.noAuth = spec.flags.includes('no_auth');
-    this.allowedInMulti = !spec.flags.includes('no_multi');
+    this.allowedInMulti = !spec.flags.includes('no_multi') && spec.mayNotQueue !== true;
+    this.hidesCost = spec.hidesCost === true;
+    this.chargeClass = chargeClassOf(this);
+    this.serverWide = (spec.serverWide ?? container?.serverWide) === true;
+    this.categories = new Set(categoriesOf(spec, container?.name));
+    // Shard channels are routed as keys are, and are none.
+    const hasWords = typeof spec.keys === 'function' || (spec.keys?.first ?? 0) > 0;
+    this.hasKeys = hasWords && spec.group !== 'pubsub';
+    this.keyAccess = accessOf(this);
+    this.channels = spec.channels;
     this.subcommands =
       spec.subcommands === undefined
         ? undefined
-        : new Map(spec.subcommands.map((sub) => [sub.name, new CommandEntry(sub, spec.name)]));
+        : new Map(spec.subcommands.map((sub) => [sub.name, new CommandEntry(sub, spec)]));
   }
 
   /** Whether `count` words are as many as the command takes. */
@@ -59,6 +82,7 @@ const buckets = 1024;
 export class CommandRegistry {
   private readonly table: (CommandEntry[] | undefined)[] = Array.from({ length: buckets });
   private readonly byName = new Map<string, CommandEntry>();
+  private readonly everyEntry: CommandEntry[] = [];
 
   constructor(groups: readonly (readonly CommandSpec[])[]) {
     for (const group of groups) for (const spec of group) this.#add(new CommandEntry(spec));
@@ -68,6 +92,10 @@ export class CommandRegistry {
     const { name } = entry.spec;
     if (this.byName.has(name)) throw new RangeError(`two commands are called ${name}`);
     this.byName.set(name, entry);
+    for (const one of [entry, ...(entry.subcommands?.values() ?? [])]) {
+      one.id = this.everyEntry.length;
+      this.everyEntry.push(one);
+    }
     const h = hashName(entry.nameBytes, 0, entry.nameBytes.length);
     (this.table[h] ??= []).push(entry);
   }
@@ -93,13 +121,23 @@ export class CommandRegistry {
 
   /** `get`, or `config|get`. */
   getFull(name: string): CommandEntry | undefined {
-    const [container, sub] = name.toLowerCase().split('|') as [string, string | undefined];
-    const entry = this.byName.get(container);
+    const [container, sub, ...rest] = name.toLowerCase().split('|');
+    const entry = rest.length > 0 ? undefined : this.byName.get(container!);
     return sub === undefined ? entry : entry?.subcommands?.get(sub);
   }
 
   all(): IterableIterator<CommandEntry> {
     return this.byName.values();
+  }
+
+  /** Commands and subcommands, by ascending id. */
+  entries(): readonly CommandEntry[] {
+    return this.everyEntry;
+  }
+
+  /** Ids are below this. */
+  get entryCount(): number {
+    return this.everyEntry.length;
   }
 
   get size(): number {

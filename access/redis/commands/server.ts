@@ -120,13 +120,13 @@ const slowlogSubcommands: readonly CommandSpec[] = [
           throw new CommandError('ERR count should be greater than or equal to -1');
         }
       }
-      const all = connection.server.slowlog.entries;
+      const all = connection.tenant.slowlog.entries;
       const shown = count === -1 ? all : all.slice(0, count);
       reply.array(shown.length);
       for (const entry of shown) {
         reply.array(6);
         reply.integer(entry.id);
-        reply.integer(entry.at);
+        reply.integer(Math.floor(entry.at / 1000));
         reply.integer(Math.round(entry.spentMs * 1000));
         reply.array(entry.words.length);
         for (const word of entry.words) reply.bulk(word, 0, word.length);
@@ -143,7 +143,7 @@ const slowlogSubcommands: readonly CommandSpec[] = [
     since: '2.2.12',
     summary: 'Returns the number of entries in the slow log.',
     handle(connection, _args, reply) {
-      reply.integer(connection.server.slowlog.entries.length);
+      reply.integer(connection.tenant.slowlog.entries.length);
     },
   },
   {
@@ -154,7 +154,7 @@ const slowlogSubcommands: readonly CommandSpec[] = [
     since: '2.2.12',
     summary: 'Clears all entries from the slow log.',
     handle(connection, _args, reply) {
-      connection.server.slowlog.reset();
+      connection.tenant.slowlog.reset();
       reply.ok();
     },
   },
@@ -164,6 +164,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'config',
+    serverWide: true,
     arity: -2,
     flags: [],
     since: '2.0.0',
@@ -197,7 +198,7 @@ export const serverCommands: readonly CommandSpec[] = [
     handle(connection, args, reply) {
       const sections: string[] = [];
       for (let i = 1; i < args.count; i++) sections.push(args.text(i).toLowerCase());
-      reply.verbatim(writeInfo(connection.server, sections));
+      reply.verbatim(writeInfo(connection, sections));
     },
   },
   {
@@ -230,6 +231,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'save',
+    serverWide: true,
     arity: 1,
     flags: ['admin', 'noscript', 'no_multi'],
     since: '1.0.0',
@@ -243,6 +245,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'bgsave',
+    serverWide: true,
     arity: -1,
     syntax: '[SCHEDULE]',
     flags: ['admin', 'noscript'],
@@ -263,6 +266,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'bgrewriteaof',
+    serverWide: true,
     arity: 1,
     flags: ['admin', 'noscript'],
     since: '1.0.0',
@@ -305,6 +309,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'shutdown',
+    serverWide: true,
     arity: -1,
     syntax: '[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]',
     flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi'],
@@ -334,6 +339,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'debug',
+    serverWide: true,
     arity: -2,
     flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi'],
     since: '1.0.0',
@@ -365,6 +371,7 @@ export const serverCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'latency',
+    serverWide: true,
     arity: -2,
     flags: [],
     since: '2.8.13',

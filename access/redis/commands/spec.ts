@@ -58,6 +58,14 @@ export interface KeyRange {
 }
 export type KeyFinder = (args: Arguments) => number[];
 
+/** Words that name channels, as `KeyRange` with every word. */
+export interface ChannelRange {
+  first: number;
+  last: number;
+  /** They are patterns. */
+  isPattern: boolean;
+}
+
 export interface Blocking {
   /** The word that holds the time-out in seconds: its number, negative from the end. */
   timeout: number;
@@ -81,6 +89,8 @@ export interface CommandSpec {
   syntax?: string;
   flags: readonly CommandFlag[];
   keys?: KeyRange | KeyFinder;
+  /** Channels it sends to or listens to. */
+  channels?: ChannelRange;
   group: CommandGroup;
   /** The Redis version that brought it. */
   since: string;
@@ -98,8 +108,14 @@ export interface CommandSpec {
   handle?: Handler;
   /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
   everyPod?: boolean;
+  /** Asks for costs: what it costs itself is charged, and not told. */
+  hidesCost?: boolean;
+  /** About the server and all of its tenants: for the users of tenant `default` alone. */
+  serverWide?: boolean;
   /** Allowed in MULTI, but run at once instead of being queued (EXEC, DISCARD ...). */
   immediate?: boolean;
+  /** It takes its time, which a transaction does not have. */
+  mayNotQueue?: boolean;
   subcommands?: readonly CommandSpec[];
 }
 

@@ -12,6 +12,7 @@ import { ByteReader } from '../encoding/byte-reader.ts';
 import type { ByteWriter } from '../encoding/byte-writer.ts';
 import { corrupt, maxBlockRows } from '../encoding/damage.ts';
 import { decodeIntegers, encodeIntegers } from '../encoding/integers.ts';
+import type { SlicedWork } from '../sliced-work.ts';
 import type { BlockExtent } from './directory.ts';
 import { BlockFlag, flagBits, type Footer, headerBytes } from './format.ts';
 import { GrowingArray } from './growing-array.ts';
@@ -67,27 +68,28 @@ export class IndexBuilder {
     this.#rows.array[this.#rows.length - 1]! |= BlockFlag.continued;
   }
 
-  write(out: ByteWriter): void {
-    writeNumbers(out, this.#series);
-    writeNumbers(out, this.#firstBlocks);
-    writeNumbers(out, this.#dataBytes);
-    writeNumbers(out, this.#minTimes);
-    writeNumbers(out, this.#spans);
-    writeNumbers(out, this.#rows);
-    writeNumbers(out, this.#recordBytes);
+  *writing(out: ByteWriter): SlicedWork {
+    yield* writingNumbers(out, this.#series);
+    yield* writingNumbers(out, this.#firstBlocks);
+    yield* writingNumbers(out, this.#dataBytes);
+    yield* writingNumbers(out, this.#minTimes);
+    yield* writingNumbers(out, this.#spans);
+    yield* writingNumbers(out, this.#rows);
+    yield* writingNumbers(out, this.#recordBytes);
   }
 }
 
 const chunk = new Float64Array(chunkNumbers);
 
-function writeNumbers(
+function* writingNumbers(
   out: ByteWriter,
   numbers: GrowingArray<Uint32Array> | GrowingArray<Float64Array>,
-): void {
+): SlicedWork {
   for (let at = 0; at < numbers.length; at += chunkNumbers) {
     const n = Math.min(chunkNumbers, numbers.length - at);
     chunk.set(numbers.array.subarray(at, at + n));
     encodeIntegers(out, chunk, n);
+    yield;
   }
 }
 
@@ -210,6 +212,34 @@ export class FileIndex {
       if (this.#minTimes[b]! <= to && this.#maxTimes[b]! >= from) return true;
     }
     return false;
+  }
+
+  /** Adds 1 by number for each series of which a block touches [from, to]. */
+  countTouched(from: number, to: number, counts: Uint16Array): void {
+    const { series } = this;
+    const firstBlocks = this.#firstBlocks;
+    const touches = this.#touched(from, to);
+    for (let i = 0; i < series.length; i++) counts[series[i]!]! += touches[firstBlocks[i]!]!;
+  }
+
+  /** By block: 1 if it, or one that it is continued by, touches [from, to]. */
+  #touched(from: number, to: number): Uint8Array {
+    const touches = new Uint8Array(this.#rows.length);
+    for (let b = touches.length - 1; b >= 0; b--) {
+      const isTouched = this.#minTimes[b]! <= to && this.#maxTimes[b]! >= from;
+      touches[b] = isTouched || (this.isContinued(b) && touches[b + 1] === 1) ? 1 : 0;
+    }
+    return touches;
+  }
+
+  /** Blocks of several series that touch [from, to]. */
+  sharedBlocks(from: number, to: number): number[] {
+    const found: number[] = [];
+    for (let b = 0; b < this.#rows.length; b++) {
+      const touches = this.#minTimes[b]! <= to && this.#maxTimes[b]! >= from;
+      if (touches && this.isShared(b)) found.push(b);
+    }
+    return found;
   }
 
   rows(block: number): number {

@@ -3,7 +3,7 @@
 import type { Column, ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
 import { ColumnBuffer, decodeColumn, decodeTimes } from '../encoding/column-codec.ts';
-import type { Block, Rows, TsmFile } from '../parts.ts';
+import type { Block, Rows, SharedRows, TsmFile } from '../parts.ts';
 import { BlockColumns } from './block-columns.ts';
 import { BlockRecord, findRun } from './directory.ts';
 import { FileBytes, sealed } from './file-bytes.ts';
@@ -100,6 +100,26 @@ export class TsmFileReader implements TsmFile {
     return this.#index.touches(series, from, to);
   }
 
+  countTouched(from: number, to: number, counts: Uint16Array): void {
+    this.#index.countTouched(from, to, counts);
+  }
+
+  sharedBlocks(from: number, to: number): number[] {
+    return this.#index.sharedBlocks(from, to);
+  }
+
+  readShared(block: number, fields: readonly number[]): SharedRows {
+    const { runs, times, columns } = this.#sharedBlock(block, fields);
+    return {
+      series: runs.series,
+      ends: runs.ends,
+      minTime: this.#index.minTime(block),
+      maxTime: this.#index.maxTime(block),
+      times,
+      columns: fields.map((field) => columns.get(field)),
+    };
+  }
+
   blocks(series: number, from: number, to: number): Block[] {
     const index = this.#index;
     const found: Block[] = [];
@@ -137,7 +157,7 @@ export class TsmFileReader implements TsmFile {
 
   read(block: Block, series: number, fields: readonly number[]): Rows {
     const { number } = block;
-    if (this.#index.isShared(number)) return this.#readShared(number, series, fields);
+    if (this.#index.isShared(number)) return this.#readRun(number, series, fields);
     const record = this.#recordOf(number);
     const rows = this.#index.rows(number);
     const columns = fields.map((field) => record.find(field));
@@ -218,7 +238,7 @@ export class TsmFileReader implements TsmFile {
     }
   }
 
-  #readShared(block: number, series: number, fields: readonly number[]): Rows {
+  #readRun(block: number, series: number, fields: readonly number[]): Rows {
     const { runs, times, columns } = this.#sharedBlock(block, fields);
     const run = findRun(runs, series);
     const start = run > 0 ? runs.ends[run - 1]! : 0;

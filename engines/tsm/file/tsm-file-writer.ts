@@ -6,6 +6,13 @@ import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { ByteWriter } from '../encoding/byte-writer.ts';
 import { encodeColumn, encodeTimes } from '../encoding/column-codec.ts';
 import type { Rows, TsmWriter } from '../parts.ts';
+import {
+  type DiskWait,
+  finished,
+  type SlicedWork,
+  syncing,
+  syncingDirectory,
+} from '../sliced-work.ts';
 import { type BlockExtent, RecordWriter, type Runs } from './directory.ts';
 import { IndexBuilder } from './file-index.ts';
 import { checksum, crcBytes, makeFooter, makeHeader } from './format.ts';
@@ -102,14 +109,41 @@ export class TsmFileWriter implements TsmWriter {
     });
   }
 
+  overdue(): DiskWait | undefined {
+    const written = this.#written;
+    if (written - this.#synced < syncBytes) return undefined;
+    const sync = syncing(this.#file);
+    const note = (): void => {
+      this.#synced = written;
+    };
+    return {
+      now: () => {
+        sync.now();
+        note();
+      },
+      later: () => sync.later().then(note),
+    };
+  }
+
   finish(): void {
-    this.#guarded(() => {
+    finished(this.finishing());
+  }
+
+  *finishing(): SlicedWork {
+    if (!this.#open) throw new Error(`${this.#path} is closed`);
+    try {
       this.#finishSeries();
-      this.#closeAllShared();
-      this.#finishFile();
-      this.#file.syncNow();
-      this.#disk.syncDirectory(dirname(this.#path));
-    });
+      for (const shared of this.#shared.values()) {
+        this.#closeShared(shared);
+        yield;
+      }
+      yield* this.#finishFile();
+      yield syncing(this.#file);
+      yield syncingDirectory(this.#disk, dirname(this.#path));
+    } catch (error) {
+      this.#abandonQuietly();
+      throw error;
+    }
     this.#open = false;
     this.#file.close();
   }
@@ -130,12 +164,16 @@ export class TsmFileWriter implements TsmWriter {
     try {
       work();
     } catch (error) {
-      try {
-        this.abandon();
-      } catch {
-        // The disk fails altogether; what went wrong first says more.
-      }
+      this.#abandonQuietly();
       throw error;
+    }
+  }
+
+  #abandonQuietly(): void {
+    try {
+      this.abandon();
+    } catch {
+      // The disk fails altogether; what went wrong first says more.
     }
   }
 
@@ -251,13 +289,13 @@ export class TsmFileWriter implements TsmWriter {
     return end + crcBytes - start;
   }
 
-  #finishFile(): void {
+  *#finishFile(): SlicedWork {
     const out = this.#out;
     const directoryOffset = this.#offset;
     out.bytes(this.#directory.view());
     const indexOffset = this.#offset;
     const start = out.length;
-    this.#index.write(out);
+    yield* this.#index.writing(out);
     const indexCrc = checksum(out.buffer, start, out.length, indexOffset);
     const { series, blocks, minTime, maxTime } = this.#index;
     const footer = { series, blocks, indexCrc, directoryOffset, indexOffset, minTime, maxTime };
@@ -269,9 +307,6 @@ export class TsmFileWriter implements TsmWriter {
     this.#file.write(this.#out.buffer, 0, this.#out.length, this.#written);
     this.#written += this.#out.length;
     this.#out.clear();
-    if (this.#written - this.#synced < syncBytes) return;
-    this.#file.syncNow();
-    this.#synced = this.#written;
   }
 }
 

@@ -14,6 +14,7 @@ import { crc32 } from 'node:zlib';
 import { viewed } from '../../../universal-row/bytes.ts';
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { CorruptFileError } from '../parts.ts';
+import { type SlicedWork, syncing, syncingDirectory } from '../sliced-work.ts';
 import {
   BadRecordError,
   frameChecksum,
@@ -62,40 +63,47 @@ export class IndexFile {
     }
   }
 
-  /** Appends the frames and syncs them; on failure they stay in the writer, and may be tried again. */
-  append(writer: RecordWriter): void {
+  /**
+   * Appends the frames there are and syncs them; on failure they stay in the writer, and may be tried again.
+   * More may come into the writer meanwhile.
+   */
+  *appending(writer: RecordWriter): SlicedWork {
     if (writer.isEmpty) return;
     const file = this.#file;
     if (file === undefined) {
-      this.replace(writer);
+      yield* this.replacing(writer);
       return;
     }
-    const end = writeFrames(file, this.#end, writer);
-    file.syncNow();
-    writer.clear();
+    const frames = writer.frames();
+    const count = frames.length;
+    const end = yield* writingFrames(file, this.#end, frames, count);
+    yield syncing(file);
+    writer.drop(count);
     this.#end = end;
     writeMark(file, ++this.#marks, end);
   }
 
   /** Makes a new file of the frames, and puts it in the place of the one before. */
-  replace(writer: RecordWriter): void {
+  *replacing(writer: RecordWriter): SlicedWork {
+    const frames = writer.frames();
+    const count = frames.length;
     const path = `${this.#directory}/${indexFileName}`;
     const newPath = `${this.#directory}/${newFileName}`;
     const file = this.#disk.open(newPath, 'create');
     try {
       writeHeader(file);
-      this.#end = writeFrames(file, firstFrameAt, writer);
+      this.#end = yield* writingFrames(file, firstFrameAt, frames, count);
       this.#marks = 1;
       writeMark(file, this.#marks, this.#end);
-      file.syncNow();
+      yield syncing(file);
     } finally {
       file.close();
     }
     this.close();
     this.#disk.rename(newPath, path);
-    this.#disk.syncDirectory(this.#directory);
+    yield syncingDirectory(this.#disk, this.#directory);
     this.#file = this.#disk.open(path, 'append');
-    writer.clear();
+    writer.drop(count);
   }
 
   close(): void {
@@ -142,11 +150,19 @@ function writeMark(file: DiskFile, count: number, synced: number): void {
   file.write(mark, 0, markBytes, headerBytes + (count % 2) * markBytes);
 }
 
-function writeFrames(file: DiskFile, from: number, writer: RecordWriter): number {
+/** The first `count`. Returns where they end. */
+function* writingFrames(
+  file: DiskFile,
+  from: number,
+  frames: readonly Buffer[],
+  count: number,
+): SlicedWork<number> {
   let at = from;
-  for (const frame of writer.frames()) {
+  for (let i = 0; i < count; i++) {
+    const frame = frames[i]!;
     file.write(frame, 0, frame.length, at);
     at += frame.length;
+    yield;
   }
   return at;
 }

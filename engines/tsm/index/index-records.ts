@@ -84,15 +84,15 @@ export class RecordWriter {
     this.#pos += end - start;
   }
 
-  /** Frames ready to be written; they stay until `clear`. */
+  /** Frames ready to be written; they stay until `drop`. Later ones come behind them. */
   frames(): readonly Buffer[] {
     if (this.#pos > 0) this.#seal();
     return this.#frames;
   }
 
-  clear(): void {
-    this.#frames.length = 0;
-    this.#bytes = 0;
+  /** The first `count` frames are safe. */
+  drop(count: number): void {
+    for (const frame of this.#frames.splice(0, count)) this.#bytes -= frame.buffer.byteLength;
   }
 
   #seal(): void {

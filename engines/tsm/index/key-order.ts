@@ -11,6 +11,8 @@ import type { SeriesRows } from './series-rows.ts';
 const seriesPerComparison = 4;
 // ... and so many for each new one, and the new ones are merged in.
 const seriesPerNew = 16;
+// Of so many, one at least is wanted: they are picked out of the order of all, and not sorted.
+const seriesPerMark = 32;
 
 export class KeyOrder {
   readonly #rows: SeriesRows;
@@ -54,6 +56,7 @@ export class KeyOrder {
       ordinals.set(order);
       return ordinals;
     }
+    if (length * seriesPerMark > count) return pickInOrder(order, ordinals);
     const places = this.#freshPlaces();
     for (let i = 0; i < length; i++) ordinals[i] = places[ordinals[i]!]!;
     ordinals.sort();
@@ -109,4 +112,16 @@ export class KeyOrder {
     this.#tally.bytes -= this.#places?.byteLength ?? 0;
     this.#places = undefined;
   }
+}
+
+/** Puts the ordinals into the order of `order`. */
+function pickInOrder(order: Uint32Array, ordinals: Uint32Array): Uint32Array {
+  const isWanted = new Uint8Array(order.length);
+  for (let i = 0; i < ordinals.length; i++) isWanted[ordinals[i]!] = 1;
+  let at = 0;
+  for (let i = 0; i < order.length; i++) {
+    const ordinal = order[i]!;
+    if (isWanted[ordinal] === 1) ordinals[at++] = ordinal;
+  }
+  return ordinals;
 }

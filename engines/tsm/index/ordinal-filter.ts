@@ -6,7 +6,7 @@
 import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
 import type { Tag } from './tag.ts';
-import { setBit } from './value-column.ts';
+import { hasBit, setBit } from './value-column.ts';
 import { ValueSet } from './value-set.ts';
 
 type Condition =
@@ -21,21 +21,55 @@ const none: Condition = { kind: 'none' };
 // Postings are followed for less than one value in this many, and in measurements that are large enough.
 const valuesPerSelective = 16;
 const seriesForPostings = 2048;
+// One series is tried by itself in the time that so many take in a column.
+const seriesPerLook = 8;
 
 /** Ordinals that match, ascending, those of removed series too; undefined when all do. */
 export function matchingOrdinals(
   measurement: MeasurementIndex,
   filter: SeriesFilter,
 ): Uint32Array | undefined {
-  const condition = conditionOf(measurement, filter);
-  if (condition.kind === 'all') return undefined;
-  if (condition.kind === 'none') return new Uint32Array(0);
-  const count = measurement.series.length;
-  const candidates = candidatesOf(condition, count);
-  if (candidates === undefined) return listed(bitsOf(condition, count));
-  return Uint32Array.from(candidates.filter((ordinal) => holds(condition, ordinal)))
-    .sort()
-    .filter((ordinal, i, sorted) => i === 0 || ordinal !== sorted[i - 1]);
+  const matches = new OrdinalFilter(measurement, filter);
+  return matches.few() ?? matches.among(undefined);
+}
+
+/** A filter, for those who may know of something else that few series do. */
+export class OrdinalFilter {
+  readonly #condition: Condition;
+  readonly #count: number;
+
+  constructor(measurement: MeasurementIndex, filter: SeriesFilter) {
+    this.#condition = conditionOf(measurement, filter);
+    this.#count = measurement.series.length;
+  }
+
+  /** All that match, ascending, where those are found without a look at many; else undefined. */
+  few(): Uint32Array | undefined {
+    const condition = this.#condition;
+    if (condition.kind === 'all') return undefined;
+    if (condition.kind === 'none') return new Uint32Array(0);
+    const candidates = candidatesOf(condition, this.#count);
+    if (candidates === undefined) {
+      return this.#count < seriesForPostings ? listed(bitsOf(condition, this.#count)) : undefined;
+    }
+    return Uint32Array.from(candidates.filter((ordinal) => holds(condition, ordinal)))
+      .sort()
+      .filter((ordinal, i, sorted) => i === 0 || ordinal !== sorted[i - 1]);
+  }
+
+  /** Those of the ordinals (undefined: all) that match, in their order. */
+  among(ordinals: Uint32Array): Uint32Array;
+  among(ordinals: Uint32Array | undefined): Uint32Array | undefined;
+  among(ordinals: Uint32Array | undefined): Uint32Array | undefined {
+    const condition = this.#condition;
+    if (condition.kind === 'all') return ordinals;
+    if (ordinals === undefined) return listed(bitsOf(condition, this.#count));
+    if (ordinals.length * seriesPerLook < this.#count) {
+      return ordinals.filter((ordinal) => holds(condition, ordinal));
+    }
+    const bits = bitsOf(condition, this.#count);
+    return ordinals.filter((ordinal) => hasBit(bits, ordinal));
+  }
 }
 
 function conditionOf(measurement: MeasurementIndex, filter: SeriesFilter): Condition {

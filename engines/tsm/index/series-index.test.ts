@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { encodeSeriesKey, hashKey } from '../../../universal-row/series/series-key.ts';
+import {
+  decodeSeriesKey,
+  encodeSeriesKey,
+  hashKey,
+} from '../../../universal-row/series/series-key.ts';
 import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
 import { MemoryDisk } from '../../memory/testing/memory-disk.ts';
 import { CorruptFileError, type SeriesIndex } from '../parts.ts';
@@ -58,6 +62,37 @@ describe('a series index', () => {
     expect([0, 1, 2].map((series) => index.measurementOf(series))).toEqual([0, 1, 0]);
     expect(index.key(1)).toBe('mem,host=a');
     expect(index.seriesCount).toBe(3);
+  });
+
+  test('takes a key apart as everybody else does, wherever its backslashes are', () => {
+    const part = fc
+      .array(fc.constantFrom('a', 'é', '\\,', '\\\\,', '\\\\\\=', '\\=', '\\ ', '\\a'), {
+        minLength: 1,
+      })
+      .map((pieces) => `x${pieces.join('')}`)
+      // At its end it would escape what separates the parts.
+      .filter((text) => !text.endsWith('\\'));
+    const keys = fc.record({ measurement: part, tags: fc.dictionary(part, part, { maxKeys: 3 }) });
+    fc.assert(
+      fc.property(fc.array(keys, { minLength: 1, maxLength: 5 }), (all) => {
+        const index = openSeriesIndex(new MemoryDisk(), directory);
+        for (const { measurement, tags } of all) {
+          const pairs = Object.entries(tags).map(([tag, value]) => `,${tag}=${value}`);
+          const text = measurement + pairs.join('');
+          const series = ensure(index, text);
+          const bytes = Buffer.from(text);
+          const name = decodeSeriesKey(bytes, 0, bytes.length);
+          expect(index.key(series)).toBe(text);
+          expect(find(index, text)).toBe(series);
+          const number = index.measurementOf(series);
+          expect(index.measurementName(number)).toBe(name.measurement);
+          for (const [tag, value] of name.tags) {
+            expect(index.tagKeys(number, undefined)).toContain(tag);
+            expect(index.tagValues(number, tag, undefined)).toContain(value);
+          }
+        }
+      }),
+    );
   });
 
   test('gives a removed key a new number, and lists the old one nowhere', () => {

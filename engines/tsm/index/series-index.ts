@@ -10,16 +10,17 @@
 import { assert } from '../../../universal-row/assert.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
 import { type FieldType, fieldTypeCodes } from '../../../universal-row/series/field-type.ts';
-import { compareText, hashKey } from '../../../universal-row/series/series-key.ts';
+import { compareText, hashKey, partEnd } from '../../../universal-row/series/series-key.ts';
 import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
-import type { FieldInfo, SeriesIndex } from '../parts.ts';
+import type { FieldInfo, SeriesChoice, SeriesGroups, SeriesIndex } from '../parts.ts';
+import { finished, type SlicedWork } from '../sliced-work.ts';
+import { groupByTags } from './group-by-tags.ts';
 import { IndexFile } from './index-file.ts';
 import { Op, RecordWriter } from './index-records.ts';
 import { IndexReplay } from './index-replay.ts';
 import { IndexState } from './index-state.ts';
-import { partEnd } from './key-parts.ts';
 import type { KeyShape } from './key-shape.ts';
-import { matchingOrdinals } from './ordinal-filter.ts';
+import { matchingOrdinals, OrdinalFilter } from './ordinal-filter.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
 import { sortedTexts } from './sorted-texts.ts';
 
@@ -219,22 +220,63 @@ class FileSeriesIndex implements SeriesIndex {
     return value === 0 ? '' : about!.values.text(value);
   }
 
-  select(measurement: number, filter: SeriesFilter | undefined): Uint32Array {
+  select(
+    measurement: number,
+    filter: SeriesFilter | undefined,
+    choice?: SeriesChoice,
+  ): Uint32Array {
     const index = this.#measurement(measurement);
     const order = this.#state.orders[measurement]!;
-    const some = filter === undefined ? undefined : matchingOrdinals(index, filter);
+    let some: Uint32Array | undefined;
+    if (choice === undefined) {
+      some = filter === undefined ? undefined : matchingOrdinals(index, filter);
+      if (index.removed > 0) some = some?.filter((o) => this.#isLive(index, o));
+    } else {
+      const matches = filter === undefined ? undefined : new OrdinalFilter(index, filter);
+      const few = matches?.few();
+      some = this.#chosen(index, few, choice);
+      if (few === undefined && matches !== undefined) some = matches.among(some);
+    }
     if (some === undefined) return this.#liveSeries(index, order.all());
-    if (index.removed === 0) return this.#liveSeries(index, order.sort(some));
-    return this.#liveSeries(index, order.sort(some.filter((o) => this.#isLive(index, o))));
+    return this.#liveSeries(index, choice?.isUnordered === true ? some : order.sort(some));
+  }
+
+  /** Of the ordinals (undefined: all) those that are alive and chosen, ascending. */
+  #chosen(
+    index: MeasurementIndex,
+    ordinals: Uint32Array | undefined,
+    choice: SeriesChoice,
+  ): Uint32Array {
+    const count = ordinals?.length ?? index.series.length;
+    const isChosen = choice.chooser(count);
+    const { rows } = this.#state;
+    const numbers = index.series.array;
+    const chosen = new Uint32Array(count);
+    let found = 0;
+    for (let i = 0; i < count; i++) {
+      const ordinal = ordinals === undefined ? i : ordinals[i]!;
+      const series = numbers[ordinal]!;
+      if (!isChosen(series) || (index.removed > 0 && rows.isRemoved(series))) continue;
+      chosen[found++] = ordinal;
+    }
+    return found === count ? chosen : chosen.slice(0, found);
+  }
+
+  group(measurement: number, series: Uint32Array, tags: readonly string[]): SeriesGroups {
+    return groupByTags(this.#measurement(measurement), this.#state.rows, series, tags);
   }
 
   persist(): void {
-    this.#file.append(this.#writer);
+    finished(this.persisting());
+  }
+
+  persisting(): SlicedWork {
+    return this.#file.appending(this.#writer);
   }
 
   /** Puts a file of nothing but what was added to this index in the place of the one there is. */
   persistAnew(): void {
-    this.#file.replace(this.#writer);
+    finished(this.#file.replacing(this.#writer));
   }
 
   /** Gives the next numbers to series that are no more. */

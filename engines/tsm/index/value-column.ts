@@ -177,7 +177,13 @@ function markCells(
   accepts: Uint8Array,
   bits: Uint32Array,
 ): void {
-  for (let o = base; o < end; o++) {
-    bits[o >>> 5]! |= accepts[cells[o - base]!]! << (o & 31);
+  let o = base;
+  while (o < end) {
+    // A word at a time.
+    const wordEnd = Math.min((o | 31) + 1, end);
+    const at = o >>> 5;
+    let word = bits[at]!;
+    for (; o < wordEnd; o++) word |= accepts[cells[o - base]!]! << (o & 31);
+    bits[at] = word;
   }
 }

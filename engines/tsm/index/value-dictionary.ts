@@ -73,10 +73,9 @@ export class ValueDictionary {
     let at = start;
     for (; at < end; at++) {
       const c = keys[at]!;
-      if (c === comma) break;
+      // As `partEnd` of series-key.ts: whatever is before the backslash before it.
+      if (c === comma && (at === start || keys[at - 1] !== backslash)) break;
       hash = Math.imul(hash ^ c, fnvPrime);
-      // What a backslash stands before ends nothing.
-      if (c === backslash && at + 1 < end) hash = Math.imul(hash ^ keys[++at]!, fnvPrime);
     }
     this.partEnd = at;
     this.#lately = this.#intern(stirred(hash), keys, start, at);

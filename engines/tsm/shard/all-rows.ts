@@ -2,6 +2,7 @@
 // file or a snapshot between other things.
 
 import type { Rows, SeriesIndex, TsmWriter } from '../parts.ts';
+import type { SlicedWork } from '../sliced-work.ts';
 import { RowBuffer } from './row-buffer.ts';
 import { SeriesMerge } from './series-merge.ts';
 import type { ExportedRows } from './shard.ts';
@@ -66,12 +67,12 @@ export function* writeAll(
   index: SeriesIndex,
   series: Iterable<number>,
   writer: TsmWriter,
-): Generator<void, number> {
+): SlicedWork<number> {
   let written = 0;
   for (const piece of allRows(view, index, remaining(index, series))) {
     writer.add(piece.series, piece.measurement, piece.rows);
     written += piece.rows.count;
-    yield;
+    yield writer.overdue();
   }
   return written;
 }

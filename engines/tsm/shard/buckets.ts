@@ -24,6 +24,11 @@ export class Buckets {
     return this.#into(from) <= this.#into(to);
   }
 
+  /** Where the bucket of a time begins. */
+  startOf(time: number): number {
+    return time - this.#into(time);
+  }
+
   /** How far into its bucket a time is. */
   #into(time: number): number {
     const rest = (time - this.#offset) % this.#width;

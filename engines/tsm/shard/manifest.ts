@@ -8,6 +8,7 @@
 import { crc32 } from 'node:zlib';
 import type { Disk } from '../../../universal-row/environment.ts';
 import { CorruptFileError } from '../parts.ts';
+import { type SlicedWork, syncing, syncingDirectory } from '../sliced-work.ts';
 import { manifestName, newManifestName, pointFiles } from './shard-files.ts';
 import type { StoredPlace } from './stored-points.ts';
 import type { Tombstone } from './tombstones.ts';
@@ -31,7 +32,7 @@ export interface Manifest {
 type StoredTombstone = Omit<Tombstone, 'series'> & { readonly series: readonly number[] };
 
 /** Durable when it returns. When it throws, either manifest may be the one found later. */
-export function writeManifest(disk: Disk, directory: string, manifest: Manifest): void {
+export function* writingManifest(disk: Disk, directory: string, manifest: Manifest): SlicedWork {
   const tombstones = manifest.tombstones.map((t) => ({ ...t, series: [...t.series] }));
   const body = Buffer.from(JSON.stringify({ ...manifest, tombstones }));
   const bytes = Buffer.alloc(headerBytes + body.length);
@@ -44,12 +45,12 @@ export function writeManifest(disk: Disk, directory: string, manifest: Manifest)
   const file = disk.open(path, 'create');
   try {
     file.write(bytes, 0, bytes.length, 0);
-    file.syncNow();
+    yield syncing(file);
   } finally {
     file.close();
   }
   disk.rename(path, `${directory}/${manifestName}`);
-  disk.syncDirectory(directory);
+  yield syncingDirectory(disk, directory);
 }
 
 /** Undefined in a directory where no shard has written yet. Throws `CorruptFileError`. */

@@ -2,6 +2,7 @@
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import { CorruptFileError, type HeadTexts, type SeriesIndex } from '../parts.ts';
+import { SlicedRun, type SlicedWork } from '../sliced-work.ts';
 import { bytesOf, fullGroup, levelGroup } from './compaction-plan.ts';
 import { exported, union, writeAll } from './all-rows.ts';
 import { LastRows } from './last-rows.ts';
@@ -17,6 +18,7 @@ import type {
   ShardStats,
 } from './shard.ts';
 import { ViewScan } from './shard-scan.ts';
+import { openTotals, type ShardTotals, type TotalsRequest } from './shard-totals.ts';
 import { mayHit, ShardState } from './shard-state.ts';
 import { ShardView } from './shard-view.ts';
 import { allOf, fieldsWanted } from './source.ts';
@@ -27,6 +29,11 @@ const defaultMaxFileBytes = 2 ** 31;
 const defaultColdAfterMs = 5 * 60_000;
 /** Beyond all times of a shard. */
 const farTime = 2 ** 53;
+
+interface Durably {
+  readonly kind: 'flush' | 'persist' | 'compaction';
+  readonly done: Promise<void>;
+}
 
 /**
  * Opens the shard in a directory, or begins one there. Throws `CorruptFileError` where what it finds is
@@ -50,14 +57,17 @@ class OpenShard implements Shard {
   #sealed: StoredHead | undefined;
   #sealedIndex = 0;
 
-  #flush: Generator<void, void> | undefined;
+  #flush: SlicedRun | undefined;
   /** The sealed head's file, undefined if it would be empty; set once that is written. */
   #flushed: { readonly file: StoredFile | undefined } | undefined;
-  #compaction: Generator<void, void> | undefined;
+  #compaction: SlicedRun | undefined;
   /** As for the flush. */
   #merged:
     | { readonly inputs: readonly StoredFile[]; readonly file: StoredFile | undefined }
     | undefined;
+  #persist: SlicedRun | undefined;
+  /** What is being made durable. */
+  #durable: Durably | undefined;
   #wantsFull = false;
   /** Files in which no removed series was found, and how many were removed then. */
   #searched: { files: readonly StoredFile[]; removed: number } | undefined;
@@ -158,12 +168,67 @@ class OpenShard implements Shard {
   }
 
   persist(): void {
-    this.index.persist();
+    // What is under way may have begun before what is to be persisted now.
+    if (this.#persist !== undefined) this.persistSlice(Infinity);
+    this.persistSlice(Infinity);
+  }
+
+  persistSlice(budgetMs: number, blocks = true): boolean {
+    this.#persist ??= new SlicedRun(this.#durably('persist', () => this.#persisting()));
+    let more = false;
+    try {
+      more = this.#persist.slice(this.#options.clock, budgetMs, blocks);
+    } finally {
+      if (!more) this.#persist = undefined;
+    }
+    return more;
+  }
+
+  *#persisting(): SlicedWork {
     const isIdle = this.#active.head.rows === 0 && this.#sealed === undefined;
+    // What comes after this moment may not be in the index when that is written.
+    const persistedIndex = isIdle ? this.appliedIndex : 0;
+    yield* this.index.persisting();
     const state = this.#state;
-    const persistedIndex = isIdle ? this.appliedIndex : state.persistedIndex;
-    if (persistedIndex > state.persistedIndex || state.hasNewTombstones) {
-      state.commit({ files: state.files, persistedIndex, sealed: this.#sealed });
+    if (persistedIndex <= state.persistedIndex && !state.hasNewTombstones) return;
+    yield* state.committing({
+      files: state.files,
+      persistedIndex: Math.max(persistedIndex, state.persistedIndex),
+      sealed: this.#sealed,
+    });
+  }
+
+  get waiting(): Promise<void> | undefined {
+    return this.#flush?.waiting ?? this.#persist?.waiting ?? this.#compaction?.waiting;
+  }
+
+  /** Runs what makes something durable while nothing else does: they write the same files. */
+  *#durably(kind: Durably['kind'], work: () => SlicedWork): SlicedWork {
+    while (this.#durable !== undefined) {
+      const { done } = this.#durable;
+      yield { now: () => this.#finishDurable(), later: () => done };
+    }
+    let end = (): void => {};
+    const done = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#durable = { kind, done };
+    try {
+      yield* work();
+    } finally {
+      this.#durable = undefined;
+      end();
+    }
+  }
+
+  /** What holds up one who blocks is finished at once. */
+  #finishDurable(): void {
+    for (;;) {
+      const kind = this.#durable?.kind;
+      if (kind === undefined) return;
+      if (kind === 'flush') this.flushSlice(0);
+      else if (kind === 'persist') this.persistSlice(0);
+      else this.compactSlice(0);
     }
   }
 
@@ -182,30 +247,33 @@ class OpenShard implements Shard {
     return true;
   }
 
-  flushSlice(budgetMs: number): boolean {
+  flushSlice(budgetMs: number, blocks = true): boolean {
     if (this.#sealed === undefined) return false;
-    this.#flush ??= this.#flushHead(this.#sealed);
+    this.#flush ??= new SlicedRun(this.#flushHead(this.#sealed));
+    let more = false;
     try {
-      if (this.#runs(this.#flush, budgetMs)) return true;
-    } catch (error) {
-      this.#flush = undefined;
-      throw error;
+      more = this.#flush.slice(this.#options.clock, budgetMs, blocks);
+    } finally {
+      if (!more) this.#flush = undefined;
     }
-    this.#flush = undefined;
-    return false;
+    return more;
   }
 
-  *#flushHead(sealed: StoredHead): Generator<void, void> {
+  *#flushHead(sealed: StoredHead): SlicedWork {
     if (this.#flushed === undefined) {
       const place = { number: sealed.age, level: 0, age: sealed.age };
       const series = sealed.head.series();
-      this.#flushed = { file: yield* this.#writeFile(place, [], [sealed], series) };
+      this.#flushed = { file: yield* this.#writeFile('flush', place, [], [sealed], series) };
     }
-    this.index.persist();
-    const { file } = this.#flushed;
+    yield* this.#durably('flush', () => this.#commitFlush(sealed));
+  }
+
+  *#commitFlush(sealed: StoredHead): SlicedWork {
+    yield* this.index.persisting();
+    const { file } = this.#flushed!;
     const state = this.#state;
     const files = file === undefined ? state.files : [...state.files, file];
-    state.commit({ files, persistedIndex: this.#sealedIndex, sealed: undefined });
+    yield* state.committing({ files, persistedIndex: this.#sealedIndex, sealed: undefined });
     state.lastRows = new LastRows();
     this.#flushed = undefined;
     this.#sealed = undefined;
@@ -219,20 +287,19 @@ class OpenShard implements Shard {
     return bytesOf(levelGroup(this.#state.files, this.#maxFileBytes));
   }
 
-  compactSlice(budgetMs: number): boolean {
+  compactSlice(budgetMs: number, blocks = true): boolean {
     if (this.#compaction === undefined) {
       const inputs = this.#merged?.inputs ?? this.#nextGroup();
       if (inputs.length === 0) return false;
-      this.#compaction = this.#compact(inputs);
+      this.#compaction = new SlicedRun(this.#compact(inputs));
     }
+    let more = false;
     try {
-      if (this.#runs(this.#compaction, budgetMs)) return true;
-    } catch (error) {
-      this.#compaction = undefined;
-      throw error;
+      more = this.#compaction.slice(this.#options.clock, budgetMs, blocks);
+    } finally {
+      if (!more) this.#compaction = undefined;
     }
-    this.#compaction = undefined;
-    return this.#nextGroup().length > 0;
+    return more || this.#nextGroup().length > 0;
   }
 
   compactFully(): void {
@@ -253,20 +320,26 @@ class OpenShard implements Shard {
     return levelGroup(this.#state.files, this.#maxFileBytes);
   }
 
-  *#compact(inputs: readonly StoredFile[]): Generator<void, void> {
+  *#compact(inputs: readonly StoredFile[]): SlicedWork {
     if (this.#merged === undefined) {
       const level = Math.max(...inputs.map((file) => file.level)) + (inputs.length > 1 ? 1 : 0);
       const place = { number: this.#state.takeNumber(), level, age: inputs.at(-1)!.age };
       const series = union(inputs.map(({ file }) => file.series));
-      this.#merged = { inputs, file: yield* this.#writeFile(place, inputs, [], series) };
+      const file = yield* this.#writeFile('compaction', place, inputs, [], series);
+      this.#merged = { inputs, file };
     }
-    const { file } = this.#merged;
+    yield* this.#durably('compaction', () => this.#commitCompaction(inputs));
+  }
+
+  *#commitCompaction(inputs: readonly StoredFile[]): SlicedWork {
+    const { file } = this.#merged!;
     const state = this.#state;
     const files = state.files.flatMap((old) => {
       if (old === inputs[0]) return file === undefined ? [] : [file];
       return inputs.includes(old) ? [] : [old];
     });
-    state.commit({ files, persistedIndex: state.persistedIndex, sealed: this.#sealed });
+    const { persistedIndex } = state;
+    yield* state.committing({ files, persistedIndex, sealed: this.#sealed });
     this.#merged = undefined;
     for (const input of inputs) input.replace();
     this.#compactions++;
@@ -278,6 +351,18 @@ class OpenShard implements Shard {
     const view = this.#view();
     try {
       return new ViewScan(view, this.index, this.startSeconds, request);
+    } catch (error) {
+      view.close();
+      throw error;
+    }
+  }
+
+  totals(request: TotalsRequest): ShardTotals | undefined {
+    const view = this.#view();
+    try {
+      const totals = openTotals(view, this.index, this.startSeconds, request);
+      if (totals === undefined) view.close();
+      return totals;
     } catch (error) {
       view.close();
       throw error;
@@ -309,8 +394,9 @@ class OpenShard implements Shard {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#flush?.return();
-    this.#compaction?.return();
+    this.#flush?.end();
+    this.#persist?.end();
+    this.#compaction?.end();
     // A manifest may name them, if writing it failed at the very end: they stay.
     this.#flushed?.file?.end();
     this.#merged?.file?.end();
@@ -322,13 +408,14 @@ class OpenShard implements Shard {
 
   /** Undefined when there is no row to write. What it leaves when it throws, no manifest names. */
   *#writeFile(
+    kind: Durably['kind'],
     place: Omit<StoredPlace, 'clearedTo'>,
     files: readonly StoredFile[],
     heads: readonly StoredHead[],
     series: Iterable<number>,
-  ): Generator<void, StoredFile | undefined> {
+  ): SlicedWork<StoredFile | undefined> {
     const { disk, parts } = this.#options;
-    this.#state.begin(this.#sealed);
+    yield* this.#durably(kind, () => this.#state.beginning(this.#sealed));
     const path = this.#state.pathOf(place.number);
     const { tombstones, lastRows } = this.#state;
     const writer = parts.createFile(disk, path);
@@ -338,7 +425,7 @@ class OpenShard implements Shard {
     try {
       const rows = yield* writeAll(view, this.index, series, writer);
       if (rows === 0) return undefined;
-      writer.finish();
+      yield* writer.finishing();
       const file = parts.openFile(disk, path);
       isFinished = true;
       return new StoredFile(disk, file, { ...place, clearedTo });
@@ -346,16 +433,6 @@ class OpenShard implements Shard {
       view.close();
       if (!isFinished) quietly(() => writer.abandon());
     }
-  }
-
-  /** True when there is more to do. */
-  #runs(work: Generator<void, void>, budgetMs: number): boolean {
-    const { clock } = this.#options;
-    const deadline = clock.monotonic() + budgetMs;
-    do {
-      if (work.next().done) return false;
-    } while (clock.monotonic() < deadline);
-    return true;
   }
 
   #view(): ShardView {

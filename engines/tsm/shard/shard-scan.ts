@@ -41,7 +41,9 @@ export class ViewScan implements ShardScan {
     const fields = [...new Set(found.filter((field) => field !== undefined))];
     this.#view = view;
     this.fieldTypes = found.map((field) => field?.type);
-    this.series = view.touching(index.select(measurement, request.filter), from, to);
+    this.series = index.select(measurement, request.filter, {
+      chooser: (count) => view.toucher(from, to, count, index.seriesCount),
+    });
     this.#slots = found.map((field) => (field === undefined ? -1 : fields.indexOf(field)));
     const bounds = (request.bounds ?? []).map(({ field, op, value }) => ({
       column: this.#slots[field]!,

@@ -3,8 +3,9 @@
 // succeeded. So a failure leaves all as it was.
 
 import { dirname } from 'node:path';
+import { type SlicedWork, syncingDirectory } from '../sliced-work.ts';
 import { LastRows } from './last-rows.ts';
-import { readManifest, writeManifest } from './manifest.ts';
+import { readManifest, writingManifest } from './manifest.ts';
 import type { ShardOptions } from './shard.ts';
 import { fileName, removeOrphans } from './shard-files.ts';
 import { StoredFile, type StoredHead } from './stored-points.ts';
@@ -86,23 +87,27 @@ export class ShardState {
   }
 
   /** Before the first file is made: from now on files beside a missing manifest are damage. */
-  begin(sealed: StoredHead | undefined): void {
+  *beginning(sealed: StoredHead | undefined): SlicedWork {
     if (this.#writtenTombstone >= 0) return;
     const { disk, directory } = this.#options;
-    disk.syncDirectory(dirname(directory));
-    this.commit({ files: this.files, persistedIndex: this.persistedIndex, sealed });
+    yield syncingDirectory(disk, dirname(directory));
+    yield* this.committing({ files: this.files, persistedIndex: this.persistedIndex, sealed });
   }
 
-  /** Makes a state durable and then the one that counts. Tombstones that hit nothing any more go. */
-  commit({ files, persistedIndex, sealed }: NextState): void {
-    const { lastId, all } = this.tombstones;
+  /**
+   * Makes a state durable and then the one that counts; one at a time. Tombstones that hit nothing any more
+   * go; those that are added meanwhile stay, for the next one to make durable.
+   */
+  *committing({ files, persistedIndex, sealed }: NextState): SlicedWork {
+    const { lastId } = this.tombstones;
+    const all = this.tombstones.all.slice();
     const tombstones = all.filter(
       (tombstone) =>
         files.some((file) => mayHit(tombstone, file)) ||
         (sealed !== undefined && hits(tombstone, sealed)),
     );
     const { disk, directory, startSeconds } = this.#options;
-    writeManifest(disk, directory, {
+    yield* writingManifest(disk, directory, {
       startSeconds,
       nextNumber: this.#nextNumber,
       persistedIndex,
@@ -114,7 +119,9 @@ export class ShardState {
     this.persistedIndex = persistedIndex;
     this.#writtenTombstone = lastId;
     // Views go on reading the old ones.
-    if (tombstones.length < all.length) this.tombstones = new Tombstones(lastId, tombstones);
+    if (tombstones.length === all.length) return;
+    const left = [...tombstones, ...this.tombstones.all.slice(all.length)];
+    this.tombstones = new Tombstones(this.tombstones.lastId, left);
   }
 
   close(): void {

@@ -8,6 +8,9 @@ import { FileSource, HeadSource, type Source, type Wanted } from './source.ts';
 import type { StoredFile, StoredHead } from './stored-points.ts';
 import { type Aged, hits, type TimeSpan, type Tombstone, type Tombstones } from './tombstones.ts';
 
+// Looking a series up in a file costs as much as passing by so many.
+const seriesPerSearch = 64;
+
 export class ShardView {
   /** From the oldest to the newest. */
   readonly files: readonly StoredFile[];
@@ -41,15 +44,45 @@ export class ShardView {
     for (const { stored } of this.#heads) stored.hold();
   }
 
-  /** Those of the series that may have something in the range. */
-  touching(series: Uint32Array, from: number, to: number): Uint32Array {
-    const files = this.files.map(({ file }) => file);
-    const touches = (one: number): boolean =>
-      files.some((file) => file.touches(one, from, to)) ||
-      this.#heads.some(
-        ({ stored: { head } }) => head.minTimeOf(one) <= to && head.maxTimeOf(one) >= from,
-      );
-    return series.filter(touches);
+  /** A test for series that may have something in the range, to be put to so many of `all` there are. */
+  toucher(from: number, to: number, count: number, all: number): (series: number) => boolean {
+    const files = this.files
+      .map(({ file }) => file)
+      .filter((file) => file.minTime <= to && file.maxTime >= from);
+    const inFiles = files.reduce((sum, file) => sum + file.series.length, 0);
+    if (count * seriesPerSearch >= inFiles) {
+      const sources = this.sourceCounts(from, to, all);
+      return (one) => sources[one]! > 0;
+    }
+    return (one) => {
+      for (const file of files) if (file.touches(one, from, to)) return true;
+      return this.#headsTouching(one, from, to) > 0;
+    };
+  }
+
+  /** By number of a series, below `all`: how many files and heads may have something of it in the range. */
+  sourceCounts(from: number, to: number, all: number): Uint16Array {
+    const counts = new Uint16Array(all);
+    for (const { file } of this.files) {
+      if (file.minTime <= to && file.maxTime >= from) file.countTouched(from, to, counts);
+    }
+    if (this.#heads.every(({ stored }) => stored.head.rows === 0)) return counts;
+    for (let one = 0; one < all; one++) counts[one]! += this.#headsTouching(one, from, to);
+    return counts;
+  }
+
+  /** Something is deleted that files or sealed heads still have. */
+  get hasTombstones(): boolean {
+    return this.#tombstones.all.length > 0;
+  }
+
+  #headsTouching(series: number, from: number, to: number): number {
+    let count = 0;
+    for (const { stored } of this.#heads) {
+      const { head } = stored;
+      if (head.rows > 0 && head.minTimeOf(series) <= to && head.maxTimeOf(series) >= from) count++;
+    }
+    return count;
   }
 
   /** What has something of the series in the range, from the oldest to the newest. */

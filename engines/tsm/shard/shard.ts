@@ -15,6 +15,7 @@ import type {
   ValueBound,
 } from '../../../universal-row/series/series-store.ts';
 import type { Head, HeadTexts, Rows, SeriesIndex, TsmFile, TsmWriter } from '../parts.ts';
+import type { ShardTotals, TotalsRequest } from './shard-totals.ts';
 
 /** What a head was at some moment: it means something to that head alone. */
 export type HeadMark = object;
@@ -103,6 +104,14 @@ export interface Shard {
   /** Syncs index and deletions. Cheap when they did not change. */
   persist(): void;
 
+  // Work in slices, below, waits for the disk itself; but not where `blocks` is false: then a slice that would
+  // have to wait does nothing, and `waiting` tells when it would be worth while again.
+
+  /** As `persist`, of what there is when the first slice begins; true when more is left. */
+  persistSlice(budgetMs: number, blocks?: boolean): boolean;
+  /** Resolves, and never rejects, when what waits for the disk may go on; undefined when nothing waits. */
+  readonly waiting: Promise<void> | undefined;
+
   // Flushing
 
   /** There is a sealed head that is not a file yet. */
@@ -114,7 +123,7 @@ export interface Shard {
    * index, the file and the manifest are synced, in this order. When it throws (a full disk) the head is
    * kept and served, and the next call starts again.
    */
-  flushSlice(budgetMs: number): boolean;
+  flushSlice(budgetMs: number, blocks?: boolean): boolean;
 
   // Compaction
 
@@ -126,7 +135,7 @@ export interface Shard {
    * files go on being served, and the next call starts again: after a while, if the disk is full.
    * It leaves out deleted rows and the rows of series removed from the index.
    */
-  compactSlice(budgetMs: number): boolean;
+  compactSlice(budgetMs: number, blocks?: boolean): boolean;
   /** From now on `compactSlice` makes all files one, as in a cold shard, once. */
   compactFully(): void;
 
@@ -134,6 +143,8 @@ export interface Shard {
 
   /** A view as of now, which outlives compaction, deletion, `close` and the removal of the files. */
   scan(request: ShardScanRequest): ShardScan;
+  /** As `scan`, but groups of series summed up; undefined where a scan does as well. */
+  totals(request: TotalsRequest): ShardTotals | undefined;
   /** All rows as of now: live series by their numbers, times ascending, all fields by their numbers. */
   exportRows(): IterableIterator<ExportedRows>;
 

@@ -70,8 +70,17 @@ export class EngineTrial {
   }
 
   write(points: readonly TestPoint[], policy = '', baseSeconds?: number): WriteOutcome {
+    return this.writeTo('d', points, policy, baseSeconds);
+  }
+
+  writeTo(
+    database: string,
+    points: readonly TestPoint[],
+    policy = '',
+    baseSeconds?: number,
+  ): WriteOutcome {
     const batch = batchOf(this.cache, points, baseSeconds);
-    return this.enter((into) => this.engine.prepareWrite('d', policy, batch, this.now, into));
+    return this.enter((into) => this.engine.prepareWrite(database, policy, batch, this.now, into));
   }
 
   delete(kind: 'points' | 'series', selection: Partial<SeriesSelection> = {}): void {

@@ -1,14 +1,11 @@
 // What is rarely said is said in JSON: changes of the catalog, shards, the catalog as a whole.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type {
-  CatalogChange,
-  RetentionPolicyChange,
-} from '../../../universal-row/series/series-store.ts';
-import type { CatalogState, ShardSpan } from '../catalog.ts';
+import type { RetentionPolicyChange } from '../../../universal-row/series/series-store.ts';
+import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
 import { Op, putText, putU8, type WordsReader } from './words.ts';
 
-export function putChange(into: RecordBatchWriter, change: CatalogChange): void {
+export function putChange(into: RecordBatchWriter, change: EngineChange): void {
   putU8(into, Op.change);
   putText(
     into,
@@ -28,11 +25,11 @@ export function putState(into: RecordBatchWriter, state: CatalogState): void {
   putText(into, JSON.stringify(state));
 }
 
-export function readChange(reader: WordsReader): CatalogChange {
+export function readChange(reader: WordsReader): EngineChange {
   // What the words hold was put there above, and a checksum of the log vouches for it.
-  const change = parsed(reader) as CatalogChange;
+  const change = parsed(reader) as EngineChange;
   if (!('policy' in change) || change.policy === undefined) return change;
-  return { ...change, policy: withDurations(change.policy) } as CatalogChange;
+  return { ...change, policy: withDurations(change.policy) } as EngineChange;
 }
 
 export function readShard(reader: WordsReader): ShardSpan {

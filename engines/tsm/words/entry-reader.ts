@@ -1,14 +1,13 @@
 // Reads the ops of an entry in order, and tells whoever applies them.
 
-import type { CatalogChange } from '../../../universal-row/series/series-store.ts';
-import type { CatalogState, ShardSpan } from '../catalog.ts';
+import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
 import { readChange, readShard, readState } from './change-words.ts';
 import { Op, WordsReader } from './words.ts';
 
 /** What an entry says is done. */
 export interface EntryTarget {
   state(state: CatalogState): void;
-  change(change: CatalogChange): void;
+  change(change: EngineChange): void;
   makeShard(span: ShardSpan): void;
   dropShard(shard: number): void;
   /** Reads the rest of the op itself: it has to know the shard for that. */

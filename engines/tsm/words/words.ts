@@ -3,7 +3,7 @@
 //   entry   = op*                                   all or nothing
 //   op      = code u8, then by code
 //     state   text              the whole catalog, as JSON; first in a snapshot
-//     change  text              a CatalogChange, as JSON
+//     change  text              an EngineChange, as JSON
 //     shard   text              a shard that is to be made, as JSON
 //     drop    shard u32
 //     rows    shard u32 | rows of one measurement         row-words.ts

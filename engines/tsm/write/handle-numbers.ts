@@ -3,8 +3,12 @@
 
 import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
 
-/** Shards written to in turn. Beyond them, the one that was written to longest ago is forgotten. */
-const keptShards = 16;
+/** Shards written to in turn. Beyond these numbers, the one that was written to longest ago is forgotten. */
+const keptShards = 4096;
+/** So many are kept however many numbers they have, */
+const keptAnyway = 16;
+/** others while all have no more than these: 64 MiB. */
+const keptNumbers = 16 * 1024 * 1024;
 
 export class HandleNumbers {
   /** By handle: the series' number plus one; 0 when it has not been looked up. */
@@ -29,24 +33,36 @@ export class HandleNumbers {
 export class HandleNumbersByShard {
   /** In the order of their last use. */
   readonly #shards = new Map<number, HandleNumbers>();
+  /** In all of them. Only `of` makes one longer. */
+  #numbers = 0;
 
-  of(shard: number): HandleNumbers {
+  /** For the cache as it is now. */
+  of(shard: number, cache: SeriesCache): HandleNumbers {
     const found = this.#shards.get(shard) ?? new HandleNumbers();
-    this.#shards.delete(shard);
+    this.forget(shard);
+    found.adopt(cache);
     this.#shards.set(shard, found);
-    if (this.#shards.size > keptShards) {
+    this.#numbers += found.numbers.length;
+    while (this.#isTooMuch) {
       const [oldest] = this.#shards.keys();
-      this.#shards.delete(oldest!);
+      this.forget(oldest!);
     }
     return found;
   }
 
+  get #isTooMuch(): boolean {
+    const { size } = this.#shards;
+    return size > keptShards || (size > keptAnyway && this.#numbers > keptNumbers);
+  }
+
   /** Numbers of the shard have lost their meaning. */
   forget(shard: number): void {
+    this.#numbers -= this.#shards.get(shard)?.numbers.length ?? 0;
     this.#shards.delete(shard);
   }
 
   clear(): void {
     this.#shards.clear();
+    this.#numbers = 0;
   }
 }

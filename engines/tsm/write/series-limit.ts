@@ -6,7 +6,14 @@ import { decodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 import type { SeriesLimits } from '../../series-engine.ts';
 import type { ShardDraft } from './shard-draft.ts';
 
+/** What a database may have of series that it shares with others. */
+export interface DatabaseShare {
+  readonly series: number;
+  readonly refusal: string;
+}
+
 export class SeriesLimit {
+  share: DatabaseShare | undefined;
   readonly #limits: SeriesLimits;
   readonly #draft: ShardDraft;
   readonly #cache: SeriesCache;
@@ -43,6 +50,9 @@ export class SeriesLimit {
     const added = this.#added.length;
     if (this.#inDatabase + added >= seriesPerDatabase) {
       return `max-series-per-database limit exceeded: (${seriesPerDatabase})`;
+    }
+    if (this.share !== undefined && this.#inDatabase + added >= this.share.series) {
+      return this.share.refusal;
     }
     if (this.#inMeasurement + added >= seriesPerMeasurement) {
       return `max-series-per-measurement limit exceeded: (${seriesPerMeasurement})`;

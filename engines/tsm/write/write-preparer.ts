@@ -11,13 +11,13 @@ import type {
   PointGroup,
 } from '../../../universal-row/series/point-batch.ts';
 import { SeriesError, type WriteOutcome } from '../../../universal-row/series/series-store.ts';
-import type { SeriesLimits } from '../../series-engine.ts';
+import type { SeriesAllowance, SeriesLimits } from '../../series-engine.ts';
 import { type Catalog, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
 import type { LiveShard } from '../live-shard.ts';
 import { Scratch } from '../words/scratch.ts';
 import { GroupWords, hasValues, type SelectedRows } from './group-words.ts';
 import { HandleNumbersByShard } from './handle-numbers.ts';
-import { SeriesLimit } from './series-limit.ts';
+import { type DatabaseShare, SeriesLimit } from './series-limit.ts';
 import { SeriesResolver } from './series-resolver.ts';
 import { ShardDraft } from './shard-draft.ts';
 
@@ -25,6 +25,7 @@ import { ShardDraft } from './shard-draft.ts';
 export interface WriteContext {
   catalog(): Catalog;
   limits(): SeriesLimits;
+  allowance(database: string): SeriesAllowance | undefined;
   liveShard(number: number): LiveShard | undefined;
 }
 
@@ -45,6 +46,8 @@ export class WritePreparer {
   #words!: GroupWords;
   #outcome!: WriteOutcome;
   #databaseSeries = 0;
+  /** Series that the database may have by what it shares with others; undefined when it shares nothing. */
+  #share: DatabaseShare | undefined;
 
   constructor(context: WriteContext) {
     this.#context = context;
@@ -70,7 +73,12 @@ export class WritePreparer {
     const start = into.pos;
     this.#outcome = { written: 0, dropped: 0, error: undefined };
     this.#draft = undefined;
-    this.#databaseSeries = this.#countSeries(database);
+    const allowance = this.#context.allowance(database);
+    this.#databaseSeries =
+      allowance === undefined && this.#context.limits().seriesPerDatabase === Infinity
+        ? 0
+        : this.#countSeries(database);
+    this.#share = allowance && this.#shareOf(allowance);
     const oldest = oldestTime(this.#policy, now, batch.baseSeconds);
     for (const group of batch.groups) {
       if (group.rows === 0) continue;
@@ -106,12 +114,17 @@ export class WritePreparer {
   }
 
   #countSeries(database: string): number {
-    if (this.#context.limits().seriesPerDatabase === Infinity) return 0;
     let series = 0;
-    for (const { shards } of this.#context.catalog().state(database)!.policies) {
+    for (const { shards } of this.#context.catalog().state(database)?.policies ?? []) {
       for (const { number } of shards) series += this.#context.liveShard(number)?.series ?? 0;
     }
     return series;
+  }
+
+  #shareOf({ databases, series, refusal }: SeriesAllowance): DatabaseShare {
+    let left = series;
+    for (const database of databases) left -= this.#countSeries(database);
+    return { series: this.#databaseSeries + left, refusal };
   }
 
   #drop(points: number, error: string): void {
@@ -221,8 +234,7 @@ export class WritePreparer {
 
   #beginDraft(span: ShardSpan): ShardDraft {
     const index = this.#context.liveShard(span.number)?.shard.index;
-    const handles = this.#handles.of(span.number);
-    handles.adopt(this.#batch.cache);
+    const handles = this.#handles.of(span.number, this.#batch.cache);
     const draft = new ShardDraft(span, index, handles, this.#batch.baseSeconds);
     this.#drafts.push(draft);
     return draft;
@@ -326,6 +338,7 @@ export class WritePreparer {
     const added: number[] = [];
     const limits = this.#context.limits();
     const limit = new SeriesLimit(limits, draft, cache, measurement, this.#databaseSeries, added);
+    limit.share = this.#share;
     return new SeriesResolver(draft, cache, limit, added);
   }
 

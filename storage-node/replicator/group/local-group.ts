@@ -24,6 +24,7 @@ import {
   putU64,
 } from '../wal/format.ts';
 import { LogMismatchError, LogWriteError } from '../wal/log-errors.ts';
+import { type LogEntry, readEntries } from '../wal/log-reader.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
 import { Syncer } from '../wal/syncer.ts';
@@ -58,6 +59,11 @@ export interface LocalGroupOptions {
   group: number;
   /** The engine has everything up to here; entries after it are replayed. */
   appliedIndex: number;
+  /**
+   * Something of entries up to here may be in the engine, though not all: they are replayed where the log has
+   * them, and new ones come after it. `appliedIndex` unless given.
+   */
+  durableIndex?: number;
   apply: Apply;
   onProgress?: (doneBytes: number, totalBytes: number) => void;
   /** Cuts a damaged log where the damage begins, and lets a log that has vanished begin anew. */
@@ -67,8 +73,7 @@ export interface LocalGroupOptions {
 }
 
 export interface LocalGroupStatus extends LogStatus {
-  /** Of the log; counts the starts of this pod. */
-  volume: number;
+  /** Counts the starts of this pod. */
   incarnation: number;
   /** Whether the log found was closed in good order; true for a new one. */
   cleanStart: boolean;
@@ -86,6 +91,9 @@ export interface LocalGroupStatus extends LogStatus {
 export class LocalGroup implements ReplicatedLog {
   readonly writer = new RecordBatchWriter();
 
+  keepAfter = Infinity;
+
+  private readonly disk: Disk;
   private readonly wal: Wal;
   private readonly syncer: Syncer;
   private readonly ballast: Ballast;
@@ -150,6 +158,7 @@ export class LocalGroup implements ReplicatedLog {
     replayedEntries: number,
   ) {
     const { disk, directory, clock } = options;
+    this.disk = disk;
     const fatal = (error: Error) => this.die(error, options.fatal ?? throwUncaught);
     this.ballast = new Ballast(disk, directory, (error) => fatal(error as Error));
     const identity = found?.identity ?? {
@@ -182,7 +191,8 @@ export class LocalGroup implements ReplicatedLog {
     this.state = groups.get(options.group) ?? newGroupState(options.group);
     // The engine may have outlived the end of an unsynced log. What it has is kept, and the log goes on
     // from there.
-    this.index = Math.max(this.state.lastIndex, options.appliedIndex);
+    const { appliedIndex, durableIndex = appliedIndex } = options;
+    this.index = Math.max(this.state.lastIndex, appliedIndex, durableIndex);
   }
 
   private async start(options: LocalGroupOptions, isNew: boolean): Promise<void> {
@@ -270,9 +280,15 @@ export class LocalGroup implements ReplicatedLog {
   }
 
   truncate(index: number): void {
-    if (index <= this.state.checkpointIndex || this.deadBy) return;
-    this.wal.checkpoint(this.state, Math.min(index, this.state.lastIndex));
+    const upTo = Math.min(index, this.keepAfter, this.state.lastIndex);
+    if (upTo <= this.state.checkpointIndex || this.deadBy) return;
+    this.wal.checkpoint(this.state, upTo);
     void this.wal.collect();
+  }
+
+  readBack(after: number, to: number): AsyncGenerator<LogEntry> {
+    const { wal, state, disk } = this;
+    return readEntries(disk, () => wal.places(state, after), state.group, after, to);
   }
 
   status(): LocalGroupStatus {

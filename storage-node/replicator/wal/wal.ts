@@ -21,6 +21,7 @@ import {
   segmentName,
 } from './format.ts';
 import type { LogIdentity } from './format.ts';
+import type { SegmentPlace } from './log-reader.ts';
 import { isDiskFull, LogWriteError } from './log-errors.ts';
 import { putTable, tableBytes } from './table.ts';
 import type { GroupState } from './table.ts';
@@ -288,6 +289,15 @@ export class Wal {
   /** Index of the first entry of the group that the log has, or would have. */
   firstIndex(group: GroupState): number {
     return this.#segments[0]?.firstIndexes.get(group.group) ?? 1;
+  }
+
+  /** Segments that may hold entries of the group after an index, ascending. */
+  places(group: GroupState, after: number): SegmentPlace[] {
+    const next = (i: number): number =>
+      this.#segments[i]?.firstIndexes.get(group.group) ?? group.lastIndex + 1;
+    return this.#segments
+      .filter((_, i) => i === this.#segments.length - 1 || next(i + 1) > after + 1)
+      .map((segment) => ({ number: segment.number, path: this.#path(segment) }));
   }
 
   /** Tells the disk how far the log is durable, for a recovery to know. Worth it when nothing else is written. */

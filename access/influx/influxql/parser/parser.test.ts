@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Expression, SelectStatement, Statement } from '../ast.ts';
 import { ParseError } from '../result.ts';
@@ -350,7 +351,7 @@ describe('other statements', () => {
       'SHOW MEASUREMENTS WITH MEASUREMENT =~ /(?i)cp/ LIMIT 100',
     ],
     ['SHOW measurements', 'SHOW MEASUREMENTS'],
-    ['show field keys from "rp"."m" limit 3', 'SHOW FIELD KEYS FROM "rp".m LIMIT 3'],
+    ['show field keys from "rp"."m" limit 3', 'SHOW FIELD KEYS FROM rp.m LIMIT 3'],
     [
       `SHOW TAG VALUES FROM "m" WITH KEY = "k" WHERE "t"::tag = 'v' AND time > 5`,
       "SHOW TAG VALUES FROM m WITH KEY = k WHERE t::tag = 'v' AND time > 5",
@@ -395,12 +396,6 @@ describe('other statements', () => {
   });
 
   test.each([
-    "CREATE USER u WITH PASSWORD 'p' WITH ALL PRIVILEGES",
-    'DROP USER u',
-    "SET PASSWORD FOR u = 'p'",
-    'GRANT READ ON d TO u',
-    'REVOKE ALL PRIVILEGES FROM u',
-    'SHOW GRANTS FOR u',
     'CREATE CONTINUOUS QUERY c ON d RESAMPLE EVERY 1m FOR 2m BEGIN SELECT mean(v) INTO x FROM m GROUP BY time(1m) END',
     'DROP CONTINUOUS QUERY c ON d',
     "CREATE SUBSCRIPTION s ON d.r DESTINATIONS ANY 'udp://h:1', 'udp://h:2'",
@@ -409,8 +404,56 @@ describe('other statements', () => {
     const statement = parse(text);
     expect(statement).toMatchObject({ kind: 'unsupported' });
     expect(statement.kind === 'unsupported' && statement.error).toMatch(/ is not supported yet$/);
-    // No password is repeated.
-    expect(JSON.stringify(statement)).not.toContain("'p'");
+  });
+
+  test.each([
+    ["create user u with password 'geheim'", 'CREATE USER u WITH PASSWORD [REDACTED]'],
+    [
+      `CREATE USER "a b" WITH PASSWORD 'geheim' WITH ALL PRIVILEGES`,
+      'CREATE USER "a b" WITH PASSWORD [REDACTED] WITH ALL PRIVILEGES',
+    ],
+    ['DROP USER u', 'DROP USER u'],
+    [`SET PASSWORD FOR "u" = 'geheim'`, 'SET PASSWORD FOR u = [REDACTED]'],
+    ['grant read on d to u', 'GRANT READ ON d TO u'],
+    ['GRANT WRITE ON "select" TO u', 'GRANT WRITE ON "select" TO u'],
+    ['GRANT ALL ON d TO u', 'GRANT ALL PRIVILEGES ON d TO u'],
+    ['GRANT ALL TO u', 'GRANT ALL PRIVILEGES TO u'],
+    ['REVOKE READ ON d FROM u', 'REVOKE READ ON d FROM u'],
+    ['REVOKE ALL PRIVILEGES FROM u', 'REVOKE ALL PRIVILEGES FROM u'],
+    ['SHOW GRANTS FOR "u"', 'SHOW GRANTS FOR u'],
+    ['SHOW USERS', 'SHOW USERS'],
+  ])('of users: %s', (text, expected) => {
+    const statement = parse(text);
+    expect(printStatement(statement)).toBe(expected);
+    // No password is repeated, however the statement is written out.
+    expect(JSON.stringify(statement) + inspect(statement, { depth: 9 })).not.toContain('geheim');
+  });
+
+  test('passwords are kept as they are', () => {
+    const statement = parse("CREATE USER u WITH PASSWORD 'it\\'s'");
+    expect(statement.kind === 'createUser' && statement.password.reveal()).toBe("it's");
+  });
+
+  // The messages are those of influxd 1.6.
+  test.each([
+    ['CREATE USER', 'found EOF, expected identifier at line 1, char 13'],
+    ['CREATE USER u WITH', 'found EOF, expected PASSWORD at line 1, char 20'],
+    ['CREATE USER u WITH PASSWORD "x"', 'found x, expected string at line 1, char 29'],
+    ["CREATE USER u WITH PASSWORD 'x' WITH", 'found EOF, expected ALL at line 1, char 38'],
+    ['SET PASSWORD FOR u', 'found EOF, expected = at line 1, char 20'],
+    ['SET PASSWORD FOR u =', 'found EOF, expected string at line 1, char 21'],
+    ['GRANT', 'found EOF, expected READ, WRITE, ALL [PRIVILEGES] at line 1, char 7'],
+    ['GRANT READ', 'found EOF, expected ON at line 1, char 12'],
+    ['GRANT READ ON d', 'found EOF, expected TO at line 1, char 17'],
+    ['GRANT READ ON d FROM u', 'found FROM, expected TO at line 1, char 17'],
+    ['GRANT ALL', 'found EOF, expected ON, TO at line 1, char 11'],
+    ['GRANT ALL PRIVILEGES FROM u', 'found FROM, expected ON, TO at line 1, char 22'],
+    ['GRANT READ TO u', 'found TO, expected ON at line 1, char 12'],
+    ['REVOKE ALL TO u', 'found TO, expected ON, FROM at line 1, char 12'],
+    ['SHOW GRANTS', 'found EOF, expected FOR at line 1, char 13'],
+    ['SHOW USERS FOR x', 'found FOR, expected ; at line 1, char 12'],
+  ])('of users, not well-formed: %s', (text, message) => {
+    expect(() => parseQuery(text, { now })).toThrow(`error parsing query: ${message}`);
   });
 
   test('several, with empty ones between', () => {

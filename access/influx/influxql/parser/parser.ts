@@ -29,13 +29,16 @@ import { type ParseOptions, TokenStream } from './token-stream.ts';
 import {
   parseCreateContinuousQuery,
   parseCreateSubscription,
-  parseCreateUser,
   parseDropContinuousQuery,
   parseDropSubscription,
-  parseName,
+} from './unsupported.ts';
+import {
+  parseCreateUser,
+  parseDropUser,
   parsePrivilege,
   parseSetPassword,
-} from './unsupported.ts';
+  parseShowGrants,
+} from './users.ts';
 
 export type { ParseOptions } from './token-stream.ts';
 
@@ -94,7 +97,7 @@ const statements: Keywords = {
       KEY: (tokens) => parseShowCardinality(tokens, 'fieldKeyCardinality'),
       KEYS: parseShowFieldKeys,
     },
-    GRANTS: { FOR: unsupported('SHOW GRANTS', parseName) },
+    GRANTS: { FOR: parseShowGrants },
     MEASUREMENT: (tokens) => parseShowCardinality(tokens, 'measurementCardinality'),
     MEASUREMENTS: parseShowMeasurements,
     QUERIES: () => plainShow('queries'),
@@ -114,7 +117,7 @@ const statements: Keywords = {
   CREATE: {
     CONTINUOUS: { QUERY: unsupported('CREATE CONTINUOUS QUERY', parseCreateContinuousQuery) },
     DATABASE: parseCreateDatabase,
-    USER: unsupported('CREATE USER', parseCreateUser),
+    USER: parseCreateUser,
     RETENTION: { POLICY: parseCreateRetentionPolicy },
     SUBSCRIPTION: unsupported('CREATE SUBSCRIPTION', parseCreateSubscription),
   },
@@ -126,12 +129,12 @@ const statements: Keywords = {
     SERIES: (tokens) => parseDelete(tokens, 'dropSeries'),
     SHARD: parseDropShard,
     SUBSCRIPTION: unsupported('DROP SUBSCRIPTION', parseDropSubscription),
-    USER: unsupported('DROP USER', parseName),
+    USER: parseDropUser,
   },
   EXPLAIN: parseExplain,
-  GRANT: unsupported('GRANT', (tokens) => parsePrivilege(tokens, 'TO')),
-  REVOKE: unsupported('REVOKE', (tokens) => parsePrivilege(tokens, 'FROM')),
+  GRANT: (tokens) => parsePrivilege(tokens, 'grant'),
+  REVOKE: (tokens) => parsePrivilege(tokens, 'revoke'),
   ALTER: { RETENTION: { POLICY: parseAlterRetentionPolicy } },
-  SET: { PASSWORD: { FOR: unsupported('SET PASSWORD', parseSetPassword) } },
+  SET: { PASSWORD: { FOR: parseSetPassword } },
   KILL: { QUERY: parseKillQuery },
 };

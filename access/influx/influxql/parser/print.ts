@@ -8,6 +8,7 @@ import type {
   Fill,
   MeasurementSource,
   Pattern,
+  PrivilegeStatement,
   RetentionPolicyClauses,
   RetentionPolicyStatement,
   SelectStatement,
@@ -114,6 +115,18 @@ export function printStatement(statement: Statement): string {
       return `DROP SHARD ${statement.id}`;
     case 'killQuery':
       return words('KILL QUERY', String(statement.id), named('ON', statement.host ?? ''));
+    case 'createUser':
+      return words(
+        `CREATE USER ${quoteName(statement.name)} WITH PASSWORD ${String(statement.password)}`,
+        statement.admin && 'WITH ALL PRIVILEGES',
+      );
+    case 'dropUser':
+      return `DROP USER ${quoteName(statement.name)}`;
+    case 'setPassword':
+      return `SET PASSWORD FOR ${quoteName(statement.name)} = ${String(statement.password)}`;
+    case 'grant':
+    case 'revoke':
+      return printPrivilege(statement);
     case 'explain':
       return words('EXPLAIN', statement.analyze && 'ANALYZE', printSelect(statement.select));
     case 'unsupported':
@@ -192,9 +205,8 @@ function printSource(source: Source): string {
 
 function printMeasurement(source: MeasurementSource): string {
   const { database, retentionPolicy: policy } = source;
-  // Names in front are always quoted, as an empty one must not be taken for a keyword's end.
-  let text = database === '' ? '' : `"${escapeQuoted(database, '"')}".`;
-  if (policy !== '') text += `"${escapeQuoted(policy, '"')}".`;
+  let text = database === '' ? '' : `${quoteName(database)}.`;
+  if (policy !== '') text += `${quoteName(policy)}.`;
   else if (database !== '') text += '.';
   if (source.isBackReference) return `${text}:MEASUREMENT`;
   return text + (source.pattern ? printPattern(source.pattern) : quoteName(source.name ?? ''));
@@ -231,6 +243,7 @@ function printShow(show: ShowStatement): string {
     show.exact ? what.replace('CARDINALITY', 'EXACT CARDINALITY') : what,
     named('ON', show.database),
     show.module !== '' && `FOR ${quoteString(show.module)}`,
+    show.what === 'grants' && `FOR ${quoteName(show.user)}`,
     show.withMeasurement !== undefined && withMeasurement(show.withMeasurement),
     show.sources.length > 0 && `FROM ${show.sources.map(printSource).join(', ')}`,
     withKey(show.withKey),
@@ -274,6 +287,16 @@ function printRetentionPolicy(statement: RetentionPolicyStatement): string {
     `RETENTION POLICY ${quoteName(statement.name)} ON ${quoteName(statement.database)}`,
     ...clauses(statement),
     statement.makeDefault && 'DEFAULT',
+  );
+}
+
+const privilegeWords = { read: 'READ', write: 'WRITE', all: 'ALL PRIVILEGES' } as const;
+
+function printPrivilege({ kind, privilege, database, user }: PrivilegeStatement): string {
+  return words(
+    `${kind.toUpperCase()} ${privilegeWords[privilege]}`,
+    database !== undefined && `ON ${quoteName(database)}`,
+    `${kind === 'grant' ? 'TO' : 'FROM'} ${quoteName(user)}`,
   );
 }
 

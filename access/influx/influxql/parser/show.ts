@@ -29,6 +29,7 @@ export function plainShow(what: ShowKind): ShowStatement {
     seriesLimit: 0,
     seriesOffset: 0,
     module: '',
+    user: '',
   };
 }
 

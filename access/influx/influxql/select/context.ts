@@ -23,6 +23,11 @@ export interface SelectContext {
   /** Throws once somebody killed the query. */
   readonly task: { throwIfKilled(): void };
   readonly limits: SelectLimits;
+  /** Of others as well, who share a limit with it. */
+  readonly memory?: Memory | undefined;
+  /** Where what is read is added up, and what that costs, where it is charged. */
+  readonly work?: SelectWork | undefined;
+  readonly cost?: (() => Float64Array | undefined) | undefined;
   /** Lets other work have its turn. Asked for whenever the statement has run for some milliseconds. */
   yieldNow(): Promise<void>;
   /** For SELECT INTO: stores line protocol with times in nanoseconds. '' is the default policy. */
@@ -31,6 +36,15 @@ export interface SelectContext {
     retentionPolicy: string,
     lines: string,
   ): MaybePromise<WriteOutcome>;
+}
+
+/** What a statement reads. */
+export interface SelectWork {
+  series: number;
+  blocks: number;
+  rows: number;
+  /** Bytes held, times milliseconds. */
+  held: number;
 }
 
 export interface Memory {
@@ -71,6 +85,7 @@ export class Run implements Memory {
   readonly startedAt = performance.now();
   #sliceEnd = performance.now() + sliceMs;
   #memory = 0;
+  #heldSince = 0;
 
   constructor(context: SelectContext) {
     this.context = context;
@@ -100,6 +115,8 @@ export class Run implements Memory {
 
   countSeries(added: number): void {
     this.series += added;
+    const { work } = this.context;
+    if (work !== undefined) work.series += added;
     const { maxSeries } = this.limits;
     if (maxSeries > 0 && this.series > maxSeries) {
       throw new QueryError(`max-select-series limit exceeded: (${this.series}/${maxSeries})`);
@@ -109,6 +126,11 @@ export class Run implements Memory {
   countPoints(added: number): void {
     this.points += added;
     this.blocks++;
+    const { work } = this.context;
+    if (work !== undefined) {
+      work.rows += added;
+      work.blocks++;
+    }
     const { maxPoints } = this.limits;
     // The spelling is InfluxDB's.
     if (maxPoints > 0 && this.points > maxPoints) {
@@ -117,6 +139,12 @@ export class Run implements Memory {
   }
 
   reserve(bytes: number): void {
+    const { work } = this.context;
+    if (work !== undefined) {
+      const now = performance.now();
+      work.held += this.#memory * (now - this.#heldSince);
+      this.#heldSince = now;
+    }
     this.#memory += bytes;
     const { maxMemoryBytes } = this.limits;
     if (bytes > 0 && maxMemoryBytes > 0 && this.#memory > maxMemoryBytes) {
@@ -124,5 +152,6 @@ export class Run implements Memory {
         `query memory limit exceeded: (${this.#memory}/${maxMemoryBytes} bytes)`,
       );
     }
+    this.context.memory?.reserve(bytes);
   }
 }

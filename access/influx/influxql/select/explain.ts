@@ -48,7 +48,15 @@ async function* analyzed(plan: Plan, context: SelectContext): AsyncIterable<Resu
     `planning_time: ${(planned - run.startedAt).toFixed(3)}ms`,
     `execution_time: ${(ended - planned).toFixed(3)}ms`,
     `total_time: ${(ended - run.startedAt).toFixed(3)}ms`,
+    ...costLines(context.cost?.()),
   ]);
+}
+
+/** Request units up to here: what follows is the few bytes of these lines. */
+function costLines(cost: Float64Array | undefined): string[] {
+  if (cost === undefined) return [];
+  const [cpu, memory, io, network, ru] = Array.from(cost, (units) => units.toFixed(3));
+  return [`RU: ${ru}`, `PRU: cpu ${cpu}, memory ${memory}, io ${io}, network ${network}`];
 }
 
 function describe(plan: Plan, indent = ''): string[] {

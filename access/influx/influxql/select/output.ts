@@ -6,7 +6,7 @@ import type { Run } from './context.ts';
 import { openPlan } from './operators/open.ts';
 import type { Plan } from './plan/plan.ts';
 import type { Group } from './sources/input.ts';
-import { arrayOf, type Chunk, pending, type Stream, valueAt } from './vector.ts';
+import { arrayOf, type Chunk, pending, repeated, type Stream, valueAt } from './vector.ts';
 
 /** Chunks of a stream, with pauses between them. */
 export async function* chunksOf(stream: Stream, run: Run): AsyncIterable<Chunk> {
@@ -26,11 +26,12 @@ export function orderedGroups(plan: Plan, groups: readonly Group[]): readonly Gr
 export async function* resultOf(plan: Plan, run: Run): AsyncIterable<ResultSeries> {
   run.check();
   const { groups, close } = openPlan(plan, run);
+  const columns = [plan.timeName, ...plan.columns];
   try {
     for (const group of orderedGroups(plan, groups)) {
       let continues = false;
       for await (const chunk of chunksOf(group.rows(), run)) {
-        yield piece(plan, group, chunk, continues);
+        yield piece(plan, columns, group, chunk, continues);
         continues = true;
       }
     }
@@ -39,12 +40,18 @@ export async function* resultOf(plan: Plan, run: Run): AsyncIterable<ResultSerie
   }
 }
 
-function piece(plan: Plan, group: Group, chunk: Chunk, continues: boolean): ResultSeries {
+function piece(
+  plan: Plan,
+  columns: readonly string[],
+  group: Group,
+  chunk: Chunk,
+  continues: boolean,
+): ResultSeries {
   const { base, times, count } = chunk;
   return {
     name: group.name,
     tags: group.tags.length > 0 ? group.tags : undefined,
-    columns: [plan.timeName, ...plan.columns],
+    columns,
     time: { base, offsets: times.slice(0, count) },
     values: plan.outputs.map((node, i) =>
       shown(chunk.columns[i], count, node.kind === 'symbol' ? fillNumber(plan) : null),
@@ -65,7 +72,7 @@ function shown(
   count: number,
   missing: number | null,
 ): ArrayLike<Value> {
-  if (column === undefined) return arrayOf<Value>(count).fill(missing);
+  if (column === undefined) return repeated<Value>(missing, count);
   const { type, numbers, texts, wide, present } = column;
   if (present === undefined && wide === undefined) {
     if (texts !== undefined) return texts.length === count ? texts : texts.slice(0, count);

@@ -80,15 +80,24 @@ export function valueAt(column: Column | undefined, row: number): Value {
 
 export const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
 
+/** Setting the length of an array costs more than to add so many elements. */
+const fewElements = 16;
+
 /** An array of that length, to be filled. */
 export function arrayOf<T>(length: number): T[] {
   const array: T[] = [];
-  array.length = length;
+  if (length > fewElements) array.length = length;
+  return array;
+}
+
+export function repeated<T>(value: T, length: number): T[] {
+  const array = arrayOf<T>(length);
+  for (let i = 0; i < length; i++) array[i] = value;
   return array;
 }
 
 export function constantText(text: string, count: number): Column {
-  const texts = arrayOf<string>(count).fill(text);
+  const texts = repeated(text, count);
   return { type: 'string', numbers: noNumbers, wide: undefined, texts, present: undefined };
 }
 

@@ -1,6 +1,6 @@
 // Parts that tell what a shard asks of them.
 
-import type { Block, Rows, TsmFile } from '../../parts.ts';
+import type { Block, Rows, SharedRows, TsmFile } from '../../parts.ts';
 import type { ShardParts } from '../shard.ts';
 
 export interface Counts {
@@ -51,6 +51,19 @@ class CountedFile implements TsmFile {
 
   touches(series: number, from: number, to: number): boolean {
     return this.#file.touches(series, from, to);
+  }
+
+  countTouched(from: number, to: number, counts: Uint16Array): void {
+    this.#file.countTouched(from, to, counts);
+  }
+
+  sharedBlocks(from: number, to: number): number[] {
+    return this.#file.sharedBlocks(from, to);
+  }
+
+  readShared(block: number, fields: readonly number[]): SharedRows {
+    this.#counts.reads++;
+    return this.#file.readShared(block, fields);
   }
 
   blocks(series: number, from: number, to: number): Block[] {

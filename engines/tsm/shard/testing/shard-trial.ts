@@ -76,6 +76,8 @@ export class ShardTrial {
   shard: Shard;
   readonly model = new ShardModel();
   disk: Disk;
+  /** Whether the next slice of work waits for the disk. */
+  blocks = (): boolean => true;
   readonly #rng: Rng;
   readonly #log: Entry[] = [];
   #scans: OpenScan[] = [];
@@ -93,10 +95,10 @@ export class ShardTrial {
     if (action < 30) this.write();
     else if (action < 34) this.delete();
     else if (action < 42) this.shard.sealHead();
-    else if (action < 60) this.slice(() => this.shard.flushSlice(0));
-    else if (action < 75) this.slice(() => this.shard.compactSlice(0));
+    else if (action < 60) this.slice(() => this.shard.flushSlice(0, this.blocks()));
+    else if (action < 75) this.slice(() => this.shard.compactSlice(0, this.blocks()));
     else if (action < 77) this.shard.compactFully();
-    else if (action < 79) this.shard.persist();
+    else if (action < 79) this.slice(() => this.shard.persistSlice(0, this.blocks()));
     else if (action < 90) this.check(this.#openScan());
     else if (action < 94) this.#scans.push(this.#openScan());
     else if (action < 98) this.#checkOldest();

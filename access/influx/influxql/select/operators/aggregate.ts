@@ -11,7 +11,7 @@ import { pending } from '../vector.ts';
 import { FirstTimes } from './first-times.ts';
 import { GroupRows } from './group-rows.ts';
 import { compareGroups, type InputGroup, type InputGroups, type Sources } from './groups.ts';
-import { keepTimes, type Leaf, leafOf, selectors, unfilled, uniqueRefs } from './leaf.ts';
+import { anyOrder, keepTimes, type Leaf, leafOf, selectors, unfilled, uniqueRefs } from './leaf.ts';
 
 export function openAggregate(plan: Plan, sources: Sources, run: Run): Group[] {
   const leaves = plan.calls.map((call) => leafOf(call, plan, 0));
@@ -136,6 +136,17 @@ export class Aggregation {
       descending,
       needsField: false,
       summaries: this.#canSum() ? { width: interval.width, offset: interval.offset } : undefined,
+      totals: this.#canTotal() ? this.plan.dimensions : undefined,
+    });
+  }
+
+  /** Nothing depends on which series a row is of, or on the order in which they come. */
+  #canTotal(): boolean {
+    if (this.plan.descending || !this.#canSum()) return false;
+    return this.leaves.every(({ name, ref, isOrdered }, i) => {
+      if (!this.isKnown[i] || isOrdered) return true;
+      if (name === 'sum') return ref.type === 'integer' || ref.type === 'unsigned';
+      return anyOrder.has(name);
     });
   }
 

@@ -30,6 +30,9 @@ export const selectors: ReadonlySet<string> = new Set([
 export const keepTimes: ReadonlySet<string> = new Set(['bottom', 'sample', 'top']);
 export const unfilled: ReadonlySet<string> = new Set([...keepTimes, 'distinct']);
 
+/** Their values do not depend on the order in which rows are looked at. */
+export const anyOrder: ReadonlySet<string> = new Set(['count', 'max', 'min', 'spread']);
+
 /** What a call of the statement stands on: a call or field that rows are read for. */
 export interface Leaf {
   readonly call: Call;

@@ -6,13 +6,13 @@ import type { FieldType } from '../../../../../universal-row/series/field-type.t
 import type { Ref } from '../plan/plan.ts';
 import { type InputStream, isSummary } from '../sources/input.ts';
 import {
-  arrayOf,
   type Chunk,
   chunkRows,
   ColumnBuilder,
   compareTimes,
   noNumbers,
   pending,
+  repeated,
   type Stream,
 } from '../vector.ts';
 
@@ -275,7 +275,7 @@ class MergedColumn {
 
   #start(): void {
     this.#wide = undefined;
-    if (this.#type === 'string') this.#texts = arrayOf<string>(chunkRows).fill('');
+    if (this.#type === 'string') this.#texts = repeated('', chunkRows);
     else this.#numbers = new Float64Array(chunkRows);
     this.#present = new Uint8Array(chunkRows);
     this.#values = 0;

@@ -59,7 +59,7 @@ function openSources(
       if (source.kind === 'measurement') {
         const opened: OpenInputs = openMeasurement(source, request, run);
         openings.push(opened);
-        run.countSeries(opened.inputs.length);
+        run.countSeries(opened.seriesCount);
         inputs = opened.inputs;
       } else {
         const inner = openPlan(source.plan, run);
@@ -85,11 +85,11 @@ function addInputs(
   const { dimensions, seriesLimit, seriesOffset } = plan;
   let added = new Map<string, InputGroup>();
   for (const input of inputs) {
-    const values = dimensions.map((dimension) => input.tag(dimension));
-    const key = [input.name, ...values].join('\0');
+    let key = input.name;
+    for (const dimension of dimensions) key += `\0${input.tag(dimension)}`;
     let group = added.get(key);
     if (group === undefined) {
-      const tags = dimensions.map((dimension, i) => [dimension, values[i]!] as const);
+      const tags = dimensions.map((dimension) => [dimension, input.tag(dimension)] as const);
       group = { name: input.name, tags, inputs: [] };
       added.set(key, group);
     }

@@ -26,6 +26,8 @@ export interface InputRequest {
   /** Blocks within windows may come as summaries. */
   readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
   readonly rowsPerSeries?: number | undefined;
+  /** Groups by these tags may come in place of series, as `ScanRequest` has it. */
+  readonly totals?: readonly string[] | undefined;
 }
 
 export interface InputStream {
@@ -42,6 +44,7 @@ export interface Input {
 export interface OpenInputs {
   /** In the order in which rows of the same time come. */
   readonly inputs: readonly Input[];
+  readonly seriesCount: number;
   readonly close: () => void;
 }
 
@@ -74,7 +77,7 @@ export function openMeasurement(
   const filterIndexes = source.rows?.refs.map(fieldIndex) ?? [];
   const isExact = source.rows === undefined && refs.every(({ isCast }) => !isCast);
   // Without a field there is nothing to find.
-  if (wanted === 0) return { inputs: [], close: () => {} };
+  if (wanted === 0) return { inputs: [], seriesCount: 0, close: () => {} };
   const scan = run.context.store.scan({
     database: source.database,
     retentionPolicy: source.retentionPolicy,
@@ -86,6 +89,7 @@ export function openMeasurement(
     descending: request.descending,
     summaries: isExact ? request.summaries : undefined,
     rowsPerSeries: isExact ? request.rowsPerSeries : undefined,
+    totals: isExact ? request.totals : undefined,
     bounds: source.rows?.bounds.map(({ name, op, value }) => ({
       field: fields.indexOf(name),
       op,
@@ -102,7 +106,8 @@ export function openMeasurement(
   const inputs = scan.series.map(
     (series) => new SeriesInput(source.name, series, scan, shape, run),
   );
-  return { inputs, close: () => scan.close() };
+  const seriesCount = scan.seriesCount ?? inputs.length;
+  return { inputs, seriesCount, close: () => scan.close() };
 }
 
 /** How the columns of a scan become those that were asked for. */
@@ -155,6 +160,7 @@ class SeriesStream implements InputStream {
   next(): Chunk | BlockSummary | typeof pending | undefined {
     const item = this.#cursor.next();
     if (item === undefined) return undefined;
+    if (item.count === 0) return pending;
     this.#run.countPoints(item.count);
     if (item.kind === 'summary') return this.#summary(item);
     const { refs, indexes, filter, filterIndexes, needsField } = this.#shape;

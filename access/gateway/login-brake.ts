@@ -1,0 +1,127 @@
+// Slows down whoever guesses passwords.
+//
+// The attempts of an address (or on a user) take turns. The first few failures cost nothing; after those
+// every attempt waits before its turn, longer with each failure, up to a limit. One that would have to wait
+// too long is refused unseen. Who has got it right already is not held up: see `Principals`.
+
+export interface BrakeOptions {
+  /** Attempts that may be under way together; one at a time beyond the free failures. */
+  atOnce: number;
+  /** Failures that cost nothing. */
+  free: number;
+  /** What the first failure beyond those costs; doubled by each. */
+  firstMs: number;
+  maxMs: number;
+  /** Attempts that would wait longer are refused. */
+  patienceMs: number;
+  /** After so long without a failure all is forgotten. */
+  forgetMs: number;
+  /** Of these who failed most recently are remembered. */
+  entries: number;
+}
+
+/** Of one address. */
+export const addressBrake: BrakeOptions = {
+  atOnce: 4,
+  free: 10,
+  firstMs: 10,
+  maxMs: 250,
+  patienceMs: 10_000,
+  forgetMs: 60_000,
+  entries: 10_000,
+};
+
+/** Of one user, from wherever. Attempts do not take turns here: nobody is locked out by another's guesses. */
+export const userBrake: BrakeOptions = {
+  ...addressBrake,
+  atOnce: Infinity,
+  maxMs: 1000,
+  patienceMs: Infinity,
+};
+
+// Attempts of one key that may wait for their turn, however short that wait.
+const maxWaiting = 10_000;
+
+interface Entry {
+  failures: number;
+  failedAt: number;
+  running: number;
+  waiting: (() => void)[];
+}
+
+export class LoginBrake {
+  readonly #options: BrakeOptions;
+  readonly #monotonic: () => number;
+  // In the order of their last failure.
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: BrakeOptions, monotonic: () => number = () => performance.now()) {
+    this.#options = options;
+    this.#monotonic = monotonic;
+  }
+
+  /** Waits for the turn of an attempt; false when it is refused. Each one let in must `leave`. */
+  async enter(key: string): Promise<boolean> {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = { failures: 0, failedAt: 0, running: 0, waiting: [] };
+      this.#entries.set(key, entry);
+    }
+    const { forgetMs, patienceMs } = this.#options;
+    if (this.#monotonic() - entry.failedAt > forgetMs) entry.failures = 0;
+    if (entry.running < this.#atOnce(entry)) entry.running++;
+    else {
+      const ahead = entry.waiting.length;
+      if (ahead >= maxWaiting || ahead * this.#distance(entry) > patienceMs) return false;
+      const { waiting } = entry;
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    }
+    const distance = this.#distance(entry);
+    if (distance > 0) await new Promise((resolve) => setTimeout(resolve, distance));
+    return true;
+  }
+
+  leave(key: string, failed: boolean): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    if (failed) {
+      entry.failures++;
+      entry.failedAt = this.#monotonic();
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+    }
+    entry.running--;
+    while (entry.waiting.length > 0 && entry.running < this.#atOnce(entry)) {
+      entry.running++;
+      entry.waiting.shift()!();
+    }
+    if (entry.failures === 0 && entry.running === 0) this.#entries.delete(key);
+    else this.#limit();
+  }
+
+  #limit(): void {
+    if (this.#entries.size <= this.#options.entries) return;
+    for (const [key, entry] of this.#entries) {
+      // Those with attempts under way are as many as there are clients, at most.
+      if (entry.running > 0) continue;
+      this.#entries.delete(key);
+      return;
+    }
+  }
+
+  /** Milliseconds that an attempt waits before its turn. */
+  #distance({ failures }: Entry): number {
+    const { free, firstMs, maxMs } = this.#options;
+    if (failures <= free) return 0;
+    return Math.min(maxMs, firstMs * 2 ** Math.min(30, failures - free - 1));
+  }
+
+  #atOnce({ failures }: Entry): number {
+    const { free, atOnce } = this.#options;
+    return failures > free && atOnce !== Infinity ? 1 : atOnce;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+}

@@ -1,0 +1,454 @@
+// Whom a plane lets in: tenants, their users and tokens as the control plane last told them, and the
+// checking of names and secrets against them.
+//
+// A password that was right once is known again by a keyed hash of it, so that only a client's first login
+// costs a scrypt; it counts only as long as the stored secret it matched is still its user's. Who is logged in
+// holds a `Principal`, which follows all changes; when it may be no more it has `ended`, and whoever listens by
+// `onChange` learns of it in the same tick in which the update comes into force.
+
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import {
+  defaultTenant,
+  defaultUser,
+  loginName,
+  noLimits,
+  type TenancyUpdate,
+  type TenantDefinition,
+  type TokenDefinition,
+  type UserDefinition,
+} from '../../universal-row/tenancy/definitions.ts';
+import { addressBrake, LoginBrake, userBrake } from './login-brake.ts';
+import { checkPassword, pretendToCheck } from './secrets.ts';
+
+/** Who a client is. There is one of a user (and one of each token), which all of its clients share. */
+export class Principal {
+  /** As they are now: replaced when they change. */
+  tenant: TenantDefinition;
+  user: UserDefinition;
+  /** Id of the token it came with. */
+  readonly token: string | undefined;
+  /** Revoked, dropped or suspended: nothing is done for it any more. Does not come back. */
+  ended = false;
+
+  constructor(tenant: TenantDefinition, user: UserDefinition, token: string | undefined) {
+    this.tenant = tenant;
+    this.user = user;
+    this.token = token;
+  }
+
+  /** `user@tenant`. */
+  get name(): string {
+    return loginName(this.tenant.name, this.user.name);
+  }
+}
+
+/**
+ * `credentials`: wrong name or secret, or a user that is disabled. `suspended`: right, but its tenant lets
+ * nobody in. `throttled`: not looked at; to be tried again later.
+ */
+export interface LoginFailure {
+  readonly failure: 'credentials' | 'suspended' | 'throttled';
+  /** For people; tells nothing of secrets. */
+  readonly message: string;
+}
+
+export type Login = Principal | LoginFailure;
+
+export interface PrincipalsChange {
+  /** Their connections are to be closed. */
+  ended: readonly Principal[];
+  /** Their tenant or user is another one than before. */
+  changed: readonly Principal[];
+  /** Tenants that are no more, or that are being dropped. */
+  goneTenants: readonly TenantDefinition[];
+}
+
+export interface PrincipalsOptions {
+  /** Databases of tenant `default` until an update says so. */
+  databases: number;
+  /** Lets the user `default` of tenant `default` in as well as its own secrets do; empty for none. */
+  defaultPassword?: string;
+  /** Secrets known again without a scrypt. Default 20,000. */
+  knownSecrets?: number;
+}
+
+const wrong: LoginFailure = {
+  failure: 'credentials',
+  message: 'invalid username-password pair or user is disabled',
+};
+const throttled: LoginFailure = {
+  failure: 'throttled',
+  message: 'too many failed logins, try again later',
+};
+
+// No name of ours is longer; one that is cannot be a user's, and is not kept either.
+const maxNameLength = 2 * 63 + 1;
+
+export class Principals {
+  revision = 0;
+  readonly #knownLimit: number;
+  readonly #key = randomBytes(32);
+  readonly #tenants = new Map<string, TenantDefinition>();
+  /** By tenant, then by name. */
+  readonly #users = new Map<string, Map<string, UserDefinition>>();
+  readonly #tokens = new Map<string, TokenDefinition>();
+  readonly #tokensByDigest = new Map<string, TokenDefinition>();
+  /** By tenant, then by the user's name with the token's id behind it if it came by one. */
+  readonly #principals = new Map<string, Map<string, Principal>>();
+  /** By fingerprint: the stored secret that it matched. */
+  readonly #known = new Map<string, string>();
+  /** Checks under way, so that a pool of clients logging in together is one check. */
+  readonly #checking = new Map<string, Promise<Login>>();
+  readonly #byAddress = new LoginBrake(addressBrake);
+  readonly #byUser = new LoginBrake(userBrake);
+  readonly #listeners = new Set<(change: PrincipalsChange) => void>();
+  #defaultPassword: Buffer | undefined;
+
+  constructor(options: PrincipalsOptions) {
+    this.#knownLimit = options.knownSecrets ?? 20_000;
+    this.setDefaultPassword(options.defaultPassword ?? '');
+    this.#reset(options.databases);
+  }
+
+  /** What is there without any update: tenant `default`, and its user `default`, open. */
+  #reset(databases: number): void {
+    this.#tenants.set(defaultTenant, {
+      name: defaultTenant,
+      number: 0,
+      state: 'active',
+      firstTable: 0,
+      databases,
+      limits: noLimits,
+    });
+    this.#addUser({
+      tenant: defaultTenant,
+      name: defaultUser,
+      enabled: true,
+      open: true,
+      secrets: [],
+      rules: '+@all ~* &*',
+      influxAdmin: true,
+      grants: {},
+    });
+  }
+
+  // ---- who there is
+
+  tenants(): Iterable<TenantDefinition> {
+    return this.#tenants.values();
+  }
+
+  get tenantCount(): number {
+    return this.#tenants.size;
+  }
+
+  tenant(name: string): TenantDefinition | undefined {
+    return this.#tenants.get(name);
+  }
+
+  /** The users of a tenant, by name. */
+  users(tenant: string): ReadonlyMap<string, UserDefinition> {
+    return this.#users.get(tenant) ?? new Map();
+  }
+
+  user(tenant: string, name: string): UserDefinition | undefined {
+    return this.#users.get(tenant)?.get(name);
+  }
+
+  /** The user that everyone is before logging in, if it needs no password. */
+  get anonymous(): Principal | undefined {
+    const user = this.user(defaultTenant, defaultUser);
+    if (user === undefined || !this.#isOpen(user) || !user.enabled) return undefined;
+    const login = this.#principal(user, undefined);
+    return login instanceof Principal ? login : undefined;
+  }
+
+  /** As `anonymous`, whether it needs a password or not: for what is done in the server's own name. */
+  get root(): Principal {
+    const tenant = this.#tenants.get(defaultTenant)!;
+    const user = this.user(defaultTenant, defaultUser)!;
+    return this.anonymous ?? new Principal(tenant, user, undefined);
+  }
+
+  #isOpen(user: UserDefinition): boolean {
+    return user.open && !(this.#isRoot(user) && this.#defaultPassword !== undefined);
+  }
+
+  #isRoot({ tenant, name }: UserDefinition): boolean {
+    return tenant === defaultTenant && name === defaultUser;
+  }
+
+  /** Empty: the default user needs none, unless it has secrets of its own. Clients logged in stay so. */
+  setDefaultPassword(password: string): void {
+    this.#defaultPassword = password === '' ? undefined : sha256(Buffer.from(password));
+  }
+
+  // ---- updates
+
+  update(update: TenancyUpdate): void {
+    if (!update.whole && update.revision < this.revision) return;
+    this.revision = update.revision;
+    const touched = this.#tenantsOf(update);
+    const before = [...touched].flatMap((name) => this.#tenants.get(name) ?? []);
+    if (update.whole) this.#clear();
+    for (const tenant of update.tenants) this.#tenants.set(tenant.name, tenant);
+    for (const user of update.users) this.#addUser(user);
+    for (const token of update.tokens) this.#addToken(token);
+    for (const id of update.gone.tokens) this.#dropToken(id);
+    for (const login of update.gone.users) this.#dropUser(login);
+    for (const name of update.gone.tenants) this.#dropTenant(name);
+    const goneTenants = before.filter((tenant) => this.#hasGone(tenant));
+    this.#follow(touched, goneTenants);
+  }
+
+  /** Tenants of which the update says anything. */
+  #tenantsOf({ whole, tenants, users, tokens, gone }: TenancyUpdate): Set<string> {
+    const names = new Set(tenants.map(({ name }) => name));
+    for (const { tenant } of [...users, ...tokens]) names.add(tenant);
+    for (const login of gone.users) names.add(login.slice(login.lastIndexOf('@') + 1));
+    for (const id of gone.tokens) names.add(this.#tokens.get(id)?.tenant ?? defaultTenant);
+    for (const name of gone.tenants) names.add(name);
+    if (whole) for (const name of this.#tenants.keys()) names.add(name);
+    return names;
+  }
+
+  #clear(): void {
+    const { databases } = this.#tenants.get(defaultTenant)!;
+    this.#tenants.clear();
+    this.#users.clear();
+    this.#tokens.clear();
+    this.#tokensByDigest.clear();
+    this.#reset(databases);
+  }
+
+  #hasGone(tenant: TenantDefinition): boolean {
+    const now = this.#tenants.get(tenant.name);
+    if (now === undefined || now.number !== tenant.number) return true;
+    return now.state === 'dropping' && tenant.state !== 'dropping';
+  }
+
+  #addUser(user: UserDefinition): void {
+    let users = this.#users.get(user.tenant);
+    if (users === undefined) this.#users.set(user.tenant, (users = new Map()));
+    users.set(user.name, user);
+  }
+
+  #addToken(token: TokenDefinition): void {
+    this.#dropToken(token.id);
+    this.#tokens.set(token.id, token);
+    this.#tokensByDigest.set(token.digest, token);
+  }
+
+  #dropToken(id: string): void {
+    const token = this.#tokens.get(id);
+    if (token === undefined) return;
+    this.#tokens.delete(id);
+    this.#tokensByDigest.delete(token.digest);
+  }
+
+  #dropUser(login: string): void {
+    const at = login.lastIndexOf('@');
+    this.#users.get(login.slice(at + 1))?.delete(login.slice(0, at));
+  }
+
+  #dropTenant(name: string): void {
+    this.#tenants.delete(name);
+    this.#users.delete(name);
+    for (const token of [...this.#tokens.values()]) {
+      if (token.tenant === name) this.#dropToken(token.id);
+    }
+  }
+
+  /** Gives those who are logged in their new definitions, or ends them. */
+  #follow(tenants: Iterable<string>, goneTenants: readonly TenantDefinition[]): void {
+    const ended: Principal[] = [];
+    const changed: Principal[] = [];
+    for (const name of tenants) {
+      const principals = this.#principals.get(name);
+      const tenant = this.#tenants.get(name);
+      for (const [key, principal] of principals ?? []) {
+        const user = this.user(name, principal.user.name);
+        if (!this.#mayStay(principal, tenant, user)) {
+          principal.ended = true;
+          principals!.delete(key);
+          ended.push(principal);
+        } else if (principal.tenant !== tenant || principal.user !== user) {
+          principal.tenant = tenant!;
+          principal.user = user!;
+          changed.push(principal);
+        }
+      }
+      if (principals?.size === 0) this.#principals.delete(name);
+    }
+    if (ended.length + changed.length + goneTenants.length === 0) return;
+    for (const listener of this.#listeners) listener({ ended, changed, goneTenants });
+  }
+
+  #mayStay(
+    principal: Principal,
+    tenant: TenantDefinition | undefined,
+    user: UserDefinition | undefined,
+  ): boolean {
+    if (tenant?.number !== principal.tenant.number || tenant.state !== 'active') return false;
+    if (user === undefined || !user.enabled) return false;
+    return principal.token === undefined || this.#isTokenOf(principal);
+  }
+
+  #isTokenOf({ token, tenant, user }: Principal): boolean {
+    const definition = this.#tokens.get(token!);
+    return definition?.tenant === tenant.name && definition.user === user.name;
+  }
+
+  /** Called when an update is in force, with those it touched. Returns how to stop listening. */
+  onChange(listener: (change: PrincipalsChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  // ---- logging in
+
+  /** The tenant and the user that a login name means, whether they exist or not. */
+  resolve(name: string): { tenant: string; user: string } {
+    const at = name.lastIndexOf('@');
+    if (at >= 0) return { tenant: name.slice(at + 1), user: name.slice(0, at) };
+    if (this.#tenants.has(name)) return { tenant: name, user: defaultUser };
+    return { tenant: defaultTenant, user: name };
+  }
+
+  /**
+   * `secret` is a password of the user, or one of its tokens; `address` is the client's, without a port.
+   * Answers at once when nothing slow has to be computed. Never rejects.
+   */
+  login(name: string, secret: Buffer, address: string): MaybePromise<Login> {
+    const { tenant, user: userName } = this.resolve(name);
+    const user = this.user(tenant, userName);
+    if (user?.enabled === true && this.#isOpen(user)) return this.#principal(user, undefined);
+    const login = name.length > maxNameLength ? '' : loginName(tenant, userName);
+    const fingerprint = this.#fingerprint(login, secret);
+    const known = user?.enabled === true ? this.#recall(user, secret, fingerprint) : undefined;
+    if (known !== undefined) return known;
+    let checking = this.#checking.get(fingerprint);
+    if (checking === undefined) {
+      const copy = Buffer.from(secret);
+      checking = this.#check(login, user, copy, fingerprint, networkOf(address)).finally(() => {
+        this.#checking.delete(fingerprint);
+      });
+      this.#checking.set(fingerprint, checking);
+    }
+    return checking;
+  }
+
+  /** Whoever holds this token. It is found by its digest, so that nothing of it can be learnt by timing. */
+  token(secret: Buffer | string): Login {
+    const token = this.#tokensByDigest.get(sha256(secret).toString('base64'));
+    const user = token && this.user(token.tenant, token.user);
+    if (token === undefined || user === undefined || !user.enabled) return wrong;
+    return this.#principal(user, token.id);
+  }
+
+  /** What can be told without a scrypt; undefined when that is nothing. */
+  #recall(user: UserDefinition, secret: Buffer, fingerprint: string): Login | undefined {
+    const stored = this.#known.get(fingerprint);
+    if (stored !== undefined && user.secrets.includes(stored)) {
+      return this.#principal(user, undefined);
+    }
+    const digest = sha256(secret);
+    if (this.#isRoot(user) && this.#defaultPassword !== undefined) {
+      if (timingSafeEqual(digest, this.#defaultPassword)) return this.#principal(user, undefined);
+    }
+    const token = this.#tokensByDigest.get(digest.toString('base64'));
+    if (token?.tenant === user.tenant && token.user === user.name) {
+      return this.#principal(user, token.id);
+    }
+    return undefined;
+  }
+
+  async #check(
+    login: string,
+    user: UserDefinition | undefined,
+    secret: Buffer,
+    fingerprint: string,
+    network: string,
+  ): Promise<Login> {
+    if (!(await this.#byAddress.enter(network))) return throttled;
+    await this.#byUser.enter(login);
+    let matched: string | undefined;
+    let failed = true;
+    try {
+      if (user === undefined || user.secrets.length === 0) await pretendToCheck(secret);
+      else matched = await firstMatch(secret, user.secrets);
+      failed = matched === undefined;
+    } catch {
+      // Too many at once, or no memory for one: nothing was learnt.
+      failed = false;
+      return throttled;
+    } finally {
+      this.#byUser.leave(login, failed);
+      this.#byAddress.leave(network, failed);
+    }
+    if (matched === undefined) return wrong;
+    // All may have changed meanwhile.
+    const now = this.user(user!.tenant, user!.name);
+    if (now === undefined || !now.enabled || !now.secrets.includes(matched)) return wrong;
+    this.#know(fingerprint, matched);
+    return this.#principal(now, undefined);
+  }
+
+  #know(fingerprint: string, stored: string): void {
+    this.#known.delete(fingerprint);
+    this.#known.set(fingerprint, stored);
+    if (this.#known.size <= this.#knownLimit) return;
+    const [oldest] = this.#known.keys();
+    this.#known.delete(oldest!);
+  }
+
+  /** Of a name and its secret; useless outside of this process. */
+  #fingerprint(login: string, secret: Buffer): string {
+    return createHmac('sha256', this.#key)
+      .update(login)
+      .update('\0')
+      .update(secret)
+      .digest('base64');
+  }
+
+  #principal(user: UserDefinition, token: string | undefined): Login {
+    const tenant = this.#tenants.get(user.tenant);
+    if (tenant === undefined) return wrong;
+    if (tenant.state !== 'active') {
+      const message = `tenant '${tenant.name}' is ${tenant.state === 'dropping' ? 'being dropped' : 'suspended'}`;
+      return { failure: 'suspended', message };
+    }
+    let principals = this.#principals.get(tenant.name);
+    if (principals === undefined) this.#principals.set(tenant.name, (principals = new Map()));
+    const key = `${user.name} ${token ?? ''}`;
+    let principal = principals.get(key);
+    if (principal === undefined) {
+      principal = new Principal(tenant, user, token);
+      principals.set(key, principal);
+    }
+    return principal;
+  }
+}
+
+async function firstMatch(secret: Buffer, stored: readonly string[]): Promise<string | undefined> {
+  for (const one of stored) if (await checkPassword(secret, one)) return one;
+  return undefined;
+}
+
+function sha256(text: Buffer | string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** Who has one IPv6 address has 2^64 of them: those count as one. */
+function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
+  if (!plain.includes(':')) return plain;
+  const [head, tail] = plain.split('::') as [string, string | undefined];
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const after = tail === '' ? 0 : tail.split(':').length;
+    while (groups.length + after < 8) groups.push('0');
+  }
+  return groups.slice(0, 4).join(':');
+}

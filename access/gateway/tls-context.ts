@@ -1,0 +1,134 @@
+// TLS for a listener: what it is opened with, how its certificate is renewed while it runs, and what keeps
+// clients that never finish a handshake from taking it over.
+//
+// A handshake costs the server far more than the client, and until it is done nobody has logged in. So there
+// is a time by which it must be done, and a number of those under way at once beyond which more are closed
+// unheard.
+
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
+import type { IncomingMessage, ServerOptions as HttpOptions, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
+
+export interface TlsMaterial {
+  /** PEM: the server's certificate, then those between it and its authority. */
+  certificate: string;
+  /** PEM. */
+  key: string;
+  /** PEM: whose certificates clients may show; empty for the authorities Node comes with. */
+  authorities: string;
+  /** Whether a client has to show a certificate. One that is shown must always be good. */
+  clientAuth: 'no' | 'optional' | 'require';
+  minVersion: 'TLSv1.2' | 'TLSv1.3';
+}
+
+export interface HandshakeLimits {
+  timeoutMs: number;
+  /** Handshakes under way at once on one listener. */
+  maxPending: number;
+}
+
+const defaultLimits: HandshakeLimits = { timeoutMs: 10_000, maxPending: 512 };
+
+/** Makes the listeners of a thread, and gives them another certificate when there is one. */
+export class TlsListeners {
+  readonly #limits: HandshakeLimits;
+  readonly #servers: Server[] = [];
+  #material: TlsMaterial;
+
+  constructor(material: TlsMaterial, limits: Partial<HandshakeLimits> = {}) {
+    this.#material = material;
+    this.#limits = { ...defaultLimits, ...limits };
+  }
+
+  /** `accept` is given clients once their handshake is done. */
+  createServer(accept: (socket: TLSSocket) => void): Server {
+    return this.#guarded(createServer(optionsOf(this.#material, this.#limits), accept));
+  }
+
+  createHttpServer(
+    options: HttpOptions,
+    serve: (request: IncomingMessage, response: ServerResponse) => void,
+  ): HttpsServer {
+    const all = { ...options, ...optionsOf(this.#material, this.#limits) };
+    return this.#guarded(createHttpsServer(all, serve));
+  }
+
+  /** New connections get the new certificate; those there are go on with the one they have. */
+  renew(material: TlsMaterial): void {
+    const context = contextOf(material);
+    this.#material = material;
+    for (const server of this.#servers) server.setSecureContext(context);
+  }
+
+  #guarded<S extends Server>(server: S): S {
+    guard(server, this.#limits.maxPending);
+    this.#servers.push(server);
+    return server;
+  }
+}
+
+/** What `createSecureContext` takes; it throws when certificate and key do not go together. */
+export function contextOf(material: TlsMaterial): SecureContextOptions {
+  const { certificate, key, authorities, minVersion } = material;
+  return { cert: certificate, key, minVersion, ...(authorities === '' ? {} : { ca: authorities }) };
+}
+
+function optionsOf(material: TlsMaterial, limits: HandshakeLimits) {
+  return {
+    ...contextOf(material),
+    requestCert: material.clientAuth !== 'no',
+    rejectUnauthorized: material.clientAuth === 'require',
+    handshakeTimeout: limits.timeoutMs,
+  };
+}
+
+type Listener = (this: Server, socket: Socket) => void;
+
+/** Puts itself between the events of a server and who listens to them. */
+function guard(server: Server, maxPending: number): void {
+  const raw = new Set<Socket>();
+  const secured = new Set<Socket>();
+
+  intercept(server, 'connection', (socket, pass) => {
+    if (raw.size - secured.size >= maxPending) {
+      socket.destroy();
+      return;
+    }
+    raw.add(socket);
+    socket.once('close', () => raw.delete(socket));
+    pass();
+  });
+  intercept(server, 'secureConnection', (socket, pass) => {
+    const client = socket as TLSSocket;
+    // A certificate nobody vouches for is worse than none, even where none is asked for.
+    if (!client.authorized && isShown(client)) {
+      client.destroy();
+      return;
+    }
+    secured.add(client);
+    client.once('close', () => secured.delete(client));
+    // A client of TLS 1.2 could have all the costly part of a handshake done again and again.
+    client.disableRenegotiation();
+    pass();
+  });
+  server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
+}
+
+function isShown(client: TLSSocket): boolean {
+  return Object.keys(client.getPeerCertificate() ?? {}).length > 0;
+}
+
+function intercept(
+  server: Server,
+  event: 'connection' | 'secureConnection',
+  decide: (socket: Socket, pass: () => void) => void,
+): void {
+  const listeners = server.listeners(event) as Listener[];
+  server.removeAllListeners(event);
+  server.on(event, (socket: Socket) =>
+    decide(socket, () => {
+      for (const listener of listeners) listener.call(server, socket);
+    }),
+  );
+}

@@ -1,0 +1,104 @@
+// A store as one query uses it: what it looks up in the indexes, and what it changes, is counted.
+
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
+import type {
+  CatalogChange,
+  Database,
+  FieldKey,
+  ScanRequest,
+  SeriesScan,
+  SeriesSelection,
+  SeriesStore,
+  WriteOutcome,
+} from '../../../universal-row/series/series-store.ts';
+import type { SeriesWork } from '../../../request-units/series-pricer.ts';
+
+// A change of the catalog is an entry of about so many bytes.
+const changeBytes = 128;
+
+export class MeteredStore implements SeriesStore {
+  readonly #store: SeriesStore;
+  readonly #work: SeriesWork;
+
+  constructor(store: SeriesStore, work: SeriesWork) {
+    this.#store = store;
+    this.#work = work;
+  }
+
+  databases(): readonly Database[] {
+    return this.#listed(this.#store.databases());
+  }
+
+  database(name: string): Database | undefined {
+    return this.#store.database(name);
+  }
+
+  change(change: CatalogChange): void {
+    this.#store.change(change);
+    this.#changed();
+  }
+
+  write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
+    return this.#store.write(database, retentionPolicy, batch);
+  }
+
+  scan(request: ScanRequest): SeriesScan {
+    return this.#store.scan(request);
+  }
+
+  measurements(selection: SeriesSelection): string[] {
+    return this.#listed(this.#store.measurements(selection));
+  }
+
+  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
+    return this.#listed(this.#store.fieldKeys(selection));
+  }
+
+  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
+    return this.#listed(this.#store.tagKeys(selection));
+  }
+
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
+    return this.#listed(this.#store.tagValues(selection, tag));
+  }
+
+  seriesKeys(selection: SeriesSelection): string[] {
+    return this.#listed(this.#store.seriesKeys(selection));
+  }
+
+  seriesCardinality(selection: SeriesSelection): number {
+    const count = this.#store.seriesCardinality(selection);
+    this.#work.rows += count;
+    return count;
+  }
+
+  deletePoints(selection: SeriesSelection): void {
+    this.#store.deletePoints(selection);
+    this.#changed();
+  }
+
+  dropSeries(selection: SeriesSelection): void {
+    this.#store.dropSeries(selection);
+    this.#changed();
+  }
+
+  endTurn(): number {
+    return this.#store.endTurn();
+  }
+
+  whenSafe(position: number, then: () => void): void {
+    this.#store.whenSafe(position, then);
+  }
+
+  /** A name from an index costs about what a point from a block does. */
+  #listed<T extends readonly unknown[]>(names: T): T {
+    this.#work.rows += names.length;
+    return names;
+  }
+
+  #changed(): void {
+    this.#work.batches++;
+    this.#work.logBytes += changeBytes;
+  }
+}

@@ -1,0 +1,89 @@
+// What each HTTP request cost, charged to the tenant that sent it. What was done for it is added up where it
+// is done, in the exchange's `SeriesWork`; what that comes to is for request-units/ to say.
+
+import { ChargeClass, type Meter } from '../../../request-units/meter.ts';
+import { costLayout } from '../../../request-units/row-pricer.ts';
+import type { SeriesPricer } from '../../../request-units/series-pricer.ts';
+import type { HotNames } from '../../gateway/hot-names.ts';
+import type { Exchange } from './exchange.ts';
+
+export interface InfluxMeteringOptions {
+  meter: Meter;
+  /** Learns which series are written. */
+  hot?: HotNames | undefined;
+  pricer: SeriesPricer;
+}
+
+/** Name of the header, or of the trailer where the answer is longer than what is known at its beginning. */
+export const costHeader = 'X-Polyrow-RU';
+
+const digits = 3;
+
+export class InfluxMetering {
+  readonly meter: Meter;
+  readonly hot: HotNames | undefined;
+  readonly #pricer: SeriesPricer;
+  // Bounded as the meter's accounts are.
+  readonly #names = new Map<number, string>();
+
+  constructor({ meter, hot, pricer }: InfluxMeteringOptions) {
+    this.meter = meter;
+    this.hot = hot;
+    this.#pricer = pricer;
+  }
+
+  /** Of a tenant that was charged. */
+  nameOf(tenant: number): string | undefined {
+    return this.#names.get(tenant);
+  }
+
+  forget(tenant: number): void {
+    this.#names.delete(tenant);
+    this.meter.forget(tenant);
+  }
+
+  /** What the exchange has cost so far, by `costLayout`. */
+  costOf({ work }: Exchange): Float64Array {
+    const cost = new Float64Array(costLayout.length);
+    this.#pricer.price(work, cost);
+    return cost;
+  }
+
+  /** As the header tells it. */
+  textOf(exchange: Exchange): string {
+    if (isRejected(exchange)) return '0';
+    return String(Number(this.costOf(exchange)[costLayout.lru]!.toFixed(digits)));
+  }
+
+  /** The exchange is over, however it went. Where nobody was let in nobody is charged. */
+  settle(exchange: Exchange, status: number): void {
+    const { caller, work } = exchange;
+    if (caller === undefined) return;
+    const { number, name } = caller.space;
+    const account = this.meter.account(number);
+    if (account.tenant === number) this.#names.set(number, name);
+    if (isRejected(exchange)) {
+      account.reject();
+      return;
+    }
+    const cost = new Float64Array(costLayout.length);
+    this.#pricer.charge(account, classOf(exchange), status >= 400, work, cost);
+  }
+}
+
+/** Answered with an error before anything was done for it. */
+function isRejected({ work, response }: Exchange): boolean {
+  return (
+    response.statusCode >= 400 &&
+    work.lineBytes === 0 &&
+    work.logBytes === 0 &&
+    work.rows === 0 &&
+    work.statements === 0
+  );
+}
+
+function classOf({ route, work }: Exchange): ChargeClass {
+  if (route === 'write') return ChargeClass.write;
+  if (work.statements === 0) return ChargeClass.other;
+  return work.logBytes > 0 && work.rows === 0 ? ChargeClass.write : ChargeClass.scan;
+}

@@ -1,0 +1,33 @@
+// A gate that knows some people, who all work on the same store.
+
+import { systemClock } from '../../../../universal-row/environment.ts';
+import type { SeriesStore } from '../../../../universal-row/series/series-store.ts';
+import type { Principal } from '../../statements/principal.ts';
+import type { Caller, Gate, Refusal } from '../../tenants/caller.ts';
+import type { Credentials } from '../../tenants/credentials.ts';
+import { wholeSpace } from '../../tenants/tenant-space.ts';
+
+export class PeopleGate implements Gate {
+  readonly seen: Credentials[] = [];
+  readonly #space;
+  readonly #find: (credentials: Credentials) => Principal | undefined;
+
+  constructor(store: SeriesStore, find: (credentials: Credentials) => Principal | undefined) {
+    this.#space = wholeSpace(store, systemClock);
+    this.#find = find;
+  }
+
+  enter(credentials: Credentials | undefined): Caller | Refusal {
+    if (credentials === undefined) {
+      return { refusal: 'missing', message: 'unable to parse authentication credentials' };
+    }
+    this.seen.push(credentials);
+    const principal = this.#find(credentials);
+    if (principal === undefined) {
+      return { refusal: 'credentials', message: 'authorization failed' };
+    }
+    return { space: this.#space, principal, users: undefined, ended: false };
+  }
+
+  onChange(): void {}
+}

@@ -1,0 +1,31 @@
+// The users of who asks, as CREATE USER, GRANT and their like see and change them.
+
+import type { Privilege, UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+
+/** What a statement wants changed. Names of databases are those that clients use. */
+export type UserChange =
+  | {
+      readonly kind: 'createUser';
+      readonly user: string;
+      readonly password: string;
+      readonly admin: boolean;
+    }
+  | { readonly kind: 'dropUser'; readonly user: string }
+  | { readonly kind: 'setPassword'; readonly user: string; readonly password: string }
+  | { readonly kind: 'setAdmin'; readonly user: string; readonly admin: boolean }
+  /** Replaces what it had on that database; without a privilege it has none any more. */
+  | {
+      readonly kind: 'setGrant';
+      readonly user: string;
+      readonly database: string;
+      readonly privilege: Privilege | undefined;
+    };
+
+export interface UserDirectory {
+  /** In the order they were made. */
+  users(): Iterable<UserDefinition>;
+  user(name: string): UserDefinition | undefined;
+  hasPassword(user: UserDefinition, password: string): Promise<boolean>;
+  /** In force when it resolves. Rejects with `QueryError` when it cannot be. */
+  change(change: UserChange): Promise<void>;
+}

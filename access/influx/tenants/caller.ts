@@ -1,0 +1,37 @@
+// Who sends a request, and what there is for them.
+
+import type { Principal } from '../statements/principal.ts';
+import type { UserDirectory } from '../statements/user-directory.ts';
+import type { Credentials } from './credentials.ts';
+import type { TenantSpace } from './tenant-space.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+
+export interface Caller {
+  readonly space: TenantSpace;
+  /** undefined where nobody is told from anybody: everything is allowed. */
+  readonly principal: Principal | undefined;
+  readonly users: UserDirectory | undefined;
+  /** Revoked, suspended or gone: nothing is done for it any more. Does not come back. */
+  readonly ended: boolean;
+}
+
+/**
+ * Why somebody is not let in. `credentials`: the name or the secret is wrong; `missing`: there are none, and
+ * they are needed; `suspended`: they are right, but the tenant lets nobody in; `throttled`: to be tried again.
+ */
+export interface Refusal {
+  readonly refusal: 'missing' | 'credentials' | 'suspended' | 'throttled';
+  readonly message: string;
+}
+
+/** Lets requests in. */
+export interface Gate {
+  /** `address` is where the request comes from. */
+  enter(credentials: Credentials | undefined, address: string): MaybePromise<Caller | Refusal>;
+  /** Calls back whenever callers may have ended, or may do less than before. */
+  onChange(listener: () => void): void;
+}
+
+export function isRefusal(entered: Caller | Refusal): entered is Refusal {
+  return 'refusal' in entered;
+}

@@ -1,0 +1,151 @@
+// Lets requests in: finds out who they are from, and what that tenant has.
+//
+// Who sends no credentials is the user `default` of the tenant `default`, if that needs no password. And as
+// long as nobody else was ever heard of, credentials are not looked at, as with an InfluxDB that asks for
+// none: many clients send some they made up. Once there was somebody, they must be right.
+
+import type { Clock } from '../../../universal-row/environment.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import {
+  defaultTenant,
+  noLimits,
+  type TenantDefinition,
+} from '../../../universal-row/tenancy/definitions.ts';
+import { type Login, Principal, type Principals } from '../../gateway/principals.ts';
+import type { Caller, Gate, Refusal } from './caller.ts';
+import type { Credentials } from './credentials.ts';
+import { DatabaseIndex, type DatabaseSource } from './database-index.ts';
+import { ownerOf } from './database-names.ts';
+import { limitText } from './limits.ts';
+import { TenantCaller } from './tenant-caller.ts';
+import { TenantSpace } from './tenant-space.ts';
+import { TenantStore } from './tenant-store.ts';
+import { type ChangeUsers, TenantUsers } from './tenant-users.ts';
+
+export interface TenantGateOptions {
+  principals: Principals;
+  /** Of all tenants together. */
+  store: SeriesStore & DatabaseSource;
+  changeUsers: ChangeUsers;
+  clock: Clock;
+}
+
+/** Databases that may have only so many series together. */
+export interface SeriesAllowance {
+  readonly databases: Iterable<string>;
+  readonly series: number;
+  /** What to say of one more. */
+  readonly refusal: string;
+}
+
+const missing: Refusal = {
+  refusal: 'missing',
+  message: 'unable to parse authentication credentials',
+};
+const wrong: Refusal = { refusal: 'credentials', message: 'authorization failed' };
+
+export class TenantGate implements Gate {
+  readonly #principals: Principals;
+  readonly #store: SeriesStore;
+  readonly #databases: DatabaseIndex;
+  readonly #clock: Clock;
+  readonly #changeUsers: ChangeUsers;
+  readonly #spaces = new Map<number, TenantSpace>();
+  readonly #callers = new WeakMap<Principal, TenantCaller>();
+  #asksForCredentials = false;
+
+  constructor(options: TenantGateOptions) {
+    this.#principals = options.principals;
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#changeUsers = options.changeUsers;
+    this.#databases = new DatabaseIndex(options.store);
+    this.#noteOthers();
+    this.#principals.onChange(({ goneTenants }) => {
+      for (const { number } of goneTenants) this.#spaces.delete(number);
+    });
+  }
+
+  onChange(listener: () => void): void {
+    this.#principals.onChange(listener);
+  }
+
+  /** An update is in force. */
+  #noteOthers(): void {
+    const { tenantCount, anonymous } = this.#principals;
+    const isAlone = tenantCount === 1 && this.#principals.users(defaultTenant).size === 1;
+    if (!isAlone || anonymous === undefined) this.#asksForCredentials = true;
+  }
+
+  // ---- who it is
+
+  enter(credentials: Credentials | undefined, address: string): MaybePromise<Caller | Refusal> {
+    this.#noteOthers();
+    const { anonymous } = this.#principals;
+    if (credentials === undefined || !this.#asksForCredentials) {
+      return anonymous === undefined ? missing : this.#callerOf(anonymous);
+    }
+    if (credentials.kind === 'token')
+      return this.#entered(this.#principals.token(credentials.token));
+    const { user, password } = credentials;
+    if (user === '') return { refusal: 'credentials', message: 'username required' };
+    const login = this.#principals.login(user, Buffer.from(password), address);
+    return login instanceof Promise
+      ? login.then((settled) => this.#entered(settled))
+      : this.#entered(login);
+  }
+
+  #entered(login: Login): Caller | Refusal {
+    if (login instanceof Principal) return this.#callerOf(login);
+    if (login.failure === 'credentials') return wrong;
+    return { refusal: login.failure, message: login.message };
+  }
+
+  #callerOf(principal: Principal): TenantCaller {
+    let caller = this.#callers.get(principal);
+    if (caller === undefined) {
+      const { tenant, user } = principal;
+      const changer = { tenant: tenant.name, user: user.name };
+      const users = new TenantUsers(this.#principals, changer, this.#changeUsers);
+      caller = new TenantCaller(principal, this.#spaceOf(tenant), users);
+      this.#callers.set(principal, caller);
+    }
+    return caller;
+  }
+
+  // ---- what it has
+
+  #spaceOf({ name, number }: TenantDefinition): TenantSpace {
+    let space = this.#spaces.get(number);
+    if (space === undefined) {
+      const tenant = (): TenantDefinition | undefined => {
+        const now = this.#principals.tenant(name);
+        return now?.number === number ? now : undefined;
+      };
+      const store = new TenantStore({
+        store: this.#store,
+        index: this.#databases,
+        tenant: number,
+        isActive: () => tenant()?.state === 'active',
+      });
+      const limits = () => tenant()?.limits ?? noLimits;
+      space = new TenantSpace({ name, number, store, limits, clock: this.#clock });
+      this.#spaces.set(number, space);
+    }
+    return space;
+  }
+
+  /** What a database may get of new series; undefined when its tenant has no limit. */
+  seriesAllowance(kept: string): SeriesAllowance | undefined {
+    const { tenant } = ownerOf(kept);
+    const space = this.#spaces.get(tenant);
+    const series = space?.limits.series ?? 0;
+    if (space === undefined || series === 0) return undefined;
+    return {
+      databases: this.#databases.of(tenant),
+      series,
+      refusal: limitText(space.name, 'series', series),
+    };
+  }
+}

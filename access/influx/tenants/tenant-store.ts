@@ -1,0 +1,170 @@
+// A store as one tenant sees it: its own databases, by the names its clients use. Those of others are not
+// there, whatever is asked: neither by name, nor in lists and counts, nor in messages.
+
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
+import {
+  type CatalogChange,
+  type Database,
+  type FieldKey,
+  type ScanRequest,
+  SeriesError,
+  type SeriesScan,
+  type SeriesSelection,
+  type SeriesStore,
+  type WriteOutcome,
+} from '../../../universal-row/series/series-store.ts';
+import type { DatabaseIndex } from './database-index.ts';
+import { databasePrefix, isClientName } from './database-names.ts';
+
+export interface TenantStoreOptions {
+  /** What all tenants share. */
+  store: SeriesStore;
+  index: DatabaseIndex;
+  /** The tenant's number. */
+  tenant: number;
+  /** It is neither suspended nor gone. */
+  isActive: () => boolean;
+}
+
+export class TenantStore implements SeriesStore {
+  readonly #store: SeriesStore;
+  readonly #index: DatabaseIndex;
+  readonly #tenant: number;
+  readonly #prefix: string;
+  readonly #isActive: () => boolean;
+
+  constructor({ store, index, tenant, isActive }: TenantStoreOptions) {
+    this.#store = store;
+    this.#index = index;
+    this.#tenant = tenant;
+    this.#prefix = databasePrefix(tenant);
+    this.#isActive = isActive;
+  }
+
+  // ---- databases
+
+  databases(): readonly Database[] {
+    const found: Database[] = [];
+    for (const kept of this.#index.of(this.#tenant)) {
+      const database = this.#store.database(kept);
+      if (database !== undefined) found.push(this.#shown(database));
+    }
+    return found;
+  }
+
+  database(name: string): Database | undefined {
+    if (!isClientName(name)) return undefined;
+    const database = this.#store.database(this.#prefix + name);
+    return database && this.#shown(database);
+  }
+
+  #shown(database: Database): Database {
+    if (this.#prefix === '') return database;
+    return { ...database, name: database.name.slice(this.#prefix.length) };
+  }
+
+  change(change: CatalogChange): void {
+    this.#expectActive();
+    if (!isClientName(change.database)) throw this.#unnamed(change);
+    const kept = { ...change, database: this.#prefix + change.database };
+    this.#index.change(kept, () => this.#told(() => this.#store.change(kept)));
+  }
+
+  #unnamed({ kind, database }: CatalogChange): SeriesError {
+    if (kind === 'createDatabase') return new SeriesError('invalid name');
+    return new SeriesError(`database not found: ${database}`);
+  }
+
+  // ---- points
+
+  write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
+    this.#expectActive();
+    const kept = this.#kept(database);
+    const outcome = this.#told(() => this.#store.write(kept, retentionPolicy, batch));
+    if (!(outcome instanceof Promise)) return outcome;
+    return outcome.catch((error: unknown) => {
+      throw this.#inClientsWords(error);
+    });
+  }
+
+  scan(request: ScanRequest): SeriesScan {
+    return this.#told(() => this.#store.scan(this.#keptSelection(request)));
+  }
+
+  deletePoints(selection: SeriesSelection): void {
+    this.#expectActive();
+    this.#told(() => this.#store.deletePoints(this.#keptSelection(selection)));
+  }
+
+  dropSeries(selection: SeriesSelection): void {
+    this.#expectActive();
+    this.#told(() => this.#store.dropSeries(this.#keptSelection(selection)));
+  }
+
+  // ---- the schema
+
+  measurements(selection: SeriesSelection): string[] {
+    return this.#told(() => this.#store.measurements(this.#keptSelection(selection)));
+  }
+
+  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
+    return this.#told(() => this.#store.fieldKeys(this.#keptSelection(selection)));
+  }
+
+  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
+    return this.#told(() => this.#store.tagKeys(this.#keptSelection(selection)));
+  }
+
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
+    return this.#told(() => this.#store.tagValues(this.#keptSelection(selection), tag));
+  }
+
+  seriesKeys(selection: SeriesSelection): string[] {
+    return this.#told(() => this.#store.seriesKeys(this.#keptSelection(selection)));
+  }
+
+  seriesCardinality(selection: SeriesSelection): number {
+    return this.#told(() => this.#store.seriesCardinality(this.#keptSelection(selection)));
+  }
+
+  // ---- turns are everybody's
+
+  endTurn(): number {
+    return this.#store.endTurn();
+  }
+
+  whenSafe(position: number, then: () => void): void {
+    this.#store.whenSafe(position, then);
+  }
+
+  // ---- names
+
+  #keptSelection<S extends { readonly database: string }>(selection: S): S {
+    if (this.#prefix === '' && isClientName(selection.database)) return selection;
+    return { ...selection, database: this.#kept(selection.database) };
+  }
+
+  /** A name that nobody can have stands for what clients cannot name: nothing is found by it. */
+  #kept(name: string): string {
+    return isClientName(name) ? this.#prefix + name : '';
+  }
+
+  #told<T>(ask: () => T): T {
+    try {
+      return ask();
+    } catch (error) {
+      throw this.#inClientsWords(error);
+    }
+  }
+
+  #inClientsWords(error: unknown): unknown {
+    if (!(error instanceof SeriesError) || this.#prefix === '') return error;
+    return new SeriesError(error.message.replaceAll(this.#prefix, ''), { cause: error });
+  }
+
+  /** What was begun before it was suspended or dropped changes nothing any more. */
+  #expectActive(): void {
+    if (!this.#isActive()) throw new SeriesError('the tenant takes no requests any more');
+  }
+}

@@ -1,0 +1,106 @@
+// ACL SETUSER: from what a user is and the rules given to what it is to be.
+
+import { CommandError } from '../../../universal-row/errors.ts';
+import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { CommandRegistry } from '../commands/registry.ts';
+import type { RedisServer } from '../server.ts';
+import {
+  applyCredentialRule,
+  type Credentials,
+  isCredentialRule,
+  joinSelectors,
+  type PasswordKeeper,
+  Permissions,
+} from './acl-user.ts';
+import { passwordKeeper } from './passwords.ts';
+import { hasSpace } from './selector.ts';
+
+// Each takes a check of every one before it.
+const maxPasswords = 16;
+
+/** Changes of one user come one after the other: each begins with what the one before has left. */
+const underWay = new Map<string, Promise<unknown>>();
+
+/** Resolves when the change is in force. Rejects with a `CommandError` for what is wrong with the rules. */
+export async function editUser(
+  server: RedisServer,
+  tenant: string,
+  name: string,
+  rules: readonly string[],
+): Promise<void> {
+  if (hasSpace(name)) {
+    throw new CommandError("ERR Usernames can't contain spaces or null characters");
+  }
+  const key = `${name}@${tenant}`;
+  const before = underWay.get(key) ?? Promise.resolve();
+  const change = before
+    .catch(() => {})
+    .then(async () => {
+      if (server.users === undefined) throw new Error('users cannot be changed here');
+      const user = server.principals.user(tenant, name);
+      const edited = await applyRules(server.registry, user, rules, passwordKeeper);
+      await server.users.setUser(tenant, name, edited);
+    });
+  underWay.set(key, change);
+  try {
+    await change;
+  } finally {
+    if (underWay.get(key) === change) underWay.delete(key);
+  }
+}
+
+/** As ACL SETUSER applies the rules to the user, or to a new one. */
+export async function applyRules(
+  registry: CommandRegistry,
+  user: UserDefinition | undefined,
+  words: readonly string[],
+  keeper: PasswordKeeper,
+): Promise<Credentials & { rules: string }> {
+  const rules = joinSelectors(words);
+  if (rules === undefined) {
+    const open = words.findLast((word) => word.startsWith('('));
+    throw new CommandError(`ERR Unmatched parenthesis in acl selector starting at '${open}'.`);
+  }
+  // Once without passwords, which take their time, to see whether all of it makes sense.
+  checkRules(registry, user, rules);
+  const permissions = Permissions.parse(registry, user?.rules ?? '');
+  let credentials: Credentials = {
+    enabled: user?.enabled ?? false,
+    open: user?.open ?? false,
+    secrets: user?.secrets ?? [],
+  };
+  for (const rule of rules) {
+    if (rule.toLowerCase() === 'reset') {
+      permissions.reset();
+      credentials = { enabled: false, open: false, secrets: [] };
+    } else if (isCredentialRule(rule)) {
+      const changed = await applyCredentialRule(credentials, rule, keeper);
+      if (typeof changed === 'string') throw wrongRule(rule, changed);
+      if (changed.secrets.length > maxPasswords) {
+        throw new CommandError(`ERR a user has at most ${maxPasswords} passwords`);
+      }
+      credentials = changed;
+    } else permissions.apply(rule);
+  }
+  return { ...credentials, rules: permissions.text };
+}
+
+function checkRules(
+  registry: CommandRegistry,
+  user: UserDefinition | undefined,
+  rules: readonly string[],
+): void {
+  const trial = Permissions.parse(registry, user?.rules ?? '');
+  for (const rule of rules) {
+    if (rule.toLowerCase() === 'reset') trial.reset();
+    if (rule.toLowerCase() === 'reset' || isCredentialRule(rule)) continue;
+    const wrong = trial.apply(rule);
+    if (wrong !== undefined) throw wrongRule(rule, wrong);
+  }
+}
+
+function wrongRule(rule: string, why: string): CommandError {
+  // What follows `>` or `#` is nobody's business, not even in an error.
+  const shown = /^[><#!]/.test(rule) ? `${rule[0]}(redacted)` : rule;
+  return new CommandError(`ERR Error in ACL SETUSER modifier '${shown}': ${why}`);
+}

@@ -1,0 +1,80 @@
+// The check before a command of a client to whom not everything is allowed, and what it is told.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import type { CommandEntry } from '../commands/registry.ts';
+import type { Connection } from '../connection.ts';
+import { describeClient } from '../describe-client.ts';
+import type { Denial } from './selector.ts';
+
+/** The error to answer when its user may not run the command. */
+export function refusalOf(
+  connection: Connection,
+  entry: CommandEntry,
+  args: Arguments,
+): string | undefined {
+  const { tenant, permissions } = connection;
+  if (entry.serverWide && !tenant.isFirst) {
+    log(connection, { reason: 'command', word: 0 }, entry, args);
+    return `NOPERM the '${entry.fullName}' command is about the whole server, and not for users of tenant '${tenant.definition.name}'`;
+  }
+  const denial = permissions.check(entry, args);
+  if (denial === undefined) {
+    const isSort = entry.fullName === 'sort' || entry.fullName === 'sort_ro';
+    return isSort ? refusedPattern(connection, entry, args) : undefined;
+  }
+  log(connection, denial, entry, args);
+  if (denial.reason === 'command') {
+    return `NOPERM this user has no permissions to run the '${entry.fullName}' command`;
+  }
+  return `NOPERM this user has no permissions to access one of the ${denial.reason}s used as arguments`;
+}
+
+/** SORT looks up keys that it makes from patterns. */
+function refusedPattern(
+  { permissions }: Connection,
+  entry: CommandEntry,
+  args: Arguments,
+): string | undefined {
+  for (let i = 2; i + 1 < args.count; i++) {
+    const isBy = args.is(i, 'BY');
+    if (!isBy && !args.is(i, 'GET')) continue;
+    if (isBy && !args.bytes(i + 1).includes('*')) continue;
+    if (permissions.readsAllKeys(entry, args)) return undefined;
+    return `ERR ${isBy ? 'BY' : 'GET'} option of SORT denied due to insufficient ACL permissions.`;
+  }
+  return undefined;
+}
+
+const lostRights = {
+  command: 'no permission to execute the command or subcommand',
+  key: 'no permission to touch the specified keys',
+  channel: 'no permission to access one of the channels used as arguments to the command',
+} as const;
+
+/** As `refusalOf`, of a command that was allowed when it was queued. */
+export function refusalByNow(
+  connection: Connection,
+  entry: CommandEntry,
+  args: Arguments,
+): string | undefined {
+  const denial = connection.permissions.check(entry, args);
+  if (denial === undefined) return undefined;
+  log(connection, denial, entry, args);
+  return `NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: ${lostRights[denial.reason]}`;
+}
+
+function log(
+  connection: Connection,
+  { reason, word }: Denial,
+  entry: CommandEntry,
+  args: Arguments,
+): void {
+  connection.tenant.aclLog.add({
+    reason,
+    context: connection.transaction === undefined ? 'toplevel' : 'multi',
+    object: reason === 'command' ? entry.fullName : args.latin1(word),
+    user: connection.user,
+    at: connection.server.now,
+    client: describeClient(connection, entry),
+  });
+}

@@ -1,0 +1,60 @@
+// What a command does with each of its keys: ACL rules may allow reading some keys (`%R~`) and writing others
+// (`%W~`). Looking whether a key is there, or how large it is, is neither: any right to the key will do.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { keyWords, type CommandEntry } from '../commands/registry.ts';
+
+export const Access = { none: 0, read: 1, write: 2, both: 3 } as const;
+export type Access = (typeof Access)[keyof typeof Access];
+
+const { none, read, write, both } = Access;
+
+/** Of the first key, and of those after it. */
+type Rule = readonly [first: Access, rest: Access];
+
+function all(names: string, ...[first, rest = first]: Access[]): [string, Rule][] {
+  return names.split(' ').map((name) => [name, [first!, rest!]]);
+}
+
+// Where it is not reading for a command that only reads, and writing for one that writes.
+const exceptions = new Map<string, Rule>([
+  ...all('exists touch type strlen hlen hstrlen hexists llen sismember scard zcard watch', none),
+  ...all('object|encoding object|freq object|idletime object|refcount memory|usage', none),
+  ...all('getset getdel getex incr decr incrby decrby incrbyfloat move', both),
+  ...all('hincrby hincrbyfloat zincrby', both),
+  ...all('lpop rpop lmpop blpop brpop blmpop spop', both),
+  ...all('zpopmin zpopmax zmpop bzpopmin bzpopmax bzmpop', both),
+  ...all('rpoplpush lmove brpoplpush blmove smove rename renamenx', both, write),
+  ...all('copy sort', read, write),
+  ...all('sinterstore sunionstore sdiffstore', write, read),
+  ...all('zrangestore zunionstore zinterstore zdiffstore', write, read),
+]);
+
+export function accessOf(entry: CommandEntry): Rule {
+  const exception = exceptions.get(entry.fullName);
+  if (exception !== undefined) return exception;
+  const usual = entry.spec.flags.includes('write') ? write : read;
+  return [usual, usual];
+}
+
+/** Calls back with each key's word and access until one answer is false; says whether none was. */
+export function everyKey(
+  entry: CommandEntry,
+  args: Arguments,
+  visit: (word: number, access: Access) => boolean,
+): boolean {
+  const words = keyWords(entry.spec, args);
+  const [first, rest] = entry.keyAccess;
+  for (let i = 0; i < words.length; i++) {
+    let access = i === 0 ? first : rest;
+    if (entry.fullName === 'set' && setReads(args)) access = both;
+    if (!visit(words[i]!, access)) return false;
+  }
+  return true;
+}
+
+/** SET with GET answers what was there before. */
+function setReads(args: Arguments): boolean {
+  for (let i = 3; i < args.count; i++) if (args.is(i, 'GET')) return true;
+  return false;
+}

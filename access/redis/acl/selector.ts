@@ -1,0 +1,297 @@
+// One set of rules of an ACL user: commands, keys and channels that go together. A user has one, and may have
+// more in parentheses; what it does must be allowed by one of them as a whole.
+// https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { globMatches } from '../commands/glob.ts';
+import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
+import { type Category, isCategory } from './categories.ts';
+import { Access, everyKey } from './key-access.ts';
+
+/** What is wrong with a rule, as ACL SETUSER says it. */
+export const ruleErrors = {
+  syntax: 'Syntax error',
+  unknown: 'Unknown command or category name in ACL',
+  afterAllKeys:
+    "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns",
+  afterAllChannels:
+    "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels",
+  argumentOfSubcommand: 'Allowing first-arg of a subcommand is not supported',
+  noSuchPassword: 'The password you are trying to remove from the user does not exist',
+  badHash:
+    'The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters',
+} as const;
+
+export type RuleError = (typeof ruleErrors)[keyof typeof ruleErrors];
+
+/** Why something is refused, and by which word of the command. The later ones are the more telling. */
+export interface Denial {
+  reason: 'command' | 'key' | 'channel';
+  word: number;
+}
+
+interface KeyPattern {
+  text: string;
+  glob: Buffer;
+  access: Access;
+}
+
+const denialRank = { command: 0, key: 1, channel: 2 } as const;
+
+/** Whether this denial says more about what is missing than that one. */
+export function outranks(one: Denial, other: Denial): boolean {
+  const more = denialRank[one.reason] - denialRank[other.reason];
+  return more > 0 || (more === 0 && one.word > other.word);
+}
+
+export class Selector {
+  readonly #registry: CommandRegistry;
+  /** By the command's id. */
+  #allowed: Uint32Array;
+  /** Every command there is, and any there ever will be. */
+  allCommands = false;
+  /** Rules about commands start from all of them, not from none. */
+  #fromAll = false;
+  #commandRules: string[] = [];
+  /** By the command's id: first arguments with which alone it may be run, in lower case. */
+  readonly #firstArguments = new Map<number, string[]>();
+  allKeys = false;
+  #keys: KeyPattern[] = [];
+  allChannels = false;
+  #channels: string[] = [];
+
+  constructor(registry: CommandRegistry) {
+    this.#registry = registry;
+    this.#allowed = new Uint32Array(Math.ceil(registry.entryCount / 32));
+  }
+
+  copy(): Selector {
+    const copy = new Selector(this.#registry);
+    copy.#allowed = this.#allowed.slice();
+    copy.allCommands = this.allCommands;
+    copy.#fromAll = this.#fromAll;
+    copy.#commandRules = [...this.#commandRules];
+    for (const [id, words] of this.#firstArguments) copy.#firstArguments.set(id, [...words]);
+    copy.allKeys = this.allKeys;
+    copy.#keys = this.#keys.map((pattern) => ({ ...pattern }));
+    copy.allChannels = this.allChannels;
+    copy.#channels = [...this.#channels];
+    return copy;
+  }
+
+  // ---- rules
+
+  /** Returns what is wrong with the rule; then nothing has changed. */
+  apply(rule: string): RuleError | undefined {
+    const word = rule.toLowerCase();
+    if (word === 'allkeys' || word === '~*') {
+      this.allKeys = true;
+      this.#keys = [];
+    } else if (word === 'resetkeys') {
+      this.allKeys = false;
+      this.#keys = [];
+    } else if (word === 'allchannels' || word === '&*') {
+      this.allChannels = true;
+      this.#channels = [];
+    } else if (word === 'resetchannels') {
+      this.allChannels = false;
+      this.#channels = [];
+    } else if (word === 'allcommands' || word === '+@all') this.#setAll(true);
+    else if (word === 'nocommands' || word === '-@all') this.#setAll(false);
+    else if (rule.startsWith('~') || rule.startsWith('%')) return this.#addKeys(rule);
+    else if (rule.startsWith('&')) return this.#addChannels(rule.slice(1));
+    else if (word.startsWith('+@') || word.startsWith('-@')) return this.#setCategory(word);
+    else if (word.startsWith('+')) return this.#allow(word.slice(1));
+    else if (word.startsWith('-')) return this.#forbid(word.slice(1));
+    else return ruleErrors.syntax;
+    return undefined;
+  }
+
+  #setAll(allowed: boolean): void {
+    this.#allowed.fill(allowed ? 0xffffffff : 0);
+    this.allCommands = allowed;
+    this.#fromAll = allowed;
+    this.#commandRules = [];
+    this.#firstArguments.clear();
+  }
+
+  #addKeys(rule: string): RuleError | undefined {
+    if (this.allKeys) return ruleErrors.afterAllKeys;
+    const [, letters, text] = /^(?:%([RW]+))?~(.*)$/is.exec(rule) ?? [];
+    if (text === undefined || hasSpace(text)) return ruleErrors.syntax;
+    let access: Access = Access.both;
+    if (letters !== undefined) {
+      const upper = letters.toUpperCase();
+      const bits =
+        (upper.includes('R') ? Access.read : 0) | (upper.includes('W') ? Access.write : 0);
+      access = bits as Access;
+    }
+    const known = this.#keys.find((pattern) => pattern.text === text);
+    if (known !== undefined) known.access = (known.access | access) as Access;
+    else this.#keys.push({ text, glob: Buffer.from(text), access });
+    return undefined;
+  }
+
+  #addChannels(text: string): RuleError | undefined {
+    if (this.allChannels) return ruleErrors.afterAllChannels;
+    if (hasSpace(text)) return ruleErrors.syntax;
+    if (!this.#channels.includes(text)) this.#channels.push(text);
+    return undefined;
+  }
+
+  #setCategory(word: string): RuleError | undefined {
+    const category = word.slice(2);
+    if (!isCategory(category)) return ruleErrors.unknown;
+    for (const entry of this.#registry.entries()) {
+      if (entry.categories.has(category)) this.#setOne(entry, word.startsWith('+'));
+    }
+    this.#note(word);
+    return undefined;
+  }
+
+  #allow(name: string): RuleError | undefined {
+    const entry = this.#registry.getFull(name);
+    if (entry !== undefined) {
+      this.#setWithSubcommands(entry, true);
+      this.#note(`+${name}`);
+      return undefined;
+    }
+    const bar = name.lastIndexOf('|');
+    if (bar < 0) return ruleErrors.unknown;
+    const of = this.#registry.getFull(name.slice(0, bar));
+    if (of === undefined) return ruleErrors.unknown;
+    const argument = name.slice(bar + 1);
+    if (of.fullName.includes('|')) return ruleErrors.argumentOfSubcommand;
+    if (argument === '') return ruleErrors.syntax;
+    if (of.subcommands !== undefined) return ruleErrors.unknown;
+    const known = this.#firstArguments.get(of.id) ?? [];
+    if (!known.includes(argument)) known.push(argument);
+    this.#firstArguments.set(of.id, known);
+    this.#note(`+${name}`);
+    return undefined;
+  }
+
+  #forbid(name: string): RuleError | undefined {
+    const entry = this.#registry.getFull(name);
+    if (entry === undefined) return ruleErrors.unknown;
+    this.#setWithSubcommands(entry, false);
+    this.#note(`-${name}`);
+    return undefined;
+  }
+
+  #setWithSubcommands(entry: CommandEntry, allowed: boolean): void {
+    this.#setOne(entry, allowed);
+    for (const sub of entry.subcommands?.values() ?? []) this.#setOne(sub, allowed);
+  }
+
+  #setOne({ id }: CommandEntry, allowed: boolean): void {
+    const bit = 1 << (id & 31);
+    if (allowed) this.#allowed[id >>> 5]! |= bit;
+    else {
+      this.#allowed[id >>> 5]! &= ~bit;
+      this.allCommands = false;
+    }
+    this.#firstArguments.delete(id);
+  }
+
+  #has({ id }: CommandEntry): boolean {
+    return (this.#allowed[id >>> 5]! & (1 << (id & 31))) !== 0;
+  }
+
+  /** A rule takes the place of those before it about the same command or its subcommands. */
+  #note(rule: string): void {
+    const about = rule.slice(1);
+    this.#commandRules = this.#commandRules.filter((old) => {
+      const other = old.slice(1);
+      return other !== about && !other.startsWith(`${about}|`);
+    });
+    this.#commandRules.push(rule);
+  }
+
+  // ---- what it says
+
+  get commandText(): string {
+    return [this.#fromAll ? '+@all' : '-@all', ...this.#commandRules].join(' ');
+  }
+
+  get keyText(): string {
+    if (this.allKeys) return '~*';
+    const prefix = { 0: '', 1: '%R', 2: '%W', 3: '' } as const;
+    return this.#keys.map(({ text, access }) => `${prefix[access]}~${text}`).join(' ');
+  }
+
+  get channelText(): string {
+    if (this.allChannels) return '&*';
+    return this.#channels.map((text) => `&${text}`).join(' ');
+  }
+
+  /** Rules that make an empty selector into this one. */
+  get text(): string {
+    const channels = this.allChannels ? '&*' : `resetchannels ${this.channelText}`;
+    return [this.keyText, channels.trimEnd(), this.commandText].filter(Boolean).join(' ');
+  }
+
+  /** Nothing is ever refused. */
+  get isUnlimited(): boolean {
+    return this.allCommands && this.allKeys && this.allChannels;
+  }
+
+  get readsAllKeys(): boolean {
+    return (
+      this.allKeys ||
+      this.#keys.some(({ text, access }) => text === '*' && (access & Access.read) !== 0)
+    );
+  }
+
+  // ---- what it allows
+
+  /** Why the command is refused, if it is. */
+  check(entry: CommandEntry, args: Arguments): Denial | undefined {
+    if (!this.allCommands && !entry.noAuth && !this.#has(entry)) {
+      const firstArguments = this.#firstArguments.get(entry.id);
+      if (firstArguments === undefined) return { reason: 'command', word: 0 };
+      const given = args.count > 1 ? args.text(1).toLowerCase() : '';
+      if (!firstArguments.includes(given)) return { reason: 'command', word: 0 };
+    }
+    if (!this.allKeys && entry.hasKeys) {
+      let refused = 0;
+      const allowed = everyKey(entry, args, (word, access) => {
+        refused = word;
+        return this.#allowsKey(args.buf, args.starts[word]!, args.lens[word]!, access);
+      });
+      if (!allowed) return { reason: 'key', word: refused };
+    }
+    if (!this.allChannels && entry.channels !== undefined) {
+      const { first, last, isPattern } = entry.channels;
+      const end = last < 0 ? args.count + last : last;
+      for (let word = first; word <= end; word++) {
+        if (!this.allowsChannel(args.bytes(word), isPattern)) return { reason: 'channel', word };
+      }
+    }
+    return undefined;
+  }
+
+  #allowsKey(b: Buffer, s: number, n: number, access: Access): boolean {
+    for (const { glob, access: has } of this.#keys) {
+      if ((has & access) !== access) continue;
+      if (globMatches(glob, 0, glob.length, b, s, n)) return true;
+    }
+    return false;
+  }
+
+  /** A pattern to listen to must be one of those given, to the letter. */
+  allowsChannel(name: Buffer, isPattern: boolean): boolean {
+    if (this.allChannels) return true;
+    return this.#channels.some((text) => {
+      const glob = Buffer.from(text);
+      if (isPattern) return glob.equals(name);
+      return globMatches(glob, 0, glob.length, name, 0, name.length);
+    });
+  }
+}
+
+export function hasSpace(text: string): boolean {
+  return /[\s\0]/.test(text);
+}
+
+export type { Category };

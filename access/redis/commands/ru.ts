@@ -1,0 +1,222 @@
+// Request units: what the last command cost, what the tenant has spent, and what a command would cost. A
+// client learns of its own tenant alone.
+
+import { Arguments } from '../../../universal-row/arguments.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError } from '../../../universal-row/errors.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { chargeClasses } from '../../../request-units/meter.ts';
+import { costLayout } from '../../../request-units/row-pricer.ts';
+import type { Connection } from '../connection.ts';
+import { Explainer, type NamedRows, namedRows } from '../explain.ts';
+import type { RedisMetering } from '../metering.ts';
+import { RespWriter } from '../resp-writer.ts';
+import type { CommandEntry } from './registry.ts';
+import type { CommandSpec } from './spec.ts';
+import { helpOf } from './support/help.ts';
+
+function meteringOf({ server }: Connection): RedisMetering {
+  if (server.metering === undefined) throw new CommandError('ERR metering is off (ru.metering)');
+  return server.metering;
+}
+
+const costNames = ['cpu', 'memory', 'io', 'network'] as const;
+const digits = 4;
+
+/** Rounded to what anybody can know. */
+function units(value: number): number {
+  return Number(value.toFixed(digits));
+}
+
+/** As short as it is: RESP2 would show what a double has beyond the digits that were meant. */
+function writeUnits(reply: RespWriter, value: number): void {
+  if (reply.version < 3) reply.text(String(units(value)));
+  else reply.double(units(value));
+}
+
+/** Five pairs of a map. */
+function writeCost(reply: RespWriter, cost: Float64Array): void {
+  reply.text('ru');
+  writeUnits(reply, cost[costLayout.lru]!);
+  for (const name of costNames) {
+    reply.text(name);
+    writeUnits(reply, cost[costLayout[name]]!);
+  }
+}
+
+const flags = ['loading', 'stale'] as const;
+const common = { flags, group: 'server', since: '7.2.0', hidesCost: true } as const;
+
+const subcommands: readonly CommandSpec[] = [
+  {
+    ...common,
+    name: 'last',
+    arity: 2,
+    summary: 'Returns what the command before this one cost.',
+    complexity: 'O(1)',
+    handle(connection, _args, reply) {
+      const { name, cost } = connection.meter.last(meteringOf(connection));
+      reply.map(6);
+      reply.text('command');
+      reply.text(name);
+      writeCost(reply, cost);
+    },
+  },
+  {
+    ...common,
+    name: 'stats',
+    arity: 2,
+    summary: 'Returns what all requests of the tenant have cost since the server was started.',
+    complexity: 'O(1)',
+    handle(connection, _args, reply) {
+      const metering = meteringOf(connection);
+      connection.meter.flush(metering);
+      const usage = connection.meter.accountIn(metering).usage();
+      const fields: [string, number][] = [
+        ['requests', usage.requests],
+        ['errors', usage.errors],
+        ['rejected', usage.rejected],
+        ['bytes_in', usage.bytesIn],
+        ['bytes_out', usage.bytesOut],
+      ];
+      const spent: [string, number][] = [
+        ['ru', usage.lru],
+        ['ru_last_second', usage.lastSecondLru],
+      ];
+      for (const name of chargeClasses) {
+        const of = usage.classes[name];
+        fields.push([`${name}_requests`, of.requests]);
+        spent.push([`${name}_ru`, of.lru]);
+        costNames.forEach((cost, d) => spent.push([`${name}_${cost}`, of.pru[d]!]));
+      }
+      usage.databases.forEach((ru, database) => {
+        if (ru !== 0) spent.push([`db${database}_ru`, ru]);
+      });
+      reply.map(fields.length + spent.length);
+      for (const [name, value] of fields) {
+        reply.text(name);
+        reply.integer(value);
+      }
+      for (const [name, value] of spent) {
+        reply.text(name);
+        writeUnits(reply, value);
+      }
+    },
+  },
+  {
+    ...common,
+    name: 'explain',
+    arity: -3,
+    syntax: 'command [arg [arg ...]]',
+    summary: 'Estimates what a command would cost, without running it.',
+    complexity: 'O(N) for N keys of the command',
+    handle: explain,
+  },
+];
+
+function explain(connection: Connection, args: Arguments, reply: RespWriter): MaybePromise<void> {
+  const metering = meteringOf(connection);
+  const inner = innerCommand(args, 2);
+  const entry = entryOf(connection, inner);
+  const route = connection.server.router.to(connection.table);
+  const explainer = new Explainer(
+    route.pricer ?? metering.pricer,
+    metering.historyOf(connection.meter.accountIn(metering)),
+  );
+  const answer = (to: RespWriter, rows: NamedRows): void => {
+    const { stages, cost } = explainer.explain(entry, inner, rows);
+    to.map(8);
+    to.text('command');
+    to.text(entry.fullName);
+    to.text('class');
+    to.text(chargeClasses[entry.chargeClass]!);
+    writeCost(to, cost);
+    to.text('stages');
+    to.array(stages.length);
+    for (const stage of stages) {
+      to.map(4);
+      to.text('stage');
+      to.text(stage.name);
+      to.text('items');
+      to.integer(stage.items);
+      to.text('bytes');
+      to.integer(stage.bytes);
+      to.text('ru');
+      writeUnits(to, stage.cost[costLayout.lru]!);
+    }
+  };
+  let found: NamedRows = { keys: 0, found: 0, items: 0, bytes: 0 };
+  if (entry.run === undefined) {
+    answer(reply, found);
+    return;
+  }
+  // The rows are looked up as any command's are, by whoever keeps them.
+  const unheard = new RespWriter(256);
+  const done = route.executor.execute(
+    {
+      action: Action.fetch,
+      name: 'ru|explain',
+      grows: false,
+      table: connection.table,
+      span: connection.tenant.span,
+      args: inner,
+      work: connection.meter.begin(metering, ownEntry(connection), connection.table, undefined),
+      transform: (rows) => {
+        found = namedRows(rows, entry, inner);
+      },
+    },
+    unheard,
+  );
+  const finish = (to: RespWriter): void => {
+    if (unheard.pos === 0) answer(to, found);
+    else to.rawBytes(unheard.buf, 0, unheard.pos);
+  };
+  if (done instanceof Promise) return done.then(() => finish(connection.answer()));
+  finish(reply);
+}
+
+function ownEntry({ server }: Connection): CommandEntry {
+  return server.registry.getFull('ru|explain')!;
+}
+
+function entryOf(connection: Connection, inner: Arguments): CommandEntry {
+  let entry = connection.server.registry.lookup(inner);
+  if (entry?.subcommands !== undefined && inner.count > 1) {
+    entry = entry.subcommands.get(inner.text(1).toLowerCase());
+  }
+  if (entry === undefined) throw new CommandError('ERR Invalid command specified');
+  if (!entry.takes(inner.count)) {
+    throw new CommandError('ERR Invalid number of arguments specified for command');
+  }
+  // How large a row is is not for those who may not look at it.
+  if (connection.permissions.check(entry, inner) !== undefined) {
+    throw new CommandError('NOPERM this user has no permissions to run this command');
+  }
+  return entry;
+}
+
+/** The words from `from` on, as a command of their own. */
+function innerCommand(args: Arguments, from: number): Arguments {
+  const inner = new Arguments();
+  inner.reserve(args.count - from);
+  inner.buf = args.buf;
+  inner.count = args.count - from;
+  for (let i = from; i < args.count; i++) {
+    inner.starts[i - from] = args.starts[i]!;
+    inner.lens[i - from] = args.lens[i]!;
+  }
+  return inner;
+}
+
+export const ruCommands: readonly CommandSpec[] = [
+  {
+    ...common,
+    name: 'ru',
+    arity: -2,
+    summary: 'A container for commands about request units.',
+    handle(_connection, _args, reply) {
+      reply.error("ERR wrong number of arguments for 'ru' command");
+    },
+    subcommands: [...subcommands, helpOf('ru', subcommands)],
+  },
+];

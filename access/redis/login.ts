@@ -1,0 +1,42 @@
+// Logging in by AUTH or HELLO.
+
+import { Principal } from '../gateway/principals.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import { whenReady } from '../../universal-row/maybe-promise.ts';
+import type { Connection } from './connection.ts';
+import { describeClient } from './describe-client.ts';
+
+/** Undefined once the connection acts for the user, or else the error to answer. */
+export function logIn(
+  connection: Connection,
+  name: string,
+  secret: Buffer,
+): MaybePromise<string | undefined> {
+  const { principals } = connection.server;
+  const address = connection.socket.remoteAddress ?? '';
+  return whenReady(principals.login(name, secret, address), (login) => {
+    if (connection.closed) return undefined;
+    if (login instanceof Principal) return connection.become(login);
+    if (login.failure === 'credentials') {
+      logFailure(connection, name);
+      return 'WRONGPASS invalid username-password pair or user is disabled.';
+    }
+    return `ERR ${login.message}`;
+  });
+}
+
+/** Told to those whose user it was, if that is anybody. */
+function logFailure(connection: Connection, name: string): void {
+  const { server } = connection;
+  const { tenant, user } = server.principals.resolve(name);
+  const definition = server.principals.tenant(tenant);
+  const known = definition && server.tenants.get(definition.number);
+  known?.aclLog.add({
+    reason: 'auth',
+    context: 'toplevel',
+    object: 'AUTH',
+    user: user.slice(0, 64),
+    at: server.now,
+    client: describeClient(connection),
+  });
+}

@@ -1,0 +1,60 @@
+// What the clients of one tenant share, and those of no other see: channels, the slow log, the ACL log, the
+// list of clients, counters.
+
+import type { TableSpan } from '../../universal-row/command.ts';
+import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { AclLog } from './acl/acl-log.ts';
+import type { Connection } from './connection.ts';
+import { PubSub } from './pubsub.ts';
+import { Slowlog, type SlowlogLimits } from './slowlog.ts';
+
+export class Tenant {
+  readonly number: number;
+  definition: TenantDefinition;
+  /** The tables that are its databases. */
+  span: TableSpan;
+  /** Those that are logged in. */
+  readonly connections = new Set<Connection>();
+  readonly pubsub = new PubSub();
+  readonly slowlog: Slowlog;
+  readonly aclLog = new AclLog();
+  /** Connections that have gone, and what they did. */
+  readonly past = { connections: 0, commands: 0, bytesIn: 0, bytesOut: 0 };
+  rejectedConnections = 0;
+  errors = 0;
+
+  constructor(definition: TenantDefinition, slowlogLimits: SlowlogLimits) {
+    this.number = definition.number;
+    this.definition = definition;
+    this.span = spanOf(definition);
+    this.slowlog = new Slowlog(slowlogLimits);
+  }
+
+  /** The server's own tenant, whose users look after all of it. */
+  get isFirst(): boolean {
+    return this.number === 0;
+  }
+
+  follow(definition: TenantDefinition): void {
+    if (definition === this.definition) return;
+    this.definition = definition;
+    const span = spanOf(definition);
+    if (span.first !== this.span.first || span.count !== this.span.count) this.span = span;
+  }
+
+  /** Whether it has as many clients as it may. */
+  get isFull(): boolean {
+    const { connections } = this.definition.limits;
+    return connections > 0 && this.connections.size >= connections;
+  }
+}
+
+function spanOf({ firstTable, databases }: TenantDefinition): TableSpan {
+  return { first: firstTable, count: databases };
+}
+
+/** What is told to a client beyond the limit. */
+export function tooManyClients({ definition }: Tenant): string {
+  const { name, limits } = definition;
+  return `ERR max number of clients reached: tenant '${name}' may have ${limits.connections} (limit connections)`;
+}

@@ -1,0 +1,53 @@
+// `polyrow restore --into`: a data directory made from a backup.
+
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { ExitError } from '../lifecycle/exit-error.ts';
+import { exitCodes } from '../output/exit-codes.ts';
+import { PrivateServer } from './private-server.ts';
+import { planRestore } from './restore-plan.ts';
+
+/**
+ * Starts a server on a directory that is empty or not there, and has `work` done while it runs. What it has
+ * left is removed when that fails.
+ */
+export async function inNewDirectory<T>(
+  directory: string,
+  request: RestoreRequest,
+  work: () => Promise<T>,
+): Promise<T> {
+  const wasThere = existsSync(directory);
+  if (wasThere && readdirSync(directory).length > 0) {
+    throw new ExitError(`${directory} is not empty`, exitCodes.conflict);
+  }
+  // Before anything is made: the backup may not be there.
+  const databases = await databasesOf(request);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  try {
+    const server = await PrivateServer.start(directory, ['--redis.databases', String(databases)]);
+    const result = await work().catch(async (error: unknown) => {
+      await server.stop().catch(() => {});
+      throw error;
+    });
+    await server.stop();
+    return result;
+  } catch (error) {
+    for (const name of readdirSync(directory)) {
+      rmSync(`${directory}/${name}`, { recursive: true, force: true });
+    }
+    if (!wasThere) rmSync(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** As many as tenant `default` must have for all its rows to be within reach. */
+async function databasesOf(request: RestoreRequest): Promise<number> {
+  try {
+    const { tenants } = await planRestore(realDisk, request);
+    const own = tenants.find(({ name }) => name === 'default');
+    return Math.max(16, own?.document.tenant.databases ?? 0);
+  } catch (error) {
+    throw new ExitError(`restore failed: ${(error as Error).message}`);
+  }
+}

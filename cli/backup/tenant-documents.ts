@@ -1,0 +1,82 @@
+// What a backup keeps of tenants beside their data: limits, users, tokens, properties of tables. Passwords and
+// tokens are in it as the catalogs keep them, as hashes.
+
+import type { TableCatalog } from '../../control/metadata/table-catalog.ts';
+import type { TableDefinition } from '../../control/metadata/table-definition.ts';
+import type { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
+import type { ChunkFile } from '../../storage-node/backup/chunk-format.ts';
+import { readChunks } from '../../storage-node/backup/chunk-reader.ts';
+import { ChunkWriter } from '../../storage-node/backup/chunk-writer.ts';
+import type { Disk } from '../../universal-row/environment.ts';
+import type {
+  TenantDefinition,
+  TokenDefinition,
+  UserDefinition,
+} from '../../universal-row/tenancy/definitions.ts';
+
+export interface TableDocument extends Omit<TableDefinition, 'id'> {
+  /** As clients SELECT it. */
+  database: number;
+  explicit: boolean;
+}
+
+export interface TenantDocument {
+  tenant: TenantDefinition;
+  users: readonly UserDefinition[];
+  tokens: readonly TokenDefinition[];
+  /** Those that are not as they come. */
+  tables: readonly TableDocument[];
+}
+
+export interface Catalogs {
+  readonly tenants: TenantCatalog;
+  readonly tables: TableCatalog;
+}
+
+/** Of one tenant, or of all but those on their way out. */
+export function tenantDocuments({ tenants, tables }: Catalogs, only?: string): TenantDocument[] {
+  const chosen = only === undefined ? tenants.tenants() : [tenants.find(only)];
+  const places = tables.definitions().map((definition) => {
+    return { definition, ...tables.placeOf(definition.id) };
+  });
+  return chosen
+    .filter(({ state }) => state !== 'dropping')
+    .map((tenant) => ({
+      tenant,
+      users: tenants.users(tenant.name),
+      tokens: tenants.tokens.of(tenant.name),
+      tables: places
+        .filter((place) => place.tenant === tenant.name)
+        .map(({ database, definition: { id, ...properties } }) => {
+          return { ...properties, database, explicit: tables.isExplicit(id) };
+        }),
+    }));
+}
+
+/** A frame for each tenant. */
+export async function writeDocuments(
+  disk: Disk,
+  directory: string,
+  documents: readonly TenantDocument[],
+): Promise<ChunkFile[]> {
+  const writer = new ChunkWriter(disk, directory, 'metadata');
+  try {
+    for (const document of documents) await writer.add(Buffer.from(JSON.stringify(document)));
+    return await writer.finish();
+  } catch (error) {
+    writer.abandon();
+    throw error;
+  }
+}
+
+export async function readDocuments(
+  disk: Disk,
+  directory: string,
+  files: readonly ChunkFile[],
+): Promise<TenantDocument[]> {
+  const documents: TenantDocument[] = [];
+  for await (const { bytes } of readChunks(disk, directory, files)) {
+    documents.push(JSON.parse(bytes.toString('utf8')) as TenantDocument);
+  }
+  return documents;
+}

@@ -1,0 +1,17 @@
+/** What is being measured, for whoever waits. */
+export interface Progress {
+  step(what: string): void;
+}
+
+/** One line that changes, where somebody looks at it. */
+export function lineProgress(stream: NodeJS.WriteStream): Progress & { end(): void } {
+  const isSeen = stream.isTTY;
+  return {
+    step: (what) => {
+      if (isSeen) stream.write(`\r${what.padEnd(40)}`);
+    },
+    end: () => {
+      if (isSeen) stream.write(`\r${' '.repeat(40)}\r`);
+    },
+  };
+}

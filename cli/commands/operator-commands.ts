@@ -1,0 +1,48 @@
+// All commands but `start`: those of an operator, and those that tell what there is. They are loaded only when
+// one of them is asked for, and nothing of theirs delays a server that starts.
+
+import type { Command } from 'commander';
+import { auditCommand } from './audit.ts';
+import { backupCommand } from './backup.ts';
+import { calibrateCommand } from './calibrate.ts';
+import { commandsCommand } from './commands.ts';
+import { completionCommand } from './completion.ts';
+import { configCommand } from './config.ts';
+import { databaseCommand } from './database.ts';
+import { limitCommand } from './limit.ts';
+import { restoreCommand } from './restore.ts';
+import { slowlogCommand } from './slowlog.ts';
+import { tableCommand } from './table.ts';
+import { tenantCommand } from './tenant.ts';
+import { tokenCommand } from './token.ts';
+import { topCommand } from './top.ts';
+import { usageCommand } from './usage.ts';
+import { userCommand } from './user.ts';
+import { verifyCommand } from './verify.ts';
+import { versionCommand } from './version.ts';
+
+/** In the order of the help. */
+const operatorCommands: readonly ((program: Command) => void)[] = [
+  tenantCommand,
+  userCommand,
+  tokenCommand,
+  databaseCommand,
+  tableCommand,
+  limitCommand,
+  usageCommand,
+  topCommand,
+  slowlogCommand,
+  auditCommand,
+  backupCommand,
+  restoreCommand,
+  verifyCommand,
+  configCommand,
+  commandsCommand,
+  calibrateCommand,
+  completionCommand,
+  versionCommand,
+];
+
+export function addOperatorCommands(program: Command): void {
+  for (const add of operatorCommands) add(program);
+}

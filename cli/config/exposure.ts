@@ -1,0 +1,28 @@
+// Who could reach data without a password. A server that is put on a network by one setting too few is found
+// within hours by those who look for such servers; so it does not start.
+
+import type { Config } from './schema.ts';
+
+/** Why it may not listen where it is told to, a line each. */
+export function exposures(config: Config, defaultUserIsOpen: boolean): string[] {
+  if (!defaultUserIsOpen) return [];
+  const problems: string[] = [];
+  for (const plane of ['redis', 'influx'] as const) {
+    if (isLoopback(config[`${plane}.host`]) || config[`${plane}.protected-mode`] === 'no') continue;
+    if (asksForCertificates(config, plane)) continue;
+    problems.push(
+      `${plane}.host ${config[`${plane}.host`]} can be reached from elsewhere, and the user default needs no password: ` +
+        `set redis.password (or redis.password-file), use 127.0.0.1, or insist with --${plane}.protected-mode no`,
+    );
+  }
+  return problems;
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
+}
+
+/** Whether nobody gets in without a certificate that an authority of ours has given out. */
+function asksForCertificates(config: Config, plane: 'redis' | 'influx'): boolean {
+  return config['tls.client-auth'] === 'require' && config[`${plane}.tls`] === 'on';
+}

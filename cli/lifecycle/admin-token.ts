@@ -1,0 +1,44 @@
+// The operator's token of this data directory. It is made at the first start, shown once, and kept where only
+// the server's own user can read it: commands on the same machine take it from there. Whoever wants another
+// one removes the file and starts the server anew.
+
+import { chmodSync, readFileSync } from 'node:fs';
+import { newSecret } from '../../control/tenants/token-secrets.ts';
+import type { DataDirectory } from './data-directory.ts';
+import { ExitError } from './exit-error.ts';
+
+export const adminTokenFile = 'admin-token';
+
+export interface AdminToken {
+  secret: string;
+  /** It was made just now, and is to be shown. */
+  isNew: boolean;
+}
+
+export function openAdminToken(data: DataDirectory): AdminToken {
+  const path = data.file(adminTokenFile);
+  const found = readIfThere(path);
+  if (found === undefined) {
+    const { secret } = newSecret();
+    data.write(adminTokenFile, `${secret}\n`);
+    return { secret, isNew: true };
+  }
+  const secret = found.trim();
+  if (!/^[\x21-\x7e]{20,1024}$/.test(secret)) {
+    throw new ExitError(
+      `${path} should hold a token of 20 characters or more: remove it, and the next start makes one`,
+    );
+  }
+  // Whoever put it there by hand may not have thought of it.
+  chmodSync(path, 0o600);
+  return { secret, isNew: false };
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,87 @@
+// What `polyrow top` shows: tenants by what they spend, and the keys and series it is spent on.
+
+import { type Column, grid } from './grid.ts';
+import { formatBytes, formatNumber, shorten } from './values.ts';
+
+/** What a tenant does a second. */
+export interface TenantRate {
+  tenant: string;
+  ru: number;
+  /** Request units by class of work. */
+  ruByClass: Readonly<Record<string, number>>;
+  requests: number;
+  errors: number;
+  /** Request units a second it may spend; 0 no limit, and where that is not known. */
+  ruLimit: number;
+}
+
+export interface HotName {
+  kind: string;
+  tenant: string;
+  database: number | string;
+  name: string;
+  ru: number;
+  rate: number;
+  bytes: number;
+}
+
+export interface TopView {
+  /** The time that the rates of tenants are of; 0 before there are any. */
+  seconds: number;
+  tenants: TenantRate[];
+  hot: HotName[];
+}
+
+/** In so many lines, which the two lists share as they need them. */
+export async function topText(view: TopView, lines: number, columns: number): Promise<string> {
+  const { seconds, tenants, hot } = view;
+  // Two titles, and the empty line between.
+  const room = Math.max(2, lines - 3);
+  const forTenants = Math.min(tenants.length, Math.max(room >> 1, room - hot.length));
+  const forHot = Math.min(hot.length, room - forTenants);
+  const upper = await grid(
+    tenantColumns,
+    tenants.slice(0, forTenants),
+    seconds === 0 ? 'looking …' : 'nobody spends anything',
+  );
+  const lower = await grid(hotColumns(columns), hot.slice(0, forHot), 'no hot keys or series');
+  return `${upper}\n\n${lower}`;
+}
+
+const classes = ['read', 'write', 'scan', 'background'];
+
+const tenantColumns: Column<TenantRate>[] = [
+  { title: 'tenant', value: ({ tenant }) => shorten(tenant, 24) },
+  { title: 'RU/s', value: ({ ru }) => formatNumber(ru), right: true },
+  { title: 'of limit', value: shareOfLimit, right: true },
+  ...classes.map((kind) => ({
+    title: kind,
+    value: ({ ruByClass }: TenantRate) => classText(ruByClass, kind),
+    right: true,
+  })),
+  { title: 'requests/s', value: ({ requests }) => formatNumber(requests), right: true },
+  { title: 'errors/s', value: ({ errors }) => formatNumber(errors), right: true },
+];
+
+/** Nothing where it was not told apart. */
+function classText(ruByClass: TenantRate['ruByClass'], kind: string): string {
+  return Object.keys(ruByClass).length === 0 ? '' : formatNumber(ruByClass[kind] ?? 0);
+}
+
+function shareOfLimit({ ru, ruLimit }: TenantRate): string {
+  return ruLimit === 0 ? '-' : `${Math.round((100 * ru) / ruLimit)} %`;
+}
+
+function hotColumns(columns: number): Column<HotName>[] {
+  // What is left of a line beside the other columns.
+  const nameLength = Math.max(16, columns - 76);
+  return [
+    { title: 'hot', value: ({ kind }) => kind },
+    { title: 'tenant', value: ({ tenant }) => shorten(tenant, 16) },
+    { title: 'database', value: ({ database }) => shorten(String(database), 16) },
+    { title: 'RU', value: ({ ru }) => formatNumber(ru), right: true },
+    { title: 'requests/s', value: ({ rate }) => formatNumber(rate), right: true },
+    { title: 'size', value: ({ bytes }) => (bytes === 0 ? '' : formatBytes(bytes)), right: true },
+    { title: 'name', value: ({ name }) => shorten(name, nameLength) },
+  ];
+}

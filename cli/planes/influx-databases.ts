@@ -1,0 +1,55 @@
+// The databases of tenants in the InfluxDB plane, for the control plane.
+
+import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-info.ts';
+import type { SeriesStore } from '../../universal-row/series/series-store.ts';
+
+// A tenant's databases are told apart by this in front of their names; those of tenant 0 have none.
+const separator = '\u0001';
+
+/** Longest stretch of work before others have their turn. */
+const sliceMs = 5;
+
+function prefixOf(tenant: number): string {
+  return tenant === 0 ? '' : `${separator}${tenant}${separator}`;
+}
+
+export function databasesOf(store: SeriesStore, tenant: number): DatabaseInfo[] {
+  return namesOf(store, tenant).map((name) => ({ name: name.slice(prefixOf(tenant).length) }));
+}
+
+function namesOf(store: SeriesStore, tenant: number): string[] {
+  const prefix = prefixOf(tenant);
+  return store
+    .databases()
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith(prefix) && (tenant !== 0 || !name.startsWith(separator)));
+}
+
+export async function createDatabase(store: SeriesStore, to: DatabaseName): Promise<void> {
+  if (to.name.startsWith(separator)) throw new Error(`a database cannot have this name`);
+  store.change({ kind: 'createDatabase', database: prefixOf(to.tenant) + to.name });
+  await durable(store);
+}
+
+export async function dropDatabase(store: SeriesStore, to: DatabaseName): Promise<void> {
+  const database = prefixOf(to.tenant) + to.name;
+  if (to.name.startsWith(separator) || store.database(database) === undefined) return;
+  store.change({ kind: 'dropDatabase', database });
+  await durable(store);
+}
+
+export async function dropAllDatabases(store: SeriesStore, tenant: number): Promise<void> {
+  // Nobody makes others meanwhile: the tenant is being dropped. Other tenants have their turn.
+  let sliceStart = performance.now();
+  for (const database of namesOf(store, tenant)) {
+    store.change({ kind: 'dropDatabase', database });
+    if (performance.now() - sliceStart < sliceMs) continue;
+    await new Promise(setImmediate);
+    sliceStart = performance.now();
+  }
+  await durable(store);
+}
+
+function durable(store: SeriesStore): Promise<void> {
+  return new Promise((resolve) => store.whenSafe(store.endTurn(), resolve));
+}

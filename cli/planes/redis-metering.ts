@@ -1,0 +1,86 @@
+// What the Redis plane charges to tenants: commands where they are answered, and what pods do by themselves.
+
+import { firstTenant, type MeteredTenant, RedisMetering } from '../../access/redis/metering.ts';
+import type { CostTableData } from '../../request-units/cost-table.ts';
+import type { TenantAccount } from '../../request-units/meter.ts';
+import { RowPricer } from '../../request-units/row-pricer.ts';
+import type { BackgroundWork } from '../../storage-node/background-work.ts';
+import { PlaneMeter } from './plane-meter.ts';
+
+type RowModel = 'memory' | 'kv';
+
+export class RedisPlaneMeter {
+  readonly plane: PlaneMeter;
+  readonly metering: RedisMetering;
+  /** Nothing is charged while it is off. */
+  enabled = true;
+  readonly #pricers: Readonly<Record<RowModel, RowPricer>>;
+  readonly #ownerOf: (table: number) => MeteredTenant | undefined;
+
+  /** `ownerOf` says whose a table is; undefined for one of nobody. */
+  constructor(table: CostTableData, ownerOf: (table: number) => MeteredTenant | undefined) {
+    this.#ownerOf = ownerOf;
+    this.#pricers = {
+      memory: new RowPricer({ costs: table.models.memory, isCached: false }),
+      kv: new RowPricer({ costs: table.models.kv, isCached: true }),
+    };
+    this.plane = new PlaneMeter('redis', (accounts) => this.#chargeMerging(accounts));
+    const { meter, hot } = this.plane;
+    this.metering = new RedisMetering({ meter, hot, pricer: this.#pricers.memory });
+  }
+
+  pricerOf(model: RowModel): RowPricer {
+    return this.#pricers[model];
+  }
+
+  /** What pods of a model tell of the work nobody asked for. */
+  backgroundOf(model: RowModel): BackgroundWork {
+    const pricer = this.#pricers[model];
+    return {
+      expired: (table, rows, logBytes) => {
+        if (!this.enabled) return;
+        const owner = this.#owner(table);
+        const account = this.#accountOf(owner);
+        const database = table - owner.firstTable;
+        pricer.chargeModule(account, database, 'expire', rows, 0);
+        pricer.chargeModule(account, database, 'log', 1, logBytes);
+      },
+      // A checkpoint serves all tables at once: each bears the share that its rows have in it.
+      checkpointed: (tables, bytes) => {
+        const all = tables.reduce((sum, { rows }) => sum + rows, 0);
+        if (!this.enabled || all === 0) return;
+        for (const { table, rows } of tables) {
+          if (rows === 0) continue;
+          const owner = this.#owner(table);
+          const share = (bytes * rows) / all;
+          const database = table - owner.firstTable;
+          pricer.chargeModule(this.#accountOf(owner), database, 'checkpoint', rows, share);
+        }
+      },
+    };
+  }
+
+  /** The tenant is no more. */
+  forget(tenant: number): void {
+    this.metering.forget(tenant);
+    this.plane.forget(tenant);
+  }
+
+  #owner(table: number): MeteredTenant {
+    return this.#ownerOf(table) ?? firstTenant;
+  }
+
+  #accountOf(owner: MeteredTenant): TenantAccount {
+    return this.plane.meter.account(owner.number);
+  }
+
+  /** What was written to disk is merged there, again and again: charged to whoever wrote it. */
+  #chargeMerging(accounts: Iterable<TenantAccount>): void {
+    for (const account of accounts) {
+      const bytes = account.unmergedBytes;
+      if (bytes === 0) continue;
+      account.unmergedBytes = 0;
+      this.#pricers.kv.chargeModule(account, 0, 'compact', 1, bytes);
+    }
+  }
+}

@@ -1,0 +1,178 @@
+// Which tables the Redis plane has: whose each is, in which pod its rows are, and what its pod has to mind. There
+// are many more tables than anyone uses, so nothing is kept of one before it is.
+
+import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
+import {
+  noRules,
+  type TableRules,
+  type TableRulesByNumber,
+} from '../../storage-node/table-rules.ts';
+import { type RowHolder, TenantQuota } from '../../storage-node/tenant-quota.ts';
+import type { TenancyUpdate, TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+
+/** A table of a tenant that is going, or has gone: what is still under way for it writes nothing more. */
+const nobodys: TableRules = { ...noRules, readOnly: true };
+
+export class RedisTables {
+  readonly #holders: () => Iterable<RowHolder>;
+  readonly #definitions = new Map<number, TableDefinition>();
+  /** By ascending first table; their spans do not overlap. */
+  #tenants: TenantDefinition[] = [];
+  readonly #byNumber = new Map<number, TenantDefinition>();
+  readonly #quotas = new Map<number, TenantQuota>();
+  /** For each model, those of its tables that were asked for. */
+  readonly #rules: Map<number, TableRules>[] = [];
+
+  /** Of the tables that have no definition. */
+  #defaultModel: TableModel;
+
+  /** `holders` are the pods there are. */
+  constructor(defaultModel: TableModel, holders: () => Iterable<RowHolder>) {
+    this.#defaultModel = defaultModel;
+    this.#holders = holders;
+  }
+
+  get defaultModel(): TableModel {
+    return this.#defaultModel;
+  }
+
+  set defaultModel(model: TableModel) {
+    this.#defaultModel = model;
+    this.#clearRules();
+  }
+
+  // ---- what there is
+
+  get definitions(): Iterable<TableDefinition> {
+    return this.#definitions.values();
+  }
+
+  isDefined(table: number): boolean {
+    return this.#definitions.has(table);
+  }
+
+  modelOf(table: number): TableModel {
+    return this.#definitions.get(table)?.model ?? this.#defaultModel;
+  }
+
+  ownerOf(table: number): TenantDefinition | undefined {
+    let low = 0;
+    let high = this.#tenants.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#tenants[middle]!.firstTable <= table) low = middle + 1;
+      else high = middle;
+    }
+    const tenant = this.#tenants[low - 1];
+    return tenant !== undefined && table < tenant.firstTable + tenant.databases
+      ? tenant
+      : undefined;
+  }
+
+  tenant(number: number): TenantDefinition | undefined {
+    return this.#byNumber.get(number);
+  }
+
+  /** The rules for the pod of a model: those of its own tables, as they are at the time. */
+  rulesOf(model: TableModel): TableRulesByNumber {
+    const rules = new Map<number, TableRules>();
+    this.#rules.push(rules);
+    return {
+      get: (table) => {
+        const known = rules.get(table);
+        if (known !== undefined || this.modelOf(table) !== model) return known;
+        const rule = this.#newRule(table);
+        rules.set(table, rule);
+        return rule;
+      },
+    };
+  }
+
+  #newRule(table: number): TableRules {
+    const owner = this.ownerOf(table);
+    if (owner === undefined || owner.state === 'dropping') return nobodys;
+    const definition = this.#definitions.get(table);
+    const quota = this.#quotaOf(owner);
+    quota?.add(table);
+    if (definition === undefined) return quota === undefined ? noRules : { ...noRules, quota };
+    const { readOnly, ttlDefaultMs, maxRowBytes } = definition;
+    return {
+      readOnly,
+      ttlDefaultMs,
+      maxRowBytes: maxRowBytes === 0 ? Infinity : maxRowBytes,
+      quota,
+    };
+  }
+
+  #quotaOf({
+    name,
+    number,
+    limits,
+    firstTable,
+    databases,
+  }: TenantDefinition): TenantQuota | undefined {
+    const known = this.#quotas.get(number);
+    if (known !== undefined) return known;
+    if (limits.keys === 0 && limits.storedBytes === 0) return undefined;
+    const quota = new TenantQuota(name, limits, this.#holders);
+    for (const holder of this.#holders()) {
+      for (let table = firstTable; table < firstTable + databases; table++) {
+        if (holder.tableSize(table).rows > 0) quota.add(table);
+      }
+    }
+    this.#quotas.set(number, quota);
+    return quota;
+  }
+
+  // ---- changes
+
+  setDefinitions(definitions: readonly TableDefinition[]): void {
+    this.#definitions.clear();
+    for (const definition of definitions) this.#definitions.set(definition.id, definition);
+    this.#clearRules();
+  }
+
+  follow(update: TenancyUpdate): void {
+    if (update.whole) {
+      this.#tenants = [];
+      this.#byNumber.clear();
+      this.#clearRules();
+      this.#quotas.clear();
+    }
+    for (const tenant of update.tenants) this.#put(tenant);
+    const gone = new Set(update.gone.tenants);
+    if (gone.size === 0) return;
+    this.#tenants = this.#tenants.filter((tenant) => {
+      if (!gone.has(tenant.name)) return true;
+      this.#forgetRules(tenant);
+      this.#byNumber.delete(tenant.number);
+      return false;
+    });
+  }
+
+  #put(tenant: TenantDefinition): void {
+    const { firstTable } = tenant;
+    let at = this.#tenants.length;
+    // New ones come behind all others.
+    while (at > 0 && this.#tenants[at - 1]!.firstTable >= firstTable) at--;
+    const old = this.#tenants[at];
+    const replaces = old !== undefined && old.firstTable === firstTable ? 1 : 0;
+    if (old !== undefined && replaces === 1) this.#forgetRules(old);
+    this.#tenants.splice(at, replaces, tenant);
+    this.#byNumber.set(tenant.number, tenant);
+    this.#forgetRules(tenant);
+  }
+
+  /** Its rules are made anew when they are next asked for. */
+  #forgetRules({ number, firstTable, databases }: TenantDefinition): void {
+    this.#quotas.delete(number);
+    for (const rules of this.#rules) {
+      if (rules.size === 0) continue;
+      for (let n = 0; n < databases; n++) rules.delete(firstTable + n);
+    }
+  }
+
+  #clearRules(): void {
+    for (const rules of this.#rules) rules.clear();
+  }
+}

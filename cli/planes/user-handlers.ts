@@ -1,0 +1,48 @@
+// What clients of a plane change of users (ACL SETUSER, CREATE USER), done by the control plane.
+
+import type { AuditLog } from '../../control/admin/audit/audit-log.ts';
+import type { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
+import type { ControlHandlers } from './messages.ts';
+
+/** `plane` is whose clients they are. Every change leaves an audit record, as one by the admin API does. */
+export function userHandlers(
+  plane: string,
+  tenants: TenantCatalog,
+  audit: AuditLog,
+): ControlHandlers {
+  const audited = async <T>(
+    method: string,
+    { tenant, name }: { tenant: string; name: string },
+    change: Readonly<Record<string, unknown>> | undefined,
+    make: () => Promise<T>,
+  ): Promise<T> => {
+    const entry = {
+      at: Date.now(),
+      who: `a ${plane} client`,
+      role: 'tenant',
+      tenant,
+      address: '',
+      method,
+      path: `/v1/tenants/${tenant}/users/${name}`,
+      ...(change === undefined ? {} : { change }),
+    } as const;
+    try {
+      const made = await make();
+      await audit.append({ ...entry, status: 200 });
+      return made;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      await audit.append({ ...entry, status: 409, error: reason });
+      throw error;
+    }
+  };
+  return {
+    setUser: (request) => {
+      const { secrets, ...shown } = request.change;
+      const change = { ...shown, ...(secrets === undefined ? {} : { secrets: '[hidden]' }) };
+      return audited('PATCH', request, change, () => tenants.setUser(request));
+    },
+    dropUser: (user) =>
+      audited('DELETE', user, undefined, () => tenants.dropUser(user.tenant, user.name)),
+  };
+}

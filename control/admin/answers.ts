@@ -1,0 +1,44 @@
+// How failures are answered: always `{"error": "..."}`, in words for people.
+
+import type { FastifyError, FastifyInstance } from 'fastify';
+import { TableError } from '../metadata/table-catalog.ts';
+import { TenantError } from '../tenants/tenant-error.ts';
+import { pathOf } from './paths.ts';
+import { NotAllowed } from './principal.ts';
+
+/** What was sent makes no sense. */
+export class BadRequest extends Error {
+  override readonly name = 'BadRequest';
+}
+
+const statusOfReason = { missing: 404, conflict: 409, invalid: 400, unconfirmed: 503 } as const;
+
+function statusOf(error: Error): number {
+  if (error instanceof TenantError || error instanceof TableError) {
+    return statusOfReason[error.reason];
+  }
+  if (error instanceof NotAllowed) return 403;
+  if (error instanceof BadRequest) return 400;
+  return (error as FastifyError).statusCode ?? 500;
+}
+
+/** What a parser says of a text has some of the text in it, which may be a secret. */
+function messageOf(error: Error): string {
+  const isParser = error instanceof SyntaxError || /JSON/.test((error as FastifyError).code ?? '');
+  return isParser ? 'the body is not JSON' : error.message;
+}
+
+export function answerFailures(app: FastifyInstance, onError: (error: Error) => void): void {
+  app.setNotFoundHandler(async (request, reply) => {
+    request.refusal = 'no such page';
+    await reply.code(404).send({ error: `no such page: ${request.method} ${pathOf(request)}` });
+  });
+  app.setErrorHandler(async (error: Error, request, reply) => {
+    const status = statusOf(error);
+    const isOurs = status === 500;
+    if (isOurs) onError(error);
+    const message = isOurs ? 'internal error' : messageOf(error);
+    request.refusal = message;
+    await reply.code(status).send({ error: message });
+  });
+}

@@ -1,0 +1,121 @@
+// Who did what through the admin API, when, from where, and what came of it. Never a secret.
+//
+// What was changed, and what was refused, is on disk before it is answered. It is kept in trails by who it was,
+// so that nobody can push out what others did by asking often; and what was only looked at is in a trail of
+// its own, for some programs look every second. All have one numbering.
+
+import type { Disk } from '../../../universal-row/environment.ts';
+import { LineLog } from '../../line-log/line-log.ts';
+import type { AdminRole } from '../../tenants/admin-token.ts';
+
+export interface AuditRecord {
+  seq: number;
+  /** Unix milliseconds. */
+  at: number;
+  /** The caller's name; '' when it is not known who it was. */
+  who: string;
+  role: AdminRole | '';
+  /** The caller's tenant. */
+  tenant?: string;
+  address: string;
+  method: string;
+  /** Without what follows a question mark. */
+  path: string;
+  /** As HTTP says it. */
+  status: number;
+  /** Why it was refused. */
+  error?: string;
+  /** What was to be changed. */
+  change?: Readonly<Record<string, unknown>>;
+}
+
+export type AuditEntry = Omit<AuditRecord, 'seq'>;
+
+export interface AuditFilter {
+  /** Only what callers of this tenant did. */
+  tenant?: string | undefined;
+  /** What was only looked at, too. */
+  looks?: boolean;
+}
+
+export interface AuditLogOptions {
+  disk: Disk;
+  directory: string;
+  fileBytes?: number;
+  report?: (message: string) => void;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** Files kept of each. */
+const trailFiles = { operators: 16, tenants: 8, strangers: 2, looks: 4 } as const;
+type Trail = keyof typeof trailFiles;
+const trails = Object.keys(trailFiles) as Trail[];
+
+export class AuditLog {
+  readonly #trails: Readonly<Record<Trail, LineLog<AuditRecord>>>;
+  #seq: number;
+
+  private constructor(open: (trail: Trail) => LineLog<AuditRecord>) {
+    this.#trails = {
+      operators: open('operators'),
+      tenants: open('tenants'),
+      strangers: open('strangers'),
+      looks: open('looks'),
+    };
+    this.#seq = Math.max(...Object.values(this.#trails).map((log) => log.lastSeq));
+  }
+
+  static open(options: AuditLogOptions): AuditLog {
+    const common = { fileBytes: 4 * mebibyte, ...options };
+    return new AuditLog((name) =>
+      LineLog.open({ ...common, name, files: trailFiles[name], sync: name !== 'looks' }),
+    );
+  }
+
+  async append(entry: AuditEntry): Promise<void> {
+    const { at, who, role, tenant, ...rest } = entry;
+    // In this order, by which those of a tenant are found again: see `#merged`.
+    const owner = tenant === undefined ? {} : { tenant };
+    const record = { seq: ++this.#seq, at, who, role, ...owner, ...rest };
+    await this.#trails[trailOf(entry)].append(record);
+  }
+
+  /** Records after a number, in order. */
+  read(after: number, limit: number, wanted: AuditFilter = {}): AuditRecord[] {
+    return this.#merged(wanted, (log, part) => log.read(after, limit, part)).slice(0, limit);
+  }
+
+  /** The last records, in order. */
+  last(limit: number, wanted: AuditFilter = {}): AuditRecord[] {
+    return this.#merged(wanted, (log, part) => log.last(limit, part)).slice(-limit);
+  }
+
+  /** Number of the last record. */
+  get lastSeq(): number {
+    return this.#seq;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#trails).map((log) => log.close()));
+  }
+
+  #merged(
+    { tenant, looks = false }: AuditFilter,
+    from: (log: LineLog<AuditRecord>, part: string | undefined) => AuditRecord[],
+  ): AuditRecord[] {
+    // Names have nothing in them that JSON would write otherwise.
+    const part = tenant === undefined ? undefined : `"role":"tenant","tenant":"${tenant}"`;
+    return trails
+      .filter((trail) => looks || trail !== 'looks')
+      .flatMap((trail) => from(this.#trails[trail], part))
+      .filter((record) => tenant === undefined || record.tenant === tenant)
+      .sort((a, b) => a.seq - b.seq);
+  }
+}
+
+function trailOf({ role, status, method }: AuditEntry): Trail {
+  if (role === '') return 'strangers';
+  if (status < 400 && (method === 'GET' || method === 'HEAD')) return 'looks';
+  return role === 'tenant' ? 'tenants' : 'operators';
+}

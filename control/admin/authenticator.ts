@@ -1,0 +1,43 @@
+// Finds out by its secret who asks.
+
+import { timingSafeEqual } from 'node:crypto';
+import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
+import { digestOf } from '../tenants/token-secrets.ts';
+import type { AdminPrincipal } from './principal.ts';
+
+/** A secret of an operator that is not in the catalog, and by what name it is known. */
+export interface FixedToken {
+  name: string;
+  secret: string;
+}
+
+export class Authenticator {
+  readonly #fixed: readonly { name: string; digest: Buffer }[];
+  readonly #tenants: TenantCatalog;
+
+  constructor(fixed: readonly FixedToken[], tenants: TenantCatalog) {
+    this.#tenants = tenants;
+    this.#fixed = fixed
+      .filter(({ secret }) => secret !== '')
+      .map(({ name, secret }) => ({ name, digest: Buffer.from(digestOf(secret)) }));
+  }
+
+  /** By the Authorization header; undefined for whoever is not known, or no more. */
+  principal(authorization: string | undefined): AdminPrincipal | undefined {
+    const [, secret] = /^Bearer +([\x21-\x7e]{1,1024})$/i.exec(authorization ?? '') ?? [];
+    if (secret === undefined) return undefined;
+    const digest = Buffer.from(digestOf(secret));
+    for (const fixed of this.#fixed) {
+      if (timingSafeEqual(fixed.digest, digest)) return { role: 'operator', name: fixed.name };
+    }
+    const token = this.#tenants.adminTokens.find(secret);
+    if (token === undefined) return undefined;
+    const { id, role, tenant } = token;
+    return { role, name: id, ...(tenant === undefined ? {} : { tenant }) };
+  }
+
+  /** Whether nothing is done for it just now, as its tenant is suspended or being dropped. */
+  isSuspended({ tenant }: AdminPrincipal): boolean {
+    return tenant !== undefined && this.#tenants.owner(tenant)?.state !== 'active';
+  }
+}

@@ -1,0 +1,129 @@
+// What is going on: request units spent, the keys and series that cost most, slow requests.
+
+import type { FastifyInstance } from 'fastify';
+import type { ChargeClassName } from '../../request-units/meter.ts';
+import type { TopOrder } from '../monitor/top.ts';
+import type { UsageGroup, UsageHistory, UsageRow, UsageSlot } from '../monitor/usage-history.ts';
+import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
+import type { PlaneAccess } from './plane-access.ts';
+import { scopeOf } from './principal.ts';
+import { addRoute, callerOf } from './route.ts';
+import * as schema from './schemas.ts';
+
+export interface MonitorSources {
+  tenants: TenantCatalog;
+  planes: readonly PlaneAccess[];
+  usage: UsageHistory;
+  /** Brings the history up to now. */
+  refreshUsage: () => Promise<void>;
+}
+
+interface UsageParameters {
+  tenant?: string;
+  plane?: string;
+  class?: ChargeClassName;
+  slot?: UsageSlot;
+  from?: number;
+  to?: number;
+  by?: string;
+  limit?: number;
+}
+
+interface PlaneParameters {
+  tenant?: string;
+  plane?: string;
+  limit?: number;
+}
+
+const usualRows = 1000;
+const usualEntries = 50;
+
+export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): void {
+  const { tenants, planes, usage, refreshUsage } = sources;
+  /** The number of the tenant that an answer is about; undefined for all. */
+  const numberOf = (tenant: string | undefined): { tenant?: number } =>
+    tenant === undefined ? {} : { tenant: tenants.find(tenant).number };
+  const nameOf = (number: number): string => tenants.byNumber(number)?.name ?? `#${number}`;
+  const asked = (plane: string | undefined): PlaneAccess[] =>
+    planes.filter(({ name }) => plane === undefined || name === plane);
+
+  addRoute<undefined, UsageParameters>(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/ru',
+      access: 'read',
+      summary:
+        'Request units spent in the slots of a time, the last hour if none is said, by tenant if nothing else is.',
+      query: schema.usageQuery,
+      answer: schema.usageAnswer,
+    },
+    async ({ request, query }) => {
+      const { tenant, slot = 'minute', by = 'tenant', limit = usualRows, ...rest } = query;
+      const scope = scopeOf(callerOf(request), tenant);
+      await refreshUsage();
+      const from = query.from ?? (query.to ?? Date.now()) - hourMs;
+      const wish = { ...rest, ...numberOf(scope), slot, from, by: by.split(',') as UsageGroup[] };
+      const rows = usage.rows(wish);
+      const usageOf = ({ tenant: number, ...row }: UsageRow) =>
+        number === undefined ? row : { tenant: nameOf(number), ...row };
+      return { slot, from, usage: rows.slice(0, limit).map(usageOf), more: rows.length > limit };
+    },
+  );
+
+  addRoute<undefined, PlaneParameters & { by?: TopOrder }>(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/top',
+      access: 'read',
+      summary: 'Keys and series that cost most lately, the most first.',
+      query: schema.topQuery,
+      answer: schema.listOf('top', schema.topEntry),
+    },
+    async ({ request, query }) => {
+      const { tenant, plane, by = 'ru', limit = usualEntries } = query;
+      const wish = { ...numberOf(scopeOf(callerOf(request), tenant)), by, limit };
+      const found = await Promise.all(
+        asked(plane).map(async (one) => {
+          const entries = await one.top(wish);
+          return entries.map((entry) => ({ plane: one.name, ...entry }));
+        }),
+      );
+      const top = found.flat().sort((a, b) => b[by] - a[by]);
+      return {
+        top: top.slice(0, limit).map((entry) => ({ ...entry, tenant: nameOf(entry.tenant) })),
+      };
+    },
+  );
+
+  addRoute<undefined, PlaneParameters>(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/slowlog',
+      access: 'read',
+      summary: 'Requests that took long, the newest first.',
+      query: schema.slowlogQuery,
+      answer: schema.listOf('slowlog', schema.slowlogEntry),
+    },
+    async ({ request, query }) => {
+      const { tenant, plane, limit = usualEntries } = query;
+      const wish = { ...numberOf(scopeOf(callerOf(request), tenant)), limit };
+      const found = await Promise.all(
+        asked(plane).map(async (one) => {
+          const entries = await one.slowlog(wish);
+          return entries.map((entry) => ({ plane: one.name, ...entry }));
+        }),
+      );
+      const slowlog = found.flat().sort((a, b) => b.at - a.at);
+      return {
+        slowlog: slowlog
+          .slice(0, limit)
+          .map((entry) => ({ ...entry, tenant: nameOf(entry.tenant) })),
+      };
+    },
+  );
+}
+
+const hourMs = 3_600_000;

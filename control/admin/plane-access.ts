@@ -1,0 +1,13 @@
+import type { DatabaseInfo, DatabaseName } from '../monitor/database-info.ts';
+import type { SlowlogEntry, SlowlogQuery } from '../monitor/slowlog.ts';
+import type { TopEntry, TopQuery } from '../monitor/top.ts';
+
+/** A data plane, as far as the admin API asks it. */
+export interface PlaneAccess {
+  readonly name: 'redis' | 'influx';
+  top(query: TopQuery): Promise<TopEntry[]>;
+  slowlog(query: SlowlogQuery): Promise<SlowlogEntry[]>;
+  databases(tenant: number): Promise<DatabaseInfo[]>;
+  createDatabase(database: DatabaseName): Promise<void>;
+  dropDatabase(database: DatabaseName): Promise<void>;
+}

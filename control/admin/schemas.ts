@@ -1,0 +1,316 @@
+// JSON schemas of what the admin API takes and answers.
+
+import { tableModels } from '../metadata/table-definition.ts';
+import { topKinds, topOrders } from '../monitor/top.ts';
+import { usageGroups, usageSlots } from '../monitor/usage-history.ts';
+import { chargeClasses } from '../../request-units/meter.ts';
+import { adminRoles } from '../tenants/admin-token.ts';
+import {
+  limitNames,
+  longestDescription,
+  longestPassword,
+  mostDatabases,
+  namePattern,
+  privileges,
+} from '../tenants/tenant-rules.ts';
+
+/** As JSON Schema has it. */
+export interface Schema {
+  readonly [keyword: string]: unknown;
+}
+
+export const text = { type: 'string' } as const;
+export const flag = { type: 'boolean' } as const;
+const whole = { type: 'integer', minimum: 0 } as const;
+const number = { type: 'number' } as const;
+
+/** An object of these members and no others. */
+export function object(
+  properties: Readonly<Record<string, Schema>>,
+  required: readonly string[] = [],
+): Schema {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    ...(required.length === 0 ? {} : { required }),
+    properties,
+  };
+}
+
+/** As `object`, all members of which are there, but for those that are optional. */
+function record(
+  properties: Readonly<Record<string, Schema>>,
+  optional: readonly string[] = [],
+): Schema {
+  return object(
+    properties,
+    Object.keys(properties).filter((name) => !optional.includes(name)),
+  );
+}
+
+export function listOf(name: string, items: Schema): Schema {
+  return record({ [name]: { type: 'array', items } });
+}
+
+export const nothing = record({});
+export const name = {
+  type: 'string',
+  pattern: namePattern,
+  description: 'A letter, then up to 62 letters, digits, dashes and underscores.',
+} as const;
+export const password = {
+  type: 'string',
+  minLength: 1,
+  maxLength: longestPassword,
+  // Asked for, and never answered nor kept: the audit log goes by this as well.
+  writeOnly: true,
+} as const;
+const description = { type: 'string', maxLength: longestDescription } as const;
+const time = { ...whole, description: 'Unix milliseconds.' } as const;
+
+export const errorAnswer = record({
+  error: { type: 'string', description: 'What is wrong, for people.' },
+});
+
+export const health = record({ status: text, reasons: { type: 'array', items: text } }, [
+  'reasons',
+]);
+export const welcome = record({ name: text, version: text, pages: { type: 'array', items: text } });
+
+export const limits = {
+  ...record(Object.fromEntries(limitNames.map((limit) => [limit, whole]))),
+  description: '0 is no limit.',
+};
+export const limitChange = object(Object.fromEntries(limitNames.map((limit) => [limit, whole])));
+
+const tenantProperties = {
+  name,
+  number: { ...whole, description: 'Never used again.' },
+  state: { type: 'string', enum: ['active', 'suspended', 'dropping'] },
+  firstTable: whole,
+  databases: { ...whole, description: 'Databases its Redis clients can SELECT.' },
+  limits,
+} as const;
+export const tenant = record(tenantProperties);
+export const madeTenant = record(
+  {
+    ...tenantProperties,
+    password: {
+      type: 'string',
+      description: 'Of its user `default`; shown now only, when none was given.',
+    },
+  },
+  ['password'],
+);
+export const tenantQuery = object({
+  after: { ...whole, description: 'Only those with a higher number.' },
+  limit: { type: 'integer', minimum: 1 },
+});
+export const droppedTenant = record({ name, number: whole });
+export const limitsAnswer = record({ limits });
+export const newTenant = object(
+  {
+    name,
+    databases: { type: 'integer', minimum: 1, maximum: mostDatabases },
+    limits: limitChange,
+    password,
+  },
+  ['name'],
+);
+export const tenantChange = {
+  ...object({ state: { type: 'string', enum: ['active', 'suspended'] }, limits: limitChange }),
+  minProperties: 1,
+};
+
+const userProperties = {
+  enabled: flag,
+  open: { ...flag, description: 'May log in without a password.' },
+  rules: { ...text, description: 'Over Redis, in words of ACL SETUSER.' },
+  influxAdmin: { ...flag, description: 'Everything over the InfluxDB protocol.' },
+  grants: {
+    type: 'object',
+    description: 'InfluxDB privileges by database.',
+    additionalProperties: { type: 'string', enum: [...privileges] },
+  },
+} as const;
+export const user = record({ tenant: name, name, ...userProperties, hasPassword: flag });
+export const madeUser = record(
+  {
+    tenant: name,
+    name,
+    ...userProperties,
+    hasPassword: flag,
+    password: { type: 'string', description: 'Shown now only, when none was given.' },
+  },
+  ['password'],
+);
+export const newUser = object({ name, password, ...userProperties }, ['name']);
+export const userChange = { ...object({ password, ...userProperties }), minProperties: 1 };
+
+const tokenProperties = { id: text, tenant: name, user: name, description, createdAt: time };
+export const token = record(tokenProperties);
+const secret = { type: 'string', description: 'The token itself; shown now only.' } as const;
+export const madeToken = record({ ...tokenProperties, secret });
+export const newToken = object({ user: name, description });
+
+const adminTokenProperties = {
+  id: text,
+  role: { type: 'string', enum: [...adminRoles] },
+  tenant: name,
+  description,
+  createdAt: time,
+} as const;
+export const adminToken = record(adminTokenProperties, ['tenant']);
+export const madeAdminToken = record({ ...adminTokenProperties, secret }, ['tenant']);
+export const newAdminToken = object(
+  { role: adminTokenProperties.role, tenant: name, description },
+  ['role'],
+);
+export const caller = record({ name: text, role: adminTokenProperties.role, tenant: name }, [
+  'tenant',
+]);
+
+export const tableProperties = {
+  name: text,
+  model: { type: 'string', enum: [...tableModels] },
+  readOnly: flag,
+  ttlDefaultMs: whole,
+  maxRowBytes: whole,
+} as const;
+export const table = record(
+  {
+    id: whole,
+    ...tableProperties,
+    tenant: name,
+    database: whole,
+    explicit: { ...flag, description: 'Made or altered by a person.' },
+    rows: { ...whole, description: 'Missing when no data plane can say.' },
+    wantedModel: { ...text, description: 'Taken on at the next start if it is empty then.' },
+  },
+  ['rows', 'wantedModel'],
+);
+export const newTable = object({ table: { type: ['integer', 'string'] }, ...tableProperties }, [
+  'table',
+]);
+export const tableChange = object(tableProperties);
+
+const databaseName = { type: ['string', 'integer'] } as const;
+export const database = record(
+  {
+    kind: { type: 'string', enum: ['redis', 'influx'] },
+    name: databaseName,
+    rows: whole,
+  },
+  ['rows'],
+);
+export const newDatabase = object({ name: { type: 'string', minLength: 1, maxLength: 255 } }, [
+  'name',
+]);
+
+export const setting = record({
+  key: text,
+  value: { type: ['string', 'number'] },
+  source: text,
+  live: flag,
+  secret: flag,
+  description: text,
+});
+export const settingChange = {
+  type: 'object',
+  minProperties: 1,
+  additionalProperties: { type: ['string', 'number'] },
+} as const;
+
+const classes = { type: 'string', enum: [...chargeClasses] } as const;
+const planes = { type: 'string', enum: ['redis', 'influx'] } as const;
+const ofTenant = { ...name, description: 'Of this tenant only.' } as const;
+/** The name, or what stands for those that have none any more. */
+const tenantName = { ...text, description: 'A tenant, or #<number> of one that is gone.' } as const;
+
+export const usageQuery = object({
+  tenant: ofTenant,
+  plane: planes,
+  class: classes,
+  slot: { type: 'string', enum: [...usageSlots] },
+  from: time,
+  to: time,
+  by: {
+    type: 'string',
+    pattern: `^(${usageGroups.join('|')})(,(${usageGroups.join('|')}))*$`,
+    description: `What is told apart: ${usageGroups.join(', ')}, with commas between.`,
+  },
+  limit: { type: 'integer', minimum: 1, maximum: 10_000 },
+});
+export const usageRow = record(
+  {
+    at: time,
+    tenant: tenantName,
+    plane: planes,
+    class: classes,
+    requests: number,
+    errors: number,
+    ru: number,
+  },
+  ['at', 'tenant', 'plane', 'class'],
+);
+
+export const usageAnswer = record({
+  slot: { type: 'string', enum: [...usageSlots] },
+  from: time,
+  usage: { type: 'array', items: usageRow },
+  more: { ...flag, description: 'There are more rows than the limit.' },
+});
+
+const limit = { type: 'integer', minimum: 1, maximum: 1000 } as const;
+export const topQuery = object({
+  tenant: ofTenant,
+  plane: planes,
+  by: { type: 'string', enum: [...topOrders] },
+  limit,
+});
+export const topEntry = record({
+  plane: planes,
+  kind: { type: 'string', enum: [...topKinds] },
+  tenant: tenantName,
+  database: databaseName,
+  name: text,
+  ru: number,
+  rate: number,
+  bytes: number,
+});
+
+export const slowlogQuery = object({ tenant: ofTenant, plane: planes, limit });
+export const slowlogEntry = record({
+  plane: planes,
+  id: whole,
+  at: time,
+  durationMicros: number,
+  tenant: tenantName,
+  user: text,
+  address: text,
+  text,
+  ru: number,
+});
+
+export const auditQuery = object({
+  after: { ...whole, description: 'Number of the last record that is known already.' },
+  limit,
+  all: { ...flag, description: 'Those that only looked at something, too.' },
+});
+export const auditRecord = record(
+  {
+    seq: whole,
+    at: time,
+    who: { ...text, description: 'A token, or how the secret was given to the server.' },
+    role: { type: 'string', enum: ['', ...adminRoles] },
+    tenant: name,
+    address: text,
+    method: text,
+    path: text,
+    status: whole,
+    error: text,
+    change: { type: 'object' },
+  },
+  ['tenant', 'error', 'change'],
+);
+export const auditAnswer = listOf('audit', auditRecord);

@@ -1,0 +1,171 @@
+// Backups and restores under way, and the last ones that ended: one at a time, for they share what they load
+// the data planes with. How each is done is the business of whoever starts the server.
+
+export type JobKind = 'backup' | 'restore';
+export type JobState = 'running' | 'done' | 'failed' | 'cancelled';
+
+export interface BackupRequest {
+  /** On the server's machine. */
+  directory: string;
+  /** Undefined: all of them. */
+  tenant?: string;
+  /** Only what was done since the last one in the directory. */
+  incremental?: boolean;
+}
+
+export interface RestoreRequest {
+  directory: string;
+  /** Id of the backup; the last one when missing. */
+  backup?: string;
+  /** Only this one of those in the backup. */
+  tenant?: string;
+  /** What it is to be called here. */
+  as?: string;
+  /** Rows that are there go. */
+  replace?: boolean;
+}
+
+/** What a job says of itself while it runs. */
+export interface JobProgress {
+  /** What is being done, for people. */
+  phase: string;
+  /** From 0 to 1. */
+  fraction: number;
+  /** Of the backup, written or read so far. */
+  bytes: number;
+}
+
+export interface Job extends JobProgress {
+  id: string;
+  kind: JobKind;
+  state: JobState;
+  request: BackupRequest | RestoreRequest;
+  /** Unix milliseconds. */
+  startedAt: number;
+  endedAt?: number;
+  error?: string;
+  /** What came of it. */
+  result?: object;
+}
+
+/** Does the work. Throws, with nothing half done left, when `signal` is aborted. */
+export interface BackupWorker {
+  backup(id: string, request: BackupRequest, job: RunningJob): Promise<object>;
+  restore(id: string, request: RestoreRequest, job: RunningJob): Promise<object>;
+}
+
+export interface RunningJob {
+  readonly signal: AbortSignal;
+  report(progress: Partial<JobProgress>): void;
+}
+
+const statusOfReason = { missing: 404, conflict: 409 } as const;
+
+/** Why a job cannot be had. */
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  /** Of the answer, as HTTP has it. */
+  readonly statusCode: number;
+
+  constructor(reason: keyof typeof statusOfReason, message: string) {
+    super(message);
+    this.statusCode = statusOfReason[reason];
+  }
+}
+
+const keptJobs = 50;
+
+export class BackupJobs {
+  readonly #worker: BackupWorker;
+  readonly #newId: () => string;
+  readonly #jobs: Job[] = [];
+  #running: { job: Job; abort: AbortController; ended: Promise<void> } | undefined;
+
+  constructor(worker: BackupWorker, newId: () => string) {
+    this.#worker = worker;
+    this.#newId = newId;
+  }
+
+  backup(request: BackupRequest): Job {
+    return this.#start('backup', request, (job, running) =>
+      this.#worker.backup(job.id, request, running),
+    );
+  }
+
+  restore(request: RestoreRequest): Job {
+    return this.#start('restore', request, (job, running) =>
+      this.#worker.restore(job.id, request, running),
+    );
+  }
+
+  /** The newest first. */
+  list(): Job[] {
+    return this.#jobs.toReversed();
+  }
+
+  find(id: string): Job {
+    const job = this.#jobs.find((one) => one.id === id);
+    if (job === undefined) throw new JobError('missing', `no backup or restore ${id}`);
+    return job;
+  }
+
+  /** Resolves when it has ended, cancelled or otherwise. */
+  async cancel(id: string): Promise<Job> {
+    const job = this.find(id);
+    if (this.#running?.job === job) {
+      this.#running.abort.abort();
+      await this.#running.ended;
+    }
+    return job;
+  }
+
+  /** Nothing is under way any more. */
+  async close(): Promise<void> {
+    this.#running?.abort.abort();
+    await this.#running?.ended;
+  }
+
+  #start(
+    kind: JobKind,
+    request: BackupRequest | RestoreRequest,
+    work: (job: Job, running: RunningJob) => Promise<object>,
+  ): Job {
+    if (this.#running !== undefined) {
+      const { job } = this.#running;
+      throw new JobError('conflict', `${job.kind} ${job.id} is under way`);
+    }
+    const job: Job = {
+      id: this.#newId(),
+      kind,
+      state: 'running',
+      request,
+      startedAt: Date.now(),
+      phase: 'begins',
+      fraction: 0,
+      bytes: 0,
+    };
+    this.#jobs.push(job);
+    if (this.#jobs.length > keptJobs) this.#jobs.shift();
+    const abort = new AbortController();
+    const running: RunningJob = {
+      signal: abort.signal,
+      report: (progress) => Object.assign(job, progress),
+    };
+    const ended = work(job, running).then(
+      (result) => this.#end(job, { state: 'done', fraction: 1, phase: 'done', result }),
+      (error: Error) =>
+        this.#end(job, {
+          state: abort.signal.aborted ? 'cancelled' : 'failed',
+          phase: 'ended',
+          error: abort.signal.aborted ? 'cancelled' : error.message,
+        }),
+    );
+    this.#running = { job, abort, ended };
+    return job;
+  }
+
+  #end(job: Job, change: Partial<Job>): void {
+    Object.assign(job, change, { endedAt: Date.now() });
+    this.#running = undefined;
+  }
+}

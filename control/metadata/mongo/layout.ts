@@ -1,0 +1,86 @@
+// How the store lies in a MongoDB database: as a log of its writes, and now and then all documents as of
+// one of them.
+//
+//   log          one document a write, whole, by its first revision: 0000000000000001, …
+//   checkpoints  one document for each time when all documents were written down, by their revision
+//   chunks       what a checkpoint holds, in pieces
+//   store        the format
+//
+// All it takes is that of two inserts of the same _id one fails, which is true of everything that speaks
+// MongoDB's protocol, with transactions or without. A write is that one insert, at the place after the last
+// write its author knows: when it is there, all its changes are made, and whoever was too late for the
+// place reads on and tries again. There is nothing to be carried over, so nothing that a crash could leave
+// undone. A checkpoint counts once its document is there, which is inserted after its chunks; the log up to
+// it is then dropped, but for as much as those may need who follow.
+
+import type { DocumentChange, Json, StoredDocument } from '../document-store.ts';
+
+export const formatVersion = 1;
+
+export interface ChangeRecord {
+  collection: string;
+  id: string;
+  /** As JSON text, which keeps any name and number as it is; missing when the document was removed. */
+  body?: string;
+}
+
+/** Without changes it holds a place, and with it a revision, that must not be taken any more. */
+export interface LogRecord {
+  /** The revision of the first change, 16 digits. */
+  _id: string;
+  /** Tells this write from every other. */
+  write: string;
+  /** The revision of the last change. */
+  last: number;
+  /** Milliseconds since 1970, by the clock of whoever wrote. For people. */
+  at: number;
+  changes: ChangeRecord[];
+}
+
+export interface CheckpointRecord {
+  /** The last revision that is taken, 16 digits. */
+  _id: string;
+  /** That of the last change. */
+  revision: number;
+  /** Its chunks are `<name>/0`, `<name>/1`, … */
+  name: string;
+  chunks: number;
+  /** The last write that is in it, and its place. */
+  write: string;
+  place: string;
+  at: number;
+}
+
+export interface ChunkRecord {
+  _id: string;
+  documents: (ChangeRecord & { revision: number })[];
+}
+
+export interface StoreRecord {
+  _id: 'format';
+  version: number;
+}
+
+export function placeOf(revision: number): string {
+  return String(revision).padStart(16, '0');
+}
+
+export function revisionOf(place: string): number {
+  return Number(place);
+}
+
+export function changesOf({ _id, changes }: LogRecord): DocumentChange[] {
+  const first = revisionOf(_id);
+  return changes.map(({ collection, id, body }, i) => {
+    return { revision: first + i, collection, id, body: parseBody(body) };
+  });
+}
+
+export function toDocument(record: ChunkRecord['documents'][number]): StoredDocument {
+  const { collection, id, revision, body } = record;
+  return { collection, id, revision, body: parseBody(body)! };
+}
+
+function parseBody(text: string | undefined): Json | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as Json);
+}

@@ -1,0 +1,32 @@
+// What a plane can tell of what its tenants' requests touch most. Kept as approximate counts of a bounded
+// number of names, so that nothing is ever scanned for it.
+
+/** By what the first ones are looked for. */
+export const topOrders = ['ru', 'rate', 'bytes'] as const;
+export type TopOrder = (typeof topOrders)[number];
+
+export const topKinds = ['key', 'series'] as const;
+export type TopKind = (typeof topKinds)[number];
+
+export interface TopQuery {
+  /** Of this tenant only, by its number. */
+  tenant?: number;
+  by: TopOrder;
+  limit: number;
+}
+
+export interface TopEntry {
+  kind: TopKind;
+  /** The tenant's number. */
+  tenant: number;
+  /** As its tenant calls it: the number of a Redis database, the name of an InfluxDB one. */
+  database: number | string;
+  /** Bytes that are no text stand as \xNN; long names end in an ellipsis. */
+  name: string;
+  /** Request units a second, over the last half minute, as the next one. */
+  ru: number;
+  /** Requests a second; of a series, points. */
+  rate: number;
+  /** The most that one of the sampled requests moved of it. */
+  bytes: number;
+}

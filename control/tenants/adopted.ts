@@ -1,0 +1,30 @@
+// Users and tokens that come with a tenant from elsewhere.
+
+import {
+  defaultUser,
+  type TokenDefinition,
+  type UserDefinition,
+} from '../../universal-row/tenancy/definitions.ts';
+import { checkUser } from './tenant-rules.ts';
+import { newTokenId } from './token-secrets.ts';
+import { ownerOf } from './user-definitions.ts';
+
+export interface TenantMembers {
+  users: readonly UserDefinition[];
+  tokens: readonly TokenDefinition[];
+}
+
+/** As those of a tenant of this name. Tokens that are known here stay whose they are: a secret opens one door. */
+export function adopted(
+  tenant: string,
+  from: TenantMembers,
+  knownDigests: ReadonlySet<string>,
+): TenantMembers {
+  const users = from.users.map((user) => ({ ...user, tenant }));
+  for (const user of users) checkUser(user);
+  if (!users.some(({ name }) => name === defaultUser)) users.push(ownerOf(tenant));
+  const tokens = from.tokens
+    .filter(({ digest }) => !knownDigests.has(digest))
+    .map((token) => ({ ...token, id: newTokenId(), tenant }));
+  return { users, tokens };
+}

@@ -1,0 +1,391 @@
+// Which tenants there are, their users, tokens and limits, kept in the document store.
+//
+// A change is one write of all documents that belong to it, durable first, then told to the data planes; it is
+// answered when all of them go by it. Several control planes may write to the store at once: who loses the
+// comparison of revisions looks again.
+//
+// Dropping a tenant takes several steps. It is `dropping` first, which lets nobody in any more; then its data
+// goes, then its documents, the tenant's own as the last one. Whatever ends in between, the next start goes on.
+
+import {
+  defaultTenant,
+  noLimits,
+  type TenancyUpdate,
+  type TenantDefinition,
+  type TenantLimits,
+  type UserDefinition,
+} from '../../universal-row/tenancy/definitions.ts';
+import type { DocumentStore } from '../metadata/document-store.ts';
+import { adopted, type TenantMembers } from './adopted.ts';
+import type { MirrorWrite } from './document-mirror.ts';
+import { type Planned, put, remove, TenancyChanges } from './tenancy-changes.ts';
+import {
+  TenancyState,
+  type TenancyCounters,
+  type TenancyDocuments,
+  userDocument,
+} from './tenancy-state.ts';
+import { TenantDropper } from './tenant-dropper.ts';
+import { TenantError } from './tenant-error.ts';
+import { checkDatabases, checkLimits, checkName, checkPassword } from './tenant-rules.ts';
+import { AdminTokenCatalog, TokenCatalog } from './token-catalogs.ts';
+import { newPassword } from './token-secrets.ts';
+import { UserCatalog, type UserWish } from './user-catalog.ts';
+import { ownerOf } from './user-definitions.ts';
+
+/** Tables below this number are tenant default's, however many databases it is given. */
+export const firstTenantTable = 4096;
+
+// Users and tokens made or removed in one write.
+const atOnce = 500;
+
+export interface TenantCatalogOptions {
+  /** Of tenant `default`. */
+  databases: number;
+  /** Of a new tenant that does not ask for a number of its own. */
+  tenantDatabases?: number;
+  /** What to keep of a password. */
+  hashPassword: (password: Buffer) => Promise<string>;
+  /** Told of what could not be done yet. */
+  report?: (message: string) => void;
+  now?: () => number;
+}
+
+/** The data planes, and whatever else keeps something of a tenant. */
+export interface TenantHolders {
+  /** Resolves once nobody is let in by the old state, and whoever may be in no more is out. */
+  tenancy(update: TenancyUpdate): Promise<void>;
+  /** Resolves once nothing of it is left. It may have been done before. */
+  dropData(tenant: TenantDefinition): Promise<void>;
+}
+
+export interface NewTenant {
+  name: string;
+  databases?: number;
+  limits?: Partial<TenantLimits>;
+  /** Of its user `default`; made up when missing. */
+  password?: string;
+}
+
+/** What is shown once. */
+export interface MadeTenant {
+  tenant: TenantDefinition;
+  password: string;
+}
+
+export class TenantCatalog {
+  /** By which the users of tenants come in. */
+  readonly tokens: TokenCatalog;
+  /** By which the admin API is used. */
+  readonly adminTokens: AdminTokenCatalog;
+  readonly #options: TenantCatalogOptions;
+  readonly #state: TenancyState;
+  readonly #changes: TenancyChanges;
+  readonly #users: UserCatalog;
+  readonly #dropper: TenantDropper;
+
+  private constructor(state: TenancyState, changes: TenancyChanges, options: TenantCatalogOptions) {
+    const { report = () => {}, now = Date.now } = options;
+    this.#options = options;
+    this.#state = state;
+    this.#changes = changes;
+    this.#users = new UserCatalog(state, changes, options.hashPassword);
+    this.tokens = new TokenCatalog(state, changes, now);
+    this.adminTokens = new AdminTokenCatalog(state, changes, now);
+    this.#dropper = new TenantDropper({
+      find: (name) => state.tenants.get(name),
+      inForce: () => changes.publisher.publish(),
+      removeSome: (name) => this.#removeSome(name),
+      report,
+    });
+  }
+
+  /** Loads all there is. Tenant `default` and its user are there from here on. */
+  static async open(store: DocumentStore, options: TenantCatalogOptions): Promise<TenantCatalog> {
+    const state = new TenancyState();
+    const changes = await TenancyChanges.open(store, state, options.report ?? (() => {}));
+    const catalog = new TenantCatalog(state, changes, options);
+    await changes.make(() => catalog.#planDefaultTenant());
+    return catalog;
+  }
+
+  /** Everything, for planes that start. Updates follow from there. */
+  snapshot(): TenancyUpdate {
+    return this.#state.snapshot(this.#changes.mirror.revision);
+  }
+
+  /** Sees every update that is in force. Returns how to stop. */
+  onUpdate(listener: (update: TenancyUpdate) => void): () => void {
+    return this.#changes.publisher.onUpdate(listener);
+  }
+
+  /** From now on these follow all changes. Tenants that were being dropped go on being dropped. */
+  async attach(holders: TenantHolders): Promise<void> {
+    // What was not taken is reported, and sent again.
+    await this.#changes.publisher
+      .attach((update) => holders.tenancy(update))
+      .catch((error: unknown) => {
+        if (!(error instanceof TenantError)) throw error;
+      });
+    this.#dropper.attach((tenant) => holders.dropData(tenant));
+    for (const tenant of this.tenants()) {
+      if (tenant.state === 'dropping') this.#dropper.drop(tenant.name);
+    }
+  }
+
+  /** Nothing is told or dropped any more. The store stays open. */
+  async close(): Promise<void> {
+    this.#dropper.stop();
+    await this.#changes.close();
+    await this.#dropper.stopped();
+  }
+
+  // ---- what there is
+
+  tenants(): TenantDefinition[] {
+    return [...this.#state.tenants.values()].sort((a, b) => a.number - b.number);
+  }
+
+  get tenantCount(): number {
+    return this.#state.tenants.size;
+  }
+
+  find(name: string): TenantDefinition {
+    return this.#state.find(name);
+  }
+
+  /** One that is not on its way out. */
+  lasting(name: string): TenantDefinition {
+    return this.#state.lasting(name);
+  }
+
+  byNumber(number: number): TenantDefinition | undefined {
+    return this.#state.byNumber(number);
+  }
+
+  // For the catalog of tables.
+
+  owner(name: string): TenantDefinition | undefined {
+    return this.#state.tenants.get(name);
+  }
+
+  ownerOf(table: number): TenantDefinition | undefined {
+    return this.#state.ofTable(table);
+  }
+
+  // ---- tenants
+
+  async createTenant(wish: NewTenant): Promise<MadeTenant> {
+    const { name, databases = this.#options.tenantDatabases ?? 16, limits = {} } = wish;
+    const password = wish.password ?? newPassword();
+    checkName('tenant', name);
+    checkDatabases(databases);
+    checkLimits(limits);
+    checkPassword(password);
+    this.#refuseTaken(name);
+    const secret = await this.#options.hashPassword(Buffer.from(password));
+    const owner = { ...ownerOf(name), secrets: [secret] };
+    const tenant = await this.#changes.make(() =>
+      this.#planTenant({ name, state: 'active', databases, limits }, [owner]),
+    );
+    return { tenant, password };
+  }
+
+  /**
+   * Makes a tenant like one that was elsewhere, with its users and those of its tokens that are not here
+   * already. It is suspended until someone resumes it.
+   */
+  async adoptTenant(
+    name: string,
+    from: TenantMembers & { tenant: TenantDefinition },
+  ): Promise<TenantDefinition> {
+    const { databases, limits } = from.tenant;
+    checkName('tenant', name);
+    checkDatabases(databases);
+    checkLimits(limits);
+    const { users, tokens } = adopted(name, from, this.#state.tokenDigests());
+    const tenant = await this.#changes.make(() =>
+      this.#planTenant({ name, state: 'suspended', databases, limits }, users.slice(0, atOnce)),
+    );
+    const rest = [
+      ...users.slice(atOnce).map((user) => put('users', userDocument(user), user)),
+      ...tokens.map((token) => put('tokens', token.id, token)),
+    ];
+    for (let i = 0; i < rest.length; i += atOnce) {
+      await this.#changes.make(() => {
+        this.#state.lasting(name);
+        return { writes: rest.slice(i, i + atOnce), result: undefined };
+      });
+    }
+    return tenant;
+  }
+
+  /** Gives a tenant that is here those users and tokens of another that it lacks. */
+  async adoptMembers(name: string, from: TenantMembers): Promise<void> {
+    const { users, tokens } = adopted(name, from, this.#state.tokenDigests());
+    const here = this.#state.users(name);
+    for (const { tenant: _tenant, name: user, ...change } of users) {
+      // The user by whose name alone the tenant logs in may not have been set up yet.
+      const known = here.get(user);
+      const isNew = known === undefined || (known.open && known.secrets.length === 0);
+      if (isNew) await this.setUser({ tenant: name, name: user, change });
+    }
+    for (let i = 0; i < tokens.length; i += atOnce) {
+      await this.#changes.make(() => {
+        this.#state.lasting(name);
+        const some = tokens.slice(i, i + atOnce);
+        return { writes: some.map((token) => put('tokens', token.id, token)), result: undefined };
+      });
+    }
+  }
+
+  /** It gets the first tables that were never anybody's. */
+  #planTenant(
+    wish: Pick<TenantDefinition, 'name' | 'state' | 'databases'> & {
+      limits: Partial<TenantLimits>;
+    },
+    users: readonly UserDefinition[],
+  ): Planned<TenantDefinition> {
+    const { name, databases } = wish;
+    this.#refuseTaken(name);
+    const { nextNumber, nextTable } = this.#counters();
+    const tenant: TenantDefinition = {
+      ...wish,
+      number: nextNumber,
+      firstTable: nextTable,
+      limits: { ...noLimits, ...wish.limits },
+    };
+    const counters = { nextNumber: nextNumber + 1, nextTable: nextTable + databases };
+    const writes = [
+      put('tenants', name, tenant),
+      ...users.map((user) => put('users', userDocument(user), user)),
+      put('names', name, { of: 'tenant' }),
+      put('counters', 'tenancy', counters),
+    ];
+    return { writes, result: tenant };
+  }
+
+  /** `limits` are changed one by one. */
+  alterTenant(
+    name: string,
+    change: { state?: 'active' | 'suspended'; limits?: Partial<TenantLimits> },
+  ): Promise<TenantDefinition> {
+    const { state, limits = {} } = change;
+    return this.#changes.make(() => {
+      checkLimits(limits);
+      const before = this.#state.lasting(name);
+      if (name === defaultTenant && state === 'suspended') {
+        throw new TenantError('conflict', `tenant ${defaultTenant} cannot be suspended`);
+      }
+      const tenant: TenantDefinition = {
+        ...before,
+        state: state ?? before.state,
+        limits: { ...before.limits, ...limits },
+      };
+      return { writes: [put('tenants', name, tenant)], result: tenant };
+    });
+  }
+
+  /** Resolves when nobody is let in any more. What is left to do goes on: see `dropped`. */
+  async dropTenant(name: string): Promise<TenantDefinition> {
+    const marked = this.#changes.make(() => {
+      if (name === defaultTenant) {
+        throw new TenantError('conflict', `tenant ${defaultTenant} cannot be dropped`);
+      }
+      const tenant: TenantDefinition = { ...this.find(name), state: 'dropping' };
+      return { writes: [put('tenants', name, tenant)], result: tenant };
+    });
+    try {
+      return await marked;
+    } finally {
+      // As soon as it is written there is no way back, whether all planes have confirmed it or not.
+      if (this.owner(name)?.state === 'dropping') this.#dropper.drop(name);
+    }
+  }
+
+  /** Resolves when the tenant is gone altogether; false when that takes longer than so many milliseconds. */
+  async dropped(name: string, withinMs: number): Promise<boolean> {
+    return await this.#dropper.gone(name, withinMs);
+  }
+
+  // ---- users
+
+  users(tenant: string): UserDefinition[] {
+    return this.#users.of(tenant);
+  }
+
+  user(tenant: string, name: string): UserDefinition {
+    return this.#users.find(tenant, name);
+  }
+
+  /** Makes a user or changes one: see `UserWish`. */
+  setUser(wish: UserWish): Promise<UserDefinition> {
+    return this.#users.set(wish);
+  }
+
+  /** Its tokens go, too. */
+  dropUser(tenant: string, name: string): Promise<void> {
+    return this.#users.drop(tenant, name);
+  }
+
+  // ---- rules
+
+  #planDefaultTenant(): Planned<undefined> {
+    const writes: MirrorWrite[] = [];
+    const { databases } = this.#options;
+    const found = this.#state.tenants.get(defaultTenant);
+    if (found === undefined) {
+      const own = {
+        number: 0,
+        state: 'active',
+        firstTable: 0,
+        databases,
+        limits: noLimits,
+      } as const;
+      const user: UserDefinition = { ...ownerOf(defaultTenant), open: true };
+      writes.push(
+        put('tenants', defaultTenant, { name: defaultTenant, ...own }),
+        put('users', userDocument(user), user),
+        put('names', defaultTenant, { of: 'tenant' }),
+        put('counters', 'tenancy', { nextNumber: 1, nextTable: firstTenantTable }),
+      );
+    } else if (found.databases !== databases) {
+      writes.push(put('tenants', defaultTenant, { ...found, databases }));
+    }
+    return { writes, result: undefined };
+  }
+
+  #counters(): TenancyCounters {
+    return this.#changes.mirror.get('counters', 'tenancy') as unknown as TenancyCounters;
+  }
+
+  #refuseTaken(name: string): void {
+    const owner = this.#changes.mirror.get('names', name) as unknown as
+      | TenancyDocuments['names']
+      | undefined;
+    if (owner === undefined) return;
+    if (owner.of === 'user') {
+      throw new TenantError('conflict', `a user of tenant ${defaultTenant} is called ${name}`);
+    }
+    const isLeaving = this.#state.tenants.get(name)?.state === 'dropping';
+    throw new TenantError(
+      'conflict',
+      isLeaving ? `tenant ${name} is still being dropped` : `tenant ${name} already exists`,
+    );
+  }
+
+  /** Removes some documents of a tenant that is being dropped, its own as the last; true when that is gone. */
+  #removeSome(name: string): Promise<boolean> {
+    return this.#changes.make(() => {
+      const members = [
+        ...this.adminTokens.of(name).map(({ id }) => remove('adminTokens', id)),
+        ...this.tokens.of(name).map(({ id }) => remove('tokens', id)),
+        ...this.users(name).map((user) => remove('users', userDocument(user))),
+      ];
+      const writes = members.slice(0, atOnce);
+      const isLast = writes.length === members.length;
+      if (isLast) writes.push(remove('tenants', name), remove('names', name));
+      return { writes, result: isLast };
+    });
+  }
+}

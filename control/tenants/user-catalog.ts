@@ -1,0 +1,118 @@
+// The users of all tenants.
+
+import {
+  defaultTenant,
+  defaultUser,
+  type UserDefinition,
+} from '../../universal-row/tenancy/definitions.ts';
+import { put, remove, type TenancyChanges } from './tenancy-changes.ts';
+import { type TenancyState, userDocument } from './tenancy-state.ts';
+import { TenantError } from './tenant-error.ts';
+import {
+  checkName,
+  checkPassword,
+  checkUserChange,
+  mostUsers,
+  type UserChange,
+} from './tenant-rules.ts';
+import { withoutRights } from './user-definitions.ts';
+
+export interface UserWish {
+  tenant: string;
+  name: string;
+  /** Whether it must be new, or must be there; unsaid, either. */
+  expect?: 'new' | 'there';
+  /** What is not said stays; a new user has no rights but those that are said. */
+  change: UserChange;
+  /** Takes the place of all secrets. */
+  password?: string;
+}
+
+export class UserCatalog {
+  readonly #state: TenancyState;
+  readonly #changes: TenancyChanges;
+  readonly #hashPassword: (password: Buffer) => Promise<string>;
+
+  constructor(
+    state: TenancyState,
+    changes: TenancyChanges,
+    hashPassword: (password: Buffer) => Promise<string>,
+  ) {
+    this.#state = state;
+    this.#changes = changes;
+    this.#hashPassword = hashPassword;
+  }
+
+  /** By name. */
+  of(tenant: string): UserDefinition[] {
+    const users = this.#state.users(this.#state.find(tenant).name);
+    return [...users.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  find(tenant: string, name: string): UserDefinition {
+    return this.#state.user(this.#state.find(tenant).name, name);
+  }
+
+  async set(wish: UserWish): Promise<UserDefinition> {
+    const { tenant, name, expect, password } = wish;
+    checkName('user', name);
+    let { change } = wish;
+    checkUserChange(change);
+    // Checked again below, but there is no need of a hash for what is refused anyway.
+    this.#refused(tenant, name, expect);
+    if (password !== undefined) {
+      checkPassword(password);
+      const secret = await this.#hashPassword(Buffer.from(password));
+      change = { open: false, ...change, secrets: [secret] };
+    }
+    return await this.#changes.make(() => {
+      const before = this.#refused(tenant, name, expect);
+      const user = { ...(before ?? withoutRights(tenant, name)), ...change };
+      const writes = [put('users', userDocument(user), user)];
+      if (before === undefined && tenant === defaultTenant) {
+        writes.push(put('names', name, { of: 'user' }));
+      }
+      return { writes, result: user };
+    });
+  }
+
+  /** Its tokens go, too. */
+  drop(tenant: string, name: string): Promise<void> {
+    return this.#changes.make(() => {
+      this.#state.lasting(tenant);
+      const user = this.find(tenant, name);
+      if (name === defaultUser) {
+        throw new TenantError('conflict', `the user ${defaultUser} cannot be dropped: disable it`);
+      }
+      const writes = [remove('users', userDocument(user))];
+      for (const token of this.#state.tokens(tenant).values()) {
+        if (token.user === name) writes.push(remove('tokens', token.id));
+      }
+      if (tenant === defaultTenant) writes.push(remove('names', name));
+      return { writes, result: undefined };
+    });
+  }
+
+  /** The user as it is, unless it may not be made or changed so. */
+  #refused(
+    tenant: string,
+    name: string,
+    expect: 'new' | 'there' | undefined,
+  ): UserDefinition | undefined {
+    this.#state.lasting(tenant);
+    const users = this.#state.users(tenant);
+    const user = users.get(name);
+    if (user !== undefined && expect === 'new') {
+      throw new TenantError('conflict', `tenant ${tenant} has a user ${name} already`);
+    }
+    if (user !== undefined) return user;
+    if (expect === 'there') this.#state.user(tenant, name);
+    if (tenant === defaultTenant && this.#changes.mirror.has('names', name)) {
+      throw new TenantError('conflict', `a tenant is called ${name}`);
+    }
+    if (users.size >= mostUsers) {
+      throw new TenantError('conflict', `tenant ${tenant} has ${mostUsers} users already`);
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,114 @@
+// What a request will cost, from what went before: known only once it was done, and wanted earlier by those
+// who explain it or decide about it. What they guessed is put right afterwards: see debit.ts.
+
+/** Bytes that are one unit of `abase`'s policy. */
+export const unitBytes = 2048;
+/** Even what comes from a cache takes something of its node. */
+export const cheapestRead = 0.1;
+
+/** Policy `abase`: a write is charged for each of the replicas that make it, the first one included. */
+export function writeUnits(bytes: number, replicas: number): number {
+  return (replicas * bytes) / unitBytes;
+}
+
+const windowReads = 100;
+const fastReads = 10;
+// Before anything was read: 1 kB, and nothing of it in a cache.
+const firstBytes = 1024;
+
+/** The sizes and hits of the last reads of a tenant. */
+export class ReadHistory {
+  private readonly sizes = new Float64Array(windowReads);
+  private readonly hits = new Uint8Array(windowReads);
+  private next = 0;
+  private count = 0;
+  private sumBytes = 0;
+  private sumHits = 0;
+  private fastHits = 0;
+
+  observe(bytes: number, hit: boolean): void {
+    const { sizes, hits, next } = this;
+    if (this.count === windowReads) {
+      this.sumBytes -= sizes[next]!;
+      this.sumHits -= hits[next]!;
+    } else this.count++;
+    const leavesFast = (next + windowReads - fastReads) % windowReads;
+    if (this.count > fastReads) this.fastHits -= hits[leavesFast]!;
+    sizes[next] = bytes;
+    hits[next] = hit ? 1 : 0;
+    this.sumBytes += bytes;
+    this.sumHits += hits[next]!;
+    this.fastHits += hits[next]!;
+    this.next = (next + 1) % windowReads;
+  }
+
+  /** Of the next read. */
+  get expectedBytes(): number {
+    return this.count === 0 ? firstBytes : this.sumBytes / this.count;
+  }
+
+  /**
+   * How likely the next read is a hit. A cache can grow cold within seconds, so the last few reads count when
+   * they hit less than the others.
+   */
+  get expectedHit(): number {
+    if (this.count === 0) return 0;
+    const all = this.sumHits / this.count;
+    return Math.min(all, this.fastHits / Math.min(this.count, fastReads));
+  }
+
+  /** Policy `abase`: only what must be read from disk counts. */
+  get readUnits(): number {
+    const missed = this.expectedBytes * (1 - this.expectedHit);
+    return Math.max(cheapestRead, missed / unitBytes);
+  }
+
+  /** What lies between the costs of a hit and of a miss. */
+  between(hitCost: number, missCost: number): number {
+    const hit = this.expectedHit;
+    return hit * hitCost + (1 - hit) * missCost;
+  }
+}
+
+const remembered = 1024;
+
+/**
+ * How long collections are, learned from requests that walked along them: of a key that was met lately its own
+ * length, of others what is usual among them. A request for all of one is two stages: finding it out, and
+ * walking. Each may be refused by itself.
+ */
+export class CollectionHistory {
+  private readonly hashes = new Int32Array(remembered);
+  private readonly lengths = new Float64Array(remembered);
+  // Lengths spread over orders of magnitude, so the middle is that of their logarithms.
+  private meanLog = 0;
+  private meanItemBytes = 64;
+  private count = 0;
+
+  /** `hash` is any of the key; a length of 0 says that there is no such collection. */
+  observe(hash: number, length: number, bytes: number): void {
+    const slot = slotOf(hash);
+    this.hashes[slot] = hash;
+    this.lengths[slot] = length + 1;
+    if (length === 0) return;
+    this.count = Math.min(this.count + 1, windowReads);
+    this.meanLog += (Math.log(length) - this.meanLog) / this.count;
+    this.meanItemBytes += (bytes / length - this.meanItemBytes) / this.count;
+  }
+
+  /** Items of the collection; 1 when nothing is known. */
+  expectedLength(hash: number): number {
+    const slot = slotOf(hash);
+    const length = this.lengths[slot]!;
+    if (length !== 0 && this.hashes[slot] === (hash | 0)) return length - 1;
+    return this.count === 0 ? 1 : Math.exp(this.meanLog);
+  }
+
+  get expectedItemBytes(): number {
+    return this.meanItemBytes;
+  }
+}
+
+function slotOf(hash: number): number {
+  return (Math.imul(hash, 0x9e3779b1) >>> 22) & (remembered - 1);
+}

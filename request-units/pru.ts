@@ -1,0 +1,64 @@
+// Physical request units: what a request takes of each resource of a pod. The unit of every dimension is
+// what reading 1 kB takes, so that ⟨1, 1, 1, 1⟩ is one such read, whatever the hardware. Logical request
+// units are one number, for tenants and bills: the share that the scarcest resource gives up.
+
+/** CPU time, bytes held times how long, disk operations, bytes on the wire. */
+export const dimensions = ['cpu', 'memory', 'io', 'network'] as const;
+export type Dimension = (typeof dimensions)[number];
+export const dimensionCount = dimensions.length;
+
+/** One number for each of `dimensions`, in their order. */
+export type Pru = readonly [cpu: number, memory: number, io: number, network: number];
+
+/** What reading 1 kB costs, and nothing costs less. */
+export const onePru: Pru = [1, 1, 1, 1];
+export const smallestCharge = 1;
+
+/** What a pod can do in a second, by dimension, in physical units: its capacity over that of one read. */
+export function podPru(capacity: Pru, read1kB: Pru): Pru {
+  return [
+    capacity[0] / read1kB[0],
+    capacity[1] / read1kB[1],
+    capacity[2] / read1kB[2],
+    capacity[3] / read1kB[3],
+  ];
+}
+
+/** Reads of 1 kB a second until the scarcest resource is used up. */
+export function podLru(pod: Pru): number {
+  return Math.min(pod[0], pod[1], pod[2], pod[3]);
+}
+
+/** Logical units of a request on a pod of this shape. */
+export function requestLru(request: Pru, pod: Pru): number {
+  const weights = lruWeights(pod);
+  return Math.max(
+    request[0] * weights[0],
+    request[1] * weights[1],
+    request[2] * weights[2],
+    request[3] * weights[3],
+  );
+}
+
+/** By what to multiply a request's dimensions: the largest product is its logical units. None is above 1. */
+export function lruWeights(pod: Pru): Pru {
+  const least = podLru(pod);
+  return [least / pod[0], least / pod[1], least / pod[2], least / pod[3]];
+}
+
+/** The dimension by which a request is charged on a pod of this shape. */
+export function dominantDimension(request: Pru, pod: Pru): Dimension {
+  const weights = lruWeights(pod);
+  let largest = 0;
+  for (let d = 1; d < dimensionCount; d++) {
+    if (request[d]! * weights[d]! > request[largest]! * weights[largest]!) largest = d;
+  }
+  return dimensions[largest]!;
+}
+
+export function addPru(a: Pru, b: Pru): Pru {
+  return [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]];
+}
+
+/** The shape by which gateways charge, whatever pod a request will meet: reads of 1 kB a second. */
+export const referencePod: Pru = [100_000, 400_000, 20_000, 100_000];

@@ -1,0 +1,112 @@
+// What a request of time series costs, and on whose account.
+
+import { CostTable, type ModelCosts, type SeriesModule, seriesModules } from './cost-table.ts';
+import { ChargeClass, type TenantAccount } from './meter.ts';
+import { dimensionCount, smallestCharge } from './pru.ts';
+import { costLayout } from './row-pricer.ts';
+
+/** What a request had done for it. Plain numbers, added up where the work is. */
+export class SeriesWork {
+  /** Of requests and answers, as they were on the wire. */
+  received = 0;
+  sent = 0;
+  /** Line protocol, unpacked. */
+  lineBytes = 0;
+  points = 0;
+  batches = 0;
+  logBytes = 0;
+  statements = 0;
+  textBytes = 0;
+  series = 0;
+  blocks = 0;
+  /** Points read. */
+  rows = 0;
+  /** Of answers, unpacked. */
+  answerBytes = 0;
+  /** Bytes held, times milliseconds. */
+  held = 0;
+}
+
+const pointBytes = 16;
+
+const index = Object.fromEntries(seriesModules.map((name, i) => [name, i])) as Record<
+  SeriesModule,
+  number
+>;
+
+export class SeriesPricer {
+  readonly table: CostTable;
+
+  constructor(costs: ModelCosts) {
+    this.table = new CostTable(costs, seriesModules);
+  }
+
+  /** What so much work costs, by `costLayout`. */
+  price(work: SeriesWork, cost: Float64Array): void {
+    const { table } = this;
+    cost.fill(0);
+    const add = (name: SeriesModule, calls: number, bytes: number): void => {
+      if (calls === 0) return;
+      for (let d = 0; d < dimensionCount; d++) {
+        cost[d] = cost[d]! + table.units(d, index[name], calls, bytes);
+      }
+    };
+    add('request', 1, work.received + work.sent);
+    add('decode', work.lineBytes === 0 ? 0 : 1, work.lineBytes);
+    add('write', work.batches, work.logBytes);
+    add('log', work.batches, work.logBytes);
+    add('convert', work.statements, work.textBytes);
+    add('series', work.series, work.series * 64);
+    const readBytes = work.rows * pointBytes;
+    add('block', work.blocks, readBytes);
+    add('aggregate', work.rows === 0 ? 0 : 1, readBytes);
+    add('encode', work.answerBytes === 0 ? 0 : 1, work.answerBytes);
+    add('hold', work.held === 0 ? 0 : 1, work.held);
+    cost[costLayout.lru] = Math.max(smallestCharge, this.#lru(cost));
+  }
+
+  #lru(cost: Float64Array): number {
+    return this.table.lru([cost[0]!, cost[1]!, cost[2]!, cost[3]!]);
+  }
+
+  charge(
+    account: TenantAccount,
+    kind: ChargeClass,
+    failed: boolean,
+    work: SeriesWork,
+    cost: Float64Array,
+  ): void {
+    this.price(work, cost);
+    account.charge(
+      kind,
+      0,
+      failed,
+      cost[costLayout.lru]!,
+      cost[costLayout.cpu]!,
+      cost[costLayout.memory]!,
+      cost[costLayout.io]!,
+      cost[costLayout.network]!,
+    );
+    account.addBytes(work.received, work.sent);
+    account.unmergedBytes += work.logBytes;
+  }
+
+  /** Charges the merging of what was written. */
+  chargeMerging(account: TenantAccount): void {
+    const bytes = account.unmergedBytes;
+    if (bytes === 0) return;
+    account.unmergedBytes = 0;
+    const cost = new Float64Array(costLayout.length);
+    for (let d = 0; d < dimensionCount; d++) cost[d] = this.table.units(d, index.compact, 1, bytes);
+    account.charge(
+      ChargeClass.background,
+      0,
+      false,
+      this.#lru(cost),
+      cost[costLayout.cpu]!,
+      cost[costLayout.memory]!,
+      cost[costLayout.io]!,
+      cost[costLayout.network]!,
+    );
+  }
+}

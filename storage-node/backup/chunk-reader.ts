@@ -1,0 +1,135 @@
+// Reads chunk files back, frame by frame, and checks all there is to check of them.
+
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import type { Disk, DiskFile } from '../../universal-row/environment.ts';
+import {
+  chunkFooterBytes,
+  type ChunkFile,
+  chunkHeaderBytes,
+  chunkMagic,
+  chunkVersion,
+  footerCrc,
+  frameCrc,
+  frameHeaderBytes,
+  maxFrameBytes,
+} from './chunk-format.ts';
+import { DamagedBackupError } from './damage.ts';
+
+const unpack = promisify(inflateRaw);
+const readBytes = 512 * 1024;
+
+/** A frame's bytes and where they stand, for whoever finds them wrong. */
+export interface Frame {
+  readonly bytes: Buffer;
+  readonly path: string;
+  readonly offset: number;
+}
+
+/** The frames of the files, in order. Throws `DamagedBackupError` where one is not what was written. */
+export async function* readChunks(
+  disk: Disk,
+  directory: string,
+  files: readonly ChunkFile[],
+): AsyncGenerator<Frame> {
+  for (const file of files) yield* readChunk(disk, `${directory}/${file.name}`, file);
+}
+
+/** Whether a file is, byte by byte, what the manifest says. Throws `DamagedBackupError`. */
+export async function checkFile(disk: Disk, directory: string, expected: ChunkFile): Promise<void> {
+  const path = `${directory}/${expected.name}`;
+  const file = open(disk, path, expected);
+  try {
+    const hash = createHash('sha256');
+    const buffer = Buffer.allocUnsafe(readBytes);
+    for (let at = 0; at < expected.bytes; ) {
+      const n = readAt(file, buffer, at, Math.min(readBytes, expected.bytes - at));
+      hash.update(buffer.subarray(0, n));
+      at += n;
+      await new Promise(setImmediate);
+    }
+    if (hash.digest('hex') === expected.sha256) return;
+  } finally {
+    file.close();
+  }
+  // The frames tell where. What they do not cover is a few bytes that mean nothing.
+  for await (const _ of readChunk(disk, path, expected));
+  throw new DamagedBackupError(path, undefined, 'its SHA-256 is not that of the manifest');
+}
+
+async function* readChunk(disk: Disk, path: string, expected: ChunkFile): AsyncGenerator<Frame> {
+  const file = open(disk, path, expected);
+  const damaged = (offset: number, what: string): never => {
+    throw new DamagedBackupError(path, offset, what);
+  };
+  try {
+    const head = Buffer.alloc(chunkFooterBytes);
+    readAt(file, head, 0, chunkHeaderBytes);
+    if (head.toString('latin1', 0, 8) !== chunkMagic) damaged(0, 'it is no chunk file');
+    const version = head.readUInt32LE(8);
+    if (version !== chunkVersion || head.readUInt32LE(12) !== 0) {
+      damaged(8, `version ${version} is not known`);
+    }
+    let at = chunkHeaderBytes;
+    let frames = 0;
+    let rawBytes = 0;
+    for (;;) {
+      if (at + chunkFooterBytes > expected.bytes) damaged(at, 'it has no end');
+      readAt(file, head, at, frameHeaderBytes);
+      const packedLength = head.readUInt32LE(0);
+      const rawLength = head.readUInt32LE(4);
+      if (packedLength === 0) break;
+      const start = at + frameHeaderBytes;
+      if (start + packedLength + chunkFooterBytes > expected.bytes || rawLength > maxFrameBytes) {
+        damaged(at, 'a frame runs past the end');
+      }
+      const packed = Buffer.allocUnsafe(packedLength);
+      readAt(file, packed, start, packedLength);
+      if (frameCrc(head, packed) !== head.readUInt32LE(8)) damaged(at, 'wrong checksum of a frame');
+      const bytes = await unpacked(packed, rawLength);
+      if (bytes === undefined) damaged(at, 'a frame cannot be unpacked');
+      else yield { bytes, path, offset: at };
+      at = start + packedLength;
+      frames++;
+      rawBytes += rawLength;
+    }
+    readAt(file, head, at, chunkFooterBytes);
+    if (head.readUInt32LE(8) !== footerCrc(head)) damaged(at, 'wrong checksum of the end');
+    const isWhole =
+      at + chunkFooterBytes === expected.bytes &&
+      head.readBigUInt64LE(16) === BigInt(frames) &&
+      head.readBigUInt64LE(24) === BigInt(rawBytes) &&
+      frames === expected.frames &&
+      rawBytes === expected.rawBytes;
+    if (!isWhole) damaged(at, 'frames are missing');
+  } finally {
+    file.close();
+  }
+}
+
+function open(disk: Disk, path: string, expected: ChunkFile): DiskFile {
+  if (!disk.exists(path)) throw new DamagedBackupError(path, undefined, 'it is missing');
+  const file = disk.open(path, 'read');
+  const size = file.size();
+  if (size === expected.bytes) return file;
+  file.close();
+  const what = `it has ${size} bytes instead of ${expected.bytes}`;
+  throw new DamagedBackupError(path, Math.min(size, expected.bytes), what);
+}
+
+function readAt(file: DiskFile, into: Buffer, at: number, length: number): number {
+  const n = file.read(into, 0, length, at);
+  if (n === length) return n;
+  throw new DamagedBackupError(file.path, at + n, 'it became shorter while it was read');
+}
+
+async function unpacked(packed: Buffer, rawLength: number): Promise<Buffer | undefined> {
+  try {
+    // The limit keeps what claims to be small from growing.
+    const bytes = await unpack(packed, { maxOutputLength: Math.max(rawLength, 1) });
+    return bytes.length === rawLength ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}

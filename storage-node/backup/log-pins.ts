@@ -1,0 +1,168 @@
+// Which entries of a pod's log incremental backups still need. A pin holds the log from the point of the
+// last backup of a chain on, so that the next one finds what was done since. It outlives restarts in a small
+// file; it is let go of when the log has grown too much since, and the next backup is then a full one.
+//
+//   backup-pins = JSON, a line, then its SHA-256, a line
+
+import { createHash } from 'node:crypto';
+import type { Disk } from '../../universal-row/environment.ts';
+import type { ReplicatedLog } from '../replicator/replicated-log.ts';
+import type { LogPoint } from './manifest.ts';
+
+export interface LogPin {
+  /** Id of the full backup of the chain, and of the last one in it. */
+  readonly chain: string;
+  readonly backup: string;
+  readonly point: LogPoint;
+  /** Where the log was then. */
+  readonly lsn: number;
+}
+
+const fileName = 'backup-pins';
+/** The oldest goes when there would be more: chains that nobody goes on with must not add up. */
+const maxPins = 16;
+
+export interface LogPinsOptions {
+  disk: Disk;
+  /** The pod's. */
+  directory: string;
+  log: ReplicatedLog;
+  /** A pin is let go of when the log has grown by more since. */
+  maxBytes: number;
+  /** False where a backup only compares indexes, as that of time series: nothing is held then. */
+  holdsLog: boolean;
+  report: (level: 'info' | 'warn', message: string, fields?: object) => void;
+}
+
+export class LogPins {
+  readonly #options: LogPinsOptions;
+  /** In the order they were set. */
+  readonly #pins = new Map<string, LogPin>();
+  /** Points of backups under way. */
+  readonly #held = new Set<{ readonly index: number }>();
+
+  /** Forgets what the log does not bear out: it was begun anew, or lost its end. */
+  static open(options: LogPinsOptions): LogPins {
+    const pins = new LogPins(options);
+    const { volume, lastIndex, firstIndex } = options.log.status();
+    const found = pins.#read();
+    for (const pin of found) {
+      const { point } = pin;
+      const isThere = !options.holdsLog || point.index + 1 >= firstIndex;
+      if (point.volume === volume && point.index <= lastIndex && isThere) {
+        pins.#pins.set(pin.chain, pin);
+      }
+    }
+    // Before the log grows again: what was lost must not be taken for what comes in its place.
+    if (pins.#pins.size < found.length) pins.#write();
+    pins.#apply();
+    return pins;
+  }
+
+  private constructor(options: LogPinsOptions) {
+    this.#options = options;
+  }
+
+  /** The point to go on from, if the last backup of the chain was this one; or why it cannot be. */
+  find(chain: string, backup: string): LogPoint | string {
+    this.trim();
+    const pin = this.#pins.get(chain);
+    if (pin === undefined) return 'the log since the last backup is kept no more';
+    if (pin.backup !== backup) return `the last backup that the server knows of is ${pin.backup}`;
+    return pin.point;
+  }
+
+  /** From now on the chain goes on from here; another one, in place of which this is, does not. */
+  set(pin: LogPin, instead?: string): void {
+    this.#pins.delete(pin.chain);
+    if (instead !== undefined) this.#pins.delete(instead);
+    this.#pins.set(pin.chain, pin);
+    for (const oldest of this.#pins.keys()) {
+      if (this.#pins.size <= maxPins) break;
+      this.#pins.delete(oldest);
+    }
+    this.#write();
+    this.#apply();
+  }
+
+  /** None of the chains can be gone on with: the log since then does not tell all. */
+  clear(): void {
+    if (this.#pins.size === 0) return;
+    this.#pins.clear();
+    this.#write();
+    this.#apply();
+  }
+
+  /** Holds entries after an index until the function returned is called. */
+  hold(index: number): () => void {
+    const token = { index };
+    this.#held.add(token);
+    this.#apply();
+    return () => {
+      this.#held.delete(token);
+      this.#apply();
+    };
+  }
+
+  /** Lets go of pins behind which too much has gathered. */
+  trim(): void {
+    const { log, maxBytes, holdsLog, report } = this.#options;
+    if (this.#pins.size === 0 || !holdsLog) return;
+    const { appendedLsn } = log.status();
+    const stale = [...this.#pins.values()].filter((pin) => appendedLsn - pin.lsn > maxBytes);
+    if (stale.length === 0) return;
+    for (const { chain, backup } of stale) {
+      this.#pins.delete(chain);
+      report('info', 'the log since a backup is let go of: the next of its chain is a full one', {
+        backup,
+      });
+    }
+    this.#write();
+    this.#apply();
+  }
+
+  #apply(): void {
+    if (!this.#options.holdsLog) return;
+    const held = [...this.#held].map(({ index }) => index);
+    const pinned = [...this.#pins.values()].map(({ point }) => point.index);
+    this.#options.log.keepAfter = Math.min(Infinity, ...pinned, ...held);
+  }
+
+  get #path(): string {
+    return `${this.#options.directory}/${fileName}`;
+  }
+
+  /** A file that cannot be read costs a full backup, nothing else. */
+  #read(): LogPin[] {
+    const { disk } = this.#options;
+    if (!disk.exists(this.#path)) return [];
+    const file = disk.open(this.#path, 'read');
+    try {
+      const bytes = Buffer.alloc(file.size());
+      file.read(bytes, 0, bytes.length, 0);
+      const [json = '', sum = ''] = bytes.toString('utf8').split('\n');
+      return sum === digest(json) ? (JSON.parse(json) as LogPin[]) : [];
+    } finally {
+      file.close();
+    }
+  }
+
+  #write(): void {
+    const { disk, directory } = this.#options;
+    const json = JSON.stringify([...this.#pins.values()]);
+    const bytes = Buffer.from(`${json}\n${digest(json)}\n`);
+    const file = disk.open(`${this.#path}.new`, 'create');
+    try {
+      file.write(bytes, 0, bytes.length, 0);
+      file.syncNow();
+    } finally {
+      file.close();
+    }
+    disk.rename(`${this.#path}.new`, this.#path);
+    disk.syncDirectory(directory);
+  }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,169 @@
+// What a backup consists of, and where backups lie:
+//
+//   <set>/                                  the directory given by --to; any number of chains
+//     20261121T170000.123Z-9f3c1a20/        one backup, named by its id
+//       manifest.json                       written last: without it there is no backup
+//       metadata-000001.chunk  redis-memory-000001.chunk  …
+//     20261121T180000.456Z-11d0c37e.partial/   under way, or interrupted: nobody reads it
+//
+// The manifest is JSON and, on the line after it, its own SHA-256. The directory loses `.partial` when
+// everything in it has been synced, so a backup is there whole or not at all.
+
+import { createHash } from 'node:crypto';
+import type { Disk } from '../../universal-row/environment.ts';
+import type { ChunkFile } from './chunk-format.ts';
+import { DamagedBackupError } from './damage.ts';
+
+export const manifestVersion = 1;
+export const manifestName = 'manifest.json';
+export const partialSuffix = '.partial';
+const idPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}$/;
+const maxManifestBytes = 256 * 1024 * 1024;
+
+/** The place in a pod's log that a part of a backup is of: it has every entry up to `index`, and no later one. */
+export interface LogPoint {
+  /** Tells this log from any other. */
+  readonly volume: number;
+  readonly index: number;
+}
+
+/** A table of rows, as of the backup's point. */
+export interface TableCount {
+  readonly table: number;
+  readonly rows: number;
+}
+
+/** A stretch of time of a retention policy, as of the backup's point. */
+export interface ShardRef {
+  readonly shard: number;
+  readonly database: string;
+  readonly policy: string;
+  readonly startSeconds: number;
+  readonly seconds: number;
+  /** Whether its points are in this backup; else they are as in the one before. */
+  readonly included: boolean;
+}
+
+/** What one pod gave. */
+export interface PodPart {
+  /** `memory`, `kv`, `tsm`: a server has one pod of each. */
+  readonly model: string;
+  /**
+   * `all`: everything there was. `entries`: what the log says was done since the point of the backup before,
+   * in order. `shards`: of time series, shards that changed since.
+   */
+  readonly kind: 'all' | 'entries' | 'shards';
+  readonly point: LogPoint;
+  /** Of `entries` and `shards`: the index they begin after. */
+  readonly after?: number;
+  /** When the point was, in milliseconds since 1970. */
+  readonly at: number;
+  /** Why it is everything although less was asked for. */
+  readonly reason?: string;
+  readonly files: readonly ChunkFile[];
+  readonly tables?: readonly TableCount[];
+  readonly shards?: readonly ShardRef[];
+}
+
+/** Whose data is in a backup. */
+export interface BackupScope {
+  /** Undefined: everyone's. */
+  readonly tenant?: { readonly name: string; readonly number: number };
+}
+
+export interface BackupManifest {
+  readonly version: number;
+  readonly id: string;
+  /** Id of the full backup that the chain began with: of itself, when it is one. */
+  readonly chain: string;
+  /** The backup that this one goes on from. */
+  readonly parent?: string;
+  readonly scope: BackupScope;
+  /** Version of the program. */
+  readonly program: string;
+  readonly startedAt: string;
+  readonly finishedAt: string;
+  readonly metadata: { readonly revision: number; readonly files: readonly ChunkFile[] };
+  readonly parts: readonly PodPart[];
+}
+
+export function newBackupId(now: number, random: string): string {
+  return `${new Date(now).toISOString().replace(/[-:]/g, '')}-${random}`;
+}
+
+export function isBackupId(name: string): boolean {
+  return idPattern.test(name);
+}
+
+export function partialPath(set: string, id: string): string {
+  return `${set}/${id}${partialSuffix}`;
+}
+
+export function filesOf(manifest: BackupManifest): ChunkFile[] {
+  return [...manifest.metadata.files, ...manifest.parts.flatMap(({ files }) => files)];
+}
+
+/** Ids of the whole backups of a set, oldest first, and of those that were never finished. */
+export function listBackups(disk: Disk, set: string): { ids: string[]; partial: string[] } {
+  const names = disk.list(set);
+  const partial = names
+    .filter((name) => name.endsWith(partialSuffix))
+    .map((name) => name.slice(0, -partialSuffix.length));
+  return { ids: names.filter(isBackupId), partial: partial.filter(isBackupId) };
+}
+
+/** Makes the backup whole: whatever else it has is synced already. */
+export async function publish(disk: Disk, set: string, manifest: BackupManifest): Promise<void> {
+  const directory = partialPath(set, manifest.id);
+  const text = `${JSON.stringify(manifest)}\n`;
+  const bytes = Buffer.from(`${text}${digest(text)}\n`);
+  const file = disk.open(`${directory}/${manifestName}`, 'create');
+  try {
+    await file.writeAsync(bytes, 0, bytes.length, 0);
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  disk.syncDirectory(directory);
+  disk.rename(directory, `${set}/${manifest.id}`);
+  disk.syncDirectory(set);
+}
+
+/** Throws `DamagedBackupError` for a manifest that is not as it was written. */
+export function readManifest(disk: Disk, set: string, id: string): BackupManifest {
+  const path = `${set}/${id}/${manifestName}`;
+  const damaged = (what: string): never => {
+    throw new DamagedBackupError(path, undefined, what);
+  };
+  if (!disk.exists(path)) damaged('it is missing');
+  const text = readText(disk, path);
+  const end = text.indexOf('\n') + 1;
+  if (end === 0 || text.slice(end) !== `${digest(text.slice(0, end))}\n`) {
+    damaged('the checksum in its last line is not that of the rest');
+  }
+  const manifest = JSON.parse(text.slice(0, end)) as BackupManifest;
+  if (manifest.version !== manifestVersion) {
+    damaged(
+      `version ${manifest.version} is not known to this program, which reads ${manifestVersion}`,
+    );
+  }
+  if (manifest.id !== id) damaged(`it is the manifest of ${manifest.id}`);
+  return manifest;
+}
+
+function readText(disk: Disk, path: string): string {
+  const file = disk.open(path, 'read');
+  try {
+    const size = file.size();
+    if (size > maxManifestBytes) throw new DamagedBackupError(path, undefined, 'it is too large');
+    const bytes = Buffer.alloc(size);
+    file.read(bytes, 0, size, 0);
+    return bytes.toString('utf8');
+  } finally {
+    file.close();
+  }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

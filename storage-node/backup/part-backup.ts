@@ -1,0 +1,38 @@
+// What the backup of one pod is, whichever kind of data it has.
+
+import type { Disk } from '../../universal-row/environment.ts';
+import type { LogPoint, PodPart } from './manifest.ts';
+
+export interface PartOptions {
+  disk: Disk;
+  /** Of the backup, while it is being made. */
+  directory: string;
+  /** Where the last backup of the chain stands; or why there is none to go on from. Undefined: nobody asked. */
+  since: LogPoint | string | undefined;
+}
+
+export interface PartBackup {
+  /** Of the pod. The point is fixed: what is done from now on is not in the backup. */
+  readonly model: string;
+  readonly point: LogPoint;
+  /** Where the log was then. */
+  readonly lsn: number;
+  /** How far it is, in a unit of its own. */
+  readonly done: number;
+  readonly total: number;
+  /** As they are on disk. */
+  readonly bytes: number;
+  /** Writes the part; once. Rejects with `BackupCancelled` after `cancel`. */
+  run(): Promise<PodPart>;
+  cancel(): void;
+  /** Lets go of all that was held for it, whether it has run or not. The log goes on being kept by its pin. */
+  release(): Promise<void>;
+}
+
+export class BackupCancelled extends Error {
+  override readonly name = 'BackupCancelled';
+
+  constructor() {
+    super('cancelled');
+  }
+}

@@ -1,0 +1,157 @@
+// A pod's rows as part of a backup: all of them, as an export of one moment, or what the log says was done
+// since the backup before.
+
+import { assert } from '../../universal-row/assert.ts';
+import type { BackgroundWork } from '../background-work.ts';
+import type { Pod } from '../pod.ts';
+import type { LogEntry } from '../replicator/wal/log-reader.ts';
+import { ChunkWriter } from './chunk-writer.ts';
+import type { LogPoint, PodPart, TableCount } from './manifest.ts';
+import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
+import { RowRewriter } from './row-rewriter.ts';
+
+export interface RowBackupOptions extends PartOptions {
+  pod: Pod;
+  model: string;
+  wants: (table: number) => boolean;
+}
+
+/** Of a slice that is handed on: filling it takes about a millisecond. */
+const sliceBytes = 256 * 1024;
+
+/** Record batches, each of which begins with a row of its own. */
+type Batches = AsyncIterator<{ buf: Buffer; start: number; end: number }>;
+
+export class RowBackup implements PartBackup {
+  readonly model: string;
+  readonly point: LogPoint;
+  readonly lsn: number;
+  done = 0;
+  readonly total: number;
+  readonly #at = Date.now();
+  readonly #after: number | undefined;
+  readonly #reason: string | undefined;
+  readonly #background: BackgroundWork | undefined;
+  readonly #tables: TableCount[];
+  readonly #writer: ChunkWriter;
+  readonly #rewriter: RowRewriter;
+  readonly #batches: Batches;
+  readonly #letGo: () => void;
+  #cancelled = false;
+  #began = false;
+
+  /** Fixes the point. Waits for a checkpoint under way, for an engine makes one export at a time. */
+  static async begin(options: RowBackupOptions): Promise<RowBackup> {
+    while (options.pod.checkpointInProgress) await options.pod.checkpoint();
+    return new RowBackup(options);
+  }
+
+  private constructor(options: RowBackupOptions) {
+    const { pod, model, wants, since } = options;
+    // What the open turn did goes to the log: the point is one that the log has.
+    pod.endTurn();
+    const { engine, log, pins, background } = pod.parts;
+    this.#background = background;
+    const { volume, appendedLsn } = log.status();
+    this.model = model;
+    this.point = { volume, index: log.lastIndex };
+    this.lsn = appendedLsn;
+    this.#tables = engine
+      .tables()
+      .filter(wants)
+      .map((table) => ({ table, rows: engine.table(table).rowCount() }));
+    this.#rewriter = new RowRewriter((table) => (wants(table) ? table : undefined), sliceBytes);
+    this.#writer = new ChunkWriter(options.disk, options.directory, `redis-${model}`);
+    this.#letGo = pins?.hold(typeof since === 'object' ? since.index : log.lastIndex) ?? (() => {});
+    if (typeof since === 'object') {
+      this.#after = since.index;
+      this.total = this.point.index - since.index;
+      this.#batches = entries(log.readBack(since.index, this.point.index), (index) => {
+        this.done = index - since.index;
+      });
+      return;
+    }
+    this.#reason = since;
+    this.total = this.#tables.reduce((sum, { rows }) => sum + rows, 0);
+    this.#batches = whole(engine.exportSnapshot(wants));
+  }
+
+  get bytes(): number {
+    return this.#writer.bytes;
+  }
+
+  async run(): Promise<PodPart> {
+    this.#began = true;
+    try {
+      for (;;) {
+        const next = await this.#batches.next();
+        if (this.#cancelled) throw new BackupCancelled();
+        if (next.done === true) break;
+        await this.#add(next.value);
+      }
+      await this.#hand(this.#rewriter.rest());
+    } catch (error) {
+      this.#writer.abandon();
+      throw error;
+    }
+    return this.#part(await this.#writer.finish());
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+  }
+
+  async release(): Promise<void> {
+    // What was never begun has nothing to return from, and would hold its snapshot for ever.
+    if (!this.#began) await this.#batches.next().catch(() => {});
+    await this.#batches.return?.();
+    this.#letGo();
+  }
+
+  async #add({ buf, start, end }: { buf: Buffer; start: number; end: number }): Promise<void> {
+    for (const slice of this.#rewriter.add(buf, start, end)) await this.#hand(slice);
+  }
+
+  async #hand(slice: Buffer | undefined): Promise<void> {
+    if (this.#cancelled) throw new BackupCancelled();
+    if (slice !== undefined) await this.#writer.add(slice);
+    if (this.#after === undefined) this.done = this.#rowsDone();
+  }
+
+  #rowsDone(): number {
+    let rows = 0;
+    for (const count of this.#rewriter.rows.values()) rows += count;
+    return rows;
+  }
+
+  #part(files: PodPart['files']): PodPart {
+    const common = { model: this.model, point: this.point, at: this.#at, files };
+    const tables = this.#tables;
+    if (this.#after !== undefined)
+      return { ...common, kind: 'entries', after: this.#after, tables };
+    for (const { table, rows } of tables) {
+      const found = this.#rewriter.rows.get(table) ?? 0;
+      assert(found === rows, `the export of table ${table} has ${found} rows instead of ${rows}`);
+    }
+    // To read all rows once costs their owners what a checkpoint does.
+    this.#background?.checkpointed(tables, this.#writer.rawBytes);
+    const why = this.#reason === undefined ? {} : { reason: this.#reason };
+    return { ...common, ...why, kind: 'all', tables };
+  }
+}
+
+async function* whole(
+  batches: AsyncIterable<Buffer>,
+): AsyncGenerator<{ buf: Buffer; start: number; end: number }> {
+  for await (const batch of batches) yield { buf: batch, start: 0, end: batch.length };
+}
+
+async function* entries(
+  source: AsyncIterable<LogEntry>,
+  seen: (index: number) => void,
+): AsyncGenerator<{ buf: Buffer; start: number; end: number }> {
+  for await (const entry of source) {
+    yield entry;
+    seen(entry.index);
+  }
+}

@@ -1,0 +1,226 @@
+// Record batches (universal-row/record-batch.ts) with only the ops of some tables, under other numbers if
+// need be, in slices of a bounded size. What is left out of a batch changes nothing of the rest.
+
+import { Op, RecordBatchReader, RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import type { Shape } from '../../universal-row/rows.ts';
+
+/** The number under which a table's ops go on; undefined when they are left out. */
+export type TableMap = (table: number) => number | undefined;
+
+/** Sees ops as they go by. `b` holds until the call returns. */
+export interface OpObserver {
+  value(table: number, b: Buffer, ks: number, kn: number, s: number, n: number, at: number): void;
+  /** The ops after it are about this row. */
+  row(table: number, b: Buffer, ks: number, kn: number): void;
+  create(shape: Shape): void;
+  expire(at: number): void;
+  /** A field, a member with its score, an element at the tail: `kind` tells apart what is. */
+  element(
+    kind: number,
+    score: number,
+    b: Buffer,
+    s: number,
+    n: number,
+    vs: number,
+    vn: number,
+  ): void;
+  /** Anything else: changes of what is there already. */
+  other(op: number): void;
+}
+
+export class RowRewriter {
+  /** By table, under its new number: rows that were begun. All of them, in an export. */
+  readonly rows = new Map<number, number>();
+  /** Ops that were passed on. */
+  ops = 0;
+  readonly #map: TableMap;
+  readonly #sliceBytes: number;
+  readonly #observer: OpObserver | undefined;
+  readonly #out = new RecordBatchWriter();
+  /** The row that the ops are about, for a slice that begins in its middle. */
+  #table: number | undefined;
+  #key: Buffer = Buffer.alloc(0);
+  /** Whether there is a row that ops may follow. */
+  #inRow = false;
+
+  constructor(map: TableMap, sliceBytes: number, observer?: OpObserver) {
+    this.#map = map;
+    this.#sliceBytes = sliceBytes;
+    this.#observer = observer;
+  }
+
+  /**
+   * Rewrites `buf[start, end)`, which begins with a row of its own. Yields slices, valid until the next; the
+   * last ops stay for the next call, or `rest`. Throws `RangeError` for what is no record batch.
+   */
+  *add(buf: Buffer, start: number, end: number): Generator<Buffer> {
+    const r = new RecordBatchReader(buf, start, end);
+    this.#inRow = false;
+    this.#table = undefined;
+    while (r.pos < end) {
+      const at = r.pos;
+      this.#op(r, at);
+      if (this.#out.pos >= this.#sliceBytes) {
+        yield this.rest()!;
+        if (r.pos < end) this.#continueRow();
+      }
+    }
+  }
+
+  /** What has been gathered, or undefined. */
+  rest(): Buffer | undefined {
+    const out = this.#out;
+    if (out.pos === 0) return undefined;
+    const slice = out.buf.subarray(0, out.pos);
+    out.pos = 0;
+    return slice;
+  }
+
+  #continueRow(): void {
+    if (this.#inRow && this.#table !== undefined) {
+      this.#out.row(this.#table, this.#key, 0, this.#key.length);
+    }
+  }
+
+  #op(r: RecordBatchReader, at: number): void {
+    const { buf } = r;
+    const op = r.byte();
+    switch (op) {
+      case Op.row:
+        this.#begin(r);
+        if (this.#table === undefined) return;
+        this.#out.row(this.#table, this.#key, 0, this.#key.length);
+        this.ops++;
+        this.#observer?.row(this.#table, buf, r.start, r.length);
+        return;
+      case Op.value:
+      case Op.valueForever: {
+        this.#begin(r);
+        const [ks, kn] = [r.start, r.length];
+        const expireAt = op === Op.value ? r.double() : 0;
+        r.bytes();
+        if (this.#table === undefined) return;
+        this.#out.value(this.#table, buf, ks, kn, buf, r.start, r.length, expireAt);
+        this.ops++;
+        this.#count(this.#table);
+        this.#observer?.value(this.#table, buf, ks, kn, r.start, r.length, expireAt);
+        return;
+      }
+      case Op.clear: {
+        const table = this.#map(r.varint());
+        this.#inRow = false;
+        this.#table = undefined;
+        if (table === undefined) return;
+        this.#out.clear(table);
+        this.ops++;
+        this.#observer?.other(op);
+        return;
+      }
+      case Op.swap:
+        this.#swap(r.varint(), r.varint());
+        return;
+    }
+    if (!this.#inRow) throw new RangeError(`record batch: an op before its row at ${at}`);
+    this.#inner(r, op);
+    if (this.#table === undefined) return;
+    this.ops++;
+    this.#copy(buf, at, r.pos);
+  }
+
+  #count(table: number): void {
+    this.rows.set(table, (this.rows.get(table) ?? 0) + 1);
+  }
+
+  #begin(r: RecordBatchReader): void {
+    this.#table = this.#map(r.varint());
+    r.bytes();
+    this.#inRow = true;
+    if (this.#table !== undefined) this.#keep(r);
+  }
+
+  #keep(r: RecordBatchReader): void {
+    if (this.#key.length !== r.length) this.#key = Buffer.allocUnsafe(r.length);
+    r.buf.copy(this.#key, 0, r.start, r.start + r.length);
+  }
+
+  #swap(a: number, b: number): void {
+    const [first, second] = [this.#map(a), this.#map(b)];
+    this.#inRow = false;
+    this.#table = undefined;
+    if (first === undefined && second === undefined) return;
+    if (first === undefined || second === undefined) {
+      throw new RangeError(
+        `record batch: table ${a} is swapped with ${b}, which is not part of it`,
+      );
+    }
+    this.#out.swap(first, second);
+    this.ops++;
+    this.#observer?.other(Op.swap);
+  }
+
+  /** An op about the current row. */
+  #inner(r: RecordBatchReader, op: number): void {
+    const observer = this.#table === undefined ? undefined : this.#observer;
+    const { buf } = r;
+    switch (op) {
+      case Op.create: {
+        const shape = r.byte();
+        if (this.#table !== undefined) this.#count(this.#table);
+        return observer?.create(shape as Shape);
+      }
+      case Op.expire: {
+        const expireAt = r.double();
+        return observer?.expire(expireAt);
+      }
+      case Op.field: {
+        r.bytes();
+        const [s, n] = [r.start, r.length];
+        r.bytes();
+        return observer?.element(op, 0, buf, s, n, r.start, r.length);
+      }
+      case Op.member:
+        r.bytes();
+        return observer?.element(op, 0, buf, r.start, r.length, 0, 0);
+      case Op.score: {
+        const score = r.double();
+        r.bytes();
+        return observer?.element(op, score, buf, r.start, r.length, 0, 0);
+      }
+      case Op.tail:
+        r.bytes();
+        return observer?.element(op, 0, buf, r.start, r.length, 0, 0);
+      case Op.rename:
+        r.bytes();
+        if (this.#table !== undefined) this.#keep(r);
+        break;
+      case Op.drop:
+      case Op.unhead:
+      case Op.untail:
+        break;
+      case Op.unfield:
+      case Op.head:
+        r.bytes();
+        break;
+      case Op.patch:
+      case Op.element:
+      case Op.insert:
+        r.varint();
+        r.bytes();
+        break;
+      case Op.remove:
+        r.varint();
+        r.varint();
+        break;
+      default:
+        throw new RangeError(`record batch: unknown op ${op} at ${r.pos - 1}`);
+    }
+    observer?.other(op);
+  }
+
+  #copy(buf: Buffer, start: number, end: number): void {
+    const out = this.#out;
+    out.reserve(end - start);
+    buf.copy(out.buf, out.pos, start, end);
+    out.pos += end - start;
+  }
+}

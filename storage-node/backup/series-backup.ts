@@ -1,0 +1,104 @@
+// A pod's time series as part of a backup: the catalog whole, and the points of all shards, or of those
+// that have changed since the backup before. Most shards are of the past, and do not.
+
+import type { SeriesShard } from '../../engines/series-engine.ts';
+import type { SeriesPod } from '../series-pod.ts';
+import { ChunkWriter } from './chunk-writer.ts';
+import type { LogPoint, PodPart } from './manifest.ts';
+import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
+
+export interface SeriesBackupOptions extends PartOptions {
+  pod: SeriesPod;
+  model: string;
+  wants: (database: string) => boolean;
+}
+
+export class SeriesBackup implements PartBackup {
+  readonly model: string;
+  readonly point: LogPoint;
+  readonly lsn: number;
+  /** Shards. */
+  done = 0;
+  readonly total: number;
+  readonly #at = Date.now();
+  readonly #since: LogPoint | string | undefined;
+  readonly #shards: readonly SeriesShard[];
+  readonly #included: ReadonlySet<number>;
+  readonly #writer: ChunkWriter;
+  readonly #entries: AsyncIterator<Buffer>;
+  #cancelled = false;
+  #began = false;
+
+  /** Fixes the point. */
+  constructor(options: SeriesBackupOptions) {
+    const { pod, model, wants, since } = options;
+    pod.endTurn();
+    const { engine, log } = pod.parts;
+    const { volume, appendedLsn } = log.status();
+    this.model = model;
+    this.point = { volume, index: log.lastIndex };
+    this.lsn = appendedLsn;
+    this.#since = since;
+    this.#shards = engine.shards().filter(({ database }) => wants(database));
+    const isWanted = ({ changedAt }: SeriesShard): boolean =>
+      typeof since !== 'object' || changedAt > since.index;
+    this.#included = new Set(this.#shards.filter(isWanted).map(({ number }) => number));
+    this.total = this.#included.size;
+    this.#writer = new ChunkWriter(options.disk, options.directory, `influx-${model}`);
+    this.#entries = engine
+      .exportSnapshot({ database: wants, shard: (number) => this.#included.has(number) })
+      [Symbol.asyncIterator]();
+  }
+
+  get bytes(): number {
+    return this.#writer.bytes;
+  }
+
+  async run(): Promise<PodPart> {
+    this.#began = true;
+    const seen = new Set<number>();
+    try {
+      for (;;) {
+        const next = await this.#entries.next();
+        if (this.#cancelled) throw new BackupCancelled();
+        if (next.done === true) break;
+        await this.#writer.add(next.value);
+        // An entry may hold the end of one shard and the beginning of the next; this is for people to see.
+        if (next.value.length > 5) seen.add(next.value.readUInt32LE(1));
+        this.done = Math.max(0, Math.min(this.total, seen.size - 1));
+        await new Promise(setImmediate);
+      }
+      this.done = this.total;
+    } catch (error) {
+      this.#writer.abandon();
+      throw error;
+    }
+    return this.#part(await this.#writer.finish());
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+  }
+
+  async release(): Promise<void> {
+    // Only what has begun can be ended, and lets go of the files it reads.
+    if (!this.#began) await this.#entries.next().catch(() => {});
+    await this.#entries.return?.();
+  }
+
+  #part(files: PodPart['files']): PodPart {
+    const shards = this.#shards.map(({ number, database, policy, startSeconds, seconds }) => ({
+      shard: number,
+      database,
+      policy,
+      startSeconds,
+      seconds,
+      included: this.#included.has(number),
+    }));
+    const common = { model: this.model, point: this.point, at: this.#at, files, shards };
+    if (typeof this.#since === 'object') {
+      return { ...common, kind: 'shards', after: this.#since.index };
+    }
+    return { ...common, kind: 'all', ...(this.#since && { reason: this.#since }) };
+  }
+}

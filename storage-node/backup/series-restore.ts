@@ -1,0 +1,201 @@
+// Puts time series of backups into this server's pod: first into shadow databases (shadow.ts), where they are
+// compared with the backup, then all at once under their names.
+
+import { ExportTally, type ShardSum } from '../../engines/tsm/words/export-tally.ts';
+import type { Disk } from '../../universal-row/environment.ts';
+import type { SeriesPod } from '../series-pod.ts';
+import { type PlacedPart, shardSources } from './chain.ts';
+import { readChunks } from './chunk-reader.ts';
+import { Pace } from './pace.ts';
+import { BackupCancelled } from './part-backup.ts';
+import { NotEmptyError, RestoreMismatchError, type RestoredShard } from './restore-report.ts';
+import { decoding } from './row-restore.ts';
+import { isShadowDatabase, ownerOf, shadowDatabase, tenantDatabase } from './shadow.ts';
+
+/** Whose databases, by the tenant's number in the backup, and whose they become. */
+export interface TenantMove {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface SeriesRestoreOptions {
+  disk: Disk;
+  pod: SeriesPod;
+  /** Oldest first; [] when the backup has no time series. */
+  parts: readonly PlacedPart[];
+  moves: readonly TenantMove[];
+  /** What is there goes. */
+  replace: boolean;
+}
+
+export class SeriesRestore {
+  done = 0;
+  readonly total: number;
+  readonly #options: SeriesRestoreOptions;
+  readonly #targets: ReadonlyMap<number, number>;
+  readonly #pace = new Pace();
+  #cancelled = false;
+
+  constructor(options: SeriesRestoreOptions) {
+    this.#options = options;
+    this.#targets = new Map(options.moves.map(({ from, to }) => [from, to]));
+    let total = 0;
+    for (const { files } of options.parts) for (const { rawBytes } of files) total += rawBytes;
+    this.total = total;
+  }
+
+  /** Throws `NotEmptyError` when there are points that nobody said should go. */
+  refuseRows(): void {
+    if (this.#options.replace) return;
+    const shards = this.#options.pod.parts.engine.shards();
+    const held = shards.find(({ database }) => this.#isTarget(database));
+    if (held === undefined) return;
+    throw new NotEmptyError(`database ${ownerOf(held.database).name} holds points`);
+  }
+
+  #isTarget(database: string): boolean {
+    if (isShadowDatabase(database)) return false;
+    const { tenant } = ownerOf(database);
+    return [...this.#targets.values()].includes(tenant);
+  }
+
+  /** Fills the shadow databases, and compares them with the backup. Rejects when they are not the same. */
+  async load(): Promise<{ shards: RestoredShard[]; expired: number }> {
+    const { pod, parts } = this.#options;
+    this.refuseRows();
+    await dropShadowDatabases(pod);
+    if (parts.length === 0) return { shards: [], expired: 0 };
+    const wanted = await this.#apply(parts);
+    return this.#compare(wanted, await this.#sums());
+  }
+
+  /** The databases take their names, and those that the tenants had before go, in one entry of the log. */
+  async commit(): Promise<void> {
+    this.refuseRows();
+    const { pod } = this.#options;
+    const { engine, log, pins } = pod.parts;
+    const names = pod.databases().map(({ name }) => name);
+    const shadows = names.filter(isShadowDatabase);
+    const restored = new Set(shadows.map(realName));
+    pins?.clear();
+    await pod.ingest(() => {
+      for (const name of names) {
+        if (!this.#isTarget(name) || restored.has(name)) continue;
+        engine.prepareChange({ kind: 'dropDatabase', database: name }, log.writer);
+      }
+      for (const name of shadows) engine.prepareRename(name, realName(name), log.writer);
+    });
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+  }
+
+  async release(): Promise<void> {
+    await dropShadowDatabases(this.#options.pod);
+  }
+
+  /** The shadow database of a database in the backup; undefined for one that is not asked for. */
+  readonly #rename = (database: string): string | undefined => {
+    const { tenant, name } = ownerOf(database);
+    const to = this.#targets.get(tenant);
+    return to === undefined ? undefined : shadowDatabase(tenantDatabase(to, name));
+  };
+
+  async #apply(parts: readonly PlacedPart[]): Promise<ShardSum[]> {
+    const { pod, disk } = this.#options;
+    const { engine, log } = pod.parts;
+    const sources = shardSources(parts);
+    const importer = engine.importer(this.#rename);
+    const sums: ShardSum[] = [];
+    // The newest first: it says which databases and shards there are.
+    for (const part of parts.toReversed()) {
+      const isOurs = (shard: number): boolean => sources.get(shard) === part;
+      const tally = new ExportTally(isOurs);
+      for await (const frame of readChunks(disk, part.directory, part.files)) {
+        await decoding(frame, async () => {
+          for (const _ of tally.add(frame.bytes)) await this.#pace.step();
+          const steps = importer.put(frame.bytes, isOurs, log.writer);
+          for (let ended = false; !ended; ) {
+            if (this.#cancelled) throw new BackupCancelled();
+            await pod.ingest(() => {
+              ended = steps.next().done === true;
+            });
+            await this.#pace.step();
+          }
+        });
+        this.done += frame.bytes.length;
+      }
+      sums.push(...tally.sums().filter(({ number }) => isOurs(number)));
+    }
+    return sums;
+  }
+
+  async #sums(): Promise<ExportTally> {
+    const { pod } = this.#options;
+    pod.endTurn();
+    const tally = new ExportTally();
+    const selection = { database: isShadowDatabase };
+    for await (const entry of pod.parts.engine.exportSnapshot(selection)) {
+      for (const _ of tally.add(entry)) await this.#pace.step();
+      if (this.#cancelled) throw new BackupCancelled();
+    }
+    return tally;
+  }
+
+  #compare(
+    wanted: readonly ShardSum[],
+    tally: ExportTally,
+  ): { shards: RestoredShard[]; expired: number } {
+    const found = new Map(tally.sums().map((sum) => [keyOf(sum), sum]));
+    const shards: RestoredShard[] = [];
+    let expired = 0;
+    for (const sum of wanted) {
+      const database = this.#rename(sum.database);
+      if (database === undefined) continue;
+      const other = found.get(keyOf({ ...sum, database }));
+      const where = `${ownerOf(sum.database).name}.${sum.policy} from ${sum.startSeconds} on`;
+      if (other === undefined) {
+        if (!this.#isExpired(database, sum)) {
+          throw new RestoreMismatchError(`the points of ${where} were not restored`);
+        }
+        expired++;
+        continue;
+      }
+      if (other.rows !== sum.rows || other.checksum !== sum.checksum) {
+        throw new RestoreMismatchError(
+          `of ${where} ${other.rows} points with checksum ${other.checksum} were restored, and the backup has ${sum.rows} with ${sum.checksum}`,
+        );
+      }
+      const { policy, startSeconds, rows, values, checksum } = other;
+      shards.push({ database: realName(database), policy, startSeconds, rows, values, checksum });
+    }
+    return { shards, expired };
+  }
+
+  /** Whether its policy keeps nothing so old: retention may have dropped it already. */
+  #isExpired(database: string, { policy, startSeconds, seconds }: ShardSum): boolean {
+    const policies = this.#options.pod.database(database)?.retentionPolicies ?? [];
+    const duration = policies.find(({ name }) => name === policy)?.duration ?? 0n;
+    return duration !== 0n && startSeconds + seconds <= Date.now() / 1000 - Number(duration) / 1e9;
+  }
+}
+
+/** At a start, and around a restore. */
+export async function dropShadowDatabases(pod: SeriesPod): Promise<void> {
+  const { engine, log } = pod.parts;
+  for (const { name } of pod.databases()) {
+    if (!isShadowDatabase(name)) continue;
+    await pod.ingest(() =>
+      engine.prepareChange({ kind: 'dropDatabase', database: name }, log.writer),
+    );
+  }
+}
+
+function realName(shadow: string): string {
+  return shadow.slice(shadowDatabase('').length);
+}
+
+function keyOf({ database, policy, startSeconds }: ShardSum | RestoredShard): string {
+  return JSON.stringify([database, policy, startSeconds]);
+}

@@ -1,0 +1,175 @@
+// Looks whether backups can be restored: every file byte by byte, every record decoded, every count compared
+// with the manifest, and whether the chain behind each is whole. It needs no server, and changes nothing.
+
+import { ExportTally } from '../../engines/tsm/words/export-tally.ts';
+import type { Disk } from '../../universal-row/environment.ts';
+import { chainOf } from './chain.ts';
+import { checkFile, readChunks } from './chunk-reader.ts';
+import { DamagedBackupError } from './damage.ts';
+import {
+  type BackupManifest,
+  filesOf,
+  manifestName,
+  type PodPart,
+  readManifest,
+} from './manifest.ts';
+import { decoding } from './row-restore.ts';
+import { RowRewriter } from './row-rewriter.ts';
+import { RowTally } from './row-tally.ts';
+
+export interface VerifiedPart {
+  readonly model: string;
+  readonly kind: PodPart['kind'];
+  /** Up to which entry of the log it goes. */
+  readonly index: number;
+  /** Rows there were at that point; whether they were counted here, or are what the manifest says. */
+  readonly rows?: number;
+  /** What an incremental part changes. */
+  readonly changes?: number;
+  readonly shards?: number;
+  readonly points?: number;
+}
+
+export interface VerifiedBackup {
+  readonly id: string;
+  readonly parent?: string;
+  readonly tenant?: string;
+  readonly bytes: number;
+  readonly parts: readonly VerifiedPart[];
+  /** What is wrong; [] when it can be restored. */
+  readonly problems: readonly string[];
+}
+
+export interface VerifyProgress {
+  (bytes: number): void;
+}
+
+export async function verifyBackup(
+  disk: Disk,
+  set: string,
+  id: string,
+  progress: VerifyProgress = () => {},
+): Promise<VerifiedBackup> {
+  const problems: string[] = [];
+  const attempt = async (work: () => void | Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      const { name, message } = error as Error;
+      const isExpected = name === 'DamagedBackupError' || name === 'BrokenChainError';
+      if (!isExpected && (error as NodeJS.ErrnoException).code === undefined) throw error;
+      problems.push(message);
+    }
+  };
+  let manifest: BackupManifest | undefined;
+  await attempt(() => {
+    manifest = readManifest(disk, set, id);
+  });
+  if (manifest === undefined) return { id, bytes: 0, parts: [], problems };
+  const found: BackupManifest = manifest;
+  const directory = `${set}/${id}`;
+  const files = filesOf(found);
+  await attempt(() =>
+    refuseStrangers(
+      disk,
+      directory,
+      files.map(({ name }) => name),
+    ),
+  );
+  await attempt(
+    () => void chainOf(id, (one) => (one === id ? found : readManifest(disk, set, one))),
+  );
+  for (const file of files) {
+    await attempt(async () => {
+      await checkFile(disk, directory, file);
+      progress(file.bytes);
+    });
+  }
+  const parts: VerifiedPart[] = [];
+  // What is damaged is known by now, and would only be reported again.
+  if (problems.length === 0) {
+    for (const part of found.parts) {
+      await attempt(async () => void parts.push(await verifyPart(disk, directory, part)));
+    }
+  }
+  const { parent, scope } = found;
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return {
+    id,
+    ...(parent === undefined ? {} : { parent }),
+    ...(scope.tenant === undefined ? {} : { tenant: scope.tenant.name }),
+    bytes,
+    parts,
+    problems,
+  };
+}
+
+function refuseStrangers(disk: Disk, directory: string, names: readonly string[]): void {
+  const known = new Set([manifestName, ...names]);
+  const stranger = disk.list(directory).find((name) => !known.has(name));
+  if (stranger === undefined) return;
+  throw new DamagedBackupError(`${directory}/${stranger}`, undefined, 'it does not belong here');
+}
+
+async function verifyPart(disk: Disk, directory: string, part: PodPart): Promise<VerifiedPart> {
+  const { model, kind, point } = part;
+  const common = { model, kind, index: point.index };
+  if (part.shards !== undefined)
+    return { ...common, ...(await verifySeries(disk, directory, part)) };
+  const rows = (part.tables ?? []).reduce((sum, table) => sum + table.rows, 0);
+  if (kind === 'all') {
+    await verifyRows(disk, directory, part);
+    return { ...common, rows };
+  }
+  return { ...common, rows, changes: await verifyEntries(disk, directory, part) };
+}
+
+async function verifyRows(disk: Disk, directory: string, part: PodPart): Promise<void> {
+  const tally = new RowTally(0);
+  const rewriter = new RowRewriter((table) => table, Infinity, tally);
+  for await (const frame of readChunks(disk, directory, part.files)) {
+    await decoding(frame, async () => {
+      for (const _ of rewriter.add(frame.bytes, 0, frame.bytes.length));
+      rewriter.rest();
+    });
+  }
+  const found = new Map(tally.sums().map((sum) => [sum.table, sum.rows]));
+  for (const { table, rows } of part.tables ?? []) {
+    if ((found.get(table) ?? 0) === rows) continue;
+    const what = `table ${table} has ${found.get(table) ?? 0} rows, and the manifest says ${rows}`;
+    throw new DamagedBackupError(directory, undefined, what);
+  }
+}
+
+async function verifyEntries(disk: Disk, directory: string, part: PodPart): Promise<number> {
+  const rewriter = new RowRewriter((table) => table, Infinity);
+  for await (const frame of readChunks(disk, directory, part.files)) {
+    await decoding(frame, async () => {
+      for (const _ of rewriter.add(frame.bytes, 0, frame.bytes.length));
+      rewriter.rest();
+    });
+  }
+  return rewriter.ops;
+}
+
+async function verifySeries(
+  disk: Disk,
+  directory: string,
+  part: PodPart,
+): Promise<{ shards: number; points: number }> {
+  const tally = new ExportTally();
+  for await (const frame of readChunks(disk, directory, part.files)) {
+    await decoding(frame, async () => {
+      for (const _ of tally.add(frame.bytes));
+    });
+  }
+  const sums = tally.sums();
+  const listed = part.shards ?? [];
+  const named = new Set(listed.map(({ shard }) => shard));
+  if (sums.length !== listed.length || sums.some(({ number }) => !named.has(number))) {
+    const what = `it has ${sums.length} shards of time series, and the manifest says ${listed.length}`;
+    throw new DamagedBackupError(directory, undefined, what);
+  }
+  const points = sums.reduce((sum, { rows }) => sum + rows, 0);
+  return { shards: listed.filter(({ included }) => included).length, points };
+}

@@ -1,0 +1,85 @@
+// How much a tenant may keep, all of its tables together wherever they are. Checked before each command that
+// may need more room, so that one command may go beyond it; what shrinks is never refused.
+
+import type { TableQuota } from './table-rules.ts';
+
+/** 0 for no limit. */
+export interface QuotaLimits {
+  keys: number;
+  storedBytes: number;
+}
+
+/** Where rows of a table may be. */
+export interface RowHolder {
+  tableSize(table: number): { rows: number };
+  /** Bytes of keys and values, about. */
+  tableBytes(table: number): number;
+}
+
+// Adding bytes up takes longer than counting rows, so it is not done for each command.
+const bytesEveryMs = 100;
+
+export class TenantQuota implements TableQuota {
+  limits: QuotaLimits;
+  readonly #tenant: string;
+  readonly #holders: () => Iterable<RowHolder>;
+  readonly #monotonic: () => number;
+  /** Those that may hold rows. */
+  readonly #tables = new Set<number>();
+  #bytes = 0;
+  #bytesAt = -Infinity;
+
+  constructor(
+    tenant: string,
+    limits: QuotaLimits,
+    holders: () => Iterable<RowHolder>,
+    monotonic: () => number = () => performance.now(),
+  ) {
+    this.#tenant = tenant;
+    this.limits = limits;
+    this.#holders = holders;
+    this.#monotonic = monotonic;
+  }
+
+  /** The table counts from now on. */
+  add(table: number): void {
+    this.#tables.add(table);
+  }
+
+  refusal(): string | undefined {
+    const { keys, storedBytes } = this.limits;
+    if (keys > 0) {
+      const has = this.keys();
+      if (has >= keys) return this.#full('keys', has, keys);
+    }
+    if (storedBytes > 0) {
+      const has = this.storedBytes();
+      if (has >= storedBytes) return this.#full('storedBytes', has, storedBytes);
+    }
+    return undefined;
+  }
+
+  #full(limit: keyof QuotaLimits, has: number, most: number): string {
+    return `LIMIT tenant '${this.#tenant}' is at its limit ${limit}: it has ${has} and may have ${most}`;
+  }
+
+  keys(): number {
+    let keys = 0;
+    for (const holder of this.#holders()) {
+      for (const table of this.#tables) keys += holder.tableSize(table).rows;
+    }
+    return keys;
+  }
+
+  /** As of a moment ago. */
+  storedBytes(): number {
+    const now = this.#monotonic();
+    if (now - this.#bytesAt < bytesEveryMs) return this.#bytes;
+    this.#bytesAt = now;
+    this.#bytes = 0;
+    for (const holder of this.#holders()) {
+      for (const table of this.#tables) this.#bytes += holder.tableBytes(table);
+    }
+    return this.#bytes;
+  }
+}

@@ -1,0 +1,136 @@
+// The InfluxDB listener with tenants on a real pod, in this process: what the plane is made of, without the
+// threads. The control plane is played by `TestControl`.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Principals } from '../../access/gateway/principals.ts';
+import { InfluxServer, type InfluxServerOptions } from '../../access/influx/http/server.ts';
+import { TenantGate } from '../../access/influx/tenants/tenant-gate.ts';
+import { userChanges } from '../../cli/planes/influx-users.ts';
+import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
+import type { SeriesPod } from '../../storage-node/series-pod.ts';
+import { systemClock } from '../../universal-row/environment.ts';
+import { TestControl } from './test-control.ts';
+
+export interface Answer {
+  status: number;
+  text: string;
+  headers: Headers;
+}
+
+export class TenantServer {
+  readonly url: string;
+  readonly control: TestControl;
+  readonly principals: Principals;
+  readonly gate: TenantGate;
+  readonly pod: SeriesPod;
+  /** What was logged. */
+  readonly logged: string[];
+  readonly #server: InfluxServer;
+  readonly #directory: string;
+
+  private constructor(
+    url: string,
+    parts: Pick<TenantServer, 'control' | 'principals' | 'gate' | 'pod' | 'logged'>,
+    server: InfluxServer,
+    directory: string,
+  ) {
+    this.url = url;
+    this.control = parts.control;
+    this.principals = parts.principals;
+    this.gate = parts.gate;
+    this.pod = parts.pod;
+    this.logged = parts.logged;
+    this.#server = server;
+    this.#directory = directory;
+  }
+
+  static async start(options: Partial<InfluxServerOptions> = {}): Promise<TenantServer> {
+    const directory = mkdtempSync(join(tmpdir(), 'polyrow-tenants-'));
+    const logged: string[] = [];
+    const report = (level: string, message: string, fields?: object): void => {
+      logged.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
+    };
+    const engine = new TsmEngine({ directory: join(directory, 'data'), disk: realDisk });
+    const pod = await openSeriesPod({
+      engine,
+      disk: realDisk,
+      directory,
+      podId: 3,
+      fsync: 'no',
+      segmentBytes: 2 ** 24,
+      checkpointBytes: 2 ** 30,
+      retentionIntervalMs: 3_600_000,
+      acceptLoss: false,
+      clock: systemClock,
+      report,
+      fatal: (error) => {
+        throw error;
+      },
+    });
+    pod.start();
+    const principals = new Principals({ databases: 16 });
+    const control = new TestControl(principals);
+    const changeUsers = userChanges(principals, control);
+    const gate = new TenantGate({ principals, store: pod, changeUsers, clock: systemClock });
+    engine.seriesAllowance = (database) => gate.seriesAllowance(database);
+    const server = new InfluxServer({
+      host: '127.0.0.1',
+      port: 0,
+      store: pod,
+      gate,
+      report,
+      ...options,
+    });
+    const url = `http://127.0.0.1:${await server.listen()}`;
+    return new TenantServer(url, { control, principals, gate, pod, logged }, server, directory);
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** As `user:password`; '' sends no credentials. */
+  async query(
+    who: string,
+    q: string,
+    parameters: Record<string, string> = {},
+    method = 'POST',
+  ): Promise<Answer> {
+    const query = new URLSearchParams({ db: 'd', ...parameters, q });
+    return await this.send(who, `/query?${query.toString()}`, { method });
+  }
+
+  /** The result of one statement that must succeed. */
+  async result(who: string, q: string, parameters: Record<string, string> = {}): Promise<unknown> {
+    const { status, text } = await this.query(who, q, parameters);
+    if (status !== 200) throw new Error(`${q} by ${who}: ${status} ${text}`);
+    const { results } = JSON.parse(text) as { results: { series?: unknown; error?: string }[] };
+    const [result] = results;
+    if (result?.error !== undefined) throw new Error(`${q} by ${who}: ${result.error}`);
+    return result?.series;
+  }
+
+  async write(who: string, lines: string, db = 'd'): Promise<Answer> {
+    return await this.send(who, `/write?db=${encodeURIComponent(db)}`, {
+      method: 'POST',
+      body: lines,
+    });
+  }
+
+  async send(who: string, path: string, init: RequestInit = {}): Promise<Answer> {
+    const headers = new Headers(init.headers);
+    if (who !== '') headers.set('Authorization', `Basic ${Buffer.from(who).toString('base64')}`);
+    const response = await fetch(`${this.url}${path}`, { ...init, headers });
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+
+  async close(): Promise<void> {
+    await this.#server.close();
+    await this.pod.close();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,222 @@
+// A Redis plane in the process of the test: the real listener and a real pod, over a disk in memory, with tenants
+// as the test makes them. What the control plane would do with a user is done here, at once.
+
+import { scryptSync } from 'node:crypto';
+import { Principals } from '../../access/gateway/principals.ts';
+import { Router } from '../../access/gateway/router.ts';
+import { allCommands } from '../../access/redis/commands/all.ts';
+import { CommandRegistry } from '../../access/redis/commands/registry.ts';
+import { RedisServer } from '../../access/redis/server.ts';
+import { RedisTables } from '../../cli/planes/redis-tables.ts';
+import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
+import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
+import { openPod } from '../../storage-node/pod-host.ts';
+import type { Pod } from '../../storage-node/pod.ts';
+import { systemClock, systemRng } from '../../universal-row/environment.ts';
+import {
+  noLimits,
+  type TenancyUpdate,
+  type TenantDefinition,
+  type UserDefinition,
+} from '../../universal-row/tenancy/definitions.ts';
+import { RespClient } from '../support/resp-client.ts';
+
+export const databases = 16;
+/** As the control plane gives them out. */
+const firstTenantTable = 4096;
+const unlimited = { hardBytes: 0, softBytes: 0, softSeconds: 0 };
+
+/** A stored secret that takes no time to check. */
+export function quickSecret(password: string): string {
+  const salt = Buffer.from('salt');
+  const hash = scryptSync(password, salt, 32, { N: 2, r: 1, p: 1 });
+  return `scrypt$2$1$1$${salt.toString('base64')}$${hash.toString('base64')}`;
+}
+
+export interface TenantsServerOptions {
+  defaultPassword?: string;
+  config?: readonly { name: string; get(): string }[];
+}
+
+export class TenantsServer {
+  readonly principals: Principals;
+  readonly pod: Pod;
+  readonly redis: RedisServer;
+  readonly tables: RedisTables;
+  readonly #opened: RespClient[] = [];
+  #revision = 0;
+  #nextNumber = 1;
+
+  private constructor(parts: Pick<TenantsServer, 'principals' | 'pod' | 'redis' | 'tables'>) {
+    this.principals = parts.principals;
+    this.pod = parts.pod;
+    this.redis = parts.redis;
+    this.tables = parts.tables;
+  }
+
+  static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
+    const { defaultPassword = '', config = [] } = options;
+    const principals = new Principals({ databases, defaultPassword });
+    const pods: Pod[] = [];
+    const tables = new RedisTables('memory', () => pods);
+    const pod = await openPod({
+      engine: new MemoryEngine(),
+      disk: new FaultyDisk({ rng: systemRng }),
+      directory: '/data',
+      podId: 1,
+      fsync: 'no',
+      segmentBytes: 64 * 1024 * 1024,
+      checkpointBytes: Infinity,
+      maxMemoryBytes: Infinity,
+      tables: tables.rulesOf('memory'),
+      clock: systemClock,
+      rng: systemRng,
+      report: () => {},
+      fatal: (error) => {
+        throw error;
+      },
+      acceptLoss: false,
+    });
+    pods.push(pod);
+    pod.start();
+    const router = new Router();
+    router.set({ executor: pod, mayWait: false });
+    const users = {
+      setUser: async (tenant: string, name: string, change: Partial<UserDefinition>) => {
+        server.user(tenant, name, change);
+      },
+      dropUser: async (tenant: string, name: string) => server.dropUser(tenant, name),
+    };
+    const redis = new RedisServer({
+      host: '127.0.0.1',
+      port: 0,
+      backlog: 511,
+      maxClients: 20_000,
+      idleTimeout: 0,
+      tcpKeepAliveSeconds: 0,
+      principals,
+      users,
+      maxBulkBytes: 2 ** 24,
+      maxQueryBytes: 2 ** 26,
+      slowlogMs: Infinity,
+      slowlogLength: 128,
+      outputLimits: { normal: unlimited, pubsub: unlimited },
+      registry: new CommandRegistry(allCommands),
+      router,
+      config,
+      report: (level, message, fields) => {
+        if (level === 'error') throw new Error(`${message}: ${JSON.stringify(fields)}`);
+      },
+      facts: {
+        version: 'test',
+        runId: 'f'.repeat(40),
+        startedAt: Date.now(),
+        executable: '/secret/path',
+        configFile: '',
+        dataDirectory: '/data',
+        usedMemory: () => 0,
+        peakMemory: () => 0,
+        persistence: () => ({}),
+        tableSize: (table) => pod.tableSize(table),
+        lookups: () => ({ hits: 0, misses: 0 }),
+        expiredRows: () => 0,
+        checkpoint: async () => {},
+        lastCheckpointAt: () => 0,
+        checkpointInProgress: () => false,
+        shutdown: () => {
+          throw new Error('nobody may stop a test');
+        },
+      },
+    });
+    const server = new TenantsServer({ principals, pod, redis, tables });
+    server.update({ tenants: [principals.tenant('default')!] });
+    await redis.listen();
+    return server;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#opened) client.close();
+    await this.redis.drain(0);
+    await this.pod.close();
+  }
+
+  // ---- what the control plane does
+
+  update(parts: Partial<TenancyUpdate>): void {
+    const gone = { tenants: [], users: [], tokens: [], ...parts.gone };
+    const update: TenancyUpdate = {
+      whole: false,
+      revision: ++this.#revision,
+      tenants: [],
+      users: [],
+      tokens: [],
+      ...parts,
+      gone,
+    };
+    this.tables.follow(update);
+    this.principals.update(update);
+  }
+
+  /** A new tenant, whose user `default` has the tenant's name for a password. */
+  tenant(name: string, change: Partial<TenantDefinition> = {}): TenantDefinition {
+    const number = this.#nextNumber++;
+    const firstTable = firstTenantTable + (number - 1) * databases;
+    const tenant: TenantDefinition = {
+      name,
+      number,
+      state: 'active',
+      firstTable,
+      databases,
+      limits: noLimits,
+      ...change,
+    };
+    this.update({ tenants: [tenant] });
+    this.user(name, 'default', { secrets: [quickSecret(name)], rules: '~* &* +@all' });
+    return tenant;
+  }
+
+  alter(name: string, change: Partial<TenantDefinition>): void {
+    this.update({ tenants: [{ ...this.principals.tenant(name)!, ...change }] });
+  }
+
+  user(tenant: string, name: string, change: Partial<UserDefinition> = {}): void {
+    const before = this.principals.user(tenant, name) ?? {
+      tenant,
+      name,
+      enabled: true,
+      open: false,
+      secrets: [],
+      rules: '-@all',
+      influxAdmin: false,
+      grants: {},
+    };
+    this.update({ users: [{ ...before, ...change }] });
+  }
+
+  dropUser(tenant: string, name: string): void {
+    this.update({ gone: { tenants: [], users: [`${name}@${tenant}`], tokens: [] } });
+  }
+
+  /** Drops a tenant as the control plane does. */
+  async drop(name: string): Promise<void> {
+    const { number, firstTable } = this.principals.tenant(name)!;
+    this.alter(name, { state: 'dropping' });
+    await this.pod.dropTables({ first: firstTable, count: databases });
+    this.update({ gone: { tenants: [name], users: [], tokens: [] } });
+    if (this.tables.tenant(number) !== undefined) throw new Error(`${name} is still there`);
+  }
+
+  // ---- clients
+
+  /** Logged in as this user, or as anybody. */
+  async client(name?: string, password = name, version: 2 | 3 = 2): Promise<RespClient> {
+    const client = await RespClient.connect(this.redis.port);
+    this.#opened.push(client);
+    if (name !== undefined) {
+      const answer = await client.text('AUTH', name, password ?? '');
+      if (answer !== '+OK') throw new Error(`AUTH ${name}: ${answer}`);
+    }
+    if (version === 3) await client.command('HELLO', 3);
+    return client;
+  }
+}
