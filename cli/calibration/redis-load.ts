@@ -8,6 +8,8 @@ const batchCommands = 16;
 const batchBytes = 1024 * 1024;
 /** A server that takes more is not idle: something else is going on in it. */
 const mostIdle = 10;
+/** Longer than any batch takes. */
+const answerMs = 60_000;
 const endMark = 'end-of-batch';
 const endReply = Buffer.from(`$${endMark.length}\r\n${endMark}\r\n`);
 
@@ -85,10 +87,12 @@ export class RedisLoad {
   /** Sends a batch, and resolves when it is answered. */
   async send(batch: Batch): Promise<void> {
     this.#tail = Buffer.alloc(0);
-    await new Promise<void>((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve, reject) => {
       this.#wake = resolve;
+      timer = setTimeout(() => reject(new Error('the server does not answer')), answerMs);
       this.#socket.write(batch.bytes);
-    });
+    }).finally(() => clearTimeout(timer));
     if (this.#failed !== undefined) throw this.#failed;
     if (this.#socket.destroyed) throw new Error('the server closed the connection');
   }

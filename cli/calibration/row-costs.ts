@@ -136,7 +136,9 @@ export class RowProbe {
       ]);
       const whole = await this.#one(`GET of ${size} B`, size, (i) => ['GET', keyOf('read', i)]);
       read.push(Math.max(0, ofPart - bare - lookup));
-      encode.push(Math.max(encodeLeast, whole - bare - lookup - read.at(-1)! + encodeLeast));
+      // The least answer is part of the bare command.
+      const sending = whole - bare - lookup - read.at(-1)! + encodeLeast;
+      encode.push(size === measured[0] ? encodeLeast : Math.max(encodeLeast, sending));
       await this.#fill('read', 0, (key) => ['DEL', key]);
     }
 

@@ -205,6 +205,15 @@ export const settings = {
     default: 10000,
     description: 'InfluxDB connections open at once; more are refused.',
   },
+  'influx.slow-request-ms': {
+    type: 'integer',
+    min: -1,
+    max: Number.MAX_SAFE_INTEGER,
+    default: 1000,
+    unit: 'milliseconds',
+    live: true,
+    description: 'Requests that take longer are shown by `polyrow slowlog`; 0 all, -1 none.',
+  },
   'influx.max-concurrent-queries': {
     ...count,
     default: 0,

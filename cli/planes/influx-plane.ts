@@ -54,6 +54,12 @@ const changeUsers = userChanges(principals, {
 let pod: SeriesPod | undefined;
 let server: InfluxServer | undefined;
 
+/** A negative number keeps no slow request. */
+function slowMs(): number {
+  const ms = live.get('influx.slow-request-ms');
+  return ms < 0 ? Infinity : ms;
+}
+
 /** A setting in which 0 stands for no limit. */
 function limit(value: number): number {
   return value === 0 ? Infinity : value;
@@ -108,6 +114,7 @@ async function start(): Promise<void> {
     store: pod,
     gate,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
+    slowRequestMs: slowMs(),
     maxBodyBytes,
     // What packs better than this is more likely to be an attack than data.
     maxUnpackedBytes: 10 * maxBodyBytes,
@@ -154,11 +161,16 @@ serveCalls(port, {
   dropTenant: async (tenant) => {
     await dropAllDatabases(pod!, tenant);
     metering.forget(tenant);
+    server?.slow.forget(tenant);
     meter.forget(tenant);
   },
   usage: (since) => meter.usage(since),
   top: (query) => meter.top('series', query),
-  slowlog: () => [],
+  slowlog: ({ tenant, limit }) =>
+    (server?.slow.newest(limit, tenant) ?? []).map(({ spentMs, ...entry }) => ({
+      ...entry,
+      durationMicros: Math.round(spentMs * 1000),
+    })),
   databases: (tenant) => databasesOf(pod!, tenant),
   createDatabase: (database) => createDatabase(pod!, database),
   dropDatabase: (database) => dropDatabase(pod!, database),
@@ -166,6 +178,8 @@ serveCalls(port, {
   restore: (order) => restores.order(order),
   setConfig: ({ key, value }) => {
     live.set(key, value);
+    if (key === 'influx.slow-request-ms' && server !== undefined)
+      server.slow.thresholdMs = slowMs();
     if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
     if (key === 'redis.password') principals.setDefaultPassword(live.get('redis.password'));
     if (key === 'ru.metering' && server !== undefined) {

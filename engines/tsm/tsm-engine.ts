@@ -446,25 +446,36 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   checkpoint(): Promise<number> {
-    const index = this.#appliedIndex;
-    const state = { appliedIndex: index, era: this.#era, catalog: this.#catalog.save() };
-    const shards = [...this.#shards.values()].map((live) => ({ live, head: live.shard.head }));
-    const gone = this.#gone.slice();
     const mine = this.#checkpoint
       .catch(() => {})
       .then(async () => {
         this.#isCheckpointing = true;
         try {
-          for (const { live, head } of shards) await this.#makeDurable(live, head);
-          await writeEngineManifest(this.#disk, this.#directory, state);
+          let index = await this.#tryCheckpoint();
+          while (index === undefined) index = await this.#tryCheckpoint();
+          return index;
         } finally {
           this.#isCheckpointing = false;
         }
-        this.#removeGone(gone);
-        return index;
       });
     this.#checkpoint = mine;
     return mine;
+  }
+
+  /**
+   * Undefined when a shard was dropped meanwhile. It is not made durable any more, and a manifest that still lists it
+   * would have the log replayed over less than it goes on from.
+   */
+  async #tryCheckpoint(): Promise<number | undefined> {
+    const index = this.#appliedIndex;
+    const state = { appliedIndex: index, era: this.#era, catalog: this.#catalog.save() };
+    const shards = [...this.#shards.values()].map((live) => ({ live, head: live.shard.head }));
+    const gone = this.#gone.slice();
+    for (const { live, head } of shards) await this.#makeDurable(live, head);
+    if (shards.some(({ live }) => live.isDropped)) return undefined;
+    await writeEngineManifest(this.#disk, this.#directory, state);
+    this.#removeGone(gone);
+    return index;
   }
 
   /** Has the rows up to those now in `head` flushed. */
@@ -477,9 +488,12 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
       if (this.failure !== undefined) throw this.failure;
       await this.#untilReady(shard);
     }
-    while (!live.isDropped && shard.persistSlice(sliceMs, false)) {
-      await this.#untilReady(shard);
-      if (!this.#isOpen) throw new Error('closed');
+    // One that is under way may have begun before what is to be persisted now.
+    for (let rounds = shard.isPersisting ? 2 : 1; rounds > 0; rounds--) {
+      while (!live.isDropped && shard.persistSlice(sliceMs, false)) {
+        await this.#untilReady(shard);
+        if (!this.#isOpen) throw new Error('closed');
+      }
     }
     await nextTurn();
   }

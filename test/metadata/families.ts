@@ -30,6 +30,8 @@ export class FamilyWriter {
   /** What each may be at: what was acknowledged, and what may have been made since. */
   readonly may = new Map<string, Set<number>>();
   acknowledged = 0;
+  /** What it ran into last while it was running. */
+  lastFailure: Error | undefined;
   #next = 1;
 
   /** `pauseMs`: the longest pause between two writes; the store is fair to those who leave each other room. */
@@ -48,6 +50,7 @@ export class FamilyWriter {
         await sleep(this.#random.below(this.#pauseMs));
       } catch (error) {
         if (!(error instanceof MetadataUnavailable)) throw error;
+        this.lastFailure = error;
         await sleep(20);
       }
     }

@@ -48,6 +48,10 @@ export class Exchange {
   isV2 = false;
   /** Who sent it; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
+  /** What was asked, for people; without secrets. */
+  shownText: string;
+  /** Who is at the other end. */
+  readonly clientAddress: string;
   /** What is done for it. */
   readonly work = new SeriesWork();
   /** Absent while nothing is charged. */
@@ -65,6 +69,9 @@ export class Exchange {
     const mark = url.indexOf('?');
     this.path = mark < 0 ? url : url.slice(0, mark);
     this.parameters = new Parameters(mark < 0 ? '' : url.slice(mark + 1));
+    const { remoteAddress = '', remotePort = 0 } = request.socket;
+    this.clientAddress = `${remoteAddress}:${remotePort}`;
+    this.shownText = `${this.method} ${this.path} ${this.parameters.get('db')}`.trimEnd();
     this.requestId = givenId(request) ?? randomUUID();
     this.work.received = url.length + headBytes;
     for (const text of request.rawHeaders) this.work.received += text.length + 2;

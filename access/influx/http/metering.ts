@@ -55,19 +55,20 @@ export class InfluxMetering {
     return String(Number(this.costOf(exchange)[costLayout.lru]!.toFixed(digits)));
   }
 
-  /** The exchange is over, however it went. Where nobody was let in nobody is charged. */
-  settle(exchange: Exchange, status: number): void {
+  /** The exchange is over, however it went. Where nobody was let in nobody is charged. Returns its units. */
+  settle(exchange: Exchange, status: number): number {
     const { caller, work } = exchange;
-    if (caller === undefined) return;
+    if (caller === undefined) return 0;
     const { number, name } = caller.space;
     const account = this.meter.account(number);
     if (account.tenant === number) this.#names.set(number, name);
     if (isRejected(exchange)) {
       account.reject();
-      return;
+      return 0;
     }
     const cost = new Float64Array(costLayout.length);
     this.#pricer.charge(account, classOf(exchange), status >= 400, work, cost);
+    return cost[costLayout.lru]!;
   }
 }
 

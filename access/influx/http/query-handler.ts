@@ -131,9 +131,10 @@ export class QueryHandler {
     const { work } = exchange;
     work.statements = statements.length;
     work.textBytes = parameters.get('q').length;
+    exchange.shownText = shownText(parameters.get('q'), statements);
     const query = this.#runner.begin(
       {
-        text: shownText(parameters.get('q'), statements),
+        text: exchange.shownText,
         database,
         retentionPolicy: parameters.get('rp'),
         isReadOnly: exchange.method !== 'POST',

@@ -22,6 +22,7 @@ import { QueryHandler } from './query-handler.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
 import type { BodyLimits } from './request-body.ts';
 import { type Route, RouteTable } from './routes.ts';
+import { SlowRequests } from './slow-requests.ts';
 import { WriteHandler } from './write-handler.ts';
 
 export interface InfluxServerOptions {
@@ -37,6 +38,8 @@ export interface InfluxServerOptions {
   gate?: Gate | undefined;
   /** Absent while nothing is charged. */
   metering?: InfluxMetering | undefined;
+  /** Requests that take longer are kept; none unless told. */
+  slowRequestMs?: number;
   /** Bytes of a body as it comes; 0 for no limit. */
   maxBodyBytes?: number;
   /** Bytes of a packed body when it is unpacked; 0 for no limit. */
@@ -102,12 +105,14 @@ export class InfluxServer {
   #isDraining = false;
   /** Absent while nothing is charged. */
   metering: InfluxMetering | undefined;
+  readonly slow: SlowRequests;
 
   constructor(given: InfluxServerOptions) {
     const options = { ...defaults, ...given };
     this.#options = options;
     const { store, clock } = options;
     this.metering = options.metering;
+    this.slow = new SlowRequests(options.slowRequestMs ?? Infinity, clock);
     const space = wholeSpace(store, clock);
     this.#anybody = { space, principal: undefined, users: undefined, ended: false };
     const commit = new GroupCommit(store);
@@ -239,7 +244,8 @@ export class InfluxServer {
         exchange.route,
         response.headersSent ? response.statusCode : gone,
       );
-      exchange.metering?.settle(exchange, response.headersSent ? response.statusCode : gone);
+      const status = response.headersSent ? response.statusCode : gone;
+      this.slow.settle(exchange, exchange.metering?.settle(exchange, status) ?? 0);
     });
     this.#run(exchange).catch((error: unknown) => exchange.fail(error));
   }

@@ -173,6 +173,10 @@ class OpenShard implements Shard {
     this.persistSlice(Infinity);
   }
 
+  get isPersisting(): boolean {
+    return this.#persist !== undefined;
+  }
+
   persistSlice(budgetMs: number, blocks = true): boolean {
     this.#persist ??= new SlicedRun(this.#durably('persist', () => this.#persisting()));
     let more = false;

@@ -109,6 +109,8 @@ export interface Shard {
 
   /** As `persist`, of what there is when the first slice begins; true when more is left. */
   persistSlice(budgetMs: number, blocks?: boolean): boolean;
+  /** `persistSlice` has begun and is not done. */
+  readonly isPersisting: boolean;
   /** Resolves, and never rejects, when what waits for the disk may go on; undefined when nothing waits. */
   readonly waiting: Promise<void> | undefined;
 
