@@ -2,6 +2,16 @@ import { expect, test } from 'vitest';
 import { HotNames } from './hot-names.ts';
 import { Random } from '../../test/support/random.ts';
 
+/** A request, as whoever serves it tells of it. */
+function touch(
+  hot: HotNames,
+  [tenant, database, name]: [number, number | string, string],
+  cost: number,
+  bytes: number,
+): void {
+  if ((hot.left -= cost) < 0) hot.record(tenant, database, name, cost, bytes);
+}
+
 /** Requests of some seconds, at most so many a second. */
 function run(hot: HotNames, clock: { ms: number }, seconds: number, request: () => void): void {
   for (let s = 0; s < seconds; s++) {
@@ -24,16 +34,15 @@ test('a name is found by what is spent on it, by how often, and by its bytes', (
   run(hot, clock, 20, () => {
     // One request in a hundred is dear, one in ten goes to one name, one in fifty is large.
     const i = n++;
-    const [name, ru, bytes] =
+    const [name, cost, bytes] =
       i % 100 === 3
-        ? ['dear', 200, 10]
+        ? (['dear', 200, 10] as const)
         : i % 10 === 1
-          ? ['often', 1, 10]
+          ? (['often', 1, 10] as const)
           : i % 50 === 7
-            ? ['large', 1, 5000]
-            : [`other${(i * 7919) % 5000}`, 1, 10];
-    const wanted = hot.note(ru, bytes);
-    if (wanted !== 0) hot.record(wanted, 0, 0, name, bytes);
+            ? (['large', 1, 5000] as const)
+            : ([`other${(i * 7919) % 5000}`, 1, 10] as const);
+    touch(hot, [0, 0, name], cost, bytes);
   });
   const [dear] = hot.top('ru', 3);
   expect(dear!.name).toBe('dear');
@@ -49,8 +58,8 @@ test('a name is found by what is spent on it, by how often, and by its bytes', (
 
 test('with few requests each is seen, and what is over is forgotten', () => {
   const { hot, clock } = started();
-  for (let i = 0; i < 3; i++) hot.record(hot.note(2, 100), 4, 'db', 'a', 100);
-  hot.record(hot.note(5, 1), 4, 'db', 'b', 1);
+  for (let i = 0; i < 3; i++) touch(hot, [4, 'db', 'a'], 2, 100);
+  touch(hot, [4, 'db', 'b'], 5, 1);
   clock.ms += 1000;
   expect(hot.top('rate', 9)).toEqual([
     { tenant: 4, database: 'db', name: 'a', ru: 6, rate: 3, bytes: 100 },
@@ -66,14 +75,11 @@ test('with few requests each is seen, and what is over is forgotten', () => {
 
 test('tenants see their own, and names that are no text are shown as bytes', () => {
   const { hot, clock } = started();
-  const touch = (tenant: number, database: number, name: string): void => {
-    hot.record(hot.note(1, 1), tenant, database, name, 1);
-  };
-  touch(1, 3, 'mine');
-  touch(2, 0, 'theirs');
-  touch(1, 0, '\xff\x00\n');
-  touch(1, 0, Buffer.from('für').toString('latin1'));
-  touch(1, 0, 'x'.repeat(1000));
+  touch(hot, [1, 3, 'mine'], 1, 1);
+  touch(hot, [2, 0, 'theirs'], 1, 1);
+  touch(hot, [1, 0, '\xff\x00\n'], 1, 1);
+  touch(hot, [1, 0, Buffer.from('für').toString('latin1')], 1, 1);
+  touch(hot, [1, 0, 'x'.repeat(1000)], 1, 1);
   clock.ms += 1000;
   const names = hot.top('rate', 9, 1).map(({ database, name }) => [database, name]);
   expect(names).toHaveLength(4);
@@ -87,8 +93,7 @@ test('however many names there are, few are kept', () => {
   const { hot, clock } = started();
   let n = 0;
   run(hot, clock, 5, () => {
-    const wanted = hot.note(1, 1);
-    if (wanted !== 0) hot.record(wanted, 0, 0, `name${n++}`, 1);
+    touch(hot, [0, 0, `name${n++}`], 1, 1);
   });
   expect(hot.top('ru', Infinity).length).toBeLessThanOrEqual(512);
 });

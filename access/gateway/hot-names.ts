@@ -1,52 +1,53 @@
 // Which keys or series the requests of a plane touch most, by units, by requests and by bytes.
 //
 // A sample is taken whenever so much has been spent since the last one: what costs twice as much is twice as
-// likely to be the one on which it falls. How much is left to chance, as requests may come in a rhythm. So a
-// request pays a few additions, and the few samples a second pay for the names.
+// likely to be the one on which it falls, and stands for half as many requests when it is. How much is left to
+// chance, as requests may come in a rhythm. So a request pays one subtraction, and a few samples a second pay for
+// the names.
 
 import { type HeavyName, SpaceSaving } from '../../request-units/space-saving.ts';
 import type { Clock, Rng } from '../../universal-row/environment.ts';
 
 /** Names kept for each order. */
 const capacity = 512;
-const samplesPerSecond = 200;
+const samplesPerSecond = 300;
 /** What is older than this counts for little. */
 const memorySeconds = 30;
 const longestName = 256;
 
-/** Which order a sample is for: bits of what `note` returns. */
-export const Sample = { ru: 1, rate: 2, bytes: 4 } as const;
+export type HotOrder = 'ru' | 'rate' | 'bytes';
 
 export interface HotName {
   tenant: number;
   database: number | string;
   name: string;
-  /** What was spent on it, in the terms of `note`, and requests; a second, over the last half minute. */
+  /** What was spent on it, in the terms of `left`, and requests; a second, over the last half minute. */
   ru: number;
   rate: number;
   /** The most that one of the sampled requests moved. */
   bytes: number;
 }
 
-class Order {
-  spent = 0;
-  /** How much is spent from one sample to the next: on average, and this time. */
-  step = 0;
-  due = 0;
-  total = 0;
-  readonly sketch = new SpaceSaving(capacity);
-  /** What is not worth being kept. */
-  readonly least: number;
-
-  constructor(least: number) {
-    this.least = least;
-  }
-}
+/** What is not worth being kept. */
+const least: Readonly<Record<HotOrder, number>> = { ru: 0.001, rate: 0.01, bytes: 1 };
+const orders = ['ru', 'rate', 'bytes'] as const;
 
 export class HotNames {
-  private readonly ru = new Order(0.001);
-  private readonly rate = new Order(0.01);
-  private readonly bytes = new Order(1);
+  /**
+   * To be spent until the next sample: whoever serves a request takes its cost off, in whatever terms, and calls
+   * `record` when that has become less than nothing.
+   */
+  left = 0;
+  /** What `left` was after the last sample. */
+  private due = 0;
+  /** From one sample to the next, on average. */
+  private step = 0;
+  private spentInSecond = 0;
+  private readonly sketches: Readonly<Record<HotOrder, SpaceSaving>> = {
+    ru: new SpaceSaving(capacity),
+    rate: new SpaceSaving(capacity),
+    bytes: new SpaceSaving(capacity),
+  };
   /** By id: the largest request seen. Of names that an order has, and a second's others. */
   private readonly sizes = new Map<string, number>();
   private spentInAll = 0;
@@ -62,36 +63,28 @@ export class HotNames {
     this.fadedAt = this.startedAt;
   }
 
-  /** All that was ever spent, in the terms of `note`. */
+  /** All that was ever spent, in the terms of `left`. */
   get spent(): number {
-    return this.spentInAll + this.ru.spent;
+    return this.spentInAll + this.due - this.left;
   }
 
-  /** A request: 0, or which samples it is to give by `record`. */
-  note(cost: number, bytes: number): number {
-    let wanted = 0;
-    if ((this.ru.spent += cost) >= this.ru.due) wanted |= Sample.ru;
-    if ((this.rate.spent += 1) >= this.rate.due) wanted |= Sample.rate;
-    if ((this.bytes.spent += bytes) >= this.bytes.due) wanted |= Sample.bytes;
-    return wanted;
-  }
-
-  /** The request on which the samples fell, and the bytes it moved. The name is Latin-1: its bytes. */
+  /** The request on which a sample fell, its cost, and the bytes it moved. The name is Latin-1: its bytes. */
   record(
-    wanted: number,
     tenant: number,
     database: number | string,
     name: string,
+    cost: number,
     bytes: number,
   ): void {
-    const id = idOf(tenant, database, name);
-    if (wanted & Sample.ru) this.#take(this.ru, id);
-    if (wanted & Sample.rate) this.#take(this.rate, id);
-    if (wanted & Sample.bytes) this.#take(this.bytes, id);
-    this.#seen(id, bytes);
+    const spent = this.due - this.left;
+    this.due = this.step * 2 * this.rng.next();
+    this.left = this.due;
+    this.spentInSecond += spent;
+    const requests = spent / cost;
+    this.add(tenant, database, name, requests, spent, requests * bytes);
   }
 
-  /** As many `note`s and `record`s: requests of which this one stands for `requests` alike. */
+  /** One request, which stands for so many alike; their cost and bytes together. */
   add(
     tenant: number,
     database: number | string,
@@ -102,9 +95,9 @@ export class HotNames {
   ): void {
     const id = idOf(tenant, database, name);
     this.spentInAll += cost;
-    this.ru.sketch.add(id, cost);
-    this.rate.sketch.add(id, requests);
-    this.bytes.sketch.add(id, bytes);
+    this.sketches.ru.add(id, cost);
+    this.sketches.rate.add(id, requests);
+    this.sketches.bytes.add(id, bytes);
     this.#seen(id, bytes / requests);
   }
 
@@ -115,39 +108,22 @@ export class HotNames {
     if (seconds <= 0) return;
     this.fadedAt = now;
     const factor = Math.exp(-seconds / memorySeconds);
-    for (const order of [this.ru, this.rate, this.bytes]) {
-      // What was spent but not yet sampled belongs to this second as well.
-      const perSecond = (order.total + order.spent) / seconds;
-      order.total = -order.spent;
-      // Slowly down, so that a burst after a lull does not sample every request.
-      order.step = Math.max(perSecond / samplesPerSecond, order.step / 2);
-      if (order.step < 1e-9) order.step = 0;
-      order.sketch.fade(factor, order.least);
-    }
+    const perSecond = this.spentInSecond / seconds;
+    this.spentInSecond = 0;
+    // Slowly down, so that a burst after a lull does not sample every request.
+    this.step = Math.max(perSecond / samplesPerSecond, this.step / 2);
+    if (this.step < 1e-9) this.step = 0;
+    for (const order of orders) this.sketches[order].fade(factor, least[order]);
     for (const id of this.sizes.keys()) {
-      if (
-        this.ru.sketch.count(id) + this.rate.sketch.count(id) + this.bytes.sketch.count(id) ===
-        0
-      ) {
-        this.sizes.delete(id);
-      }
+      if (orders.every((order) => this.sketches[order].count(id) === 0)) this.sizes.delete(id);
     }
   }
 
   /** The hottest first; of one tenant, if its number is given. */
-  top(by: keyof typeof Sample, limit: number, tenant?: number): HotName[] {
+  top(by: HotOrder, limit: number, tenant?: number): HotName[] {
     const prefix = tenant === undefined ? '' : `${tenant}\0`;
     const wanted = (id: string): boolean => id.startsWith(prefix);
-    return this[by].sketch.heaviest(limit, wanted).map((heavy) => this.#shown(heavy));
-  }
-
-  #take(order: Order, id: string): void {
-    if (order.spent <= 0) return;
-    order.sketch.add(id, order.spent);
-    order.total += order.spent;
-    if (order === this.ru) this.spentInAll += order.spent;
-    order.spent = 0;
-    order.due = order.step * 2 * this.rng.next();
+    return this.sketches[by].heaviest(limit, wanted).map((heavy) => this.#shown(heavy));
   }
 
   #seen(id: string, bytes: number): void {
@@ -167,8 +143,8 @@ export class HotNames {
       tenant: Number(tenant),
       database: database.startsWith('#') ? Number(database.slice(1)) : database.slice(1),
       name: readable(name),
-      ru: this.ru.sketch.count(id) / seconds,
-      rate: this.rate.sketch.count(id) / seconds,
+      ru: this.sketches.ru.count(id) / seconds,
+      rate: this.sketches.rate.count(id) / seconds,
       bytes: this.sizes.get(id) ?? 0,
     };
   }

@@ -228,8 +228,7 @@ export class ConnectionMeter {
     const { hot } = metering;
     if (hot !== undefined && entry.run !== undefined) {
       const bytes = received + sent;
-      const wanted = hot.note(requestWeight + bytes, bytes);
-      if (wanted !== 0) this.#sample(hot, wanted, entry, args, table, bytes);
+      if ((hot.left -= requestWeight + bytes) < 0) this.#sample(hot, entry, args, table, bytes);
     }
     if (entry.hidesCost) {
       this.#charge(metering, group);
@@ -240,18 +239,12 @@ export class ConnectionMeter {
   }
 
   /** What samples fell on counts for the command's first key; of one without keys it stays for the next. */
-  #sample(
-    hot: HotNames,
-    wanted: number,
-    entry: CommandEntry,
-    args: Arguments,
-    table: number,
-    bytes: number,
-  ): void {
+  #sample(hot: HotNames, entry: CommandEntry, args: Arguments, table: number, bytes: number): void {
     const [word] = keyWords(entry.spec, args);
     if (word === undefined || word >= args.count) return;
     const { number, firstTable } = this.tenant;
-    hot.record(wanted, number, table - firstTable, args.bytes(word).toString('latin1'), bytes);
+    const name = args.bytes(word).toString('latin1');
+    hot.record(number, table - firstTable, name, requestWeight + bytes, bytes);
   }
 
   #forgetQueue(): void {
