@@ -1,4 +1,5 @@
 import { Allocation, type AllocationPolicy } from '../../access/admission/allocation.ts';
+import { mean } from '../support/statistics.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 
@@ -135,8 +136,4 @@ function lines({ served }: Run): Line[] {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length;
 }

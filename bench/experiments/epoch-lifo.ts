@@ -3,6 +3,7 @@ import {
   type Work,
   WorkQueue,
 } from '../../storage-node/admission/work-queue.ts';
+import { mean } from '../support/statistics.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 import { Simulation } from './sim/simulation.ts';
@@ -183,7 +184,3 @@ export const epochLifo: Experiment = {
     };
   },
 };
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}

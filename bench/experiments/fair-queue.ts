@@ -1,4 +1,5 @@
 import { FairQueue } from '../../storage-node/admission/fair-queue.ts';
+import { mean } from '../support/statistics.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 import { Simulation } from './sim/simulation.ts';
@@ -156,8 +157,4 @@ function offQuota(served: readonly number[]): number {
 function jain(served: readonly number[]): number {
   const sum = served.reduce((total, cost) => total + cost, 0);
   return (sum * sum) / (served.length * served.reduce((total, cost) => total + cost * cost, 0));
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -1,5 +1,5 @@
 import { PartitionQuota } from '../../storage-node/admission/partition-quota.ts';
-import { percentile } from '../support/statistics.ts';
+import { mean, percentile } from '../support/statistics.ts';
 import type { Experiment } from './experiment.ts';
 import { type NodeTenantRun, runNode, servedLines, sumOf } from './workloads/node.ts';
 
@@ -116,7 +116,3 @@ export const partitionQuota: Experiment = {
     };
   },
 };
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}

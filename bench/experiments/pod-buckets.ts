@@ -1,4 +1,4 @@
-import { percentile } from '../support/statistics.ts';
+import { mean, percentile } from '../support/statistics.ts';
 import type { Experiment } from './experiment.ts';
 import {
   podRate,
@@ -87,7 +87,3 @@ export const podBuckets: Experiment = {
     };
   },
 };
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}

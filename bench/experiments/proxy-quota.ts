@@ -1,5 +1,5 @@
 import { ProxyQuota, ProxyRecall } from '../../access/admission/proxy-quota.ts';
-import { percentile } from '../support/statistics.ts';
+import { mean, percentile } from '../support/statistics.ts';
 import type { Experiment } from './experiment.ts';
 import { type NodeTenantRun, runNode, servedLines, sumOf } from './workloads/node.ts';
 
@@ -97,7 +97,3 @@ export const proxyQuota: Experiment = {
     };
   },
 };
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}

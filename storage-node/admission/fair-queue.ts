@@ -4,6 +4,8 @@
 // A tenant that has used less than its share may have saved up a little, as much as the buckets before this queue let
 // through at once; without that a burst that they have taken on would wait behind those who always offer too much.
 
+import { Heap } from '../../request-units/heap.ts';
+
 interface Tenant {
   weight: number;
   /** Virtual finish time of its last request. */
@@ -26,7 +28,9 @@ export interface FairQueueOptions {
 
 export class FairQueue<T> {
   readonly #tenants = new Map<number, Tenant>();
-  readonly #heap: Entry<T>[] = [];
+  readonly #waiting = new Heap<Entry<T>>(
+    (a, b) => a.finish < b.finish || (a.finish === b.finish && a.order < b.order),
+  );
   readonly #credit: number;
   #virtual = 0;
   #order = 0;
@@ -36,7 +40,7 @@ export class FairQueue<T> {
   }
 
   get length(): number {
-    return this.#heap.length;
+    return this.#waiting.size;
   }
 
   /** How many of a tenant's wait. */
@@ -66,48 +70,15 @@ export class FairQueue<T> {
     }
     of.last += cost / of.weight;
     of.queued++;
-    this.#add({ finish: of.last, order: this.#order++, tenant, item });
+    this.#waiting.push({ finish: of.last, order: this.#order++, tenant, item });
   }
 
   /** The next to be served. */
   pop(): T | undefined {
-    const first = this.#heap[0];
+    const first = this.#waiting.pop();
     if (first === undefined) return undefined;
-    const last = this.#heap.pop()!;
-    if (this.#heap.length > 0) this.#sink(last);
     this.#tenants.get(first.tenant)!.queued--;
     this.#virtual = Math.max(this.#virtual, first.finish);
     return first.item;
   }
-
-  #add(entry: Entry<T>): void {
-    const heap = this.#heap;
-    let i = heap.length;
-    heap.push(entry);
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (isBefore(heap[parent]!, entry)) break;
-      heap[i] = heap[parent]!;
-      i = parent;
-    }
-    heap[i] = entry;
-  }
-
-  #sink(entry: Entry<T>): void {
-    const heap = this.#heap;
-    let i = 0;
-    for (;;) {
-      let child = i * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++;
-      if (isBefore(entry, heap[child]!)) break;
-      heap[i] = heap[child]!;
-      i = child;
-    }
-    heap[i] = entry;
-  }
-}
-
-function isBefore<T>(a: Entry<T>, b: Entry<T>): boolean {
-  return a.finish < b.finish || (a.finish === b.finish && a.order < b.order);
 }

@@ -3,6 +3,8 @@
 // first, by epochs: transactions that began within one epoch keep their order, so that they live or die as a whole
 // (CockroachDB's admission control, "epoch-LIFO").
 
+import { Heap } from '../../request-units/heap.ts';
+
 export interface Work {
   /** Higher goes first, in any mode. */
   readonly priority: number;
@@ -39,8 +41,7 @@ interface Entry<W> {
 
 export class WorkQueue<W extends Work> {
   readonly #options: WorkQueueOptions;
-  /** A binary heap, the next first. */
-  #heap: Entry<W>[] = [];
+  readonly #waiting = new Heap<Entry<W>>((a, b) => this.#isBefore(a, b));
   #order = 0;
   #lateTicks = 0;
   #overloaded = false;
@@ -50,7 +51,7 @@ export class WorkQueue<W extends Work> {
   }
 
   get length(): number {
-    return this.#heap.length;
+    return this.#waiting.size;
   }
 
   get isOverloaded(): boolean {
@@ -58,24 +59,17 @@ export class WorkQueue<W extends Work> {
   }
 
   push(work: W): void {
-    const entry = { work, order: this.#order++ };
-    this.#heap.push(entry);
-    this.#rise(this.#heap.length - 1);
+    this.#waiting.push({ work, order: this.#order++ });
   }
 
   /** The next whose deadline is not past; `expired` sees those that were passed over. */
   pop(now: number, expired?: (work: W) => void): W | undefined {
     for (;;) {
-      const first = this.#heap[0];
+      const first = this.#waiting.pop();
       if (first === undefined) {
         // Drained: whatever comes now is served at once, in any order.
         this.#setOverloaded(false);
         return undefined;
-      }
-      const last = this.#heap.pop()!;
-      if (this.#heap.length > 0) {
-        this.#heap[0] = last;
-        this.#sink(0);
       }
       if (first.work.deadline > now) return first.work;
       expired?.(first.work);
@@ -85,7 +79,7 @@ export class WorkQueue<W extends Work> {
   /** To be called every few milliseconds: whether who is first in line has waited too long. */
   tick(now: number): void {
     if (this.#overloaded || this.#options.overload === 'fifo') return;
-    const head = this.#heap[0];
+    const head = this.#waiting.peek();
     const isLate = head !== undefined && now - head.work.arrivedAt > this.#options.waitMs;
     this.#lateTicks = isLate ? this.#lateTicks + 1 : 0;
     if (this.#lateTicks >= this.#options.ticks) this.#setOverloaded(true);
@@ -95,7 +89,7 @@ export class WorkQueue<W extends Work> {
     this.#lateTicks = 0;
     if (overloaded === this.#overloaded) return;
     this.#overloaded = overloaded;
-    for (let i = (this.#heap.length >> 1) - 1; i >= 0; i--) this.#sink(i);
+    this.#waiting.reorder();
   }
 
   #isBefore(a: Entry<W>, b: Entry<W>): boolean {
@@ -114,33 +108,5 @@ export class WorkQueue<W extends Work> {
     }
     if (a.work.startedAt !== b.work.startedAt) return a.work.startedAt < b.work.startedAt;
     return a.order < b.order;
-  }
-
-  #rise(from: number): void {
-    const heap = this.#heap;
-    const entry = heap[from]!;
-    let i = from;
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (!this.#isBefore(entry, heap[parent]!)) break;
-      heap[i] = heap[parent]!;
-      i = parent;
-    }
-    heap[i] = entry;
-  }
-
-  #sink(from: number): void {
-    const heap = this.#heap;
-    const entry = heap[from]!;
-    let i = from;
-    for (;;) {
-      let child = i * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && this.#isBefore(heap[child + 1]!, heap[child]!)) child++;
-      if (!this.#isBefore(heap[child]!, entry)) break;
-      heap[i] = heap[child]!;
-      i = child;
-    }
-    heap[i] = entry;
   }
 }

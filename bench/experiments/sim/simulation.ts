@@ -1,6 +1,7 @@
 // Time that passes when nothing else is to be done at its moment: events run in the order of their times, and
 // of their scheduling where the times are equal. Policies get it as their `Clock`.
 
+import { Heap } from '../../../request-units/heap.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 
 interface Event {
@@ -13,8 +14,7 @@ interface Event {
 export class Simulation implements Clock {
   #now = 0;
   #order = 0;
-  /** A binary heap, the next event first. */
-  readonly #heap: Event[] = [];
+  readonly #events = new Heap<Event>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order));
 
   /** Milliseconds since the start. */
   now(): number {
@@ -26,23 +26,13 @@ export class Simulation implements Clock {
   }
 
   get pending(): number {
-    return this.#heap.length;
+    return this.#events.size;
   }
 
   /** Runs `event` at `time`, which must not be past. */
   at(time: number, event: () => void): void {
     if (!(time >= this.#now)) throw new RangeError(`${time} is before ${this.#now}`);
-    const heap = this.#heap;
-    const entry = { at: time, order: this.#order++, run: event };
-    let i = heap.length;
-    heap.push(entry);
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (isBefore(heap[parent]!, entry)) break;
-      heap[i] = heap[parent]!;
-      i = parent;
-    }
-    heap[i] = entry;
+    this.#events.push({ at: time, order: this.#order++, run: event });
   }
 
   after(delay: number, event: () => void): void {
@@ -59,34 +49,12 @@ export class Simulation implements Clock {
 
   /** Runs all events up to and including `time`, which is then. */
   runUntil(time: number): void {
-    while (this.#heap.length > 0 && this.#heap[0]!.at <= time) {
-      const event = this.#take();
-      this.#now = event.at;
-      event.run();
+    for (let next = this.#events.peek(); next !== undefined && next.at <= time; ) {
+      this.#events.pop();
+      this.#now = next.at;
+      next.run();
+      next = this.#events.peek();
     }
     this.#now = time;
   }
-
-  #take(): Event {
-    const heap = this.#heap;
-    const first = heap[0]!;
-    const last = heap.pop()!;
-    const { length } = heap;
-    if (length === 0) return first;
-    let i = 0;
-    for (;;) {
-      let child = i * 2 + 1;
-      if (child >= length) break;
-      if (child + 1 < length && isBefore(heap[child + 1]!, heap[child]!)) child++;
-      if (isBefore(last, heap[child]!)) break;
-      heap[i] = heap[child]!;
-      i = child;
-    }
-    heap[i] = last;
-    return first;
-  }
-}
-
-function isBefore(a: Event, b: Event): boolean {
-  return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
