@@ -1,8 +1,8 @@
 import { BurstPackage, sharedBurstCap } from '../../access/admission/burst-package.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
-import type { Experiment, Measure } from './experiment.ts';
+import type { Experiment } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
-import { gateways, meanSatisfied, serveThreeGateways } from './workloads/three-gateways.ts';
+import { satisfiedMeasures, serveThreeGateways } from './workloads/three-gateways.ts';
 
 const without = { scheduler: true, burst: 0 };
 const withBurst = { scheduler: true, burst: 9000 };
@@ -17,18 +17,7 @@ export const gatewayBurst: Experiment = {
     'The traffic of XS-5.2-quota with moving shares, and 9,000 LRU a second in reserve at each gateway. And: ten ' +
     'greedy tenants on one gateway, none of whom gets more of the reserve than a tenant may.',
   run({ seeds }) {
-    const before = meanSatisfied(without, seeds);
-    const after = meanSatisfied(withBurst, seeds);
-    const measures = gateways.map(
-      (gateway, i): Measure => ({
-        metric: `satisfied rate of ${gateway}, %`,
-        value: Math.round(after[i]! * 10) / 10,
-        threshold: inThePaper[i]!,
-        better: 'higher',
-        without: before[i]!,
-        paper: `${inThePaper[i]!.toFixed(1)} %`,
-      }),
-    );
+    const measures = satisfiedMeasures(without, withBurst, inThePaper, seeds);
     const greedy = mostTaken(seeds[0]!);
     measures.push({
       metric: 'most that one of ten greedy tenants took in a second, of what a tenant may',

@@ -1,5 +1,5 @@
-import type { Experiment, Measure } from './experiment.ts';
-import { gateways, meanSatisfied, serveThreeGateways } from './workloads/three-gateways.ts';
+import type { Experiment } from './experiment.ts';
+import { satisfiedMeasures, serveThreeGateways } from './workloads/three-gateways.ts';
 
 const without = { scheduler: false, burst: 0 };
 const withMoves = { scheduler: true, burst: 0 };
@@ -14,21 +14,8 @@ export const gatewayShareMoves: Experiment = {
     'The traffic of XS-5.2-quota. Every second the scheduler takes from gateways what they do not need and gives it ' +
     'to those that lack it, by the median of their demand in the last five seconds.',
   run({ seeds }) {
-    const before = meanSatisfied(without, seeds);
-    const after = meanSatisfied(withMoves, seeds);
-    const measures = gateways.map(
-      (gateway, i): Measure => ({
-        metric: `satisfied rate of ${gateway}, %`,
-        // As the paper prints it.
-        value: Math.round(after[i]! * 10) / 10,
-        threshold: inThePaper[i]!,
-        better: 'higher',
-        without: before[i]!,
-        paper: `${inThePaper[i]!.toFixed(1)} %`,
-      }),
-    );
     return {
-      measures,
+      measures: satisfiedMeasures(without, withMoves, inThePaper, seeds),
       xLabel: 'minute',
       yLabel: 'satisfied, %',
       before: { title: 'equal shares', lines: serveThreeGateways(without, seeds[0]!).byMinute },

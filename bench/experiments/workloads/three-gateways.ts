@@ -5,7 +5,7 @@ import { BurstPackage } from '../../../access/admission/burst-package.ts';
 import { GatewayShares } from '../../../access/admission/gateway-shares.ts';
 import { ShareScheduler } from '../../../access/admission/share-scheduler.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
-import type { Line } from '../experiment.ts';
+import type { Line, Measure } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
 
 export const gateways = ['G1', 'G2', 'G3'] as const;
@@ -89,4 +89,23 @@ export function serveThreeGateways(mechanisms: Mechanisms, seed: number): Served
 export function meanSatisfied(mechanisms: Mechanisms, seeds: readonly number[]): number[] {
   const runs = seeds.map((seed) => serveThreeGateways(mechanisms, seed).satisfied);
   return gateways.map((_, i) => runs.reduce((sum, run) => sum + run[i]!, 0) / runs.length);
+}
+
+/** A row of the paper's Table 5: the satisfied rate of each gateway, as it prints it. */
+export function satisfiedMeasures(
+  without: Mechanisms,
+  mechanisms: Mechanisms,
+  inThePaper: readonly number[],
+  seeds: readonly number[],
+): Measure[] {
+  const before = meanSatisfied(without, seeds);
+  const after = meanSatisfied(mechanisms, seeds);
+  return gateways.map((gateway, i) => ({
+    metric: `satisfied rate of ${gateway}, %`,
+    value: Math.round(after[i]! * 10) / 10,
+    threshold: inThePaper[i]!,
+    better: 'higher',
+    without: before[i]!,
+    paper: `${inThePaper[i]!.toFixed(1)} %`,
+  }));
 }
