@@ -257,3 +257,12 @@ describe('tables of other tenants', () => {
     expect(catalog.definitions().map(({ id }) => id)).toEqual([0, 1, 2, 3, 4100]);
   });
 });
+
+test('a table that another server has changed is looked at again, and changed all the same', async () => {
+  const other = await TableCatalog.open(store, { databases: 4, defaultModel: 'memory' });
+  await other.alter('1', { ttlDefaultMs: 5000 });
+  const changed = await catalog.alter('1', { readOnly: true });
+  expect(changed).toMatchObject({ readOnly: true, ttlDefaultMs: 5000 });
+  await other.alter('1', { maxRowBytes: 10 });
+  expect(other.find('1')).toMatchObject({ readOnly: true, ttlDefaultMs: 5000, maxRowBytes: 10 });
+});

@@ -9,7 +9,7 @@
 // taken back.
 
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
-import type { DocumentStore, Json } from './document-store.ts';
+import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
 import type { TableDefinition, TableModel } from './table-definition.ts';
 import {
   checkDefinition,
@@ -90,17 +90,7 @@ export class TableCatalog {
   /** Loads the catalog. Every database of tenant default has a definition from here on. */
   static async open(store: DocumentStore, options: CatalogOptions): Promise<TableCatalog> {
     const catalog = new TableCatalog(store, options);
-    for (const document of await store.list(collection)) {
-      const table = document.body as unknown as StoredTable;
-      catalog.#tables.set(table.definition.id, table);
-      catalog.#revisions.set(table.definition.id, document.revision);
-    }
-    const defaults = await store.get(defaultsCollection, modelDocument);
-    if (defaults === undefined) await catalog.#saveDefaultModel(options.defaultModel);
-    else {
-      const { model } = defaults.body as unknown as { model: TableModel };
-      catalog.#defaults = { model, revision: defaults.revision };
-    }
+    if (!(await catalog.#load())) await catalog.#saveDefaultModel(options.defaultModel);
     const missing: StoredTable[] = [];
     for (let id = 0; id < options.databases; id++) {
       if (!catalog.#tables.has(id)) {
@@ -307,9 +297,35 @@ export class TableCatalog {
   }
 
   #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const done = this.#lastChange.then(change);
+    const done = this.#lastChange.then(async () => {
+      try {
+        return await change();
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+        // Another server has changed them, or a write whose outcome was not told has come through after all.
+        await this.#load();
+        return await change();
+      }
+    });
     this.#lastChange = done.catch(() => {});
     return done;
+  }
+
+  /** What the store has now. False where it has no default model yet. */
+  async #load(): Promise<boolean> {
+    const documents = await this.#store.list(collection);
+    const defaults = await this.#store.get(defaultsCollection, modelDocument);
+    this.#tables.clear();
+    this.#revisions.clear();
+    for (const { body, revision } of documents) {
+      const table = body as unknown as StoredTable;
+      this.#tables.set(table.definition.id, table);
+      this.#revisions.set(table.definition.id, revision);
+    }
+    if (defaults === undefined) return false;
+    const { model } = defaults.body as unknown as { model: TableModel };
+    this.#defaults = { model, revision: defaults.revision };
+    return true;
   }
 
   async #change(
