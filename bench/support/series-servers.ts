@@ -68,7 +68,6 @@ export async function startVictoria(): Promise<Running> {
     `-storageDataPath=${directory}/data`,
     '-retentionPeriod=100y',
     '-loggerLevel=ERROR',
-    '-influxDatabaseNames=benchmark',
   ];
   return startServer('victoria-metrics', program, args, port, directory, health);
 }
