@@ -2,7 +2,7 @@
 // is answered once it is in force.
 
 import { randomBytes } from 'node:crypto';
-import { Arguments } from '../../../universal-row/arguments.ts';
+import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
 import { describeUser } from '../acl/acl-user.ts';
@@ -13,6 +13,7 @@ import { shownDigest } from '../acl/passwords.ts';
 import type { Connection } from '../connection.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import type { CommandSpec } from './spec.ts';
+import { innerCommand } from './support/inner-command.ts';
 
 const common = { group: 'server', since: '6.0.0' } as const;
 const admin = ['admin', 'noscript', 'loading', 'stale'] as const;
@@ -71,19 +72,6 @@ function writeSelector(selector: Permissions['root'], reply: RespWriter): void {
   reply.text(selector.keyText);
   reply.text('channels');
   reply.text(selector.channelText);
-}
-
-/** The words from `from` on, as a command of their own. */
-function innerCommand(args: Arguments, from: number): Arguments {
-  const inner = new Arguments();
-  inner.reserve(args.count - from);
-  inner.buf = args.buf;
-  inner.count = args.count - from;
-  for (let i = from; i < args.count; i++) {
-    inner.starts[i - from] = args.starts[i]!;
-    inner.lens[i - from] = args.lens[i]!;
-  }
-  return inner;
 }
 
 function dryRun(connection: Connection, args: Arguments, reply: RespWriter): void {

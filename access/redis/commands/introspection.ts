@@ -1,6 +1,6 @@
 // COMMAND: what commands there are, from their own rows. Cluster clients, redis-cli and proxies read it.
 
-import { Arguments } from '../../../universal-row/arguments.ts';
+import type { Arguments } from '../../../universal-row/arguments.ts';
 import { isWrite } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { RespWriter } from '../resp-writer.ts';
@@ -10,6 +10,7 @@ import { keyWords, type CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 import { parseSyntax, writeArguments } from './support/syntax.ts';
+import { innerCommand } from './support/inner-command.ts';
 
 /** First key, last key, step, as COMMAND shows them; zeros when they move. */
 function keyNumbers(spec: CommandSpec): [number, number, number] {
@@ -115,19 +116,6 @@ function writeDocs(entry: CommandEntry, reply: RespWriter): void {
     reply.text(sub.fullName);
     writeDocs(sub, reply);
   }
-}
-
-/** The words from `from` on, as a command of their own. */
-function innerCommand(args: Arguments, from: number): Arguments {
-  const inner = new Arguments();
-  inner.reserve(args.count - from);
-  inner.buf = args.buf;
-  inner.count = args.count - from;
-  for (let i = from; i < args.count; i++) {
-    inner.starts[i - from] = args.starts[i]!;
-    inner.lens[i - from] = args.lens[i]!;
-  }
-  return inner;
 }
 
 function keysOf(

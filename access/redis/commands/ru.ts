@@ -1,7 +1,7 @@
 // Request units: what the last command cost, what the tenant has spent, and what a command would cost. A
 // client learns of its own tenant alone.
 
-import { Arguments } from '../../../universal-row/arguments.ts';
+import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
@@ -14,6 +14,7 @@ import { RespWriter } from '../resp-writer.ts';
 import type { CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
+import { innerCommand } from './support/inner-command.ts';
 
 function meteringOf({ server }: Connection): RedisMetering {
   if (server.metering === undefined) throw new CommandError('ERR metering is off (ru.metering)');
@@ -193,19 +194,6 @@ function entryOf(connection: Connection, inner: Arguments): CommandEntry {
     throw new CommandError('NOPERM this user has no permissions to run this command');
   }
   return entry;
-}
-
-/** The words from `from` on, as a command of their own. */
-function innerCommand(args: Arguments, from: number): Arguments {
-  const inner = new Arguments();
-  inner.reserve(args.count - from);
-  inner.buf = args.buf;
-  inner.count = args.count - from;
-  for (let i = from; i < args.count; i++) {
-    inner.starts[i - from] = args.starts[i]!;
-    inner.lens[i - from] = args.lens[i]!;
-  }
-  return inner;
 }
 
 export const ruCommands: readonly CommandSpec[] = [
