@@ -567,8 +567,9 @@ export class Connection {
     if (this.closed || this.closing || this.busy) return;
     this.server.lap();
     if (this.server.readyWaits.length !== 0) this.server.serveReadyWaits();
-    if (this.paused && this.parser.pending <= readAheadBytes && !this.held) this.#unpause();
     this.#runAll();
+    // Of what was read ahead no whole command is left: what is, waits for its other part.
+    if (this.paused && !this.busy && !this.held) this.#unpause();
   }
 
   /** Where to answer now, for a handler that answers later. */

@@ -39,3 +39,16 @@ test('a command goes on where it was cut, between words too', async () => {
   expect(show((await answer)[0]!)).toBe(':6000');
   expect(await client.text('LINDEX', 'list', '5999')).toContain('5999');
 });
+
+test('what was read ahead of a client that waits may end within a word', async () => {
+  const waiting = await server.client();
+  const bytes = encode(['SET', 'large', 'x'.repeat(2 * 1024 * 1024)]);
+  const answers = waiting.replies(2);
+  waiting.send(Buffer.concat([encode(['BLPOP', 'queue', '0']), bytes.subarray(0, 1024 * 1024)]));
+  // By now it is not read from any more.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  waiting.send(bytes.subarray(1024 * 1024));
+  await client.command('LPUSH', 'queue', 'one');
+  expect((await answers).map(show)).toEqual([expect.stringContaining('one'), '+OK']);
+  waiting.close();
+});
