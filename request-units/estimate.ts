@@ -1,5 +1,5 @@
 // What a request will cost, from what went before: known only once it was done, and wanted earlier by those
-// who explain it or decide about it. What they guessed is put right afterwards: see debit.ts.
+// who explain it or decide about it. What they guessed is put right afterwards: see token-bucket.ts.
 
 /** Bytes that are one unit of `abase`'s policy. */
 export const unitBytes = 2048;

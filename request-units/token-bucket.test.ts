@@ -69,3 +69,50 @@ test('a new shape keeps what is there, as far as it goes', () => {
   bucket.debit(30, 100);
   expect(bucket.balance(1100)).toBe(10);
 });
+
+test('what is owed is waited for', () => {
+  const bucket = new TokenBucket(100, 100, 0, 10);
+  expect(bucket.admit(1, 0)).toBe(true);
+  bucket.debit(599, 0);
+  expect(bucket.balance(0)).toBe(-500);
+  expect(bucket.waitForAny(0)).toBe(5000);
+  expect(bucket.admit(1, 4900)).toBe(false);
+  expect(bucket.admit(1, 5100)).toBe(true);
+});
+
+test('a debt has a floor, which no change of the rate brings nearer', () => {
+  const bucket = new TokenBucket(10, 10, 0, 10);
+  bucket.debit(1e9, 0);
+  expect(bucket.balance(0)).toBe(-100);
+  bucket.reshape(1, 10, 0);
+  bucket.debit(50, 0);
+  expect(bucket.balance(0)).toBe(-100);
+  expect(bucket.waitForAny(0)).toBe(100_000);
+});
+
+test('without a rate nothing is let in once it is spent', () => {
+  const bucket = new TokenBucket(0, 0, 0, 10);
+  expect(bucket.admit(1, 1000)).toBe(false);
+  expect(bucket.waitForAny(1000)).toBe(Infinity);
+});
+
+test('in the long run no more is spent than is refilled, whatever the costs turn out to be', () => {
+  const rate = 1000;
+  const bucket = new TokenBucket(rate, rate, 0, 10);
+  let spent = 0;
+  let state = 3;
+  const seconds = 2000;
+  for (let step = 1; step <= seconds * 100; step++) {
+    const now = step * 10;
+    // Whoever is let in turns out to cost 1 to 100 units, and always offers more than there is.
+    for (let i = 0; i < 3; i++) {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      const cost = 1 + ((state >>> 8) % 100);
+      if (!bucket.admit(1, now)) continue;
+      spent += cost;
+      bucket.debit(cost - 1, now);
+    }
+  }
+  expect(spent / (rate * seconds)).toBeLessThanOrEqual(1.01);
+  expect(spent / (rate * seconds)).toBeGreaterThan(0.98);
+});

@@ -1,4 +1,7 @@
 // A token bucket that is asked with the time: no timer fills it. One token is one request unit.
+//
+// What a request costs is often known only afterwards. Then it is let in while nothing is owed (`admit`), and what it
+// turns out to cost is debited; whoever owes waits until that is refilled (Amazon, "Fairness in multi-tenant systems").
 
 export class TokenBucket {
   /** Tokens a second. */
@@ -7,9 +10,14 @@ export class TokenBucket {
   #balance: number;
   /** Milliseconds. */
   #at: number;
+  readonly #debtSeconds: number;
 
-  /** Begins full. `now` is monotonic milliseconds, as everywhere here. */
-  constructor(rate: number, capacity: number, now: number) {
+  /**
+   * Begins full. `now` is monotonic milliseconds, as everywhere here. No more is owed than `debtSeconds` bring: what
+   * is beyond is forgiven.
+   */
+  constructor(rate: number, capacity: number, now: number, debtSeconds = Infinity) {
+    this.#debtSeconds = debtSeconds;
     this.#rate = rate;
     this.#capacity = capacity;
     this.#balance = capacity;
@@ -46,6 +54,14 @@ export class TokenBucket {
     return true;
   }
 
+  /** Takes it if nothing is owed, whether all of it is there or not. */
+  admit(cost: number, now: number): boolean {
+    this.#fill(now);
+    if (this.#balance <= 0) return false;
+    this.#balance -= cost;
+    return true;
+  }
+
   /** Takes as much of it as there is, and returns how much. */
   takeSome(cost: number, now: number): number {
     this.#fill(now);
@@ -57,7 +73,13 @@ export class TokenBucket {
   /** Takes it whether it is there or not. A negative cost gives back. */
   debit(cost: number, now: number): void {
     this.#fill(now);
-    this.#balance = Math.min(this.#capacity, this.#balance - cost);
+    const balance = Math.min(this.#capacity, this.#balance - cost);
+    // A debt from before, at a higher rate, is not made less by a further one.
+    const least = Math.min(
+      this.#balance,
+      this.#rate === 0 ? -Infinity : -this.#rate * this.#debtSeconds,
+    );
+    this.#balance = Math.max(balance, least);
   }
 
   /** Milliseconds until the cost is there if nobody takes any; Infinity if it never will be. */
@@ -66,6 +88,13 @@ export class TokenBucket {
     if (cost <= this.#balance) return 0;
     if (cost > this.#capacity || this.#rate <= 0) return Infinity;
     return ((cost - this.#balance) / this.#rate) * 1000;
+  }
+
+  /** Milliseconds until something is let in again by `admit`; Infinity if nothing ever will be. */
+  waitForAny(now: number): number {
+    this.#fill(now);
+    if (this.#balance > 0) return 0;
+    return this.#rate <= 0 ? Infinity : (-this.#balance / this.#rate) * 1000;
   }
 
   #fill(now: number): void {

@@ -78,14 +78,27 @@ export class Allocation {
       known.own.advance(this.#part);
       if (known.own.total + cost <= known.quota) {
         known.own.add(cost);
-        this.#owned.add(cost);
+        this.use(cost, now);
         return 'own';
       }
     }
-    if (this.#policy === 'hard' || this.#spare < cost) return 'no';
     // It is not the client's own use: that would keep it from its quota a moment later.
+    return this.borrow(cost, now) ? 'spare' : 'no';
+  }
+
+  /** Units were spent within a quota. */
+  use(units: number, now: number): void {
+    this.#advance(Math.floor(now / partMs));
+    this.#owned.add(units);
+  }
+
+  /** Takes units of what quotas leave, if there are so many. */
+  borrow(cost: number, now: number): boolean {
+    if (this.#policy === 'hard') return false;
+    this.#advance(Math.floor(now / partMs));
+    if (this.#spare < cost) return false;
     this.#spare -= cost;
-    return 'spare';
+    return true;
   }
 
   #advance(part: number): void {

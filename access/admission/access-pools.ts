@@ -1,0 +1,326 @@
+// Which gateways serve which tenants (X-Stor, section 5.2). Gateways stand in pools that have none in common, and a
+// tenant belongs to one: whatever brings gateways down, a fault or a tenant's poison, stays within a pool, and a gateway
+// holds the routes of its pool's tenants only. One pool for all is the mechanism left out.
+//
+// A tenant moves to another pool in steps, each of which ends when all whom it concerns have said so:
+//
+//   loading     the gateways of the new pool fetch its routes; requests go to the old one
+//   switching   the balancers learn to send to the new pool; both serve
+//   draining    the gateways of the old pool finish what they have; both serve
+//
+// So at no moment may a balancer send a request to a gateway that does not know its tenant.
+
+export type MovePhase = 'loading' | 'switching' | 'draining';
+
+export interface Move {
+  readonly tenant: number;
+  readonly from: string;
+  readonly to: string;
+  readonly phase: MovePhase;
+  /** Gateways or balancers that are still to acknowledge the phase. */
+  readonly waitingFor: ReadonlySet<string>;
+}
+
+interface MoveState {
+  tenant: number;
+  from: string;
+  to: string;
+  phase: MovePhase;
+  waitingFor: Set<string>;
+}
+
+interface Pool {
+  /** Units a second, by gateway. */
+  gateways: Map<string, number>;
+  capacity: number;
+  /** Of the tenants whose routes its gateways hold: those that are moving count in both pools. */
+  quota: number;
+  tenants: Set<number>;
+}
+
+interface Tenant {
+  quota: number;
+  /** Where new requests are to go. */
+  pool: string;
+  move: MoveState | undefined;
+}
+
+export interface AccessPoolsOptions {
+  /**
+   * Of the mean load: pools of which the loads differ by less count as equally loaded, and the one with fewer tenants is
+   * taken. Without it a pool with a few large tenants has few, and others have the more that can be hit at once.
+   */
+  tolerance: number;
+}
+
+export const accessPoolsDefaults: AccessPoolsOptions = { tolerance: 0 };
+
+export class AccessPools {
+  readonly #options: AccessPoolsOptions;
+  readonly #pools = new Map<string, Pool>();
+  readonly #poolOfGateway = new Map<string, string>();
+  readonly #tenants = new Map<number, Tenant>();
+  readonly #balancers = new Set<string>();
+  readonly #moves = new Map<number, MoveState>();
+
+  constructor(options: Partial<AccessPoolsOptions> = {}) {
+    this.#options = { ...accessPoolsDefaults, ...options };
+  }
+
+  // ---- what there is
+
+  addPool(name: string): void {
+    if (this.#pools.has(name)) return;
+    this.#pools.set(name, { gateways: new Map(), capacity: 0, quota: 0, tenants: new Set() });
+  }
+
+  /** `capacity` in units a second. To be called once it has the routes of all that `tenantsOf` its pool names. */
+  addGateway(pool: string, gateway: string, capacity: number): void {
+    this.removeGateway(gateway);
+    const into = this.#pool(pool);
+    into.gateways.set(gateway, capacity);
+    into.capacity += capacity;
+    this.#poolOfGateway.set(gateway, pool);
+    // A pool without gateways could not be moved to.
+    for (const move of this.#moves.values()) this.#advance(move);
+  }
+
+  /** Nobody waits for it any more. */
+  removeGateway(gateway: string): void {
+    const name = this.#poolOfGateway.get(gateway);
+    if (name === undefined) return;
+    this.#poolOfGateway.delete(gateway);
+    const pool = this.#pool(name);
+    pool.capacity -= pool.gateways.get(gateway)!;
+    pool.gateways.delete(gateway);
+    if (pool.gateways.size === 0) pool.capacity = 0;
+    this.#waitNoMoreFor(gateway);
+  }
+
+  /** One that sends requests to pools, and must know of moves. */
+  addBalancer(balancer: string): void {
+    this.#balancers.add(balancer);
+  }
+
+  removeBalancer(balancer: string): void {
+    this.#balancers.delete(balancer);
+    this.#waitNoMoreFor(balancer);
+  }
+
+  pools(): IterableIterator<string> {
+    return this.#pools.keys();
+  }
+
+  gatewaysOf(pool: string): IterableIterator<string> {
+    return this.#pool(pool).gateways.keys();
+  }
+
+  /** Those whose routes its gateways hold, or fetch. */
+  tenantsOf(pool: string): ReadonlySet<number> {
+    return this.#pool(pool).tenants;
+  }
+
+  /** The quotas of its tenants over its capacity. */
+  loadOf(pool: string): number {
+    const { quota, capacity } = this.#pool(pool);
+    return capacity > 0 ? quota / capacity : Infinity;
+  }
+
+  // ---- tenants
+
+  /** Puts a new tenant into the pool with the least load, which it returns. `quota` in units a second. */
+  assign(tenant: number, quota: number): string {
+    if (this.#tenants.has(tenant)) throw new RangeError(`tenant ${tenant} has a pool`);
+    const pool = this.leastLoaded();
+    if (pool === undefined) throw new RangeError('no pool has a gateway');
+    this.#tenants.set(tenant, { quota, pool, move: undefined });
+    this.#enter(pool, tenant, quota);
+    return pool;
+  }
+
+  setQuota(tenant: number, quota: number): void {
+    const known = this.#tenant(tenant);
+    const { from, to } = known.move ?? { from: known.pool, to: known.pool };
+    for (const name of new Set([from, to])) this.#pool(name).quota += quota - known.quota;
+    known.quota = quota;
+  }
+
+  remove(tenant: number): void {
+    const known = this.#tenant(tenant);
+    const { from, to } = known.move ?? { from: known.pool, to: known.pool };
+    for (const name of new Set([from, to])) this.#leave(name, tenant, known.quota);
+    this.#moves.delete(tenant);
+    this.#tenants.delete(tenant);
+  }
+
+  /** Where balancers are to send its requests. */
+  poolOf(tenant: number): string {
+    return this.#tenant(tenant).pool;
+  }
+
+  /** Undefined if no pool, or none but `other`, has a gateway. */
+  leastLoaded(other?: string): string | undefined {
+    let least = Infinity;
+    let sum = 0;
+    let count = 0;
+    for (const name of this.#pools.keys()) {
+      const load = this.loadOf(name);
+      if (load === Infinity) continue;
+      sum += load;
+      count++;
+      if (name !== other) least = Math.min(least, load);
+    }
+    const enough = least + (this.#options.tolerance * sum) / count;
+    let best: string | undefined;
+    let fewest = Infinity;
+    for (const [name, { tenants }] of this.#pools) {
+      if (name === other || this.loadOf(name) === Infinity || this.loadOf(name) > enough) continue;
+      if (tenants.size >= fewest) continue;
+      best = name;
+      fewest = tenants.size;
+    }
+    return best;
+  }
+
+  // ---- moves
+
+  moves(): Iterable<Move> {
+    return this.#moves.values();
+  }
+
+  moveOf(tenant: number): Move | undefined {
+    return this.#tenant(tenant).move;
+  }
+
+  /** Begins to move a tenant that is not moving, to the least loaded other pool unless told where. */
+  beginMove(tenant: number, to?: string): Move | undefined {
+    const known = this.#tenant(tenant);
+    const from = known.pool;
+    const target = to ?? this.leastLoaded(from);
+    if (known.move !== undefined || target === undefined || target === from) return undefined;
+    const waitingFor = new Set(this.#pool(target).gateways.keys());
+    const move: MoveState = { tenant, from, to: target, phase: 'loading', waitingFor };
+    known.move = move;
+    this.#moves.set(tenant, move);
+    this.#enter(target, tenant, known.quota);
+    return move;
+  }
+
+  /** As long as no balancer was told of the new pool: later it is to be moved back. */
+  cancelMove(tenant: number): boolean {
+    const known = this.#tenant(tenant);
+    if (known.move?.phase !== 'loading') return false;
+    this.#leave(known.move.to, tenant, known.quota);
+    this.#endMove(known);
+    return true;
+  }
+
+  /**
+   * Someone the move waits for has done its part of a phase: fetched the routes; learned the new pool; or had no request
+   * of the tenant for so long that none can be on its way. Said twice or late it means nothing.
+   */
+  acknowledge(tenant: number, phase: MovePhase, who: string): void {
+    const move = this.#tenants.get(tenant)?.move;
+    if (move?.phase !== phase || !move.waitingFor.delete(who)) return;
+    this.#advance(move);
+  }
+
+  #advance(move: MoveState): void {
+    while (move.waitingFor.size === 0) {
+      const known = this.#tenant(move.tenant);
+      if (move.phase === 'loading') {
+        if (this.#pool(move.to).gateways.size === 0) return;
+        known.pool = move.to;
+        move.phase = 'switching';
+        for (const balancer of this.#balancers) move.waitingFor.add(balancer);
+      } else if (move.phase === 'switching') {
+        move.phase = 'draining';
+        for (const gateway of this.gatewaysOf(move.from)) move.waitingFor.add(gateway);
+      } else {
+        this.#leave(move.from, move.tenant, known.quota);
+        this.#endMove(known);
+        return;
+      }
+    }
+  }
+
+  #endMove(tenant: Tenant): void {
+    this.#moves.delete(tenant.move!.tenant);
+    tenant.move = undefined;
+  }
+
+  #waitNoMoreFor(who: string): void {
+    for (const move of this.#moves.values()) {
+      if (move.waitingFor.delete(who)) this.#advance(move);
+    }
+  }
+
+  #enter(pool: string, tenant: number, quota: number): void {
+    const into = this.#pool(pool);
+    into.tenants.add(tenant);
+    into.quota += quota;
+  }
+
+  #leave(pool: string, tenant: number, quota: number): void {
+    const from = this.#pool(pool);
+    if (!from.tenants.delete(tenant)) return;
+    from.quota = from.tenants.size === 0 ? 0 : from.quota - quota;
+  }
+
+  #pool(name: string): Pool {
+    const pool = this.#pools.get(name);
+    if (pool === undefined) throw new RangeError(`no pool ${name}`);
+    return pool;
+  }
+
+  #tenant(number: number): Tenant {
+    const tenant = this.#tenants.get(number);
+    if (tenant === undefined) throw new RangeError(`no tenant ${number}`);
+    return tenant;
+  }
+}
+
+/** Spreads requests over the gateways of a pool by their number only: to whoever has had fewest lately. */
+export class LeastRequests {
+  readonly #counts: Float64Array;
+  readonly #isUp: Uint8Array;
+  #last = -1;
+
+  constructor(gateways: number) {
+    this.#counts = new Float64Array(gateways);
+    this.#isUp = new Uint8Array(gateways).fill(1);
+  }
+
+  /** Index of the gateway that gets the next request; -1 if none is up. */
+  pick(): number {
+    const counts = this.#counts;
+    const { length } = counts;
+    let best = -1;
+    // Those with equal counts take turns.
+    for (let n = 1; n <= length; n++) {
+      const i = (this.#last + n) % length;
+      if (this.#isUp[i] === 1 && (best < 0 || counts[i]! < counts[best]!)) best = i;
+    }
+    if (best < 0) return -1;
+    counts[best] = counts[best]! + 1;
+    this.#last = best;
+    return best;
+  }
+
+  /** One that comes back begins with as many as the others had: it does not get all until it has caught up. */
+  setUp(gateway: number, isUp: boolean): void {
+    if (isUp && this.#isUp[gateway] === 0) {
+      let least = Infinity;
+      for (let i = 0; i < this.#counts.length; i++) {
+        if (this.#isUp[i] === 1) least = Math.min(least, this.#counts[i]!);
+      }
+      this.#counts[gateway] = least === Infinity ? 0 : least;
+    }
+    this.#isUp[gateway] = isUp ? 1 : 0;
+  }
+
+  /** To be called about once a second: what was sent before counts for less and less. */
+  fade(factor = 0.5): void {
+    for (let i = 0; i < this.#counts.length; i++) this.#counts[i] = this.#counts[i]! * factor;
+  }
+}

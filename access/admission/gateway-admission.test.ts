@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ChargeClass, Meter } from '../../request-units/meter.ts';
+import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
+import type { GateWaiter, TenantGate } from './tenant-gate.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const clock = { now: () => 0, monotonic: () => performance.now() };
+
+function tenant(ruPerSecond: number, burstRu = 0, number = 1): TenantDefinition {
+  const limits = { ...noLimits, ruPerSecond, burstRu };
+  return { name: `t${number}`, number, state: 'active', firstTable: 16, databases: 16, limits };
+}
+
+interface Setup {
+  meter: Meter;
+  admission: GatewayAdmission;
+  gate: TenantGate;
+}
+
+function setUp(definition: TenantDefinition, rules: Partial<AdmissionRules> = {}): Setup {
+  const meter = new Meter({ plane: 'redis', run: 'test' });
+  const admission = new GatewayAdmission({ clock, rules, accountOf: (n) => meter.account(n) });
+  return { meter, admission, gate: admission.follow(definition)! };
+}
+
+/** One request that costs so much; whether it was let in at once. */
+function request({ meter, gate }: Setup, cost: number): boolean {
+  const now = clock.monotonic();
+  if (!gate.admit(now, 1500)) return false;
+  meter.account(gate.tenant).charge(ChargeClass.write, 0, false, cost, 1, 1, 1, 1);
+  gate.settle(now);
+  return true;
+}
+
+function waiter(ms: number, ends: boolean[]): GateWaiter {
+  return { deadline: clock.monotonic() + ms, end: (admitted) => void ends.push(admitted) };
+}
+
+test('a tenant without a limit has no gate', () => {
+  const { admission } = setUp(tenant(100));
+  expect(admission.follow(tenant(0, 0, 2))).toBeUndefined();
+  expect(admission.gateOf(2)).toBeUndefined();
+});
+
+test('what is spent in the long run is the quota, whatever a request costs', () => {
+  const setup = setUp(tenant(1000));
+  let spent = 0;
+  for (let ms = 0; ms < 100_000; ms += 2) {
+    vi.advanceTimersByTime(2);
+    const cost = 1 + ((ms * 7) % 90);
+    if (request(setup, cost)) spent += cost;
+  }
+  expect(spent / 100_000).toBeGreaterThan(0.98);
+  expect(spent / 100_000).toBeLessThan(1.02);
+});
+
+test('a burst is let through at once', () => {
+  const setup = setUp(tenant(100, 400));
+  let admitted = 0;
+  while (request(setup, 1)) admitted++;
+  expect(admitted).toBe(500);
+});
+
+test('who waits is let in in order, as units come', () => {
+  const setup = setUp(tenant(100));
+  while (request(setup, 1));
+  const order: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const one: GateWaiter = { deadline: Infinity, end: () => void order.push(i) };
+    setup.gate.wait(one, clock.monotonic());
+  }
+  expect(setup.gate.admit(clock.monotonic(), 1500)).toBe(false);
+  vi.advanceTimersByTime(32);
+  expect(order.length).toBeGreaterThanOrEqual(2);
+  expect(order.length).toBeLessThanOrEqual(4);
+  vi.advanceTimersByTime(50);
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+  expect(setup.gate.counters.waited).toBe(5);
+});
+
+test('who has waited too long is told so, and who has left is not', () => {
+  const setup = setUp(tenant(1));
+  request(setup, 1000);
+  const ends: boolean[] = [];
+  const gone = waiter(500, ends);
+  setup.gate.wait(waiter(1000, ends), clock.monotonic());
+  setup.gate.wait(waiter(100, ends), clock.monotonic());
+  setup.gate.wait(gone, clock.monotonic());
+  setup.gate.leave(gone);
+  vi.advanceTimersByTime(125);
+  expect(ends).toEqual([false]);
+  vi.advanceTimersByTime(900);
+  expect(ends).toEqual([false, false]);
+  expect(setup.gate.waiting).toBe(0);
+});
+
+test('what is owed is told to who is refused', () => {
+  const setup = setUp(tenant(100));
+  request(setup, 600);
+  expect(setup.gate.refuse(clock.monotonic())).toBe(5000);
+  expect(setup.gate.report()).toMatchObject({ used: 600 });
+});
+
+test('a raised quota lets in who waits, and one that is taken away everyone', () => {
+  const setup = setUp(tenant(1));
+  request(setup, 11);
+  const ends: boolean[] = [];
+  setup.gate.wait(waiter(60_000, ends), clock.monotonic());
+  setup.gate.wait(waiter(60_000, ends), clock.monotonic());
+  vi.advanceTimersByTime(500);
+  expect(ends).toEqual([]);
+  setup.admission.follow(tenant(10_000));
+  vi.advanceTimersByTime(5);
+  expect(ends).toEqual([true, true]);
+  request(setup, 1e9);
+  setup.gate.wait(waiter(60_000, ends), clock.monotonic());
+  setup.admission.follow(tenant(0));
+  expect(ends).toEqual([true, true, true]);
+});
+
+test('a cut quota keeps what is owed', () => {
+  const setup = setUp(tenant(1000));
+  request(setup, 3000);
+  setup.admission.follow(tenant(100));
+  expect(setup.gate.balance(clock.monotonic())).toBeCloseTo(-2000);
+});
+
+test('the burst package and what others leave come after the share', () => {
+  const setup = setUp(tenant(100), { burstRu: 50, allocation: 'stacked', gatewayRu: 1000 });
+  let admitted = 0;
+  for (let ms = 0; ms < 10_000; ms++) {
+    vi.advanceTimersByTime(1);
+    if (request(setup, 1)) admitted++;
+  }
+  // One a millisecond: all of it fits beside the others, who want nothing.
+  expect(admitted).toBeGreaterThan(9000);
+  expect(setup.gate.counters.burstRu).toBeGreaterThan(100);
+  expect(setup.gate.counters.spareRu).toBeGreaterThan(5000);
+});
+
+test('dry, nothing waits, and what would have is counted', () => {
+  const setup = setUp(tenant(100), { dryRun: true });
+  for (let i = 0; i < 1000; i++) expect(request(setup, 1)).toBe(true);
+  const { wouldWait, wouldRefuse, refused } = setup.gate.counters;
+  expect(wouldWait).toBeGreaterThan(100);
+  expect(wouldRefuse).toBeGreaterThan(600);
+  expect(wouldWait + wouldRefuse).toBe(900);
+  expect(refused).toBe(0);
+});
+
+test('what a second leaves is there for queries, and what they cost is not taken from the next', () => {
+  const setup = setUp(tenant(100));
+  for (let second = 0; second < 10; second++) {
+    vi.advanceTimersByTime(1000);
+    request(setup, 40);
+    setup.admission.endSecond();
+  }
+  const { queries } = setup.gate;
+  expect(queries.units.balance).toBeCloseTo(600);
+  expect(queries.units.spend(500)).toBe(true);
+  const before = setup.gate.balance(clock.monotonic());
+  setup.meter.account(1).charge(ChargeClass.scan, 0, false, 550, 1, 1, 1, 1);
+  setup.gate.settleQuery(500, 550, clock.monotonic());
+  setup.gate.settle(clock.monotonic());
+  expect(setup.gate.balance(clock.monotonic())).toBe(before);
+  expect(queries.units.balance).toBeCloseTo(50);
+});
