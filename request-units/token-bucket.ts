@@ -11,6 +11,8 @@ export class TokenBucket {
   /** Milliseconds. */
   #at: number;
   readonly #debtSeconds: number;
+  /** Came when it was full. */
+  #spilled = 0;
 
   /**
    * Begins full. `now` is monotonic milliseconds, as everywhere here. No more is owed than `debtSeconds` bring: what
@@ -73,7 +75,7 @@ export class TokenBucket {
   /** Takes it whether it is there or not. A negative cost gives back. */
   debit(cost: number, now: number): void {
     this.#fill(now);
-    const balance = Math.min(this.#capacity, this.#balance - cost);
+    const balance = this.#upToCapacity(this.#balance - cost);
     // A debt from before, at a higher rate, is not made less by a further one.
     const least = Math.min(
       this.#balance,
@@ -99,10 +101,21 @@ export class TokenBucket {
 
   #fill(now: number): void {
     if (now <= this.#at) return;
-    this.#balance = Math.min(
-      this.#capacity,
-      this.#balance + (this.#rate * (now - this.#at)) / 1000,
-    );
+    this.#balance = this.#upToCapacity(this.#balance + (this.#rate * (now - this.#at)) / 1000);
     this.#at = now;
+  }
+
+  #upToCapacity(balance: number): number {
+    if (balance <= this.#capacity) return balance;
+    this.#spilled += balance - this.#capacity;
+    return this.#capacity;
+  }
+
+  /** What came since the last time and found it full: nobody has wanted it. */
+  takeSpilled(now: number): number {
+    this.#fill(now);
+    const spilled = this.#spilled;
+    this.#spilled = 0;
+    return spilled;
   }
 }

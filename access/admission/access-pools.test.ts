@@ -12,7 +12,7 @@ function poolsOf(pools: number, gateways: number): AccessPools {
 }
 
 test('a tenant goes where quotas over capacity are least', () => {
-  const pools = new AccessPools();
+  const pools = new AccessPools({ tolerance: 0 });
   expect(() => pools.assign(0, 1)).toThrow(RangeError);
   pools.addPool('small');
   pools.addPool('large');
@@ -33,7 +33,7 @@ test('a tenant goes where quotas over capacity are least', () => {
   expect(pools.loadOf('empty')).toBe(Infinity);
 });
 
-test('among loads that are about equal the pool with fewer tenants is taken', () => {
+test('among loads that are about equal the pool with fewest tenants and routes is taken', () => {
   const pools = new AccessPools({ tolerance: 0.3 });
   for (const name of ['a', 'b']) {
     pools.addPool(name);
@@ -42,7 +42,9 @@ test('among loads that are about equal the pool with fewer tenants is taken', ()
   expect(pools.assign(1, 40)).toBe('a');
   for (const tenant of [2, 3]) expect(pools.assign(tenant, 15)).toBe('b');
   // 0.4 and 0.3, but one tenant and two.
-  expect(pools.assign(4, 1)).toBe('a');
+  expect(pools.assign(4, 1, 30)).toBe('a');
+  // As many tenants now, but 31 routes and two.
+  expect(pools.assign(5, 1)).toBe('b');
 });
 
 test('a move goes from step to step as all have said that they are done', () => {

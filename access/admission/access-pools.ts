@@ -35,11 +35,13 @@ interface Pool {
   capacity: number;
   /** Of the tenants whose routes its gateways hold: those that are moving count in both pools. */
   quota: number;
+  routes: number;
   tenants: Set<number>;
 }
 
 interface Tenant {
   quota: number;
+  routes: number;
   /** Where new requests are to go. */
   pool: string;
   move: MoveState | undefined;
@@ -47,13 +49,14 @@ interface Tenant {
 
 export interface AccessPoolsOptions {
   /**
-   * Of the mean load: pools of which the loads differ by less count as equally loaded, and the one with fewer tenants is
-   * taken. Without it a pool with a few large tenants has few, and others have the more that can be hit at once.
+   * Of the mean load: pools of which the loads differ by no more count as equally loaded, and the one with fewest tenants
+   * and routes is taken. By the loads alone (0) a pool with a few large tenants has few, and others have the more that
+   * can be hit at once.
    */
   tolerance: number;
 }
 
-export const accessPoolsDefaults: AccessPoolsOptions = { tolerance: 0 };
+export const accessPoolsDefaults: AccessPoolsOptions = { tolerance: 0.2 };
 
 export class AccessPools {
   readonly #options: AccessPoolsOptions;
@@ -71,7 +74,13 @@ export class AccessPools {
 
   addPool(name: string): void {
     if (this.#pools.has(name)) return;
-    this.#pools.set(name, { gateways: new Map(), capacity: 0, quota: 0, tenants: new Set() });
+    this.#pools.set(name, {
+      gateways: new Map(),
+      capacity: 0,
+      quota: 0,
+      routes: 0,
+      tenants: new Set(),
+    });
   }
 
   /** `capacity` in units a second. To be called once it has the routes of all that `tenantsOf` its pool names. */
@@ -128,13 +137,17 @@ export class AccessPools {
 
   // ---- tenants
 
-  /** Puts a new tenant into the pool with the least load, which it returns. `quota` in units a second. */
-  assign(tenant: number, quota: number): string {
+  /**
+   * Puts a new tenant into the pool with the least load, which it returns. `quota` in units a second; `routes` are those
+   * of its partitions.
+   */
+  assign(tenant: number, quota: number, routes = 1): string {
     if (this.#tenants.has(tenant)) throw new RangeError(`tenant ${tenant} has a pool`);
     const pool = this.leastLoaded();
     if (pool === undefined) throw new RangeError('no pool has a gateway');
-    this.#tenants.set(tenant, { quota, pool, move: undefined });
-    this.#enter(pool, tenant, quota);
+    const known: Tenant = { quota, routes, pool, move: undefined };
+    this.#tenants.set(tenant, known);
+    this.#enter(pool, tenant, known);
     return pool;
   }
 
@@ -148,7 +161,7 @@ export class AccessPools {
   remove(tenant: number): void {
     const known = this.#tenant(tenant);
     const { from, to } = known.move ?? { from: known.pool, to: known.pool };
-    for (const name of new Set([from, to])) this.#leave(name, tenant, known.quota);
+    for (const name of new Set([from, to])) this.#leave(name, tenant, known);
     this.#moves.delete(tenant);
     this.#tenants.delete(tenant);
   }
@@ -161,23 +174,28 @@ export class AccessPools {
   /** Undefined if no pool, or none but `other`, has a gateway. */
   leastLoaded(other?: string): string | undefined {
     let least = Infinity;
-    let sum = 0;
+    let loads = 0;
     let count = 0;
-    for (const name of this.#pools.keys()) {
+    let tenants = 0;
+    let routes = 0;
+    for (const [name, pool] of this.#pools) {
       const load = this.loadOf(name);
       if (load === Infinity) continue;
-      sum += load;
+      loads += load;
       count++;
+      tenants += pool.tenants.size;
+      routes += pool.routes;
       if (name !== other) least = Math.min(least, load);
     }
-    const enough = least + (this.#options.tolerance * sum) / count;
+    const enough = least + (this.#options.tolerance * loads) / count;
     let best: string | undefined;
     let fewest = Infinity;
-    for (const [name, { tenants }] of this.#pools) {
-      if (name === other || this.loadOf(name) === Infinity || this.loadOf(name) > enough) continue;
-      if (tenants.size >= fewest) continue;
+    for (const [name, pool] of this.#pools) {
+      if (name === other || !(this.loadOf(name) <= enough) || pool.capacity === 0) continue;
+      const part = pool.tenants.size / Math.max(1, tenants) + pool.routes / Math.max(1, routes);
+      if (part >= fewest) continue;
       best = name;
-      fewest = tenants.size;
+      fewest = part;
     }
     return best;
   }
@@ -202,7 +220,7 @@ export class AccessPools {
     const move: MoveState = { tenant, from, to: target, phase: 'loading', waitingFor };
     known.move = move;
     this.#moves.set(tenant, move);
-    this.#enter(target, tenant, known.quota);
+    this.#enter(target, tenant, known);
     return move;
   }
 
@@ -210,7 +228,7 @@ export class AccessPools {
   cancelMove(tenant: number): boolean {
     const known = this.#tenant(tenant);
     if (known.move?.phase !== 'loading') return false;
-    this.#leave(known.move.to, tenant, known.quota);
+    this.#leave(known.move.to, tenant, known);
     this.#endMove(known);
     return true;
   }
@@ -237,7 +255,7 @@ export class AccessPools {
         move.phase = 'draining';
         for (const gateway of this.gatewaysOf(move.from)) move.waitingFor.add(gateway);
       } else {
-        this.#leave(move.from, move.tenant, known.quota);
+        this.#leave(move.from, move.tenant, known);
         this.#endMove(known);
         return;
       }
@@ -255,16 +273,18 @@ export class AccessPools {
     }
   }
 
-  #enter(pool: string, tenant: number, quota: number): void {
-    const into = this.#pool(pool);
-    into.tenants.add(tenant);
-    into.quota += quota;
+  #enter(name: string, tenant: number, { quota, routes }: Tenant): void {
+    const pool = this.#pool(name);
+    pool.tenants.add(tenant);
+    pool.quota += quota;
+    pool.routes += routes;
   }
 
-  #leave(pool: string, tenant: number, quota: number): void {
-    const from = this.#pool(pool);
-    if (!from.tenants.delete(tenant)) return;
-    from.quota = from.tenants.size === 0 ? 0 : from.quota - quota;
+  #leave(name: string, tenant: number, { quota, routes }: Tenant): void {
+    const pool = this.#pool(name);
+    if (!pool.tenants.delete(tenant)) return;
+    pool.quota = pool.tenants.size === 0 ? 0 : pool.quota - quota;
+    pool.routes -= routes;
   }
 
   #pool(name: string): Pool {

@@ -8,90 +8,79 @@ export interface ErrorDelayOptions {
   enabled: boolean;
   /** The longest that an error may take, milliseconds. */
   capMs: number;
-  /** Successes of about this long, milliseconds, make the median; of the time before when there were none. */
-  windowMs: number;
+  /**
+   * Successes that make the median, the last ones whenever they were: of a gateway that begins to fail all that still
+   * comes is the slowest of what it had taken on.
+   */
+  successes: number;
 }
 
 export const errorDelayDefaults: ErrorDelayOptions = {
   enabled: false,
   capMs: 100,
-  windowMs: 10_000,
+  successes: 1000,
 };
 
-// Latencies from 2^-6 ms on in eighths of a doubling: the median is off by 4 % at most.
+// Latencies from 2^-6 ms on in eighths of a doubling: the median is off by 5 % at most.
 const partsPerDoubling = 8;
 const smallest = 2 ** -6;
 const cells = 24 * partsPerDoubling;
-/** A median is good for a hundredth of its window. */
-const looksPerWindow = 100;
+/** A median is good for so many more successes. */
+const between = 16;
 
 export class ErrorDelay {
   readonly #options: ErrorDelayOptions;
-  /** Successes by latency, of the half window that has begun and of the one before. */
+  /** Successes by latency: of the half of them that has begun, and of the half before. */
   #current = new Uint32Array(cells);
   #previous = new Uint32Array(cells);
   #count = 0;
   #previousCount = 0;
-  #turnsAt = 0;
-  #median: number | undefined;
-  #looksAt = 0;
+  #median = Infinity;
+  /** Successes until the next look. */
+  #left = 0;
 
   constructor(options: Partial<ErrorDelayOptions> = {}) {
     this.#options = { ...errorDelayDefaults, ...options };
   }
 
   /** A request was answered as it should be, after so many milliseconds. */
-  succeeded(latencyMs: number, now: number): void {
-    if (now >= this.#turnsAt) this.#turn(now);
+  succeeded(latencyMs: number): void {
+    if (this.#count * 2 >= this.#options.successes) this.#turn();
     const cell = Math.floor(Math.log2(latencyMs / smallest) * partsPerDoubling);
     const at = Math.max(0, Math.min(cells - 1, cell));
     this.#current[at]!++;
     this.#count++;
+    this.#left--;
   }
 
   /** Milliseconds for which an error that is ready after `elapsedMs` is to be held back. */
-  delay(elapsedMs: number, now: number): number {
+  delay(elapsedMs: number): number {
     const { enabled, capMs } = this.#options;
     if (!enabled) return 0;
-    return Math.max(0, Math.min(capMs, this.median(now)) - elapsedMs);
+    return Math.max(0, Math.min(capMs, this.median()) - elapsedMs);
   }
 
-  /** Of successes, milliseconds: the last that was known when there are none, and beyond all when there never were. */
-  median(now: number): number {
-    if (now >= this.#turnsAt) this.#turn(now);
-    if (now >= this.#looksAt) {
-      this.#looksAt = now + this.#options.windowMs / looksPerWindow;
-      this.#look();
-    }
-    return this.#median ?? Infinity;
-  }
-
-  #turn(now: number): void {
-    const half = this.#options.windowMs / 2;
-    // What was there last is looked at before it goes: it may be the last for long.
-    this.#look();
-    const isLong = now >= this.#turnsAt + half;
-    const gone = this.#previous;
-    this.#previous = this.#current;
-    this.#previousCount = this.#count;
-    this.#current = gone.fill(0);
-    this.#count = 0;
-    if (isLong) {
-      this.#previous.fill(0);
-      this.#previousCount = 0;
-    }
-    this.#turnsAt = now + half;
-  }
-
-  #look(): void {
+  /** Of the last successes, milliseconds; beyond all when there never were any. */
+  median(): number {
     const all = this.#count + this.#previousCount;
-    if (all === 0) return;
+    if (this.#left > 0 || all === 0) return this.#median;
+    // Of few successes each one counts.
+    this.#left = Math.min(between, Math.ceil(all / between));
     let below = 0;
     for (let cell = 0; cell < cells; cell++) {
       below += this.#current[cell]! + this.#previous[cell]!;
       if (below * 2 < all) continue;
       this.#median = smallest * 2 ** ((cell + 0.5) / partsPerDoubling);
-      return;
+      break;
     }
+    return this.#median;
+  }
+
+  #turn(): void {
+    const gone = this.#previous;
+    this.#previous = this.#current;
+    this.#previousCount = this.#count;
+    this.#current = gone.fill(0);
+    this.#count = 0;
   }
 }

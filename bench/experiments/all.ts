@@ -1,32 +1,80 @@
 // Every experiment, in the order of the page. A new one is a file and two rows here.
 
+import { admissionCost } from './admission-cost.ts';
+import { accessPools } from './access-pools.ts';
+import { activeUpdateCache } from './active-update-cache.ts';
 import { allocationExperiment } from './allocation.ts';
+import { backgroundLayer } from './background-layer.ts';
 import { bucketSeries } from './bucket-series.ts';
+import { cpuSlots } from './cpu-slots.ts';
+import { distributedGossip, distributedHash, distributedSplit } from './distributed-admission.ts';
 import { epochLifo } from './epoch-lifo.ts';
 import type { Experiment } from './experiment.ts';
+import { extraWorkers } from './extra-workers.ts';
 import { fairQueue } from './fair-queue.ts';
 import { fanOut } from './fan-out.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
+import { lockPriority } from './lock-priority.ts';
+import { noisyNeighbour, noisyNeighbourQueries, noisyNeighbourWrites } from './noisy-neighbour.ts';
+import { operationQuotas } from './operation-quotas.ts';
 import { partitionQuota } from './partition-quota.ts';
 import { podBuckets } from './pod-buckets.ts';
+import { podQueues } from './pod-queues.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
+import { queueClasses } from './queue-classes.ts';
+import { queueOrder } from './queue-order.ts';
+import { readCost } from './read-cost.ts';
+import { sizeAwareCache } from './size-aware-cache.ts';
+import { slowError } from './slow-error.ts';
+import { tenantCap } from './tenant-cap.ts';
+import { tenantHeaps } from './tenant-heaps.ts';
+import { tokenRelease } from './token-release.ts';
+import { warmup } from './warmup.ts';
+import { writeCeiling } from './write-ceiling.ts';
+import { writeTokens } from './write-tokens.ts';
 
 export const allExperiments: readonly Experiment[] = [
+  accessPools,
   gatewayQuota,
   gatewayShareMoves,
   gatewayBurst,
   queryAccumulation,
   queryLoans,
   podBuckets,
+  podQueues,
   proxyQuota,
   partitionQuota,
   fairQueue,
+  queueClasses,
+  readCost,
+  writeCeiling,
+  tenantCap,
+  extraWorkers,
   allocationExperiment,
+  slowError,
+  operationQuotas,
   bucketSeries,
+  warmup,
+  distributedSplit,
+  distributedHash,
+  distributedGossip,
+  activeUpdateCache,
   fanOut,
+  backgroundLayer,
+  queueOrder,
+  tenantHeaps,
   epochLifo,
+  lockPriority,
+  cpuSlots,
+  writeTokens,
+  tokenRelease,
+  admissionCost,
+  sizeAwareCache,
+  noisyNeighbour,
+  noisyNeighbourWrites,
+  noisyNeighbourQueries,
 ];

@@ -1,0 +1,14 @@
+// Where the processes of live experiments run: the server on one processor, who makes load on another one.
+
+import { cpus } from 'node:os';
+import type { Pins } from '../../../cli/demo/neighbours.ts';
+import { findProgram } from '../../support/processes.ts';
+
+/** Nothing where there is but one processor, or no taskset. */
+export function pinned(): Pins {
+  if (cpus().length < 2 || findProgram('taskset') === undefined) {
+    return { server: [], flood: [], steady: [] };
+  }
+  const on = (processor: number): string[] => ['taskset', '-c', String(processor)];
+  return { server: on(0), flood: on(1), steady: on(1) };
+}

@@ -1,0 +1,85 @@
+// What LevelDB tells of its levels, in its property `leveldb.stats`, whole MiB and seconds since it was opened:
+//
+//                                  Compactions
+//   Level  Files Size(MB) Time(sec) Read(MB) Write(MB)
+//   --------------------------------------------------
+//     0        2       17         1        0       134
+//     1        7       58         2      241       238
+
+export interface LevelStats {
+  files: number;
+  /** Of the files there are. */
+  bytes: number;
+  /** By compactions and flushes into this level. */
+  readBytes: number;
+  writtenBytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** By level, those without a row left out. */
+export function parseLevelStats(text: string): Map<number, LevelStats> {
+  const levels = new Map<number, LevelStats>();
+  for (const line of text.split('\n')) {
+    const words = line.trim().split(/\s+/);
+    const numbers = words.map(Number);
+    if (words.length !== 6 || !numbers.every(Number.isFinite)) continue;
+    const [level, files, size, , read, write] = numbers;
+    levels.set(level!, {
+      files: files!,
+      bytes: size! * mebibyte,
+      readBytes: read! * mebibyte,
+      writtenBytes: write! * mebibyte,
+    });
+  }
+  return levels;
+}
+
+/**
+ * Level 0, where what is flushed waits for its compaction. Each of its files is a sorted run of its own. All
+ * counters are since the store was first opened by this process, and never fall.
+ */
+export interface LevelZero {
+  files: number;
+  bytes: number;
+  flushedBytes: number;
+  compactedBytes: number;
+}
+
+/** Counters of level 0 over the lives of a database, which begins its own anew whenever it is opened. */
+export class LevelZeroCounter {
+  #flushedBefore = 0;
+  #compactedBefore = 0;
+  /** Of this life. */
+  #bytesAtOpen: number | undefined;
+  #flushed = 0;
+  #compacted = 0;
+
+  /** The database is going to be closed, and perhaps opened again. */
+  closed(): void {
+    this.#flushedBefore += this.#flushed;
+    this.#compactedBefore += this.#compacted;
+    this.#flushed = 0;
+    this.#compacted = 0;
+    this.#bytesAtOpen = undefined;
+  }
+
+  /** `stats` is the property's text; undefined while there is none to be had. */
+  read(stats: string | undefined): LevelZero {
+    const level = stats === undefined ? undefined : parseLevelStats(stats).get(0);
+    const bytes = level?.bytes ?? 0;
+    if (stats !== undefined) {
+      const flushed = level?.writtenBytes ?? 0;
+      this.#bytesAtOpen ??= Math.max(0, bytes - flushed);
+      // Only flushes lead into this level, and only compactions out of it. Figures are rounded each by itself.
+      this.#flushed = Math.max(this.#flushed, flushed);
+      this.#compacted = Math.max(this.#compacted, this.#bytesAtOpen + flushed - bytes);
+    }
+    return {
+      files: level?.files ?? 0,
+      bytes,
+      flushedBytes: this.#flushedBefore + this.#flushed,
+      compactedBytes: this.#compactedBefore + this.#compacted,
+    };
+  }
+}
