@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
+import type { Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
 import type { BackgroundWork } from './background-work.ts';
@@ -35,6 +36,8 @@ export interface PodHostOptions {
   background?: BackgroundWork | undefined;
   /** Tasks to run around commands. */
   flows?: CommandFlowRegistry | undefined;
+  /** Who has the thread next. */
+  turns?: Turns | undefined;
   /** The log cannot go on, and neither can the process. */
   fatal: (error: Error) => void;
 }
@@ -102,6 +105,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     report,
     background: options.background,
     flows: options.flows,
+    turns: options.turns,
   });
   pod.stats.loadedEntries = entries;
   report('info', `${engine.model} pod is ready`, {

@@ -7,6 +7,7 @@ import type { Executor, Refusable, RowObserver } from '../universal-row/executor
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
+import { backgroundWork, type Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
   CommandFlows,
@@ -43,6 +44,8 @@ export interface PodOptions {
   background?: BackgroundWork | undefined;
   /** Tasks to run around commands; none when left out. Later registrations are not seen. */
   flows?: CommandFlowRegistry | undefined;
+  /** Who has the thread next; upkeep waits when others want it. */
+  turns?: Turns | undefined;
 }
 
 /** See `Pod.parts`. */
@@ -99,21 +102,28 @@ export class Pod implements Executor {
   private readonly checkpointBytes: number;
   /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
   private readonly flows: CommandFlows | undefined;
+  /** Rows may be on disk, and commands run again for them: from what of their work is then. */
+  private readonly mayMiss: boolean;
+  private readonly workBefore = new RowWork();
   private memoryFull = false;
   private turnNow = 0;
   private turnOpen = false;
   private checkpointing: Promise<void> | undefined;
   private checkpointLsn = 0;
   private timer: NodeJS.Timeout | undefined;
+  private readonly turns: Turns | undefined;
+  private tickWaits = false;
 
   constructor(options: PodOptions) {
     this.engine = options.engine;
+    this.mayMiss = options.engine.expectRows !== undefined;
     this.log = options.log;
     this.pins = options.pins;
     this.tables = options.tables;
     this.clock = options.clock;
     this.report = options.report;
     this.background = options.background;
+    this.turns = options.turns;
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
     this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
@@ -133,8 +143,20 @@ export class Pod implements Executor {
 
   /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
   start(): void {
-    this.timer = setInterval(() => this.tick(), 50);
+    this.timer = setInterval(() => this.#tickInTurn(), 50);
     this.timer.unref();
+  }
+
+  #tickInTurn(): void {
+    const { turns } = this;
+    if (turns === undefined || turns.mayRun(backgroundWork, this.clock.monotonic())) this.tick();
+    else if (!this.tickWaits) {
+      this.tickWaits = true;
+      turns.wait(backgroundWork, () => {
+        this.tickWaits = false;
+        if (this.timer !== undefined) this.tick();
+      });
+    }
   }
 
   execute(command: Command, reply: Reply): MaybePromise<void> {
@@ -161,6 +183,7 @@ export class Pod implements Executor {
     log.begin();
     const logged = log.writer.pos;
     const work = (tx.work = command.work ?? this.unclaimed);
+    if (this.mayMiss) this.workBefore.copy(work);
     try {
       tx.begin(command.table, command.span, command.args, writing, this.turnNow, true);
       command.transform(tx, command.args, reply);
@@ -199,6 +222,7 @@ export class Pod implements Executor {
     const { tx, log } = this;
     if (!this.turnOpen) this.#openTurn();
     if (outcomes !== undefined) tx.observing = true;
+    if (this.mayMiss) this.workBefore.copy(commands[0]?.work ?? this.unclaimed);
     log.begin();
     for (let i = 0; i < commands.length; i++) {
       const command = commands[i]!;
@@ -257,7 +281,7 @@ export class Pod implements Executor {
       this.engine.rollback();
       this.tx.touched.length = 0;
       this.tx.refresh();
-      this.tx.work.restart();
+      this.tx.work.restart(this.workBefore);
       return error.ready;
     }
     const text =
@@ -595,6 +619,7 @@ export class Pod implements Executor {
   /** Lets the last writes reach the disk, and closes. */
   async close(): Promise<void> {
     clearInterval(this.timer);
+    this.timer = undefined;
     await this.checkpointing;
     this.endTurn();
     await this.log.close();

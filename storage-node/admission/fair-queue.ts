@@ -73,6 +73,12 @@ export class FairQueue<T> {
     this.#waiting.push({ finish: of.last, order: this.#order++, tenant, item });
   }
 
+  /** What was served has cost so much more than it was queued for; less, if it is negative. */
+  settle(tenant: number, more: number): void {
+    const of = this.#tenants.get(tenant);
+    if (of !== undefined) of.last += more / of.weight;
+  }
+
   /** The next to be served. */
   pop(): T | undefined {
     const first = this.#waiting.pop();

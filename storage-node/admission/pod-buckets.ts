@@ -63,6 +63,21 @@ export class PodBuckets {
     return pod.take(cost, now) ? 'borrowed' : 'no';
   }
 
+  /** Whether work of the tenant may begin whose cost is known only afterwards, and then is `charge`d. */
+  mayBegin(tenant: number, now: number): boolean {
+    const own = this.#tenants.get(tenant);
+    const isIn = own !== undefined && own.balance(now) > 0;
+    if (isIn && this.#options.policy === 'reserved') return true;
+    return this.#pod.balance(now) > 0;
+  }
+
+  /** Work has cost so much: the tenant's own units while there are any, borrowed ones then. */
+  charge(tenant: number, cost: number, now: number): void {
+    const own = this.#tenants.get(tenant);
+    if (own !== undefined && own.balance(now) > 0) own.debit(cost, now);
+    this.#pod.debit(cost, now);
+  }
+
   /** What a request cost beyond what it was taken on for; less, if it is negative. */
   settle(tenant: number, more: number, now: number): void {
     this.#pod.debit(more, now);

@@ -1,0 +1,59 @@
+// The buckets of a running pod: what its tenants are charged is taken from them every few milliseconds, as the meter
+// knows it.
+
+import type { TenantAccount } from '../../request-units/meter.ts';
+import { PodBuckets } from './pod-buckets.ts';
+import type { Capacity } from './turn-queue.ts';
+
+export interface PodCapacityOptions {
+  /** Units a second that the pod can do. */
+  podRate: number;
+  /** Those that have spent anything lately. */
+  accounts: () => Iterable<TenantAccount>;
+  now: number;
+}
+
+export class PodCapacity implements Capacity {
+  readonly #buckets: PodBuckets;
+  readonly #accounts: () => Iterable<TenantAccount>;
+  /** Units of each account that were taken. */
+  readonly #taken = new Map<TenantAccount, number>();
+
+  constructor({ podRate, accounts, now }: PodCapacityOptions) {
+    this.#buckets = new PodBuckets({ podRate }, now);
+    this.#accounts = accounts;
+    for (const account of accounts()) this.#taken.set(account, account.lru);
+  }
+
+  /** Units a second that the tenant is guaranteed; 0 for none. */
+  setTenant(tenant: number, rate: number, now: number): void {
+    this.#buckets.setTenant(tenant, rate, now);
+  }
+
+  forget(tenant: number): void {
+    this.#buckets.forget(tenant);
+    for (const account of this.#taken.keys()) {
+      if (account.tenant === tenant) this.#taken.delete(account);
+    }
+  }
+
+  /** To be called every few milliseconds: takes what was charged since. */
+  take(now: number): void {
+    for (const account of this.#accounts()) {
+      const { lru } = account;
+      const more = lru - (this.#taken.get(account) ?? 0);
+      if (more === 0) continue;
+      this.#taken.set(account, lru);
+      this.#buckets.charge(account.tenant, more, now);
+    }
+  }
+
+  mayBegin(tenant: number, now: number): boolean {
+    return this.#buckets.mayBegin(tenant, now);
+  }
+
+  /** Below 0 when the pod has done more than it can. */
+  balance(now: number): number {
+    return this.#buckets.podBalance(now);
+  }
+}

@@ -1,0 +1,214 @@
+// The processor of a plane, in slices, to its tenants by their weights.
+//
+// An event loop serves who has sent something in the order of its sockets: a tenant with a hundred busy connections has
+// a hundred times as much of it as one with a single connection. When the batches of one round have taken longer than a
+// slice, and come from more than one tenant, those that follow wait, in the order of virtual finish times (ABase,
+// section 4.3), their cost being the milliseconds they take. Between two slices the loop reads what has come since.
+
+import type { Turns } from '../../universal-row/turns.ts';
+import { backgroundWork } from '../../universal-row/turns.ts';
+import type { Clock } from '../../universal-row/environment.ts';
+import { FairQueue } from './fair-queue.ts';
+
+export interface TurnQueueOptions {
+  clock: Clock;
+  /**
+   * Milliseconds of work before others have their turn. 0 for one piece of work at a time: for work that goes on
+   * after its `run` has returned.
+   */
+  sliceMs?: number;
+  /** Milliseconds after which a tenant that is alone counts as alone. */
+  aloneMs?: number;
+  /** What background work may have of the processor beside all tenants. */
+  backgroundShare?: number;
+  /** Called after each slice: what was answered in it leaves. */
+  afterSlice?: (() => void) | undefined;
+}
+
+/** What is left of a pod's capacity. */
+export interface Capacity {
+  /** Whether there is any for a tenant. */
+  mayBegin(tenant: number, now: number): boolean;
+}
+
+interface Waiting {
+  tenant: number;
+  run: () => void;
+  cost: number;
+  since: number;
+}
+
+/** Share of the newest batch in what one is thought to take. */
+const newest = 0.2;
+const firstCostMs = 0.1;
+/** Milliseconds of the processor that a tenant which was away may have at once. */
+const creditMs = 4;
+const parkedMs = 2;
+const unparkedAtOnce = 16;
+
+export class TurnQueue implements Turns {
+  /** Without it everyone runs at once. */
+  enabled = true;
+  /** Called after each slice: what was answered in it leaves. */
+  afterSlice: (() => void) | undefined;
+  /** Batches that waited. */
+  waited = 0;
+  waitedMs = 0;
+  readonly #clock: Clock;
+  readonly #sliceMs: number;
+  readonly #aloneMs: number;
+  readonly #backgroundShare: number;
+  readonly #queue: FairQueue<Waiting>;
+  /** By tenant: had their turn when there was no capacity for them. */
+  readonly #parked = new Map<number, Waiting[]>();
+  #parkedCount = 0;
+  #capacity: Capacity | undefined;
+  #parkedTimer: NodeJS.Timeout | undefined;
+  /** Milliseconds that a batch of each tenant takes, about. */
+  readonly #costs = new Map<number, number>();
+  readonly #weights = new Map<number, number>();
+  #beganAt = -Infinity;
+  #lastTenant = 0;
+  /** When another tenant than before was last seen. */
+  #mixedAt = -Infinity;
+  #scheduled = false;
+
+  constructor({
+    clock,
+    sliceMs = 2,
+    aloneMs = 100,
+    backgroundShare = 0.05,
+    afterSlice,
+  }: TurnQueueOptions) {
+    this.#clock = clock;
+    this.#sliceMs = sliceMs;
+    this.#aloneMs = aloneMs;
+    this.#backgroundShare = backgroundShare;
+    this.afterSlice = afterSlice;
+    this.#queue = new FairQueue({ credit: creditMs });
+  }
+
+  /** Batches that wait. */
+  get length(): number {
+    return this.#queue.length + this.#parkedCount;
+  }
+
+  /** Without one there is no end of it. */
+  setCapacity(capacity: Capacity | undefined): void {
+    this.#capacity = capacity;
+    if (this.#parkedCount > 0) this.#unpark();
+  }
+
+  /** Tenants weigh as much as others, unless it is said otherwise: by their quotas, say. */
+  setWeight(tenant: number, weight: number): void {
+    this.#weights.set(tenant, weight);
+    if (this.#costs.has(tenant)) this.#queue.setWeight(tenant, weight);
+  }
+
+  forget(tenant: number): void {
+    this.#weights.delete(tenant);
+    if (this.#parked.has(tenant) || this.#queue.queuedOf(tenant) > 0) return;
+    this.#costs.delete(tenant);
+    this.#queue.forget(tenant);
+  }
+
+  begin(now: number): void {
+    this.#beganAt = now;
+  }
+
+  mayRun(tenant: number, now: number): boolean {
+    if (tenant === backgroundWork) return this.#queue.length === 0 || !this.enabled;
+    if (this.#capacity !== undefined && !this.#capacity.mayBegin(tenant, now)) return false;
+    if (tenant !== this.#lastTenant) {
+      this.#lastTenant = tenant;
+      this.#mixedAt = now;
+    }
+    if (this.#queue.length === 0) {
+      if (now - this.#beganAt < this.#sliceMs || now - this.#mixedAt > this.#aloneMs) return true;
+    }
+    return !this.enabled;
+  }
+
+  wait(tenant: number, run: () => void): void {
+    let cost = this.#costs.get(tenant);
+    if (cost === undefined) {
+      this.#queue.setWeight(tenant, this.#weightOf(tenant));
+      this.#costs.set(tenant, (cost = firstCostMs));
+    }
+    this.#queue.push(tenant, cost, { tenant, run, cost, since: this.#clock.monotonic() });
+    this.#schedule();
+  }
+
+  spent(tenant: number, ms: number): void {
+    this.#queue.settle(tenant, ms);
+  }
+
+  #weightOf(tenant: number): number {
+    if (tenant === backgroundWork) return this.#backgroundShare;
+    return this.#weights.get(tenant) ?? 1;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(this.#slice);
+  }
+
+  readonly #slice = (): void => {
+    this.#scheduled = false;
+    const began = this.#clock.monotonic();
+    this.begin(began);
+    let now = began;
+    do {
+      const next = this.#queue.pop();
+      if (next === undefined) break;
+      if (!this.#mayBegin(next, now)) continue;
+      this.waited++;
+      this.waitedMs += now - next.since;
+      next.run();
+      const after = this.#clock.monotonic();
+      this.#settle(next, after - now);
+      now = after;
+    } while (now - began < this.#sliceMs);
+    this.afterSlice?.();
+    if (this.#queue.length > 0) this.#schedule();
+  };
+
+  /** Where there is no capacity for it, it has another turn soon. */
+  #mayBegin(next: Waiting, now: number): boolean {
+    if (next.tenant === backgroundWork || this.#capacity === undefined) return true;
+    const { tenant, cost } = next;
+    if (this.#capacity.mayBegin(tenant, now)) return true;
+    this.#queue.settle(tenant, -cost);
+    const parked = this.#parked.get(tenant);
+    if (parked === undefined) this.#parked.set(tenant, [next]);
+    else parked.push(next);
+    this.#parkedCount++;
+    this.#parkedTimer ??= setTimeout(() => this.#unpark(), parkedMs);
+    return false;
+  }
+
+  /** A few of each tenant for which there is capacity are in line again. */
+  #unpark(): void {
+    clearTimeout(this.#parkedTimer);
+    this.#parkedTimer = undefined;
+    const now = this.#clock.monotonic();
+    for (const [tenant, parked] of this.#parked) {
+      if (this.#capacity !== undefined && !this.#capacity.mayBegin(tenant, now)) continue;
+      const count = this.#capacity === undefined ? parked.length : unparkedAtOnce;
+      for (const one of parked.splice(0, count)) {
+        this.#parkedCount--;
+        this.#queue.push(tenant, one.cost, one);
+      }
+      if (parked.length === 0) this.#parked.delete(tenant);
+    }
+    if (this.#queue.length > 0) this.#schedule();
+    if (this.#parkedCount > 0) this.#parkedTimer = setTimeout(() => this.#unpark(), parkedMs);
+  }
+
+  #settle({ tenant, cost }: Waiting, ms: number): void {
+    this.#queue.settle(tenant, ms - cost);
+    const mean = this.#costs.get(tenant);
+    if (mean !== undefined) this.#costs.set(tenant, mean + newest * (ms - mean));
+  }
+}

@@ -1,0 +1,39 @@
+// Who may use the processor of a plane next. One thread runs what all tenants of a plane ask for; as long as there is
+// enough of it everyone runs at once, and this costs a comparison a batch.
+
+export interface Turns {
+  /** A round of the event loop begins with work; `now` is monotonic milliseconds, as everywhere here. */
+  begin(now: number): void;
+  /** Whether work of the tenant may run at once. If not it is to `wait`. */
+  mayRun(tenant: number, now: number): boolean;
+  /** `run` is called at its turn, and does no more than it would have done at once. Must not throw. */
+  wait(tenant: number, run: () => void): void;
+  /** Work that goes on after its `run` has returned took so many milliseconds since. */
+  spent(tenant: number, ms: number): void;
+}
+
+/** The work of one request that stops now and then for others to have their turn. */
+export class TurnTaker {
+  readonly #turns: Turns;
+  readonly #tenant: number;
+  #since = performance.now();
+
+  constructor(turns: Turns, tenant: number) {
+    this.#turns = turns;
+    this.#tenant = tenant;
+  }
+
+  /** Resolves at its next turn. */
+  yield(): Promise<void> {
+    this.#turns.spent(this.#tenant, performance.now() - this.#since);
+    return new Promise((resolve) =>
+      this.#turns.wait(this.#tenant, () => {
+        this.#since = performance.now();
+        resolve();
+      }),
+    );
+  }
+}
+
+/** In the place of a tenant: work that no client waits for. */
+export const backgroundWork = -2;
