@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { HotNames } from './hot-names.ts';
+import { HotNames, HotSampler } from './hot-names.ts';
 import { Random } from '../../test/support/random.ts';
+
+const samplers = new WeakMap<HotNames, HotSampler>();
 
 /** A request, as whoever serves it tells of it. */
 function touch(
@@ -9,7 +11,9 @@ function touch(
   cost: number,
   bytes: number,
 ): void {
-  if ((hot.left -= cost) < 0) hot.record(tenant, database, name, cost, bytes);
+  let sampler = samplers.get(hot);
+  if (sampler === undefined) samplers.set(hot, (sampler = new HotSampler(hot)));
+  if ((sampler.left -= cost) < 0) sampler.record(tenant, database, name, cost, bytes);
 }
 
 /** Requests of some seconds, at most so many a second. */

@@ -3,7 +3,7 @@
 // A sample is taken whenever so much has been spent since the last one: what costs twice as much is twice as
 // likely to be the one on which it falls, and stands for half as many requests when it is. How much is left to
 // chance, as requests may come in a rhythm. So a request pays one subtraction, and a few samples a second pay for
-// the names.
+// the names. Each client has a sampler of its own: what it takes its costs off is a small integer, near at hand.
 
 import { type HeavyName, SpaceSaving } from '../../request-units/space-saving.ts';
 import type { Clock, Rng } from '../../universal-row/environment.ts';
@@ -14,6 +14,8 @@ const samplesPerSecond = 300;
 /** What is older than this counts for little. */
 const memorySeconds = 30;
 const longestName = 256;
+/** What a sampler counts in stays an integer that needs no object of its own. */
+const longestWait = 2 ** 30 - 1;
 
 export type HotOrder = 'ru' | 'rate' | 'bytes';
 
@@ -21,7 +23,7 @@ export interface HotName {
   tenant: number;
   database: number | string;
   name: string;
-  /** What was spent on it, in the terms of `left`, and requests; a second, over the last half minute. */
+  /** What was spent on it, in the samplers' terms, and requests; a second, over the last half minute. */
   ru: number;
   rate: number;
   /** The most that one of the sampled requests moved. */
@@ -33,13 +35,6 @@ const least: Readonly<Record<HotOrder, number>> = { ru: 0.001, rate: 0.01, bytes
 const orders = ['ru', 'rate', 'bytes'] as const;
 
 export class HotNames {
-  /**
-   * To be spent until the next sample: whoever serves a request takes its cost off, in whatever terms, and calls
-   * `record` when that has become less than nothing.
-   */
-  left = 0;
-  /** What `left` was after the last sample. */
-  private due = 0;
   /** From one sample to the next, on average. */
   private step = 0;
   private spentInSecond = 0;
@@ -63,22 +58,30 @@ export class HotNames {
     this.fadedAt = this.startedAt;
   }
 
-  /** All that was ever spent, in the terms of `left`. */
+  /** All that was ever spent, as far as samples tell, in their terms. */
   get spent(): number {
-    return this.spentInAll + this.due - this.left;
+    return this.spentInAll;
   }
 
-  /** The request on which a sample fell, its cost, and the bytes it moved. The name is Latin-1: its bytes. */
-  record(
+  /** What is to be spent until another sample, by lot. A small integer. */
+  next(): number {
+    return Math.min(longestWait, Math.floor(this.step * 2 * this.rng.next()));
+  }
+
+  /** The most that `next` gives now. */
+  get longest(): number {
+    return Math.min(longestWait, Math.floor(this.step * 2));
+  }
+
+  /** A sample fell on a request of this cost, `spent` after the one before. The name is Latin-1: its bytes. */
+  sampled(
     tenant: number,
     database: number | string,
     name: string,
     cost: number,
     bytes: number,
+    spent: number,
   ): void {
-    const spent = this.due - this.left;
-    this.due = this.step * 2 * this.rng.next();
-    this.left = this.due;
     this.spentInSecond += spent;
     const requests = spent / cost;
     this.add(tenant, database, name, requests, spent, requests * bytes);
@@ -175,4 +178,43 @@ function readable(latin1: string): string {
 function byteText(byte: number): string {
   if (byte >= 32 && byte < 127) return String.fromCharCode(byte);
   return `\\x${byte.toString(16).padStart(2, '0')}`;
+}
+
+/** The samples of one client. */
+export class HotSampler {
+  /**
+   * To be spent until the next sample: whoever serves a request takes its cost off, in whatever whole units, and
+   * calls `record` when that has become less than nothing.
+   */
+  left: number;
+  /** What `left` was after the last sample. */
+  private due: number;
+  private readonly hot: HotNames;
+
+  constructor(hot: HotNames) {
+    this.hot = hot;
+    this.left = hot.next();
+    this.due = this.left;
+  }
+
+  /** The request on which the sample fell, its cost, and the bytes it moved. */
+  record(
+    tenant: number,
+    database: number | string,
+    name: string,
+    cost: number,
+    bytes: number,
+  ): void {
+    const { hot } = this;
+    hot.sampled(tenant, database, name, cost, bytes, this.due - this.left);
+    this.due = this.left = hot.next();
+  }
+
+  /** From time to time: after a busy hour a client would have much to spend before it is looked at again. */
+  catchUp(): void {
+    const beyond = this.left - this.hot.longest;
+    if (beyond <= 0) return;
+    this.left -= beyond;
+    this.due -= beyond;
+  }
 }

@@ -1,16 +1,17 @@
 // What commands cost, charged to the tenant of their connection. Bytes are counted here, the store's work by
 // the pod; what that comes to is for request-units/ to say.
 //
-// Pricing takes longer than counting, and a pipeline's commands are much alike. So those of one name that a
-// client sent in one go are added up and priced together: sizes count by their mean, all else exactly.
+// Pricing takes longer than counting, and what a client sends is much alike. So commands of one name that a
+// client sends within a few milliseconds are added up and priced together: sizes count by their mean, all else
+// exactly.
 
 import { Action, isWrite } from '../../universal-row/command.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { ChargeClass, type Meter, type TenantAccount } from '../../request-units/meter.ts';
 import { ReadHistory } from '../../request-units/estimate.ts';
-import { costLayout, type RowPricer } from '../../request-units/row-pricer.ts';
-import type { HotNames } from '../gateway/hot-names.ts';
+import { costLayout, type RowPricer, type RowWorkCounts } from '../../request-units/row-pricer.ts';
+import { type HotNames, HotSampler } from '../gateway/hot-names.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
 
 export interface RedisMeteringOptions {
@@ -27,6 +28,8 @@ export class RedisMetering {
   readonly pricer: RowPricer;
   // Bounded as the meter's accounts are.
   private readonly histories = new Map<TenantAccount, ReadHistory>();
+  /** Connections with requests that are not charged yet. */
+  private readonly uncharged: ConnectionMeter[] = [];
 
   constructor({ meter, hot, pricer }: RedisMeteringOptions) {
     this.meter = meter;
@@ -39,6 +42,18 @@ export class RedisMetering {
     let history = this.histories.get(account);
     if (history === undefined) this.histories.set(account, (history = new ReadHistory()));
     return history;
+  }
+
+  /** For `flushAll`: it will be charged a little later. */
+  later(connection: ConnectionMeter): void {
+    this.uncharged.push(connection);
+  }
+
+  /** Charges all that has been run: to be called each second, and before the meter is read. */
+  flushAll(): void {
+    const { uncharged } = this;
+    for (const connection of uncharged) connection.flushLater(this);
+    uncharged.length = 0;
   }
 
   forget(tenant: number): void {
@@ -66,6 +81,14 @@ export const firstTenant: MeteredTenant = { number: 0, firstTable: 0 };
 // Of a request's protocol bytes, those that are not in its words or between them.
 const frameBytes = 10;
 
+/** What requests that were priced together were, and had the server do. */
+export interface CountedWork extends RowWorkCounts {
+  requests: number;
+  commands: number;
+  received: number;
+  sent: number;
+}
+
 /** Requests of one command and table that are not charged yet. */
 class Group {
   readonly work = new RowWork();
@@ -73,17 +96,20 @@ class Group {
   kind: ChargeClass;
   requests = 0;
   failed = 0;
-  commands = 0;
+  /** Commands beyond one a request: those of transactions. */
+  moreCommands = 0;
   received = 0;
   sent = 0;
   table = 0;
   /** Of the executor that they are for. */
   pricer: RowPricer | undefined;
-  /** Work there was when the last one had ended. */
+  /** Lookups there were when the last one began. */
   seen = 0;
   /** Of those charged last, together, by `costLayout`; and how many they were. */
   readonly cost = new Float64Array(costLayout.length);
   charged = 1;
+  /** What was priced last, for a client that asks for it. */
+  priced: CountedWork | undefined;
 
   constructor(entry: CommandEntry) {
     this.entry = entry;
@@ -94,6 +120,10 @@ class Group {
 /** Commands that a client can use by turns without their groups being charged at every turn. A power of two. */
 const groupCount = 8;
 
+// What a client that sends without a pause has not been charged for yet: at most so long, and so many requests.
+const chargeEveryMs = 5;
+const chargeEveryRequests = 256;
+
 /** The meter of one connection. */
 export class ConnectionMeter {
   private tenant: MeteredTenant = firstTenant;
@@ -102,19 +132,28 @@ export class ConnectionMeter {
   private readonly groups: (Group | undefined)[] = [];
   /** A bit for each group in which there is something. */
   private dirty = 0;
-  private lastName = '';
-  /** Undefined when the last command was refused. */
+  /** Of the command that was begun last. */
+  private current: Group | undefined;
+  private flushedAt = 0;
+  private sampler: HotSampler | undefined;
+  private isLater = false;
+  /** Name of the last command, when it was refused; it has no group then. */
+  private refusedName = '';
   private lastGroup: Group | undefined;
   // A transaction is one request of several commands, whose bytes came before it.
   private queuedBytes = 0;
   private queuedCommands = 0;
   private queuedClass: ChargeClass = ChargeClass.other;
+  /** Somebody wants to know what it is that is priced. */
+  private keepsWork = false;
 
   /** Whose commands are charged from here on. */
   belongsTo(metering: RedisMetering | undefined, tenant: MeteredTenant): void {
     if (metering !== undefined) this.flush(metering);
     this.tenant = tenant;
     this.account = undefined;
+    const hot = metering?.hot;
+    this.sampler = hot && new HotSampler(hot);
   }
 
   /** Of its tenant. */
@@ -129,16 +168,17 @@ export class ConnectionMeter {
     table: number,
     pricer: RowPricer | undefined,
   ): RowWork {
-    const group = this.groups[entry.id & (groupCount - 1)];
+    let group = this.current;
     if (
-      group !== undefined &&
-      group.entry === entry &&
-      group.table === table &&
-      group.pricer === pricer
+      group === undefined ||
+      group.entry !== entry ||
+      group.table !== table ||
+      group.pricer !== pricer
     ) {
-      return group.work;
+      group = this.#takeGroup(metering, entry, table, pricer);
     }
-    return this.#takeGroup(metering, entry, table, pricer).work;
+    group.seen = group.work.lookups;
+    return group.work;
   }
 
   #takeGroup(
@@ -149,6 +189,8 @@ export class ConnectionMeter {
   ): Group {
     const at = entry.id & (groupCount - 1);
     const group = (this.groups[at] ??= new Group(entry));
+    this.current = group;
+    if (group.entry === entry && group.table === table && group.pricer === pricer) return group;
     if (group.requests !== 0) this.#charge(metering, group);
     group.entry = entry;
     group.kind = entry.chargeClass;
@@ -165,19 +207,24 @@ export class ConnectionMeter {
     pricer: RowPricer | undefined,
   ): RowWork {
     const group = this.#takeGroup(metering, exec, table, pricer);
+    if (group.requests !== 0) this.#charge(metering, group);
     group.kind = this.queuedClass;
+    group.seen = group.work.lookups;
+    // EXEC brings what was queued with it.
+    this.current = undefined;
     return group.work;
   }
 
   /** A command was refused before it was run: it costs nothing. */
   reject(metering: RedisMetering, entry: CommandEntry | undefined): void {
     this.accountIn(metering).reject();
-    this.lastName = entry?.fullName ?? '';
+    this.refusedName = entry?.fullName ?? '';
     this.lastGroup = undefined;
   }
 
   /** A command was taken for a transaction: what it is charged for comes with EXEC. */
   queued(entry: CommandEntry, args: Arguments, answered: number): void {
+    this.current = undefined;
     this.queuedBytes += bytesOf(args) + answered;
     this.queuedCommands++;
     const kind = entry.chargeClass;
@@ -196,61 +243,132 @@ export class ConnectionMeter {
     failed: boolean,
     inTransaction: boolean,
   ): void {
-    let commands = 1;
+    const group = this.current;
+    if (group === undefined || group.entry !== entry || failed) {
+      this.#settleOther(metering, entry, args, table, sent, failed, inTransaction);
+      return;
+    }
+    // Nearly all commands come here, so that every store counts.
+    if (group.requests++ === 0) this.dirty |= 1 << (entry.id & (groupCount - 1));
+    const received = bytesOf(args);
+    group.received += received;
+    group.sent += sent;
+    const { sampler } = this;
+    if (sampler !== undefined) {
+      const bytes = received + sent;
+      if ((sampler.left -= requestWeight + bytes) < 0) {
+        this.#sample(sampler, entry, args, table, bytes);
+      }
+    }
+    if (this.lastGroup !== group) this.lastGroup = group;
+  }
+
+  /** As `settle`, for a command that failed, that is not about rows, or that ends a transaction. */
+  #settleOther(
+    metering: RedisMetering,
+    entry: CommandEntry,
+    args: Arguments,
+    table: number,
+    sent: number,
+    failed: boolean,
+    inTransaction: boolean,
+  ): void {
     let received = bytesOf(args);
+    let moreCommands = 0;
     if (this.queuedCommands !== 0 && !inTransaction) {
       // EXEC, DISCARD, RESET: what was queued comes with them.
-      commands += this.queuedCommands;
+      moreCommands = this.queuedCommands;
       received += this.queuedBytes;
-      this.#forgetQueue();
+      this.forgetQueued();
     }
+    const group = this.#otherGroup(metering, entry, table, failed, moreCommands);
+    // What begins next is begun anew.
+    this.current = undefined;
+    if (group === undefined) return;
+    if (group.requests++ === 0) this.dirty |= 1 << (entry.id & (groupCount - 1));
+    group.received += received;
+    group.sent += sent;
+    const { sampler } = this;
+    if (sampler !== undefined && entry.run !== undefined) {
+      const bytes = received + sent;
+      if ((sampler.left -= requestWeight + bytes) < 0) {
+        this.#sample(sampler, entry, args, table, bytes);
+      }
+    }
+    if (entry.hidesCost) this.#charge(metering, group);
+    else this.lastGroup = group;
+  }
+
+  /** Where it counts; nowhere if it failed before anything was done for it. */
+  #otherGroup(
+    metering: RedisMetering,
+    entry: CommandEntry,
+    table: number,
+    failed: boolean,
+    moreCommands: number,
+  ): Group | undefined {
     let group = this.groups[entry.id & (groupCount - 1)];
     // What is not about rows has not begun.
-    const isElsewhere = entry.run === undefined && group?.table !== table && commands === 1;
+    const isElsewhere = entry.run === undefined && group?.table !== table && moreCommands === 0;
     if (group === undefined || group.entry !== entry || isElsewhere) {
       group = this.#takeGroup(metering, entry, table, undefined);
+      group.seen = group.work.lookups;
     }
-    const { work } = group;
-    const done = work.lookups + work.logBytes;
     if (failed) {
-      if (done === group.seen) {
+      if (group.work.lookups === group.seen) {
         this.reject(metering, entry);
-        return;
+        return undefined;
       }
       group.failed++;
     }
-    group.seen = done;
-    group.requests++;
-    group.commands += commands;
-    group.received += received;
-    group.sent += sent;
-    this.dirty |= 1 << (entry.id & (groupCount - 1));
-    const { hot } = metering;
-    if (hot !== undefined && entry.run !== undefined) {
-      const bytes = received + sent;
-      if ((hot.left -= requestWeight + bytes) < 0) this.#sample(hot, entry, args, table, bytes);
-    }
-    if (entry.hidesCost) {
-      this.#charge(metering, group);
-      return;
-    }
-    this.lastName = entry.fullName;
-    this.lastGroup = group;
+    group.moreCommands += moreCommands;
+    return group;
   }
 
   /** What samples fell on counts for the command's first key; of one without keys it stays for the next. */
-  #sample(hot: HotNames, entry: CommandEntry, args: Arguments, table: number, bytes: number): void {
+  #sample(
+    sampler: HotSampler,
+    entry: CommandEntry,
+    args: Arguments,
+    table: number,
+    bytes: number,
+  ): void {
     const [word] = keyWords(entry.spec, args);
     if (word === undefined || word >= args.count) return;
     const { number, firstTable } = this.tenant;
     const name = args.bytes(word).toString('latin1');
-    hot.record(number, table - firstTable, name, requestWeight + bytes, bytes);
+    sampler.record(number, table - firstTable, name, requestWeight + bytes, bytes);
   }
 
-  #forgetQueue(): void {
+  /** A transaction was refused as a whole: it costs nothing. */
+  forgetQueued(): void {
     this.queuedBytes = 0;
     this.queuedCommands = 0;
     this.queuedClass = ChargeClass.other;
+  }
+
+  /** What a client had sent has been run, at `now` in monotonic milliseconds: it is charged, now or soon. */
+  endBatch(metering: RedisMetering, now: number): void {
+    if (this.dirty === 0) return;
+    const { lastGroup } = this;
+    const isDue =
+      now - this.flushedAt >= chargeEveryMs ||
+      (lastGroup !== undefined && lastGroup.requests >= chargeEveryRequests);
+    if (isDue) {
+      this.flushedAt = now;
+      if (this.sampler !== undefined) this.sampler.catchUp();
+      else if (metering.hot !== undefined) this.sampler = new HotSampler(metering.hot);
+      this.flush(metering);
+    } else if (!this.isLater) {
+      this.isLater = true;
+      metering.later(this);
+    }
+  }
+
+  /** Its turn among those that `later` was called for. */
+  flushLater(metering: RedisMetering): void {
+    this.isLater = false;
+    this.flush(metering);
   }
 
   /** Charges all that has been run. */
@@ -262,10 +380,10 @@ export class ConnectionMeter {
 
   #charge(metering: RedisMetering, group: Group): void {
     this.dirty &= ~(1 << (group.entry.id & (groupCount - 1)));
-    const { requests, received, sent, work, cost } = group;
+    const { requests, moreCommands, received, sent, work, cost } = group;
     const pricer = group.pricer ?? metering.pricer;
     const account = this.accountIn(metering);
-    pricer.price(requests, group.commands, received, sent, work, cost);
+    pricer.price(requests, requests + moreCommands, received, sent, work, cost);
     const database = group.table - this.tenant.firstTable;
     pricer.charge(
       account,
@@ -282,10 +400,13 @@ export class ConnectionMeter {
       const isHit = work.misses < requests / 2;
       metering.historyOf(account).observe(work.readBytes / requests, isHit);
     }
+    if (this.keepsWork) {
+      group.priced = { requests, commands: requests + moreCommands, received, sent, ...work };
+    }
     group.charged = requests;
     group.requests = 0;
     group.failed = 0;
-    group.commands = 0;
+    group.moreCommands = 0;
     group.received = 0;
     group.sent = 0;
     group.seen = 0;
@@ -293,14 +414,27 @@ export class ConnectionMeter {
   }
 
   /**
-   * Name and cost of the command before this one; in a pipeline, what those of its name cost on average.
+   * Name and cost of the command before this one; of one of many that came at once, what those of its name cost
+   * on average.
    */
   last(metering: RedisMetering): { name: string; cost: Float64Array } {
     this.flush(metering);
-    const { lastName: name, lastGroup: group } = this;
+    const { lastGroup: group } = this;
+    const name = group === undefined ? this.refusedName : group.entry.fullName;
     const cost = new Float64Array(costLayout.length);
     if (group !== undefined) cost.set(group.cost.map((units) => units / group.charged));
     return { name, cost };
+  }
+
+  /**
+   * Name and work of those priced last. It is kept from the first call on, when nothing is known but of what
+   * came in the same pipeline.
+   */
+  lastWork(metering: RedisMetering): { name: string; work: CountedWork | undefined } {
+    this.keepsWork = true;
+    this.flush(metering);
+    const { lastGroup: group } = this;
+    return { name: group?.entry.fullName ?? this.refusedName, work: group?.priced };
   }
 
   /** Units of the command just run, and of those before it that are not charged yet. */

@@ -40,11 +40,20 @@ export class PlaneMeter {
   /** What requests are about. */
   readonly hot = new HotNames(systemClock, systemRng);
   readonly #beforeSecond: (accounts: Iterable<TenantAccount>) => void;
+  readonly #beforeReading: () => void;
   readonly #timer: NodeJS.Timeout;
   readonly #labelled = new Map<number, string>();
 
-  /** `beforeSecond` is called at the end of each second, to charge what nobody asked for. */
-  constructor(plane: string, beforeSecond: (accounts: Iterable<TenantAccount>) => void) {
+  /**
+   * `beforeSecond` is called at the end of each second, to charge what nobody asked for; `beforeReading` before
+   * anything is told of what was charged, to charge what was put off.
+   */
+  constructor(
+    plane: string,
+    beforeSecond: (accounts: Iterable<TenantAccount>) => void,
+    beforeReading: () => void = () => {},
+  ) {
+    this.#beforeReading = beforeReading;
     this.meter = new Meter({ plane, run: randomBytes(8).toString('hex') });
     this.#beforeSecond = beforeSecond;
     this.#timer = setInterval(() => this.#second(), 1000);
@@ -52,6 +61,7 @@ export class PlaneMeter {
   }
 
   #second(): void {
+    this.#beforeReading();
     this.#beforeSecond(this.meter.activeAccounts());
     this.meter.tick();
     this.hot.tick();
@@ -59,6 +69,7 @@ export class PlaneMeter {
 
   /** What requests of a tenant, or of all, touch most. What samples weigh is scaled to what was charged in all. */
   top(kind: TopKind, { by, limit, tenant }: TopQuery): TopEntry[] {
+    this.#beforeReading();
     let charged = 0;
     for (const account of this.meter.all()) charged += account.lru;
     const { spent } = this.hot;
@@ -67,6 +78,7 @@ export class PlaneMeter {
   }
 
   usage(since: number): MeterSnapshot {
+    this.#beforeReading();
     return this.meter.snapshot(Date.now(), since);
   }
 
@@ -78,9 +90,10 @@ export class PlaneMeter {
 
   /** Metrics by tenant. `nameOf` is undefined for tenants that are not known. */
   samples(nameOf: (tenant: number) => string | undefined): MetricSample[] {
+    this.#beforeReading();
     const byLabel = new Map<string, TenantAccount[]>();
     for (const account of this.meter.all()) {
-      const label = this.#labelOf(account.tenant, nameOf);
+      const label = this.labelOf(account.tenant, nameOf);
       const accounts = byLabel.get(label);
       if (accounts === undefined) byLabel.set(label, [account]);
       else accounts.push(account);
@@ -105,8 +118,8 @@ export class PlaneMeter {
     }
   }
 
-  /** Once a tenant has a label it keeps it, so that its counters never fall. */
-  #labelOf(tenant: number, nameOf: (tenant: number) => string | undefined): string {
+  /** A tenant's label in metrics. Once it has one it keeps it, so that its counters never fall. */
+  labelOf(tenant: number, nameOf: (tenant: number) => string | undefined): string {
     const known = this.#labelled.get(tenant);
     if (known !== undefined) return known;
     const name = tenant === otherTenants ? undefined : nameOf(tenant);

@@ -24,7 +24,11 @@ export class RedisPlaneMeter {
       memory: new RowPricer({ costs: table.models.memory, isCached: false }),
       kv: new RowPricer({ costs: table.models.kv, isCached: true }),
     };
-    this.plane = new PlaneMeter('redis', (accounts) => this.#chargeMerging(accounts));
+    this.plane = new PlaneMeter(
+      'redis',
+      (accounts) => this.#chargeMerging(accounts),
+      () => this.metering.flushAll(),
+    );
     const { meter, hot } = this.plane;
     this.metering = new RedisMetering({ meter, hot, pricer: this.#pricers.memory });
   }
