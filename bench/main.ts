@@ -1,6 +1,7 @@
-// npm run bench -- redis|ycsb|kv|log|memory|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|log|memory|admission|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
 
 import { Command, InvalidArgumentError } from 'commander';
+import { admissionBench, admissionBenchDefaults } from './admission.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
@@ -134,6 +135,16 @@ program
   .option('--keys <n>', 'keys of the random tests', count, meteringDefaults.keys)
   .action(async (options: typeof meteringDefaults) => {
     await meteringBench(options, command);
+  });
+
+program
+  .command('admission')
+  .description('what limits cost a gateway with many tenants')
+  .option('--rounds <n>', 'rounds of each', count, admissionBenchDefaults.rounds)
+  .option('--tenants <list>', 'numbers of tenants', counts, admissionBenchDefaults.tenants)
+  .option('--requests <n>', 'requests of a round', count, admissionBenchDefaults.requests)
+  .action((options: typeof admissionBenchDefaults) => {
+    admissionBench(options, command);
   });
 
 program

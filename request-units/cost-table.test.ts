@@ -12,6 +12,8 @@ const noWork: RowWorkCounts = {
   reads: 0,
   readBytes: 0,
   walked: 0,
+  fieldsWalked: 0,
+  scoresWalked: 0,
   arrayWalked: 0,
   values: 0,
   fields: 0,
@@ -71,6 +73,7 @@ describe('the table that comes with the server', () => {
     work.statements = 1;
     work.textBytes = seriesRead.text;
     work.series = 1;
+    work.groups = 1;
     work.blocks = 1;
     work.rows = seriesRead.points / 16;
     work.answerBytes = seriesRead.sent;
@@ -123,6 +126,8 @@ test('what is larger never costs less', () => {
         'reads',
         'readBytes',
         'walked',
+        'fieldsWalked',
+        'scoresWalked',
         'arrayWalked',
         'values',
         'fields',
@@ -151,6 +156,8 @@ test('what is larger never costs less', () => {
             'elements',
             'misses',
             'walked',
+            'fieldsWalked',
+            'scoresWalked',
             'arrayWalked',
           ].includes(counter)
         ) {

@@ -20,13 +20,18 @@ export const rowModules = [
   'lookup',
   // Reading a value, a field or an element.
   'read',
-  // Walking along elements, and writing each into the answer; of arrays, it takes longer.
+  // Walking along members, fields with their values, members with their scores, and elements of arrays; and
+  // writing each into the answer.
   'walk',
+  'walkFields',
+  'walkScores',
   'walkArray',
   'writeValue',
   'writeField',
   'writeScore',
   'writeElement',
+  // What writing many of these in one request takes besides, by their number: 64 B stand for one.
+  'writeMany',
   'remove',
   // Bytes of the log's entry.
   'log',
@@ -52,10 +57,16 @@ export const seriesModules = [
   'convert',
   // Finding one series, and opening it.
   'series',
+  // One series of an answer.
+  'group',
   // Reading a block of points, and decoding it.
   'block',
   // Points that operators work on, at 16 bytes each.
   'aggregate',
+  // Points that a function needs all of at once, as a median does.
+  'keep',
+  // Names out of an index, at 16 bytes each.
+  'names',
   // Answers as text.
   'encode',
   // Bytes held for a millisecond.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CollectionHistory, ReadHistory, writeUnits } from './estimate.ts';
+import { CollectionHistory, ReadHistory, StatementHistory, writeUnits } from './estimate.ts';
 
 /** The same numbers in every run. */
 function seeded(seed: number): () => number {
@@ -78,4 +78,24 @@ test('a collection that is not there is known to be empty', () => {
   history.observe(-5, 0, 0);
   expect(history.expectedLength(-5)).toBe(0);
   expect(history.expectedLength(6)).toBe(1);
+});
+
+test('statements of a kind cost what those before them did, about', () => {
+  const history = new StatementHistory();
+  expect(history.expected(1)).toBe(1);
+  history.observe(1, 100);
+  expect(history.expected(1)).toBe(100);
+  expect(history.expected(2)).toBe(1);
+  for (let i = 0; i < 30; i++) history.observe(1, 20);
+  expect(history.expected(1)).toBeCloseTo(20, 0);
+});
+
+test('of kinds those are forgotten that were not met for longest', () => {
+  const history = new StatementHistory();
+  for (let kind = 0; kind < 10_000; kind++) {
+    history.observe(kind, 5);
+    history.observe(0, 7);
+  }
+  expect(history.expected(0)).toBeCloseTo(7);
+  expect([history.expected(9999), history.expected(1)]).toEqual([5, 1]);
 });

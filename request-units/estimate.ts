@@ -112,3 +112,27 @@ export class CollectionHistory {
 function slotOf(hash: number): number {
   return (Math.imul(hash, 0x9e3779b1) >>> 22) & (remembered - 1);
 }
+
+const rememberedKinds = 512;
+const newestStatement = 0.25;
+const firstStatement = 1;
+
+/** What statements cost that are alike but for the values in them, learned from those before. */
+export class StatementHistory {
+  /** By kind, a number; the one that was met longest ago comes first. */
+  readonly #means = new Map<number, number>();
+
+  /** Units of the next one; 1 for a kind that is not known. */
+  expected(kind: number): number {
+    return this.#means.get(kind) ?? firstStatement;
+  }
+
+  observe(kind: number, cost: number): void {
+    const mean = this.#means.get(kind);
+    this.#means.delete(kind);
+    this.#means.set(kind, mean === undefined ? cost : mean + newestStatement * (cost - mean));
+    if (this.#means.size <= rememberedKinds) return;
+    const [oldest] = this.#means.keys();
+    this.#means.delete(oldest!);
+  }
+}

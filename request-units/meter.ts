@@ -171,6 +171,10 @@ export class TenantAccount {
     return this.numbers[kind * stride + lruAt]!;
   }
 
+  requestsOf(kind: ChargeClass): number {
+    return this.numbers[kind * stride + requestsAt]!;
+  }
+
   #sum(column: number): number {
     let total = 0;
     for (let at = column; at < bytesInAt; at += stride) total += this.numbers[at]!;

@@ -114,6 +114,7 @@ export function seriesCosts(cpu: Readonly<Record<string, readonly number[]>>): M
     ['request', 1, received + sent],
     ['convert', 1, text],
     ['series', 1, 64],
+    ['group', 1, 64],
     ['block', 1, points],
     ['aggregate', 1, points],
     ['encode', 1, sent],

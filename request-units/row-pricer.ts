@@ -19,6 +19,8 @@ export interface RowWorkCounts {
   reads: number;
   readBytes: number;
   walked: number;
+  fieldsWalked: number;
+  scoresWalked: number;
   arrayWalked: number;
   values: number;
   fields: number;
@@ -41,11 +43,14 @@ const decodeAt = at.decode;
 const encodeAt = at.encode;
 const readAt = at.read;
 const walkAt = at.walk;
+const walkFieldsAt = at.walkFields;
+const walkScoresAt = at.walkScores;
 const walkArrayAt = at.walkArray;
 const valueAt = at.writeValue;
 const fieldAt = at.writeField;
 const scoreAt = at.writeScore;
 const elementAt = at.writeElement;
+const manyAt = at.writeMany;
 const logAt = at.log;
 const missAt = at.miss;
 
@@ -126,13 +131,20 @@ export class RowPricer {
       const r = readAt + interval(size);
       cpu += reads * (base[r]! + size * slope[r]!);
     }
-    const walked = work.walked + work.arrayWalked;
-    if (walked !== 0) {
+    const { walked, fieldsWalked, scoresWalked, arrayWalked } = work;
+    const steps = walked + fieldsWalked + scoresWalked + arrayWalked;
+    if (steps !== 0) {
       // What is walked along is answered, or else it is small.
-      const size = sizeOf(sent, walked);
+      const size = sizeOf(sent, steps);
       const n = interval(size);
-      cpu += work.walked * (base[walkAt + n]! + size * slope[walkAt + n]!);
-      cpu += work.arrayWalked * (base[walkArrayAt + n]! + size * slope[walkArrayAt + n]!);
+      const w = walkAt + n;
+      const f = walkFieldsAt + n;
+      const s = walkScoresAt + n;
+      const a = walkArrayAt + n;
+      if (walked !== 0) cpu += walked * (base[w]! + size * slope[w]!);
+      if (fieldsWalked !== 0) cpu += fieldsWalked * (base[f]! + size * slope[f]!);
+      if (scoresWalked !== 0) cpu += scoresWalked * (base[s]! + size * slope[s]!);
+      if (arrayWalked !== 0) cpu += arrayWalked * (base[a]! + size * slope[a]!);
     }
     if (logBytes !== 0) {
       least = requests * smallestCharge;
@@ -150,6 +162,11 @@ export class RowPricer {
         if (fields !== 0) cpu += fields * (base[fieldAt + n]! + each * slope[fieldAt + n]!);
         if (scores !== 0) cpu += scores * (base[scoreAt + n]! + each * slope[scoreAt + n]!);
         if (elements !== 0) cpu += elements * (base[elementAt + n]! + each * slope[elementAt + n]!);
+        if (writes > requests) {
+          const many = (smallest * writes) / requests;
+          const m = manyAt + interval(many);
+          cpu += requests * (base[m]! + many * slope[m]!);
+        }
       }
     }
     if (misses !== 0) {

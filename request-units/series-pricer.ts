@@ -18,16 +18,24 @@ export class SeriesWork {
   statements = 0;
   textBytes = 0;
   series = 0;
+  /** Series of answers. */
+  groups = 0;
   blocks = 0;
   /** Points read. */
   rows = 0;
+  /** Names listed out of an index. */
+  names = 0;
+  /** Of the points, those that functions needed all of at once. */
+  keptRows = 0;
   /** Of answers, unpacked. */
   answerBytes = 0;
-  /** Bytes held, times milliseconds. */
+  /** Bytes held, times milliseconds of the processor time that the request stands for. */
   held = 0;
 }
 
 const pointBytes = 16;
+/** Of a name, about. */
+const nameBytes = 16;
 
 const index = Object.fromEntries(seriesModules.map((name, i) => [name, i])) as Record<
   SeriesModule,
@@ -57,12 +65,22 @@ export class SeriesPricer {
     add('log', work.batches, work.logBytes);
     add('convert', work.statements, work.textBytes);
     add('series', work.series, work.series * 64);
+    add('group', work.groups, work.groups * 64);
     const readBytes = work.rows * pointBytes;
     add('block', work.blocks, readBytes);
     add('aggregate', work.rows === 0 ? 0 : 1, readBytes);
+    add('names', work.names === 0 ? 0 : 1, work.names * nameBytes);
+    add('keep', work.keptRows === 0 ? 0 : 1, work.keptRows * pointBytes);
     add('encode', work.answerBytes === 0 ? 0 : 1, work.answerBytes);
     add('hold', work.held === 0 ? 0 : 1, work.held);
     cost[costLayout.lru] = Math.max(smallestCharge, this.#lru(cost));
+  }
+
+  /** Processor time of the reference pod that so much work stands for, in milliseconds. */
+  processorMs(work: SeriesWork): number {
+    const cost = new Float64Array(costLayout.length);
+    this.price(work, cost);
+    return (1000 * cost[costLayout.cpu]!) / this.table.pod[0];
   }
 
   #lru(cost: Float64Array): number {

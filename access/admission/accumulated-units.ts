@@ -57,6 +57,17 @@ export class AccumulatedUnits {
     this.#balance += units;
   }
 
+  /** The share is another one: what is beyond the most it can come to now is lost, the oldest first. */
+  trim(share: number): void {
+    const more = this.#balance - this.limit(share);
+    if (more > 0) this.#take(more);
+  }
+
+  /** Nothing is owed any more. */
+  forgive(): void {
+    this.#debt = 0;
+  }
+
   /** A query cost this much more than was taken for it; less, if it is negative. */
   settle(more: number): void {
     if (more < 0) this.receive(-more);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
 import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
+import type { LineQuery } from './query-line.ts';
 import type { GateWaiter, TenantGate } from './tenant-gate.ts';
 
 beforeEach(() => {
@@ -85,6 +86,34 @@ test('who waits is let in in order, as units come', () => {
   expect(setup.gate.counters.waited).toBe(5);
 });
 
+test('whose turn it is goes on for the units of a millisecond, and then comes after the others', () => {
+  const setup = setUp(tenant(20_000));
+  while (request(setup, 1));
+  const order: string[] = [];
+  // Pipelines of which each command that is not let in waits again.
+  const goOn = (name: string): void => {
+    if (request(setup, 1)) {
+      order.push(name);
+      goOn(name);
+    } else setup.gate.wait({ deadline: Infinity, end: () => next(name) }, clock.monotonic());
+  };
+  const next = (name: string): void => {
+    order.push(name);
+    setup.meter.account(1).charge(ChargeClass.write, 0, false, 1, 1, 1, 1, 1);
+    setup.gate.settle(clock.monotonic());
+    goOn(name);
+  };
+  for (const name of ['a', 'b', 'c']) goOn(name);
+  vi.advanceTimersByTime(1000);
+  const turns = order.filter((name, i) => name !== order[i - 1]).length;
+  // Not a thousandth of a second for a command each, and everyone in turn.
+  expect(order.length).toBeGreaterThan(19_000);
+  expect(turns).toBeLessThan(1100);
+  for (const name of ['a', 'b', 'c']) {
+    expect(order.filter((one) => one === name).length / order.length).toBeCloseTo(1 / 3, 1);
+  }
+});
+
 test('who has waited too long is told so, and who has left is not', () => {
   const setup = setUp(tenant(1));
   request(setup, 1000);
@@ -158,8 +187,8 @@ test('dry, nothing waits, and what would have is counted', () => {
 test('what a second leaves is there for queries, and what they cost is not taken from the next', () => {
   const setup = setUp(tenant(100));
   for (let second = 0; second < 10; second++) {
-    vi.advanceTimersByTime(1000);
     request(setup, 40);
+    vi.advanceTimersByTime(1000);
     setup.admission.endSecond();
   }
   const { queries } = setup.gate;
@@ -171,4 +200,108 @@ test('what a second leaves is there for queries, and what they cost is not taken
   setup.gate.settle(clock.monotonic());
   expect(setup.gate.balance(clock.monotonic())).toBe(before);
   expect(queries.units.balance).toBeCloseTo(50);
+});
+
+test('while a debt is paid off nothing is left for queries', () => {
+  const setup = setUp(tenant(100));
+  request(setup, 600);
+  for (let second = 0; second < 8; second++) {
+    vi.advanceTimersByTime(1000);
+    setup.admission.endSecond();
+  }
+  // 500 were owed, and 100 can be kept: two seconds are left.
+  expect(setup.gate.queries.units.balance).toBeCloseTo(200);
+});
+
+test('requests that take their time are settled one by one', () => {
+  const setup = setUp(tenant(100));
+  const { gate, meter } = setup;
+  const holds = [1, 2, 3].map(() => {
+    expect(gate.admit(clock.monotonic(), 1500)).toBe(true);
+    return gate.hold();
+  });
+  expect(gate.balance(clock.monotonic())).toBe(97);
+  const account = meter.account(1);
+  account.charge(ChargeClass.write, 0, false, 50, 1, 1, 1, 1);
+  gate.settleHeld(holds[0]!, clock.monotonic());
+  expect(gate.balance(clock.monotonic())).toBeCloseTo(48);
+  // The second one came to nothing.
+  gate.settleHeld(holds[1]!, clock.monotonic());
+  expect(gate.balance(clock.monotonic())).toBeCloseTo(49);
+  account.charge(ChargeClass.write, 0, false, 149, 1, 1, 1, 1);
+  gate.settleHeld(holds[2]!, clock.monotonic());
+  expect(gate.balance(clock.monotonic())).toBeCloseTo(-99);
+  expect(gate.report().used).toBe(199);
+});
+
+interface Asked extends LineQuery {
+  ended: boolean | undefined;
+}
+
+function query(cost: number, ms = Infinity): Asked {
+  const arrivedAt = clock.monotonic();
+  const asked: Asked = {
+    cost,
+    arrivedAt,
+    deadline: arrivedAt + ms,
+    ended: undefined,
+    end: (admitted) => (asked.ended = admitted),
+  };
+  return asked;
+}
+
+test('queries wait in line for what is left over, and run in order as it comes', () => {
+  const { gate } = setUp(tenant(100));
+  const { line } = gate;
+  vi.advanceTimersByTime(1000);
+  const [first, second, third] = [query(90), query(50), query(1)];
+  expect(line.arrive(first, clock.monotonic())).toBe('run');
+  expect(line.arrive(second, clock.monotonic())).toBe('wait');
+  // There would be enough for this one, but others come first.
+  expect(line.arrive(third, clock.monotonic())).toBe('wait');
+  vi.advanceTimersByTime(350);
+  expect([second.ended, third.ended]).toEqual([undefined, undefined]);
+  vi.advanceTimersByTime(150);
+  expect([second.ended, third.ended]).toEqual([true, true]);
+  expect(line.counters).toMatchObject({ admitted: 3, waited: 2, refused: 0 });
+});
+
+test('a query is out of the line when it leaves, or its time is up; a line has an end', () => {
+  const { gate, admission } = setUp(tenant(1), { queryQueueLength: 2 });
+  const { line } = gate;
+  const [first, second, third] = [query(1000), query(1000, 500), query(1)];
+  expect(line.arrive(query(5000), clock.monotonic())).toBe('wait');
+  expect(line.arrive(first, clock.monotonic())).toBe('wait');
+  expect(line.arrive(second, clock.monotonic())).toBe('full');
+  expect(line.leave(first, clock.monotonic())).toBe(true);
+  expect(line.arrive(second, clock.monotonic())).toBe('wait');
+  vi.advanceTimersByTime(600);
+  expect(second.ended).toBe(false);
+  admission.setRules({ strictQueries: true });
+  expect(line.arrive(query(61), clock.monotonic())).toBe('too dear');
+  expect(line.arrive(third, clock.monotonic())).toBe('wait');
+  admission.forget(1);
+  expect([third.ended, third.cost]).toEqual([true, 0]);
+});
+
+test('one that costs more than can be saved runs when nothing more can be, and carries its debt', () => {
+  const { gate } = setUp(tenant(10));
+  const dear = query(1000);
+  vi.advanceTimersByTime(500);
+  expect(gate.line.arrive(dear, clock.monotonic())).toBe('wait');
+  vi.advanceTimersByTime(59_000);
+  expect(dear.ended).toBeUndefined();
+  vi.advanceTimersByTime(1000);
+  expect(dear.ended).toBe(true);
+  expect(gate.queries.units.balance).toBeCloseTo(-400, -1);
+});
+
+test('what was spent dry is not held against anybody later', () => {
+  const setup = setUp(tenant(10), { dryRun: true, debtSeconds: 3600 });
+  for (let i = 0; i < 100; i++) request(setup, 100);
+  expect(setup.gate.line.arrive(query(5000), clock.monotonic())).toBe('run');
+  expect(setup.gate.line.counters.wouldWait).toBe(1);
+  setup.admission.setRules({ dryRun: false });
+  expect(setup.gate.balance(clock.monotonic())).toBe(10);
+  expect(setup.gate.queries.units.balance).toBe(0);
 });

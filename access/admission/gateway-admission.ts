@@ -2,16 +2,20 @@
 
 import type { TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate, TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
 import { Allocation, type AllocationPolicy } from './allocation.ts';
 import { BurstPackage, sharedBurstCap } from './burst-package.ts';
 import { type GateReport, TenantGate } from './tenant-gate.ts';
 
 /** May change while the gateway runs. */
 export interface AdmissionRules {
+  /** Without, no tenant has a gate. */
+  enabled: boolean;
   /** Nothing waits and nothing is refused; what would have been is counted. */
   dryRun: boolean;
-  /** Milliseconds that a Redis command, and a write over HTTP, may wait. */
+  /** What a request has cost beyond its estimate is taken off as well, or given back. */
+  debit: boolean;
+  /** Milliseconds that a Redis command, and a write over HTTP, may wait; Infinity where nothing is refused. */
   commandWaitMs: number;
   writeWaitMs: number;
   /** First word of a refusal over RESP. */
@@ -25,10 +29,19 @@ export interface AdmissionRules {
   /** Queries of a tenant that may wait, and whether one is refused that costs more than could ever be saved. */
   queryQueueLength: number;
   strictQueries: boolean;
+  /** Queries live on what was left over, and wait for it in line; else they are as any other request, or refused. */
+  accumulates: boolean;
+  queriesWait: boolean;
+  /** What is to be refused is so before its body is read. */
+  shedsEarly: boolean;
+  /** Seconds of a tenant's share that it can owe. */
+  debtSeconds: number;
 }
 
 export const admissionDefaults: AdmissionRules = {
+  enabled: true,
   dryRun: false,
+  debit: true,
   commandWaitMs: 1500,
   writeWaitMs: 4000,
   refusalCode: 'TRYAGAIN',
@@ -37,6 +50,10 @@ export const admissionDefaults: AdmissionRules = {
   burstRu: 0,
   queryQueueLength: 1000,
   strictQueries: false,
+  accumulates: true,
+  queriesWait: true,
+  shedsEarly: true,
+  debtSeconds: 10,
 };
 
 /** What a gate has of its gateway. */
@@ -47,8 +64,9 @@ export interface GatewaySpare {
   borrow(cost: number, now: number): boolean;
   /** Units were spent. */
   used(units: number, now: number): void;
-  /** Somebody waits at the gate. */
+  /** Somebody waits at the gate, or a query in its line. */
   wake(gate: TenantGate): void;
+  wakeLine(gate: TenantGate): void;
 }
 
 export interface GatewayAdmissionOptions {
@@ -58,19 +76,32 @@ export interface GatewayAdmissionOptions {
   accountOf: (tenant: number) => TenantAccount | undefined;
 }
 
+/** A tenant has another gate, or none. */
+export type GateListener = (tenant: number, gate: TenantGate | undefined) => void;
+
 // Those whose time is up are looked for this often; who is first in line is seen at every turn.
 const expireEveryMs = 20;
+// Queries wait longer.
+const serveLinesEveryMs = 50;
 
 export class GatewayAdmission implements GatewaySpare {
+  /** What of a tenant's quota is on this gateway when its gate is made. */
+  partOf: (tenant: number) => number = () => 1;
   readonly #clock: Clock;
   readonly #accountOf: (tenant: number) => TenantAccount | undefined;
+  /** Of tenants with a limit. */
+  readonly #limited = new Map<number, TenantDefinition>();
   readonly #gates = new Map<number, TenantGate>();
+  readonly #listeners: GateListener[] = [];
   /** Gates at which somebody waits. */
   readonly #awaited = new Set<TenantGate>();
+  /** Gates in whose lines queries wait. */
+  readonly #lines = new Set<TenantGate>();
   #rules: AdmissionRules;
   #burst: BurstPackage;
   #allocation: Allocation;
   #timer: NodeJS.Timeout | undefined;
+  #lineTimer: NodeJS.Timeout | undefined;
   #expiredAt = 0;
 
   constructor({ clock, rules = {}, accountOf }: GatewayAdmissionOptions) {
@@ -85,12 +116,20 @@ export class GatewayAdmission implements GatewaySpare {
     return this.#rules;
   }
 
-  /** Takes effect at once, for those that wait too. */
+  /** Takes effect at once, for those that wait too: whoever need wait no longer goes on within the call. */
   setRules(rules: Partial<AdmissionRules>): void {
+    const wasDry = this.#rules.dryRun;
     Object.assign(this.#rules, rules);
+    if (!this.#rules.enabled) for (const number of [...this.#gates.keys()]) this.#drop(number);
+    else for (const definition of this.#limited.values()) this.#open(definition);
     this.#burst = this.#newBurst();
     this.#allocation = this.#newAllocation();
-    if (this.#rules.dryRun) for (const gate of this.#gates.values()) gate.release();
+    const now = this.#clock.monotonic();
+    for (const gate of this.#gates.values()) {
+      gate.rulesChanged();
+      if (this.#rules.dryRun) gate.release(now);
+      else if (wasDry) gate.restart(now);
+    }
   }
 
   #newBurst(): BurstPackage {
@@ -114,19 +153,44 @@ export class GatewayAdmission implements GatewaySpare {
     return this.#gates.values();
   }
 
+  /** Learns of every gate that comes or goes, before anybody is let through for it. */
+  onChange(listener: GateListener): void {
+    this.#listeners.push(listener);
+  }
+
+  #tell(tenant: number, gate: TenantGate | undefined): void {
+    for (const listener of this.#listeners) listener(tenant, gate);
+  }
+
+  /** What has changed of tenants. */
+  update({ whole, tenants, gone }: TenancyUpdate): void {
+    const names = new Set(whole ? tenants.map(({ name }) => name) : gone.tenants);
+    for (const { number, name } of [...this.#limited.values()]) {
+      if (names.has(name) !== whole) this.forget(number);
+    }
+    for (const tenant of tenants) this.follow(tenant);
+  }
+
   /** The tenant's limits may have changed. Returns its gate now. */
-  follow({ number, name, limits }: TenantDefinition): TenantGate | undefined {
-    const quota = { perSecond: limits.ruPerSecond, burst: limits.burstRu };
-    const gate = this.#gates.get(number);
-    if (quota.perSecond === 0) {
-      this.forget(number);
+  follow(definition: TenantDefinition): TenantGate | undefined {
+    if (definition.limits.ruPerSecond === 0) {
+      this.forget(definition.number);
       return undefined;
     }
+    this.#limited.set(definition.number, definition);
+    return this.#rules.enabled ? this.#open(definition) : undefined;
+  }
+
+  #open({ number, name, limits }: TenantDefinition): TenantGate {
+    const quota = { perSecond: limits.ruPerSecond, burst: limits.burstRu };
+    const gate = this.#gates.get(number);
     const now = this.#clock.monotonic();
     if (gate === undefined) {
       const made = new TenantGate(number, name, quota, this.#rules, this, now);
       made.follow(this.#ownAccount(number));
+      made.setShare(quota.perSecond * this.partOf(number), now);
       this.#gates.set(number, made);
+      this.#tell(number, made);
       return made;
     }
     gate.name = name;
@@ -144,11 +208,18 @@ export class GatewayAdmission implements GatewaySpare {
 
   /** It has no limit, or is no more: whoever waits is let in. */
   forget(tenant: number): void {
+    this.#limited.delete(tenant);
+    this.#drop(tenant);
+  }
+
+  #drop(tenant: number): void {
     const gate = this.#gates.get(tenant);
     if (gate === undefined) return;
     this.#gates.delete(tenant);
     this.#awaited.delete(gate);
-    gate.release();
+    this.#lines.delete(gate);
+    this.#tell(tenant, undefined);
+    gate.release(this.#clock.monotonic());
   }
 
   /** Its part of the quota on this gateway, in units a second. */
@@ -173,12 +244,13 @@ export class GatewayAdmission implements GatewaySpare {
     return Array.from(this.#gates.values(), (gate) => gate.report());
   }
 
-  /** Nobody waits any longer: the gateway stops. */
+  /** Nobody waits any longer, and nobody will: the gateway stops. */
   close(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#lineTimer);
     this.#timer = undefined;
-    for (const gate of this.#gates.values()) gate.release();
-    this.#awaited.clear();
+    this.#lineTimer = undefined;
+    this.setRules({ enabled: false });
   }
 
   /** Those who wait may have to wait less, or more. */
@@ -208,6 +280,21 @@ export class GatewayAdmission implements GatewaySpare {
     this.#schedule(now);
   }
 
+  #serveLines(): void {
+    this.#lineTimer = undefined;
+    const now = this.#clock.monotonic();
+    for (const gate of [...this.#lines]) {
+      gate.line.serve(now);
+      if (gate.line.waiting === 0) this.#lines.delete(gate);
+    }
+    this.#scheduleLines();
+  }
+
+  #scheduleLines(): void {
+    if (this.#lines.size === 0) return;
+    this.#lineTimer ??= setTimeout(() => this.#serveLines(), serveLinesEveryMs);
+  }
+
   // ---- for the gates
 
   burst(tenant: number, share: number, cost: number, now: number): boolean {
@@ -225,5 +312,10 @@ export class GatewayAdmission implements GatewaySpare {
   wake(gate: TenantGate): void {
     this.#awaited.add(gate);
     this.#schedule(this.#clock.monotonic());
+  }
+
+  wakeLine(gate: TenantGate): void {
+    this.#lines.add(gate);
+    this.#scheduleLines();
   }
 }

@@ -45,6 +45,13 @@ export class GatewayShares {
     this.#correct();
   }
 
+  /** It comes with a share of its own, by which the quota grows. */
+  adopt(gateway: string, share: number): void {
+    if (this.#shares.has(gateway)) return;
+    this.#quota += share;
+    this.#shares.set(gateway, share);
+  }
+
   /** Its share goes to the others in proportion to theirs. */
   leave(gateway: string): void {
     const gone = this.#shares.get(gateway);

@@ -25,11 +25,12 @@ export type QueryAnswer = 'run' | 'wait' | 'full' | 'too dear';
 
 export class QueryQueue<Q extends WaitingQuery> {
   readonly units: AccumulatedUnits;
-  readonly #options: QueryQueueOptions;
+  /** May change while queries wait. */
+  readonly options: QueryQueueOptions;
   readonly #waiting: Q[] = [];
 
   constructor(options: Partial<QueryQueueOptions> = {}, units = new AccumulatedUnits()) {
-    this.#options = { ...queryQueueDefaults, ...options };
+    this.options = { ...queryQueueDefaults, ...options };
     this.units = units;
   }
 
@@ -41,11 +42,14 @@ export class QueryQueue<Q extends WaitingQuery> {
     return this.#waiting[0];
   }
 
-  /** `mostUnits` is what the whole pool could ever hold for the tenant. */
-  arrive(query: Q, mostUnits: number): QueryAnswer {
-    if (this.#options.strict && query.cost > mostUnits) return 'too dear';
+  /**
+   * `mostUnits` is what can ever be there for the tenant: a query that costs more runs when there is so much.
+   * `mostInPool` is what its gateways could hold together.
+   */
+  arrive(query: Q, mostUnits: number, mostInPool = mostUnits): QueryAnswer {
+    if (this.options.strict && query.cost > mostInPool) return 'too dear';
     if (this.#waiting.length === 0 && this.#takeFor(query, mostUnits)) return 'run';
-    if (this.#waiting.length >= this.#options.length) return 'full';
+    if (this.#waiting.length >= this.options.length) return 'full';
     this.#waiting.push(query);
     return 'wait';
   }

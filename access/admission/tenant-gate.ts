@@ -3,16 +3,20 @@
 // allocation is stacked, what others leave. What is then still too much waits, in the order it came; only what has
 // waited its time is refused.
 
-import type { TenantAccount } from '../../request-units/meter.ts';
+import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
-import { QueryQueue, type WaitingQuery } from './query-queue.ts';
+import { type LineGate, QueryLine, type LineQuery } from './query-line.ts';
+import { QueryQueue } from './query-queue.ts';
 
-/** Seconds of a share that can be owed. */
-const debtSeconds = 10;
 /** Share of the newest requests in the mean cost of one. */
 const newest = 0.1;
 const leastCost = 0.1;
+/**
+ * Whose turn it is has the units of so many milliseconds for what it wants next: a pipeline is answered in pieces worth
+ * sending, and not command by command.
+ */
+const turnMs = 1;
 
 /** A request that waits for units. */
 export interface GateWaiter {
@@ -46,6 +50,15 @@ export interface GateReport {
   refused: number;
 }
 
+/** What was taken for a request that takes its time: see `hold`. */
+export interface Hold {
+  /** Units, and how many of them others left. */
+  units: number;
+  borrowed: number;
+  /** Nothing is enforced, and it would have been refused: then it would not have cost anything either. */
+  isFree: boolean;
+}
+
 export interface Quota {
   /** Units a second of the whole tenant. */
   perSecond: number;
@@ -53,7 +66,7 @@ export interface Quota {
   burst: number;
 }
 
-export class TenantGate {
+export class TenantGate implements LineGate {
   readonly tenant: number;
   /** Of the tenant, for answers. */
   name: string;
@@ -67,27 +80,33 @@ export class TenantGate {
     wouldWait: 0,
     wouldRefuse: 0,
   };
-  /** Queries that wait for what was left over, and what was. */
-  readonly queries: QueryQueue<WaitingQuery>;
+  /** What was left over, and the queries that wait for it. */
+  readonly queries = new QueryQueue<LineQuery>();
+  readonly line: QueryLine;
   /** What a request of it costs, about. */
   meanCost = 1;
 
-  readonly #rules: AdmissionRules;
+  /** Of the gateway; they may change. */
+  readonly rules: AdmissionRules;
   readonly #spare: GatewaySpare;
-  readonly #bucket: TokenBucket;
+  #bucket: TokenBucket;
   readonly #waiters = new Map<GateWaiter, number>();
+  /** Units that are left to the one whose turn it is. */
+  #turn = 0;
   #quota: Quota;
   #share: number;
   /** Taken since the meter was last looked at, for requests of which it may know by now. */
   #taken = 0;
-  #takenRequests = 0;
   /** Of that, what others left. */
   #borrowed = 0;
-  /** Of the account, at that time. */
-  #seen: number;
+  /** Of the account, at that time: units, and what of them was for requests; and how many those were. */
+  #seen = 0;
+  #seenForRequests = 0;
+  #seenRequests = 0;
   #account: TenantAccount | undefined;
-  /** In the second that runs, and since the last report. */
-  #spentInSecond = 0;
+  /** Of the request that was let in last, until the next one is. */
+  #last: Hold = { units: 0, borrowed: 0, isFree: false };
+  /** Since the last report. */
   #spent = 0;
   #missed = 0;
 
@@ -103,11 +122,28 @@ export class TenantGate {
     this.name = name;
     this.#quota = quota;
     this.#share = quota.perSecond;
-    this.#rules = rules;
+    this.rules = rules;
     this.#spare = spare;
-    this.#bucket = new TokenBucket(quota.perSecond, this.#capacity, now, debtSeconds);
-    this.#seen = 0;
-    this.queries = new QueryQueue({ length: rules.queryQueueLength, strict: rules.strictQueries });
+    this.#bucket = this.#newBucket(now);
+    this.line = new QueryLine(this);
+    this.rulesChanged();
+  }
+
+  #newBucket(now: number): TokenBucket {
+    return new TokenBucket(this.#share, this.#capacity, now, this.rules.debtSeconds);
+  }
+
+  /** The rules are others. */
+  rulesChanged(): void {
+    const { queryQueueLength, strictQueries } = this.rules;
+    this.queries.options.length = queryQueueLength;
+    this.queries.options.strict = strictQueries;
+  }
+
+  /** Begins anew: what was spent while nothing was enforced is not held against the tenant. */
+  restart(now: number): void {
+    this.#bucket = this.#newBucket(now);
+    this.queries.units.forgive();
   }
 
   get quota(): Quota {
@@ -133,6 +169,8 @@ export class TenantGate {
     const before = this.#quota.perSecond;
     this.#quota = quota;
     this.setShare(before === 0 ? quota.perSecond : (this.#share * quota.perSecond) / before, now);
+    this.collect(now);
+    this.queries.units.trim(this.#share);
   }
 
   setShare(share: number, now: number): void {
@@ -144,6 +182,9 @@ export class TenantGate {
   follow(account: TenantAccount | undefined): void {
     this.#account = account;
     this.#seen = account?.lru ?? 0;
+    const mean = this.meanCost;
+    this.#observe();
+    this.meanCost = mean;
   }
 
   // ---- requests
@@ -151,19 +192,24 @@ export class TenantGate {
   /** Lets a request in, or not: then it may `wait`, or is `refuse`d. `waitMs` is how long it could wait. */
   admit(now: number, waitMs: number): boolean {
     // Whoever came before goes first.
-    if (this.#waiters.size === 0 && this.#take(now)) return true;
-    if (!this.#rules.dryRun) return false;
-    if (this.#bucket.waitForAny(now) <= waitMs) this.counters.wouldWait++;
-    else this.counters.wouldRefuse++;
-    this.#bucket.debit(this.meanCost, now);
-    this.#note();
+    if ((this.#waiters.size === 0 || this.#turn > 0) && this.#take(now)) return true;
+    if (!this.rules.dryRun) return false;
+    const isFree = this.#bucket.waitForAny(now) > waitMs;
+    if (isFree) this.counters.wouldRefuse++;
+    else {
+      this.counters.wouldWait++;
+      this.#bucket.debit(this.meanCost, now);
+    }
+    this.#note(0, isFree);
     return true;
   }
 
   #take(now: number): boolean {
     const need = this.meanCost;
+    const before = this.#borrowed;
     if (!this.#bucket.admit(need, now) && !this.#borrow(need, now)) return false;
-    this.#note();
+    this.#note(this.#borrowed - before, false);
+    this.#turn -= need;
     return true;
   }
 
@@ -180,10 +226,31 @@ export class TenantGate {
     return true;
   }
 
-  #note(): void {
+  #note(borrowed: number, isFree: boolean): void {
+    const last = this.#last;
+    last.units = this.meanCost;
+    last.borrowed = borrowed;
+    last.isFree = isFree;
     this.#taken += this.meanCost;
-    this.#takenRequests++;
     this.counters.admitted++;
+  }
+
+  /**
+   * For a request that was let in just now and will be charged only when others have been: what was taken for it is
+   * kept apart, until `settleHeld`.
+   */
+  hold(): Hold {
+    const hold = { ...this.#last };
+    this.#taken -= hold.units;
+    this.#borrowed -= hold.borrowed;
+    return hold;
+  }
+
+  /** It has just been charged, or will not be. */
+  settleHeld({ units, borrowed, isFree }: Hold, now: number): void {
+    this.#taken += isFree && this.#account !== undefined ? this.#account.lru - this.#seen : units;
+    this.#borrowed += borrowed;
+    this.settle(now);
   }
 
   /** Waits for its turn. `serve` ends it; `leave` when its client has gone. */
@@ -200,39 +267,50 @@ export class TenantGate {
   refuse(now: number): number {
     this.counters.refused++;
     this.#missed += this.meanCost;
-    const ms = this.#bucket.waitForAny(now);
+    // Those that wait come first.
+    const line = (1000 * this.#waiters.size * this.meanCost) / this.#share;
+    const ms = this.#bucket.waitForAny(now) + line;
     return Math.max(1, Math.ceil(Number.isFinite(ms) ? ms : 1000));
   }
 
-  /** Lets in those whose turn it is, and ends those whose time is up. */
+  /** Lets in those whose turn it is, and ends those whose time is up. Who waits again then has no turn before the next. */
   serve(now: number): void {
+    let left = this.#waiters.size;
     for (const [waiter, since] of this.#waiters) {
+      if (left-- === 0) break;
       const isLate = waiter.deadline <= now;
+      this.#turn = isLate ? 0 : (this.#share * turnMs) / 1000;
       if (!isLate && !this.#take(now)) break;
-      this.#waiters.delete(waiter);
-      this.counters.waited++;
-      this.counters.waitedMs += now - since;
-      waiter.end(!isLate);
+      this.#endWait(waiter, now - since, !isLate);
     }
+    this.#turn = 0;
   }
 
   /** Ends those whose time is up, wherever they are in line. */
   expire(now: number): void {
+    let left = this.#waiters.size;
     for (const [waiter, since] of this.#waiters) {
-      if (waiter.deadline > now) continue;
-      this.#waiters.delete(waiter);
-      this.counters.waited++;
-      this.counters.waitedMs += now - since;
-      waiter.end(false);
+      if (left-- === 0) break;
+      if (waiter.deadline <= now) this.#endWait(waiter, now - since, false);
     }
   }
 
+  #endWait(waiter: GateWaiter, ms: number, admitted: boolean): void {
+    this.#waiters.delete(waiter);
+    this.counters.waited++;
+    this.counters.waitedMs += ms;
+    waiter.end(admitted);
+  }
+
   /** Ends all of them: nothing is limited any more. */
-  release(): void {
+  release(now: number): void {
+    // Nothing is taken for those.
+    Object.assign(this.#last, { units: 0, borrowed: 0, isFree: false });
     for (const waiter of [...this.#waiters.keys()]) {
       this.#waiters.delete(waiter);
       waiter.end(true);
     }
+    this.line.release(now);
   }
 
   /** Milliseconds until it is worth while to `serve` again. */
@@ -252,33 +330,62 @@ export class TenantGate {
       this.#seen = lru;
     }
     if (actual === 0 && this.#taken === 0) return;
-    this.#bucket.debit(actual - this.#taken, now);
+    if (this.rules.debit) {
+      this.#bucket.debit(actual - this.#taken, now);
+      this.#observe();
+    }
     this.#spare.used(Math.max(0, actual - this.#borrowed), now);
     this.#spent += actual;
-    this.#spentInSecond += actual;
-    if (this.#takenRequests > 0) {
-      const mean = actual / this.#takenRequests;
+    this.#taken = 0;
+    this.#borrowed = 0;
+  }
+
+  /** Learns what a request costs from those charged since the last time. What nobody asked for is no request. */
+  #observe(): void {
+    const account = this.#account;
+    if (account === undefined) return;
+    const requests = account.requests - account.requestsOf(ChargeClass.background);
+    const lru = this.#seen - account.lruOf(ChargeClass.background);
+    const more = requests - this.#seenRequests;
+    if (more > 0) {
+      const mean = (lru - this.#seenForRequests) / more;
       this.meanCost = Math.max(leastCost, this.meanCost + newest * (mean - this.meanCost));
     }
-    this.#taken = 0;
-    this.#takenRequests = 0;
-    this.#borrowed = 0;
+    this.#seenRequests = requests;
+    this.#seenForRequests = lru;
   }
 
   /** A query was charged so many units, which it has from what was left over: they are not of this second. */
   settleQuery(estimate: number, actual: number, now: number): void {
-    this.#seen += this.#account === undefined ? 0 : actual;
-    this.queries.units.settle(actual - estimate);
+    if (this.#account !== undefined) {
+      this.#seen += actual;
+      this.#seenForRequests += actual;
+      this.#seenRequests++;
+    }
+    if (this.rules.debit) this.queries.units.settle(actual - estimate);
     this.#spare.used(actual, now);
     this.#spent += actual;
   }
 
-  /** A second has passed: what was not spent in it is left for queries. */
+  /** A second has passed: what nobody wanted of it is left for queries. */
   endSecond(now: number): void {
     this.settle(now);
-    this.queries.units.endSecond(Math.max(0, this.#share - this.#spentInSecond));
-    this.#spentInSecond = 0;
+    this.queries.units.endSecond(this.#bucket.takeSpilled(now));
+    this.line.serve(now);
   }
+
+  // ---- for its line
+
+  /** Of the second that runs. */
+  collect(now: number): void {
+    this.queries.units.receive(this.#bucket.takeSpilled(now));
+  }
+
+  wakeLine(): void {
+    this.#spare.wakeLine(this);
+  }
+
+  // ---- what it comes to
 
   /** Units that may be spent now; below 0 what is owed. */
   balance(now: number): number {

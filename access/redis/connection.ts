@@ -12,9 +12,14 @@ import { CommandError } from '../../universal-row/errors.ts';
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
+import type { Turns } from '../../universal-row/turns.ts';
+import { ChargeClass } from '../../request-units/meter.ts';
 import type { Principal } from '../gateway/principals.ts';
 import type { Permissions } from './acl/acl-user.ts';
 import { refusalByNow, refusalOf } from './acl/guard.ts';
+import type { TenantGate } from '../admission/tenant-gate.ts';
+import { CommandWait } from './admission/command-wait.ts';
+import type { Refused } from './admission/refusals.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
 import { ConnectionMeter } from './metering.ts';
 import { ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
@@ -43,6 +48,11 @@ const sendHighWaterBytes = 1024 * 1024;
 const turnOutputBytes = 8 * 1024 * 1024;
 // What a busy client may send ahead before its socket is no longer read.
 const readAheadBytes = 256 * 1024;
+// The same for all clients of a tenant together that wait for units.
+const waitingAheadBytes = 16 * 1024 * 1024;
+// What a client of a limited tenant has run is charged this often within a pipeline: its next commands would else be
+// let in by what those before were thought to cost.
+const chargeEveryMs = 0.5;
 
 const queuedBytes = '+QUEUED\r\n'.length;
 
@@ -138,8 +148,19 @@ export class Connection {
   private readonly command: Command;
   private lastEntry: CommandEntry | undefined;
   private pausedCommand: CommandEntry | undefined;
+  /** Bytes that have come. */
+  private arrived = 0;
+  /** Of a client of a tenant that has spent its quota. */
+  private unitsWait: CommandWait | undefined;
+  /** When what it has run was charged last, where that is of a quota. Monotonic milliseconds. */
+  private chargedAt = 0;
   private busy = false;
   private held = false;
+  /** What came is yet to be looked at. */
+  private waitsTurn = false;
+  /** It goes on in the next turn: this one has enough to send. */
+  private resumes = false;
+  private takeTurn: (() => void) | undefined;
   private paused = false;
 
   constructor(
@@ -269,6 +290,7 @@ export class Connection {
 
   receive(chunk: Buffer, length: number): void {
     this.bytesIn += length;
+    this.arrived += length;
     this.lastActiveAt = this.server.now;
     if (this.closing) return;
     try {
@@ -277,9 +299,17 @@ export class Connection {
       this.#protocolError(error);
       return;
     }
-    if (this.busy || this.held) {
+    if (this.busy || this.held || this.waitsTurn || this.resumes) {
       this.parser.detach(this.args);
-      if (this.parser.pending > readAheadBytes) this.#pause();
+      const { pending } = this.parser;
+      this.unitsWait?.received(this.arrived - pending, this.arrived, this.server.lapAt);
+      if (pending > this.#readAheadBytes) this.#pause();
+      return;
+    }
+    const { turns, lapAt } = this.server;
+    if (turns !== undefined && !turns.mayRun(this.tenant.number, lapAt)) {
+      this.parser.detach(this.args);
+      this.#waitTurn(turns);
       return;
     }
     this.#runAll();
@@ -289,6 +319,22 @@ export class Connection {
       this.command.args = this.args;
     }
     this.parser.detach(this.args);
+  }
+
+  /** Others have the thread now. */
+  #waitTurn(turns: Turns): void {
+    this.waitsTurn = true;
+    this.takeTurn ??= () => {
+      this.waitsTurn = false;
+      this.#goOn();
+    };
+    turns.wait(this.tenant.number, this.takeTurn);
+  }
+
+  get #readAheadBytes(): number {
+    const { gate } = this.tenant;
+    if (gate === undefined || this.unitsWaitSince === undefined) return readAheadBytes;
+    return Math.min(readAheadBytes, waitingAheadBytes / gate.waiting);
   }
 
   /** Runs what has been parsed until there is nothing more or the connection must wait. */
@@ -306,6 +352,7 @@ export class Connection {
         if (this.busy || this.closing || this.held) break;
         if (server.writer.pos > turnOutputBytes) {
           // Enough for one turn: send it first, and let the others have theirs.
+          this.resumes = true;
           server.resume(this);
           break;
         }
@@ -314,11 +361,28 @@ export class Connection {
     } catch (error) {
       this.#protocolError(error);
     }
-    if (server.metering !== undefined) this.meter.flush(server.metering);
+    this.#endBatch();
     if (!this.busy) {
       parser.release();
       if (!parser.isWithinCommand) this.args.shrink();
     }
+  }
+
+  /** Has what was run charged, at once where it is of a quota. */
+  #endBatch(): void {
+    const { server } = this;
+    const { metering } = server;
+    if (metering === undefined) return;
+    const { gate } = this.tenant;
+    if (gate === undefined) {
+      this.meter.endBatch(metering, server.lapAt);
+      return;
+    }
+    // Refusing takes time, too, which nobody has looked at.
+    server.lap();
+    this.chargedAt = server.lapAt;
+    this.meter.flush(metering);
+    gate.settle(server.lapAt);
   }
 
   #protocolError(error: unknown): void {
@@ -367,6 +431,14 @@ export class Connection {
       return;
     }
     if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
+    const { gate } = this.tenant;
+    if (gate !== undefined && !this.#isAdmitted(gate, entry, mark)) return;
+    this.#start(entry, args, mark);
+  }
+
+  #start(entry: CommandEntry, args: Arguments, mark: number): void {
+    const { server } = this;
+    const reply = server.writer;
     this.lastEntry = entry;
     if (server.monitors.size === 0) {
       this.#call(entry, args, reply, mark);
@@ -398,9 +470,85 @@ export class Connection {
     if (entry === undefined || this.closed) return;
     this.pausedCommand = undefined;
     this.busy = false;
-    const reply = this.server.open(this);
-    this.#call(entry, this.args, reply, reply.pos);
+    const { gate } = this.tenant;
+    const { pos } = this.server.open(this);
+    if (gate === undefined || this.#isAdmitted(gate, entry, pos)) {
+      this.#start(entry, this.args, pos);
+    }
     this.#goOn();
+  }
+
+  // ---- quotas
+
+  /** Whether a command may run now. If not it waits where it is, or was refused. */
+  #isAdmitted(gate: TenantGate, entry: CommandEntry, mark: number): boolean {
+    if (entry.run === undefined && !this.#isFullExec(entry)) return true;
+    const { server } = this;
+    const { refusals } = this.tenant;
+    const { rules } = server.admission!;
+    const now = server.lapAt;
+    if (now - this.chargedAt > chargeEveryMs) this.#endBatch();
+    if (gate.admit(now, rules.commandWaitMs)) return true;
+    if (this.closed) return false;
+    this.unitsWait ??= new CommandWait((waited, admitted) => this.#endWait(waited, admitted));
+    const bytes = { done: this.arrived - this.parser.pending, received: this.arrived };
+    this.busy = this.unitsWait.begin({ gate, refusals }, entry, rules, bytes, now);
+    if (!this.busy) this.#refuse(gate, entry, mark);
+    return false;
+  }
+
+  /** EXEC of a transaction that is about rows. */
+  #isFullExec(entry: CommandEntry): boolean {
+    const { transaction } = this;
+    return (
+      entry.spec.name === 'exec' &&
+      transaction !== undefined &&
+      !transaction.broken &&
+      transaction.queue.some((queued) => queued.entry.run !== undefined)
+    );
+  }
+
+  #endWait(entry: CommandEntry, admitted: boolean): void {
+    if (this.closed) return;
+    const { server, args } = this;
+    const { gate } = this.tenant;
+    try {
+      this.busy = false;
+      const { pos } = server.open(this);
+      server.lap();
+      this.lastActiveAt = server.now;
+      if (!admitted && gate !== undefined) this.#refuse(gate, entry, pos);
+      else if (server.pausedUntil === 0 || !this.#isPaused(entry)) this.#start(entry, args, pos);
+      this.#goOn();
+    } catch (error) {
+      server.report('error', 'a connection failed', { err: error, client: this.address });
+      this.destroy();
+    }
+  }
+
+  #refuse(gate: TenantGate, entry: CommandEntry, mark: number): void {
+    const { server, tenant, transaction } = this;
+    const { writer, lapAt } = server;
+    this.unitsWait!.refused(lapAt);
+    tenant.refusals.count(lapAt);
+    const text = tenant.refusals.bytes(
+      server.admission!.rules.refusalCode,
+      gate,
+      refusedKind(entry, transaction?.queue),
+      gate.refuse(lapAt),
+    );
+    writer.rawBytes(text, 0, text.length);
+    this.#rejected(entry);
+    if (transaction !== undefined) {
+      this.meter.forgetQueued();
+      this.endTransaction();
+    }
+    if (this.special >= Special.replyOff) this.#muffle(mark);
+  }
+
+  /** Since when its command waits for units, in monotonic milliseconds, if it does. */
+  get unitsWaitSince(): number | undefined {
+    return this.unitsWait?.since;
   }
 
   #rejected(entry: CommandEntry | undefined): void {
@@ -526,6 +674,7 @@ export class Connection {
         if (this.closed) {
           if (own !== undefined) this.server.giveBackWriter(own);
           if (this.server.metering !== undefined) this.#charge(entry, this.args, 0, false);
+          this.#endBatch();
           return;
         }
         const writer = this.server.open(this);
@@ -564,12 +713,14 @@ export class Connection {
 
   /** Takes up the commands that came while the connection was waiting. */
   #goOn(): void {
-    if (this.closed || this.closing || this.busy) return;
+    if (this.closed || this.closing || this.busy || this.waitsTurn || this.resumes) return;
     this.server.lap();
     if (this.server.readyWaits.length !== 0) this.server.serveReadyWaits();
     this.#runAll();
     // Of what was read ahead no whole command is left: what is, waits for its other part.
-    if (this.paused && !this.busy && !this.held) this.#unpause();
+    if (this.paused && !this.busy && !this.held && !this.waitsTurn && !this.resumes) {
+      this.#unpause();
+    }
   }
 
   /** Where to answer now, for a handler that answers later. */
@@ -882,6 +1033,7 @@ export class Connection {
 
   /** Goes on with the pipeline of a client that was served. */
   resumeNow(): void {
+    this.resumes = false;
     this.#goOn();
   }
 
@@ -954,6 +1106,7 @@ export class Connection {
     if (this.closed) return;
     this.closed = true;
     if (this.wait !== undefined) this.#unblock(this.wait);
+    this.unitsWait?.leave();
     this.unwatch();
     this.transaction = undefined;
     this.server.forget(this);
@@ -967,6 +1120,17 @@ export class Connection {
   get isBusy(): boolean {
     return this.busy;
   }
+}
+
+/** A transaction is of the dearest kind that is in it. */
+function refusedKind(
+  { chargeClass }: CommandEntry,
+  queue: readonly QueuedCommand[] | undefined,
+): Refused {
+  if (queue === undefined) return { kind: chargeClass, isTransaction: false };
+  const kinds = queue.map(({ entry }) => entry.chargeClass);
+  const order = [ChargeClass.write, ChargeClass.scan, ChargeClass.read];
+  return { kind: order.find((kind) => kinds.includes(kind)) ?? chargeClass, isTransaction: true };
 }
 
 const noAuthText = 'NOAUTH Authentication required.';

@@ -53,5 +53,7 @@ export function describeClient(connection: Connection, running?: CommandEntry): 
     ['lib-name', connection.libName],
     ['lib-ver', connection.libVersion],
   ];
+  const since = connection.unitsWaitSince;
+  if (since !== undefined) fields.push(['ru-wait-ms', Math.round(performance.now() - since)]);
   return fields.map(([name, value]) => `${name}=${value}`).join(' ');
 }

@@ -86,8 +86,9 @@ export class Explainer {
 
   #walks({ spec, fullName }: CommandEntry, items: number, work: RowWork): void {
     if (spec.group === 'list') work.arrayWalked = items;
-    // A field of a hash is two things to come by.
-    else work.walked = spec.group === 'hash' || fullName === 'hscan' ? 2 * items : items;
+    else if (spec.group === 'hash' || fullName === 'hscan') work.fieldsWalked = items;
+    else if (spec.group === 'sorted-set' || fullName === 'zscan') work.scoresWalked = items;
+    else work.walked = items;
   }
 
   /** Between what it costs when the rows are at hand and when they are not, as likely as each is. */

@@ -4,6 +4,7 @@
 import { arch, platform, release } from 'node:os';
 import { type ChargeClass, chargeClasses } from '../../request-units/meter.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import { quotaFields } from './admission/quota-fields.ts';
 import { redisVersion } from './commands/connection.ts';
 import type { Connection } from './connection.ts';
 import type { RedisServer } from './server.ts';
@@ -279,7 +280,7 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['repl_backlog_active', 0],
     ];
   },
-  ru({ metering }, tenant) {
+  ru({ metering, admission }, tenant) {
     if (metering === undefined) return [['ru_metering', 'off']];
     const account = metering.meter.account(tenant.number);
     const fields: Fields = [
@@ -292,6 +293,12 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
     chargeClasses.forEach((name, kind) => {
       fields.push([`ru_${name}`, account.lruOf(kind as ChargeClass).toFixed(3)]);
     });
+    const isDry = admission?.rules.dryRun === true;
+    const limits = tenant.gate === undefined ? 'none' : isDry ? 'dry-run' : 'enforced';
+    fields.push(['ru_limits', limits]);
+    const { counts, units } = quotaFields(tenant.gate, account);
+    for (const [name, value] of units) fields.push([`ru_${name}`, value.toFixed(3)]);
+    for (const [name, value] of counts) fields.push([`ru_${name}`, value]);
     return fields;
   },
   errorstats(server, tenant) {

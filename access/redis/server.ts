@@ -11,6 +11,8 @@ import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Command } from '../../universal-row/command.ts';
 import type { Executor } from '../../universal-row/executor.ts';
 import type { TenantDefinition, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { Turns } from '../../universal-row/turns.ts';
+import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
 import type { TlsListeners } from '../gateway/tls-context.ts';
@@ -100,6 +102,10 @@ export interface RedisServerOptions {
   slowlogMs: number;
   slowlogLength: number;
   metering?: RedisMetering | undefined;
+  /** Who has the thread next; absent where everyone may have it at once. */
+  turns?: Turns | undefined;
+  /** Absent where nobody has a quota. */
+  admission?: GatewayAdmission;
   outputLimits: { normal: OutputLimit; pubsub: OutputLimit };
   registry: CommandRegistry;
   router: Router;
@@ -153,6 +159,8 @@ export class RedisServer {
   slowlogMs: number;
   /** Absent while nothing is charged. */
   metering: RedisMetering | undefined;
+  readonly admission: GatewayAdmission | undefined;
+  readonly turns: Turns | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */
   now = Date.now();
   blockedClients = 0;
@@ -178,7 +186,8 @@ export class RedisServer {
   private readsToBeAlone = readsToBeAlone;
   private resuming: Connection[] = [];
   private spareWriters: RespWriter[] = [];
-  private lapAt = 0;
+  /** Monotonic milliseconds, as of the command that ran last. */
+  lapAt = 0;
   private readonly samples: { at: number; commands: number }[] = [];
   private retiredCommands = 0;
 
@@ -200,6 +209,12 @@ export class RedisServer {
     this.users = options.users;
     this.principals.onChange((change) => this.#follow(change));
     this.metering = options.metering;
+    this.admission = options.admission;
+    this.turns = options.turns;
+    this.admission?.onChange((number, gate) => {
+      const tenant = this.tenants.get(number);
+      if (tenant !== undefined) tenant.gate = gate;
+    });
     this.limits = {
       ...defaultLimits,
       bulkBytes: options.maxBulkBytes,
@@ -241,6 +256,7 @@ export class RedisServer {
   /** Accepts no more clients, and closes those that have nothing under way; the rest when they have. */
   async drain(graceMs: number): Promise<void> {
     this.draining = true;
+    this.admission?.close();
     this.listener.close();
     this.tlsListener?.close();
     const deadline = performance.now() + graceMs;
@@ -355,6 +371,7 @@ export class RedisServer {
     this.turnScheduled = true;
     this.now = Date.now();
     this.lapAt = performance.now();
+    this.turns?.begin(this.lapAt);
   }
 
   /** Milliseconds since the last lap: the time of the command that has just run. */
@@ -591,6 +608,7 @@ export class RedisServer {
         this.checkOutputLimit(connection, connection.socket.writableLength);
       }
       if (idleMs === 0 || connection.wait !== undefined) continue;
+      if (connection.unitsWaitSince !== undefined) continue;
       if (connection.special & (Special.subscribed | Special.monitor)) continue;
       if (this.now - connection.lastActiveAt > idleMs) connection.destroy();
     }
@@ -619,7 +637,8 @@ export class RedisServer {
   tenant(definition: TenantDefinition): Tenant {
     let tenant = this.tenants.get(definition.number);
     if (tenant === undefined) {
-      tenant = new Tenant(definition, this.slowlogLimits);
+      const gate = this.admission?.gateOf(definition.number);
+      tenant = new Tenant(definition, this.slowlogLimits, gate);
       this.tenants.set(tenant.number, tenant);
     } else tenant.follow(definition);
     return tenant;

@@ -3,7 +3,9 @@
 
 import type { TableSpan } from '../../universal-row/command.ts';
 import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantGate } from '../admission/tenant-gate.ts';
 import { AclLog } from './acl/acl-log.ts';
+import { Refusals } from './admission/refusals.ts';
 import type { Connection } from './connection.ts';
 import { PubSub } from './pubsub.ts';
 import { Slowlog, type SlowlogLimits } from './slowlog.ts';
@@ -18,13 +20,21 @@ export class Tenant {
   readonly pubsub = new PubSub();
   readonly slowlog: Slowlog;
   readonly aclLog = new AclLog();
+  /** Absent while what its clients spend is not limited. */
+  gate: TenantGate | undefined;
+  readonly refusals = new Refusals();
   /** Connections that have gone, and what they did. */
   readonly past = { connections: 0, commands: 0, bytesIn: 0, bytesOut: 0 };
   rejectedConnections = 0;
   errors = 0;
 
-  constructor(definition: TenantDefinition, slowlogLimits: SlowlogLimits) {
+  constructor(
+    definition: TenantDefinition,
+    slowlogLimits: SlowlogLimits,
+    gate: TenantGate | undefined,
+  ) {
     this.number = definition.number;
+    this.gate = gate;
     this.definition = definition;
     this.span = spanOf(definition);
     this.slowlog = new Slowlog(slowlogLimits);

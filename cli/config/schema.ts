@@ -8,6 +8,9 @@ const anySize = { type: 'size', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
 const seconds = { type: 'integer', min: 0, max: 2147483647, unit: 'seconds' } as const;
 const count = { type: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
 const onOff = { type: 'choice', choices: ['off', 'on'], default: 'off' } as const;
+/** On, but to see what the server is like without it. */
+const mechanism = { type: 'choice', choices: ['on', 'off'], default: 'on', live: true } as const;
+const waitMs = { type: 'integer', min: 0, max: 600_000, unit: 'ms', live: true } as const;
 const file = { type: 'text', meaning: 'a path of a PEM file', default: '' } as const;
 const host = { type: 'text', meaning: 'a host name or address' } as const;
 
@@ -138,6 +141,13 @@ export const settings = {
     live: true,
     description: 'Commands the slow log keeps.',
   },
+  'redis.ru-per-second': {
+    ...count,
+    default: 0,
+    live: true,
+    description:
+      'Request units a second that the Redis plane can do; 0 when that is not known, and then there is nothing to share out beyond quotas.',
+  },
   'redis.output-limit.normal-hard-bytes': {
     ...anySize,
     default: 0,
@@ -243,6 +253,12 @@ export const settings = {
     ...count,
     default: 0,
     description: 'Intervals of GROUP BY time that one SELECT may make; 0 no limit.',
+  },
+  'influx.ru-per-second': {
+    ...count,
+    default: 0,
+    live: true,
+    description: 'Request units a second that the InfluxDB plane can do; 0 when that is not known.',
   },
 
   'tsm.head-bytes': {
@@ -403,6 +419,140 @@ export const settings = {
     default: '',
     description:
       'Table of costs by which request units are charged; empty for the one of the release.',
+  },
+
+  'admission.mode': {
+    type: 'choice',
+    choices: ['enforce', 'dry-run', 'off'],
+    default: 'enforce',
+    live: true,
+    description:
+      'Whether limits on request units a second hold: requests beyond them wait and are refused in the end, or what would have become of them is only counted. Needs `ru.metering`. See [limits.md](limits.md).',
+  },
+  'admission.command-wait-ms': {
+    ...waitMs,
+    default: 1500,
+    description:
+      'Time that a Redis command over its quota waits before it is refused; of a pipeline, all its commands together.',
+  },
+  'admission.write-wait-ms': {
+    ...waitMs,
+    default: 4000,
+    description: 'Time that a write over InfluxDB’s protocol waits before it is refused.',
+  },
+  'admission.refusal-code': {
+    type: 'choice',
+    choices: ['TRYAGAIN', 'BUSY', 'LIMIT', 'ERR'],
+    default: 'TRYAGAIN',
+    live: true,
+    description:
+      'First word of the error that a Redis command over its quota gets. Several clients try again by themselves upon the first one.',
+  },
+  'admission.allocation': {
+    type: 'choice',
+    choices: ['hard', 'stacked'],
+    default: 'hard',
+    live: true,
+    description:
+      'Whether a tenant stays within its quota while nobody else wants more, or may use what others leave of what the plane can do.',
+  },
+  'admission.burst-ru': {
+    ...count,
+    default: 0,
+    live: true,
+    description:
+      'Request units of each second that a plane keeps for spikes beyond the quotas; 0 for none.',
+  },
+  'admission.query-queue-length': {
+    ...count,
+    min: 1,
+    max: 1_000_000,
+    default: 1000,
+    live: true,
+    description: 'Queries of one tenant that may wait for units before further ones are refused.',
+  },
+  'admission.strict-queries': {
+    ...onOff,
+    live: true,
+    description:
+      'Refuse a query that costs more than its tenant could ever save up, rather than let it run when all is saved up.',
+  },
+  'admission.gateway-quota': {
+    type: 'choice',
+    choices: ['shares', 'abase-async'],
+    default: 'shares',
+    live: true,
+    description:
+      'How the gateways of a pool go by a quota: each by a share of it, which moves to where it is needed, or each by up to twice an equal part, until all together are beyond it.',
+  },
+  'admission.alarm-percent': {
+    type: 'integer',
+    min: 0,
+    max: 1000,
+    default: 80,
+    live: true,
+    description:
+      'A tenant that uses so much of its request units a second is told of in the log, once a minute; 0 for never.',
+  },
+  'mech.xs-52-quota': {
+    ...mechanism,
+    description: 'Limits on request units a second. Off, nobody has one.',
+  },
+  'mech.ab-43-wfq': {
+    ...mechanism,
+    description:
+      'Tenants take turns with a plane’s thread, by their quotas, when it is busy. Off, whoever has sent something is served in the order of connections.',
+  },
+  'mech.xs-52-buckets': {
+    ...mechanism,
+    description:
+      'A plane does no more than `redis.ru-per-second` or `influx.ru-per-second`: quotas first, then whoever comes. Off, it does what it can.',
+  },
+  'mech.xs-52-burst': {
+    ...mechanism,
+    description: 'What `admission.burst-ru` keeps for spikes. Off, it is nothing.',
+  },
+  'mech.xs-52-autoscale': {
+    ...mechanism,
+    description: 'Shares of a quota move to gateways that need them. Off, they are equal.',
+  },
+  'mech.ab-42-proxy': {
+    ...mechanism,
+    description:
+      'Going beyond an equal part, where `admission.gateway-quota` is `abase-async`. Off, nobody does.',
+  },
+  'mech.aws-visibility': {
+    ...mechanism,
+    description: 'What `admission.alarm-percent` says. Off, nobody is told of.',
+  },
+  'mech.aws-stacked': {
+    ...mechanism,
+    description:
+      'What others leave, where `admission.allocation` is `stacked`. Off, all is `hard`.',
+  },
+  'mech.xs-52-accum': {
+    ...mechanism,
+    description:
+      'InfluxQL queries live on what the last minute left over. Off, they are charged to the second in which they end, as writes are.',
+  },
+  'mech.xs-52-waitq': {
+    ...mechanism,
+    description:
+      'Queries wait in line for what is left over, and gateways of a pool lend each other of it. Off, they are refused when it is too little.',
+  },
+  'mech.aws-shed': {
+    ...mechanism,
+    description:
+      'A write over InfluxDB’s protocol waits, and is refused, before its body is read. Off, the body is read first.',
+  },
+  'mech.aws-429': {
+    ...mechanism,
+    description: 'Refusing what has waited its time. Off, it waits as long as it takes.',
+  },
+  'mech.aws-debit': {
+    ...mechanism,
+    description:
+      'Taking off what a request has cost in the end. Off, each counts as the one unit by which it was let in.',
   },
 
   'log.level': {

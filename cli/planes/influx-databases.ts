@@ -1,7 +1,7 @@
 // The databases of tenants in the InfluxDB plane, for the control plane.
 
 import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-info.ts';
-import type { SeriesStore } from '../../universal-row/series/series-store.ts';
+import type { CatalogChange, SeriesStore } from '../../universal-row/series/series-store.ts';
 
 // A tenant's databases are told apart by this in front of their names; those of tenant 0 have none.
 const separator = '\u0001';
@@ -9,8 +9,18 @@ const separator = '\u0001';
 /** Longest stretch of work before others have their turn. */
 const sliceMs = 5;
 
+/** One that operators change whatever the properties of a database say to its clients. */
+export interface AdministeredStore extends SeriesStore {
+  administer(change: CatalogChange): void;
+}
+
 function prefixOf(tenant: number): string {
   return tenant === 0 ? '' : `${separator}${tenant}${separator}`;
+}
+
+/** What a tenant's database is kept under. */
+export function keptName({ tenant, name }: DatabaseName): string {
+  return prefixOf(tenant) + name;
 }
 
 export function databasesOf(store: SeriesStore, tenant: number): DatabaseInfo[] {
@@ -27,22 +37,22 @@ function namesOf(store: SeriesStore, tenant: number): string[] {
 
 export async function createDatabase(store: SeriesStore, to: DatabaseName): Promise<void> {
   if (to.name.startsWith(separator)) throw new Error(`a database cannot have this name`);
-  store.change({ kind: 'createDatabase', database: prefixOf(to.tenant) + to.name });
+  store.change({ kind: 'createDatabase', database: keptName(to) });
   await durable(store);
 }
 
-export async function dropDatabase(store: SeriesStore, to: DatabaseName): Promise<void> {
-  const database = prefixOf(to.tenant) + to.name;
+export async function dropDatabase(store: AdministeredStore, to: DatabaseName): Promise<void> {
+  const database = keptName(to);
   if (to.name.startsWith(separator) || store.database(database) === undefined) return;
-  store.change({ kind: 'dropDatabase', database });
+  store.administer({ kind: 'dropDatabase', database });
   await durable(store);
 }
 
-export async function dropAllDatabases(store: SeriesStore, tenant: number): Promise<void> {
+export async function dropAllDatabases(store: AdministeredStore, tenant: number): Promise<void> {
   // Nobody makes others meanwhile: the tenant is being dropped. Other tenants have their turn.
   let sliceStart = performance.now();
   for (const database of namesOf(store, tenant)) {
-    store.change({ kind: 'dropDatabase', database });
+    store.administer({ kind: 'dropDatabase', database });
     if (performance.now() - sliceStart < sliceMs) continue;
     await new Promise(setImmediate);
     sliceStart = performance.now();

@@ -17,18 +17,24 @@ import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
+import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
 import { LiveConfig } from '../config/live-config.ts';
+import { admissionSamples } from './admission-samples.ts';
 import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';
 import { influxSamples } from './influx-samples.ts';
+import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
+import { PlaneAdmission } from './plane-admission.ts';
+import { PlaneTurns } from './plane-turns.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
 import { ask, planeData, report, serveCalls } from './plane-port.ts';
 import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
 
 if (parentPort === null) throw new Error('the InfluxDB plane runs in a worker thread');
 const port = parentPort;
-const { config, tls: tlsMaterial, tenancy } = await planeData(port);
+const { config, tls: tlsMaterial, tenancy, seriesTables } = await planeData(port);
 const live = new LiveConfig(config);
+const tables = new InfluxTables(seriesTables);
 const log = planeLog(port);
 const fatal = planeFatal(port);
 
@@ -41,18 +47,37 @@ const pricer = new SeriesPricer(costTable(config).models.series);
 const meter = new PlaneMeter('influx', (accounts) => {
   for (const account of accounts) pricer.chargeMerging(account);
 });
+const turns = new PlaneTurns({
+  plane: 'influx',
+  live,
+  accounts: () => meter.meter.activeAccounts(),
+  // A query's piece of work goes on after its turn has begun.
+  sliceMs: 0,
+});
 const metering = new InfluxMetering({ meter: meter.meter, hot: meter.hot, pricer });
+const admission = new PlaneAdmission({
+  plane: 'influx',
+  live,
+  accountOf: (tenant) => meter.meter.account(tenant),
+  send: (message) => report(port, { type: 'pool', message }),
+});
 const principals = new Principals({
   databases: config['redis.databases'],
   defaultPassword: config['redis.password'],
 });
-principals.update(tenancy);
+follow(tenancy);
 const changeUsers = userChanges(principals, {
   setUser: (request) => ask(port, 'setUser', request),
   dropUser: (user) => ask(port, 'dropUser', user),
 });
 let pod: SeriesPod | undefined;
 let server: InfluxServer | undefined;
+
+function follow(update: TenancyUpdate): void {
+  turns.follow(update);
+  principals.update(update);
+  admission.gateway.update(update);
+}
 
 /** A negative number keeps no slow request. */
 function slowMs(): number {
@@ -89,6 +114,7 @@ async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
     segmentBytes: config['wal.segment-bytes'],
     checkpointBytes: config['wal.checkpoint-bytes'],
     retentionIntervalMs: config['tsm.retention-check-interval'] * 1000,
+    tables,
     acceptLoss: config['wal.accept-loss'] === 'yes',
     clock: systemClock,
     report: log,
@@ -114,6 +140,8 @@ async function start(): Promise<void> {
     store: pod,
     gate,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
+    admission: admission.gateway,
+    turns: turns.queue,
     slowRequestMs: slowMs(),
     maxBodyBytes,
     // What packs better than this is more likely to be an attack than data.
@@ -138,6 +166,11 @@ async function start(): Promise<void> {
   report(port, { type: 'ready', endpoints: [{ name: 'influx', url }] });
 }
 
+/** Of tenants that were charged or have a limit. */
+function nameOf(tenant: number): string | undefined {
+  return metering.nameOf(tenant) ?? admission.gateway.gateOf(tenant)?.name;
+}
+
 const backups = new PlaneBackups(realDisk, () =>
   pod === undefined ? [] : [seriesSource('tsm', pod)],
 );
@@ -146,25 +179,32 @@ const restores = new PlaneRestores((start) => seriesRestore(realDisk, start, pod
 serveCalls(port, {
   metrics: () => [
     ...(pod === undefined ? [] : influxSamples(server, pod)),
-    ...meter.samples((tenant) => metering.nameOf(tenant)),
+    ...meter.samples(nameOf),
+    ...turns.samples(),
+    ...admissionSamples('influx', admission, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
     const failure = pod?.writeFailure;
     return failure === undefined ? [] : [`tsm: ${failure.message}`];
   },
-  // Databases are made by its clients; the catalog's tables are those of the Redis plane.
+  // Those of the Redis plane.
   tables: () => {},
+  seriesTables: (definitions) => tables.set(definitions),
   defaultModel: () => {},
   rowCount: () => 0,
   undefinedTables: () => [],
-  tenancy: (update) => principals.update(update),
+  tenancy: follow,
   dropTenant: async (tenant) => {
     await dropAllDatabases(pod!, tenant);
     metering.forget(tenant);
     server?.slow.forget(tenant);
     meter.forget(tenant);
+    admission.pool.forget(tenant);
+    turns.forget(tenant);
   },
   usage: (since) => meter.usage(since),
+  admission: (query) => admission.pool.tell(query),
+  pool: (message) => admission.pool.hear(message),
   top: (query) => meter.top('series', query),
   slowlog: ({ tenant, limit }) =>
     (server?.slow.newest(limit, tenant) ?? []).map(({ spentMs, ...entry }) => ({
@@ -178,6 +218,8 @@ serveCalls(port, {
   restore: (order) => restores.order(order),
   setConfig: ({ key, value }) => {
     live.set(key, value);
+    admission.settingChanged(key);
+    turns.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
       server.slow.thresholdMs = slowMs();
     if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
@@ -187,7 +229,11 @@ serveCalls(port, {
     }
   },
   tls: (material) => tls?.renew(material),
-  drain: (graceMs) => server?.drain(graceMs),
+  drain: async (graceMs) => {
+    await server?.drain(graceMs);
+    admission.close();
+    turns.close();
+  },
   stop: async () => {
     await server?.close();
     await pod?.close();

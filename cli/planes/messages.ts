@@ -2,10 +2,15 @@
 // plain data. The main thread calls, the plane answers each call once; the plane reports on its own too.
 
 import type { TlsMaterial } from '../../access/gateway/tls-context.ts';
-import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
+import type {
+  SeriesTableDefinition,
+  TableDefinition,
+  TableModel,
+} from '../../control/metadata/table-definition.ts';
 import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-info.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { AdmissionQuery, TenantAdmission } from '../../control/monitor/tenant-admission.ts';
 import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
 import type { TopEntry, TopQuery } from '../../control/monitor/top.ts';
 import type { MeterSnapshot } from '../../request-units/meter.ts';
@@ -13,6 +18,7 @@ import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-
 import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
 import type { Config, ConfigKey, ConfigValue } from '../config/schema.ts';
 
 /** What a plane is started with: the first message to it. */
@@ -22,6 +28,8 @@ export interface PlaneData {
   tables: readonly TableDefinition[];
   /** Engine of the tables that are not among them; those have no other property. */
   defaultModel: TableModel;
+  /** Every database of InfluxDB that has properties of its own. */
+  seriesTables: readonly SeriesTableDefinition[];
   /** Every tenant, user and token. */
   tenancy: TenancyUpdate;
   /** Absent when no listener speaks TLS. */
@@ -43,6 +51,8 @@ export interface PlaneCalls {
    * keeps the old one, when a table that is to change its model holds rows.
    */
   tables(tables: readonly TableDefinition[]): void;
+  /** As `tables`, for the databases of InfluxDB. */
+  seriesTables(tables: readonly SeriesTableDefinition[]): void;
   /** Another engine for all tables that have no definition. Throws when one of them holds rows. */
   defaultModel(model: TableModel): void;
   rowCount(table: number): number;
@@ -60,6 +70,10 @@ export interface PlaneCalls {
   dropTenant(number: number): void;
   /** What tenants have spent, as far as it changed after the snapshot of that number; 0 for all. */
   usage(since: number): MeterSnapshot;
+  /** Tenants with a limit on request units, and how near they are to it. */
+  admission(query: AdmissionQuery): TenantAdmission[];
+  /** To the plane's gateway, from the scheduler of its pool. */
+  pool(message: ToGateway): void;
   /** Keys or series that cost most, the most first. */
   top(query: TopQuery): TopEntry[];
   /** The newest first. */
@@ -142,6 +156,8 @@ export type PlaneReport =
   | { type: 'ready'; endpoints: Endpoint[] }
   /** A client changed a live setting (CONFIG SET). */
   | ({ type: 'configChanged' } & ConfigChange)
+  /** From the plane's gateway, to the scheduler of its pool. */
+  | { type: 'pool'; message: FromGateway }
   | { type: 'log'; level: LogLevel; msg: string; fields?: Record<string, unknown> }
   /** It cannot go on. One line for people; the process ends with exit code 1. */
   | { type: 'fatal'; message: string };

@@ -1,9 +1,14 @@
 // The data planes as the control plane's parts want to see them.
 
 import type { PlaneAccess } from '../../control/admin/plane-access.ts';
+import type {
+  SeriesTableCatalog,
+  SeriesTableHolder,
+} from '../../control/metadata/series-table-catalog.ts';
 import type { TableCatalog, TableHolders } from '../../control/metadata/table-catalog.ts';
 import type { UsageHistory } from '../../control/monitor/usage-history.ts';
 import type { TenantHolders } from '../../control/tenants/tenant-catalog.ts';
+import type { GatewayPools } from './gateway-pools.ts';
 import type { PlaneHost, Planes } from './plane-host.ts';
 
 const callTimeoutMs = 10_000;
@@ -20,19 +25,35 @@ export function tableHolders({ redis }: Planes): TableHolders {
   };
 }
 
+export function seriesTableHolder({ influx }: Planes): SeriesTableHolder {
+  return {
+    databases: async (tenant) => {
+      const databases = await influx.call('databases', tenant, callTimeoutMs);
+      return databases.map(({ name }) => String(name));
+    },
+    createDatabase: (tenant, name) =>
+      influx.call('createDatabase', { tenant, name }, callTimeoutMs),
+    setTables: (tables) => influx.call('seriesTables', tables, callTimeoutMs),
+  };
+}
+
 export function tenantHolders(
   planes: Planes,
+  pools: GatewayPools,
   tables: TableCatalog,
+  seriesTables: SeriesTableCatalog,
   usage: UsageCollector,
 ): TenantHolders {
   return {
     tenancy: async (update) => {
+      pools.follow(update);
       await all(planes, (plane) => plane.call('tenancy', update, callTimeoutMs));
     },
     dropData: async ({ name, number }) => {
       await usage.refresh();
       await all(planes, (plane) => plane.call('dropTenant', number, dropTimeoutMs));
       await tables.forgetTenant(name);
+      await seriesTables.forgetTenant({ number });
       usage.history.forget(number);
     },
   };
@@ -43,6 +64,7 @@ export function planeAccess(planes: Planes): PlaneAccess[] {
     const plane = planes[name];
     return {
       name,
+      admission: (query) => plane.call('admission', query, callTimeoutMs),
       top: (query) => plane.call('top', query, callTimeoutMs),
       slowlog: (query) => plane.call('slowlog', query, callTimeoutMs),
       databases: (tenant) => plane.call('databases', tenant, callTimeoutMs),

@@ -61,6 +61,7 @@ afterEach(() => plane.terminate());
 
 const nothing = {
   tables: [],
+  seriesTables: [],
   defaultModel: 'memory',
   tenancy: {
     whole: true,

@@ -27,12 +27,15 @@ import { LiveConfig } from '../config/live-config.ts';
 import { redisConfigEntries } from '../config/redis-names.ts';
 import type { Config, ConfigKey } from '../config/schema.ts';
 import { packageVersion } from '../version.ts';
+import { admissionSamples } from './admission-samples.ts';
 import { createEngine } from './engines.ts';
+import { PlaneAdmission } from './plane-admission.ts';
 import { costTable } from './plane-meter.ts';
 import { ask, planeData, report as tell, serveCalls } from './plane-port.ts';
 import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { redisSamples } from './redis-samples.ts';
+import { PlaneTurns } from './plane-turns.ts';
 import { RedisTables } from './redis-tables.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
@@ -53,6 +56,21 @@ const principals = new Principals({
 const tls = await tlsListeners(tlsMaterial);
 const meter = new RedisPlaneMeter(costTable(config), (table) => tables.ownerOf(table));
 meter.enabled = live.get('ru.metering') === 'on';
+const { meter: accounts } = meter.plane;
+const admission = new PlaneAdmission({
+  plane: 'redis',
+  live,
+  accountOf: (tenant) => accounts.account(tenant),
+  send: (message) => tell(port, { type: 'pool', message }),
+});
+const turns = new PlaneTurns({
+  plane: 'redis',
+  live,
+  accounts: () => {
+    meter.metering.flushAll();
+    return meter.plane.meter.activeAccounts();
+  },
+});
 const router = new Router();
 let server: RedisServer | undefined;
 let peakMemory = 0;
@@ -85,6 +103,7 @@ async function openModel(model: TableModel): Promise<void> {
     clock: systemClock,
     rng: systemRng,
     background: meter.backgroundOf(model),
+    turns: turns.queue,
     report: log,
     fatal,
     acceptLoss: config['wal.accept-loss'] === 'yes',
@@ -113,6 +132,8 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
     }
   }
   tables.setDefinitions(definitions);
+  const bypassing = definitions.filter(({ cacheBypass }) => cacheBypass).map(({ id }) => id);
+  for (const pod of pods.values()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
   route();
 }
 
@@ -160,7 +181,9 @@ function undefinedTables(): number[] {
 
 function follow(update: TenancyUpdate): void {
   tables.follow(update);
+  turns.follow(update);
   principals.update(update);
+  admission.gateway.update(update);
 }
 
 async function dropTenant(number: number): Promise<void> {
@@ -169,6 +192,8 @@ async function dropTenant(number: number): Promise<void> {
   const span = { first: tenant.firstTable, count: tenant.databases };
   for (const pod of pods.values()) await pod.dropTables(span);
   meter.forget(number);
+  admission.pool.forget(number);
+  turns.forget(number);
 }
 
 function databasesOf(number: number): DatabaseInfo[] {
@@ -222,6 +247,8 @@ function slowlogMs(micros: number): number {
 
 /** Acts on a live setting, whoever changed it. */
 function applySetting(key: ConfigKey): void {
+  admission.settingChanged(key);
+  turns.settingChanged(key);
   if (server === undefined) return;
   switch (key) {
     case 'wal.fsync':
@@ -298,9 +325,11 @@ function createServer(settings: Config, version: string): RedisServer {
     maxBulkBytes: settings['redis.proto-max-bulk-len'],
     maxQueryBytes: settings['redis.client-query-buffer-limit'],
     metering: meter.enabled ? meter.metering : undefined,
+    admission: admission.gateway,
     slowlogMs: slowlogMs(settings['redis.slowlog-log-slower-than']),
     slowlogLength: settings['redis.slowlog-max-len'],
     outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
+    turns: turns.queue,
     registry: new CommandRegistry(allCommands),
     router,
     config: redisConfigEntries(live),
@@ -352,8 +381,14 @@ function samples(): MetricSample[] {
   const ofPods = [...pods].map(([model, pod]) => ({ model, pod }));
   return [
     ...redisSamples(server, ofPods),
-    ...meter.plane.samples((tenant) => tables.tenant(tenant)?.name),
+    ...meter.plane.samples(nameOf),
+    ...turns.samples(),
+    ...admissionSamples('redis', admission, (tenant) => meter.plane.labelOf(tenant, nameOf)),
   ];
+}
+
+function nameOf(tenant: number): string | undefined {
+  return tables.tenant(tenant)?.name;
 }
 
 async function start(): Promise<void> {
@@ -365,6 +400,7 @@ async function start(): Promise<void> {
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
   });
   const listener = server;
+  turns.queue.afterSlice = listener.endTurn;
   await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
   tell(port, { type: 'ready', endpoints: endpoints(config, server) });
 }
@@ -387,12 +423,16 @@ serveCalls(port, {
     return reasons;
   },
   tables: adopt,
+  // Those of the InfluxDB plane.
+  seriesTables: () => {},
   defaultModel: adoptDefault,
   rowCount: (table) => podOfTable(table).tableSize(table).rows,
   undefinedTables,
   tenancy: follow,
   dropTenant,
   usage: (since) => meter.plane.usage(since),
+  admission: (query) => admission.pool.tell(query),
+  pool: (message) => admission.pool.hear(message),
   top: (query) => meter.plane.top('key', query),
   slowlog: slowest,
   databases: databasesOf,
@@ -413,7 +453,11 @@ serveCalls(port, {
     }
   },
   tls: (material) => tls?.renew(material),
-  drain: (graceMs) => server?.drain(graceMs),
+  drain: (graceMs) => {
+    admission.close();
+    turns.close();
+    return server?.drain(graceMs);
+  },
   stop: async () => {
     await server?.drain(0);
     for (const pod of pods.values()) await pod.close();

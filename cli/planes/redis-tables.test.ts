@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { defaultTableProperties } from '../../universal-row/table-properties.ts';
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import {
   noLimits,
@@ -20,12 +21,10 @@ function update(parts: Partial<TenancyUpdate>): TenancyUpdate {
 
 function definition(id: number, change: Partial<TableDefinition> = {}): TableDefinition {
   return {
+    ...defaultTableProperties,
     id,
     name: `db${id}`,
     model: 'memory',
-    readOnly: false,
-    ttlDefaultMs: 0,
-    maxRowBytes: 0,
     ...change,
   };
 }
@@ -67,7 +66,14 @@ test('a table belongs to the tenant in whose span it is', () => {
 test('a table without a definition is one of the default model, without rules', () => {
   const of = tables();
   const [memory, kv] = [of.rulesOf('memory'), of.rulesOf('kv')];
-  expect(memory.get(4096)).toEqual({ readOnly: false, ttlDefaultMs: 0, maxRowBytes: Infinity });
+  expect(memory.get(4096)).toEqual({
+    readOnly: false,
+    ttlDefaultMs: 0,
+    maxRowBytes: Infinity,
+    writePriority: 'normal',
+    quotaMode: 'server',
+    cacheBypass: false,
+  });
   expect(kv.get(4096)).toBeUndefined();
   of.setDefinitions([definition(4096, { model: 'kv', readOnly: true, maxRowBytes: 7 })]);
   expect(memory.get(4096)).toBeUndefined();

@@ -4,6 +4,7 @@
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
 import {
   noRules,
+  rulesOf,
   type TableRules,
   type TableRulesByNumber,
 } from '../../storage-node/table-rules.ts';
@@ -95,13 +96,7 @@ export class RedisTables {
     const quota = this.#quotaOf(owner);
     quota?.add(table);
     if (definition === undefined) return quota === undefined ? noRules : { ...noRules, quota };
-    const { readOnly, ttlDefaultMs, maxRowBytes } = definition;
-    return {
-      readOnly,
-      ttlDefaultMs,
-      maxRowBytes: maxRowBytes === 0 ? Infinity : maxRowBytes,
-      quota,
-    };
+    return rulesOf(definition, quota);
   }
 
   #quotaOf({

@@ -2,16 +2,20 @@
 // as the test makes them. What the control plane would do with a user is done here, at once.
 
 import { scryptSync } from 'node:crypto';
+import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import { Principals } from '../../access/gateway/principals.ts';
 import { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { RedisServer } from '../../access/redis/server.ts';
+import { RedisPlaneMeter } from '../../cli/planes/redis-metering.ts';
 import { RedisTables } from '../../cli/planes/redis-tables.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
+import type { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
+import { shippedTable } from '../../request-units/pru-table.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import {
   noLimits,
@@ -36,6 +40,10 @@ export function quickSecret(password: string): string {
 export interface TenantsServerOptions {
   defaultPassword?: string;
   config?: readonly { name: string; get(): string }[];
+  /** With these, what tenants spend is charged, and their limits hold. */
+  limits?: Partial<AdmissionRules>;
+  /** Who has the thread next; everyone at once when left out. */
+  turns?: TurnQueue;
 }
 
 export class TenantsServer {
@@ -43,11 +51,17 @@ export class TenantsServer {
   readonly pod: Pod;
   readonly redis: RedisServer;
   readonly tables: RedisTables;
+  readonly meter: RedisPlaneMeter;
+  readonly admission: GatewayAdmission;
   readonly #opened: RespClient[] = [];
   #revision = 0;
   #nextNumber = 1;
 
-  private constructor(parts: Pick<TenantsServer, 'principals' | 'pod' | 'redis' | 'tables'>) {
+  private constructor(
+    parts: Pick<TenantsServer, 'principals' | 'pod' | 'redis' | 'tables' | 'meter' | 'admission'>,
+  ) {
+    this.meter = parts.meter;
+    this.admission = parts.admission;
     this.principals = parts.principals;
     this.pod = parts.pod;
     this.redis = parts.redis;
@@ -55,7 +69,7 @@ export class TenantsServer {
   }
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
-    const { defaultPassword = '', config = [] } = options;
+    const { defaultPassword = '', config = [], limits, turns } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
     const tables = new RedisTables('memory', () => pods);
@@ -79,8 +93,15 @@ export class TenantsServer {
     });
     pods.push(pod);
     pod.start();
+    const meter = new RedisPlaneMeter(shippedTable, (table) => tables.ownerOf(table));
+    const { meter: accounts } = meter.plane;
+    const admission = new GatewayAdmission({
+      clock: systemClock,
+      rules: { enabled: limits !== undefined, ...limits },
+      accountOf: (tenant) => accounts.account(tenant),
+    });
     const router = new Router();
-    router.set({ executor: pod, mayWait: false });
+    router.set({ executor: pod, mayWait: false, pricer: meter.pricerOf('memory') });
     const users = {
       setUser: async (tenant: string, name: string, change: Partial<UserDefinition>) => {
         server.user(tenant, name, change);
@@ -100,6 +121,9 @@ export class TenantsServer {
       maxQueryBytes: 2 ** 26,
       slowlogMs: Infinity,
       slowlogLength: 128,
+      metering: limits === undefined ? undefined : meter.metering,
+      admission,
+      turns,
       outputLimits: { normal: unlimited, pubsub: unlimited },
       registry: new CommandRegistry(allCommands),
       router,
@@ -128,7 +152,8 @@ export class TenantsServer {
         },
       },
     });
-    const server = new TenantsServer({ principals, pod, redis, tables });
+    if (turns !== undefined) turns.afterSlice = redis.endTurn;
+    const server = new TenantsServer({ principals, pod, redis, tables, meter, admission });
     server.update({ tenants: [principals.tenant('default')!] });
     await redis.listen();
     return server;
@@ -155,6 +180,7 @@ export class TenantsServer {
     };
     this.tables.follow(update);
     this.principals.update(update);
+    this.admission.update(update);
   }
 
   /** A new tenant, whose user `default` has the tenant's name for a password. */

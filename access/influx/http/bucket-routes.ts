@@ -6,6 +6,7 @@ import {
   type Database,
   type RetentionPolicy,
   type RetentionPolicyChange,
+  ReadOnlyError,
   SeriesError,
 } from '../../../universal-row/series/series-store.ts';
 import { defaultTenant } from '../../../universal-row/tenancy/definitions.ts';
@@ -132,7 +133,8 @@ export class BucketRoutes {
         });
       }
     } catch (error) {
-      if (error instanceof SeriesError) throw new HttpError(422, error.message);
+      if (error instanceof SeriesError && !(error instanceof ReadOnlyError))
+        throw new HttpError(422, error.message);
       throw error;
     }
     const made = this.#buckets(caller).find(

@@ -5,7 +5,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { asHttpError, ClientGone, headerText, HttpError, v2Code } from './http-error.ts';
-import { costHeader, type InfluxMetering } from './metering.ts';
+import { costHeader, type InfluxMetering, workHeader } from './metering.ts';
 import { Parameters } from './parameters.ts';
 import {
   type Body,
@@ -24,6 +24,12 @@ export interface ExchangeOptions {
   /** The connection is to close after this answer. */
   isDraining(): boolean;
   onBug(error: unknown, exchange: Exchange): void;
+}
+
+/** To be settled when the exchange has been charged. */
+export interface Grant {
+  /** `units` is what it was charged. */
+  settle(units: number): void;
 }
 
 // Of the lines around a request's path and before an answer, roughly.
@@ -56,6 +62,10 @@ export class Exchange {
   readonly work = new SeriesWork();
   /** Absent while nothing is charged. */
   metering: InfluxMetering | undefined;
+  /** It waits to be let in, or was not: it costs nothing. */
+  isRefused = false;
+  /** What was taken for it by estimate, where its tenant has a limit. */
+  grant: Grant | undefined;
   /** Its form is among the parameters. */
   hasReadForm = false;
   #expectsContinue: boolean;
@@ -147,14 +157,23 @@ export class Exchange {
       return;
     }
     work.sent += Number(length ?? 0);
-    headers[costHeader] = metering.textOf(this);
+    Object.assign(headers, this.#costs(metering));
+  }
+
+  /** What it cost; and of what that is made up, if the client sent the header for it. */
+  #costs(metering: InfluxMetering): Record<string, string> {
+    const costs: Record<string, string> = { [costHeader]: metering.textOf(this) };
+    if (this.request.headers[workHeader.toLowerCase()] !== undefined) {
+      costs[workHeader] = JSON.stringify(this.work);
+    }
+    return costs;
   }
 
   /** The end of an answer of unknown length, of which so many bytes were sent. */
   tellCostAfter(bytes: number): void {
     if (this.metering === undefined) return;
     this.work.sent += bytes;
-    this.response.addTrailers({ [costHeader]: this.metering.textOf(this) });
+    this.response.addTrailers(this.#costs(this.metering));
   }
 
   /** The whole answer at once. */

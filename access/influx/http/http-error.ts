@@ -1,6 +1,6 @@
 // Failures of requests as clients of the v1 and of the v2 API expect them.
 
-import { SeriesError } from '../../../universal-row/series/series-store.ts';
+import { ReadOnlyError, SeriesError } from '../../../universal-row/series/series-store.ts';
 
 export interface HttpErrorDetails {
   headers?: Readonly<Record<string, string>>;
@@ -55,6 +55,7 @@ export function v2Code(status: number): string {
 /** What to answer for whatever was thrown; undefined for a bug. */
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
+  if (error instanceof ReadOnlyError) return new HttpError(403, error.message);
   if (error instanceof SeriesError) return new HttpError(500, error.message);
   return undefined;
 }

@@ -69,7 +69,7 @@ export class MeteredStore implements SeriesStore {
 
   seriesCardinality(selection: SeriesSelection): number {
     const count = this.#store.seriesCardinality(selection);
-    this.#work.rows += count;
+    this.#work.names += count;
     return count;
   }
 
@@ -91,9 +91,8 @@ export class MeteredStore implements SeriesStore {
     this.#store.whenSafe(position, then);
   }
 
-  /** A name from an index costs about what a point from a block does. */
   #listed<T extends readonly unknown[]>(names: T): T {
-    this.#work.rows += names.length;
+    this.#work.names += names.length;
     return names;
   }
 

@@ -16,6 +16,8 @@ export interface InfluxMeteringOptions {
 
 /** Name of the header, or of the trailer where the answer is longer than what is known at its beginning. */
 export const costHeader = 'X-Polyrow-RU';
+/** On a request it asks for itself on the answer: what the request had done for it, in JSON. */
+export const workHeader = 'X-Polyrow-Work';
 
 const digits = 3;
 
@@ -49,6 +51,11 @@ export class InfluxMetering {
     return cost;
   }
 
+  /** Processor time, in milliseconds, that it stands for so far: the same on any machine, and under any load. */
+  processorMsOf({ work }: Exchange): number {
+    return this.#pricer.processorMs(work);
+  }
+
   /** As the header tells it. */
   textOf(exchange: Exchange): string {
     if (isRejected(exchange)) return '0';
@@ -73,7 +80,8 @@ export class InfluxMetering {
 }
 
 /** Answered with an error before anything was done for it. */
-function isRejected({ work, response }: Exchange): boolean {
+function isRejected({ isRefused, work, response }: Exchange): boolean {
+  if (isRefused) return true;
   return (
     response.statusCode >= 400 &&
     work.lineBytes === 0 &&

@@ -26,6 +26,8 @@ export interface WriteTarget {
   readonly check?: () => void;
   /** Where what is done is added up. */
   readonly work?: SeriesWork | undefined;
+  /** Milliseconds for which its client has waited already. */
+  waitedMs?: number;
 }
 
 export interface PointWriterOptions {
@@ -53,6 +55,8 @@ export class WriteTimeout extends HttpError {
   }
 }
 
+/** What of the time limit is there for one that has waited. */
+const leastTimeout = 0.25;
 // A body that flows has a parser with part of a batch in it for as long as its client likes.
 const maxFlowing = 32;
 // Two are needed to have one at hand while the store works on another's batch.
@@ -80,7 +84,9 @@ export class PointWriter {
     body: readonly Buffer[] | AsyncIterable<Buffer>,
     isV2: boolean,
   ): Promise<WriteReport> {
-    const { timeoutMs } = this.#options;
+    // Clients give up after a while, whatever they wait for.
+    const all = this.#options.timeoutMs;
+    const timeoutMs = Math.max(all - (target.waitedMs ?? 0), leastTimeout * all);
     if (isArray(body))
       return await this.#write(target, body, { isV2, timeoutMs, waitsForLog: true });
     while (this.#flowing >= maxFlowing) {

@@ -1,15 +1,18 @@
 // /query: a text of one or more statements, run one after the other, and their answers in one reply.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import { SeriesError } from '../../../universal-row/series/series-store.ts';
+import { ReadOnlyError, SeriesError } from '../../../universal-row/series/series-store.ts';
+import type { Turns } from '../../../universal-row/turns.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { ParseError, QueryError } from '../influxql/result.ts';
 import { printStatement } from '../influxql/parser/print.ts';
 import type { ServerFacts } from '../statements/context.ts';
+import type { TenantGate } from '../../admission/tenant-gate.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
 import { csvField, CsvWriter } from './csv-writer.ts';
+import type { InfluxAdmission } from './admission.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { ClientGone, headerText, HttpError } from './http-error.ts';
@@ -37,9 +40,13 @@ export interface QueryHandlerOptions {
   body: BodyLimits;
   /** How long a client may take nothing of an answer. */
   stallMs: number;
+  /** Absent where nobody has a limit of request units. */
+  admission: InfluxAdmission | undefined;
   limits: QueryLimits;
   facts: ServerFacts;
   execute: Execute | undefined;
+  /** Who has the thread next. */
+  turns?: Turns | undefined;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
@@ -47,6 +54,8 @@ export class QueryHandler {
   readonly #options: QueryHandlerOptions;
   readonly #runner: StatementRunner;
   readonly #running = new Set<Running>();
+  /** Those that are not let in yet, because of the limit of their tenant. */
+  readonly #waiting = new Set<Running>();
   /** Queries that wait until fewer are running. */
   readonly #queue: (() => void)[] = [];
 
@@ -59,9 +68,14 @@ export class QueryHandler {
     for (const { query } of this.#running) query.kill();
   }
 
+  /** The server stops: they would not get far. */
+  endWaiting(): void {
+    for (const { query } of this.#waiting) query.task.cancel('the server is stopping');
+  }
+
   /** Somebody may do less than before: queries that would not be let in any more are ended. */
   recheck(): void {
-    for (const running of this.#running) {
+    for (const running of [...this.#running, ...this.#waiting]) {
       try {
         check(running);
       } catch {
@@ -121,18 +135,41 @@ export class QueryHandler {
     caller: Caller,
     statements: readonly Statement[],
   ): Promise<void> {
-    const { counters, stallMs } = this.#options;
-    await this.#turn();
+    const { admission, counters, stallMs } = this.#options;
+    const gate = admission?.gateOf(caller.space.number);
+    // Where there is no limit it is registered only when it runs.
+    if (gate === undefined) await this.#turn();
     if (!exchange.isOpen) throw new ClientGone();
     const writer = writerFor(exchange);
     const reply = new ReplyStream(exchange, writer.contentType, stallMs);
-    const { parameters } = exchange;
+    const stream = new AnswerStream(writer, reply);
+    const running = this.#register(exchange, caller, statements);
+    const { query } = running;
+    const kill = () => query.kill();
+    exchange.response.once('close', kill);
+    try {
+      const refusal = gate && (await this.#letIn(exchange, running, gate));
+      if (refusal === undefined) await this.#run(exchange, running, writer, stream);
+      else {
+        counters.statementsFailed++;
+        writer.beginStatement(0);
+        // That the others were not executed would be told in place of why: see `notExecuted`.
+        writer.failStatement(refusal.message, 0);
+        await stream.end();
+      }
+    } finally {
+      exchange.response.off('close', kill);
+      query.end();
+      counters.bytesOut += reply.bytes;
+      counters.querySeconds.observe((performance.now() - exchange.startedAt) / 1000);
+    }
+  }
+
+  #register(exchange: Exchange, caller: Caller, statements: readonly Statement[]): Running {
+    const { parameters, work } = exchange;
     const database = parameters.get('db');
-    const { work } = exchange;
-    work.statements = statements.length;
-    work.textBytes = parameters.get('q').length;
     exchange.shownText = shownText(parameters.get('q'), statements);
-    const query = this.#runner.begin(
+    const query = this.#runner.register(
       {
         text: exchange.shownText,
         database,
@@ -140,26 +177,59 @@ export class QueryHandler {
         isReadOnly: exchange.method !== 'POST',
         work,
         cost: () => exchange.metering?.costOf(exchange),
+        processorMs: () => exchange.metering?.processorMsOf(exchange) ?? 0,
       },
       caller,
     );
-    const running = { caller, statements, database, query };
-    const kill = () => query.kill();
-    exchange.response.once('close', kill);
+    return { caller, statements, database, query };
+  }
+
+  /** Waits until its tenant has units for it. Resolves to why it may not run. */
+  async #letIn(
+    exchange: Exchange,
+    running: Running,
+    gate: TenantGate,
+  ): Promise<QueryError | undefined> {
+    const { admission, limits } = this.#options;
+    const { query, statements } = running;
+    const text = exchange.parameters.get('q');
+    query.task.wait();
+    this.#waiting.add(running);
+    try {
+      const { task } = query;
+      const { timeoutMs } = limits;
+      await admission!.query(exchange, gate, { text, statements, task, timeoutMs });
+      await this.#turn();
+      if (!exchange.isOpen) throw new ClientGone();
+      return undefined;
+    } catch (error) {
+      if (error instanceof QueryError) return error;
+      throw error;
+    } finally {
+      this.#waiting.delete(running);
+    }
+  }
+
+  async #run(
+    exchange: Exchange,
+    running: Running,
+    writer: AnswerWriter,
+    stream: AnswerStream,
+  ): Promise<void> {
+    const { counters } = this.#options;
+    const { parameters, work } = exchange;
+    work.statements = running.statements.length;
+    work.textBytes = parameters.get('q').length;
     this.#running.add(running);
     counters.queriesRun++;
     counters.queriesRunning = this.#running.size;
+    running.query.begin();
     try {
-      const stream = new AnswerStream(writer, reply);
-      await this.#runAll(running, writer, stream);
+      await this.#runAll(exchange, running, writer, stream);
       await stream.end();
     } finally {
-      exchange.response.off('close', kill);
-      query.end();
       this.#running.delete(running);
       counters.queriesRunning = this.#running.size;
-      counters.bytesOut += reply.bytes;
-      counters.querySeconds.observe((performance.now() - exchange.startedAt) / 1000);
       this.#queue.shift()?.();
     }
   }
@@ -172,7 +242,12 @@ export class QueryHandler {
     }
   }
 
-  async #runAll(running: Running, writer: AnswerWriter, stream: AnswerStream): Promise<void> {
+  async #runAll(
+    exchange: Exchange,
+    running: Running,
+    writer: AnswerWriter,
+    stream: AnswerStream,
+  ): Promise<void> {
     const { query, statements } = running;
     const { commit, counters } = this.#options;
     if (statements.length === 0) {
@@ -192,6 +267,9 @@ export class QueryHandler {
       } catch (error) {
         if (error instanceof ClientGone) throw error;
         counters.statementsFailed++;
+        // Refused before anything was done for it, it costs nothing.
+        const { rows, logBytes } = exchange.work;
+        if (error instanceof ReadOnlyError && id === 0) exchange.isRefused = rows + logBytes === 0;
         writer.failStatement(this.#textOf(error), statements.length - 1 - id);
         return;
       }

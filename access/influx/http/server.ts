@@ -6,10 +6,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { Turns } from '../../../universal-row/turns.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
+import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
 import { wholeSpace } from '../tenants/tenant-space.ts';
+import { InfluxAdmission } from './admission.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
 import { Exchange } from './exchange.ts';
@@ -38,6 +41,10 @@ export interface InfluxServerOptions {
   gate?: Gate | undefined;
   /** Absent while nothing is charged. */
   metering?: InfluxMetering | undefined;
+  /** How much each tenant may have done; without it as much as it likes. Works with `metering` only. */
+  admission?: GatewayAdmission | undefined;
+  /** Who has the thread next; absent where all have it in turn. */
+  turns?: Turns | undefined;
   /** Requests that take longer are kept; none unless told. */
   slowRequestMs?: number;
   /** Bytes of a body as it comes; 0 for no limit. */
@@ -130,7 +137,9 @@ export class InfluxServer {
       hot: () => this.metering?.hot,
       timeoutMs: options.writeTimeoutMs,
     });
-    const writes = new WriteHandler({ points, counters, body });
+    const admission =
+      options.admission === undefined ? undefined : new InfluxAdmission(options.admission, clock);
+    const writes = new WriteHandler({ points, counters, body, admission, turns: options.turns });
     this.#queries = new QueryHandler({
       commit,
       points,
@@ -138,6 +147,7 @@ export class InfluxServer {
       clock,
       body,
       stallMs: options.stallTimeoutMs,
+      admission,
       limits: { ...noQueryLimits, ...options.queries },
       facts: {
         version: options.version,
@@ -146,6 +156,7 @@ export class InfluxServer {
         ...options.facts,
       },
       execute: options.execute,
+      turns: options.turns,
       report: options.report,
     });
     this.#routes = new RouteTable({
@@ -201,6 +212,9 @@ export class InfluxServer {
   /** Takes no more connections, lets requests under way end for so long, and cuts off what is left. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    // Queries that wait might do so for longer than there is; writes are let in, so that nothing is lost.
+    this.#queries.endWaiting();
+    this.#options.admission?.close();
     const closed = new Promise<void>((resolve) => {
       if (this.#server.listening) this.#server.close(() => resolve());
       else resolve();
@@ -245,7 +259,9 @@ export class InfluxServer {
         response.headersSent ? response.statusCode : gone,
       );
       const status = response.headersSent ? response.statusCode : gone;
-      this.slow.settle(exchange, exchange.metering?.settle(exchange, status) ?? 0);
+      const units = exchange.metering?.settle(exchange, status) ?? 0;
+      exchange.grant?.settle(units);
+      this.slow.settle(exchange, units);
     });
     this.#run(exchange).catch((error: unknown) => exchange.fail(error));
   }

@@ -4,6 +4,7 @@
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { parseQuery } from '../influxql/parser/parser.ts';
 import type { StatementResult } from '../influxql/result.ts';
@@ -46,6 +47,8 @@ export interface StatementRunnerOptions {
   limits: QueryLimits;
   facts: ServerFacts;
   execute?: Execute | undefined;
+  /** Who has the thread next, when a query stops for others; absent where all have it in turn. */
+  turns?: Turns | undefined;
 }
 
 export interface QueryRequest {
@@ -59,10 +62,16 @@ export interface QueryRequest {
   work: SeriesWork;
   /** What that comes to, where it is charged. */
   cost: () => Float64Array | undefined;
+  /** Processor time that it stands for, in milliseconds. */
+  processorMs: () => number;
 }
 
 /** The statements of one request, one after the other. */
 export interface RunningQuery {
+  /** As it is registered: until `begin` it waits. */
+  readonly task: QueryTask;
+  /** Its time begins. */
+  begin(): void;
   run(statement: Statement): StatementResult;
   /** It fails at its next look at the clock. */
   kill(): void;
@@ -85,15 +94,17 @@ export class StatementRunner {
     return parseQuery(text, { now: this.#now(), params });
   }
 
-  begin(request: QueryRequest, { space, principal, users }: Caller): RunningQuery {
-    const { limits, facts, points } = this.#options;
+  /** Registers it. */
+  register(request: QueryRequest, { space, principal, users }: Caller): RunningQuery {
+    const { limits, facts, points, turns } = this.#options;
     const { queries } = space;
-    const { work, cost } = request;
+    const { work, cost, processorMs } = request;
     const store = new MeteredStore(space.store, work);
     const { database, retentionPolicy, isReadOnly } = request;
     const task = queries.start(request.text, database, principal?.name);
     const memory = space.memory.open();
-    const timer = timeLimit(space, task);
+    let timer: NodeJS.Timeout | undefined;
+    let taker: TurnTaker | undefined;
     const now = this.#now();
     const select: SelectContext = {
       store,
@@ -105,7 +116,12 @@ export class StatementRunner {
       memory,
       work,
       cost,
-      yieldNow: () => new Promise(setImmediate),
+      processorMs,
+      yieldNow: () => {
+        if (turns === undefined) return new Promise(setImmediate);
+        taker ??= new TurnTaker(turns, space.number);
+        return taker.yield();
+      },
       writePoints: (into, policy, lines) =>
         storeLines(
           points,
@@ -132,6 +148,11 @@ export class StatementRunner {
       users,
     };
     return {
+      task,
+      begin: () => {
+        task.begin();
+        timer = timeLimit(space, task);
+      },
       run: (statement) => {
         task.throwIfKilled();
         return this.#execute(statement, context, select);

@@ -1,7 +1,14 @@
 // /write and /api/v2/write.
 
-import { SeriesError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import {
+  ReadOnlyError,
+  SeriesError,
+  type SeriesStore,
+} from '../../../universal-row/series/series-store.ts';
+import { expectWritable } from '../statements/read-only.ts';
+import type { Turns } from '../../../universal-row/turns.ts';
 import type { Caller } from '../tenants/caller.ts';
+import type { InfluxAdmission } from './admission.ts';
 import { bucketNotFound, bucketTarget } from './bucket-routes.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpError } from './http-error.ts';
@@ -13,6 +20,10 @@ export interface WriteHandlerOptions {
   points: PointWriter;
   counters: InfluxCounters;
   body: BodyLimits;
+  /** Absent where nobody has a limit of request units. */
+  admission?: InfluxAdmission | undefined;
+  /** Who has the thread next; absent where everyone may have it at once. */
+  turns?: Turns | undefined;
 }
 
 const consistencies = new Set(['', 'any', 'one', 'quorum', 'all']);
@@ -71,9 +82,26 @@ export class WriteHandler {
       store: caller.space.store,
       check: () => expectMayWrite(caller, named.database, exchange.isV2),
       work: exchange.work,
+      waitedMs: 0,
     };
-    const { points, counters, body: limits } = this.#options;
-    const body = await exchange.body(limits);
+    const { points, counters, body: limits, admission, turns } = this.#options;
+    try {
+      expectWritable(target.store, target.database);
+    } catch (error) {
+      this.#fail(error, target, exchange);
+    }
+    const gate = admission?.gateOf(target.tenant);
+    const early =
+      gate === undefined || admission!.shedsEarly ? undefined : await exchange.body(limits);
+    if (gate !== undefined) {
+      const cameAt = performance.now();
+      await admission!.write(exchange, gate);
+      target.waitedMs = performance.now() - cameAt;
+    }
+    if (turns !== undefined && !turns.mayRun(target.tenant, performance.now())) {
+      await new Promise<void>((resolve) => turns.wait(target.tenant, resolve));
+    }
+    const body = early ?? (await exchange.body(limits));
     const report = await points
       .write(target, body.whole ?? body.pieces, exchange.isV2)
       .catch((error: unknown) => this.#fail(error, target, exchange));
@@ -85,6 +113,8 @@ export class WriteHandler {
 
   /** A database may have been dropped while its points came. */
   #fail(error: unknown, { store, database }: WriteTarget, exchange: Exchange): never {
+    // Who is refused so is not charged; what was stored before is.
+    if (error instanceof ReadOnlyError) exchange.isRefused = exchange.work.points === 0;
     if (error instanceof SeriesError && store.database(database) === undefined) {
       throw exchange.isV2 ? bucketNotFound(database) : databaseNotFound(database);
     }

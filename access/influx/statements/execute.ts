@@ -13,6 +13,7 @@ import { showCardinality } from './cardinality.ts';
 import { changeRetentionPolicy, createDatabase, drop } from './change-catalog.ts';
 import type { StatementContext } from './context.ts';
 import { deleteSeries, dropMeasurement } from './delete-series.ts';
+import { changedBy, expectWritable } from './read-only.ts';
 import { showMeasurements } from './show-measurements.ts';
 import { showFieldKeys, showSeries, showTagKeys, showTagValues } from './show-schema.ts';
 import {
@@ -33,6 +34,8 @@ import { changeUsers, grantees, revokeAll, showGrants, showUsers } from './users
  * when it fails.
  */
 export function executeStatement(statement: Statement, context: StatementContext): StatementResult {
+  const changed = changedBy(statement, context.database);
+  if (changed !== '') expectWritable(context.store, changed);
   switch (statement.kind) {
     case 'select': {
       const result = context.select(statement);

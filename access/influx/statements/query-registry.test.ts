@@ -53,3 +53,18 @@ test('only so many at once', () => {
   first.end();
   queries.start('c', '');
 });
+
+test('one that waits is there to be killed, and its time begins later', () => {
+  const { clock, queries } = registry();
+  const task = queries.start('SELECT', 'db');
+  task.wait();
+  clock.time = 50;
+  expect([task.waiting, task.elapsedMs()]).toEqual([true, 50]);
+  let reason: string | undefined;
+  task.whenKilled(() => (reason = task.reason));
+  task.begin();
+  clock.time = 60;
+  expect([task.waiting, task.elapsedMs()]).toEqual([false, 10]);
+  queries.kill(task.id);
+  expect(reason).toBe('query interrupted');
+});

@@ -18,8 +18,15 @@ export interface QueryTask {
   /** Who asked; '' for nobody in particular. */
   readonly user: string;
   readonly killed: boolean;
-  /** How long it has run. */
+  /** What it failed with, or will, once it was cancelled. */
+  readonly reason: string | undefined;
+  /** It was not let in yet: see `wait`. */
+  readonly waiting: boolean;
+  /** How long it has run, or waited. */
   elapsedMs(): number;
+  /** It waits, until `begin`. */
+  wait(): void;
+  begin(): void;
   /** Makes it fail with that message at its next look; InfluxDB's own when there is none. */
   cancel(reason?: string): void;
   /** Throws `QueryError` once it was cancelled. */
@@ -80,9 +87,10 @@ class RegisteredQuery implements QueryTask {
   readonly database: string;
   readonly user: string;
   readonly #clock: Clock;
-  readonly #startedAt: number;
+  #startedAt: number;
   readonly #ended: (task: RegisteredQuery) => void;
-  #reason: string | undefined;
+  reason: string | undefined;
+  waiting = false;
   #listeners: (() => void)[] = [];
 
   constructor(
@@ -101,7 +109,16 @@ class RegisteredQuery implements QueryTask {
   }
 
   get killed(): boolean {
-    return this.#reason !== undefined;
+    return this.reason !== undefined;
+  }
+
+  wait(): void {
+    this.waiting = true;
+  }
+
+  begin(): void {
+    this.waiting = false;
+    this.#startedAt = this.#clock.monotonic();
   }
 
   elapsedMs(): number {
@@ -109,15 +126,15 @@ class RegisteredQuery implements QueryTask {
   }
 
   cancel(reason = 'query interrupted'): void {
-    if (this.#reason !== undefined) return;
-    this.#reason = reason;
+    if (this.reason !== undefined) return;
+    this.reason = reason;
     const listeners = this.#listeners;
     this.#listeners = [];
     for (const then of listeners) then();
   }
 
   throwIfKilled(): void {
-    if (this.#reason !== undefined) throw new QueryError(this.#reason);
+    if (this.reason !== undefined) throw new QueryError(this.reason);
   }
 
   whenKilled(then: () => void): void {

@@ -62,7 +62,7 @@ export function showQueries({ queries, principal }: StatementContext): ResultSer
       task.text,
       task.database,
       formatGoDuration(rounded(task.elapsedMs())),
-      task.killed ? 'killed' : 'running',
+      task.killed ? 'killed' : task.waiting ? 'waiting' : 'running',
     ]);
   return [table(undefined, columns, rows)];
 }

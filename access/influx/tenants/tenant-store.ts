@@ -7,6 +7,7 @@ import {
   type CatalogChange,
   type Database,
   type FieldKey,
+  ReadOnlyError,
   type ScanRequest,
   SeriesError,
   type SeriesScan,
@@ -160,7 +161,8 @@ export class TenantStore implements SeriesStore {
 
   #inClientsWords(error: unknown): unknown {
     if (!(error instanceof SeriesError) || this.#prefix === '') return error;
-    return new SeriesError(error.message.replaceAll(this.#prefix, ''), { cause: error });
+    const Kind = error instanceof ReadOnlyError ? ReadOnlyError : SeriesError;
+    return new Kind(error.message.replaceAll(this.#prefix, ''), { cause: error });
   }
 
   /** What was begun before it was suspended or dropped changes nothing any more. */

@@ -7,6 +7,7 @@ import { CommandError } from '../../../universal-row/errors.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import { chargeClasses } from '../../../request-units/meter.ts';
 import { costLayout } from '../../../request-units/row-pricer.ts';
+import { quotaFields } from '../admission/quota-fields.ts';
 import type { Connection } from '../connection.ts';
 import { Explainer, type NamedRows, namedRows } from '../explain.ts';
 import type { RedisMetering } from '../metering.ts';
@@ -65,6 +66,24 @@ const subcommands: readonly CommandSpec[] = [
   },
   {
     ...common,
+    name: 'work',
+    arity: 2,
+    summary: 'Returns what the commands before this one had the server do, as it is priced.',
+    complexity: 'O(1)',
+    handle(connection, _args, reply) {
+      const { name, work } = connection.meter.lastWork(meteringOf(connection));
+      const counts = Object.entries(work ?? {});
+      reply.map(1 + counts.length);
+      reply.text('command');
+      reply.text(name);
+      for (const [what, count] of counts) {
+        reply.text(what);
+        reply.integer(count);
+      }
+    },
+  },
+  {
+    ...common,
     name: 'stats',
     arity: 2,
     summary: 'Returns what all requests of the tenant have cost since the server was started.',
@@ -72,7 +91,9 @@ const subcommands: readonly CommandSpec[] = [
     handle(connection, _args, reply) {
       const metering = meteringOf(connection);
       connection.meter.flush(metering);
-      const usage = connection.meter.accountIn(metering).usage();
+      metering.flushAll();
+      const account = connection.meter.accountIn(metering);
+      const usage = account.usage();
       const fields: [string, number][] = [
         ['requests', usage.requests],
         ['errors', usage.errors],
@@ -93,6 +114,9 @@ const subcommands: readonly CommandSpec[] = [
       usage.databases.forEach((ru, database) => {
         if (ru !== 0) spent.push([`db${database}_ru`, ru]);
       });
+      const { counts, units: ofQuota } = quotaFields(connection.tenant.gate, account);
+      fields.push(...counts);
+      spent.push(...ofQuota);
       reply.map(fields.length + spent.length);
       for (const [name, value] of fields) {
         reply.text(name);

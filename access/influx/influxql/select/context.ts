@@ -28,6 +28,8 @@ export interface SelectContext {
   /** Where what is read is added up, and what that costs, where it is charged. */
   readonly work?: SelectWork | undefined;
   readonly cost?: (() => Float64Array | undefined) | undefined;
+  /** Processor time that it stands for so far, in milliseconds: what memory is held for is counted by it. */
+  readonly processorMs?: (() => number) | undefined;
   /** Lets other work have its turn. Asked for whenever the statement has run for some milliseconds. */
   yieldNow(): Promise<void>;
   /** For SELECT INTO: stores line protocol with times in nanoseconds. '' is the default policy. */
@@ -41,9 +43,13 @@ export interface SelectContext {
 /** What a statement reads. */
 export interface SelectWork {
   series: number;
+  /** Series of the answers. */
+  groups: number;
   blocks: number;
   rows: number;
-  /** Bytes held, times milliseconds. */
+  /** Rows that functions needed all of at once. */
+  keptRows: number;
+  /** Bytes held, times milliseconds of the processor time that the request stands for. */
   held: number;
 }
 
@@ -52,13 +58,23 @@ export interface Memory {
   reserve(bytes: number): void;
 }
 
+/** Memory of a statement, and what it is used for. */
+export interface RunMemory extends Memory {
+  /** So many more rows are held on to. */
+  countKept(rows: number): void;
+}
+
 /** What one part of a statement holds, given back in one go. */
-export class Reservation implements Memory {
-  readonly #from: Memory;
+export class Reservation implements RunMemory {
+  readonly #from: RunMemory;
   #bytes = 0;
 
-  constructor(from: Memory) {
+  constructor(from: RunMemory) {
     this.#from = from;
+  }
+
+  countKept(rows: number): void {
+    this.#from.countKept(rows);
   }
 
   reserve(bytes: number): void {
@@ -76,7 +92,7 @@ export class Reservation implements Memory {
 const sliceMs = 3;
 
 /** Books of one running statement, shared by its subqueries. */
-export class Run implements Memory {
+export class Run implements RunMemory {
   readonly context: SelectContext;
   readonly limits: SelectLimits;
   points = 0;
@@ -138,10 +154,21 @@ export class Run implements Memory {
     }
   }
 
+  countGroups(added: number): void {
+    const { work } = this.context;
+    if (work !== undefined) work.groups += added;
+  }
+
+  countKept(rows: number): void {
+    const { work } = this.context;
+    if (work !== undefined) work.keptRows += rows;
+  }
+
   reserve(bytes: number): void {
     const { work } = this.context;
     if (work !== undefined) {
-      const now = performance.now();
+      // Not the time of the clock, by which a busy server would charge more than an idle one.
+      const now = this.context.processorMs?.() ?? 0;
       work.held += this.#memory * (now - this.#heldSince);
       this.#heldSince = now;
     }

@@ -2,7 +2,7 @@
 
 import type { Column, ColumnSummary } from '../../../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
-import type { Memory } from '../context.ts';
+import type { RunMemory } from '../context.ts';
 import type { Chunk } from '../vector.ts';
 import { ColumnBuilder, has, scalarAt } from '../vector.ts';
 
@@ -55,7 +55,7 @@ export interface AccumulatorOptions {
   /** Columns of the chunks whose values go along, and their types. */
   readonly aux: readonly { readonly index: number; readonly type: FieldType }[];
   readonly hasInterval: boolean;
-  readonly memory: Memory;
+  readonly memory: RunMemory;
 }
 
 /** Values by slot, of any number of slots. */

@@ -59,6 +59,7 @@ export class Collected implements Accumulator {
 
   add(slot: number, rows: DenseRows, from: number, to: number): void {
     this.#reserve(this.#count + to - from);
+    this.#options.memory.countKept(to - from);
     for (let row = from; row < to; row++) {
       const at = this.#count++;
       this.#values.push(scalarAt(rows.column, row));

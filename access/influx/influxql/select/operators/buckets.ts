@@ -3,7 +3,7 @@
 
 import type { BlockSummary, Column } from '../../../../../universal-row/series/column.ts';
 import type { Accumulator, DenseRows, Points } from '../accumulators/accumulator.ts';
-import type { Memory } from '../context.ts';
+import type { RunMemory } from '../context.ts';
 import { RunCutter, type Windows } from '../plan/windows.ts';
 import {
   baseOf,
@@ -70,7 +70,7 @@ export interface PassOptions {
   /** Whether there may be such rows. */
   readonly mustCut: boolean;
   readonly descending: boolean;
-  readonly memory: Memory;
+  readonly memory: RunMemory;
 }
 
 /** Where rows are cut into buckets, and the slots of those. */

@@ -36,6 +36,7 @@ export function openPlan(plan: Plan, run: Run): OpenPlan {
   try {
     const groups =
       plan.calls.length > 0 ? openAggregate(plan, sources, run) : openRaw(plan, sources);
+    run.countGroups(groups.length);
     return { groups, close };
   } catch (error) {
     close();

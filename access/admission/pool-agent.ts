@@ -1,0 +1,185 @@
+// A gateway in its pool: tells the scheduler each second what its tenants spent and missed, and goes by the shares it
+// is told (X-Stor, section 5.2). While nobody answers it goes on with the shares it has.
+
+import type { Clock } from '../../universal-row/environment.ts';
+import {
+  type FromGateway,
+  type PoolLoan,
+  poolLeaseMs,
+  type PoolOrder,
+  type PoolReport,
+  type ToGateway,
+} from '../../universal-row/tenancy/pool-messages.ts';
+import type { GatewayAdmission } from './gateway-admission.ts';
+import type { TenantGate } from './tenant-gate.ts';
+
+export interface PoolAgentOptions {
+  /** Unlike any other's in the pool, and unlike that of an earlier process. */
+  gateway: string;
+  admission: GatewayAdmission;
+  clock: Clock;
+  /** To the scheduler. May be lost. */
+  send: (message: FromGateway) => void;
+  /**
+   * Part of each quota that the gateway goes by until it is told: 1 for the only gateway of a pool, 0 where there may
+   * be others, so that nothing is spent twice.
+   */
+  firstPart: number;
+  leaseMs?: number;
+}
+
+export class PoolAgent {
+  readonly #options: Required<PoolAgentOptions>;
+  /** Of quotas, by tenant. */
+  readonly #parts = new Map<number, number>();
+  /** Balance of its queries that was told last, by tenant. */
+  readonly #told = new Map<number, number>();
+  /** When reports were sent that are not older than a lease, by number. */
+  readonly #sentAt = new Map<number, number>();
+  #session = 1;
+  #isMember = false;
+  /** Until then the scheduler will not have given it up. */
+  #leaseEnd = 0;
+  #reports = 0;
+  #taken = 0;
+
+  constructor(options: PoolAgentOptions) {
+    this.#options = { leaseMs: poolLeaseMs, ...options };
+    options.admission.partOf = (tenant) => this.partOf(tenant);
+  }
+
+  /** The scheduler knows of it, as far as can be seen from here. */
+  get isMember(): boolean {
+    return this.#isMember;
+  }
+
+  /** Of the tenant's quota, on this gateway. */
+  partOf(tenant: number): number {
+    return this.#parts.get(tenant) ?? this.#options.firstPart;
+  }
+
+  /** The tenant is no more. */
+  forget(tenant: number): void {
+    this.#parts.delete(tenant);
+    this.#told.delete(tenant);
+  }
+
+  /** To be called each second, after that of the gates. */
+  second(): void {
+    const now = this.#options.clock.monotonic();
+    if (this.#isMember && now > this.#leaseEnd) this.#beginSession();
+    this.#sendReport(now);
+  }
+
+  /** It serves nobody any more: its shares are for others. */
+  goodbye(): void {
+    this.#options.send({ type: 'goodbye', gateway: this.#options.gateway });
+  }
+
+  hear(message: ToGateway): void {
+    if (message.session !== this.#session) return;
+    if (message.type === 'order') {
+      this.#obey(message);
+      return;
+    }
+    if (!this.#isMember) return;
+    this.#beginSession();
+    this.#sendReport(this.#options.clock.monotonic());
+  }
+
+  /** What was ordered before counts no more; shares stay as they are. */
+  #beginSession(): void {
+    this.#session++;
+    this.#isMember = false;
+    this.#taken = 0;
+  }
+
+  #obey(order: PoolOrder): void {
+    if (order.number <= this.#taken) return;
+    const { admission, clock, gateway, leaseMs, send } = this.#options;
+    const now = clock.monotonic();
+    const leaseEnd = (this.#sentAt.get(order.heard) ?? -Infinity) + leaseMs;
+    if (now > leaseEnd) {
+      // It was long on its way: the scheduler may have given the shares to others since.
+      if (this.#isMember) this.#beginSession();
+      return;
+    }
+    this.#leaseEnd = Math.max(this.#leaseEnd, leaseEnd);
+    this.#isMember = true;
+    this.#taken = order.number;
+    order.tenants.forEach((tenant, i) => {
+      const part = order.parts[i]!;
+      this.#parts.set(tenant, part);
+      const gate = admission.gateOf(tenant);
+      if (gate !== undefined) admission.setShare(tenant, part * gate.quota.perSecond);
+    });
+    const lent: { loan: number; units: number }[] = [];
+    this.#carryOut(order.lend, (gate, { loan, units }) => {
+      // Whoever waits here himself comes first.
+      const given = gate.queries.length === 0 ? gate.queries.units.giveUp(units) : 0;
+      lent.push({ loan, units: given });
+    });
+    this.#carryOut(order.receive, (gate, { units }) => {
+      gate.queries.units.receive(units);
+      gate.line.serve(now);
+    });
+    send({ type: 'taken', gateway, session: this.#session, order: order.number, lent });
+  }
+
+  #carryOut(loans: readonly PoolLoan[], what: (gate: TenantGate, loan: PoolLoan) => void): void {
+    for (const loan of loans) {
+      const gate = this.#options.admission.gateOf(loan.tenant);
+      if (gate !== undefined) what(gate, loan);
+    }
+  }
+
+  #sendReport(now: number): void {
+    const report = this.#report(now);
+    this.#sentAt.set(report.number, now);
+    for (const [number, at] of this.#sentAt) {
+      if (now - at <= this.#options.leaseMs) break;
+      this.#sentAt.delete(number);
+    }
+    this.#options.send(report);
+  }
+
+  #report(now: number): PoolReport {
+    const { admission, gateway, firstPart } = this.#options;
+    const report: PoolReport = {
+      type: 'report',
+      gateway,
+      session: this.#session,
+      number: ++this.#reports,
+      taken: this.#taken,
+      firstPart,
+      tenants: [],
+      used: [],
+      refused: [],
+      balances: [],
+      heads: [],
+    };
+    if (!this.#isMember) {
+      report.parts = { tenants: [...this.#parts.keys()], parts: [...this.#parts.values()] };
+      this.#told.clear();
+    }
+    for (const gate of admission.gates()) this.#tellOf(gate, report, now);
+    return report;
+  }
+
+  #tellOf(gate: TenantGate, report: PoolReport, now: number): void {
+    const { tenant, queries } = gate;
+    const { used, refused } = gate.report();
+    const { balance } = queries.units;
+    const head = queries.head();
+    if (head !== undefined) {
+      report.heads.push({ tenant, cost: head.cost, waitedMs: now - head.arrivedAt });
+    }
+    const isNews = used !== 0 || refused !== 0 || head !== undefined;
+    if (!isNews && balance === (this.#told.get(tenant) ?? 0)) return;
+    this.#told.set(tenant, balance);
+    report.tenants.push(tenant);
+    report.used.push(used);
+    report.refused.push(refused);
+    report.balances.push(balance);
+  }
+}

@@ -1,0 +1,150 @@
+// A pool for tests: gateways, the scheduler of their shares, and a network between them that loses and delays what it
+// is told to, on a clock of its own.
+
+import { ChargeClass, Meter } from '../../request-units/meter.ts';
+import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import { GatewayAdmission } from './gateway-admission.ts';
+import { PoolAgent } from './pool-agent.ts';
+import { PoolScheduler, type PoolSchedulerOptions } from './pool-scheduler.ts';
+
+export function limited(number: number, ruPerSecond: number): TenantDefinition {
+  const limits = { ...noLimits, ruPerSecond };
+  return { name: `t${number}`, number, state: 'active', firstTable: 16, databases: 16, limits };
+}
+
+export interface PoolMember {
+  name: string;
+  meter: Meter;
+  admission: GatewayAdmission;
+  agent: PoolAgent;
+}
+
+export class PoolWorld {
+  ms = 0;
+  /** Of messages from here on, that are lost, and that take up to `delayMs`. */
+  loss: (message: FromGateway | ToGateway) => boolean = () => false;
+  delayMs: () => number = () => 0;
+  readonly members = new Map<string, PoolMember>();
+  readonly quotas = new Map<number, number>();
+  scheduler: PoolScheduler | undefined;
+  sent = 0;
+  readonly #underWay: { at: number; arrive: () => void }[] = [];
+  #starts = 0;
+  /** Wall time may be anything. */
+  readonly #clock = { now: () => this.wallMs, monotonic: () => this.ms };
+  wallMs = 0;
+
+  startScheduler(options: Partial<PoolSchedulerOptions> = {}): PoolScheduler {
+    const scheduler = new PoolScheduler({
+      clock: this.#clock,
+      send: (name, message) =>
+        this.#post(message, () => this.members.get(name)?.agent.hear(message)),
+      ...options,
+    });
+    scheduler.setQuotas(this.quotas);
+    this.scheduler = scheduler;
+    return scheduler;
+  }
+
+  /** Returns its name. */
+  join(firstPart = 0): string {
+    const name = `gateway ${++this.#starts}`;
+    const meter = new Meter({ plane: 'redis', run: name });
+    const admission = new GatewayAdmission({
+      clock: this.#clock,
+      accountOf: (tenant) => meter.account(tenant),
+    });
+    const agent = new PoolAgent({
+      gateway: name,
+      admission,
+      clock: this.#clock,
+      firstPart,
+      send: (message) => this.#post(message, () => this.scheduler?.hear(message)),
+    });
+    this.members.set(name, { name, meter, admission, agent });
+    for (const [tenant, quota] of this.quotas) admission.follow(limited(tenant, quota));
+    agent.second();
+    this.deliver();
+    return name;
+  }
+
+  /** Without a word, or with one. */
+  end(name: string, says: 'nothing' | 'goodbye'): void {
+    if (says === 'goodbye') this.members.get(name)?.agent.goodbye();
+    this.members.delete(name);
+    this.deliver();
+  }
+
+  /** As the catalog does: everybody hears of it, at times of his own. */
+  setQuota(tenant: number, perSecond: number): void {
+    this.quotas.set(tenant, perSecond);
+    for (const { admission } of this.members.values()) admission.follow(limited(tenant, perSecond));
+    this.scheduler?.setQuotas([[tenant, perSecond]]);
+    this.deliver();
+  }
+
+  /** The tenant asks for so many units of a gateway in this second. */
+  ask(name: string, tenant: number, units: number): void {
+    const { admission, meter } = this.members.get(name)!;
+    const gate = admission.gateOf(tenant)!;
+    const cost = units / 100;
+    for (let i = 0; i < 100; i++) {
+      gate.meanCost = cost;
+      if (gate.admit(this.ms, 0)) {
+        meter.account(tenant).charge(ChargeClass.write, 0, false, cost, 0, 0, 0, 0);
+        gate.settle(this.ms);
+      } else gate.refuse(this.ms);
+    }
+  }
+
+  #post(message: FromGateway | ToGateway, arrive: () => void): void {
+    this.sent++;
+    if (this.loss(message)) return;
+    this.#underWay.push({ at: this.ms + this.delayMs(), arrive });
+  }
+
+  /** What has arrived by now. */
+  deliver(): void {
+    for (;;) {
+      const due = this.#underWay.findIndex(({ at }) => at <= this.ms);
+      if (due < 0) return;
+      this.#underWay.splice(due, 1)[0]!.arrive();
+    }
+  }
+
+  pass(ms: number): void {
+    const until = this.ms + ms;
+    while (this.ms < until) {
+      this.ms += Math.min(100, until - this.ms);
+      this.deliver();
+      if (this.ms % 1000 !== 0) continue;
+      for (const { admission, agent } of this.members.values()) {
+        admission.endSecond();
+        agent.second();
+      }
+      this.deliver();
+      this.scheduler?.second();
+      this.deliver();
+    }
+  }
+
+  /** Units a second that a gateway goes by. */
+  shareOf(name: string, tenant: number): number {
+    return this.members.get(name)?.admission.gateOf(tenant)?.share ?? 0;
+  }
+
+  /** Of all gateways together. */
+  inForce(tenant: number): number {
+    let sum = 0;
+    for (const name of this.members.keys()) sum += this.shareOf(name, tenant);
+    return sum;
+  }
+
+  /** As the scheduler wants it. */
+  planned(tenant: number): number {
+    let sum = 0;
+    for (const share of this.scheduler!.sharesOf(tenant).values()) sum += share;
+    return sum;
+  }
+}

@@ -1,0 +1,224 @@
+// Requests of tenants with a limit of request units. A write is let in before its body is read: over its quota it
+// waits first, with the socket unread, and is then refused in the words after which clients send it again. A query
+// takes what queries of its kind have cost from what the tenant's last minute left over, or waits in line for it.
+
+import { StatementHistory } from '../../../request-units/estimate.ts';
+import type { Clock } from '../../../universal-row/environment.ts';
+import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
+import type { LineQuery } from '../../admission/query-line.ts';
+import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
+import type { Statement } from '../influxql/ast.ts';
+import { QueryError } from '../influxql/result.ts';
+import type { QueryTask } from '../statements/query-registry.ts';
+import type { Exchange } from './exchange.ts';
+import { ClientGone, HttpError } from './http-error.ts';
+import { statementKind } from './statement-kind.ts';
+
+/** Writes of a tenant that wait; more are refused at once. Each of them holds a connection. */
+const maxWaitingWrites = 1000;
+/** Nobody is told to stay away for longer: by then the quota may be another one. */
+const longestRetrySeconds = 30;
+/** What tells of queries, or ends them, may owe so many seconds of the share before it has to wait like others. */
+const helpersMayOweSeconds = 10;
+
+export interface QueryAsked {
+  readonly text: string;
+  readonly statements: readonly Statement[];
+  readonly task: QueryTask;
+  /** How long it may wait; 0 for no limit. */
+  readonly timeoutMs: number;
+}
+
+export class InfluxAdmission {
+  readonly #gateway: GatewayAdmission;
+  readonly #clock: Clock;
+  /** As long as a gate lasts. */
+  readonly #histories = new WeakMap<TenantGate, StatementHistory>();
+
+  constructor(gateway: GatewayAdmission, clock: Clock) {
+    this.#gateway = gateway;
+    this.#clock = clock;
+  }
+
+  /** Undefined for a tenant without a limit. */
+  gateOf(tenant: number): TenantGate | undefined {
+    return this.#gateway.gateOf(tenant);
+  }
+
+  // ---- writes
+
+  /** They are let in before their bodies are read. */
+  get shedsEarly(): boolean {
+    return this.#gateway.rules.shedsEarly;
+  }
+
+  /** Lets it in, now or later. Throws the `HttpError` it is refused with; `ClientGone`. */
+  async write(exchange: Exchange, gate: TenantGate): Promise<void> {
+    const { writeWaitMs } = this.#gateway.rules;
+    const now = this.#clock.monotonic();
+    if (gate.admit(now, writeWaitMs)) {
+      this.#hold(exchange, gate);
+      return;
+    }
+    exchange.isRefused = true;
+    const mayWait = writeWaitMs > 0 && gate.waiting < maxWaitingWrites;
+    const isIn = mayWait && (await this.#turn(exchange, gate, now + writeWaitMs));
+    if (!isIn) throw refusal(gate, gate.refuse(this.#clock.monotonic()), exchange.isV2);
+    exchange.isRefused = false;
+  }
+
+  /** Waits in line. Resolves to whether it was let in. */
+  #turn(exchange: Exchange, gate: TenantGate, deadline: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const { response } = exchange;
+      const leave = (): void => {
+        gate.leave(waiter);
+        reject(new ClientGone());
+      };
+      const waiter: GateWaiter = {
+        deadline,
+        end: (admitted) => {
+          response.off('close', leave);
+          if (admitted) this.#hold(exchange, gate);
+          resolve(admitted);
+        },
+      };
+      if (!exchange.isOpen) {
+        reject(new ClientGone());
+        return;
+      }
+      response.once('close', leave);
+      gate.wait(waiter, this.#clock.monotonic());
+    });
+  }
+
+  #hold(exchange: Exchange, gate: TenantGate): void {
+    const hold = gate.hold();
+    exchange.grant = { settle: () => gate.settleHeld(hold, this.#clock.monotonic()) };
+  }
+
+  // ---- queries
+
+  /** As `write`. What keeps it from being run is thrown as `QueryError`: it is answered as a statement that failed. */
+  async query(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
+    exchange.isRefused = true;
+    if (this.#gateway.rules.accumulates) await this.#queryOnSavings(exchange, gate, asked);
+    else await this.#queryAsWrite(exchange, gate, asked);
+    exchange.isRefused = false;
+  }
+
+  async #queryOnSavings(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
+    const { text, statements, timeoutMs } = asked;
+    const history = this.#historyOf(gate);
+    const kind = statementKind(text);
+    const arrivedAt = this.#clock.monotonic();
+    const query: LineQuery = {
+      cost: history.expected(kind),
+      arrivedAt,
+      deadline: timeoutMs === 0 ? Infinity : arrivedAt + timeoutMs,
+      end: () => {},
+    };
+    if (isHelper(statements) && mayOwe(gate)) gate.line.pass(query);
+    else await this.#lineUp(query, exchange, gate, asked);
+    exchange.grant = {
+      settle: (units) => {
+        gate.settleQuery(query.cost, units, this.#clock.monotonic());
+        if (!exchange.isRefused) history.observe(kind, units);
+      },
+    };
+  }
+
+  async #lineUp(
+    query: LineQuery,
+    exchange: Exchange,
+    gate: TenantGate,
+    { task }: QueryAsked,
+  ): Promise<void> {
+    switch (gate.line.arrive(query, this.#clock.monotonic())) {
+      case 'run':
+        return;
+      case 'full':
+        throw new QueryError(`RU limit: tenant=${gate.name}: too many queries wait already`);
+      case 'too dear':
+        throw new QueryError(
+          `RU limit: tenant=${gate.name}: the query would cost about ${Math.ceil(query.cost)} RU, more than a minute of the quota`,
+        );
+      case 'wait':
+        await this.#inLine(query, exchange, gate, task);
+    }
+  }
+
+  #inLine(
+    query: LineQuery,
+    { response, isOpen }: Exchange,
+    gate: TenantGate,
+    task: QueryTask,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (why: Error): void => {
+        response.off('close', gone);
+        if (gate.line.leave(query, this.#clock.monotonic())) reject(why);
+      };
+      const gone = (): void => leave(new ClientGone());
+      query.end = (admitted) => {
+        response.off('close', gone);
+        if (admitted) resolve();
+        else reject(new QueryError('query-timeout limit exceeded'));
+      };
+      if (!isOpen) {
+        gone();
+        return;
+      }
+      response.once('close', gone);
+      task.whenKilled(() => leave(new QueryError(task.reason ?? '')));
+    });
+  }
+
+  /** For comparison: it is let in as writes are, and charged to the second in which it ends. */
+  async #queryAsWrite(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
+    const now = this.#clock.monotonic();
+    const waitMs = asked.timeoutMs === 0 ? Infinity : asked.timeoutMs;
+    if (gate.admit(now, waitMs)) {
+      this.#hold(exchange, gate);
+      return;
+    }
+    const isIn =
+      gate.waiting < maxWaitingWrites && (await this.#turn(exchange, gate, now + waitMs));
+    if (!isIn) throw new QueryError(quotaText(gate, gate.refuse(this.#clock.monotonic())));
+  }
+
+  #historyOf(gate: TenantGate): StatementHistory {
+    let history = this.#histories.get(gate);
+    if (history === undefined) this.#histories.set(gate, (history = new StatementHistory()));
+    return history;
+  }
+}
+
+/** They get others out of the line. */
+function isHelper(statements: readonly Statement[]): boolean {
+  return statements.every(
+    (statement) =>
+      statement.kind === 'killQuery' || (statement.kind === 'show' && statement.what === 'queries'),
+  );
+}
+
+function mayOwe({ queries, share }: TenantGate): boolean {
+  return queries.units.balance > -helpersMayOweSeconds * share;
+}
+
+/** Whole seconds. */
+function retryAfter(ms: number): number {
+  return Math.min(longestRetrySeconds, Math.ceil(ms / 1000));
+}
+
+function quotaText({ name }: TenantGate, afterMs: number): string {
+  return `RU limit, tenant=${name} retry after ${retryAfter(afterMs)} s`;
+}
+
+/** 5xx with the word `timeout` over 1.x, whose clients throw away what any 4xx answers. */
+function refusal(gate: TenantGate, afterMs: number, isV2: boolean): HttpError {
+  const text = quotaText(gate, afterMs);
+  return new HttpError(isV2 ? 429 : 500, isV2 ? text : `timeout: ${text}`, {
+    headers: { 'Retry-After': String(retryAfter(afterMs)) },
+  });
+}

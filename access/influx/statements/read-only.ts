@@ -1,0 +1,30 @@
+// What a read-only database refuses is refused by its pod, whoever asks. Statements look before they begin, so that
+// nothing is half done, nor read for nothing.
+
+import { ReadOnlyError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { Statement } from '../influxql/ast.ts';
+
+/** Throws the `ReadOnlyError` that changing the database would come to. */
+export function expectWritable(store: Pick<SeriesStore, 'database'>, database: string): void {
+  if (store.database(database)?.isReadOnly !== true) return;
+  throw new ReadOnlyError(`database is read-only: ${database}`);
+}
+
+/** The database in which the statement would change something that is there; '' for none. */
+export function changedBy(statement: Statement, requestDatabase: string): string {
+  switch (statement.kind) {
+    case 'select':
+      return statement.into === undefined ? '' : statement.into.database || requestDatabase;
+    case 'delete':
+    case 'dropSeries':
+    case 'dropMeasurement':
+      return requestDatabase;
+    case 'dropDatabase':
+    case 'createRetentionPolicy':
+    case 'alterRetentionPolicy':
+    case 'dropRetentionPolicy':
+      return statement.database;
+    default:
+      return '';
+  }
+}

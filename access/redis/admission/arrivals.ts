@@ -1,0 +1,32 @@
+// When the bytes came that a client has sent and that have not been run yet. Positions count its bytes from the first
+// one on.
+
+/** Bytes that came within this time of each other count as come together. */
+const togetherMs = 50;
+/** Remembered at most. What comes then counts as come earlier, with what came before it. */
+const maxChunks = 32;
+
+interface Chunk {
+  /** The position after its last byte. */
+  end: number;
+  /** Monotonic milliseconds. */
+  at: number;
+}
+
+export class Arrivals {
+  readonly #chunks: Chunk[] = [];
+
+  /** Bytes up to `end` have come, those that were not noted before at `now`. Those up to `done` have been run. */
+  note(done: number, end: number, now: number): void {
+    while (this.#chunks.length > 0 && this.#chunks[0]!.end <= done) this.#chunks.shift();
+    const last = this.#chunks.at(-1);
+    if (last !== undefined && (now - last.at < togetherMs || this.#chunks.length >= maxChunks)) {
+      last.end = end;
+    } else this.#chunks.push({ end, at: now });
+  }
+
+  /** When the byte before `position` came, or one before that; undefined if that was not noted. */
+  at(position: number): number | undefined {
+    return this.#chunks.find(({ end }) => end >= position)?.at;
+  }
+}

@@ -1,0 +1,96 @@
+// How the commands of one connection wait for the request units of their tenant. The connection hands in the command
+// that was not let in; what follows it stays in the parser.
+
+import type { AdmissionRules } from '../../admission/gateway-admission.ts';
+import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
+import type { CommandEntry } from '../commands/registry.ts';
+import { Arrivals } from './arrivals.ts';
+import type { Refusals } from './refusals.ts';
+
+// The rest of a pipeline of which something was refused waits only this, or what is needed so that the tenant cannot
+// keep the server busy with refusing: a pipeline of any length comes to its end.
+const refusedAgainMs = 10;
+/** So long after a refusal. */
+const refusedForMs = 100;
+/** Refusals after which a client sends a long pipeline, even if just now nothing more of it is here. */
+const manyRefusals = 64;
+
+export type Ended = (entry: CommandEntry, admitted: boolean) => void;
+
+export class CommandWait implements GateWaiter {
+  /** Monotonic milliseconds, as all times here. */
+  deadline = 0;
+  readonly #ended: Ended;
+  readonly #arrivals = new Arrivals();
+  #refusedAt = -Infinity;
+  /** In a row, with no more than that time between them. */
+  #refusals = 0;
+  #entry: CommandEntry | undefined;
+  #gate: TenantGate | undefined;
+  #since = 0;
+
+  /** `ended` is called when a wait has ended, but by `leave`. */
+  constructor(ended: Ended) {
+    this.#ended = ended;
+  }
+
+  /** Since when its command waits, or undefined. */
+  get since(): number | undefined {
+    return this.#entry === undefined ? undefined : this.#since;
+  }
+
+  /** More bytes came before those before them have been run: see `Arrivals`. */
+  received(done: number, end: number, now: number): void {
+    this.#arrivals.note(done, end, now);
+  }
+
+  /**
+   * Begins to wait with a command that ends at position `done`; of its client's bytes those up to `received` have come.
+   * False when it has waited its time before: with those before it in its pipeline.
+   */
+  begin(
+    { gate, refusals }: { gate: TenantGate; refusals: Refusals },
+    entry: CommandEntry,
+    { commandWaitMs }: Readonly<AdmissionRules>,
+    { done, received }: { done: number; received: number },
+    now: number,
+  ): boolean {
+    let at = this.#arrivals.at(done);
+    if (at === undefined) {
+      at = now;
+      this.#arrivals.note(done - 1, received, now);
+    }
+    const isFlood =
+      now - this.#refusedAt < refusedForMs && (done < received || this.#refusals > manyRefusals);
+    const waitMs = isFlood ? Math.max(refusedAgainMs, refusals.waitMs(now)) : commandWaitMs;
+    this.deadline = at + Math.min(waitMs, commandWaitMs);
+    if (this.deadline <= now) return false;
+    this.#entry = entry;
+    this.#gate = gate;
+    this.#since = now;
+    gate.wait(this, now);
+    return true;
+  }
+
+  /** A command was refused. */
+  refused(now: number): void {
+    if (now - this.#refusedAt >= refusedForMs) this.#refusals = 0;
+    this.#refusedAt = now;
+    this.#refusals++;
+  }
+
+  /** By the gate. */
+  end(admitted: boolean): void {
+    const entry = this.#entry!;
+    this.#entry = undefined;
+    this.#gate = undefined;
+    this.#ended(entry, admitted);
+  }
+
+  /** Its client has gone. */
+  leave(): void {
+    this.#gate?.leave(this);
+    this.#entry = undefined;
+    this.#gate = undefined;
+  }
+}

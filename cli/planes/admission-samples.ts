@@ -1,0 +1,96 @@
+// What a plane's gates report to /metrics: of each tenant with a limit, under the label that its other metrics have.
+
+import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { PlaneAdmission } from './plane-admission.ts';
+import type { PlanePool } from './plane-pool.ts';
+import { adder } from './pod-samples.ts';
+
+/** Numbers of a gate that add up over tenants, with the names and words of their metrics. */
+const gauges: readonly [name: string, help: string, of: (gate: TenantGate) => number][] = [
+  ['quota_ru', 'Request units a second that the tenant may spend.', (gate) => gate.quota.perSecond],
+  ['share_ru', 'Of these, what may be spent on this gateway.', (gate) => gate.share],
+  ['waiting', 'Requests that wait for request units.', (gate) => gate.waiting],
+];
+const counters: readonly [name: string, help: string, of: (gate: TenantGate) => number][] = [
+  ['waited', 'Requests that have waited for units.', ({ counters: c }) => c.waited],
+  [
+    'waited_seconds',
+    'Time that requests waited for units.',
+    ({ counters: c }) => c.waitedMs / 1000,
+  ],
+  ['refused', 'Requests refused over the quota.', ({ counters: c }) => c.refused],
+  ['burst_ru', 'Request units of the burst package.', ({ counters: c }) => c.burstRu],
+  ['spare_ru', 'Request units that others left.', ({ counters: c }) => c.spareRu],
+  ['would_wait', 'Requests that would have waited (dry run).', ({ counters: c }) => c.wouldWait],
+  [
+    'would_refuse',
+    'Requests that would have been refused (dry run).',
+    ({ counters: c }) => c.wouldRefuse,
+  ],
+];
+
+/** Of queries, which live on what was left over. */
+const queryGauges: typeof gauges = [
+  ['queries_waiting', 'Queries that wait for request units.', ({ line }) => line.waiting],
+  [
+    'saved_ru',
+    'Request units left over for queries; below 0 what is owed.',
+    ({ queries }) => queries.units.balance,
+  ],
+];
+const queryCounters: typeof counters = [
+  [
+    'queries_waited',
+    'Queries that have waited for units.',
+    ({ line: { counters: c } }) => c.waited,
+  ],
+  [
+    'queries_waited_seconds',
+    'Time that queries waited for units.',
+    ({ line: { counters: c } }) => c.waitedMs / 1000,
+  ],
+  [
+    'queries_refused',
+    'Queries refused for want of units.',
+    ({ line: { counters: c } }) => c.refused,
+  ],
+  [
+    'queries_would_wait',
+    'Queries that would have waited (dry run).',
+    ({ line: { counters: c } }) => c.wouldWait,
+  ],
+];
+
+/** `labelOf` has few values: those that come after them share one. */
+export function admissionSamples(
+  plane: string,
+  { gateway, pool }: Pick<PlaneAdmission, 'gateway'> & { pool: Pick<PlanePool, 'usedPart'> },
+  labelOf: (tenant: number) => string,
+): MetricSample[] {
+  const byLabel = new Map<string, TenantGate[]>();
+  for (const gate of gateway.gates()) {
+    const label = labelOf(gate.tenant);
+    const same = byLabel.get(label);
+    if (same === undefined) byLabel.set(label, [gate]);
+    else same.push(gate);
+  }
+  const samples: MetricSample[] = [];
+  for (const [tenant, same] of byLabel) {
+    const add = adder(samples, { tenant, plane });
+    const sum = (of: (gate: TenantGate) => number): number =>
+      same.reduce((total, gate) => total + of(gate), 0);
+    for (const [name, help, of] of gauges) add('gauge', `tenant_${name}`, help, sum(of));
+    for (const [name, help, of] of counters) add('counter', `tenant_${name}`, help, sum(of));
+    add(
+      'gauge',
+      'tenant_quota_used_ratio',
+      'Of the request units a second, what was used in the last second.',
+      Math.max(...same.map((gate) => pool.usedPart(gate))),
+    );
+    if (plane !== 'influx') continue;
+    for (const [name, help, of] of queryGauges) add('gauge', `tenant_${name}`, help, sum(of));
+    for (const [name, help, of] of queryCounters) add('counter', `tenant_${name}`, help, sum(of));
+  }
+  return samples;
+}

@@ -1,0 +1,65 @@
+// A Redis plane in the process of the test, with one tenant whose request units are limited, and what is needed to
+// put it into its limit's debt.
+
+import type { AdmissionRules } from '../../access/admission/gateway-admission.ts';
+import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
+import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { TenantsServer } from '../redis-tenants/tenants-server.ts';
+import type { RespClient } from '../support/resp-client.ts';
+
+export class LimitedServer {
+  readonly tenants: TenantsServer;
+  readonly red: TenantDefinition;
+
+  private constructor(tenants: TenantsServer, red: TenantDefinition) {
+    this.tenants = tenants;
+    this.red = red;
+  }
+
+  /** With a tenant `red` that has this quota, and a tenant `blue` that has none. */
+  static async start(ruPerSecond: number, rules: Partial<AdmissionRules>): Promise<LimitedServer> {
+    const tenants = await TenantsServer.start({ limits: rules });
+    const red = tenants.tenant('red', { limits: { ...noLimits, ruPerSecond } });
+    tenants.tenant('blue');
+    return new LimitedServer(tenants, red);
+  }
+
+  get gate(): TenantGate {
+    return this.tenants.admission.gateOf(this.red.number)!;
+  }
+
+  get account(): TenantAccount {
+    return this.tenants.meter.plane.meter.account(this.red.number);
+  }
+
+  quota(ruPerSecond: number): void {
+    this.tenants.alter('red', { limits: { ...noLimits, ruPerSecond } });
+  }
+
+  /** Red has spent so many seconds of its quota that it has not got yet. */
+  owe(seconds: number): void {
+    const { gate } = this;
+    const now = performance.now();
+    const lru = gate.balance(now) + gate.share * seconds;
+    this.account.charge(ChargeClass.background, 0, false, lru, lru, 0, 0, 0);
+    gate.settle(now);
+  }
+
+  client(name = 'red', version: 2 | 3 = 2): Promise<RespClient> {
+    return this.tenants.client(name, name, version);
+  }
+
+  stop(): Promise<void> {
+    return this.tenants.stop();
+  }
+}
+
+/** Waits until it holds, for two seconds. */
+export async function until(holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + 2000;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`not within two seconds: ${String(holds)}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
