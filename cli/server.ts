@@ -11,7 +11,9 @@ import { Health } from '../control/admin/health.ts';
 import { MetricsPage } from '../control/admin/metrics-page.ts';
 import type { BackupJobs } from '../control/backup/backup-jobs.ts';
 import { backupRoutes } from '../control/backup/backup-routes.ts';
+import { SeriesTableCatalog } from '../control/metadata/series-table-catalog.ts';
 import { TableCatalog } from '../control/metadata/table-catalog.ts';
+import { Tables } from '../control/metadata/tables.ts';
 import type { Endpoint } from '../control/monitor/endpoint.ts';
 import type { MetricSample } from '../control/monitor/metric-sample.ts';
 import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
@@ -31,7 +33,14 @@ import { openMetadata } from './lifecycle/metadata.ts';
 import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
-import { planeAccess, tableHolders, tenantHolders, UsageCollector } from './planes/plane-calls.ts';
+import { GatewayPools } from './planes/gateway-pools.ts';
+import {
+  planeAccess,
+  seriesTableHolder,
+  tableHolders,
+  tenantHolders,
+  UsageCollector,
+} from './planes/plane-calls.ts';
 import type { PlaneHost, Planes } from './planes/plane-host.ts';
 import { userHandlers } from './planes/user-handlers.ts';
 
@@ -120,7 +129,13 @@ export class Server {
 
     const report = (message: string): void => this.#log.warn(message);
     const databases = this.#config.get('redis.databases');
-    const tenants = await TenantCatalog.open(store, { databases, hashPassword, report });
+    const whyNotOpen = (): string | undefined => this.#exposures(true)[0];
+    const tenants = await TenantCatalog.open(store, {
+      databases,
+      hashPassword,
+      report,
+      whyNotOpen,
+    });
     this.#closers.push(() => tenants.close());
     this.#refuseExposure(tenants);
     const catalog = await TableCatalog.open(store, {
@@ -128,6 +143,7 @@ export class Server {
       defaultModel: this.#config.get('redis.default-model'),
       owners: tenants,
     });
+    const seriesTables = await SeriesTableCatalog.open(store, tenants);
     const audit = openAuditLog(data, report);
     this.#closers.push(() => audit.close());
     const usage = new UsageCollector(this.#planes, openUsageHistory(data, report), report);
@@ -136,21 +152,33 @@ export class Server {
     this.#adminToken = openAdminToken(data);
     this.#backups = backupJobs(this.#planes, {
       disk: realDisk,
-      catalogs: { tenants, tables: catalog },
+      catalogs: { tenants, tables: catalog, seriesTables },
       revision: () => store.revision,
       program: this.#options.version,
       dataDirectory: this.dataDirectory,
     });
+    const pools = new GatewayPools({
+      planes: this.#planes,
+      config: this.#config,
+      warn: (fields, message) => this.#log.warn(fields, message),
+    });
+    this.#closers.push(() => pools.close());
     this.#watchParts();
-    const { admin, url: adminUrl } = await this.#startAdmin(catalog, tenants, audit);
+    const { admin, url: adminUrl } = await this.#startAdmin(
+      new Tables(catalog, seriesTables),
+      tenants,
+      audit,
+    );
 
     const planeData = {
       config: this.#config.all(),
       tables: catalog.definitions(),
       defaultModel: catalog.defaultModel,
+      seriesTables: seriesTables.definitions(),
       tenancy: tenants.snapshot(),
       tls: this.#tls?.material,
     };
+    pools.follow(planeData.tenancy);
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
     const endpoints = await Promise.all(
@@ -158,6 +186,7 @@ export class Server {
         plane.start(planeData, {
           configChanged: (change) => this.#changedByPlane(plane, change),
           log: (level, message, fields) => this.#log[level](fields ?? {}, message),
+          pool: (message) => pools.hear(plane, message),
           died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
           control: userHandlers(plane.name, tenants, audit),
         }),
@@ -171,7 +200,8 @@ export class Server {
     for (const { id, has, wants } of kept) {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
     }
-    await tenants.attach(tenantHolders(this.#planes, catalog, usage));
+    seriesTables.attach(seriesTableHolder(this.#planes));
+    await tenants.attach(tenantHolders(this.#planes, pools, catalog, seriesTables, usage));
     usage.start();
     this.#tls?.follow(Object.values(this.#planes), data);
     this.#closers.push(() => data.remove(adminCertificateFile));
@@ -207,9 +237,14 @@ export class Server {
 
   #refuseExposure(tenants: TenantCatalog): void {
     const { open } = tenants.user(defaultTenant, defaultUser);
-    const isOpen = open && this.#config.get('redis.password') === '';
-    const problems = exposures(this.#config.all(), isOpen);
+    const problems = this.#exposures(open);
     if (problems.length > 0) throw new ConfigError(problems);
+  }
+
+  /** What could be reached from elsewhere without a password. */
+  #exposures(defaultUserIsOpen: boolean): string[] {
+    const isOpen = defaultUserIsOpen && this.#config.get('redis.password') === '';
+    return exposures(this.#config.all(), isOpen);
   }
 
   /** Reads again what can change without a restart. */
@@ -238,7 +273,7 @@ export class Server {
   }
 
   async #startAdmin(
-    catalog: TableCatalog,
+    tables: Tables,
     tenants: TenantCatalog,
     audit: AuditLog,
   ): Promise<{ admin: AdminServer; url: string }> {
@@ -250,7 +285,7 @@ export class Server {
     const admin = new AdminServer({
       health: this.#health,
       metrics: this.#metrics,
-      catalog,
+      tables,
       config: this.#configView(),
       tenants,
       planes: planeAccess(this.#planes),

@@ -62,6 +62,11 @@ export interface Engine {
   /** Rejects when the disk fails meanwhile; then there is a `failure`. */
   drained?(): Promise<void>;
   /**
+   * Tables of which what is read is kept no longer than it is in use, in place of those named before. An engine
+   * without this has no cache to bypass.
+   */
+  setCacheBypass?(tables: ReadonlySet<number>): void;
+  /**
    * Has the rows `args[first], args[first + step] ... args[last]` of a table read in one go, and throws
    * one `ReadFault` for those not in memory. An engine without this needs no such word.
    */

@@ -6,6 +6,7 @@ import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import type { PointBatch } from '../universal-row/series/point-batch.ts';
 import type {
   CatalogChange,
+  RetentionPolicy,
   SeriesSelection,
   SeriesStore,
   WriteOutcome,
@@ -40,6 +41,14 @@ export interface SeriesAllowance {
   readonly series: number;
   /** What is said of one more. */
   readonly refusal: string;
+}
+
+/** What the properties of a database ask of a write, beyond its policies and the limits. */
+export interface PointRules {
+  /** Nanoseconds that policy `autogen` keeps points while it has no duration of its own; 0 for ever. */
+  readonly retention: bigint;
+  /** Of a point, as `point-size.ts` counts them; Infinity for no limit. */
+  readonly maxPointBytes: number;
 }
 
 export interface SeriesEngineStats {
@@ -77,6 +86,7 @@ export interface SeriesEngine extends SeriesReads {
     batch: PointBatch,
     now: number,
     into: RecordBatchWriter,
+    rules?: PointRules,
   ): WriteOutcome;
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void;
   prepareDelete(
@@ -84,8 +94,20 @@ export interface SeriesEngine extends SeriesReads {
     selection: SeriesSelection,
     into: RecordBatchWriter,
   ): void;
-  /** Drops shards wholly older than their policy keeps; `now` in Unix milliseconds. */
-  prepareRetention(now: number, into: RecordBatchWriter): void;
+  /**
+   * Drops shards wholly older than their policy keeps; `now` in Unix milliseconds. `retentionOf` a database is
+   * `PointRules.retention`.
+   */
+  prepareRetention(
+    now: number,
+    into: RecordBatchWriter,
+    retentionOf?: (database: string) => bigint,
+  ): void;
+  /**
+   * A policy as it is in force: what `prepareWrite` and `prepareRetention` go by where `PointRules.retention` is
+   * this. The policy itself where that makes no difference.
+   */
+  policyInForce(policy: RetentionPolicy, retention: bigint): RetentionPolicy;
   /** What was prepared last is not going to be applied. */
   discard(): void;
 

@@ -99,7 +99,7 @@ test('a change of table properties holds from the next turn on', async () => {
   const f = await PodFixture.open();
   f.run('put a 1');
   f.pod.endTurn();
-  f.tables.set(0, { readOnly: false, maxRowBytes: 100, ttlDefaultMs: 500 });
+  f.tables.set(0, { ...noRules, maxRowBytes: 100, ttlDefaultMs: 500 });
   expect(f.run(`put b ${long}`)).toContain('row too large');
   f.run('put c 1');
   f.pod.endTurn();

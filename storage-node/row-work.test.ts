@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { RowWork } from '../universal-row/row-work.ts';
+import type { Engine } from '../engines/engine.ts';
 import { MemoryEngine } from '../engines/memory/memory-engine.ts';
 import { ReadFault } from '../universal-row/errors.ts';
 import { PodFixture, TextReply } from './pod-fixture.ts';
@@ -53,6 +54,25 @@ test('what was undone for a row on disk counts as a miss, and its work once', as
     return find(b, s, n);
   };
   expect(await workOf(fixture, 'get key')).toMatchObject({ misses: 2, lookups: 1, reads: 1 });
+});
+
+test('what was undone leaves the work of the commands before it', async () => {
+  const engine: Engine = new MemoryEngine();
+  engine.expectRows = () => {};
+  const fixture = await PodFixture.open({ engine });
+  await workOf(fixture, 'put key value', 'put other value');
+  const work = new RowWork();
+  const table = engine.table(0);
+  const find = table.find.bind(table);
+  let misses = 0;
+  table.find = (b, s, n) => {
+    if (misses++ % 2 === 0) throw new ReadFault(Promise.resolve());
+    return find(b, s, n);
+  };
+  for (const line of ['get key', 'get other', 'get key']) {
+    await fixture.pod.execute({ ...fixture.command(line), work }, new TextReply());
+  }
+  expect(work).toMatchObject({ misses: 3, lookups: 3, reads: 3, readBytes: 15 });
 });
 
 test('a transaction is the work of its commands', async () => {

@@ -8,6 +8,7 @@ import { LogPins } from './backup/log-pins.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
 import type { FsyncPolicy } from './replicator/replicated-log.ts';
 import { SeriesPod, type SeriesPodOptions } from './series-pod.ts';
+import type { TableRulesByName } from './table-rules.ts';
 
 export interface SeriesPodHostOptions {
   engine: PortableSeriesEngine;
@@ -19,6 +20,8 @@ export interface SeriesPodHostOptions {
   segmentBytes: number;
   checkpointBytes: number;
   retentionIntervalMs: number;
+  /** What databases have of properties; none when left out. */
+  tables?: TableRulesByName | undefined;
   /** Cuts a damaged log where the damage begins instead of refusing to open it. */
   acceptLoss: boolean;
   clock: Clock;
@@ -74,6 +77,7 @@ export async function openSeriesPod(options: SeriesPodHostOptions): Promise<Seri
     engine,
     log,
     pins,
+    tables: options.tables,
     clock: options.clock,
     checkpointBytes: options.checkpointBytes,
     retentionIntervalMs: options.retentionIntervalMs,

@@ -8,6 +8,7 @@ import {
   type CatalogChange,
   type Database,
   type FieldKey,
+  ReadOnlyError,
   type ScanRequest,
   SeriesError,
   type SeriesScan,
@@ -15,9 +16,14 @@ import {
   type SeriesStore,
   type WriteOutcome,
 } from '../universal-row/series/series-store.ts';
-import type { PortableSeriesEngine, SeriesEngineStats } from '../engines/series-engine.ts';
+import type {
+  PointRules,
+  PortableSeriesEngine,
+  SeriesEngineStats,
+} from '../engines/series-engine.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
+import type { TableRules, TableRulesByName } from './table-rules.ts';
 
 /** See `SeriesPod.parts`. */
 export interface SeriesPodParts {
@@ -31,6 +37,8 @@ export interface SeriesPodOptions {
   log: ReplicatedLog;
   /** Where incremental backups go on from. */
   pins?: LogPins | undefined;
+  /** What databases have of properties. It is live: a change takes effect at the next action. */
+  tables?: TableRulesByName | undefined;
   clock: Clock;
   /** A checkpoint is made whenever the log has grown by this much. */
   checkpointBytes: number;
@@ -50,6 +58,16 @@ export interface SeriesPodStats {
   lastCheckpointAt: number;
   checkpointFailures: number;
   loadedEntries: number;
+}
+
+const noTables: TableRulesByName = new Map();
+
+function nanoseconds(ms: number): bigint {
+  return BigInt(ms) * 1_000_000n;
+}
+
+function pointRulesOf({ ttlDefaultMs, maxRowBytes }: TableRules): PointRules {
+  return { retention: nanoseconds(ttlDefaultMs), maxPointBytes: maxRowBytes };
 }
 
 /** How long background work may hold up requests at a time, and how long it pauses when there is more. */
@@ -72,6 +90,7 @@ export class SeriesPod implements SeriesStore {
   readonly #engine: PortableSeriesEngine;
   readonly #log: ReplicatedLog;
   readonly #pins: LogPins | undefined;
+  readonly #tables: TableRulesByName;
   readonly #clock: Clock;
   readonly #checkpointBytes: number;
   readonly #retentionIntervalMs: number;
@@ -87,6 +106,7 @@ export class SeriesPod implements SeriesStore {
     this.#engine = options.engine;
     this.#log = options.log;
     this.#pins = options.pins;
+    this.#tables = options.tables ?? noTables;
     this.#clock = options.clock;
     this.#checkpointBytes = options.checkpointBytes;
     this.#retentionIntervalMs = options.retentionIntervalMs;
@@ -103,6 +123,7 @@ export class SeriesPod implements SeriesStore {
   // ---- changes
 
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
+    const rules = this.#expectWritable(database);
     if (this.#engine.congested && this.writeFailure === undefined) {
       this.stats.congestedWrites++;
       this.#schedule(0);
@@ -117,6 +138,7 @@ export class SeriesPod implements SeriesStore {
         batch,
         this.#clock.now(),
         this.#log.writer,
+        rules && pointRulesOf(rules),
       ),
     );
     outcome.logBytes = this.#entryBytes;
@@ -126,15 +148,31 @@ export class SeriesPod implements SeriesStore {
   }
 
   change(change: CatalogChange): void {
+    // One that is there already stays as it is.
+    if (change.kind !== 'createDatabase') this.#expectWritable(change.database);
+    this.administer(change);
+  }
+
+  /** As `change`, whatever the database's properties are. */
+  administer(change: CatalogChange): void {
     this.#change(() => this.#engine.prepareChange(change, this.#log.writer));
   }
 
   deletePoints(selection: SeriesSelection): void {
+    this.#expectWritable(selection.database);
     this.#change(() => this.#engine.prepareDelete('points', selection, this.#log.writer));
   }
 
   dropSeries(selection: SeriesSelection): void {
+    this.#expectWritable(selection.database);
     this.#change(() => this.#engine.prepareDelete('series', selection, this.#log.writer));
+  }
+
+  /** For whatever clients change. Looked at in the tick in which it is done. */
+  #expectWritable(database: string): TableRules | undefined {
+    const rules = this.#tables.get(database);
+    if (rules?.readOnly === true) throw new ReadOnlyError(`database is read-only: ${database}`);
+    return rules;
   }
 
   /** Puts into words, logs, applies. One entry; none when `prepare` has nothing to say. */
@@ -163,11 +201,25 @@ export class SeriesPod implements SeriesStore {
   // ---- reads: the engine's own
 
   databases(): readonly Database[] {
-    return this.#engine.databases();
+    return this.#engine.databases().map((database) => this.#asInForce(database));
   }
 
   database(name: string): Database | undefined {
-    return this.#engine.database(name);
+    const database = this.#engine.database(name);
+    return database && this.#asInForce(database);
+  }
+
+  #asInForce(database: Database): Database {
+    const rules = this.#tables.get(database.name);
+    if (rules === undefined) return database;
+    const retention = nanoseconds(rules.ttlDefaultMs);
+    return {
+      ...database,
+      retentionPolicies: database.retentionPolicies.map((policy) =>
+        this.#engine.policyInForce(policy, retention),
+      ),
+      isReadOnly: rules.readOnly,
+    };
   }
 
   /** Another one whenever there may be other databases than before. */
@@ -176,7 +228,8 @@ export class SeriesPod implements SeriesStore {
   }
 
   scan(request: ScanRequest): SeriesScan {
-    return this.#engine.scan(request);
+    const bypassesCaches = this.#tables.get(request.database)?.cacheBypass === true;
+    return this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request);
   }
 
   measurements(selection: SeriesSelection): string[] {
@@ -252,7 +305,11 @@ export class SeriesPod implements SeriesStore {
   tick(): boolean {
     if (this.writeFailure === undefined && this.#clock.monotonic() >= this.#nextRetention) {
       this.#nextRetention = this.#clock.monotonic() + this.#retentionIntervalMs;
-      this.#change(() => this.#engine.prepareRetention(this.#clock.now(), this.#log.writer));
+      this.#change(() =>
+        this.#engine.prepareRetention(this.#clock.now(), this.#log.writer, (database) =>
+          nanoseconds(this.#tables.get(database)?.ttlDefaultMs ?? 0),
+        ),
+      );
     }
     this.#log.endTurn();
     // Whoever waits for room is not made to wait for a pause as well.

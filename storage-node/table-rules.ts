@@ -1,10 +1,27 @@
-/** The properties of a table that its pod enforces on every action, whatever the model. */
+// The properties of a table as its pod goes by them: enforced on every action, whatever the model.
+
+import {
+  defaultTableProperties,
+  type QuotaMode,
+  type TableProperties,
+  type WritePriority,
+} from '../universal-row/table-properties.ts';
+
 export interface TableRules {
   readOnly: boolean;
-  /** Milliseconds; 0 for none. Given to rows that are written without an expiry of their own. */
+  /**
+   * Milliseconds; 0 for none. Given to rows that are written without an expiry of their own; of series, what a
+   * retention policy without a duration of its own keeps.
+   */
   ttlDefaultMs: number;
-  /** Infinity for none. */
+  /** Of a row, or of a point; Infinity for none. */
   maxRowBytes: number;
+  /** Which writes go first where they have to wait. */
+  writePriority: WritePriority;
+  /** Whether requests may use what others leave beyond the tenant's quota. */
+  quotaMode: QuotaMode;
+  /** What is read leaves no trace in the caches above the disk. */
+  cacheBypass: boolean;
   /** What it may hold together with others; absent when there is no limit. */
   quota?: TableQuota | undefined;
 }
@@ -20,4 +37,24 @@ export interface TableRulesByNumber {
   get(table: number): TableRules | undefined;
 }
 
-export const noRules: TableRules = { readOnly: false, ttlDefaultMs: 0, maxRowBytes: Infinity };
+/** Rules of the databases of time series, by the name they are kept under. A `Map` is one of these. */
+export interface TableRulesByName {
+  /** Undefined for one that has no properties of its own. */
+  get(database: string): TableRules | undefined;
+}
+
+export const noRules: TableRules = rulesOf(defaultTableProperties);
+
+/** What a pod minds of a table's properties. */
+export function rulesOf(properties: TableProperties, quota?: TableQuota): TableRules {
+  const { readOnly, ttlDefaultMs, maxRowBytes, writePriority, quotaMode, cacheBypass } = properties;
+  return {
+    readOnly,
+    ttlDefaultMs,
+    maxRowBytes: maxRowBytes === 0 ? Infinity : maxRowBytes,
+    writePriority,
+    quotaMode,
+    cacheBypass,
+    quota,
+  };
+}

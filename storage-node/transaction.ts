@@ -231,18 +231,21 @@ export class Transaction implements Rows {
   }
 
   eachField(row: Row, visit: FieldVisitor): void {
-    this.work.walked += this.#fieldCount(row);
+    this.#walkFields(row, Infinity);
     this.t.eachField(row, visit);
   }
 
-  /** A field of a map is two things to come by. */
-  #fieldCount(row: Row): number {
-    const count = this.t.count(row);
-    return this.t.shape(row) === Shape.map ? 2 * count : count;
+  #walkFields(row: Row, most: number): void {
+    const { t, work } = this;
+    const count = Math.min(most, t.count(row));
+    const shape = t.shape(row);
+    if (shape === Shape.map) work.fieldsWalked += count;
+    else if (shape === Shape.ranked) work.scoresWalked += count;
+    else work.walked += count;
   }
 
   scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number {
-    this.work.walked += Math.min(2 * budget, this.#fieldCount(row));
+    this.#walkFields(row, budget);
     return this.t.scanFields(row, cursor, budget, visit);
   }
 
@@ -257,7 +260,7 @@ export class Transaction implements Rows {
   }
 
   eachByRank(row: Row, from: number, count: number, reverse: boolean, visit: RankedVisitor): void {
-    this.work.walked += Math.max(0, Math.min(count, this.t.count(row) - from));
+    this.work.scoresWalked += Math.max(0, Math.min(count, this.t.count(row) - from));
     this.t.eachByRank(row, from, count, reverse, visit);
   }
 
@@ -292,7 +295,7 @@ export class Transaction implements Rows {
   #counted(visit: RankedVisitor): RankedVisitor {
     const { work } = this;
     return (b, s, n, score) => {
-      work.walked++;
+      work.scoresWalked++;
       return visit(b, s, n, score);
     };
   }

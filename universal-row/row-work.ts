@@ -7,8 +7,10 @@ export class RowWork {
   /** Values, fields and elements read one by one, and their bytes. */
   reads = 0;
   readBytes = 0;
-  /** Keys, members, fields and their values walked along; and elements of arrays. */
+  /** Keys and members walked along; fields with their values; members with their scores; elements of arrays. */
   walked = 0;
+  fieldsWalked = 0;
+  scoresWalked = 0;
   arrayWalked = 0;
   values = 0;
   fields = 0;
@@ -26,6 +28,8 @@ export class RowWork {
     this.reads = 0;
     this.readBytes = 0;
     this.walked = 0;
+    this.fieldsWalked = 0;
+    this.scoresWalked = 0;
     this.arrayWalked = 0;
     this.values = 0;
     this.fields = 0;
@@ -36,10 +40,28 @@ export class RowWork {
     this.misses = 0;
   }
 
-  /** All was undone, and will be done again when what was missing is there. */
-  restart(): void {
+  /** As it is in `other`. */
+  copy(other: RowWork): void {
+    this.lookups = other.lookups;
+    this.reads = other.reads;
+    this.readBytes = other.readBytes;
+    this.walked = other.walked;
+    this.fieldsWalked = other.fieldsWalked;
+    this.scoresWalked = other.scoresWalked;
+    this.arrayWalked = other.arrayWalked;
+    this.values = other.values;
+    this.fields = other.fields;
+    this.scores = other.scores;
+    this.elements = other.elements;
+    this.removed = other.removed;
+    this.logBytes = other.logBytes;
+    this.misses = other.misses;
+  }
+
+  /** All since `before` was undone, and will be done again when what was missing is there. */
+  restart(before: RowWork): void {
     const misses = this.misses + 1;
-    this.reset();
+    this.copy(before);
     this.misses = misses;
   }
 }

@@ -43,11 +43,11 @@ test('a default time to live makes rows expire', () => {
 
 describe('setting properties', () => {
   test('changes what is named and keeps the rest', () => {
-    const first = withTableProperties({ readOnly: true, quotaMode: 'report' });
+    const first = withTableProperties({ readOnly: true, quotaMode: 'hard' });
     const second = withTableProperties({ readOnly: false, writePriority: 'low' }, first);
     expect(second).toEqual({
       ...defaultTableProperties,
-      quotaMode: 'report',
+      quotaMode: 'hard',
       writePriority: 'low',
     });
     expect(first.readOnly).toBe(true);
@@ -88,7 +88,7 @@ describe('setting properties', () => {
     check({ maxRowBytes: 5n }, 'maxRowBytes: expected a whole number, 0 or more, got 5n');
     check({ shardingKind: 'list' }, 'shardingKind: expected one of hash, range, got "list"');
     check({ writePriority: 1 }, 'writePriority: expected one of low, normal, high, got 1');
-    check({ quotaMode: null }, 'quotaMode: expected one of enforce, report, off, got null');
+    check({ quotaMode: null }, 'quotaMode: expected one of server, hard, stacked, got null');
     check({ consistency: 'weak' }, 'consistency: expected strong, eventual or bounded');
     check({ consistency: { kind: 'strong', x: 1 } }, 'consistency: expected strong, eventual');
     check(

@@ -23,15 +23,16 @@ export interface TableProperties {
   readonly shardingKind: ShardingKind;
   /** Which writes go first when a pod is short of tokens. */
   readonly writePriority: WritePriority;
-  /** Whether use beyond the quota is refused, only reported, or not looked at. */
+  /** Whether requests may use what others leave beyond the tenant's quota; `server`: as it is set for all. */
   readonly quotaMode: QuotaMode;
   /** Large, log-like reads that would push everything else out pass by every cache. */
   readonly cacheBypass: boolean;
 }
 
-const shardingKinds = ['hash', 'range'] as const;
-const writePriorities = ['low', 'normal', 'high'] as const;
-const quotaModes = ['enforce', 'report', 'off'] as const;
+export const consistencyKinds = ['strong', 'eventual', 'bounded'] as const;
+export const shardingKinds = ['hash', 'range'] as const;
+export const writePriorities = ['low', 'normal', 'high'] as const;
+export const quotaModes = ['server', 'hard', 'stacked'] as const;
 
 export type ShardingKind = (typeof shardingKinds)[number];
 export type WritePriority = (typeof writePriorities)[number];
@@ -47,9 +48,16 @@ export const defaultTableProperties: TableProperties = {
   maxRowBytes: 0,
   shardingKind: 'hash',
   writePriority: 'normal',
-  quotaMode: 'enforce',
+  quotaMode: 'server',
   cacheBypass: false,
 };
+
+/** What a table of the model has that nobody said anything about. */
+export function modelProperties(model: string): TableProperties {
+  // Points that a collector cannot hand over in time are lost to it: they go first.
+  const writePriority = model === 'series' ? 'high' : 'normal';
+  return { ...defaultTableProperties, model, writePriority };
+}
 
 /** An operator's mistake; the message names the property, what it may be and what it was. */
 export class TablePropertyError extends Error {

@@ -2,7 +2,8 @@
 // planes load their data beside what is there and compare it with the backup, and then it takes effect.
 
 import type { RestoreRequest, RunningJob } from '../../control/backup/backup-jobs.ts';
-import { type TableChange, TableError } from '../../control/metadata/table-catalog.ts';
+import { TableError } from '../../control/metadata/table-catalog.ts';
+import type { TableChange } from '../../control/metadata/table-definition.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import { TenantError } from '../../control/tenants/tenant-error.ts';
 import { modelsOf, type PlacedPart, partsOf } from '../../storage-node/backup/chain.ts';
@@ -117,7 +118,7 @@ async function prepare(
   restore: TenantRestore,
 ): Promise<Target> {
   const { document, name } = restore;
-  const { tenants, tables } = catalogs;
+  const { tenants, tables, seriesTables } = catalogs;
   const found = tenants.owner(name);
   const made = found === undefined;
   const tenant = found ?? (await tenants.adoptTenant(name, document));
@@ -127,7 +128,7 @@ async function prepare(
   const change = async (database: number, properties: TableChange): Promise<boolean> => {
     if (database >= tenant.databases) return true;
     try {
-      await tables.alter(String(database), properties, name);
+      await tables.adopt(String(database), properties, name);
       return true;
     } catch (error) {
       if (error instanceof TableError) return false;
@@ -139,6 +140,9 @@ async function prepare(
     // It holds rows, which are to be replaced: what comes takes the engine that is there.
     const { model: _model, ...others } = properties;
     await change(database, others);
+  }
+  for (const { name: database, ...properties } of document.seriesTables ?? []) {
+    await seriesTables.adopt(name, database, properties);
   }
   for (const { database, model } of heldTables(plan, document)) {
     const isOther = database < tenant.databases && modelOf(catalogs, name, database) !== model;

@@ -1,8 +1,12 @@
 // What a backup keeps of tenants beside their data: limits, users, tokens, properties of tables. Passwords and
 // tokens are in it as the catalogs keep them, as hashes.
 
+import type { SeriesTableCatalog } from '../../control/metadata/series-table-catalog.ts';
 import type { TableCatalog } from '../../control/metadata/table-catalog.ts';
-import type { TableDefinition } from '../../control/metadata/table-definition.ts';
+import type {
+  SeriesTableDefinition,
+  TableDefinition,
+} from '../../control/metadata/table-definition.ts';
 import type { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
 import type { ChunkFile } from '../../storage-node/backup/chunk-format.ts';
 import { readChunks } from '../../storage-node/backup/chunk-reader.ts';
@@ -26,15 +30,21 @@ export interface TenantDocument {
   tokens: readonly TokenDefinition[];
   /** Those that are not as they come. */
   tables: readonly TableDocument[];
+  /** Databases of InfluxDB that have properties. Missing in a backup from before they could. */
+  seriesTables?: readonly Omit<SeriesTableDefinition, 'tenant'>[];
 }
 
 export interface Catalogs {
   readonly tenants: TenantCatalog;
   readonly tables: TableCatalog;
+  readonly seriesTables: SeriesTableCatalog;
 }
 
 /** Of one tenant, or of all but those on their way out. */
-export function tenantDocuments({ tenants, tables }: Catalogs, only?: string): TenantDocument[] {
+export function tenantDocuments(
+  { tenants, tables, seriesTables }: Catalogs,
+  only?: string,
+): TenantDocument[] {
   const chosen = only === undefined ? tenants.tenants() : [tenants.find(only)];
   const places = tables.definitions().map((definition) => {
     return { definition, ...tables.placeOf(definition.id) };
@@ -50,6 +60,10 @@ export function tenantDocuments({ tenants, tables }: Catalogs, only?: string): T
         .map(({ database, definition: { id, ...properties } }) => {
           return { ...properties, database, explicit: tables.isExplicit(id) };
         }),
+      seriesTables: seriesTables
+        .definitions()
+        .filter((definition) => definition.tenant === tenant.number)
+        .map(({ tenant: _tenant, ...properties }) => properties),
     }));
 }
 

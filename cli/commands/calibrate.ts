@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { checkCostTable, type CostTableData } from '../../request-units/cost-table.ts';
+import type { TableQuality } from '../calibration/calibrate.ts';
 import { packageVersion } from '../version.ts';
 
 export function calibrateCommand(program: Command): void {
@@ -12,30 +14,51 @@ export function calibrateCommand(program: Command): void {
     .option('--typescript', 'as the source of the table that comes with a release')
     .option('--no-check', 'do not try the table out')
     .option('--json', 'the quality of the table in JSON')
-    .action(async (options: { out?: string; typescript?: true; check: boolean; json?: true }) => {
+    .option('--markdown', 'the quality of the table as lines of a table')
+    .option('--try <file>', 'measure nothing, and try the table in a file')
+    .action(async (options: CalibrateOptions) => {
       const { measureTable, tryTable } = await import('../calibration/calibrate.ts');
       const { lineProgress } = await import('../calibration/progress.ts');
-      const { printQuality, tableSource } = await import('../calibration/report.ts');
+      const { tableSource } = await import('../calibration/report.ts');
       const progress = lineProgress(process.stderr);
-      const table = await measureTable(packageVersion(), progress);
-      const text = options.typescript ? tableSource(table) : `${JSON.stringify(table)}\n`;
-      if (options.out === undefined) process.stdout.write(text);
-      else writeFileSync(options.out, text);
-      if (!options.check) {
-        progress.end();
-        return;
+      let table: CostTableData;
+      if (options.try === undefined) {
+        table = await measureTable(packageVersion(), progress);
+        const text = options.typescript ? tableSource(table) : `${JSON.stringify(table)}\n`;
+        if (options.out === undefined) process.stdout.write(text);
+        else writeFileSync(options.out, text);
+      } else {
+        table = checkCostTable(JSON.parse(readFileSync(options.try, 'utf8')));
       }
-      const directory = mkdtempSync(join(tmpdir(), 'polyrow-table-'));
-      try {
-        const path = join(directory, 'table.json');
-        writeFileSync(path, JSON.stringify(table));
-        const quality = await tryTable(path, table, progress);
-        progress.end();
-        const shown = options.json ? `${JSON.stringify(quality)}\n` : printQuality(quality);
-        // The table may be on standard output.
-        (options.out === undefined ? process.stderr : process.stdout).write(shown);
-      } finally {
-        rmSync(directory, { recursive: true, force: true });
+      if (options.check) {
+        const directory = mkdtempSync(join(tmpdir(), 'polyrow-table-'));
+        try {
+          const path = join(directory, 'table.json');
+          writeFileSync(path, JSON.stringify(table));
+          const shown = await shownAs(options, await tryTable(path, table, progress));
+          progress.end();
+          // The table may be on standard output.
+          const isFree = options.out !== undefined || options.try !== undefined;
+          (isFree ? process.stdout : process.stderr).write(shown);
+        } finally {
+          rmSync(directory, { recursive: true, force: true });
+        }
       }
+      progress.end();
     });
+}
+
+interface CalibrateOptions {
+  out?: string;
+  typescript?: true;
+  check: boolean;
+  json?: true;
+  markdown?: true;
+  try?: string;
+}
+
+async function shownAs(options: CalibrateOptions, quality: TableQuality): Promise<string> {
+  const { markdownQuality, printQuality } = await import('../calibration/report.ts');
+  if (options.json) return `${JSON.stringify(quality)}\n`;
+  return options.markdown ? markdownQuality(quality) : printQuality(quality);
 }

@@ -1,9 +1,11 @@
 // `polyrow limit`: what a tenant may take at most.
 
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { TenantLimits } from '../../universal-row/tenancy/definitions.ts';
+import { type AdmissionView, admissionText } from '../output/admission-view.ts';
 import { answer } from '../output/answer.ts';
 import { grid } from '../output/grid.ts';
+import type { AdminClient } from './admin-client.ts';
 import { limitsPage } from './admin-pages.ts';
 import {
   collectLimits,
@@ -11,15 +13,30 @@ import {
   limitNames,
   limitText,
   limitValue,
+  wholeNumber,
 } from './argument-values.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 
 export function limitCommand(program: Command): void {
   const limit = program.command('limit').description('Limits of a tenant.');
   withServer(
-    limit.command('get <tenant>').description('Show the limits of a tenant.'),
-    async (client, flags: AccessFlags, tenant) =>
-      show(flags, await client.get<LimitsView>(limitsPage(tenant!))),
+    limit.command('get <tenant>').description('Show the limits of a tenant, and what it uses.'),
+    async (client, flags: AccessFlags, tenant) => {
+      await show(flags, await client.get<LimitsView>(limitsPage(tenant!)));
+      if (!flags.json) await showUse(client, tenant!);
+    },
+  );
+  withServer(
+    limit
+      .command('usage [tenant]')
+      .description('Show what tenants use of their request units, and who waits or was refused.')
+      .addOption(new Option('--plane <plane>', 'only of this plane').choices(['redis', 'influx']))
+      .option('--limit <number>', 'at most so many lines', wholeNumber, 50),
+    async (client, flags: UsageFlags, tenant) => {
+      const { plane, limit: most } = flags;
+      const rows = await admissionOf(client, { tenant, plane, limit: most });
+      await answer(flags, rows, (all) => admissionText(all, 'tenant'));
+    },
   );
   withServer(
     limit
@@ -40,6 +57,25 @@ export function limitCommand(program: Command): void {
         )) as LimitsView,
       ),
   );
+}
+
+interface UsageFlags extends AccessFlags {
+  plane?: string;
+  limit: number;
+}
+
+/** What is used of limits on request units; of those that use most of theirs first. */
+export async function admissionOf(
+  client: AdminClient,
+  query: { tenant?: string | undefined; plane?: string | undefined; limit?: number },
+): Promise<AdmissionView[]> {
+  return (await client.get<{ admission: AdmissionView[] }>('/v1/admission', query)).admission;
+}
+
+/** Of a tenant with such a limit. */
+export async function showUse(client: AdminClient, tenant: string): Promise<void> {
+  const rows = await admissionOf(client, { tenant });
+  if (rows.length > 0) process.stdout.write(`\n${await admissionText(rows, 'plane')}\n`);
 }
 
 type LimitsView = { limits: TenantLimits };

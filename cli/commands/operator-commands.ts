@@ -9,6 +9,7 @@ import { commandsCommand } from './commands.ts';
 import { completionCommand } from './completion.ts';
 import { configCommand } from './config.ts';
 import { databaseCommand } from './database.ts';
+import { demoCommand } from './demo.ts';
 import { limitCommand } from './limit.ts';
 import { restoreCommand } from './restore.ts';
 import { slowlogCommand } from './slowlog.ts';
@@ -39,6 +40,7 @@ const operatorCommands: readonly ((program: Command) => void)[] = [
   configCommand,
   commandsCommand,
   calibrateCommand,
+  demoCommand,
   completionCommand,
   versionCommand,
 ];

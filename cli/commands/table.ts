@@ -1,34 +1,43 @@
-// `polyrow table`: the properties of the table behind each database number.
+// `polyrow table`: the properties of the tables behind Redis databases, and of InfluxDB databases.
 
 import { type Command, Option } from 'commander';
-import type { TableDescription } from '../../control/admin/table-routes.ts';
-import type { TableChange } from '../../control/metadata/table-catalog.ts';
-import { type TableModel, tableModels } from '../../control/metadata/table-definition.ts';
+import {
+  seriesModel,
+  type TableChange,
+  tableModels,
+} from '../../control/metadata/table-definition.ts';
+import type { TableDescription } from '../../control/metadata/tables.ts';
+import {
+  consistencyKinds,
+  defaultBounds,
+  quotaModes,
+  shardingKinds,
+  writePriorities,
+} from '../../universal-row/table-properties.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
 import { exitCodes } from '../output/exit-codes.ts';
-import { type Column, grid } from '../output/grid.ts';
-import { formatBytes, formatDuration, formatNumber } from '../output/values.ts';
-import { addTenantFlag, size } from './argument-values.ts';
+import { addTenantFlag, size, wholeNumber } from './argument-values.ts';
 import { type AccessFlags, addAccessFlags } from './server-access.ts';
-import type { Tables } from './tables-access.ts';
+import { describedTable, listedTables } from './table-view.ts';
+import type { TablesAccess } from './tables-access.ts';
 
-interface PropertyFlags extends AccessFlags {
+interface PropertyFlags extends AccessFlags, Omit<TableChange, 'consistency'> {
   tenant?: string;
-  model?: TableModel;
-  name?: string;
-  readOnly?: boolean;
-  ttlDefaultMs?: number;
-  maxRowBytes?: number;
+  consistency?: (typeof consistencyKinds)[number];
+  maxStalenessMs?: number;
+  maxLagEntries?: number;
 }
 
 export function tableCommand(program: Command): void {
   const table = program
     .command('table')
-    .description('Tables and their properties. Redis database n is table n.');
+    .description(
+      'Tables and their properties. Redis database n is table n, an InfluxDB database is one by its name.',
+    );
 
   withConnection(table.command('list').description('Show all tables.'), async (tables, flags) =>
-    answer(flags, await tables.list(), (all) => grid(columns, all)),
+    answer(flags, await tables.list(), listedTables),
   );
   withConnection(
     table.command('describe <table>').description('Show one table, by number or name.'),
@@ -36,7 +45,11 @@ export function tableCommand(program: Command): void {
   );
   withConnection(
     withProperties(
-      table.command('create <table>').description('Give a database properties of its own.'),
+      table
+        .command('create <table>')
+        .description(
+          'Give a database properties of its own. With --model series it is one of InfluxDB, and is made.',
+        ),
     ),
     async (tables, flags, name) => showOne(await tables.create(name!, changeOf(flags)), flags),
   );
@@ -63,18 +76,44 @@ export function tableCommand(program: Command): void {
 function withProperties(command: Command): Command {
   return command
     .addOption(
-      new Option('--model <model>', 'engine that holds the rows').choices([...tableModels]),
+      new Option('--model <model>', 'engine that holds the rows; series: InfluxDB').choices([
+        ...tableModels,
+        seriesModel,
+      ]),
     )
     .option('--name <name>', 'name to use instead of the number')
     .option('--read-only', 'refuse writes')
     .option('--no-read-only', 'take writes again')
     .option('--ttl-default-ms <ms>', 'life of rows written without an expiry; 0 for ever', size)
-    .option('--max-row-bytes <bytes>', 'largest row; 0 no limit', size);
+    .option('--max-row-bytes <bytes>', 'largest row or point; 0 no limit', size)
+    .addOption(
+      new Option('--consistency <kind>', 'what reads may see').choices([...consistencyKinds]),
+    )
+    .option('--max-staleness-ms <ms>', 'of bounded consistency', wholeNumber)
+    .option('--max-lag-entries <n>', 'of bounded consistency', wholeNumber)
+    .addOption(
+      new Option('--sharding-kind <kind>', 'how rows are spread; fixed at creation').choices([
+        ...shardingKinds,
+      ]),
+    )
+    .addOption(
+      new Option('--write-priority <priority>', 'which writes go first').choices([
+        ...writePriorities,
+      ]),
+    )
+    .addOption(
+      new Option(
+        '--quota-mode <mode>',
+        'whether it may use what others leave of request units',
+      ).choices([...quotaModes]),
+    )
+    .option('--cache-bypass', 'keep what is read in no cache')
+    .option('--no-cache-bypass', 'keep what is read in the caches again');
 }
 
 function withConnection(
   command: Command,
-  action: (tables: Tables, flags: PropertyFlags, table: string | undefined) => Promise<void>,
+  action: (tables: TablesAccess, flags: PropertyFlags, table: string | undefined) => Promise<void>,
 ): void {
   addTenantFlag(command, "a tenant's tables, which it numbers from 0; else those of all");
   const config = addAccessFlags(command);
@@ -94,38 +133,29 @@ function withConnection(
 
 function changeOf(flags: PropertyFlags): TableChange {
   const { model, name, readOnly, ttlDefaultMs, maxRowBytes } = flags;
-  const all = { model, name, readOnly, ttlDefaultMs, maxRowBytes };
+  const { shardingKind, writePriority, quotaMode, cacheBypass } = flags;
+  const all = {
+    ...{ model, name, readOnly, ttlDefaultMs, maxRowBytes },
+    ...{ shardingKind, writePriority, quotaMode, cacheBypass },
+    consistency: consistencyOf(flags),
+  };
   const given = Object.entries(all).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as TableChange;
 }
 
-async function showOne(table: TableDescription, flags: PropertyFlags): Promise<void> {
-  await answer(flags, table, (one) => grid(columns, [one]));
+function consistencyOf(flags: PropertyFlags): TableChange['consistency'] {
+  const { consistency, maxStalenessMs, maxLagEntries } = flags;
+  if (maxStalenessMs === undefined && maxLagEntries === undefined) return consistency;
+  if (consistency !== undefined && consistency !== 'bounded') {
+    throw new ExitError(`consistency ${consistency} has no bounds`, exitCodes.usage);
+  }
+  return {
+    kind: 'bounded',
+    maxStalenessMs: maxStalenessMs ?? defaultBounds.maxStalenessMs,
+    maxLagEntries: maxLagEntries ?? defaultBounds.maxLagEntries,
+  };
 }
 
-const columns: Column<TableDescription>[] = [
-  { title: 'tenant', value: ({ tenant }) => tenant },
-  { title: 'database', value: ({ database }) => database, right: true },
-  { title: 'name', value: ({ name }) => name },
-  { title: 'model', value: modelOf },
-  {
-    title: 'rows',
-    value: ({ rows }) => (rows === undefined ? '?' : formatNumber(rows)),
-    right: true,
-  },
-  { title: 'writes', value: ({ readOnly }) => (readOnly ? 'refused' : 'yes') },
-  {
-    title: 'default ttl',
-    value: ({ ttlDefaultMs: ms }) => (ms === 0 ? 'none' : formatDuration(ms * 1000)),
-    right: true,
-  },
-  {
-    title: 'max row',
-    value: ({ maxRowBytes: bytes }) => (bytes === 0 ? 'no limit' : formatBytes(bytes)),
-    right: true,
-  },
-];
-
-function modelOf({ model, wantedModel }: TableDescription): string {
-  return wantedModel === undefined ? model : `${model}, ${wantedModel} after a start if empty`;
+async function showOne(table: TableDescription, flags: PropertyFlags): Promise<void> {
+  await answer(flags, table, describedTable);
 }

@@ -1,13 +1,10 @@
 // The tables of a server, for commands: through its admin API when it runs, else from its data directory.
 
 import { resolve } from 'node:path';
-import { describeTable, type TableDescription } from '../../control/admin/table-routes.ts';
-import {
-  TableCatalog,
-  type TableChange,
-  TableError,
-} from '../../control/metadata/table-catalog.ts';
-import type { TableDefinition } from '../../control/metadata/table-definition.ts';
+import { SeriesTableCatalog } from '../../control/metadata/series-table-catalog.ts';
+import { TableCatalog, TableError } from '../../control/metadata/table-catalog.ts';
+import type { TableChange } from '../../control/metadata/table-definition.ts';
+import { type TableDescription, Tables } from '../../control/metadata/tables.ts';
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
 import type { Config } from '../config/schema.ts';
 import { DataDirectory } from '../lifecycle/data-directory.ts';
@@ -18,7 +15,7 @@ import type { AdminClient } from './admin-client.ts';
 import { tablesPage } from './admin-pages.ts';
 import { type AccessFlags, findServer, requireServer } from './server-access.ts';
 
-export interface Tables {
+export interface TablesAccess {
   list(): Promise<TableDescription[]>;
   describe(table: string): Promise<TableDescription>;
   create(table: string, change: TableChange): Promise<TableDescription>;
@@ -33,14 +30,14 @@ export async function openTables(
   flags: AccessFlags,
   config: Config,
   tenant: string | undefined,
-): Promise<Tables> {
+): Promise<TablesAccess> {
   if (tenant !== undefined) return remoteTables(requireServer(flags, config), tenant);
   const client = findServer(flags, config);
   if (client !== undefined) return remoteTables(client, undefined);
   return await offlineTables(resolve(config['data-dir']), config);
 }
 
-function remoteTables(client: AdminClient, tenant: string | undefined): Tables {
+function remoteTables(client: AdminClient, tenant: string | undefined): TablesAccess {
   const all = tablesPage(tenant);
   const page = (table: string) => `${all}/${encodeURIComponent(table)}`;
   const one = async (method: string, path: string, body?: object) =>
@@ -55,7 +52,7 @@ function remoteTables(client: AdminClient, tenant: string | undefined): Tables {
   };
 }
 
-async function offlineTables(path: string, config: Config): Promise<Tables> {
+async function offlineTables(path: string, config: Config): Promise<TablesAccess> {
   const data = DataDirectory.open(path);
   try {
     const { store } = await openMetadata(data, config.metadata);
@@ -63,13 +60,13 @@ async function offlineTables(path: string, config: Config): Promise<Tables> {
       databases: config['redis.databases'],
       defaultModel: config['redis.default-model'],
     });
-    const describe = (definition: TableDefinition) => describeTable(catalog, definition);
+    const tables = new Tables(catalog, await SeriesTableCatalog.open(store));
     return {
-      list: () => Promise.all(catalog.tablesOf(defaultTenant).map(describe)),
-      describe: (table) => inWords(async () => describe(catalog.find(table))),
-      create: (table, change) => inWords(async () => describe(await catalog.create(table, change))),
-      alter: (table, change) => inWords(async () => describe(await catalog.alter(table, change))),
-      reset: (table) => inWords(async () => describe(await catalog.reset(table))),
+      list: () => tables.list(defaultTenant),
+      describe: (table) => inWords(() => tables.describe(table)),
+      create: (table, change) => inWords(() => tables.create(table, change)),
+      alter: (table, change) => inWords(() => tables.alter(table, change)),
+      reset: (table) => inWords(() => tables.reset(table)),
       close: async () => {
         await store.close();
         data.unlock();

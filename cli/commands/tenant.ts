@@ -20,6 +20,7 @@ import {
   limitValue,
   wholeNumber,
 } from './argument-values.ts';
+import { admissionOf, showUse } from './limit.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 
 interface TenantFlags extends AccessFlags, PasswordFlags {
@@ -41,9 +42,8 @@ export function tenantCommand(program: Command): void {
     },
   );
   withServer(
-    tenant.command('show <tenant>').description('Show one tenant.'),
-    async (client, flags: TenantFlags, name) =>
-      answer(flags, await client.get<TenantDefinition>(tenantPage(name!)), describe),
+    tenant.command('show <tenant>').description('Show one tenant, and what it uses of its limits.'),
+    async (client, flags: TenantFlags, name) => showTenant(client, flags, name!),
   );
   withServer(
     addPasswordFlags(
@@ -83,6 +83,20 @@ export function tenantCommand(program: Command): void {
       .option('--yes', 'do not ask'),
     drop,
   );
+}
+
+async function showTenant(client: AdminClient, flags: TenantFlags, name: string): Promise<void> {
+  const tenant = await client.get<TenantDefinition>(tenantPage(name));
+  if (flags.json) {
+    await answer(
+      flags,
+      { ...tenant, admission: await admissionOf(client, { tenant: name }) },
+      String,
+    );
+    return;
+  }
+  await answer(flags, tenant, describe);
+  await showUse(client, name);
 }
 
 function withLimits(command: Command): Command {

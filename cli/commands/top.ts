@@ -4,10 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { type TopOrder, topOrders } from '../../control/monitor/top.ts';
 import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { AdmissionView } from '../output/admission-view.ts';
 import { answer } from '../output/answer.ts';
 import { type HotName, topText, type TenantRate, type TopView } from '../output/top-view.ts';
 import type { AdminClient } from './admin-client.ts';
 import { addTenantFlag, positive, wholeNumber } from './argument-values.ts';
+import { admissionOf } from './limit.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 import type { UsageAnswer, UsageView } from './usage.ts';
 
@@ -72,6 +74,7 @@ interface Total {
 const minuteMs = 60_000;
 // As many as the admin API answers at once.
 const mostRows = 10_000;
+const mostAdmissions = 1000;
 const limitsEveryMs = 30_000;
 // Nobody looks at more, and programs ask for what tenants have spent by `polyrow ru`.
 const mostTenants = 100;
@@ -84,6 +87,8 @@ class Watcher {
   readonly #from = Math.floor(Date.now() / minuteMs) * minuteMs - minuteMs;
   #before = new Map<string, Total>();
   #limits = new Map<string, number>();
+  /** Requests refused in all, by tenant. */
+  #refused = new Map<string, number>();
   #limitsAt = -Infinity;
   #lookedAt = 0;
   /** There are more tenants than can be asked for by class. */
@@ -97,16 +102,18 @@ class Watcher {
   /** Since the look before; the first one tells no rates. */
   async look(): Promise<TopView> {
     const { tenant, by, limit } = this.#flags;
-    const [usage, { top: hot }] = await Promise.all([
+    const [usage, { top: hot }, admission] = await Promise.all([
       this.#usage(),
       this.#client.get<{ top: HotName[] }>('/v1/top', { tenant, by, limit }),
+      admissionOf(this.#client, { tenant, limit: mostAdmissions }),
       this.#lookAtLimits(),
     ]);
     const now = performance.now();
     const seconds = this.#lookedAt === 0 ? 0 : (now - this.#lookedAt) / 1000;
     const totals = totalsOf(usage);
-    const tenants = seconds === 0 ? [] : this.#rates(totals, seconds);
+    const tenants = seconds === 0 ? [] : this.#rates(totals, seconds, byTenant(admission));
     this.#before = totals;
+    this.#refused = refusedBy(admission);
     this.#lookedAt = now;
     return { seconds, tenants: tenants.slice(0, mostTenants), hot };
   }
@@ -133,7 +140,11 @@ class Watcher {
     this.#limits = new Map(tenants.map(({ name, limits }) => [name, limits.ruPerSecond]));
   }
 
-  #rates(totals: Map<string, Total>, seconds: number): TenantRate[] {
+  #rates(
+    totals: Map<string, Total>,
+    seconds: number,
+    limited: Map<string, AdmissionView[]>,
+  ): TenantRate[] {
     const rates: TenantRate[] = [];
     for (const [tenant, total] of totals) {
       const before = this.#before.get(tenant) ?? emptyTotal();
@@ -150,10 +161,37 @@ class Watcher {
         requests: rate('requests'),
         errors: rate('errors'),
         ruLimit: this.#limits.get(tenant) ?? 0,
+        ...this.#pressure(tenant, limited.get(tenant) ?? [], seconds),
       });
     }
     return rates.sort((a, b) => b.ru - a.ru || (a.tenant < b.tenant ? -1 : 1));
   }
+
+  /** How near a tenant is to its limit, which holds on each plane for itself. */
+  #pressure(
+    tenant: string,
+    rows: readonly AdmissionView[],
+    seconds: number,
+  ): Pick<TenantRate, 'ofLimit' | 'waiting' | 'refused'> {
+    const refused = rows.reduce((sum, row) => sum + row.refused, 0);
+    return {
+      ofLimit: Math.max(0, ...rows.map(({ usedRu, quotaRu }) => usedRu / quotaRu)),
+      waiting: rows.reduce((sum, row) => sum + row.waiting + row.waitingQueries, 0),
+      refused: Math.max(0, refused - (this.#refused.get(tenant) ?? refused)) / seconds,
+    };
+  }
+}
+
+function byTenant(admission: readonly AdmissionView[]): Map<string, AdmissionView[]> {
+  const all = new Map<string, AdmissionView[]>();
+  for (const row of admission) all.set(row.tenant, [...(all.get(row.tenant) ?? []), row]);
+  return all;
+}
+
+function refusedBy(admission: readonly AdmissionView[]): Map<string, number> {
+  const all = new Map<string, number>();
+  for (const { tenant, refused } of admission) all.set(tenant, (all.get(tenant) ?? 0) + refused);
+  return all;
 }
 
 function totalsOf(rows: readonly UsageView[]): Map<string, Total> {

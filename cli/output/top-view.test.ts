@@ -8,6 +8,9 @@ const rate = (tenant: string, ru: number): TenantRate => ({
   requests: 10 * ru,
   errors: 0,
   ruLimit: 200,
+  ofLimit: ru / 200,
+  waiting: 3,
+  refused: 0.5,
 });
 const hot = (name: string): HotName => ({
   kind: 'key',
@@ -25,8 +28,8 @@ test('tenants first, then what they spend it on', async () => {
   const view = { seconds: 2, tenants: [rate('shop', 50)], hot: [hot('cart:1')] };
   expect(await topText(view, 20, 120)).toBe(
     [
-      'tenant  RU/s  of limit  read  write  scan  background  requests/s  errors/s',
-      'shop      50      25 %    50      0     0           0         500         0',
+      'tenant  RU/s  of limit  read  write  scan  background  requests/s  errors/s  waiting  refused/s',
+      'shop      50      25 %    50      0     0           0         500         0        3       0.50',
       '',
       'hot  tenant  database  RU  requests/s  size  name',
       'key  shop    0          5           2  2 kB  cart:1',

@@ -1,5 +1,6 @@
 // What `polyrow top` shows: tenants by what they spend, and the keys and series it is spent on.
 
+import { percentText } from './admission-view.ts';
 import { type Column, grid } from './grid.ts';
 import { formatBytes, formatNumber, shorten } from './values.ts';
 
@@ -13,6 +14,11 @@ export interface TenantRate {
   errors: number;
   /** Request units a second it may spend; 0 no limit, and where that is not known. */
   ruLimit: number;
+  /** What it uses of that, on the plane where it is most. */
+  ofLimit: number;
+  /** Requests that wait for request units now, and that were refused for want of them, a second. */
+  waiting: number;
+  refused: number;
 }
 
 export interface HotName {
@@ -61,6 +67,8 @@ const tenantColumns: Column<TenantRate>[] = [
   })),
   { title: 'requests/s', value: ({ requests }) => formatNumber(requests), right: true },
   { title: 'errors/s', value: ({ errors }) => formatNumber(errors), right: true },
+  { title: 'waiting', value: ({ waiting }) => formatNumber(waiting), right: true },
+  { title: 'refused/s', value: ({ refused }) => formatNumber(refused), right: true },
 ];
 
 /** Nothing where it was not told apart. */
@@ -68,8 +76,8 @@ function classText(ruByClass: TenantRate['ruByClass'], kind: string): string {
   return Object.keys(ruByClass).length === 0 ? '' : formatNumber(ruByClass[kind] ?? 0);
 }
 
-function shareOfLimit({ ru, ruLimit }: TenantRate): string {
-  return ruLimit === 0 ? '-' : `${Math.round((100 * ru) / ruLimit)} %`;
+function shareOfLimit({ ofLimit, ruLimit }: TenantRate): string {
+  return ruLimit === 0 ? '-' : percentText(ofLimit);
 }
 
 function hotColumns(columns: number): Column<HotName>[] {

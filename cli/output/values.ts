@@ -19,7 +19,7 @@ export function formatBytes(bytes: number): string {
     value /= 1024;
     unit++;
   }
-  return `${unit === 0 ? value : value.toFixed(1).replace(/\.0$/, '')} ${units[unit]!}`;
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1).replace(/\.0$/, '')} ${units[unit]!}`;
 }
 
 /** 0 stands for no limit. */

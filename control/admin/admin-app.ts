@@ -24,7 +24,7 @@ import { userRoutes } from './user-routes.ts';
 
 /** Ready to be given requests through its `routing`. */
 export async function adminApp(options: AdminServerOptions): Promise<FastifyInstance> {
-  const { tenants, catalog, planes, audit, onError } = options;
+  const { tenants, tables, planes, audit, onError } = options;
   const app = fastify({
     bodyLimit: 64 * 1024,
     // Longer than any name of ours, percent signs and all.
@@ -55,7 +55,7 @@ export async function adminApp(options: AdminServerOptions): Promise<FastifyInst
   userRoutes(app, tenants);
   tokenRoutes(app, tenants);
   databaseRoutes(app, tenants, planes);
-  tableRoutes(app, catalog);
+  tableRoutes(app, tables);
   monitorRoutes(app, options);
   configRoutes(app, options.config);
   auditRoutes(app, audit);

@@ -4,9 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Disk } from '../../universal-row/environment.ts';
+import { SeriesTableCatalog } from '../metadata/series-table-catalog.ts';
 import { TableCatalog } from '../metadata/table-catalog.ts';
+import { Tables } from '../metadata/tables.ts';
 import type { MetricSample } from '../monitor/metric-sample.ts';
 import type { SlowlogEntry } from '../monitor/slowlog.ts';
+import type { TenantAdmission } from '../monitor/tenant-admission.ts';
 import type { TopEntry } from '../monitor/top.ts';
 import { UsageHistory } from '../monitor/usage-history.ts';
 import { MemoryStore } from '../tenants/memory-store-fixture.ts';
@@ -31,9 +34,22 @@ class FakePlane implements PlaneAccess {
   readonly made = new Map<number, string[]>();
   topEntries: TopEntry[] = [];
   slow: SlowlogEntry[] = [];
+  limited: TenantAdmission[] = [];
 
   constructor(name: PlaneAccess['name']) {
     this.name = name;
+  }
+
+  async admission({
+    tenant,
+    limit,
+  }: {
+    tenant?: number;
+    limit: number;
+  }): Promise<TenantAdmission[]> {
+    return this.limited
+      .filter((one) => tenant === undefined || one.tenant === tenant)
+      .slice(0, limit);
   }
 
   async top({ tenant, limit }: { tenant?: number; limit: number }): Promise<TopEntry[]> {
@@ -105,13 +121,20 @@ export class AdminFixture {
       setDefaultModel: () => Promise.resolve(),
     });
     this.tables = catalog;
+    const series = await SeriesTableCatalog.open(store, this.tenants);
+    series.attach({
+      databases: async (tenant) =>
+        (await this.influx.databases(tenant)).map(({ name }) => String(name)),
+      createDatabase: (tenant, name) => this.influx.createDatabase({ tenant, name }),
+      setTables: () => Promise.resolve(),
+    });
     const metrics = new MetricsPage();
     metrics.addSource(() => Promise.resolve(this.samples));
     this.audit = AuditLog.open({ disk, directory: join(this.path, 'audit') });
     this.#options = {
       health: this.health,
       metrics,
-      catalog,
+      tables: new Tables(catalog, series),
       tenants: this.tenants,
       planes: [this.redis, this.influx],
       usage: this.usage,

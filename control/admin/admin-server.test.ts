@@ -80,6 +80,11 @@ describe('tables', () => {
         readOnly: false,
         ttlDefaultMs: 0,
         maxRowBytes: 0,
+        consistency: { kind: 'strong' },
+        shardingKind: 'hash',
+        writePriority: 'normal',
+        quotaMode: 'server',
+        cacheBypass: false,
         tenant: 'default',
         database: 1,
         explicit: true,
@@ -95,6 +100,42 @@ describe('tables', () => {
       name: 'db1',
       explicit: false,
     });
+  });
+
+  test('of InfluxDB are made by name; what decides between tenants is for operators', async () => {
+    const body = { table: 'metrics', model: 'series', quotaMode: 'hard', consistency: 'bounded' };
+    const made = await ask('POST', '/v1/tables', body);
+    expect([made.status, made.json()]).toEqual([
+      201,
+      {
+        name: 'metrics',
+        model: 'series',
+        readOnly: false,
+        ttlDefaultMs: 0,
+        maxRowBytes: 0,
+        consistency: { kind: 'bounded', maxStalenessMs: 5000, maxLagEntries: 10_000 },
+        shardingKind: 'hash',
+        writePriority: 'high',
+        quotaMode: 'hard',
+        cacheBypass: false,
+        tenant: 'default',
+        database: 'metrics',
+        explicit: true,
+      },
+    ]);
+    await admin.addTenants();
+    const asShop = (method: string, page: string, body?: object) =>
+      ask(method, page, body, admin.secrets['shop']);
+    await ask('POST', '/v1/tables', { table: 'shop/d', model: 'series', writePriority: 'low' });
+    const changed = await asShop('PATCH', '/v1/tables/d', { readOnly: true });
+    expect(changed.json()).toMatchObject({ tenant: 'shop', readOnly: true, writePriority: 'low' });
+    for (const change of [{ writePriority: 'high' }, { quotaMode: 'stacked' }]) {
+      expect((await asShop('PATCH', '/v1/tables/d', change)).status).toBe(403);
+      expect((await asShop('POST', '/v1/tables', { table: 1, ...change })).status).toBe(403);
+    }
+    expect((await asShop('DELETE', '/v1/tables/d')).status).toBe(403);
+    expect((await asShop('GET', '/v1/tables/metrics')).status).toBe(404);
+    expect((await ask('DELETE', '/v1/tables/shop%2Fd')).json()).toMatchObject({ explicit: false });
   });
 
   test('refusals have a status and a reason', async () => {

@@ -9,7 +9,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import type { TableCatalog } from '../metadata/table-catalog.ts';
+import type { Tables } from '../metadata/tables.ts';
 import type { AuditLog } from './audit/audit-log.ts';
 import type { FixedToken } from './authenticator.ts';
 import type { ConfigView } from './config-view.ts';
@@ -28,7 +28,7 @@ export interface SecureServers {
 export interface AdminServerOptions extends MonitorSources {
   health: Health;
   metrics: MetricsPage;
-  catalog: TableCatalog;
+  tables: Tables;
   config: ConfigView;
   audit: AuditLog;
   /** Of operators, besides those in the catalog of tenants. */

@@ -69,6 +69,7 @@ export function databaseRoutes(
     async ({ path }) => {
       checkDatabaseName(path['database']!);
       const { number } = tenants.lasting(path['tenant']!);
+      await tenants.dropGrants(path['tenant']!, path['database']!);
       await named.dropDatabase({ tenant: number, name: path['database']! });
       return {};
     },

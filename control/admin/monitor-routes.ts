@@ -2,6 +2,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { ChargeClassName } from '../../request-units/meter.ts';
+import type { TenantAdmission } from '../monitor/tenant-admission.ts';
 import type { TopOrder } from '../monitor/top.ts';
 import type { UsageGroup, UsageHistory, UsageRow, UsageSlot } from '../monitor/usage-history.ts';
 import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
@@ -93,6 +94,35 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
       const top = found.flat().sort((a, b) => b[by] - a[by]);
       return {
         top: top.slice(0, limit).map((entry) => ({ ...entry, tenant: nameOf(entry.tenant) })),
+      };
+    },
+  );
+
+  addRoute<undefined, PlaneParameters>(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/admission',
+      access: 'read',
+      summary:
+        'Tenants with a limit on request units: what is used of it, who waits, who was refused; those that use most of it first.',
+      query: schema.admissionQuery,
+      answer: schema.listOf('admission', schema.tenantAdmission),
+    },
+    async ({ request, query }) => {
+      const { tenant, plane, limit = usualEntries } = query;
+      const wish = { ...numberOf(scopeOf(callerOf(request), tenant)), limit };
+      const found = await Promise.all(
+        asked(plane).map(async (one) => {
+          const entries = await one.admission(wish);
+          return entries.map((entry) => ({ plane: one.name, ...entry }));
+        }),
+      );
+      const used = ({ usedRu, usedRuMinute, quotaRu }: TenantAdmission): number =>
+        Math.max(usedRu, usedRuMinute) / quotaRu;
+      const all = found.flat().sort((a, b) => used(b) - used(a));
+      return {
+        admission: all.slice(0, limit).map((entry) => ({ ...entry, tenant: nameOf(entry.tenant) })),
       };
     },
   );

@@ -142,6 +142,7 @@ test.each([
   ['GET', '/v1/tenants/{tenant}/tables'],
   ['GET', '/v1/ru'],
   ['GET', '/v1/top'],
+  ['GET', '/v1/admission'],
   ['GET', '/v1/slowlog'],
   ['GET', '/v1/config'],
   ['PATCH', '/v1/config', { 'log.level': 'debug' }],

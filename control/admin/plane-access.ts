@@ -1,10 +1,12 @@
 import type { DatabaseInfo, DatabaseName } from '../monitor/database-info.ts';
 import type { SlowlogEntry, SlowlogQuery } from '../monitor/slowlog.ts';
+import type { AdmissionQuery, TenantAdmission } from '../monitor/tenant-admission.ts';
 import type { TopEntry, TopQuery } from '../monitor/top.ts';
 
 /** A data plane, as far as the admin API asks it. */
 export interface PlaneAccess {
   readonly name: 'redis' | 'influx';
+  admission(query: AdmissionQuery): Promise<TenantAdmission[]>;
   top(query: TopQuery): Promise<TopEntry[]>;
   slowlog(query: SlowlogQuery): Promise<SlowlogEntry[]>;
   databases(tenant: number): Promise<DatabaseInfo[]>;

@@ -1,9 +1,15 @@
 // JSON schemas of what the admin API takes and answers.
 
-import { tableModels } from '../metadata/table-definition.ts';
+import { seriesModel, tableModels } from '../metadata/table-definition.ts';
 import { topKinds, topOrders } from '../monitor/top.ts';
 import { usageGroups, usageSlots } from '../monitor/usage-history.ts';
 import { chargeClasses } from '../../request-units/meter.ts';
+import {
+  consistencyKinds,
+  quotaModes,
+  shardingKinds,
+  writePriorities,
+} from '../../universal-row/table-properties.ts';
 import { adminRoles } from '../tenants/admin-token.ts';
 import {
   limitNames,
@@ -170,24 +176,72 @@ export const caller = record({ name: text, role: adminTokenProperties.role, tena
   'tenant',
 ]);
 
-export const tableProperties = {
+const consistency = {
+  ...record({ kind: { type: 'string', enum: [...consistencyKinds] }, ...staleness() }, [
+    ...Object.keys(staleness()),
+  ]),
+  description:
+    'What a read may see. While there is one copy of the data, every read sees the latest write.',
+};
+
+function staleness() {
+  return { maxStalenessMs: whole, maxLagEntries: whole };
+}
+
+const plainTableProperties = {
   name: text,
-  model: { type: 'string', enum: [...tableModels] },
-  readOnly: flag,
-  ttlDefaultMs: whole,
-  maxRowBytes: whole,
+  model: {
+    type: 'string',
+    enum: [...tableModels, seriesModel],
+    description: `${seriesModel}: a database of InfluxDB.`,
+  },
+  readOnly: { ...flag, description: 'Whatever would change a row is refused.' },
+  ttlDefaultMs: {
+    ...whole,
+    description:
+      'How long rows live whose writers do not say; points, where policy autogen does not. 0 is for ever.',
+  },
+  maxRowBytes: { ...whole, description: 'Of a row, or of a point. 0 is no limit.' },
+  shardingKind: {
+    type: 'string',
+    enum: [...shardingKinds],
+    description: 'Fixed when it is created.',
+  },
+  writePriority: {
+    type: 'string',
+    enum: [...writePriorities],
+    description: 'Which writes go first where they have to wait. For operators to set.',
+  },
+  quotaMode: {
+    type: 'string',
+    enum: [...quotaModes],
+    description:
+      'Whether requests may use what others leave beyond the quota of the tenant; server: as admission.allocation says. For operators to set.',
+  },
+  cacheBypass: { ...flag, description: 'What is read is not kept in the caches above the disk.' },
+} as const;
+export const tableProperties = {
+  ...plainTableProperties,
+  consistency: {
+    anyOf: [{ type: 'string', enum: [...consistencyKinds] }, consistency],
+    description: 'By name, or with its bounds.',
+  },
 } as const;
 export const table = record(
   {
-    id: whole,
-    ...tableProperties,
+    id: { ...whole, description: 'Of Redis tables only.' },
+    ...plainTableProperties,
+    consistency,
     tenant: name,
-    database: whole,
+    database: {
+      type: ['string', 'integer'],
+      description: 'What clients call it: a number to SELECT, or the name of an InfluxDB database.',
+    },
     explicit: { ...flag, description: 'Made or altered by a person.' },
     rows: { ...whole, description: 'Missing when no data plane can say.' },
     wantedModel: { ...text, description: 'Taken on at the next start if it is empty then.' },
   },
-  ['rows', 'wantedModel'],
+  ['id', 'rows', 'wantedModel'],
 );
 export const newTable = object({ table: { type: ['integer', 'string'] }, ...tableProperties }, [
   'table',
@@ -277,6 +331,27 @@ export const topEntry = record({
   ru: number,
   rate: number,
   bytes: number,
+});
+
+export const admissionQuery = object({ tenant: ofTenant, plane: planes, limit });
+const units = (about: string): Schema => ({ ...number, description: about });
+const counted = (about: string): Schema => ({ ...whole, description: about });
+export const tenantAdmission = record({
+  plane: planes,
+  tenant: tenantName,
+  quotaRu: units('Request units a second that it may spend on this plane.'),
+  shareRu: units('Of these, what may be spent on this gateway.'),
+  usedRu: units('Request units of the last second.'),
+  usedRuMinute: units('Request units a second, over the last minute.'),
+  savedRu: units('Request units left over, which queries may have; below 0 what is owed.'),
+  waiting: counted('Requests that wait now.'),
+  waitingQueries: counted('Queries that wait now.'),
+  waited: counted('Since the limit came, as all that follow: those that have waited.'),
+  refused: counted('Those that were refused.'),
+  burstRu: units('Request units of the burst package.'),
+  spareRu: units('Request units that others left.'),
+  wouldWait: counted('Where nothing is enforced, those that would have waited.'),
+  wouldRefuse: counted('Where nothing is enforced, those that would have been refused.'),
 });
 
 export const slowlogQuery = object({ tenant: ofTenant, plane: planes, limit });

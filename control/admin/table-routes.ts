@@ -1,24 +1,13 @@
-// Tables: /v1/tables, where one is `3` or `orders` in tenant default and `tenant/3` in another, and
+// Tables: /v1/tables, where one is `3`, `orders` or `telegraf` in tenant default and `tenant/3` in another, and
 // /v1/tenants/:tenant/tables.
 
 import type { FastifyInstance } from 'fastify';
-import type { TableCatalog, TableChange } from '../metadata/table-catalog.ts';
-import type { TableDefinition } from '../metadata/table-definition.ts';
-import { scopeOf } from './principal.ts';
+import type { TableChange } from '../metadata/table-definition.ts';
+import type { TableDescription, Tables } from '../metadata/tables.ts';
+import { modelProperties } from '../../universal-row/table-properties.ts';
+import { type AdminPrincipal, NotAllowed, scopeOf } from './principal.ts';
 import { addRoute, callerOf, type RouteDescription } from './route.ts';
 import * as schema from './schemas.ts';
-
-export interface TableDescription extends TableDefinition {
-  tenant: string;
-  /** The number by which its tenant's Redis clients SELECT it. */
-  database: number;
-  /** Rows in it; missing when no data plane can say. */
-  rows?: number;
-  /** Made or altered by a person, rather than following the defaults. */
-  explicit: boolean;
-  /** Model it takes on at the next start, if it is empty then. */
-  wantedModel?: string;
-}
 
 /** Where tables are found, and by whom. */
 interface Place {
@@ -32,13 +21,14 @@ const places: readonly Place[] = [
   { url: '/v1/tenants/:tenant/tables', read: 'readTenant', manage: 'manageTenant' },
 ];
 
-export function tableRoutes(app: FastifyInstance, catalog: TableCatalog): void {
-  for (const place of places) routesAt(app, catalog, place);
+/** What decides between tenants is not theirs to say. */
+const operatorsProperties = ['writePriority', 'quotaMode'] as const;
+
+export function tableRoutes(app: FastifyInstance, tables: Tables): void {
+  for (const place of places) routesAt(app, tables, place);
 }
 
-function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, manage }: Place): void {
-  const describe = (definition: TableDefinition) => describeTable(catalog, definition);
-
+function routesAt(app: FastifyInstance, tables: Tables, { url, read, manage }: Place): void {
   addRoute(
     app,
     {
@@ -52,8 +42,7 @@ function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, mana
     },
     async ({ request, path }) => {
       const tenant = path['tenant'] ?? scopeOf(callerOf(request));
-      const tables = tenant === undefined ? catalog.definitions() : catalog.tablesOf(tenant);
-      return { tables: await Promise.all(tables.map(describe)) };
+      return { tables: await tables.list(tenant) };
     },
   );
 
@@ -68,7 +57,7 @@ function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, mana
     },
     ({ request, path }) => {
       const within = path['tenant'] ?? scopeOf(callerOf(request));
-      return describe(catalog.find(path['table']!, within));
+      return tables.describe(path['table']!, within);
     },
   );
 
@@ -78,14 +67,15 @@ function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, mana
       method: 'POST',
       url,
       access: manage,
-      summary: 'Give a database properties of its own.',
+      summary: 'Give a database properties of its own; one of InfluxDB is made if it is not there.',
       body: schema.newTable,
       answer: schema.table,
       status: 201,
     },
     async ({ request, path, body: { table, ...change } }) => {
       const within = path['tenant'] ?? scopeOf(callerOf(request));
-      return await describe(await catalog.create(String(table), change, within));
+      expectMaySet(callerOf(request), change);
+      return await tables.create(String(table), change, within);
     },
   );
 
@@ -101,7 +91,8 @@ function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, mana
     },
     async ({ request, path, body }) => {
       const within = path['tenant'] ?? scopeOf(callerOf(request));
-      return await describe(await catalog.alter(path['table']!, body, within));
+      expectMaySet(callerOf(request), body);
+      return await tables.alter(path['table']!, body, within);
     },
   );
 
@@ -116,22 +107,22 @@ function routesAt(app: FastifyInstance, catalog: TableCatalog, { url, read, mana
     },
     async ({ request, path }) => {
       const within = path['tenant'] ?? scopeOf(callerOf(request));
-      return await describe(await catalog.reset(path['table']!, within));
+      const caller = callerOf(request);
+      if (caller.role === 'tenant') expectMayReset(await tables.describe(path['table']!, within));
+      return await tables.reset(path['table']!, within);
     },
   );
 }
 
-export async function describeTable(
-  catalog: TableCatalog,
-  definition: TableDefinition,
-): Promise<TableDescription> {
-  const rows = await catalog.rowCount(definition.id);
-  const wantedModel = catalog.wantedModel(definition.id);
-  return {
-    ...definition,
-    ...catalog.placeOf(definition.id),
-    explicit: catalog.isExplicit(definition.id),
-    ...(rows === undefined ? {} : { rows }),
-    ...(wantedModel === undefined ? {} : { wantedModel }),
-  };
+function expectMaySet(caller: AdminPrincipal, change: TableChange): void {
+  if (caller.role !== 'tenant') return;
+  const named = operatorsProperties.find((property) => change[property] !== undefined);
+  if (named !== undefined) throw new NotAllowed(`${named} is for operators to set`);
+}
+
+function expectMayReset(table: TableDescription): void {
+  const usual = modelProperties(table.model);
+  const named = operatorsProperties.find((property) => table[property] !== usual[property]);
+  if (named !== undefined)
+    throw new NotAllowed(`${named} is for operators to set, and is set here`);
 }

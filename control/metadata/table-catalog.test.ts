@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { defaultTableProperties } from '../../universal-row/table-properties.ts';
 import { EmbeddedDocumentStore } from './embedded-document-store.ts';
 import {
   type CatalogOptions,
@@ -81,6 +82,7 @@ test('a change is given to the plane, and is there after a reopen', async () => 
   expect(plane.tables[2]).toMatchObject({ readOnly: true, ttlDefaultMs: 1000 });
   await open();
   expect(catalog.find('orders')).toEqual({
+    ...defaultTableProperties,
     id: 2,
     name: 'orders',
     model: 'kv',

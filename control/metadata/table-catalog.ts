@@ -10,8 +10,10 @@
 
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
-import type { TableDefinition, TableModel } from './table-definition.ts';
+import { modelProperties, type TableProperties } from '../../universal-row/table-properties.ts';
+import type { TableChange, TableDefinition, TableModel } from './table-definition.ts';
 import {
+  changedProperties,
   checkDefinition,
   documentId,
   newDefinition,
@@ -25,10 +27,6 @@ export { TableError } from './table-rules.ts';
 const collection = 'tables';
 const defaultsCollection = 'tableDefaults';
 const modelDocument = 'model';
-
-/** Everything of a table but its number. */
-export type TableProperty = Exclude<keyof TableDefinition, 'id'>;
-export type TableChange = Partial<Pick<TableDefinition, TableProperty>>;
 
 interface StoredTable {
   definition: TableDefinition;
@@ -233,12 +231,22 @@ export class TableCatalog {
         const name = this.#nameOf(id);
         throw new TableError('conflict', `table ${name} already exists: alter it instead`);
       }
-      return this.#change(table, change, true);
+      return this.#change(table, change, true, true);
     });
   }
 
   alter(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
     return this.#inTurn(() => this.#change(this.#find(reference, within).table, change, true));
+  }
+
+  /** Properties it had elsewhere, as far as they can be had here: one that holds rows stays sharded as it is. */
+  adopt(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
+    return this.#inTurn(async () => {
+      const { table } = this.#find(reference, within);
+      const { shardingKind: _, ...others } = change;
+      const isEmpty = ((await this.rowCount(table.definition.id)) ?? 0) === 0;
+      return await this.#change(table, isEmpty ? change : others, true, true);
+    });
   }
 
   /** Back to the defaults. Rows stay; refused if they would need another engine. */
@@ -248,7 +256,7 @@ export class TableCatalog {
       const { id } = table.definition;
       const { defaultModel } = this.#options;
       const { id: _, ...defaults } = newDefinition(id, id - owner.firstTable, defaultModel);
-      return this.#change(table, defaults, false);
+      return this.#change(table, defaults, false, true);
     });
   }
 
@@ -318,7 +326,10 @@ export class TableCatalog {
     this.#tables.clear();
     this.#revisions.clear();
     for (const { body, revision } of documents) {
-      const table = body as unknown as StoredTable;
+      const stored = body as unknown as StoredTable;
+      // One that was written before there was a property is as tables come.
+      const definition = { ...modelProperties(stored.definition.model), ...stored.definition };
+      const table = { ...stored, definition };
       this.#tables.set(table.definition.id, table);
       this.#revisions.set(table.definition.id, revision);
     }
@@ -332,20 +343,27 @@ export class TableCatalog {
     table: StoredTable,
     change: TableChange,
     explicit: boolean,
+    makes = false,
   ): Promise<TableDefinition> {
     const { id } = table.definition;
     const before = this.#tables.get(id) ?? table;
     const isNew = !this.#tables.has(id);
-    const definition = { ...before.definition, ...change };
+    const { name = before.definition.name, model = before.definition.model } = change;
+    const definition = {
+      ...changedProperties(before.definition, change),
+      id,
+      name,
+      model: model as TableModel,
+    };
     this.#check(definition, before.tenant);
+    await this.#checkSharding(before.definition, definition, makes);
     const changesModel = definition.model !== before.definition.model;
     const { wanted: _, ...rest } = before;
     if (changesModel && this.#holders === undefined) {
       // Nobody can say whether the table is empty: the next start will know.
-      const wanted = definition.model;
-      definition.model = before.definition.model;
-      await this.#save([{ ...rest, definition, explicit, wanted }]);
-      return definition;
+      const kept = { ...definition, model: before.definition.model };
+      await this.#save([{ ...rest, definition: kept, explicit, wanted: definition.model }]);
+      return kept;
     }
     if (changesModel) await this.#refuseIfRows(id, before.definition.model, definition.model);
     await this.#save([{ ...rest, definition, explicit }]);
@@ -358,6 +376,19 @@ export class TableCatalog {
       throw new TableError('conflict', `table ${this.#nameOf(id)} cannot change so: ${reason}`);
     }
     return definition;
+  }
+
+  /** It is said when a table is made, and goes for all rows it ever gets. */
+  async #checkSharding(
+    { id, shardingKind: has }: TableDefinition,
+    { shardingKind: wants }: TableProperties,
+    makes: boolean,
+  ): Promise<void> {
+    if (has === wants || (makes && ((await this.rowCount(id)) ?? 0) === 0)) return;
+    throw new TableError(
+      'conflict',
+      `table ${this.#nameOf(id)} is sharded by ${has}: that is fixed when a table is created, and while it holds rows`,
+    );
   }
 
   async #refuseIfRows(id: number, from: TableModel, to: TableModel): Promise<void> {

@@ -1,18 +1,35 @@
 // What the catalog knows of a table. The data plane gets these at its start and on every change.
 
+import type { TableProperties } from '../../universal-row/table-properties.ts';
+
 export const tableModels = ['memory', 'kv'] as const;
 export type TableModel = (typeof tableModels)[number];
 
-export interface TableDefinition {
+/** Of the tables that are databases of InfluxDB. */
+export const seriesModel = 'series';
+
+export interface TableDefinition extends TableProperties {
   /** The number clients name it by (Redis: the database number). */
-  id: number;
-  name: string;
+  readonly id: number;
+  readonly name: string;
   /** The engine that holds its rows. */
-  model: TableModel;
-  /** Writes are refused. */
-  readOnly: boolean;
-  /** Milliseconds a new row lives when the command gives no expiry; 0 is for ever. */
-  ttlDefaultMs: number;
-  /** Bytes a row may have; 0 is no limit. */
-  maxRowBytes: number;
+  readonly model: TableModel;
 }
+
+/** Properties of a database of InfluxDB. Databases without any are not in the catalog. */
+export interface SeriesTableDefinition extends TableProperties {
+  readonly model: typeof seriesModel;
+  /** Number of the tenant whose it is. */
+  readonly tenant: number;
+  /** As its clients know it. */
+  readonly name: string;
+}
+
+/** What may be said of a table's properties. Who names a consistency means it with its usual bounds. */
+export type TableChange = Partial<
+  Omit<TableProperties, 'model' | 'consistency'> & {
+    name: string;
+    model: TableModel | typeof seriesModel;
+    consistency: TableProperties['consistency'] | TableProperties['consistency']['kind'];
+  }
+>;

@@ -1,7 +1,18 @@
 // How tables are named and made, and what their properties may be.
 
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
-import { type TableDefinition, type TableModel, tableModels } from './table-definition.ts';
+import {
+  modelProperties,
+  TablePropertyError,
+  type TableProperties,
+  withTableProperties,
+} from '../../universal-row/table-properties.ts';
+import {
+  type TableChange,
+  type TableDefinition,
+  type TableModel,
+  tableModels,
+} from './table-definition.ts';
 
 /** A change that is not possible. `reason` tells a missing table from a conflict from a bad value. */
 export class TableError extends Error {
@@ -28,12 +39,31 @@ export function documentId(table: number): string {
 }
 
 export function newDefinition(id: number, database: number, model: TableModel): TableDefinition {
-  return { id, name: `db${database}`, model, readOnly: false, ttlDefaultMs: 0, maxRowBytes: 0 };
+  return { ...modelProperties(model), id, name: `db${database}`, model };
+}
+
+/** The properties with what the change says of them; its `name` and `model` are left out. */
+export function changedProperties(before: TableProperties, change: TableChange): TableProperties {
+  const { name: _name, model: _model, ...properties } = change;
+  const { ttlDefaultMs = 0, maxRowBytes = 0 } = properties;
+  for (const [property, value] of Object.entries({ ttlDefaultMs, maxRowBytes })) {
+    if (!Number.isSafeInteger(value) || value < 0) {
+      throw invalid(`${property} cannot be ${value}: it must be a whole number from 0`);
+    }
+  }
+  try {
+    return withTableProperties(properties, before);
+  } catch (error) {
+    throw error instanceof TablePropertyError ? invalid(error.message) : error;
+  }
+}
+
+function invalid(message: string): TableError {
+  return new TableError('invalid', message);
 }
 
 export function checkDefinition(definition: TableDefinition): void {
-  const { name, model, ttlDefaultMs, maxRowBytes } = definition;
-  const invalid = (message: string) => new TableError('invalid', message);
+  const { name, model } = definition;
   if (!tableModels.includes(model)) {
     throw invalid(`model cannot be ${model}: it must be one of ${tableModels.join(', ')}`);
   }
@@ -41,10 +71,5 @@ export function checkDefinition(definition: TableDefinition): void {
     throw invalid(
       `name cannot be ${name}: a letter, then up to 62 letters, digits, dashes and underscores`,
     );
-  }
-  for (const [property, value] of Object.entries({ ttlDefaultMs, maxRowBytes })) {
-    if (!Number.isSafeInteger(value) || value < 0) {
-      throw invalid(`${property} cannot be ${value}: it must be a whole number from 0`);
-    }
   }
 }

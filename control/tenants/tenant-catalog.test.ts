@@ -425,3 +425,22 @@ test('ten thousand tenants: each is one write and one small update', async () =>
   expect(catalog.tenantCount).toBe(10_001);
   expect(catalog.ownerOf(4096 + 5000 * 16 + 3)?.name).toBe('t5000');
 });
+
+test('the default user cannot go without a password while others can reach it', async () => {
+  await catalog.close();
+  let reason: string | undefined = 'it can be reached';
+  const options = { databases: 16, hashPassword: quickHash, whyNotOpen: () => reason };
+  catalog = await TenantCatalog.open(store, options);
+  const wish = { tenant: 'default', name: 'default', change: { open: true } };
+  await expect(catalog.setUser(wish)).rejects.toThrow('it can be reached');
+  reason = undefined;
+  expect((await catalog.setUser(wish)).open).toBe(true);
+});
+
+test('what users may do with a database ends with it', async () => {
+  await catalog.createTenant({ name: 'shop', password: 'x' });
+  const ann = { tenant: 'shop', name: 'ann' };
+  await catalog.setUser({ ...ann, change: { grants: { metrics: 'read', logs: 'all' } } });
+  await catalog.dropGrants('shop', 'metrics');
+  expect(catalog.user('shop', 'ann').grants).toEqual({ logs: 'all' });
+});

@@ -44,6 +44,8 @@ export interface TenantCatalogOptions {
   databases: number;
   /** Of a new tenant that does not ask for a number of its own. */
   tenantDatabases?: number;
+  /** Why the default user may not go without a password just now, if so. */
+  whyNotOpen?: () => string | undefined;
   /** What to keep of a password. */
   hashPassword: (password: Buffer) => Promise<string>;
   /** Told of what could not be done yet. */
@@ -89,7 +91,8 @@ export class TenantCatalog {
     this.#options = options;
     this.#state = state;
     this.#changes = changes;
-    this.#users = new UserCatalog(state, changes, options.hashPassword);
+    const { hashPassword, whyNotOpen = () => undefined } = options;
+    this.#users = new UserCatalog(state, changes, hashPassword, whyNotOpen);
     this.tokens = new TokenCatalog(state, changes, now);
     this.adminTokens = new AdminTokenCatalog(state, changes, now);
     this.#dropper = new TenantDropper({
@@ -321,6 +324,11 @@ export class TenantCatalog {
   /** Makes a user or changes one: see `UserWish`. */
   setUser(wish: UserWish): Promise<UserDefinition> {
     return this.#users.set(wish);
+  }
+
+  /** Takes away what users may do with a database that is to be dropped. */
+  dropGrants(tenant: string, database: string): Promise<void> {
+    return this.#users.dropGrants(tenant, database);
   }
 
   /** Its tokens go, too. */

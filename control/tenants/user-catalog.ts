@@ -32,15 +32,19 @@ export class UserCatalog {
   readonly #state: TenancyState;
   readonly #changes: TenancyChanges;
   readonly #hashPassword: (password: Buffer) => Promise<string>;
+  readonly #whyNotOpen: () => string | undefined;
 
+  /** `whyNotOpen` says why the default user may not go without a password just now, if so. */
   constructor(
     state: TenancyState,
     changes: TenancyChanges,
     hashPassword: (password: Buffer) => Promise<string>,
+    whyNotOpen: () => string | undefined,
   ) {
     this.#state = state;
     this.#changes = changes;
     this.#hashPassword = hashPassword;
+    this.#whyNotOpen = whyNotOpen;
   }
 
   /** By name. */
@@ -58,6 +62,10 @@ export class UserCatalog {
     checkName('user', name);
     let { change } = wish;
     checkUserChange(change);
+    if (change.open === true && tenant === defaultTenant && name === defaultUser) {
+      const reason = this.#whyNotOpen();
+      if (reason !== undefined) throw new TenantError('conflict', reason);
+    }
     // Checked again below, but there is no need of a hash for what is refused anyway.
     this.#refused(tenant, name, expect);
     if (password !== undefined) {
@@ -89,6 +97,19 @@ export class UserCatalog {
         if (token.user === name) writes.push(remove('tokens', token.id));
       }
       if (tenant === defaultTenant) writes.push(remove('names', name));
+      return { writes, result: undefined };
+    });
+  }
+
+  /** A database is no more: whoever makes another of its name does not get its users with it. */
+  dropGrants(tenant: string, database: string): Promise<void> {
+    return this.#changes.make(() => {
+      const holders = this.of(tenant).filter(({ grants }) => database in grants);
+      const writes = holders.map((user) => {
+        const { [database]: _, ...grants } = user.grants;
+        const changed = { ...user, grants };
+        return put('users', userDocument(changed), changed);
+      });
       return { writes, result: undefined };
     });
   }

@@ -22,6 +22,16 @@ function subjectWith(options: Partial<KvEngineOptions>): Subject {
   };
 }
 
+/** All tables pass by the cache. */
+const bypassing: Subject = {
+  ...subjectWith({}),
+  create: (directory) => {
+    const engine = new KvEngine({ directory });
+    engine.setCacheBypass(new Set(Array.from({ length: 16 }, (_, table) => table)));
+    return engine;
+  },
+};
+
 // Cases of many thousands of steps are left to ample memory, for the sake of time.
 const long =
   /20000|5000|3000|many new rows|hundreds of changes|thousands|gives back|again and again/;
@@ -29,6 +39,7 @@ const long =
 const ordered = subjectWith({ cacheBytes: 4096, isOrdered: () => true });
 const subjects = [
   { memory: 'no memory', subject: subjectWith({ cacheBytes: 0 }), only: /./ },
+  { memory: 'cache bypassed', subject: bypassing, only: /./ },
   // What order on disk changes.
   { memory: 'ordered keys', subject: ordered, only: /scan|row|table|write first|export|import/ },
 ];

@@ -10,6 +10,7 @@ import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import { assertSameContents, decodeSnapshot } from '../conformance/contents.ts';
 import { Trial } from '../conformance/trial.ts';
+import { Verbs } from '../conformance/verbs.ts';
 import { KvEngine, type KvEngineOptions } from './kv-engine.ts';
 import { type LevelBatch, LevelStore } from './level-store.ts';
 
@@ -133,6 +134,61 @@ describe('cost', () => {
     await trial.read((v) => v.value('name 7 3'));
     const before = extra(trial, 'kv_read_records_total');
     await trial.read((v) => v.value('name 7 3'));
+    expect(extra(trial, 'kv_read_records_total')).toBe(before);
+    await trial.close();
+  });
+});
+
+describe('tables that bypass the cache', () => {
+  test('are read and written beside the others without taking their room', async () => {
+    const cacheBytes = 200_000;
+    const trial = await open({ cacheBytes });
+    trial.engine.setCacheBypass!(new Set([1]));
+    const inTable = <T>(table: number, step: (v: Verbs) => T) =>
+      trial.run((_, engine) => step(new Verbs(engine.table(table))));
+    await inTable(0, (v) => names(200).forEach((name) => v.put(name, 'x'.repeat(300))));
+    for (let i = 0; i < 20; i++) {
+      await inTable(1, (v) =>
+        names(100).forEach((name) => v.put(`${name} ${i}`, 'y'.repeat(2000))),
+      );
+    }
+    await inTable(1, (v) => v.container('map', Shape.map));
+    await inTable(1, (v) => names(500).forEach((name) => v.putFieldOf(v.row('map'), name, 'z')));
+    await written(trial);
+    await trial.settle();
+    const items = extra(trial, 'kv_cached_items');
+    // Much more than the cache has room for, twice: what is not kept is read again.
+    for (let round = 0; round < 2; round++) {
+      const before = extra(trial, 'kv_read_records_total');
+      for (let i = 0; i < 20; i++) {
+        for (const name of names(100)) {
+          expect(await inTable(1, (v) => v.value(`${name} ${i}`))).toHaveLength(2000);
+        }
+      }
+      expect(await inTable(1, (v) => v.table.count(v.row('map')))).toBe(500);
+      expect(extra(trial, 'kv_read_records_total') - before).toBeGreaterThanOrEqual(2000);
+      expect(extra(trial, 'kv_cached_items')).toBe(items);
+    }
+    const before = extra(trial, 'kv_read_records_total');
+    await inTable(0, (v) => names(200).forEach((name) => v.value(name)));
+    expect(extra(trial, 'kv_read_records_total')).toBe(before);
+    trial.engine.background(1);
+    for (let turn = 0; turn < 10; turn++) trial.engine.endTurn();
+    expect(trial.engine.stats().memoryBytes).toBeLessThan(cacheBytes + 100_000);
+    await trial.close();
+  });
+
+  test('are kept like all others once they do not any more', async () => {
+    const trial = await open();
+    trial.engine.setCacheBypass!(new Set([0]));
+    await trial.run((v) => v.put('row', 'value'));
+    await written(trial);
+    for (let turn = 0; turn < 10; turn++) trial.engine.endTurn();
+    trial.engine.setCacheBypass!(new Set());
+    await trial.read((v) => v.value('row'));
+    const before = extra(trial, 'kv_read_records_total');
+    for (let turn = 0; turn < 10; turn++) trial.engine.endTurn();
+    await trial.read((v) => v.value('row'));
     expect(extra(trial, 'kv_read_records_total')).toBe(before);
     await trial.close();
   });

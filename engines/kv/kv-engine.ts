@@ -54,6 +54,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   readonly #level: LevelStore;
   readonly #purger: Purger;
   readonly #isOrdered: (table: number) => boolean;
+  #bypassing: ReadonlySet<number> = new Set();
   readonly #tables = new Map<number, KvTable>();
   readonly #changedTables = new Set<number>();
   /** Tables of which nothing is to be on disk any more, and those of which that has been written. */
@@ -113,6 +114,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       if (value.length > 17) generation.bytes = generation.writtenBytes = value.readUIntBE(17, 6);
       if (generation.rows === 0) generation.filter = new KeyFilter();
       const id = tableOfKey(key);
+      generation.bypassesCache = this.#bypassing.has(id);
       this.#tables.set(id, new KvTable(this, id, generation));
     });
     await this.#eachWith('t', (key) => {
@@ -175,6 +177,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       const { state } = first;
       first.state = second.state;
       second.state = state;
+      for (const table of [first, second]) this.#setBypass(table);
     };
     swap();
     this.store.onRollback({ undo: swap });
@@ -193,7 +196,17 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   #newState(table: number): TableState {
     const state = new TableState(this.#nextGeneration++, this.#isOrdered(table));
     state.filter = new KeyFilter();
+    state.bypassesCache = this.#bypassing.has(table);
     return state;
+  }
+
+  setCacheBypass(tables: ReadonlySet<number>): void {
+    this.#bypassing = tables;
+    for (const table of this.#tables.values()) this.#setBypass(table);
+  }
+
+  #setBypass({ id, state }: KvTable): void {
+    state.bypassesCache = this.#bypassing.has(id);
   }
 
   newRowNumber(): number {
@@ -428,7 +441,9 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
 
   background(budgetMs: number): boolean {
     if (!this.#isOpen) return false;
-    this.store.queue.endTurn();
+    // What nobody reads any more goes, even if nobody else comes.
+    if (this.store.lru.passingBytes > 0) this.store.endTurn();
+    else this.store.queue.endTurn();
     this.#purger.run(budgetMs);
     this.#sizeDisk();
     const more = this.#sweep(budgetMs);
@@ -457,6 +472,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
 
   stats(): EngineStats {
     const { queue, loader, lru, hits, misses } = this.store;
+    const levelZero = this.#level.levelZero();
     let rows = 0;
     let filterBytes = 0;
     for (const { state } of this.#tables.values()) {
@@ -465,7 +481,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     }
     return {
       rows,
-      memoryBytes: lru.bytes + queue.waitingBytes + filterBytes,
+      memoryBytes: lru.bytes + lru.passingBytes + queue.waitingBytes + filterBytes,
       usedBytes: Math.max(0, lru.bytes - this.store.absentBytes) + queue.waitingBytes,
       diskBytes: this.#diskBytes,
       pendingReclaimBytes: this.#purger.pendingBytes,
@@ -484,7 +500,10 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
         kv_sync_reads_total: loader.syncReads,
         kv_purged_records_total: this.#purger.records,
         kv_cached_items: lru.items,
-        kv_level0_files: this.#isOpen ? this.#level.filesAtLevel(0) : 0,
+        kv_level0_files: levelZero.files,
+        kv_level0_bytes: levelZero.bytes,
+        kv_level0_flushed_bytes_total: levelZero.flushedBytes,
+        kv_level0_compacted_bytes_total: levelZero.compactedBytes,
       },
     };
   }

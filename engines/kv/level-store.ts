@@ -3,6 +3,7 @@
 
 import { ClassicLevel } from 'classic-level';
 import type { Snapshot } from 'classic-level';
+import { type LevelZero, LevelZeroCounter } from './level-stats.ts';
 
 type Database = ClassicLevel<Buffer, Buffer>;
 export type LevelSnapshot = Snapshot;
@@ -50,6 +51,7 @@ const readThreads = 3;
 export class LevelStore {
   readonly directory: string;
   readonly #db: Database;
+  readonly #levelZero = new LevelZeroCounter();
   #reopening: Promise<void> | undefined = undefined;
 
   constructor(directory: string, options: LevelOptions = {}) {
@@ -75,6 +77,8 @@ export class LevelStore {
         cause: error,
       });
     }
+    // What level 0 holds before anything moves.
+    this.#levelZero.read(this.#db.getProperty('leveldb.stats'));
   }
 
   async close(): Promise<void> {
@@ -85,6 +89,7 @@ export class LevelStore {
   /** Closes and opens again: after a failed write LevelDB's log may end in half a record. */
   reopen(): Promise<void> {
     this.#reopening ??= (async () => {
+      this.#levelZero.closed();
       await this.#db.close();
       await this.open();
     })().finally(() => {
@@ -192,8 +197,9 @@ export class LevelStore {
     return this.#db.approximateSize(Buffer.alloc(1, 0), Buffer.alloc(1, 255));
   }
 
-  filesAtLevel(level: number): number {
-    if (this.#reopening !== undefined || this.#db.status !== 'open') return 0;
-    return Number(this.#db.getProperty(`leveldb.num-files-at-level${level}`));
+  /** What waits in level 0 for its compaction, and what has been through it. */
+  levelZero(): LevelZero {
+    const isOpen = this.#reopening === undefined && this.#db.status === 'open';
+    return this.#levelZero.read(isOpen ? this.#db.getProperty('leveldb.stats') : undefined);
   }
 }

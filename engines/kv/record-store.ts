@@ -388,7 +388,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   #addStretch(stretch: Stretch, bytes: number): void {
     stretch.space.addStretch(stretch);
     stretch.lruTurn = this.turn;
-    this.lru.add(stretch, bytes);
+    if (isPassing(stretch.space)) this.lru.addPassing(stretch, bytes);
+    else this.lru.add(stretch, bytes);
   }
 
   /** All of a new space is in memory: there is nothing. */
@@ -511,7 +512,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     if (record.lruTurn === 0) record.lruTurn = this.turn;
     const bytes = record.footprint();
     if (!record.present) this.absentBytes += bytes;
-    this.lru.add(record, bytes);
+    if (isPassing(record.space)) this.lru.addPassing(record, bytes);
+    else this.lru.add(record, bytes);
   }
 
   #unkeep(record: KvRecord): void {
@@ -594,6 +596,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
 
   #makeRoom(): void {
     const { lru } = this;
+    if (lru.passingBytes > 0) this.#letPass();
     if (lru.bytes <= this.#options.cacheBytes) return;
     const guard = this.loader.guardTurn();
     let passedOver = 0;
@@ -613,9 +616,30 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     }
   }
 
+  /** What was passing through goes once the commands that asked for it have had their turns. */
+  #letPass(): void {
+    const { lru } = this;
+    const guard = this.loader.guardTurn();
+    let passedOver = 0;
+    for (;;) {
+      const oldest = lru.oldestPassing;
+      if (oldest === undefined || oldest.lruTurn >= guard) return;
+      if (oldest instanceof Stretch) {
+        this.#giveUpStretch(oldest, guard);
+      } else if (oldest instanceof RowRecord && isHeld(oldest)) {
+        // Its sub-records go first.
+        if (++passedOver > maxPassedOver) return;
+        oldest.lruTurn = this.turn;
+        lru.refresh(oldest);
+      } else if (oldest instanceof KvRecord) {
+        this.forget(oldest);
+      }
+    }
+  }
+
   #giveUpStretch(stretch: Stretch, guard: number): void {
     const { space } = stretch;
-    this.lru.noteEvicted(stretch);
+    if (!isPassing(space)) this.lru.noteEvicted(stretch);
     this.lru.remove(stretch);
     space.removeStretch(stretch);
     const within: KvRecord[] = [];
@@ -646,6 +670,11 @@ export class RecordStore implements LoadReceiver, QueueOwner {
       space.order = undefined;
     }
   }
+}
+
+/** The times of expiry are read over and over by the pod itself, whatever clients read. */
+function isPassing({ kind, table }: RecordSpace): boolean {
+  return table.bypassesCache && kind !== 'expiry';
 }
 
 /** Whether sub-records in memory depend on it. */

@@ -4,6 +4,9 @@
 // late: a miss of one of those counts as a hit of the class, so that a class that was made too small, or
 // whose items have just become popular, grows back.
 //
+// Items that are only passing through form a class apart: they take no room from the others, nor give any, and
+// are to go as soon as nobody reads them.
+//
 // Items carry their own links, so that a hit allocates nothing.
 
 /** The part of an item that the order needs; its fields are ours once the item is in. */
@@ -20,6 +23,8 @@ export abstract class LruItem {
 }
 
 const classCount = 44;
+/** Behind those by size. */
+const passing = classCount;
 
 function classOf(bytes: number): number {
   return Math.min(classCount - 1, Math.floor(Math.log2(bytes + 1)));
@@ -45,7 +50,9 @@ export interface SizeAwareLruOptions {
 export class SizeAwareLru {
   bytes = 0;
   items = 0;
-  readonly #classes: SizeClass[] = Array.from({ length: classCount }, () => new SizeClass());
+  /** Of what is passing through, apart from `bytes`. */
+  passingBytes = 0;
+  readonly #classes: SizeClass[] = Array.from({ length: classCount + 1 }, () => new SizeClass());
   readonly #windowAccesses: number;
   readonly #ghostsPerClass: number;
   #accesses = 0;
@@ -80,6 +87,22 @@ export class SizeAwareLru {
     this.#access();
   }
 
+  /** As `add`, for an item that is to leave no trace. */
+  addPassing(item: LruItem, bytes: number): void {
+    const sizeClass = this.#classes[passing]!;
+    item.lruClass = passing;
+    item.lruBytes = bytes;
+    sizeClass.bytes += bytes;
+    sizeClass.items++;
+    this.passingBytes += bytes;
+    this.#link(sizeClass, item);
+  }
+
+  /** Of what is passing through, the item that was used longest ago. */
+  get oldestPassing(): LruItem | undefined {
+    return this.#classes[passing]!.oldest;
+  }
+
   /** Makes it the newest without counting a hit. */
   refresh(item: LruItem): void {
     const sizeClass = this.#classes[item.lruClass]!;
@@ -93,18 +116,23 @@ export class SizeAwareLru {
     this.#unlink(sizeClass, item);
     sizeClass.bytes -= item.lruBytes;
     sizeClass.items--;
-    this.bytes -= item.lruBytes;
-    this.items--;
+    if (item.lruClass === passing) this.passingBytes -= item.lruBytes;
+    else {
+      this.bytes -= item.lruBytes;
+      this.items--;
+    }
     item.lruClass = -1;
     item.lruBytes = 0;
   }
 
   /** The item grew or shrank. */
   resize(item: LruItem, bytes: number): void {
-    const index = classOf(bytes);
+    const isPassing = item.lruClass === passing;
+    const index = isPassing ? passing : classOf(bytes);
     const from = this.#classes[item.lruClass]!;
     from.bytes -= item.lruBytes;
-    this.bytes += bytes - item.lruBytes;
+    if (isPassing) this.passingBytes += bytes - item.lruBytes;
+    else this.bytes += bytes - item.lruBytes;
     item.lruBytes = bytes;
     if (index !== item.lruClass) {
       const to = this.#classes[index]!;
@@ -138,7 +166,8 @@ export class SizeAwareLru {
     let victim: LruItem | undefined;
     // Within half a window of old hits, the older half fades out.
     const fade = 1 - this.#accesses / this.#windowAccesses;
-    for (const sizeClass of this.#classes) {
+    for (let index = 0; index < classCount; index++) {
+      const sizeClass = this.#classes[index]!;
       const { oldest } = sizeClass;
       if (oldest === undefined || oldest.lruTurn >= busySince) continue;
       const density = (sizeClass.hits + sizeClass.hitsBefore * fade + 1) / sizeClass.bytes;

@@ -21,6 +21,8 @@ export class TableState {
   readonly meta: RecordSpace;
   readonly expiry: RecordSpace;
   touchedBy = 0;
+  /** What is read or written stays in memory only for as long as it is in use. */
+  bypassesCache = false;
 
   constructor(generation: number, ordered: boolean) {
     this.generation = generation;

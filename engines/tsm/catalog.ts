@@ -68,6 +68,18 @@ type Effect = () => ShardSpan[];
 
 const automaticName = 'autogen';
 
+/**
+ * The policy as it is in force where policies without a duration of their own keep points for `retention`
+ * nanoseconds, 0 for ever. That is `autogen`: whoever makes another one says how long it is to keep them.
+ */
+export function inForce<P extends RetentionPolicy>(policy: P, retention: bigint): P {
+  if (retention === 0n || policy.duration !== 0n || policy.name !== automaticName) return policy;
+  // With the shards of a policy of that duration, points go soon after their time.
+  const usual = normalShardDuration(undefined, retention);
+  const { shardGroupDuration: own } = policy;
+  return { ...policy, duration: retention, shardGroupDuration: own < usual ? own : usual };
+}
+
 export function databaseNotFound(name: string): SeriesError {
   return new SeriesError(`database not found: ${name}`);
 }

@@ -8,6 +8,7 @@ import type {
   SeriesCursor,
   SeriesScan,
 } from '../../universal-row/series/series-store.ts';
+import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { refused } from './series-scan.ts';
 import type { ShardTotals } from './shard/shard-totals.ts';
@@ -42,6 +43,7 @@ export function scanTotals(
   const { totals: tags, measurement: name, filter, fields, summaries } = request;
   if (tags === undefined || request.descending || request.rowsPerSeries) return undefined;
   if (request.bounds !== undefined && request.bounds.length > 0) return undefined;
+  const own = request.bypassesCaches === true ? newBlockCache() : undefined;
   const opened: ShardTotals[] = [];
   const close = (): void => {
     for (const totals of opened) totals.close();
@@ -51,7 +53,7 @@ export function scanTotals(
       const range = live.clip(request.from, request.to);
       const measurement = live.shard.index.findMeasurement(name);
       if (range === undefined || measurement < 0) continue;
-      const asked = { measurement, filter, ...range, fields, summaries, tags };
+      const asked = { measurement, filter, ...range, fields, summaries, tags, own };
       const totals = live.shard.totals(asked);
       if (totals === undefined) {
         close();

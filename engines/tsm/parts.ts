@@ -143,6 +143,12 @@ export interface TsmWriter {
   abandon(): void;
 }
 
+/** Where shared blocks are kept, decoded, for whoever reads them next: made by the files' side, and theirs alone. */
+export interface BlockCache {
+  /** Of memory, about. */
+  readonly bytes: number;
+}
+
 export interface TsmFile {
   readonly path: string;
   readonly bytes: number;
@@ -156,8 +162,8 @@ export interface TsmFile {
   countTouched(from: number, to: number, counts: Uint16Array): void;
   /** Numbers of the blocks of several series that touch [from, to]. */
   sharedBlocks(from: number, to: number): number[];
-  /** All there is in one of those. Not the receiver's to change. */
-  readShared(block: number, fields: readonly number[]): SharedRows;
+  /** All there is in one of those. Not the receiver's to change. With `own` it is kept there and nowhere else. */
+  readShared(block: number, fields: readonly number[], own?: BlockCache): SharedRows;
   /** Blocks of a series that touch [from, to], ascending. Empty when it has none. */
   blocks(series: number, from: number, to: number): Block[];
   /** By field number. Undefined where the block has not enough on record (it is shared with other series). */
@@ -167,7 +173,7 @@ export interface TsmFile {
     fields: readonly number[],
   ): (ColumnSummary | undefined)[] | undefined;
   /** All rows of the series in the block. Throws `CorruptFileError` when the checksum is not right. */
-  read(block: Block, series: number, fields: readonly number[]): Rows;
+  read(block: Block, series: number, fields: readonly number[], own?: BlockCache): Rows;
   close(): void;
 }
 

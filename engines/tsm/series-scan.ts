@@ -11,6 +11,7 @@ import {
   SeriesError,
   type SeriesScan,
 } from '../../universal-row/series/series-store.ts';
+import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { CorruptFileError, type SeriesIndex } from './parts.ts';
 import type { ShardScan } from './shard/shard.ts';
@@ -47,6 +48,7 @@ export function scanShards(shards: readonly LiveShard[], request: ScanRequest): 
   const fieldTypes: (FieldType | undefined)[] = request.fields.map(() => undefined);
   const scans: ShardScan[] = [];
   let series: FoundSeries[] = [];
+  const own = request.bypassesCaches === true ? newBlockCache() : undefined;
   try {
     for (const live of shards) {
       const { index } = live.shard;
@@ -63,6 +65,7 @@ export function scanShards(shards: readonly LiveShard[], request: ScanRequest): 
         summaries,
         rowsPerSeries,
         bounds,
+        own,
       });
       scans.push(scan);
       for (const [i, type] of scan.fieldTypes.entries()) fieldTypes[i] = type ?? fieldTypes[i];

@@ -12,12 +12,14 @@ import type {
   CatalogChange,
   Database,
   FieldKey,
+  RetentionPolicy,
   ScanRequest,
   SeriesScan,
   SeriesSelection,
   WriteOutcome,
 } from '../../universal-row/series/series-store.ts';
 import type {
+  PointRules,
   PortableSeriesEngine,
   SeriesAllowance,
   SeriesEngineStats,
@@ -31,6 +33,7 @@ import {
   type CatalogState,
   databaseNotFound,
   type EngineChange,
+  inForce,
   type ShardSpan,
 } from './catalog.ts';
 import { readEngineManifest, writeEngineManifest } from './engine-manifest.ts';
@@ -201,8 +204,9 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     batch: PointBatch,
     now: number,
     into: RecordBatchWriter,
+    rules?: PointRules,
   ): WriteOutcome {
-    return this.#preparer.prepare(database, retentionPolicy, batch, now, into);
+    return this.#preparer.prepare(database, retentionPolicy, batch, now, into, rules);
   }
 
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void {
@@ -227,10 +231,16 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     else prepareDropSeries(shards, selection, into);
   }
 
-  prepareRetention(now: number, into: RecordBatchWriter): void {
+  prepareRetention(
+    now: number,
+    into: RecordBatchWriter,
+    retentionOf?: (database: string) => bigint,
+  ): void {
     const nowSeconds = now / 1000;
-    for (const { policies } of this.#catalog.states()) {
-      for (const { duration, shards } of policies) {
+    for (const { name, policies } of this.#catalog.states()) {
+      for (const policy of policies) {
+        const { shards } = policy;
+        const { duration } = inForce(policy, retentionOf?.(name) ?? 0n);
         if (duration === 0n) continue;
         const oldest = nowSeconds - Number(duration) / 1e9;
         for (const { number, startSeconds, seconds } of shards) {
@@ -238,6 +248,10 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
         }
       }
     }
+  }
+
+  policyInForce(policy: RetentionPolicy, retention: bigint): RetentionPolicy {
+    return inForce(policy, retention);
   }
 
   discard(): void {

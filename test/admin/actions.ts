@@ -114,6 +114,8 @@ export const actions: readonly Action[] = [
   get('/v1/ru?tenant=default', watchers),
   get('/v1/top', everyone),
   get('/v1/top?tenant=shop&by=bytes', readers),
+  get('/v1/admission', everyone),
+  get('/v1/admission?tenant=shop&plane=redis&limit=3', readers),
   get('/v1/slowlog', everyone),
   get('/v1/slowlog?tenant=shop&plane=redis&limit=3', readers),
   get('/v1/audit', everyone),

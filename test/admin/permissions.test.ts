@@ -141,6 +141,9 @@ describe('a tenant', () => {
     admin.redis.topEntries = [{ kind: 'key', name: 'shop-secret', ...entry }];
     const slow = { id: 1, at: 1, durationMicros: 1, tenant: number, user: 'default' };
     admin.redis.slow = [{ ...slow, address: '', text: 'GET shop-secret', ru: 1 }];
+    const past = { waited: 0, refused: 0, burstRu: 0, spareRu: 0, wouldWait: 0, wouldRefuse: 0 };
+    const used = { usedRu: 1, usedRuMinute: 1, savedRu: 1, waiting: 0, waitingQueries: 0 };
+    admin.redis.limited = [{ tenant: number, quotaRu: 5, shareRu: 5, ...used, ...past }];
     const metric = { name: 'polyrow_x', help: 'x', type: 'gauge', value: 1 } as const;
     admin.samples = [
       { ...metric, labels: { tenant: 'shop' } },
@@ -173,6 +176,7 @@ describe('a tenant', () => {
       '/v1/tokens',
       '/v1/tables',
       '/v1/top',
+      '/v1/admission',
       '/v1/slowlog',
       '/v1/ru',
       '/metrics',

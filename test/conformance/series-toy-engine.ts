@@ -19,6 +19,7 @@ import {
   type SeriesScan,
   type SeriesSelection,
   type WriteOutcome,
+  type RetentionPolicy,
 } from '../../universal-row/series/series-store.ts';
 import {
   effectOf,
@@ -76,6 +77,10 @@ export class ToySeriesEngine implements SeriesEngine {
   async close(): Promise<void> {}
   async drained(): Promise<void> {}
   discard(): void {}
+  /** It knows of no rules beside its policies. */
+  policyInForce(policy: RetentionPolicy): RetentionPolicy {
+    return policy;
+  }
   background = (): boolean => false;
 
   async checkpoint(): Promise<number> {

@@ -128,6 +128,11 @@ export class TenantServer {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
+  /** As an operator stops it. */
+  async drain(graceMs: number): Promise<void> {
+    await this.#server.drain(graceMs);
+  }
+
   async close(): Promise<void> {
     await this.#server.close();
     await this.pod.close();

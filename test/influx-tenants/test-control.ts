@@ -30,13 +30,15 @@ export class TestControl implements UserKeeper {
   #nextNumber = 1;
   /** Told to the control plane by clients. */
   readonly requests: unknown[] = [];
+  /** Hears of each update as well. */
+  onUpdate: (update: TenancyUpdate) => void = () => {};
 
   constructor(principals: Principals) {
     this.#principals = principals;
   }
 
   update(change: Partial<Omit<TenancyUpdate, 'gone'>> & { gone?: Partial<TenancyUpdate['gone']> }) {
-    this.#principals.update({
+    const update: TenancyUpdate = {
       whole: false,
       revision: ++this.#revision,
       tenants: [],
@@ -44,7 +46,9 @@ export class TestControl implements UserKeeper {
       tokens: [],
       ...change,
       gone: { tenants: [], users: [], tokens: [], ...change.gone },
-    });
+    };
+    this.#principals.update(update);
+    this.onUpdate(update);
   }
 
   /** Its user `default` has the tenant's name as password. */

@@ -81,6 +81,40 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     await server.stop();
   });
 
+  test('limits on request units go on as last known', { timeout }, async () => {
+    server = await Polyrow.start({ flags });
+    const limits = { ruPerSecond: 500 };
+    const shop = { name: 'shop', password: 'shop', limits };
+    expect((await ask(server, '/v1/tenants', 'POST', shop)).status).toBe(201);
+    proxy.cut();
+    await expect.poll(() => metric(server!, 'up'), { timeout: 20_000 }).toBe(0);
+    const spent = async (): Promise<number> => {
+      const client = await server!.client();
+      await client.text('AUTH', 'shop', 'shop');
+      const until = performance.now() + 4000;
+      let sent = 0;
+      for (; performance.now() < until; sent += 100) {
+        await client.pipeline(Array.from({ length: 100 }, () => ['SET', 'key', 'value']));
+      }
+      client.socket.destroy();
+      return sent / 4;
+    };
+    // A short write is one unit and a little more; a second's quota is there to begin with.
+    expect(await spent()).toBeLessThan(700);
+    const cut = await ask(server, '/v1/tenants/shop/limits', 'PATCH', { ruPerSecond: 0 });
+    expect(cut.status).toBe(503);
+
+    await server.kill();
+    await server.restart();
+    expect(await spent()).toBeLessThan(700);
+    proxy.open();
+    await expect.poll(() => metric(server!, 'up'), { timeout: 30_000 }).toBe(1);
+    const lifted = await ask(server, '/v1/tenants/shop/limits', 'PATCH', { ruPerSecond: 0 });
+    expect(lifted.status).toBe(200);
+    expect(await spent()).toBeGreaterThan(2000);
+    await server.stop();
+  });
+
   test('a server starts with what it last knew', { timeout }, async () => {
     server = await Polyrow.start({ flags });
     await setsAndGets(server, 'before');

@@ -3,7 +3,7 @@
 
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -23,8 +23,14 @@ export const hasGo = spawnSync('go', ['version']).status === 0;
 
 /** The program's path, or why it cannot be had. Building takes a minute or more the first time. */
 export async function goTool(tool: GoTool): Promise<{ path: string } | { missing: string }> {
-  const sums = readFileSync(join(tool.module, 'go.sum'));
-  const version = createHash('sha256').update(sums).digest('hex').slice(0, 12);
+  const hash = createHash('sha256').update(readFileSync(join(tool.module, 'go.sum')));
+  // tools.go only names programs that are elsewhere.
+  for (const name of readdirSync(tool.module).sort()) {
+    if (name.endsWith('.go') && name !== 'tools.go') {
+      hash.update(readFileSync(join(tool.module, name)));
+    }
+  }
+  const version = hash.digest('hex').slice(0, 12);
   const path = join(tmpdir(), `polyrow-${basename(tool.program)}-${version}`);
   if (existsSync(path)) return { path };
   if (!hasGo) return { missing: `${tool.program} is built by Go, which is not installed` };

@@ -15,6 +15,9 @@ export class SeriesError extends Error {
   override readonly name = 'SeriesError';
 }
 
+/** The database takes no changes from clients. */
+export class ReadOnlyError extends SeriesError {}
+
 export interface RetentionPolicy {
   readonly name: string;
   /** How long points are kept, in nanoseconds; 0 for ever. */
@@ -30,6 +33,8 @@ export interface Database {
   readonly retentionPolicies: readonly RetentionPolicy[];
   /** Name of the default policy; '' after it was dropped. */
   readonly defaultRetentionPolicy: string;
+  /** What would change anything in it throws a `ReadOnlyError`. */
+  readonly isReadOnly?: boolean;
 }
 
 export interface RetentionPolicyChange {
@@ -114,6 +119,8 @@ export interface ScanRequest {
   /** No more than this many rows of a series will be read; 0 for all. */
   readonly rowsPerSeries?: number | undefined;
   readonly bounds?: readonly ValueBound[] | undefined;
+  /** What is read is kept for nobody else. */
+  readonly bypassesCaches?: boolean | undefined;
 }
 
 export interface ScannedSeries {

@@ -2,6 +2,7 @@
 // decodes each block once. One cache serves all files, the blocks used last staying.
 
 import type { Column } from '../../../universal-row/series/column.ts';
+import type { BlockCache } from '../parts.ts';
 import type { Runs } from './directory.ts';
 
 export interface SharedBlock {
@@ -15,7 +16,7 @@ export interface SharedBlock {
 
 const defaultBytes = 32 * 1024 * 1024;
 
-export class SharedBlockCache {
+export class SharedBlockCache implements BlockCache {
   readonly #limit: number;
   readonly #files = new Map<number, Map<number, SharedBlock>>();
   /** Those of `#files`, the one not used for longest first. */
@@ -40,6 +41,11 @@ export class SharedBlockCache {
     const found = this.#files.get(file)?.get(block);
     if (found !== undefined) this.#touch(found, file, block);
     return found;
+  }
+
+  /** As `get`, for someone whose reading is not to count. */
+  peek(file: number, block: number): SharedBlock | undefined {
+    return this.#files.get(file)?.get(block);
   }
 
   put(file: number, block: number, contents: SharedBlock): void {
@@ -89,3 +95,8 @@ export class SharedBlockCache {
 
 /** For files that are given none. */
 export const commonSharedBlocks = new SharedBlockCache();
+
+/** For one scan that is to leave nothing behind. Blocks are found in it by the names their files have. */
+export function newBlockCache(): BlockCache {
+  return new SharedBlockCache();
+}

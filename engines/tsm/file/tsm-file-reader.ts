@@ -3,18 +3,15 @@
 import type { Column, ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
 import { ColumnBuffer, decodeColumn, decodeTimes } from '../encoding/column-codec.ts';
-import type { Block, Rows, SharedRows, TsmFile } from '../parts.ts';
+import { assert } from '../../../universal-row/assert.ts';
+import type { Block, BlockCache, Rows, SharedRows, TsmFile } from '../parts.ts';
 import { BlockColumns } from './block-columns.ts';
 import { BlockRecord, findRun } from './directory.ts';
 import { FileBytes, sealed } from './file-bytes.ts';
 import { FileIndex } from './file-index.ts';
 import { checksum, crcBytes, footerBytes, type Footer } from './format.ts';
 import { headerBytes, makeHeader, readFooter } from './format.ts';
-import {
-  commonSharedBlocks,
-  type SharedBlock,
-  type SharedBlockCache,
-} from './shared-block-cache.ts';
+import { commonSharedBlocks, type SharedBlock, SharedBlockCache } from './shared-block-cache.ts';
 
 // A directory up to this size is kept whole, of a larger one a window around what was read last.
 const wholeDirectoryBytes = 128 * 1024;
@@ -108,8 +105,8 @@ export class TsmFileReader implements TsmFile {
     return this.#index.sharedBlocks(from, to);
   }
 
-  readShared(block: number, fields: readonly number[]): SharedRows {
-    const { runs, times, columns } = this.#sharedBlock(block, fields);
+  readShared(block: number, fields: readonly number[], own?: BlockCache): SharedRows {
+    const { runs, times, columns } = this.#sharedBlock(block, fields, own);
     return {
       series: runs.series,
       ends: runs.ends,
@@ -155,9 +152,9 @@ export class TsmFileReader implements TsmFile {
     return summaries;
   }
 
-  read(block: Block, series: number, fields: readonly number[]): Rows {
+  read(block: Block, series: number, fields: readonly number[], own?: BlockCache): Rows {
     const { number } = block;
-    if (this.#index.isShared(number)) return this.#readRun(number, series, fields);
+    if (this.#index.isShared(number)) return this.#readRun(number, series, fields, own);
     const record = this.#recordOf(number);
     const rows = this.#index.rows(number);
     const columns = fields.map((field) => record.find(field));
@@ -238,8 +235,8 @@ export class TsmFileReader implements TsmFile {
     }
   }
 
-  #readRun(block: number, series: number, fields: readonly number[]): Rows {
-    const { runs, times, columns } = this.#sharedBlock(block, fields);
+  #readRun(block: number, series: number, fields: readonly number[], own?: BlockCache): Rows {
+    const { runs, times, columns } = this.#sharedBlock(block, fields, own);
     const run = findRun(runs, series);
     const start = run > 0 ? runs.ends[run - 1]! : 0;
     const end = run < 0 ? 0 : runs.ends[run]!;
@@ -254,8 +251,17 @@ export class TsmFileReader implements TsmFile {
   }
 
   /** With at least these fields. */
-  #sharedBlock(block: number, fields: readonly number[]): SharedBlock {
-    const known = this.#cache.get(this.#cacheName, block);
+  #sharedBlock(block: number, fields: readonly number[], own?: BlockCache): SharedBlock {
+    if (own === undefined) return this.#sharedBlockOf(this.#cache, block, fields);
+    assert(own instanceof SharedBlockCache, 'a cache of blocks is made by newBlockCache');
+    // One that others have read serves as well; nothing is added to it.
+    const common = this.#cache.peek(this.#cacheName, block);
+    if (common !== undefined && fields.every((field) => common.columns.has(field))) return common;
+    return this.#sharedBlockOf(own, block, fields);
+  }
+
+  #sharedBlockOf(cache: SharedBlockCache, block: number, fields: readonly number[]): SharedBlock {
+    const known = cache.get(this.#cacheName, block);
     const missing =
       known === undefined ? fields : fields.filter((field) => !known.columns.has(field));
     if (known !== undefined && missing.length === 0) return known;
@@ -274,10 +280,10 @@ export class TsmFileReader implements TsmFile {
       bytes += cachedBytes + buffers[i]!.bytes;
       for (const text of column?.texts ?? []) bytes += 24 + text.length;
     });
-    if (known !== undefined) this.#cache.grow(known, bytes);
+    if (known !== undefined) cache.grow(known, bytes);
     else {
       contents.bytes = bytes;
-      this.#cache.put(this.#cacheName, block, contents);
+      cache.put(this.#cacheName, block, contents);
     }
     return contents;
   }

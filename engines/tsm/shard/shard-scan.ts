@@ -36,7 +36,7 @@ export class ViewScan implements ShardScan {
     startSeconds: number,
     request: ShardScanRequest,
   ) {
-    const { measurement, from, to, descending, summaries } = request;
+    const { measurement, from, to, descending, summaries, own } = request;
     const found = request.fields.map((name) => index.findField(measurement, name));
     const fields = [...new Set(found.filter((field) => field !== undefined))];
     this.#view = view;
@@ -53,13 +53,14 @@ export class ViewScan implements ShardScan {
     this.#isEmpty = fields.length === 0 || bounds.some(({ column }) => column < 0);
     const single = request.rowsPerSeries === 1 && bounds.length === 0;
     this.#options = {
-      wanted: { ...fieldsWanted(fields), from, to, descending, single },
+      wanted: { ...fieldsWanted(fields), from, to, descending, single, own },
       chunkRows: Math.min(request.rowsPerSeries || chunkRows, chunkRows),
       buckets: summaries && new Buckets(summaries.width, summaries.offset, startSeconds),
       bounds,
       base: startSeconds,
     };
-    if (descending && single) {
+    // It remembers what it found.
+    if (descending && single && own === undefined) {
       this.#lastPoint = new LastPoint(view, this.#options, index.fields(measurement));
     }
   }

@@ -19,7 +19,7 @@ import { ColumnTotals } from './totals.ts';
 /** What is asked of it. */
 export type TotalsRequest = Pick<
   ShardScanRequest,
-  'measurement' | 'filter' | 'from' | 'to' | 'fields' | 'summaries'
+  'measurement' | 'filter' | 'from' | 'to' | 'fields' | 'summaries' | 'own'
 > & {
   /** Series with the same values of these are a group. */
   readonly tags: readonly string[];
@@ -75,7 +75,14 @@ export function openTotals(
     fieldTypes: found.map((field) => field?.type),
     places: found.map((field) => (field === undefined ? -1 : fields.indexOf(field))),
     merge: {
-      wanted: { ...fieldsWanted(fields), from, to, descending: false, single: false },
+      wanted: {
+        ...fieldsWanted(fields),
+        from,
+        to,
+        descending: false,
+        single: false,
+        own: request.own,
+      },
       chunkRows,
       buckets: new Buckets(
         request.summaries?.width ?? 0n,
@@ -196,11 +203,12 @@ export class ShardTotals {
 
   #addBlock(stored: StoredFile, block: number): void {
     const { groupOf, sources, merge } = this.#plan;
-    const { from, to, fields } = merge.wanted;
+    const { from, to, fields, own } = merge.wanted;
     stored.borrower = undefined;
     const { series, ends, times, columns, minTime, maxTime } = stored.file.readShared(
       block,
       fields,
+      own,
     );
     const isWhole = minTime >= from && maxTime <= to;
     let end = 0;

@@ -14,7 +14,15 @@ import type {
   SeriesFilter,
   ValueBound,
 } from '../../../universal-row/series/series-store.ts';
-import type { Head, HeadTexts, Rows, SeriesIndex, TsmFile, TsmWriter } from '../parts.ts';
+import type {
+  BlockCache,
+  Head,
+  HeadTexts,
+  Rows,
+  SeriesIndex,
+  TsmFile,
+  TsmWriter,
+} from '../parts.ts';
 import type { ShardTotals, TotalsRequest } from './shard-totals.ts';
 
 /** What a head was at some moment: it means something to that head alone. */
@@ -168,6 +176,8 @@ export interface ShardScanRequest {
   /** Rows beyond it may come. */
   readonly rowsPerSeries?: number | undefined;
   readonly bounds?: readonly ValueBound[] | undefined;
+  /** Keeps what is read for this scan alone. */
+  readonly own?: BlockCache | undefined;
 }
 
 export interface ShardScan {

@@ -4,7 +4,7 @@
 
 import type { ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
-import type { Block, FieldInfo, Rows } from '../parts.ts';
+import type { Block, BlockCache, FieldInfo, Rows } from '../parts.ts';
 import { RowBuffer } from './row-buffer.ts';
 import type { HeadMark } from './shard.ts';
 import type { Lender, StoredFile, StoredHead } from './stored-points.ts';
@@ -21,6 +21,8 @@ export interface Wanted {
   readonly descending: boolean;
   /** Only one row will be asked for. */
   readonly single: boolean;
+  /** Keeps shared blocks for this reader alone. */
+  readonly own?: BlockCache | undefined;
 }
 
 export function fieldsWanted(fields: readonly FieldInfo[]): Pick<Wanted, 'fields' | 'types'> {
@@ -252,7 +254,8 @@ export class FileSource extends Source {
   }
 
   protected override fetch(): Rows {
-    return this.#file.file.read(this.#blocks[this.#at]!, this.series, this.wanted.fields);
+    const { fields, own } = this.wanted;
+    return this.#file.file.read(this.#blocks[this.#at]!, this.series, fields, own);
   }
 }
 

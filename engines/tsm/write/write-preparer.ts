@@ -11,12 +11,13 @@ import type {
   PointGroup,
 } from '../../../universal-row/series/point-batch.ts';
 import { SeriesError, type WriteOutcome } from '../../../universal-row/series/series-store.ts';
-import type { SeriesAllowance, SeriesLimits } from '../../series-engine.ts';
-import { type Catalog, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
+import type { PointRules, SeriesAllowance, SeriesLimits } from '../../series-engine.ts';
+import { type Catalog, inForce, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
 import type { LiveShard } from '../live-shard.ts';
 import { Scratch } from '../words/scratch.ts';
 import { GroupWords, hasValues, type SelectedRows } from './group-words.ts';
 import { HandleNumbersByShard } from './handle-numbers.ts';
+import { largerPoints } from './point-size.ts';
 import { type DatabaseShare, SeriesLimit } from './series-limit.ts';
 import { SeriesResolver } from './series-resolver.ts';
 import { ShardDraft } from './shard-draft.ts';
@@ -33,6 +34,7 @@ const refused = 0xffff_ffff;
 /** Each costs files: a batch of nonsense must not cost thousands. */
 const maxNewShards = 1000;
 const nothing: readonly number[] = [];
+const noRules: PointRules = { retention: 0n, maxPointBytes: Infinity };
 
 export class WritePreparer {
   readonly #context: WriteContext;
@@ -46,6 +48,7 @@ export class WritePreparer {
   #words!: GroupWords;
   #outcome!: WriteOutcome;
   #databaseSeries = 0;
+  #maxPointBytes = Infinity;
   /** Series that the database may have by what it shares with others; undefined when it shares nothing. */
   #share: DatabaseShare | undefined;
 
@@ -59,6 +62,7 @@ export class WritePreparer {
     batch: PointBatch,
     now: number,
     into: RecordBatchWriter,
+    rules: PointRules = noRules,
   ): WriteOutcome {
     assert(this.#drafts.length === 0, 'the batch before has been applied or discarded');
     assert(batch.cache.generation === batch.generation, 'the handles of the batch are valid');
@@ -67,7 +71,8 @@ export class WritePreparer {
       // Unlike everywhere else, the name is quoted.
       throw new SeriesError(`database not found: "${database}"`);
     }
-    this.#policy = catalog.expectPolicy(database, policyName);
+    this.#policy = inForce(catalog.expectPolicy(database, policyName), rules.retention);
+    this.#maxPointBytes = rules.maxPointBytes;
     this.#batch = batch;
     this.#words = new GroupWords(batch, this.#scratch, into);
     const start = into.pos;
@@ -136,6 +141,14 @@ export class WritePreparer {
   // ---- which shard
 
   #prepareGroup(database: string, group: PointGroup, oldest: number): void {
+    const limit = this.#maxPointBytes;
+    if (limit !== Infinity) {
+      const larger = largerPoints(this.#batch, group, limit);
+      if (larger !== undefined) {
+        this.#split(database, group, oldest, larger);
+        return;
+      }
+    }
     const { times, rows } = group;
     let min = Infinity;
     let max = -Infinity;
@@ -154,18 +167,25 @@ export class WritePreparer {
     this.#split(database, group, oldest);
   }
 
-  #split(database: string, group: PointGroup, oldest: number): void {
+  /** `larger` has 1 for each point that is too large. */
+  #split(database: string, group: PointGroup, oldest: number, larger?: Uint8Array): void {
     const { times, rows } = group;
     const drafts: ShardDraft[] = [];
     const counts: number[] = [];
     const places = new Map<ShardDraft, number>();
     const placeOf = this.#scratch.u32(rows);
     let old = 0;
+    let large = 0;
     let homeless = 0;
     let draft: ShardDraft | undefined;
     let place = 0;
     for (let i = 0; i < rows; i++) {
       const time = times[i]!;
+      if (larger !== undefined && larger[i] === 1) {
+        placeOf[i] = refused;
+        large++;
+        continue;
+      }
       if (time < oldest) {
         placeOf[i] = refused;
         old++;
@@ -188,6 +208,7 @@ export class WritePreparer {
       placeOf[i] = place;
       counts[place]!++;
     }
+    this.#drop(large, `point larger than ${this.#maxPointBytes} bytes`);
     this.#drop(old, 'points beyond retention policy');
     this.#drop(homeless, `more than ${maxNewShards} new shards in one batch`);
     const lists = counts.map((count) => this.#scratch.u32(count));

@@ -1,0 +1,143 @@
+// All tables together: the databases of Redis, which are numbers, and those of InfluxDB, which are names. Where a
+// name is one of both, Redis has it, and `series:` in front says that the other is meant.
+
+import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
+import type { TableProperties } from '../../universal-row/table-properties.ts';
+import type { SeriesTable, SeriesTableCatalog } from './series-table-catalog.ts';
+import type { TableCatalog } from './table-catalog.ts';
+import {
+  seriesModel,
+  type TableChange,
+  type TableDefinition,
+  type TableModel,
+} from './table-definition.ts';
+import { splitReference, TableError } from './table-rules.ts';
+
+export interface TableDescription extends TableProperties {
+  /** What Redis tables are kept under; missing for others. */
+  id?: number;
+  name: string;
+  model: TableModel | typeof seriesModel;
+  tenant: string;
+  /** What its tenant's clients call it: the number they SELECT, or the name of an InfluxDB database. */
+  database: number | string;
+  /** Rows in it; missing when no data plane can say. */
+  rows?: number;
+  /** Made or altered by a person, rather than following the defaults. */
+  explicit: boolean;
+  /** Model it takes on at the next start, if it is empty then. */
+  wantedModel?: string;
+}
+
+const seriesPrefix = `${seriesModel}:`;
+
+/** What a reference is of InfluxDB's. */
+interface SeriesName {
+  tenant: string;
+  name: string;
+}
+
+export class Tables {
+  readonly #rows: TableCatalog;
+  readonly #series: SeriesTableCatalog;
+
+  constructor(rows: TableCatalog, series: SeriesTableCatalog) {
+    this.#rows = rows;
+    this.#series = series;
+  }
+
+  /** Of one tenant; or those of tenant default, and of others what is not as it comes. */
+  async list(tenant?: string): Promise<TableDescription[]> {
+    const rows = tenant === undefined ? this.#rows.definitions() : this.#rows.tablesOf(tenant);
+    const described = await Promise.all(rows.map((definition) => this.#describe(definition)));
+    const series = await this.#series.tablesOf(tenant ?? defaultTenant);
+    return [...described, ...series.map(describeSeries)];
+  }
+
+  /** `within` a tenant a reference is always to one of its own. */
+  async describe(reference: string, within?: string): Promise<TableDescription> {
+    const series = await this.#seriesCalled(reference, within);
+    if (series === undefined) return await this.#describe(this.#rows.find(reference, within));
+    const found = await this.#series.find(series.tenant, series.name);
+    if (found !== undefined) return describeSeries(found);
+    throw new TableError('missing', `no InfluxDB database ${series.name} in ${series.tenant}`);
+  }
+
+  async create(reference: string, change: TableChange, within?: string): Promise<TableDescription> {
+    const isSeries = change.model === seriesModel;
+    const series = isSeries
+      ? seriesName(reference, within)
+      : await this.#seriesCalled(reference, within);
+    if (series === undefined) {
+      return await this.#describe(await this.#rows.create(reference, change, within));
+    }
+    return describeSeries(await this.#series.create(series.tenant, series.name, change));
+  }
+
+  async alter(reference: string, change: TableChange, within?: string): Promise<TableDescription> {
+    const series = await this.#seriesCalled(reference, within);
+    if (series === undefined) {
+      return await this.#describe(await this.#rows.alter(reference, change, within));
+    }
+    return describeSeries(await this.#series.alter(series.tenant, series.name, change));
+  }
+
+  /** Takes back all properties. */
+  async reset(reference: string, within?: string): Promise<TableDescription> {
+    const series = await this.#seriesCalled(reference, within);
+    if (series === undefined) {
+      return await this.#describe(await this.#rows.reset(reference, within));
+    }
+    return describeSeries(await this.#series.reset(series.tenant, series.name));
+  }
+
+  /** Undefined when Redis has the name, or nobody has. */
+  async #seriesCalled(reference: string, within?: string): Promise<SeriesName | undefined> {
+    const named = seriesName(reference, within);
+    if (reference.startsWith(seriesPrefix)) return named;
+    // Numbers are Redis's.
+    if (/^\d+$/.test(named.name) || this.#isRows(reference, within)) return undefined;
+    const found = await this.#series.find(named.tenant, named.name);
+    return found === undefined ? undefined : named;
+  }
+
+  #isRows(reference: string, within: string | undefined): boolean {
+    try {
+      this.#rows.find(reference, within);
+      return true;
+    } catch (error) {
+      if (error instanceof TableError && error.reason === 'missing') return false;
+      throw error;
+    }
+  }
+
+  async #describe(definition: TableDefinition): Promise<TableDescription> {
+    const { id } = definition;
+    const rows = await this.#rows.rowCount(id);
+    const wantedModel = this.#rows.wantedModel(id);
+    return {
+      ...definition,
+      ...this.#rows.placeOf(id),
+      explicit: this.#rows.isExplicit(id),
+      ...(rows === undefined ? {} : { rows }),
+      ...(wantedModel === undefined ? {} : { wantedModel }),
+    };
+  }
+}
+
+/** Names of databases have no slashes in them. */
+function seriesName(reference: string, within: string | undefined): SeriesName {
+  const bare = reference.startsWith(seriesPrefix)
+    ? reference.slice(seriesPrefix.length)
+    : reference;
+  const [first, rest] = splitReference(bare);
+  if (rest === undefined) return { tenant: within ?? defaultTenant, name: first };
+  if (within !== undefined && first !== within) {
+    throw new TableError('missing', `no table ${reference} in tenant ${within}`);
+  }
+  return { tenant: first, name: rest };
+}
+
+function describeSeries({ tenant, definition, explicit }: SeriesTable): TableDescription {
+  return { ...definition, tenant, database: definition.name, explicit };
+}

@@ -1,0 +1,33 @@
+// What a plane tells of tenants with a limit on request units: how much of it is used, who waits, who was refused.
+
+export interface AdmissionQuery {
+  /** Of this tenant only, by its number. */
+  tenant?: number;
+  /** Those that use most of their quotas, at most so many. */
+  limit: number;
+}
+
+export interface TenantAdmission {
+  /** The tenant's number. */
+  tenant: number;
+  /** Request units a second: of the tenant, and what of it is on this gateway. */
+  quotaRu: number;
+  shareRu: number;
+  /** Request units of the last second, and of the last minute, a second. */
+  usedRu: number;
+  usedRuMinute: number;
+  /** Units of the last minute that nobody wanted: queries may have them. */
+  savedRu: number;
+  /** Requests, and queries, that wait just now. */
+  waiting: number;
+  waitingQueries: number;
+  /** Since the limit came: requests and queries that have waited, and that were refused. */
+  waited: number;
+  refused: number;
+  /** Since then, units beyond the share: of the burst package, and of what others left. */
+  burstRu: number;
+  spareRu: number;
+  /** Since then, requests that would have waited or been refused if limits were enforced. */
+  wouldWait: number;
+  wouldRefuse: number;
+}
