@@ -20,6 +20,8 @@ export const rowModules = [
   'lookup',
   // Reading a value, a field or an element.
   'read',
+  // Finding a place in the order of a sorted set.
+  'seek',
   // Walking along members, fields with their values, members with their scores, and elements of arrays; and
   // writing each into the answer.
   'walk',

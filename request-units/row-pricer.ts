@@ -18,6 +18,7 @@ export interface RowWorkCounts {
   lookups: number;
   reads: number;
   readBytes: number;
+  seeks: number;
   walked: number;
   fieldsWalked: number;
   scoresWalked: number;
@@ -79,6 +80,7 @@ export class RowPricer {
   // What costs the same whatever the size.
   private readonly convertCpu: number;
   private readonly lookupCpu: number;
+  private readonly seekCpu: number;
   private readonly removeCpu: number;
 
   constructor({ costs, isCached }: RowPricerOptions) {
@@ -88,6 +90,7 @@ export class RowPricer {
       this.table.units(0, rowModules.indexOf(name), 1, smallest);
     this.convertCpu = flat('convert');
     this.lookupCpu = flat('lookup');
+    this.seekCpu = flat('seek');
     this.removeCpu = flat('remove');
   }
 
@@ -131,7 +134,8 @@ export class RowPricer {
       const r = readAt + interval(size);
       cpu += reads * (base[r]! + size * slope[r]!);
     }
-    const { walked, fieldsWalked, scoresWalked, arrayWalked } = work;
+    const { seeks, walked, fieldsWalked, scoresWalked, arrayWalked } = work;
+    if (seeks !== 0) cpu += seeks * this.seekCpu;
     const steps = walked + fieldsWalked + scoresWalked + arrayWalked;
     if (steps !== 0) {
       // What is walked along is answered, or else it is small.

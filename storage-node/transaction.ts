@@ -255,11 +255,13 @@ export class Transaction implements Rows {
   }
 
   rank(row: Row, b: Buffer, s: number, n: number): number {
+    this.work.seeks++;
     this.#read(n);
     return this.t.rank(row, b, s, n);
   }
 
   eachByRank(row: Row, from: number, count: number, reverse: boolean, visit: RankedVisitor): void {
+    this.work.seeks++;
     this.work.scoresWalked += Math.max(0, Math.min(count, this.t.count(row) - from));
     this.t.eachByRank(row, from, count, reverse, visit);
   }
@@ -272,10 +274,12 @@ export class Transaction implements Rows {
     limit: number,
     visit: RankedVisitor,
   ): void {
+    this.work.seeks++;
     this.t.eachByScore(row, range, reverse, offset, limit, this.#counted(visit));
   }
 
   countByScore(row: Row, range: ScoreRange): number {
+    this.work.seeks++;
     this.#read(0);
     return this.t.countByScore(row, range);
   }
@@ -288,6 +292,7 @@ export class Transaction implements Rows {
     limit: number,
     visit: RankedVisitor,
   ): void {
+    this.work.seeks++;
     this.t.eachByLex(row, range, reverse, offset, limit, this.#counted(visit));
   }
 
@@ -301,6 +306,7 @@ export class Transaction implements Rows {
   }
 
   countByLex(row: Row, range: LexRange): number {
+    this.work.seeks++;
     this.#read(0);
     return this.t.countByLex(row, range);
   }

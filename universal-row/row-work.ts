@@ -7,6 +7,8 @@ export class RowWork {
   /** Values, fields and elements read one by one, and their bytes. */
   reads = 0;
   readBytes = 0;
+  /** Places in the order of a sorted set looked for: ranks, and where walks along it begin. */
+  seeks = 0;
   /** Keys and members walked along; fields with their values; members with their scores; elements of arrays. */
   walked = 0;
   fieldsWalked = 0;
@@ -27,6 +29,7 @@ export class RowWork {
     this.lookups = 0;
     this.reads = 0;
     this.readBytes = 0;
+    this.seeks = 0;
     this.walked = 0;
     this.fieldsWalked = 0;
     this.scoresWalked = 0;
@@ -45,6 +48,7 @@ export class RowWork {
     this.lookups = other.lookups;
     this.reads = other.reads;
     this.readBytes = other.readBytes;
+    this.seeks = other.seeks;
     this.walked = other.walked;
     this.fieldsWalked = other.fieldsWalked;
     this.scoresWalked = other.scoresWalked;

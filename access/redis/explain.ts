@@ -87,8 +87,11 @@ export class Explainer {
   #walks({ spec, fullName }: CommandEntry, items: number, work: RowWork): void {
     if (spec.group === 'list') work.arrayWalked = items;
     else if (spec.group === 'hash' || fullName === 'hscan') work.fieldsWalked = items;
-    else if (spec.group === 'sorted-set' || fullName === 'zscan') work.scoresWalked = items;
-    else work.walked = items;
+    else if (fullName === 'zscan') work.scoresWalked = items;
+    else if (spec.group === 'sorted-set') {
+      work.seeks = 1;
+      work.scoresWalked = items;
+    } else work.walked = items;
   }
 
   /** Between what it costs when the rows are at hand and when they are not, as likely as each is. */

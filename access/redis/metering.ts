@@ -401,7 +401,8 @@ export class ConnectionMeter {
       metering.historyOf(account).observe(work.readBytes / requests, isHit);
     }
     if (this.keepsWork) {
-      group.priced = { requests, commands: requests + moreCommands, received, sent, ...work };
+      const commands = requests + moreCommands;
+      group.priced = Object.assign({ requests, commands, received, sent }, work);
     }
     group.charged = requests;
     group.requests = 0;

@@ -9,88 +9,106 @@ import {
 } from '../../request-units/cost-table.ts';
 import { rowCosts, seriesCosts } from '../../request-units/physical.ts';
 import { InfluxLoad } from './influx-load.ts';
-import { MixTrial, type Quality } from './mix.ts';
 import type { Progress } from './progress.ts';
+import type { Quality } from './quality.ts';
 import { RedisLoad } from './redis-load.ts';
-import { checkpointMicros, missMicros, RowProbe } from './row-costs.ts';
-import { SeriesProbe } from './series-costs.ts';
-import { SeriesTrial, type SeriesQuality } from './series-mix.ts';
+import { checkpointMicros, measureDisk, measureRows } from './row-costs.ts';
+import { RowTrial } from './row-trial.ts';
+import { byTheByte, fillSeries, measureSeries, microsPerLoggedByte } from './series-costs.ts';
+import { SeriesTrial } from './series-trial.ts';
 import { ServerProcess } from './server-process.ts';
 
 const quiet = ['--log.level', 'error'];
 
+interface Loads {
+  server: ServerProcess;
+  load: RedisLoad;
+  influx: InfluxLoad;
+}
+
+/** A server of our own, for as long as `run` takes. */
 async function onServer<T>(
   flags: readonly string[],
-  run: (load: RedisLoad, server: ServerProcess) => Promise<T>,
+  run: (loads: Loads) => Promise<T>,
+  prepare?: { flags: readonly string[]; run: (loads: Loads) => Promise<void> },
 ): Promise<T> {
-  const server = await ServerProcess.start([...quiet, ...flags]);
+  const server = await ServerProcess.start([...quiet, ...(prepare?.flags ?? flags)]);
   try {
-    const load = await RedisLoad.connect(server.redisPort);
-    try {
-      return await run(load, server);
-    } finally {
-      load.close();
+    if (prepare !== undefined) {
+      await withLoads(server, prepare.run);
+      await server.restart([...quiet, ...flags]);
     }
+    return await withLoads(server, run);
   } finally {
     await server.stop();
   }
 }
 
-async function onSeries<T>(
-  flags: readonly string[],
-  run: (influx: InfluxLoad, load: RedisLoad, server: ServerProcess) => Promise<T>,
-): Promise<T> {
-  return await onServer(flags, async (load, server) => {
-    const influx = new InfluxLoad(server.influxPort, load);
-    try {
-      return await run(influx, load, server);
-    } finally {
-      influx.close();
-    }
-  });
+async function withLoads<T>(server: ServerProcess, run: (loads: Loads) => Promise<T>): Promise<T> {
+  const load = await RedisLoad.connect(server.redisPort);
+  const influx = new InfluxLoad(server.influxPort);
+  try {
+    return await run({ server, load, influx });
+  } finally {
+    influx.close();
+    load.close();
+  }
 }
 
 async function memoryModel(progress: Progress): Promise<ModelCosts> {
-  return await onServer([], async (load) => {
-    const cpu = await new RowProbe(load, progress).measure();
+  return await onServer(undisturbed, async ({ load }) => {
+    const cpu = await measureRows(load, progress);
     return rowCosts({ ...cpu, checkpoint: await checkpointMicros(load, progress) }, false);
   });
 }
 
+/** Checkpoints are rare, and what is measured stays in the cache. */
+const undisturbed = ['--wal.checkpoint-bytes', '2gb', '--kv.cache-bytes', '1gb'];
 /** Rows beyond this are on disk alone. */
 const smallCache = ['--kv.cache-bytes', '1mb'];
 
 async function kvModel(progress: Progress): Promise<ModelCosts> {
   const kv = ['--redis.default-model', 'kv'];
-  const cpu = await onServer(kv, async (load) => await new RowProbe(load, progress).measure());
-  return await onServer([...kv, ...smallCache], async (load) => {
-    const miss = await missMicros(load, progress, cpu);
-    return rowCosts({ ...cpu, ...miss }, true);
+  const inCache = [...kv, ...undisturbed];
+  const cpu = await onServer(inCache, async ({ load }) => await measureRows(load, progress));
+  return await onServer([...kv, ...smallCache], async ({ load }) => {
+    const disk = await measureDisk(load, progress, cpu);
+    return rowCosts({ ...cpu, ...disk }, true);
   });
 }
 
-const mergedPoints = 200_000;
+/** All that is written stays in memory; all that is written becomes files at once. */
+const largeHead = ['--tsm.head-bytes', '1gb', '--wal.checkpoint-bytes', '64gb'];
+const smallHead = ['--tsm.head-bytes', '1mb'];
+
+/** What queries read is in files, as all but the newest points are. */
+const filled = {
+  flags: ['--wal.checkpoint-bytes', '1mb'],
+  run: async ({ influx }: Loads): Promise<void> => await fillSeries(influx),
+};
 
 async function seriesModel(progress: Progress): Promise<ModelCosts> {
-  const cpu = await onSeries(
-    [],
-    async (influx) => await new SeriesProbe(influx, progress).measure(),
+  const cpu = await onServer(
+    largeHead,
+    async ({ influx, load }) => await measureSeries(influx, load, progress),
+    filled,
   );
-  // All that is written stays in memory; all that is written becomes files at once.
   const perByte = async (flags: string[]): Promise<number> =>
-    await onSeries(flags, async (influx, load) => {
-      const probe = new SeriesProbe(influx, progress);
-      return await probe.perLoggedByte(mergedPoints, async (run) => (await load.cpuOf(run)).micros);
-    });
-  const inMemory = await perByte(['--tsm.head-bytes', '1gb']);
-  const inFiles = await perByte(['--tsm.head-bytes', '1mb']);
-  const merging = Math.max(0, inFiles - inMemory);
-  return seriesCosts({ ...cpu, compact: bySize((size) => size * merging) });
+    await onServer(
+      flags,
+      async ({ influx, load }) => await microsPerLoggedByte(influx, load, progress),
+    );
+  const inMemory = await perByte(largeHead);
+  const inFiles = await perByte(smallHead);
+  return seriesCosts({ ...cpu, compact: byTheByte(Math.max(0, inFiles - inMemory)) });
 }
 
-function bySize(cost: (size: number) => number): number[] {
-  return Array.from({ length: 15 }, (_, i) => cost(64 << i));
-}
+/** How each model is measured. */
+export const models: Readonly<Record<CostModel, (progress: Progress) => Promise<ModelCosts>>> = {
+  memory: memoryModel,
+  kv: kvModel,
+  series: seriesModel,
+};
 
 /** A minute or two. */
 export async function measureTable(release: string, progress: Progress): Promise<CostTableData> {
@@ -100,9 +118,9 @@ export async function measureTable(release: string, progress: Progress): Promise
     date: new Date().toISOString().slice(0, 10),
     machine: machine(),
     models: {
-      memory: await memoryModel(progress),
-      kv: await kvModel(progress),
-      series: await seriesModel(progress),
+      memory: await models.memory(progress),
+      kv: await models.kv(progress),
+      series: await models.series(progress),
     },
   };
 }
@@ -113,29 +131,46 @@ function machine(): string {
   return `${all.length} x ${all[0]?.model.trim() ?? arch()}, ${memory} GiB, Node ${process.version}`;
 }
 
-export interface TableQuality {
-  memory: Quality;
-  kv: Quality;
-  series: SeriesQuality;
-}
+export type TableQuality = Record<CostModel, Quality>;
 
-/** Tries the table in the file out, on servers that charge by it. */
+type Try = (path: string, table: CostTableData, progress: Progress) => Promise<Quality>;
+
+const rowsOf =
+  (model: 'memory' | 'kv'): Try =>
+  async (path, { models: { memory, [model]: own } }, progress) =>
+    await onServer(
+      ['--ru.table', path, ...undisturbed, '--redis.default-model', model],
+      async ({ load, server }) =>
+        // What is not about rows is charged by the table of those in memory.
+        await new RowTrial(
+          load,
+          server.pid,
+          { rows: own.read1kB[0], other: memory.read1kB[0] },
+          progress,
+        ).run(),
+    );
+
+/** How each model of a table in a file is tried, on a server that charges by it. */
+export const tries: Readonly<Record<CostModel, Try>> = {
+  memory: rowsOf('memory'),
+  kv: rowsOf('kv'),
+  series: async (path, { models: { series } }, progress) =>
+    await onServer(
+      ['--ru.table', path, ...largeHead],
+      async ({ influx, load, server }) =>
+        await new SeriesTrial(influx, load, server, series.read1kB[0], progress).run(),
+      filled,
+    ),
+};
+
 export async function tryTable(
   path: string,
   table: CostTableData,
   progress: Progress,
 ): Promise<TableQuality> {
-  const flags = ['--ru.table', path];
-  const micros = (model: CostModel): number => table.models[model].read1kB[0];
-  const rows = async (model: 'memory' | 'kv'): Promise<Quality> =>
-    await onServer([...flags, '--redis.default-model', model], async (load) =>
-      new MixTrial(load, micros(model), progress).run(),
-    );
   return {
-    memory: await rows('memory'),
-    kv: await rows('kv'),
-    series: await onSeries(flags, async (influx, load, server) =>
-      new SeriesTrial(influx, load, server, micros('series'), progress).run(),
-    ),
+    memory: await tries.memory(path, table, progress),
+    kv: await tries.kv(path, table, progress),
+    series: await tries.series(path, table, progress),
   };
 }

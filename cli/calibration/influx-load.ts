@@ -1,7 +1,7 @@
-// HTTP requests sent one after the other, and the CPU time that the server took for them.
+// HTTP requests sent one after the other to a server, which are measured by its CPU time.
 
 import { Agent, request } from 'node:http';
-import { type RedisLoad, undisturbed, windowsOfOne } from './redis-load.ts';
+import { SeriesWork } from '../../request-units/series-pricer.ts';
 
 export interface HttpRequest {
   method: 'GET' | 'POST';
@@ -14,62 +14,58 @@ export function query(text: string, database = 'calibrate'): HttpRequest {
   return { method: 'POST', path: `/query?${parameters.toString()}` };
 }
 
+/** Has an answer say what the request had done for it. */
+const workHeader = 'x-polyrow-work';
+
+interface Answer {
+  text: string;
+  work: string | undefined;
+}
+
 export class InfluxLoad {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #port: number;
-  readonly #redis: RedisLoad;
 
-  /** CPU time is asked for over Redis: it is the process's. */
-  constructor(port: number, redis: RedisLoad) {
+  constructor(port: number) {
     this.#port = port;
-    this.#redis = redis;
   }
 
   /** Resolves to the answer's text. */
-  async send({ method, path, body }: HttpRequest): Promise<string> {
+  async send(asked: HttpRequest): Promise<string> {
+    return (await this.#answerTo(asked, {})).text;
+  }
+
+  /** What the server had to do for a request, as it prices that. */
+  async workOf(asked: HttpRequest): Promise<SeriesWork> {
+    const { work } = await this.#answerTo(asked, { [workHeader]: '1' });
+    const counted = new SeriesWork();
+    // What nobody is charged for says nothing.
+    return work === undefined ? counted : Object.assign(counted, JSON.parse(work));
+  }
+
+  async #answerTo(
+    { method, path, body }: HttpRequest,
+    headers: Record<string, string>,
+  ): Promise<Answer> {
     return await new Promise((resolve, reject) => {
       const sent = request(
-        { agent: this.#agent, host: '127.0.0.1', port: this.#port, method, path },
+        { agent: this.#agent, host: '127.0.0.1', port: this.#port, method, path, headers },
         (response) => {
           const pieces: Buffer[] = [];
           response.on('data', (piece: Buffer) => pieces.push(piece));
           response.on('error', reject);
           response.on('end', () => {
             const text = Buffer.concat(pieces).toString();
-            if ((response.statusCode ?? 500) < 400 && !text.includes('"error"')) resolve(text);
-            else reject(new Error(`${path}: ${response.statusCode} ${text}`));
+            const work = response.headers[workHeader] ?? response.trailers[workHeader];
+            if ((response.statusCode ?? 500) < 400 && !text.includes('"error"')) {
+              resolve({ text, work: work?.toString() });
+            } else reject(new Error(`${path}: ${response.statusCode} ${text}`));
           });
         },
       );
       sent.on('error', reject);
       sent.end(body);
     });
-  }
-
-  /** CPU microseconds of one request; `make` is given 0, 1, 2 … */
-  async micros(windowMs: number, make: (i: number) => HttpRequest): Promise<number> {
-    const found: number[] = [];
-    let next = 0;
-    const run = async (): Promise<number> => {
-      const end = performance.now() + windowMs;
-      let requests = 0;
-      do {
-        await this.send(make(next++));
-        requests++;
-      } while (performance.now() < end);
-      return requests;
-    };
-    await run();
-    for (let i = 0; i < windowsOfOne; i++) {
-      const { micros, commands } = await this.#redis.cpuOf(run);
-      found.push(micros / commands);
-    }
-    return undisturbed(found);
-  }
-
-  /** Learns what the server takes by itself. */
-  async measureIdle(): Promise<void> {
-    await this.#redis.measureIdle();
   }
 
   close(): void {

@@ -2,24 +2,21 @@
 // how long it takes does not matter, only what the server had to do.
 
 import { connect, type Socket } from 'node:net';
+import type { RowWorkCounts } from '../../request-units/row-pricer.ts';
 
 /** Commands of a batch, unless they are so large that fewer do. */
 const batchCommands = 16;
 const batchBytes = 1024 * 1024;
 /** A server that takes more is not idle: something else is going on in it. */
 const mostIdle = 10;
+/** A server is waited for until it takes no more than so many microseconds in a millisecond. */
+const quietMicros = 100;
+const napMs = 3;
+const mostNaps = 8;
 /** Longer than any batch takes. */
 const answerMs = 60_000;
 const endMark = 'end-of-batch';
 const endReply = Buffer.from(`$${endMark.length}\r\n${endMark}\r\n`);
-
-export const windowsOfOne = 12;
-const leastBatches = 6;
-
-/** Of what several windows gave, one of the least. */
-export function undisturbed(found: readonly number[]): number {
-  return [...found].sort((a, b) => a - b)[found.length >> 2]!;
-}
 
 export type Words = readonly (string | Buffer)[];
 
@@ -38,11 +35,24 @@ export interface Batch {
   commands: number;
 }
 
+/** Sent at the end of every batch: a command of its own, which costs something as well. */
+const end = encoded(['ECHO', endMark]);
+
 /** As many of the commands that `make` gives for 0, 1, 2 … as make a batch of `size` bytes each. */
 export function batchOf(size: number, make: (i: number) => Words): Batch {
   const commands = Math.max(1, Math.min(batchCommands, Math.floor(batchBytes / (size + 1))));
   const all = Array.from({ length: commands }, (_, i) => encoded(make(i)));
-  return { bytes: Buffer.concat([...all, encoded(['ECHO', endMark])]), commands };
+  return { bytes: Buffer.concat([...all, end]), commands };
+}
+
+/** Nothing but what ends a batch. */
+export const endBatch: Batch = { bytes: Buffer.concat([end, end]), commands: 1 };
+
+/** One request, as it is priced: all that its cost is made up of. */
+export interface PricedRequest extends RowWorkCounts {
+  commands: number;
+  received: number;
+  sent: number;
 }
 
 export interface CpuSpent {
@@ -99,11 +109,7 @@ export class RedisLoad {
 
   /** The answer to one command, as text. */
   async ask(words: Words): Promise<string> {
-    this.#keeps = true;
-    this.#answer = [];
-    await this.send(single(words));
-    this.#keeps = false;
-    return Buffer.concat(this.#answer).toString('latin1');
+    return await this.#answerTo(single(words).bytes);
   }
 
   /** CPU microseconds of the server since its start. */
@@ -125,48 +131,72 @@ export class RedisLoad {
     this.#idle = Math.min(mostIdle, ...found);
   }
 
-  /** What the server takes for what `run` sends. */
+  /**
+   * What the server takes for what `run` sends. What it puts off (writing its log, collecting garbage) is waited
+   * for, so that it is in the window of those who cause it, and not in the next one.
+   */
   async cpuOf(run: () => Promise<number>): Promise<CpuSpent> {
     const before = await this.cpuMicros();
     const startedAt = performance.now();
     const commands = await run();
+    let now = await this.cpuMicros();
+    for (let naps = 0; naps < mostNaps; naps++) {
+      const last = now;
+      await new Promise((resolve) => setTimeout(resolve, napMs));
+      now = await this.cpuMicros();
+      if (now - last < napMs * (this.#idle + quietMicros)) break;
+    }
     const idle = (performance.now() - startedAt) * this.#idle;
-    return { micros: Math.max(0, (await this.cpuMicros()) - before - idle), commands };
+    return { micros: Math.max(0, now - before - idle), commands };
   }
 
-  /**
-   * CPU microseconds of one command, from batches that are sent for so long. Of several windows one of the
-   * best: whatever else runs on the machine can only add to what a window takes.
-   */
-  async micros(batches: readonly Batch[], windowMs: number): Promise<number> {
-    let next = 0;
-    const run = async (): Promise<number> => {
-      const end = performance.now() + windowMs;
-      let commands = 0;
-      for (let sent = 0; sent < leastBatches || performance.now() < end; sent++) {
-        const batch = batches[next++ % batches.length]!;
-        await this.send(batch);
-        commands += batch.commands;
-      }
-      return commands;
-    };
-    for (const batch of batches.slice(0, 2)) await this.check(batch);
-    await run();
-    const found: number[] = [];
-    for (let i = 0; i < windowsOfOne; i++) {
-      const { micros, commands } = await this.cpuOf(run);
-      found.push(micros / commands);
+  /** What the server had to do for one command of a batch, as it prices that. */
+  async workOf(batch: Batch): Promise<PricedRequest> {
+    const ask = encoded(['RU', 'WORK']);
+    const commands = batch.bytes.subarray(0, batch.bytes.length - end.length);
+    // What was not priced yet is, before these are.
+    const answer = await this.#answerTo(Buffer.concat([ask, commands, ask, end]));
+    const counts = new Map<string, number>();
+    const last = answer.slice(answer.lastIndexOf('\r\ncommand\r\n'));
+    for (const [, name, count] of last.matchAll(/\r\n([a-zA-Z]+)\r\n:(\d+)(?=\r)/g)) {
+      counts.set(name!, Number(count));
     }
-    return undisturbed(found);
+    const requests = counts.get('requests');
+    if (requests === undefined) throw new Error('the server does not say what it did: RU WORK');
+    const of = (name: keyof PricedRequest): number => (counts.get(name) ?? 0) / requests;
+    return {
+      commands: of('commands'),
+      received: of('received'),
+      sent: of('sent'),
+      lookups: of('lookups'),
+      reads: of('reads'),
+      readBytes: of('readBytes'),
+      seeks: of('seeks'),
+      walked: of('walked'),
+      fieldsWalked: of('fieldsWalked'),
+      scoresWalked: of('scoresWalked'),
+      arrayWalked: of('arrayWalked'),
+      values: of('values'),
+      fields: of('fields'),
+      scores: of('scores'),
+      elements: of('elements'),
+      removed: of('removed'),
+      logBytes: of('logBytes'),
+      misses: of('misses'),
+    };
+  }
+
+  async #answerTo(bytes: Buffer): Promise<string> {
+    this.#keeps = true;
+    this.#answer = [];
+    await this.send({ bytes, commands: 1 });
+    this.#keeps = false;
+    return Buffer.concat(this.#answer).toString('latin1');
   }
 
   /** Sends a batch, and throws if anything in it is refused. */
   async check(batch: Batch): Promise<void> {
-    this.#keeps = true;
-    this.#answer = [];
-    await this.send(batch);
-    this.#keeps = false;
-    const error = /(?:^|\r\n)-[A-Z]{2,}[^\r]*/.exec(Buffer.concat(this.#answer).toString('latin1'));
+    const error = /(?:^|\r\n)-[A-Z]{2,}[^\r]*/.exec(await this.#answerTo(batch.bytes));
     if (error !== null) throw new Error(`the server refused a command: ${error[0].trim()}`);
   }
 
@@ -176,5 +206,5 @@ export class RedisLoad {
 }
 
 function single(words: Words): Batch {
-  return { bytes: Buffer.concat([encoded(words), encoded(['ECHO', endMark])]), commands: 1 };
+  return { bytes: Buffer.concat([encoded(words), end]), commands: 1 };
 }

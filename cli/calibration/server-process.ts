@@ -8,33 +8,40 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export class ServerProcess {
-  readonly #child: ChildProcess;
-  readonly #directory: string;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'polyrow-calibrate-'));
+  #child: ChildProcess | undefined;
   #output = '';
 
-  private constructor(child: ChildProcess, directory: string) {
-    this.#child = child;
-    this.#directory = directory;
-  }
+  private constructor() {}
 
   /** `flags` come after the data directory and the ports, which are free ones. */
   static async start(flags: readonly string[]): Promise<ServerProcess> {
-    const directory = mkdtempSync(join(tmpdir(), 'polyrow-calibrate-'));
+    const server = new ServerProcess();
+    await server.#spawn(flags);
+    return server;
+  }
+
+  async #spawn(flags: readonly string[]): Promise<void> {
     const ports = ['redis', 'influx', 'admin'].flatMap((name) => [`--${name}.port`, '0']);
-    const words = ['start', '--data-dir', directory, ...ports, ...flags];
+    const words = ['start', '--data-dir', this.#directory, ...ports, ...flags];
     // Variables meant for the user's own server must not reach this one.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POLYROW_'));
+    this.#output = '';
     const child = spawn(process.execPath, [process.argv[1]!, ...words], {
       env: Object.fromEntries(inherited),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const server = new ServerProcess(child, directory);
-    await server.#ready();
-    return server;
+    this.#child = child;
+    await this.#ready(child);
   }
 
-  async #ready(): Promise<void> {
-    const child = this.#child;
+  /** Another one over the same data, at other ports. */
+  async restart(flags: readonly string[]): Promise<void> {
+    await this.#kill();
+    await this.#spawn(flags);
+  }
+
+  async #ready(child: ChildProcess): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const listen = (chunk: Buffer): void => {
         this.#output += chunk.toString();
@@ -60,19 +67,35 @@ export class ServerProcess {
     return Number(new URL(url).port);
   }
 
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
+  get adminUrl(): string {
+    return `http://127.0.0.1:${this.#portOf('admin')}`;
+  }
+
+  get adminToken(): string {
+    return readFileSync(join(this.#directory, 'admin-token'), 'utf8').trim();
+  }
+
   /** The page of metrics. */
   async metrics(): Promise<string> {
-    const token = readFileSync(join(this.#directory, 'admin-token'), 'utf8').trim();
-    const answer = await fetch(`http://127.0.0.1:${this.#portOf('admin')}/metrics`, {
-      headers: { authorization: `Bearer ${token}` },
+    const answer = await fetch(`${this.adminUrl}/metrics`, {
+      headers: { authorization: `Bearer ${this.adminToken}` },
     });
     return await answer.text();
   }
 
-  async stop(): Promise<void> {
-    const ended = once(this.#child, 'exit');
-    this.#child.kill('SIGKILL');
+  async #kill(): Promise<void> {
+    const child = this.#child!;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
     await ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.#kill();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

@@ -1,0 +1,95 @@
+// What was predicted against what was measured.
+
+import type { Charges } from './capped.ts';
+import type { Found } from './windows.ts';
+
+export interface Cell {
+  operation: string;
+  size: number;
+  /** CPU microseconds of one. */
+  measured: number;
+  predicted: number;
+}
+
+export interface Quality {
+  cells: readonly Cell[];
+  /** Windows of several operations. */
+  mixed: readonly Pick<Cell, 'measured' | 'predicted'>[];
+  /**
+   * By how much everything takes longer than when the table was made: of one operation at a time, and where
+   * they are mixed and find less in the processor's caches. A unit is what reading takes on the machine as it is, so
+   * predictions are by these; what they are comes from operations that are neither among the cells nor mixed
+   * with them.
+   */
+  slowness: { alone: number; mixed: number };
+  /** Share of the variance between mixed windows that the prediction explains. */
+  r2: number;
+  /** Of the cells, as a share of what was measured. */
+  medianError: number;
+  /** By operation: the middle of its sizes, and its worst. */
+  byOperation: Readonly<Record<string, { median: number; worst: number }>>;
+  /** Of what an operation is charged, with half of the processor: the largest share, by dimension. */
+  changesAtHalfSpeed: Charges;
+}
+
+/** What was charged is in CPU microseconds of the machine as it was when the table was made. */
+export interface Trial {
+  tried: readonly { name: string; size: number }[];
+  /** Of those, in this order, and then of the reference. */
+  found: readonly Found[];
+  /** The last `referenceWindows` of them are mixes of the reference. */
+  mixed: readonly Found[];
+  referenceWindows: number;
+  changes: Charges;
+}
+
+export function qualityOf({ tried, found, mixed, referenceWindows, changes }: Trial): Quality {
+  const slowness = {
+    alone: slownessOf(found.slice(tried.length)),
+    mixed: slownessOf(mixed.slice(-referenceWindows)),
+  };
+  const cells = tried.map(({ name, size }, i): Cell => {
+    const { measured, charged } = found[i]!;
+    return { operation: name, size, measured, predicted: charged * slowness.alone };
+  });
+  const windows = mixed.slice(0, -referenceWindows).map(({ measured, charged }) => ({
+    measured,
+    predicted: charged * slowness.mixed,
+  }));
+  const errorOf = ({ measured, predicted }: Cell): number => Math.abs(predicted / measured - 1);
+  const byOperation: Record<string, { median: number; worst: number }> = {};
+  for (const name of new Set(cells.map(({ operation }) => operation))) {
+    const errors = cells.filter(({ operation }) => operation === name).map(errorOf);
+    byOperation[name] = { median: middle(errors), worst: Math.max(...errors) };
+  }
+  return {
+    cells,
+    mixed: windows,
+    slowness,
+    r2: rSquared(windows),
+    medianError: middle(cells.map(errorOf)),
+    byOperation,
+    changesAtHalfSpeed: changes,
+  };
+}
+
+function slownessOf(reference: readonly Found[]): number {
+  return middle(reference.map(({ measured, charged }) => measured / charged));
+}
+
+function rSquared(windows: Quality['mixed']): number {
+  const mean = windows.reduce((sum, { measured }) => sum + measured, 0) / windows.length;
+  let left = 0;
+  let all = 0;
+  for (const { measured, predicted } of windows) {
+    left += (measured - predicted) ** 2;
+    all += (measured - mean) ** 2;
+  }
+  return 1 - left / all;
+}
+
+function middle(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}

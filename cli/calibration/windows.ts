@@ -1,0 +1,91 @@
+// Loads measured in rounds: a window of each in turn, again and again. Whatever disturbs the machine for a while
+// then spoils one window of many loads instead of all windows of one, and can only add to what a window takes: so
+// of each load's windows one of the least counts.
+
+import { Lot } from './lot.ts';
+import type { Progress } from './progress.ts';
+import type { RedisLoad } from './redis-load.ts';
+
+export interface WindowLoad {
+  /** Sends one batch or request, and resolves to how many commands were in it. */
+  send: () => Promise<number>;
+  /** Of its windows, if they are others than those of all. */
+  windowMs?: number;
+}
+
+/** Of one request of a load. */
+export interface Found {
+  /** CPU microseconds. */
+  measured: number;
+  /** What the server charged for it in the same window. */
+  charged: number;
+}
+
+export interface RoundsOptions {
+  progress: Progress;
+  name: string;
+  rounds: number;
+  windowMs: number;
+  /** Batches of a window, however long they take. */
+  leastBatches: number;
+  /** Units charged so far. */
+  charged?: () => Promise<number>;
+}
+
+/** Best of the windows of each load. The first round of all is to warm the server up, and does not count. */
+export async function inRounds(
+  loads: readonly WindowLoad[],
+  load: RedisLoad,
+  options: RoundsOptions,
+): Promise<Found[]> {
+  const { progress, name, rounds, leastBatches } = options;
+  const charged = options.charged ?? ((): Promise<number> => Promise.resolve(0));
+  const lot = new Lot(loads.length);
+  const found: Found[][] = loads.map(() => []);
+  for (let round = 0; round <= rounds; round++) {
+    progress.step(`${name}, round ${round} of ${rounds}`);
+    // Another order each time: what one window leaves behind is not always found by the same one.
+    for (const at of lot.order(loads.length)) {
+      const one = loads[at]!;
+      const windowMs = one.windowMs ?? options.windowMs;
+      const before = await charged();
+      const { micros, commands } = await load.cpuOf(async () => {
+        const end = performance.now() + (round === 0 ? windowMs / 2 : windowMs);
+        let sent = 0;
+        for (let b = 0; b < leastBatches || performance.now() < end; b++) sent += await one.send();
+        return sent;
+      });
+      const units = (await charged()) - before;
+      if (round > 0) {
+        found[at]!.push({ measured: micros / commands, charged: units / commands });
+      }
+    }
+  }
+  return found.map(leastDisturbed);
+}
+
+/** Of what several windows gave, one of the least. */
+export function leastDisturbed(windows: readonly Found[]): Found {
+  return [...windows].sort((a, b) => a.measured - b.measured)[windows.length >> 2]!;
+}
+
+/** Windows in each of which a few of the loads are drawn by lot, and sent one after the other. */
+export function mixedLoads(
+  loads: readonly WindowLoad[],
+  windows: number,
+  [least, most]: readonly [number, number],
+): WindowLoad[] {
+  const lot = new Lot(windows);
+  return Array.from({ length: windows }, () => {
+    const drawn = Array.from(
+      { length: least + lot.below(most - least) },
+      () => loads[lot.below(loads.length)]!,
+    );
+    return {
+      send: async () => {
+        for (const one of drawn) await one.send();
+        return 1;
+      },
+    };
+  });
+}
