@@ -6,6 +6,8 @@ export interface Turns {
   begin(now: number): void;
   /** Whether work of the tenant may run at once. If not it is to `wait`. */
   mayRun(tenant: number, now: number): boolean;
+  /** Whether work that has begun is to `wait` with what is left of it: its turn is over, and others are about. */
+  isOver(now: number): boolean;
   /** `run` is called at its turn, and does no more than it would have done at once. Must not throw. */
   wait(tenant: number, run: () => void): void;
   /** Work that goes on after its `run` has returned took so many milliseconds since. */

@@ -17,6 +17,8 @@ const leastCost = 0.1;
  * sending, and not command by command.
  */
 const turnMs = 1;
+/** All that wait have the units of so many milliseconds at once, whatever has come together: then others are served. */
+const serveMs = 4;
 
 /** A request that waits for units. */
 export interface GateWaiter {
@@ -275,13 +277,16 @@ export class TenantGate implements LineGate {
 
   /** Lets in those whose turn it is, and ends those whose time is up. Who waits again then has no turn before the next. */
   serve(now: number): void {
+    const turn = (this.#share * turnMs) / 1000;
+    let units = (this.#share * serveMs) / 1000;
     let left = this.#waiters.size;
     for (const [waiter, since] of this.#waiters) {
       if (left-- === 0) break;
       const isLate = waiter.deadline <= now;
-      this.#turn = isLate ? 0 : (this.#share * turnMs) / 1000;
-      if (!isLate && !this.#take(now)) break;
+      this.#turn = isLate ? 0 : turn;
+      if (!isLate && (units <= 0 || !this.#take(now))) break;
       this.#endWait(waiter, now - since, !isLate);
+      if (!isLate) units -= turn - this.#turn;
     }
     this.#turn = 0;
   }

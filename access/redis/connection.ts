@@ -46,6 +46,8 @@ export const Special = {
 const sendHighWaterBytes = 1024 * 1024;
 // Replies of one turn, all connections together, before the rest waits for the next turn.
 const turnOutputBytes = 8 * 1024 * 1024;
+// A power of 2. A pipeline looks now and then whether others should have the thread.
+const commandsBetweenLooks = 32;
 // What a busy client may send ahead before its socket is no longer read.
 const readAheadBytes = 256 * 1024;
 // The same for all clients of a tenant together that wait for units.
@@ -331,6 +333,11 @@ export class Connection {
     turns.wait(this.tenant.number, this.takeTurn);
   }
 
+  #isTurnOver(): boolean {
+    const { turns } = this.server;
+    return turns !== undefined && this.parser.pending > 0 && turns.isOver(performance.now());
+  }
+
   get #readAheadBytes(): number {
     const { gate } = this.tenant;
     if (gate === undefined || this.unitsWaitSince === undefined) return readAheadBytes;
@@ -354,6 +361,10 @@ export class Connection {
           // Enough for one turn: send it first, and let the others have theirs.
           this.resumes = true;
           server.resume(this);
+          break;
+        }
+        if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0 && this.#isTurnOver()) {
+          this.#waitTurn(server.turns!);
           break;
         }
         args = this.args;

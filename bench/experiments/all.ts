@@ -16,18 +16,22 @@ import { fanOut } from './fan-out.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
+import { layers } from './layers.ts';
 import { lockPriority } from './lock-priority.ts';
 import { noisyNeighbour, noisyNeighbourQueries, noisyNeighbourWrites } from './noisy-neighbour.ts';
 import { operationQuotas } from './operation-quotas.ts';
 import { partitionQuota } from './partition-quota.ts';
+import { podBucketsLive } from './pod-buckets-live.ts';
 import { podBuckets } from './pod-buckets.ts';
 import { podQueues } from './pod-queues.ts';
+import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
 import { queueClasses } from './queue-classes.ts';
 import { queueOrder } from './queue-order.ts';
 import { readCost } from './read-cost.ts';
+import { kindsOfError, shedding } from './shedding.ts';
 import { sizeAwareCache } from './size-aware-cache.ts';
 import { slowError } from './slow-error.ts';
 import { tenantCap } from './tenant-cap.ts';
@@ -77,4 +81,9 @@ export const allExperiments: readonly Experiment[] = [
   noisyNeighbour,
   noisyNeighbourWrites,
   noisyNeighbourQueries,
+  shedding,
+  kindsOfError,
+  layers,
+  proxyQuotaLive,
+  podBucketsLive,
 ];

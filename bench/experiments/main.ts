@@ -49,6 +49,8 @@ function chosen(ids: readonly string[]): Experiment[] {
 
 async function runAll(experiments: readonly Experiment[], options: Options): Promise<void> {
   let short = 0;
+  // What a live run of a few seconds finds depends on what else the machine does: it is shown, and not judged.
+  let unjudged = 0;
   for (const experiment of experiments) {
     const startedAt = performance.now();
     const seeds = Array.from({ length: options.quick ? 3 : options.seeds }, (_, i) => i + 1);
@@ -58,7 +60,9 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
       progress: (text) => process.stderr.write(`\r\x1b[K${experiment.id}: ${text}`),
     });
     process.stderr.write('\r\x1b[K');
-    short += tell(experiment, outcome);
+    const fallen = tell(experiment, outcome);
+    if (options.quick && experiment.kind === 'LIVE') unjudged += fallen;
+    else short += fallen;
     // A quick run is a check; the figures kept are those of full ones.
     if (options.quick) continue;
     const seconds = (performance.now() - startedAt) / 1000;
@@ -72,6 +76,9 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
     writeFileSync(join(results, `${experiment.id}.svg`), drawPictures(experiment, outcome));
   }
   if (!options.quick) writePage();
+  if (unjudged > 0) {
+    console.error(`${unjudged} measures of short live runs fall short, which is not counted`);
+  }
   if (short > 0) {
     console.error(`${short} measures fall short`);
     process.exitCode = 1;

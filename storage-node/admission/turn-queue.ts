@@ -129,6 +129,11 @@ export class TurnQueue implements Turns {
     return !this.enabled;
   }
 
+  isOver(now: number): boolean {
+    if (!this.enabled || now - this.#beganAt < this.#sliceMs) return false;
+    return this.#queue.length > 0 || now - this.#mixedAt <= this.#aloneMs;
+  }
+
   wait(tenant: number, run: () => void): void {
     let cost = this.#costs.get(tenant);
     if (cost === undefined) {

@@ -54,7 +54,8 @@ async function rowsOf(server: Polyrow): Promise<string[]> {
 describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
   test('goes into another one, with rows of both engines, time series and tables', async () => {
     const source = await scene.server();
-    await scene.answer(source, 'table', 'create', '1', '--model', 'kv', '--name', 'orders');
+    const kv = ['--model', 'kv', '--name', 'orders', '--sharding-kind', 'range'];
+    await scene.answer(source, 'table', 'create', '1', ...kv);
     await fill(source, 'a');
     await query(source, 'CREATE DATABASE d');
     await query(source, 'CREATE RETENTION POLICY r ON d DURATION 520w REPLICATION 1');
@@ -64,6 +65,7 @@ describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
       (_, i) => `m,h=${i % 5} v=${i},s="t${i}" ${now - i}000000`,
     );
     await writeLines(source, 'd', lines.join('\n'));
+    await scene.answer(source, 'table', 'alter', 'd', '--read-only', '--max-row-bytes', '1kb');
 
     const full = await scene.backup(source);
     expect(full).toMatchObject({ kind: 'full', interrupted: [] });
@@ -85,6 +87,12 @@ describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
     expect(await query(target, policies)).toEqual(await query(source, policies));
     expect(await scene.answer(target, 'table', 'describe', 'orders')).toMatchObject({
       model: 'kv',
+      shardingKind: 'range',
+    });
+    expect(await scene.answer(target, 'table', 'describe', 'd')).toMatchObject({
+      model: 'series',
+      readOnly: true,
+      maxRowBytes: 1024,
     });
     await target.kill();
     await target.restart();

@@ -1,0 +1,74 @@
+// What the tenants of live experiments send beside what is in the demonstration.
+
+import type { DemoServer } from '../../../cli/demo/demo-server.ts';
+import type { RedisTraffic } from '../../../cli/demo/load/load-messages.ts';
+import { fillKeys } from '../../../cli/demo/load/redis-sender.ts';
+import {
+  bystander,
+  flooder,
+  floods,
+  isSteady,
+  type Workload,
+} from '../../../cli/demo/workloads.ts';
+
+type Commands = Pick<RedisTraffic, 'commands' | 'keys' | 'valueBytes'>;
+
+interface Loads extends Commands {
+  connections: number;
+  pipeline: number;
+  steadyRate: number;
+}
+
+async function overRedis(server: DemoServer, loads: Loads): Promise<Workload> {
+  const { connections, pipeline, steadyRate, ...rows } = loads;
+  const traffic = (name: string): RedisTraffic => ({
+    kind: 'redis',
+    ...server.target('redis', name),
+    ...rows,
+    connections: 4,
+    pipeline: 1,
+  });
+  const flood = { ...traffic(flooder), connections, pipeline };
+  const steady = traffic(bystander);
+  await fillKeys(flood);
+  await fillKeys(steady);
+  return {
+    plane: 'redis',
+    about: '',
+    flood: { traffic: flood, ...floods },
+    steady: { traffic: steady, ...isSteady },
+    steadyRate,
+    settleSeconds: 2,
+    chargedSeconds: 0,
+    refresh: () => Promise.resolve(),
+  };
+}
+
+/** Values of 1 kB are read, by A in pipelines. */
+export function kilobyteReads(server: DemoServer): Promise<Workload> {
+  return overRedis(server, {
+    commands: [['GET', '$key']],
+    keys: 10_000,
+    valueBytes: 1000,
+    connections: 32,
+    pipeline: 16,
+    steadyRate: 500,
+  });
+}
+
+/** Hashes of so many fields are written. */
+const fields = 64;
+
+/** Writes that take the server long, and whoever sends them not. */
+export function dearWrites(server: DemoServer): Promise<Workload> {
+  const pairs = Array.from({ length: fields }, (_, i) => [`field-${i}`, '$value']).flat();
+  return overRedis(server, {
+    commands: [['HSET', 'hash:$key', ...pairs]],
+    keys: 1000,
+    valueBytes: 16,
+    connections: 32,
+    pipeline: 4,
+    // Set by whoever runs it, in terms of what the server can do.
+    steadyRate: 100,
+  });
+}

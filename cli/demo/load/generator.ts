@@ -1,0 +1,82 @@
+// A process that makes load, as seen by whoever started it.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setPriority } from 'node:os';
+import { join } from 'node:path';
+import type { LoadAnswer, LoadOptions, LoadOrder, LoadReport } from './load-messages.ts';
+
+/** Of those who flood: whoever measures goes first. */
+const lowPriority = 10;
+
+export class Generator {
+  readonly #child: ChildProcess;
+  #output = '';
+
+  /** `pin` are words before the command, as of taskset. Those that drop what they cannot send give way to others. */
+  static async make(options: LoadOptions, pin: readonly string[] = []): Promise<Generator> {
+    const generator = new Generator(options, pin);
+    await generator.#order({ do: 'prepare', options });
+    return generator;
+  }
+
+  private constructor({ drops }: LoadOptions, pin: readonly string[]) {
+    const words = [...pin, process.execPath, join(import.meta.dirname, 'load-process.js')];
+    this.#child = spawn(words[0]!, words.slice(1), {
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+    });
+    this.#child.stderr!.on('data', (chunk: Buffer) => (this.#output += chunk.toString()));
+    if (drops) setPriority(this.#child.pid!, lowPriority);
+  }
+
+  async start(rate: number): Promise<void> {
+    await this.#order({ do: 'start', rate });
+  }
+
+  /** Requests a second from now on; what has been since it was last asked. */
+  change(rate: number): Promise<LoadReport> {
+    return this.#order({ do: 'change', rate });
+  }
+
+  /** What has been since it was started or last asked. */
+  take(): Promise<LoadReport> {
+    return this.#order({ do: 'take' });
+  }
+
+  /** The rest. It can be started again. */
+  stop(): Promise<LoadReport> {
+    return this.#order({ do: 'stop' });
+  }
+
+  async #order(order: LoadOrder): Promise<LoadReport> {
+    const ended = new AbortController();
+    const child = this.#child;
+    try {
+      const answered = Promise.race([
+        once(child, 'message', { signal: ended.signal }),
+        once(child, 'exit', { signal: ended.signal }).then(() => {
+          throw new Error(`a process that makes load has ended:\n${this.#output}`);
+        }),
+      ]);
+      child.send(order);
+      const [answer] = (await answered) as [LoadAnswer];
+      if ('error' in answer) throw new Error(answer.error);
+      return answer.report;
+    } finally {
+      ended.abort();
+    }
+  }
+
+  /** What is under way fails. */
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.send({ do: 'exit' } satisfies LoadOrder);
+    await ended;
+  }
+}

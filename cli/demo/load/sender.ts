@@ -1,0 +1,12 @@
+/** Sends requests of one kind of traffic. What becomes of them it tells its tally. */
+export interface Sender {
+  /** Requests that are sent at once. */
+  readonly batch: number;
+  open(): Promise<void>;
+  /** Sends a batch that was due at a monotonic time. False when it cannot: nobody reads it. */
+  send(dueAt: number): boolean;
+  /** Sends as many batches as may be under way at once, and another one for each that is answered, until `close`. */
+  sendFreely(): void;
+  /** What is under way is not waited for. */
+  close(): void;
+}
