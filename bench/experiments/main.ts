@@ -54,11 +54,20 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
   for (const experiment of experiments) {
     const startedAt = performance.now();
     const seeds = Array.from({ length: options.quick ? 3 : options.seeds }, (_, i) => i + 1);
-    const outcome = await experiment.run({
+    const running = experiment.run({
       quick: options.quick ?? false,
       seeds,
       progress: (text) => process.stderr.write(`\r\x1b[K${experiment.id}: ${text}`),
     });
+    let outcome: Outcome;
+    try {
+      outcome = await running;
+    } catch (error) {
+      if (!options.quick || experiment.kind !== 'LIVE') throw error;
+      console.error(`${experiment.id} could not be run:`, error);
+      unjudged++;
+      continue;
+    }
     process.stderr.write('\r\x1b[K');
     const fallen = tell(experiment, outcome);
     if (options.quick && experiment.kind === 'LIVE') unjudged += fallen;

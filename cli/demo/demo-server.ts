@@ -47,7 +47,8 @@ export class DemoServer {
 
   /** 0 for no limit. */
   async setQuota(name: string, ruPerSecond: number): Promise<void> {
-    await this.admin.request('PATCH', `/v1/tenants/${name}`, { limits: { ruPerSecond } });
+    const limits = { ruPerSecond: Math.round(ruPerSecond) };
+    await this.admin.request('PATCH', `/v1/tenants/${name}`, { limits });
   }
 
   async set(settings: Readonly<Record<string, string | number>>): Promise<void> {
