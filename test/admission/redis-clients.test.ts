@@ -53,8 +53,9 @@ describe('ioredis', () => {
   test('a pipeline: every answer in its place, and what was refused goes through later', async () => {
     let left = Array.from({ length: 5000 }, (_, i) => i);
     let refused = 0;
-    for (let round = 0; left.length > 0; round++) {
-      if (round > 20) throw new Error(`${left.length} are still left`);
+    const start = performance.now();
+    while (left.length > 0) {
+      if (performance.now() - start > 45_000) throw new Error(`${left.length} are still left`);
       const pipeline = client.pipeline();
       for (const n of left) pipeline.set(`p${n}`, n).echo(String(n));
       const answers = (await pipeline.exec())!;

@@ -261,10 +261,12 @@ describe('rows on disk', () => {
       expect(miss.io).toBeCloseTo(1, 1);
       expect(miss.network).toBeCloseTo(1, 1);
     }
-    await rows.command('GET', `key${'0'.repeat(13)}`);
-    await rows.command('GET', `key${'0'.repeat(13)}`);
-    const hit = await numbers(rows, 'RU', 'LAST');
-    expect(hit['io']).toBe(0);
+    // Merging may move the row between two reads of it, and then it is read again.
+    const hit = await until('a read from the cache', async () => {
+      await rows.command('GET', `key${'0'.repeat(13)}`);
+      const cost = await numbers(rows, 'RU', 'LAST');
+      return cost['io'] === 0 ? cost : undefined;
+    });
     expect(hit['ru']).toBeLessThan(0.9);
     expect(hit['ru']).toBeGreaterThanOrEqual(0.1);
   });
