@@ -109,13 +109,38 @@ export class SeriesPricer {
     account.unmergedBytes += work.logBytes;
   }
 
+  /** Charges a copy of points, into a backup or to be compared with one: as much as merging them. */
+  chargeCopy(account: TenantAccount, bytes: number): void {
+    this.#chargeBackground(account, [['compact', bytes]]);
+  }
+
+  /** Charges points that come out of a backup. */
+  chargeRestore(account: TenantAccount, bytes: number): void {
+    this.#chargeBackground(account, [
+      ['write', bytes],
+      ['log', bytes],
+    ]);
+    account.unmergedBytes += bytes;
+  }
+
   /** Charges the merging of what was written. */
   chargeMerging(account: TenantAccount): void {
     const bytes = account.unmergedBytes;
     if (bytes === 0) return;
     account.unmergedBytes = 0;
+    this.#chargeBackground(account, [['compact', bytes]]);
+  }
+
+  #chargeBackground(
+    account: TenantAccount,
+    modules: readonly (readonly [name: SeriesModule, bytes: number])[],
+  ): void {
     const cost = new Float64Array(costLayout.length);
-    for (let d = 0; d < dimensionCount; d++) cost[d] = this.table.units(d, index.compact, 1, bytes);
+    for (const [name, bytes] of modules) {
+      for (let d = 0; d < dimensionCount; d++) {
+        cost[d] = cost[d]! + this.table.units(d, index[name], 1, bytes);
+      }
+    }
     account.charge(
       ChargeClass.background,
       0,

@@ -8,11 +8,12 @@ import {
   tableFormat,
 } from '../../request-units/cost-table.ts';
 import { rowCosts, seriesCosts } from '../../request-units/physical.ts';
+import type { Columns, Sample } from './cost-fit.ts';
 import { InfluxLoad } from './influx-load.ts';
 import type { Progress } from './progress.ts';
 import type { Quality } from './quality.ts';
-import { RedisLoad } from './redis-load.ts';
-import { checkpointMicros, measureDisk, measureRows } from './row-costs.ts';
+import { type PricedRequest, RedisLoad } from './redis-load.ts';
+import { checkpointMicros, measureDisk, rowColumns, sampleRows } from './row-costs.ts';
 import { RowTrial } from './row-trial.ts';
 import { byTheByte, fillSeries, measureSeries, microsPerLoggedByte } from './series-costs.ts';
 import { SeriesTrial } from './series-trial.ts';
@@ -55,11 +56,22 @@ async function withLoads<T>(server: ServerProcess, run: (loads: Loads) => Promis
   }
 }
 
+/** No two servers compile their code alike, so what one takes is not quite what the next one will. */
+const sampledServers = 2;
+
+async function rowColumnsOf(flags: readonly string[], progress: Progress): Promise<Columns> {
+  const samples: Sample<PricedRequest>[] = [];
+  for (let i = 0; i < sampledServers; i++) {
+    samples.push(...(await onServer(flags, async ({ load }) => await sampleRows(load, progress))));
+  }
+  return rowColumns(samples);
+}
+
 async function memoryModel(progress: Progress): Promise<ModelCosts> {
-  return await onServer(undisturbed, async ({ load }) => {
-    const cpu = await measureRows(load, progress);
-    return rowCosts({ ...cpu, checkpoint: await checkpointMicros(load, progress) }, false);
-  });
+  const cpu = await rowColumnsOf(undisturbed, progress);
+  return await onServer(undisturbed, async ({ load }) =>
+    rowCosts({ ...cpu, checkpoint: await checkpointMicros(load, progress) }, false),
+  );
 }
 
 /** Checkpoints are rare, and what is measured stays in the cache. */
@@ -70,7 +82,7 @@ const smallCache = ['--kv.cache-bytes', '1mb'];
 async function kvModel(progress: Progress): Promise<ModelCosts> {
   const kv = ['--redis.default-model', 'kv'];
   const inCache = [...kv, ...undisturbed];
-  const cpu = await onServer(inCache, async ({ load }) => await measureRows(load, progress));
+  const cpu = await rowColumnsOf(inCache, progress);
   return await onServer([...kv, ...smallCache], async ({ load }) => {
     const disk = await measureDisk(load, progress, cpu);
     return rowCosts({ ...cpu, ...disk }, true);
@@ -110,18 +122,23 @@ export const models: Readonly<Record<CostModel, (progress: Progress) => Promise<
   series: seriesModel,
 };
 
-/** A minute or two. */
-export async function measureTable(release: string, progress: Progress): Promise<CostTableData> {
+export const modelNames = ['memory', 'kv', 'series'] as const satisfies readonly CostModel[];
+
+/** A minute or two for each of the models. `others` is the table that the rest is taken from. */
+export async function measureTable(
+  release: string,
+  measured: readonly CostModel[],
+  others: CostTableData,
+  progress: Progress,
+): Promise<CostTableData> {
+  const found = { ...others.models };
+  for (const model of measured) found[model] = await models[model](progress);
   return {
     format: tableFormat,
     release,
     date: new Date().toISOString().slice(0, 10),
     machine: machine(),
-    models: {
-      memory: await models.memory(progress),
-      kv: await models.kv(progress),
-      series: await models.series(progress),
-    },
+    models: found,
   };
 }
 
@@ -131,7 +148,8 @@ function machine(): string {
   return `${all.length} x ${all[0]?.model.trim() ?? arch()}, ${memory} GiB, Node ${process.version}`;
 }
 
-export type TableQuality = Record<CostModel, Quality>;
+/** Of those models that were tried. */
+export type TableQuality = Partial<Record<CostModel, Quality>>;
 
 type Try = (path: string, table: CostTableData, progress: Progress) => Promise<Quality>;
 
@@ -166,11 +184,10 @@ export const tries: Readonly<Record<CostModel, Try>> = {
 export async function tryTable(
   path: string,
   table: CostTableData,
+  tried: readonly CostModel[],
   progress: Progress,
 ): Promise<TableQuality> {
-  return {
-    memory: await tries.memory(path, table, progress),
-    kv: await tries.kv(path, table, progress),
-    series: await tries.series(path, table, progress),
-  };
+  const quality: TableQuality = {};
+  for (const model of tried) quality[model] = await tries[model](path, table, progress);
+  return quality;
 }

@@ -113,7 +113,22 @@ describe('costs of modules from what requests took', () => {
   test('are what is left when others are known', () => {
     const { read: _, ...others } = real;
     const samples = samplesOf(trained, () => 1).filter(({ parts }) => parts[0]!.work.reads > 0);
-    const { read } = fitColumns(['read'], rowMicrosBy, samples, rowMicrosBy(others));
+    const { read } = fitColumns(['read'], rowMicrosBy, samples, { known: rowMicrosBy(others) });
     read!.forEach((cost, i) => expect(cost / real['read']!.cpu[i]!).toBeCloseTo(1, 0));
+  });
+
+  test('are never less than the least, and what is left goes to others', () => {
+    // No sample tells a walk from the answer that it makes.
+    const samples = samplesOf(trained, () => 1).filter(({ parts }) => parts[0]!.work.walked > 0);
+    const least = (module: string): number => (module === 'walk' ? 0.2 : 0.05);
+    const columns = fitColumns(fittedRowModules, rowMicrosBy, samples, { least });
+    for (const [name, column] of Object.entries(columns)) {
+      expect(Math.min(...column), name).toBeGreaterThanOrEqual(least(name));
+    }
+    const price = rowMicrosBy(
+      Object.fromEntries(Object.entries(columns).map(([name, cpu]) => [name, { cpu }])),
+    );
+    const found = samples.map(({ parts, micros }) => Math.abs(priceOf(parts, price) / micros - 1));
+    expect(Math.max(...found)).toBeLessThan(0.1);
   });
 });

@@ -1,8 +1,8 @@
 // Costs of modules found from what whole requests took. What a request costs is a sum over its modules, and each
 // module's cost a line from one size of the table to the next: so every measured request is one linear equation
 // in the table's numbers. There are fewer kinds of requests than numbers, and measuring has its errors, so three
-// things are asked of the table besides: nothing costs less than nothing, what is larger never costs less, and
-// the price of a byte changes only where the measurements say so. What remains open then costs nothing.
+// things are asked of the table besides: nothing costs less than the least it can, what is larger never costs less,
+// and the price of a byte changes only where the measurements say so. What remains open then costs the least.
 
 import { type ModuleCosts, sizes } from '../../request-units/cost-table.ts';
 import { NormalEquations } from './least-squares.ts';
@@ -42,17 +42,27 @@ interface Rise {
   scale: number;
 }
 
-/**
- * CPU microseconds of each of the modules by size. Measured requests count by their relative errors. `known` is
- * what other modules take.
- */
+export interface FitOptions<Work> {
+  /** What other modules take. */
+  known?: (work: Work) => number;
+  /** What a module takes at least, in CPU microseconds; nothing, if nothing is said. */
+  least?: (module: string) => number;
+}
+
+/** CPU microseconds of each of the modules by size. Measured requests count by their relative errors. */
 export function fitColumns<Work>(
   modules: readonly string[],
   pricing: Pricing<Work>,
   samples: readonly Sample<Work>[],
-  known: (work: Work) => number = () => 0,
+  { known = (): number => 0, least = (): number => 0 }: FitOptions<Work> = {},
 ): Columns {
   const rises = modules.flatMap((module) => risesOf(module, pricing, samples));
+  const columns: Columns = {};
+  for (const module of modules) columns[module] = sizes.map(() => least(module));
+  // What is left to be found is above what is sure.
+  const sure = pricing(
+    Object.fromEntries(Object.entries(columns).map(([name, cpu]) => [name, { cpu }])),
+  );
   const rows = samples.map(({ micros }, s) => {
     const row = new Map<number, number>();
     // As shares of what was measured.
@@ -62,7 +72,9 @@ export function fitColumns<Work>(
     });
     return row;
   });
-  const rights = samples.map(({ parts, micros }) => 1 - priceOf(parts, known) / micros);
+  const rights = samples.map(
+    ({ parts, micros }) => 1 - (priceOf(parts, known) + priceOf(parts, sure)) / micros,
+  );
   let weights = samples.map(() => 1);
   let solution: Float64Array = new Float64Array(rises.length);
   for (let pass = 0; pass < passes; pass++) {
@@ -72,8 +84,6 @@ export function fitColumns<Work>(
     solution = equations.solve();
     weights = weightsOf(rows, rights, solution);
   }
-  const columns: Columns = {};
-  for (const module of modules) columns[module] = sizes.map(() => 0);
   rises.forEach(({ module, at, scale }, i) => {
     const column = columns[module]!;
     for (let k = at; k < column.length; k++) column[k] = column[k]! + solution[i]! * scale;

@@ -88,7 +88,7 @@ function rSquared(windows: Quality['mixed']): number {
   return 1 - left / all;
 }
 
-function middle(values: readonly number[]): number {
+export function middle(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const half = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;

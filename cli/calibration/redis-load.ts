@@ -1,18 +1,20 @@
-// Commands sent to a server in batches, and the CPU time it took for them. One batch is under way at a time:
-// how long it takes does not matter, only what the server had to do.
+// Commands sent to a server in batches, and the CPU time it took for them. How long a batch takes does not matter,
+// only what the server had to do: the next one is there when it has done one, so that it does not fall asleep in
+// between. Waking up costs a server more than answering a small batch does, and not always the same.
 
 import { connect, type Socket } from 'node:net';
 import type { RowWorkCounts } from '../../request-units/row-pricer.ts';
 
 /** Commands of a batch, unless they are so large that fewer do. */
-const batchCommands = 16;
-const batchBytes = 1024 * 1024;
+const batchCommands = 128;
+const batchBytes = 256 * 1024;
 /** A server that takes more is not idle: something else is going on in it. */
 const mostIdle = 10;
 /** A server is waited for until it takes no more than so many microseconds in a millisecond. */
 const quietMicros = 100;
 const napMs = 3;
-const mostNaps = 8;
+/** Longer than it merges what one window wrote. */
+const mostNaps = 60;
 /** Longer than any batch takes. */
 const answerMs = 60_000;
 const endMark = 'end-of-batch';
@@ -62,10 +64,11 @@ export interface CpuSpent {
 
 export class RedisLoad {
   readonly #socket: Socket;
-  #tail = Buffer.alloc(0);
+  #tail: Buffer = Buffer.alloc(0);
   #answer: Buffer[] = [];
   #keeps = false;
-  #wake: (() => void) | undefined;
+  /** Of batches under way, in the order in which they are answered. */
+  readonly #waiting: (() => void)[] = [];
   #failed: Error | undefined;
   /** Microseconds of CPU in a millisecond that the server takes while nobody asks for anything. */
   #idle = 0;
@@ -74,7 +77,9 @@ export class RedisLoad {
     this.#socket = socket;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('error', (error) => (this.#failed = error));
-    socket.on('close', () => this.#wake?.());
+    socket.on('close', () => {
+      for (const wake of this.#waiting.splice(0)) wake();
+    });
   }
 
   static async connect(port: number): Promise<RedisLoad> {
@@ -89,17 +94,19 @@ export class RedisLoad {
   #receive(chunk: Buffer): void {
     if (this.#keeps) this.#answer.push(Buffer.from(chunk));
     const n = endReply.length;
-    const tail = chunk.length >= n ? chunk : Buffer.concat([this.#tail, chunk]);
-    this.#tail = Buffer.from(tail.subarray(Math.max(0, tail.length - n)));
-    if (this.#tail.equals(endReply)) this.#wake?.();
+    // An end is in a chunk, or lies across two of them.
+    const seam = Buffer.concat([this.#tail, chunk.subarray(0, n - 1)]);
+    let ends = countOf(endReply, seam) + countOf(endReply, chunk);
+    const last = chunk.length < n ? seam : chunk;
+    this.#tail = Buffer.from(last.subarray(Math.max(0, last.length - n + 1)));
+    for (; ends > 0; ends--) this.#waiting.shift()?.();
   }
 
-  /** Sends a batch, and resolves when it is answered. */
+  /** Sends a batch, and resolves when it is answered. Others may be under way. */
   async send(batch: Batch): Promise<void> {
-    this.#tail = Buffer.alloc(0);
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
-      this.#wake = resolve;
+      this.#waiting.push(resolve);
       timer = setTimeout(() => reject(new Error('the server does not answer')), answerMs);
       this.#socket.write(batch.bytes);
     }).finally(() => clearTimeout(timer));
@@ -203,6 +210,12 @@ export class RedisLoad {
   close(): void {
     this.#socket.destroy();
   }
+}
+
+function countOf(mark: Buffer, bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + mark.length)) count++;
+  return count;
 }
 
 function single(words: Words): Batch {

@@ -6,9 +6,10 @@ import { referenceCapacity } from '../../request-units/physical.ts';
 import { costLayout, RowPricer } from '../../request-units/row-pricer.ts';
 import { type Columns, fitColumns, type Modules, type Part, type Sample } from './cost-fit.ts';
 import type { Progress } from './progress.ts';
+import { middle } from './quality.ts';
 import { type Batch, batchOf, endBatch, type PricedRequest, type RedisLoad } from './redis-load.ts';
 import { batchesOf, type RowTask, trainingTasks } from './row-operations.ts';
-import { inRounds, type WindowLoad } from './windows.ts';
+import { drawnMixes, inRounds, mixOf, type WindowLoad } from './windows.ts';
 
 /** What commands cost themselves by; the others are about reads from disk, and work that nobody asked for. */
 export const fittedRowModules: readonly RowModule[] = [
@@ -31,8 +32,17 @@ export const fittedRowModules: readonly RowModule[] = [
   'log',
 ];
 
+/**
+ * Batches that are there before the one at hand is done, for the server to go on with. Of large values they would
+ * only fill its buffers.
+ */
+const underWay = 4;
 const rounds = 6;
 const windowMs = 20;
+const mixedWindows = 28;
+const mixedRounds = 4;
+const mixedMs = 80;
+const drawn = [4, 28] as const;
 /** Large values become garbage that is not collected in every short window, but is in every long one. */
 const windowOfLargeMs = 45;
 const large = 32_768;
@@ -46,6 +56,7 @@ export function taskLoad(load: RedisLoad, batches: readonly Batch[], size: numbe
   let next = 0;
   return {
     windowMs: size < large ? windowMs : windowOfLargeMs,
+    underWay: size < large ? underWay : 1,
     send: async () => {
       const batch = batches[next++ % batches.length]!;
       await load.send(batch);
@@ -82,45 +93,81 @@ export function rowMicrosBy(modules: Modules): (work: PricedRequest) => number {
   };
 }
 
-/** Samples of all tasks, on a server that does nothing else. */
-async function sampled(
-  tasks: readonly RowTask[],
+/**
+ * Samples of all tasks, each alone and some of them mixed, on a server that does nothing else. Windows of mixed
+ * tasks say what large requests take where the next one is of another kind, which is where they count.
+ */
+export async function sampleRows(
   load: RedisLoad,
   progress: Progress,
 ): Promise<Sample<PricedRequest>[]> {
+  const tasks = trainingTasks;
   await warmUp(load, tasks, progress);
   const ending = await load.workOf(endBatch);
   const loads: WindowLoad[] = [];
+  /** Of whole batches. */
   const parts: Part<PricedRequest>[][] = [];
+  const commands: number[] = [];
   for (const task of tasks) {
     progress.step(`preparing ${task.name} of ${task.size} B`);
     const batches = await batchesOf(task, load);
     loads.push(taskLoad(load, batches, task.size));
+    commands.push(batches[0]!.commands);
     const own: Part<PricedRequest>[] = [];
     for (const batch of batches) {
-      own.push({ work: await load.workOf(batch), times: 1 / batches.length });
+      own.push({ work: await load.workOf(batch), times: batch.commands / batches.length });
     }
-    parts.push([...own, { work: ending, times: 1 / batches[0]!.commands }]);
+    parts.push([...own, { work: ending, times: 1 }]);
   }
-  const found = await inRounds(loads, load, {
-    progress,
-    name: 'commands',
-    rounds,
-    windowMs,
-    leastBatches,
-  });
-  await load.ask(['FLUSHALL']);
-  return tasks.map((task, i) => ({
-    name: `${task.name} of ${task.size} B`,
-    parts: parts[i]!,
+  const options = { progress, name: 'commands', rounds, windowMs, leastBatches };
+  const found = await inRounds(loads, load, options);
+  const alone = tasks.map(({ name, size }, i) => ({
+    name: `${name} of ${size} B`,
+    parts: parts[i]!.map(({ work, times }) => ({ work, times: times / commands[i]! })),
     micros: found[i]!.measured,
   }));
+  const mixes = drawnMixes(loads.length, mixedWindows, drawn);
+  const together = await inRounds(
+    mixes.map((mix) => mixOf(mix.map((at) => loads[at]!))),
+    load,
+    { ...options, name: 'mixed commands', rounds: mixedRounds, windowMs: mixedMs, leastBatches: 1 },
+  );
+  // All takes a little longer among others, and of that a table knows nothing.
+  const sums = mixes.map((mix) =>
+    mix.reduce((sum, at) => sum + found[at]!.measured * commands[at]!, 0),
+  );
+  const slowness = middle(together.map(({ measured }, m) => measured / sums[m]!));
+  const mixed = mixes.map((mix, m) => ({
+    name: `mix ${m}`,
+    parts: mix.flatMap((at) => parts[at]!),
+    micros: together[m]!.measured / slowness,
+  }));
+  await load.ask(['FLUSHALL']);
+  return [...alone, ...mixed];
 }
 
-/** CPU microseconds of each module at each size of the table. */
-export async function measureRows(load: RedisLoad, progress: Progress): Promise<Columns> {
-  const samples = await sampled(trainingTasks, load, progress);
-  const columns = fitColumns(fittedRowModules, rowMicrosBy, samples);
+// Of what the least of all commands takes: no table may have for nothing what a server does not do for nothing,
+// be it that no measurement tells it from what it comes with.
+const leastShare = 0.05;
+const leastShareOfWrite = 0.2;
+const writes: readonly string[] = [
+  'writeValue',
+  'writeField',
+  'writeScore',
+  'writeElement',
+  'remove',
+  'log',
+];
+
+/** CPU microseconds of each module at each size of the table, that these samples speak for. */
+export function rowColumns(samples: readonly Sample<PricedRequest>[]): Columns {
+  const shortest = Math.min(...samples.map(({ micros }) => micros));
+  const columns = fitColumns(fittedRowModules, rowMicrosBy, samples, {
+    least: (module) => {
+      if (module === 'writeMany') return 0;
+      return shortest * (writes.includes(module) ? leastShareOfWrite : leastShare);
+    },
+  });
   // A row that is dropped by itself is found first.
   const expire = columns['remove']!.map((micros, i) => micros + columns['lookup']![i]!);
   return { ...columns, expire };
@@ -216,7 +263,7 @@ export async function measureDisk(
     parts: parts[i]!,
     micros: found[i]!.measured,
   }));
-  const { miss } = fitColumns(['miss'], rowMicrosBy, samples, known);
+  const { miss } = fitColumns(['miss'], rowMicrosBy, samples, { known });
   const perByte = merging.micros / merging.bytes;
   return { miss: miss!, compact: sizes.map((size) => size * perByte) };
 }

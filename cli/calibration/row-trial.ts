@@ -10,12 +10,12 @@ import { taskLoad, warmUp } from './row-costs.ts';
 import { batchesOf, referenceTasks, trialTasks } from './row-operations.ts';
 import { inRounds, mixedLoads, type WindowLoad } from './windows.ts';
 
-const rounds = 5;
+const rounds = 6;
 const windowMs = 20;
 const leastBatches = 2;
 const mixedWindows = 28;
 const referenceWindows = 8;
-const mixedRounds = 4;
+const mixedRounds = 6;
 const mixedMs = 80;
 const drawn = [4, 28] as const;
 

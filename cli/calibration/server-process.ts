@@ -7,17 +7,37 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** Whoever ends us with one of these ends the server, too. */
+const endings = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
 export class ServerProcess {
   readonly #directory = mkdtempSync(join(tmpdir(), 'polyrow-calibrate-'));
   #child: ChildProcess | undefined;
   #output = '';
 
-  private constructor() {}
+  private constructor() {
+    process.on('exit', this.#clear);
+    for (const signal of Object.keys(endings)) process.on(signal, this.#end);
+  }
+
+  readonly #end = (signal: keyof typeof endings): void => process.exit(endings[signal]);
+
+  /** Nothing of it is left. */
+  readonly #clear = (): void => {
+    this.#child?.kill('SIGKILL');
+    // It may still be writing its last file.
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
+  };
 
   /** `flags` come after the data directory and the ports, which are free ones. */
   static async start(flags: readonly string[]): Promise<ServerProcess> {
     const server = new ServerProcess();
-    await server.#spawn(flags);
+    try {
+      await server.#spawn(flags);
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
     return server;
   }
 
@@ -88,7 +108,8 @@ export class ServerProcess {
   }
 
   async #kill(): Promise<void> {
-    const child = this.#child!;
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
@@ -96,6 +117,8 @@ export class ServerProcess {
 
   async stop(): Promise<void> {
     await this.#kill();
-    rmSync(this.#directory, { recursive: true, force: true });
+    this.#clear();
+    process.off('exit', this.#clear);
+    for (const signal of Object.keys(endings)) process.off(signal, this.#end);
   }
 }

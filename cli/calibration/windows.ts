@@ -7,10 +7,12 @@ import type { Progress } from './progress.ts';
 import type { RedisLoad } from './redis-load.ts';
 
 export interface WindowLoad {
-  /** Sends one batch or request, and resolves to how many commands were in it. */
+  /** Sends one batch or request, or a mix of them, and resolves to how many commands were in it. */
   send: () => Promise<number>;
   /** Of its windows, if they are others than those of all. */
   windowMs?: number;
+  /** How many are under way at most once it is sent; 1 where nothing is said. */
+  underWay?: number;
 }
 
 /** Of one request of a load. */
@@ -51,9 +53,9 @@ export async function inRounds(
       const before = await charged();
       const { micros, commands } = await load.cpuOf(async () => {
         const end = performance.now() + (round === 0 ? windowMs / 2 : windowMs);
-        let sent = 0;
-        for (let b = 0; b < leastBatches || performance.now() < end; b++) sent += await one.send();
-        return sent;
+        return await sendAll((sent) =>
+          sent < leastBatches || performance.now() < end ? one : undefined,
+        );
       });
       const units = (await charged()) - before;
       if (round > 0) {
@@ -64,28 +66,53 @@ export async function inRounds(
   return found.map(leastDisturbed);
 }
 
+/** Sends what `next` gives for 0, 1, 2 …, and resolves to how many commands there were. */
+async function sendAll(next: (sent: number) => WindowLoad | undefined): Promise<number> {
+  const pending: Promise<number>[] = [];
+  let commands = 0;
+  for (let sent = 0; ; sent++) {
+    const one = next(sent);
+    if (one === undefined) break;
+    const { underWay = 1 } = one;
+    while (pending.length >= underWay) commands += await pending.shift()!;
+    pending.push(one.send());
+  }
+  for (const last of pending) commands += await last;
+  return commands;
+}
+
 /** Of what several windows gave, one of the least. */
 export function leastDisturbed(windows: readonly Found[]): Found {
   return [...windows].sort((a, b) => a.measured - b.measured)[windows.length >> 2]!;
+}
+
+/** Of so many loads, by their numbers, those of each mixed window, in order. */
+export function drawnMixes(
+  loads: number,
+  windows: number,
+  [least, most]: readonly [number, number],
+): number[][] {
+  const lot = new Lot(windows);
+  return Array.from({ length: windows }, () =>
+    Array.from({ length: least + lot.below(most - least) }, () => lot.below(loads)),
+  );
+}
+
+/** All of these; it counts as one. */
+export function mixOf(loads: readonly WindowLoad[]): WindowLoad {
+  return {
+    send: async () => {
+      await sendAll((sent) => loads[sent]);
+      return 1;
+    },
+  };
 }
 
 /** Windows in each of which a few of the loads are drawn by lot, and sent one after the other. */
 export function mixedLoads(
   loads: readonly WindowLoad[],
   windows: number,
-  [least, most]: readonly [number, number],
+  drawn: readonly [least: number, most: number],
 ): WindowLoad[] {
-  const lot = new Lot(windows);
-  return Array.from({ length: windows }, () => {
-    const drawn = Array.from(
-      { length: least + lot.below(most - least) },
-      () => loads[lot.below(loads.length)]!,
-    );
-    return {
-      send: async () => {
-        for (const one of drawn) await one.send();
-        return 1;
-      },
-    };
-  });
+  return drawnMixes(loads.length, windows, drawn).map((mix) => mixOf(mix.map((at) => loads[at]!)));
 }

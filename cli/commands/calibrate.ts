@@ -1,8 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import { checkCostTable, type CostTableData } from '../../request-units/cost-table.ts';
+import { type Command, Option } from 'commander';
+import {
+  checkCostTable,
+  type CostModel,
+  type CostTableData,
+} from '../../request-units/cost-table.ts';
+import { shippedTable } from '../../request-units/pru-table.ts';
 import type { TableQuality } from '../calibration/calibrate.ts';
 import { packageVersion } from '../version.ts';
 
@@ -15,27 +20,41 @@ export function calibrateCommand(program: Command): void {
     .option('--no-check', 'do not try the table out')
     .option('--json', 'the quality of the table in JSON')
     .option('--markdown', 'the quality of the table as lines of a table')
-    .option('--try <file>', 'measure nothing, and try the table in a file')
+    .option(
+      '--try <file>',
+      'measure nothing, and try the table in a file, or that of the `release`',
+    )
+    .addOption(
+      new Option('--model <model>', 'measure and try this one alone').choices(
+        Object.keys(shippedTable.models),
+      ),
+    )
+    .option(
+      '--others <file>',
+      'with --model: the table that has the others, if not that of the release',
+    )
     .action(async (options: CalibrateOptions) => {
-      const { measureTable, tryTable } = await import('../calibration/calibrate.ts');
+      const { measureTable, modelNames, tryTable } = await import('../calibration/calibrate.ts');
       const { lineProgress } = await import('../calibration/progress.ts');
       const { tableSource } = await import('../calibration/report.ts');
       const progress = lineProgress(process.stderr);
+      const models = options.model === undefined ? modelNames : [options.model];
       let table: CostTableData;
       if (options.try === undefined) {
-        table = await measureTable(packageVersion(), progress);
+        const others = options.others === undefined ? shippedTable : tableIn(options.others);
+        table = await measureTable(packageVersion(), models, others, progress);
         const text = options.typescript ? tableSource(table) : `${JSON.stringify(table)}\n`;
         if (options.out === undefined) process.stdout.write(text);
         else writeFileSync(options.out, text);
       } else {
-        table = checkCostTable(JSON.parse(readFileSync(options.try, 'utf8')));
+        table = options.try === 'release' ? shippedTable : tableIn(options.try);
       }
       if (options.check) {
         const directory = mkdtempSync(join(tmpdir(), 'polyrow-table-'));
         try {
           const path = join(directory, 'table.json');
           writeFileSync(path, JSON.stringify(table));
-          const shown = await shownAs(options, await tryTable(path, table, progress));
+          const shown = await shownAs(options, await tryTable(path, table, models, progress));
           progress.end();
           // The table may be on standard output.
           const isFree = options.out !== undefined || options.try !== undefined;
@@ -55,6 +74,12 @@ interface CalibrateOptions {
   json?: true;
   markdown?: true;
   try?: string;
+  model?: CostModel;
+  others?: string;
+}
+
+function tableIn(file: string): CostTableData {
+  return checkCostTable(JSON.parse(readFileSync(file, 'utf8')));
 }
 
 async function shownAs(options: CalibrateOptions, quality: TableQuality): Promise<string> {
