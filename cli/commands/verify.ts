@@ -1,7 +1,9 @@
 // `polyrow verify`: whether backups can be restored. It needs no server.
 
+import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { ChainReplays } from '../../storage-node/backup/chain-replay.ts';
 import { filesOf, listBackups, readManifest } from '../../storage-node/backup/manifest.ts';
 import {
   type VerifiedBackup,
@@ -59,13 +61,18 @@ async function verify(set: string, { json, backup }: VerifyFlags): Promise<Verif
       fraction: total === 0 ? 1 : Math.min(1, bytes / total),
       bytes,
     });
-  for (const id of wanted) {
-    show();
-    const verified = await verifyBackup(realDisk, set, id, (more) => {
-      bytes += more;
+  const replays = new ChainReplays(tmpdir());
+  try {
+    for (const id of wanted) {
       show();
-    });
-    backups.push(verified);
+      const more = (some: number): void => {
+        bytes += some;
+        show();
+      };
+      backups.push(await verifyBackup(realDisk, set, id, more, replays));
+    }
+  } finally {
+    await replays.close();
   }
   view.end();
   return { backups, interrupted: partial };

@@ -17,6 +17,7 @@ import { openPod } from '../pod-host.ts';
 import type { Pod } from '../pod.ts';
 import { openSeriesPod } from '../series-pod-host.ts';
 import type { SeriesPod } from '../series-pod.ts';
+import type { BackgroundWork, SeriesBackgroundWork } from '../background-work.ts';
 import { noRules, type TableRules } from '../table-rules.ts';
 import { chainOf, partsOf, type PlacedPart } from './chain.ts';
 import {
@@ -36,6 +37,11 @@ export class BackupFixture {
   readonly directory = mkdtempSync(join(tmpdir(), 'polyrow-backup-'));
   readonly set = join(this.directory, 'set');
   readonly pods = new Map<string, Pod>();
+  /** Incremental backups have checksums of all rows. */
+  sums = true;
+  /** What pods that are opened from now on tell of backups and restores. */
+  background: BackgroundWork | undefined;
+  seriesBackground: SeriesBackgroundWork | undefined;
   readonly #series: SeriesPod[] = [];
   #ids = 0;
 
@@ -67,6 +73,7 @@ export class BackupFixture {
       clock: systemClock,
       rng: systemRng,
       keepLogBytes,
+      background: this.background,
       report: () => {},
       fatal: (error) => {
         throw error;
@@ -90,6 +97,7 @@ export class BackupFixture {
       retentionIntervalMs: 1 << 30,
       acceptLoss: false,
       clock: systemClock,
+      background: this.seriesBackground,
       report: () => {},
       fatal: (error) => {
         throw error;
@@ -121,7 +129,7 @@ export class BackupFixture {
   ): Promise<{ id: string; backups: PlaneBackups }> {
     const id = this.nextId();
     const sources = Object.entries(pods).map(([model, pod]) =>
-      'swapTables' in pod ? rowSource(model, pod) : seriesSource(model, pod),
+      'swapTables' in pod ? rowSource(model, pod, () => this.sums) : seriesSource(model, pod),
     );
     const backups = new PlaneBackups(realDisk, () => sources);
     const directory = partialPath(this.set, id);

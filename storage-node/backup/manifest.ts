@@ -31,6 +31,11 @@ export interface LogPoint {
 export interface TableCount {
   readonly table: number;
   readonly rows: number;
+  /**
+   * Over all of them, as `RowTally` has it. Of an incremental part, if it was asked for; a full one has the rows
+   * themselves.
+   */
+  readonly checksum?: string;
 }
 
 /** A stretch of time of a retention policy, as of the backup's point. */

@@ -11,12 +11,19 @@ import { RowRestore } from './row-restore.ts';
 import { SeriesBackup } from './series-backup.ts';
 import { SeriesRestore } from './series-restore.ts';
 
-export function rowSource(model: string, pod: Pod): BackupSource {
+/** `sums`: see `RowBackupOptions`. */
+export function rowSource(model: string, pod: Pod, sums = (): boolean => true): BackupSource {
   return {
     model,
     pins: pod.parts.pins,
     begin: (options, scope) =>
-      RowBackup.begin({ ...options, pod, model, wants: (table) => scope.table(table) }),
+      RowBackup.begin({
+        ...options,
+        pod,
+        model,
+        wants: (table) => scope.table(table),
+        sums: sums(),
+      }),
   };
 }
 

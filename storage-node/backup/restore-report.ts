@@ -8,7 +8,7 @@ export interface RestoredTable {
   readonly expiring: number;
   readonly due: number;
   readonly checksum: string;
-  /** False where the backup is put together from several, which only tells how many rows there are in the end. */
+  /** False where a chain of backups was made without checksums, and only tells how many rows there are in the end. */
   readonly checksumCompared: boolean;
 }
 

@@ -1,5 +1,6 @@
 // A pod's rows as part of a backup: all of them, as an export of one moment, or what the log says was done
-// since the backup before.
+// since the backup before. Of the latter it is noted, too, what the rows come to: a checksum over each table as it was
+// at the point, so that whoever puts a chain together can tell whether it is all there.
 
 import { assert } from '../../universal-row/assert.ts';
 import type { BackgroundWork } from '../background-work.ts';
@@ -7,13 +8,17 @@ import type { Pod } from '../pod.ts';
 import type { LogEntry } from '../replicator/wal/log-reader.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { LogPoint, PodPart, TableCount } from './manifest.ts';
+import { Pace } from './pace.ts';
 import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
 import { RowRewriter } from './row-rewriter.ts';
+import { RowTally } from './row-tally.ts';
 
 export interface RowBackupOptions extends PartOptions {
   pod: Pod;
   model: string;
   wants: (table: number) => boolean;
+  /** Sums up the rows that there are, where only the changes of them are written. That reads all of them. */
+  sums?: boolean;
 }
 
 /** Of a slice that is handed on: filling it takes about a millisecond. */
@@ -32,10 +37,14 @@ export class RowBackup implements PartBackup {
   readonly #after: number | undefined;
   readonly #reason: string | undefined;
   readonly #background: BackgroundWork | undefined;
-  readonly #tables: TableCount[];
+  #tables: TableCount[];
   readonly #writer: ChunkWriter;
   readonly #rewriter: RowRewriter;
   readonly #batches: Batches;
+  /** All rows of the point, to be summed up. */
+  readonly #rows: Batches | undefined;
+  readonly #tally = new RowTally(0);
+  readonly #counter = new RowRewriter((table) => table, Infinity, this.#tally);
   readonly #letGo: () => void;
   #cancelled = false;
   #began = false;
@@ -47,7 +56,7 @@ export class RowBackup implements PartBackup {
   }
 
   private constructor(options: RowBackupOptions) {
-    const { pod, model, wants, since } = options;
+    const { pod, model, wants, since, sums = false } = options;
     // What the open turn did goes to the log: the point is one that the log has.
     pod.endTurn();
     const { engine, log, pins, background } = pod.parts;
@@ -65,9 +74,13 @@ export class RowBackup implements PartBackup {
     this.#letGo = pins?.hold(typeof since === 'object' ? since.index : log.lastIndex) ?? (() => {});
     if (typeof since === 'object') {
       this.#after = since.index;
-      this.total = this.point.index - since.index;
+      const rows = this.#tables.reduce((sum, table) => sum + table.rows, 0);
+      const rest = sums ? rows : 0;
+      this.total = rest + this.point.index - since.index;
+      // What is changed from now on is kept for the export: it goes first.
+      if (sums) this.#rows = whole(engine.exportSnapshot(wants));
       this.#batches = entries(log.readBack(since.index, this.point.index), (index) => {
-        this.done = index - since.index;
+        this.done = rest + index - since.index;
       });
       return;
     }
@@ -83,6 +96,7 @@ export class RowBackup implements PartBackup {
   async run(): Promise<PodPart> {
     this.#began = true;
     try {
+      if (this.#rows !== undefined) await this.#sumUp(this.#rows);
       for (;;) {
         const next = await this.#batches.next();
         if (this.#cancelled) throw new BackupCancelled();
@@ -93,6 +107,9 @@ export class RowBackup implements PartBackup {
     } catch (error) {
       this.#writer.abandon();
       throw error;
+    } finally {
+      // Also when it came to nothing.
+      this.#background?.copied([...this.#counter.copied(), ...this.#rewriter.copied()]);
     }
     return this.#part(await this.#writer.finish());
   }
@@ -103,9 +120,30 @@ export class RowBackup implements PartBackup {
 
   async release(): Promise<void> {
     // What was never begun has nothing to return from, and would hold its snapshot for ever.
-    if (!this.#began) await this.#batches.next().catch(() => {});
-    await this.#batches.return?.();
+    for (const batches of [this.#batches, this.#rows]) {
+      if (!this.#began) await batches?.next().catch(() => {});
+      await batches?.return?.();
+    }
     this.#letGo();
+  }
+
+  async #sumUp(batches: Batches): Promise<void> {
+    const pace = new Pace();
+    for (;;) {
+      const next = await batches.next();
+      if (this.#cancelled) throw new BackupCancelled();
+      if (next.done === true) break;
+      const { buf, start, end } = next.value;
+      for (const _ of this.#counter.add(buf, start, end));
+      this.#counter.rest();
+      this.done = this.#rowsOf(this.#counter);
+      await pace.step();
+    }
+    const sums = new Map(this.#tally.sums().map(({ table, checksum }) => [table, checksum]));
+    this.#tables = this.#tables.map(({ table, rows }) => {
+      const checksum = sums.get(table);
+      return { table, rows, ...(checksum === undefined ? {} : { checksum }) };
+    });
   }
 
   async #add({ buf, start, end }: { buf: Buffer; start: number; end: number }): Promise<void> {
@@ -115,12 +153,12 @@ export class RowBackup implements PartBackup {
   async #hand(slice: Buffer | undefined): Promise<void> {
     if (this.#cancelled) throw new BackupCancelled();
     if (slice !== undefined) await this.#writer.add(slice);
-    if (this.#after === undefined) this.done = this.#rowsDone();
+    if (this.#after === undefined) this.done = this.#rowsOf(this.#rewriter);
   }
 
-  #rowsDone(): number {
+  #rowsOf(rewriter: RowRewriter): number {
     let rows = 0;
-    for (const count of this.#rewriter.rows.values()) rows += count;
+    for (const count of rewriter.rows.values()) rows += count;
     return rows;
   }
 
@@ -133,8 +171,6 @@ export class RowBackup implements PartBackup {
       const found = this.#rewriter.rows.get(table) ?? 0;
       assert(found === rows, `the export of table ${table} has ${found} rows instead of ${rows}`);
     }
-    // To read all rows once costs their owners what a checkpoint does.
-    this.#background?.checkpointed(tables, this.#writer.rawBytes);
     const why = this.#reason === undefined ? {} : { reason: this.#reason };
     return { ...common, ...why, kind: 'all', tables };
   }

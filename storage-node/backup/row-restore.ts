@@ -5,6 +5,7 @@ import { applyOps } from '../../engines/apply.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { Op } from '../../universal-row/record-batch.ts';
+import type { CopiedRows } from '../background-work.ts';
 import type { Pod } from '../pod.ts';
 import type { PlacedPart } from './chain.ts';
 import { type Frame, readChunks } from './chunk-reader.ts';
@@ -32,6 +33,12 @@ export interface RowRestoreOptions {
   podOf: (table: number) => Pod;
   /** What is there goes. */
   replace: boolean;
+}
+
+/** What a table has to come to. */
+interface Expected {
+  rows: number;
+  checksum: string | undefined;
 }
 
 /** Applying one takes about a millisecond. */
@@ -76,7 +83,7 @@ export class RowRestore {
   async load(): Promise<RestoredTable[]> {
     this.refuseRows();
     for (const pod of this.#pods) await dropShadowTables(pod);
-    const expected = new Map<number, { rows: number; sum: TableSum | undefined }>();
+    const expected = new Map<number, Expected>();
     for (const parts of this.#options.sources) {
       const tally = await this.#applyAll(parts);
       this.#expect(expected, parts, tally);
@@ -121,16 +128,28 @@ export class RowRestore {
       return place?.pod === pod ? place.shadow : undefined;
     };
     const rewriter = new RowRewriter(shadowOf, sliceBytes, tally);
-    for await (const frame of readChunks(this.#options.disk, part.directory, part.files)) {
-      await decoding(frame, async () => {
-        for (const slice of rewriter.add(frame.bytes, 0, frame.bytes.length)) {
-          await this.#apply(pod, slice);
-        }
-        const rest = rewriter.rest();
-        if (rest !== undefined) await this.#apply(pod, rest);
-      });
-      this.done += frame.bytes.length;
+    try {
+      for await (const frame of readChunks(this.#options.disk, part.directory, part.files)) {
+        await decoding(frame, async () => {
+          for (const slice of rewriter.add(frame.bytes, 0, frame.bytes.length)) {
+            await this.#apply(pod, slice);
+          }
+          const rest = rewriter.rest();
+          if (rest !== undefined) await this.#apply(pod, rest);
+        });
+        this.done += frame.bytes.length;
+      }
+    } finally {
+      pod.parts.background?.restored(this.#underRealNumbers(rewriter));
     }
+  }
+
+  /** Whoever is restored pays for it. */
+  #underRealNumbers(rewriter: RowRewriter): CopiedRows[] {
+    const targets = new Map([...this.#places.values()].map(({ shadow, to }) => [shadow, to]));
+    return rewriter
+      .copied()
+      .map((copied) => ({ ...copied, table: targets.get(copied.table) ?? copied.table }));
   }
 
   async #apply(pod: Pod, slice: Buffer): Promise<void> {
@@ -141,25 +160,24 @@ export class RowRestore {
   }
 
   #expect(
-    expected: Map<number, { rows: number; sum: TableSum | undefined }>,
+    expected: Map<number, Expected>,
     parts: readonly PlacedPart[],
     tally: RowTally | undefined,
   ): void {
     const sums = new Map(tally?.sums().map((sum) => [sum.table, sum]));
-    for (const { table, rows } of parts.at(-1)?.tables ?? []) {
+    for (const { table, rows, checksum } of parts.at(-1)?.tables ?? []) {
       const place = this.#places.get(table);
       if (place === undefined || rows === 0) continue;
       if (expected.has(place.shadow)) {
         throw new RestoreMismatchError(`the backup has rows of table ${table} in two engines`);
       }
-      expected.set(place.shadow, { rows, sum: sums.get(place.shadow) });
+      // Of what one export holds; of a chain what its last part says.
+      const sum = tally === undefined ? checksum : sums.get(place.shadow)?.checksum;
+      expected.set(place.shadow, { rows, checksum: sum });
     }
   }
 
-  async #compare(
-    pod: Pod,
-    expected: ReadonlyMap<number, { rows: number; sum: TableSum | undefined }>,
-  ): Promise<RestoredTable[]> {
+  async #compare(pod: Pod, expected: ReadonlyMap<number, Expected>): Promise<RestoredTable[]> {
     const places = [...this.#places].filter(([, place]) => place.pod === pod);
     const found = await this.#sumsOf(pod);
     return places.flatMap(([from, { shadow, to }]) => {
@@ -171,10 +189,10 @@ export class RowRestore {
           `of table ${from} ${rows} rows were restored, and the backup has ${wanted?.rows ?? 0}`,
         );
       }
-      const other = wanted?.sum;
-      if (other !== undefined && other.checksum !== sum.checksum) {
+      const other = wanted?.checksum;
+      if (other !== undefined && other !== sum.checksum) {
         throw new RestoreMismatchError(
-          `table ${from} has checksum ${sum.checksum} when restored, and ${other.checksum} in the backup`,
+          `table ${from} has checksum ${sum.checksum} when restored, and ${other} in the backup`,
         );
       }
       if (rows === 0) return [];
@@ -194,6 +212,7 @@ export class RowRestore {
       await this.#pace.step();
       if (this.#cancelled) throw new BackupCancelled();
     }
+    pod.parts.background?.copied(this.#underRealNumbers(rewriter));
     return new Map(tally.sums().map((sum) => [sum.table, sum]));
   }
 }
@@ -214,7 +233,9 @@ export async function dropShadowTables(pod: Pod): Promise<void> {
 
 /** Ops as an entry of the log, and in the engine. */
 async function applySlice(pod: Pod, slice: Buffer): Promise<void> {
-  const { engine, log } = pod.parts;
+  const { engine, log, brake } = pod.parts;
+  if (brake?.holds() === true) await brake.released();
+  brake?.wrote(slice.length);
   for (;;) {
     if (pod.writeFailure !== undefined) throw pod.writeFailure;
     if (engine.congested === true) await engine.drained!();

@@ -3,6 +3,7 @@
 
 import { Op, RecordBatchReader, RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { Shape } from '../../universal-row/rows.ts';
+import type { CopiedRows } from '../background-work.ts';
 
 /** The number under which a table's ops go on; undefined when they are left out. */
 export type TableMap = (table: number) => number | undefined;
@@ -33,6 +34,10 @@ export class RowRewriter {
   readonly rows = new Map<number, number>();
   /** Ops that were passed on. */
   ops = 0;
+  /** Of them, what is about one table after the other: bytes, as they were passed on. */
+  readonly #bytes = new Map<number, number>();
+  #bytesTable = -1;
+  #bytesSince = 0;
   readonly #map: TableMap;
   readonly #sliceBytes: number;
   readonly #observer: OpObserver | undefined;
@@ -59,7 +64,9 @@ export class RowRewriter {
     this.#table = undefined;
     while (r.pos < end) {
       const at = r.pos;
+      const before = this.#out.pos;
       this.#op(r, at);
+      if (this.#table !== undefined) this.#weigh(this.#table, this.#out.pos - before);
       if (this.#out.pos >= this.#sliceBytes) {
         yield this.rest()!;
         if (r.pos < end) this.#continueRow();
@@ -74,6 +81,32 @@ export class RowRewriter {
     const slice = out.buf.subarray(0, out.pos);
     out.pos = 0;
     return slice;
+  }
+
+  /** Bytes by table, under its new number. */
+  bytes(): ReadonlyMap<number, number> {
+    this.#weigh(-1, 0);
+    return this.#bytes;
+  }
+
+  /** Most ops are about the table of the one before. */
+  #weigh(table: number, bytes: number): void {
+    if (table !== this.#bytesTable) {
+      const last = this.#bytesTable;
+      if (last >= 0) this.#bytes.set(last, (this.#bytes.get(last) ?? 0) + this.#bytesSince);
+      this.#bytesTable = table;
+      this.#bytesSince = 0;
+    }
+    this.#bytesSince += bytes;
+  }
+
+  /** What was passed on, by table. */
+  copied(): CopiedRows[] {
+    return [...this.bytes()].map(([table, bytes]) => ({
+      table,
+      rows: this.rows.get(table) ?? 0,
+      bytes,
+    }));
   }
 
   #continueRow(): void {

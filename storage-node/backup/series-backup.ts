@@ -2,7 +2,9 @@
 // that have changed since the backup before. Most shards are of the past, and do not.
 
 import type { SeriesShard } from '../../engines/series-engine.ts';
+import type { SeriesBackgroundWork } from '../background-work.ts';
 import type { SeriesPod } from '../series-pod.ts';
+import { BytesByDatabase } from './bytes-by-database.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { LogPoint, PodPart } from './manifest.ts';
 import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
@@ -26,6 +28,8 @@ export class SeriesBackup implements PartBackup {
   readonly #included: ReadonlySet<number>;
   readonly #writer: ChunkWriter;
   readonly #entries: AsyncIterator<Buffer>;
+  readonly #background: SeriesBackgroundWork | undefined;
+  readonly #given = new BytesByDatabase();
   #cancelled = false;
   #began = false;
 
@@ -33,7 +37,8 @@ export class SeriesBackup implements PartBackup {
   constructor(options: SeriesBackupOptions) {
     const { pod, model, wants, since } = options;
     pod.endTurn();
-    const { engine, log } = pod.parts;
+    const { engine, log, background } = pod.parts;
+    this.#background = background;
     const { volume, appendedLsn } = log.status();
     this.model = model;
     this.point = { volume, index: log.lastIndex };
@@ -46,7 +51,11 @@ export class SeriesBackup implements PartBackup {
     this.total = this.#included.size;
     this.#writer = new ChunkWriter(options.disk, options.directory, `influx-${model}`);
     this.#entries = engine
-      .exportSnapshot({ database: wants, shard: (number) => this.#included.has(number) })
+      .exportSnapshot({
+        database: wants,
+        shard: (number) => this.#included.has(number),
+        given: (database, bytes) => this.#given.add(database, bytes),
+      })
       [Symbol.asyncIterator]();
   }
 
@@ -72,6 +81,9 @@ export class SeriesBackup implements PartBackup {
     } catch (error) {
       this.#writer.abandon();
       throw error;
+    } finally {
+      // Also when it came to nothing.
+      this.#background?.copied(this.#given.all());
     }
     return this.#part(await this.#writer.finish());
   }

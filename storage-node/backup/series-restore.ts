@@ -2,8 +2,10 @@
 // compared with the backup, then all at once under their names.
 
 import { ExportTally, type ShardSum } from '../../engines/tsm/words/export-tally.ts';
+import type { SeriesImporter } from '../../engines/series-engine.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { SeriesPod } from '../series-pod.ts';
+import { BytesByDatabase } from './bytes-by-database.ts';
 import { type PlacedPart, shardSources } from './chain.ts';
 import { readChunks } from './chunk-reader.ts';
 import { Pace } from './pace.ts';
@@ -103,8 +105,7 @@ export class SeriesRestore {
   };
 
   async #apply(parts: readonly PlacedPart[]): Promise<ShardSum[]> {
-    const { pod, disk } = this.#options;
-    const { engine, log } = pod.parts;
+    const { engine } = this.#options.pod.parts;
     const sources = shardSources(parts);
     const importer = engine.importer(this.#rename);
     const sums: ShardSum[] = [];
@@ -112,34 +113,66 @@ export class SeriesRestore {
     for (const part of parts.toReversed()) {
       const isOurs = (shard: number): boolean => sources.get(shard) === part;
       const tally = new ExportTally(isOurs);
-      for await (const frame of readChunks(disk, part.directory, part.files)) {
-        await decoding(frame, async () => {
-          for (const _ of tally.add(frame.bytes)) await this.#pace.step();
-          const steps = importer.put(frame.bytes, isOurs, log.writer);
-          for (let ended = false; !ended; ) {
-            if (this.#cancelled) throw new BackupCancelled();
-            await pod.ingest(() => {
-              ended = steps.next().done === true;
-            });
-            await this.#pace.step();
-          }
-        });
-        this.done += frame.bytes.length;
+      try {
+        await this.#applyPart(part, isOurs, tally, importer);
+      } finally {
+        this.#charge(tally);
       }
       sums.push(...tally.sums().filter(({ number }) => isOurs(number)));
     }
     return sums;
   }
 
+  async #applyPart(
+    part: PlacedPart,
+    isOurs: (shard: number) => boolean,
+    tally: ExportTally,
+    importer: SeriesImporter,
+  ): Promise<void> {
+    const { pod, disk } = this.#options;
+    const { log } = pod.parts;
+    for await (const frame of readChunks(disk, part.directory, part.files)) {
+      await decoding(frame, async () => {
+        for (const _ of tally.add(frame.bytes)) await this.#pace.step();
+        const steps = importer.put(frame.bytes, isOurs, log.writer);
+        for (let ended = false; !ended; ) {
+          if (this.#cancelled) throw new BackupCancelled();
+          await pod.ingest(() => {
+            ended = steps.next().done === true;
+          });
+          await this.#pace.step();
+        }
+      });
+      this.done += frame.bytes.length;
+    }
+  }
+
+  /** Whoever is restored pays for it. */
+  #charge(tally: ExportTally): void {
+    const { background } = this.#options.pod.parts;
+    if (background === undefined) return;
+    const put = new BytesByDatabase();
+    for (const { number, database } of tally.sums()) {
+      const shadow = this.#rename(database);
+      if (shadow !== undefined) put.add(realName(shadow), tally.bytesOf(number));
+    }
+    background.restored(put.all());
+  }
+
   async #sums(): Promise<ExportTally> {
     const { pod } = this.#options;
     pod.endTurn();
     const tally = new ExportTally();
-    const selection = { database: isShadowDatabase };
+    const read = new BytesByDatabase();
+    const selection = {
+      database: isShadowDatabase,
+      given: (database: string, bytes: number) => read.add(realName(database), bytes),
+    };
     for await (const entry of pod.parts.engine.exportSnapshot(selection)) {
       for (const _ of tally.add(entry)) await this.#pace.step();
       if (this.#cancelled) throw new BackupCancelled();
     }
+    pod.parts.background?.copied(read.all());
     return tally;
   }
 

@@ -1,9 +1,11 @@
 // Looks whether backups can be restored: every file byte by byte, every record decoded, every count compared
-// with the manifest, and whether the chain behind each is whole. It needs no server, and changes nothing.
+// with the manifest, whether the chain behind each is whole, and whether it comes to the rows that there were. It needs no
+// server, and changes nothing.
 
 import { ExportTally } from '../../engines/tsm/words/export-tally.ts';
 import type { Disk } from '../../universal-row/environment.ts';
-import { chainOf } from './chain.ts';
+import { chainOf, partsOf, type PlacedPart } from './chain.ts';
+import type { ChainReplays } from './chain-replay.ts';
 import { checkFile, readChunks } from './chunk-reader.ts';
 import { DamagedBackupError } from './damage.ts';
 import {
@@ -49,6 +51,7 @@ export async function verifyBackup(
   set: string,
   id: string,
   progress: VerifyProgress = () => {},
+  replays?: ChainReplays,
 ): Promise<VerifiedBackup> {
   const problems: string[] = [];
   const attempt = async (work: () => void | Promise<void>): Promise<void> => {
@@ -76,9 +79,10 @@ export async function verifyBackup(
       files.map(({ name }) => name),
     ),
   );
-  await attempt(
-    () => void chainOf(id, (one) => (one === id ? found : readManifest(disk, set, one))),
-  );
+  let chain: BackupManifest[] = [];
+  await attempt(() => {
+    chain = chainOf(id, (one) => (one === id ? found : readManifest(disk, set, one)));
+  });
   for (const file of files) {
     await attempt(async () => {
       await checkFile(disk, directory, file);
@@ -90,6 +94,12 @@ export async function verifyBackup(
   if (problems.length === 0) {
     for (const part of found.parts) {
       await attempt(async () => void parts.push(await verifyPart(disk, directory, part)));
+    }
+    if (replays !== undefined && problems.length === 0) {
+      for (const { model, tables } of found.parts) {
+        if (tables?.some(({ checksum }) => checksum !== undefined) !== true) continue;
+        await attempt(() => verifySums(disk, replays, found.chain, partsOf(chain, model, set)));
+      }
     }
   }
   const { parent, scope } = found;
@@ -122,6 +132,23 @@ async function verifyPart(disk: Disk, directory: string, part: PodPart): Promise
     return { ...common, rows };
   }
   return { ...common, rows, changes: await verifyEntries(disk, directory, part) };
+}
+
+/** What the chain comes to is what there was when the last of its backups was made. */
+async function verifySums(
+  disk: Disk,
+  replays: ChainReplays,
+  chain: string,
+  parts: readonly PlacedPart[],
+): Promise<void> {
+  const { directory, model, tables = [] } = parts.at(-1)!;
+  const found = await replays.sums(disk, chain, parts);
+  for (const { table, rows, checksum } of tables) {
+    const sum = found.get(table);
+    if (rows === 0 ? sum === undefined : sum?.rows === rows && sum.checksum === checksum) continue;
+    const what = `with those before it table ${table} of ${model} comes to ${sum?.rows ?? 0} rows with checksum ${sum?.checksum}, and there were ${rows} with ${checksum}`;
+    throw new DamagedBackupError(directory, undefined, what);
+  }
 }
 
 async function verifyRows(disk: Disk, directory: string, part: PodPart): Promise<void> {
