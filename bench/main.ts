@@ -1,11 +1,13 @@
-// npm run bench -- redis|ycsb|kv|log|memory|admission|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-flood|log|memory|admission|mechanisms|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
 
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
+import { kvFloodBench, kvFloodDefaults } from './kv-flood.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
+import { mechanismsBench, mechanismsDefaults } from './mechanisms.ts';
 import { meteringBench, meteringDefaults } from './metering.ts';
 import { restartBench, restartDefaults } from './restart.ts';
 import { planesBench, planesDefaults } from './planes.ts';
@@ -188,6 +190,37 @@ program
   .option('--alone', 'without influxd', seriesRestartDefaults.alone)
   .action(async (options: typeof seriesRestartDefaults) => {
     await seriesRestartBench(options, command);
+  });
+
+program
+  .command('kv-flood')
+  .description(
+    'reads of a kv table beside clients that write as fast as they can, with tokens and without',
+  )
+  .option('--rounds <n>', 'rounds', count, kvFloodDefaults.rounds)
+  .option('--seconds <n>', 'length of a measurement', count, kvFloodDefaults.seconds)
+  .option('--value-bytes <n>', 'bytes of a value', count, kvFloodDefaults.valueBytes)
+  .option('--keys <n>', 'keys', count, kvFloodDefaults.keys)
+  .action(async (options: typeof kvFloodDefaults) => {
+    await kvFloodBench(options, command);
+  });
+
+program
+  .command('mechanisms')
+  .description('what all mechanisms of admission cost where nobody has to wait')
+  .option('--rounds <n>', 'rounds of each test', count, mechanismsDefaults.rounds)
+  .option('--pipeline <list>', 'pipeline depths', counts, mechanismsDefaults.pipelines)
+  .option('--tests <list>', 'tests of redis-benchmark, and influx', list, mechanismsDefaults.tests)
+  .option('--seconds <n>', 'length of a round', count, mechanismsDefaults.seconds)
+  .option('--keys <n>', 'keys of the random tests', count, mechanismsDefaults.keys)
+  .option(
+    '--limit <n>',
+    'units a second of the tenant, 0 for none',
+    Number,
+    mechanismsDefaults.limit,
+  )
+  .action(async ({ pipeline, ...options }: typeof mechanismsDefaults & { pipeline: number[] }) => {
+    await mechanismsBench({ ...options, pipelines: pipeline }, command);
   });
 
 program

@@ -46,9 +46,12 @@ export async function runRedisBenchmark(
   pipeline: number,
   requests: number,
   keys: number,
+  /** Whose password is its name; the default user if not given. */
+  user?: string,
 ): Promise<Measured> {
   const args = ['-p', String(server.port), '-c', '50', '-d', '100', '-t', test];
   args.push('-P', String(pipeline), '-n', String(requests), '-r', String(keys), '--csv');
+  if (user !== undefined) args.push('--user', user, '-a', user);
   const text = await output('redis-benchmark', args);
   const line = text.split('\n').find((one) => /^"(?!test)/.test(one));
   if (line === undefined) throw new Error(`redis-benchmark said: ${text}`);

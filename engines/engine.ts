@@ -28,6 +28,14 @@ export interface EngineStats {
   extra: Record<string, number>;
 }
 
+/** Of an engine whose writes leave most of their work for later; counters are of bytes since it was opened. */
+export interface LevelZeroState {
+  /** Sorted runs that a read looks through before it comes to level 1. */
+  files: number;
+  flushedBytes: number;
+  compactedBytes: number;
+}
+
 export interface Engine {
   /** Its name in the registry and in a table's `model` property. */
   readonly model: string;
@@ -71,6 +79,8 @@ export interface Engine {
    * one `ReadFault` for those not in memory. An engine without this needs no such word.
    */
   expectRows?(table: number, args: Arguments, first: number, last: number, step: number): void;
+  /** What waits for compaction. An engine without this has none. */
+  levelZero?(): LevelZeroState;
   /** Why the engine takes no more writes for now (a full disk), or undefined. */
   readonly failure: Error | undefined;
 

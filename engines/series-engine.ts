@@ -171,6 +171,8 @@ export interface SnapshotSelection {
   database?(name: string): boolean;
   /** Whose points are wanted; the other shards are only named. */
   shard?(number: number): boolean;
+  /** So many bytes of what was given out were points of the database. */
+  given?(database: string, bytes: number): void;
 }
 
 /** An engine of which parts can be taken out, and put into another beside what is there. */

@@ -6,9 +6,32 @@ export interface TableRows {
   rows: number;
 }
 
+/** Rows of a table, or changes of them, as they went into a backup or came out of one. */
+export interface CopiedRows extends TableRows {
+  bytes: number;
+}
+
+/** The same of a database of time series. */
+export interface CopiedPoints {
+  database: string;
+  bytes: number;
+}
+
 export interface BackgroundWork {
   /** Rows of a table were dropped because their time had come. */
   expired(table: number, rows: number, logBytes: number): void;
   /** A checkpoint of `bytes` was made, of all these tables. Where it is not known how many, 0. */
   checkpointed(tables: readonly TableRows[], bytes: number): void;
+  /** Rows were read from the engine, or changes from its log, to be put into a backup or compared with one. */
+  copied(tables: readonly CopiedRows[]): void;
+  /** What a backup has was put into these tables. */
+  restored(tables: readonly CopiedRows[]): void;
+}
+
+/** What a pod of time series does of its own accord, but for merging. */
+export interface SeriesBackgroundWork {
+  /** Points were read to be put into a backup or compared with one. */
+  copied(databases: readonly CopiedPoints[]): void;
+  /** What a backup has was put into these databases. */
+  restored(databases: readonly CopiedPoints[]): void;
 }

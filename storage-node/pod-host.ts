@@ -6,6 +6,7 @@ import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts'
 import type { Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
+import type { WriteBrake } from './admission/write-brake.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { LogPins } from './backup/log-pins.ts';
 import type { CommandFlowRegistry } from './flows/command-flows.ts';
@@ -38,6 +39,8 @@ export interface PodHostOptions {
   flows?: CommandFlowRegistry | undefined;
   /** Who has the thread next. */
   turns?: Turns | undefined;
+  /** Holds writes back; of an engine with a level 0. */
+  brake?: WriteBrake | undefined;
   /** The log cannot go on, and neither can the process. */
   fatal: (error: Error) => void;
 }
@@ -106,6 +109,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     background: options.background,
     flows: options.flows,
     turns: options.turns,
+    brake: options.brake,
   });
   pod.stats.loadedEntries = entries;
   report('info', `${engine.model} pod is ready`, {

@@ -15,6 +15,7 @@ import {
   type Outcome,
   type TaskCostRow,
 } from './flows/command-flows.ts';
+import type { WriteBrake } from './admission/write-brake.ts';
 import type { BackgroundWork, TableRows } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import { isShadowTable } from './backup/shadow.ts';
@@ -46,6 +47,8 @@ export interface PodOptions {
   flows?: CommandFlowRegistry | undefined;
   /** Who has the thread next; upkeep waits when others want it. */
   turns?: Turns | undefined;
+  /** Holds writes back while the engine has too much left to do. */
+  brake?: WriteBrake | undefined;
 }
 
 /** See `Pod.parts`. */
@@ -54,6 +57,7 @@ export interface PodParts {
   readonly log: ReplicatedLog;
   readonly pins: LogPins | undefined;
   readonly background: BackgroundWork | undefined;
+  readonly brake: WriteBrake | undefined;
 }
 
 export interface PodStats {
@@ -112,6 +116,7 @@ export class Pod implements Executor {
   private checkpointLsn = 0;
   private timer: NodeJS.Timeout | undefined;
   private readonly turns: Turns | undefined;
+  private readonly brake: WriteBrake | undefined;
   private tickWaits = false;
 
   constructor(options: PodOptions) {
@@ -124,6 +129,7 @@ export class Pod implements Executor {
     this.report = options.report;
     this.background = options.background;
     this.turns = options.turns;
+    this.brake = options.brake;
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
     this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
@@ -177,6 +183,9 @@ export class Pod implements Executor {
         // After a failure the command is refused for its reason.
         return this.engine.drained!().then(again, again);
       }
+      if (this.brake !== undefined && this.brake.holds()) {
+        return this.brake.released().then(() => this.execute(command, reply));
+      }
     }
     if (!this.turnOpen) this.#openTurn();
     const mark = reply.mark();
@@ -191,7 +200,9 @@ export class Pod implements Executor {
       const failure = this.#recover(error, reply, mark, command);
       if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
     }
-    work.logBytes += log.writer.pos - logged;
+    const bytes = log.writer.pos - logged;
+    work.logBytes += bytes;
+    if (writing && this.brake !== undefined) this.brake.wrote(bytes);
     const index = log.end();
     if (index !== 0) this.#committed(index);
   }
@@ -216,6 +227,9 @@ export class Pod implements Executor {
     if (this.engine.congested === true && this.engine.failure === undefined) {
       // After a failure the commands are refused for its reason.
       return this.engine.drained!().catch(() => {});
+    }
+    if (this.brake?.holds() === true && commands.some(({ action }) => isWrite(action))) {
+      return this.brake.released();
     }
     const start = reply.mark();
     if (!before()) return undefined;
@@ -255,6 +269,7 @@ export class Pod implements Executor {
         }
       }
       tx.work.logBytes += log.writer.pos - logged;
+      this.brake?.wrote(log.writer.pos - logged);
       if (outcomes === undefined) continue;
       if (reply.mark() === mark) kind = 'waits';
       // Whether it wrote, until the index is known.
@@ -394,6 +409,7 @@ export class Pod implements Executor {
     // would stay `now` for commands to come.
     if (this.turnOpen) this.endTurn();
     this.engine.background(backgroundBudgetMs);
+    this.brake?.look();
     this.unclaimed.reset();
     if (this.maxMemoryBytes !== Infinity) {
       this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
@@ -573,8 +589,8 @@ export class Pod implements Executor {
 
   /** What backups and restores work on, beside the commands: whoever touches it ends the turn first. */
   get parts(): PodParts {
-    const { engine, log, pins, background } = this;
-    return { engine, log, pins, background };
+    const { engine, log, pins, background, brake } = this;
+    return { engine, log, pins, background, brake };
   }
 
   /** Tables change places, all of them in the same instant. */
@@ -620,6 +636,7 @@ export class Pod implements Executor {
   async close(): Promise<void> {
     clearInterval(this.timer);
     this.timer = undefined;
+    this.brake?.close();
     await this.checkpointing;
     this.endTurn();
     await this.log.close();

@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import type { Clock, Disk } from '../universal-row/environment.ts';
+import type { Turns } from '../universal-row/turns.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { LogPins } from './backup/log-pins.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
@@ -22,9 +23,11 @@ export interface SeriesPodHostOptions {
   retentionIntervalMs: number;
   /** What databases have of properties; none when left out. */
   tables?: TableRulesByName | undefined;
+  background?: SeriesPodOptions['background'];
   /** Cuts a damaged log where the damage begins instead of refusing to open it. */
   acceptLoss: boolean;
   clock: Clock;
+  turns?: Turns | undefined;
   report: SeriesPodOptions['report'];
   /** The log cannot go on, and neither can the process. */
   fatal: (error: Error) => void;
@@ -78,7 +81,9 @@ export async function openSeriesPod(options: SeriesPodHostOptions): Promise<Seri
     log,
     pins,
     tables: options.tables,
+    background: options.background,
     clock: options.clock,
+    turns: options.turns,
     checkpointBytes: options.checkpointBytes,
     retentionIntervalMs: options.retentionIntervalMs,
     report,

@@ -21,6 +21,8 @@ import type {
   PortableSeriesEngine,
   SeriesEngineStats,
 } from '../engines/series-engine.ts';
+import { crowdedSliceMs, type Turns } from '../universal-row/turns.ts';
+import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
 import type { TableRules, TableRulesByName } from './table-rules.ts';
@@ -30,6 +32,7 @@ export interface SeriesPodParts {
   readonly engine: PortableSeriesEngine;
   readonly log: ReplicatedLog;
   readonly pins: LogPins | undefined;
+  readonly background: SeriesBackgroundWork | undefined;
 }
 
 export interface SeriesPodOptions {
@@ -39,7 +42,11 @@ export interface SeriesPodOptions {
   pins?: LogPins | undefined;
   /** What databases have of properties. It is live: a change takes effect at the next action. */
   tables?: TableRulesByName | undefined;
+  /** Told of backups and restores, for whoever charges them. */
+  background?: SeriesBackgroundWork | undefined;
   clock: Clock;
+  /** Who else is about: what happens by itself then holds others up for shorter. */
+  turns?: Turns | undefined;
   /** A checkpoint is made whenever the log has grown by this much. */
   checkpointBytes: number;
   /** Milliseconds between two looks for shards that are older than their policy keeps. */
@@ -73,6 +80,8 @@ function pointRulesOf({ ttlDefaultMs, maxRowBytes }: TableRules): PointRules {
 /** How long background work may hold up requests at a time, and how long it pauses when there is more. */
 const backgroundBudgetMs = 3;
 const busyPauseMs = 4;
+/** Where several tenants are about. */
+const crowdedPauseMs = 1;
 const idlePauseMs = 50;
 
 export class SeriesPod implements SeriesStore {
@@ -90,8 +99,10 @@ export class SeriesPod implements SeriesStore {
   readonly #engine: PortableSeriesEngine;
   readonly #log: ReplicatedLog;
   readonly #pins: LogPins | undefined;
+  readonly #background: SeriesBackgroundWork | undefined;
   readonly #tables: TableRulesByName;
   readonly #clock: Clock;
+  readonly #turns: Turns | undefined;
   readonly #checkpointBytes: number;
   readonly #retentionIntervalMs: number;
   readonly #report: SeriesPodOptions['report'];
@@ -106,8 +117,10 @@ export class SeriesPod implements SeriesStore {
     this.#engine = options.engine;
     this.#log = options.log;
     this.#pins = options.pins;
+    this.#background = options.background;
     this.#tables = options.tables ?? noTables;
     this.#clock = options.clock;
+    this.#turns = options.turns;
     this.#checkpointBytes = options.checkpointBytes;
     this.#retentionIntervalMs = options.retentionIntervalMs;
     this.#report = options.report;
@@ -219,6 +232,7 @@ export class SeriesPod implements SeriesStore {
         this.#engine.policyInForce(policy, retention),
       ),
       isReadOnly: rules.readOnly,
+      quotaMode: rules.quotaMode,
     };
   }
 
@@ -260,7 +274,8 @@ export class SeriesPod implements SeriesStore {
 
   /** What backups and restores work on, beside the requests: whoever touches it ends the turn first. */
   get parts(): SeriesPodParts {
-    return { engine: this.#engine, log: this.#log, pins: this.#pins };
+    const background = this.#background;
+    return { engine: this.#engine, log: this.#log, pins: this.#pins, background };
   }
 
   /** What `prepare` puts into words, as one entry. Waits while the engine is behind. */
@@ -298,7 +313,12 @@ export class SeriesPod implements SeriesStore {
     } catch (error) {
       this.#report('error', 'upkeep of time series failed', { err: error });
     }
-    this.#schedule(more ? busyPauseMs : idlePauseMs);
+    if (!more) this.#schedule(idlePauseMs);
+    else this.#schedule(this.#isCrowded ? crowdedPauseMs : busyPauseMs);
+  }
+
+  get #isCrowded(): boolean {
+    return this.#turns?.isCrowded(this.#clock.monotonic()) === true;
   }
 
   /** One round of upkeep; true when more is left to do. */
@@ -313,8 +333,8 @@ export class SeriesPod implements SeriesStore {
     }
     this.#log.endTurn();
     // Whoever waits for room is not made to wait for a pause as well.
-    const budget = this.#engine.congested ? 4 * backgroundBudgetMs : backgroundBudgetMs;
-    const more = this.#engine.background(budget, false);
+    const budget = this.#isCrowded ? crowdedSliceMs : backgroundBudgetMs;
+    const more = this.#engine.background(this.#engine.congested ? 4 * budget : budget, false);
     const { appendedLsn } = this.#log.status();
     if (appendedLsn - this.#checkpointLsn >= this.#checkpointBytes) void this.checkpoint();
     return more;

@@ -6,13 +6,24 @@ export interface Turns {
   begin(now: number): void;
   /** Whether work of the tenant may run at once. If not it is to `wait`. */
   mayRun(tenant: number, now: number): boolean;
+  /** Whether more than one tenant is about, or somebody waits: then nobody is to keep the thread for long. */
+  isCrowded(now: number): boolean;
   /** Whether work that has begun is to `wait` with what is left of it: its turn is over, and others are about. */
   isOver(now: number): boolean;
-  /** `run` is called at its turn, and does no more than it would have done at once. Must not throw. */
-  wait(tenant: number, run: () => void): void;
+  /**
+   * `run` is called at its turn, and does no more than it would have done at once. Must not throw. What `isLarge` has
+   * fewer of its tenant's turns.
+   */
+  wait(tenant: number, run: () => void, isLarge?: boolean): void;
   /** Work that goes on after its `run` has returned took so many milliseconds since. */
   spent(tenant: number, ms: number): void;
 }
+
+/**
+ * Milliseconds for which one piece of work has the thread where several tenants are about: less than the network and the
+ * system take of most requests, and many times what it takes to look for others.
+ */
+export const crowdedSliceMs = 0.1;
 
 /** The work of one request that stops now and then for others to have their turn. */
 export class TurnTaker {
@@ -29,13 +40,21 @@ export class TurnTaker {
   yield(): Promise<void> {
     this.#turns.spent(this.#tenant, performance.now() - this.#since);
     return new Promise((resolve) =>
-      this.#turns.wait(this.#tenant, () => {
-        this.#since = performance.now();
-        resolve();
-      }),
+      // What has to stop for others is large.
+      this.#turns.wait(
+        this.#tenant,
+        () => {
+          this.#since = performance.now();
+          resolve();
+        },
+        true,
+      ),
     );
   }
 }
+
+/** Work on more bytes than this is large. */
+export const largeWorkBytes = 16 * 1024;
 
 /** In the place of a tenant: work that no client waits for. */
 export const backgroundWork = -2;

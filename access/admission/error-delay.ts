@@ -29,7 +29,8 @@ const cells = 24 * partsPerDoubling;
 const between = 16;
 
 export class ErrorDelay {
-  readonly #options: ErrorDelayOptions;
+  /** They may change. */
+  readonly options: ErrorDelayOptions;
   /** Successes by latency: of the half of them that has begun, and of the half before. */
   #current = new Uint32Array(cells);
   #previous = new Uint32Array(cells);
@@ -40,12 +41,12 @@ export class ErrorDelay {
   #left = 0;
 
   constructor(options: Partial<ErrorDelayOptions> = {}) {
-    this.#options = { ...errorDelayDefaults, ...options };
+    this.options = { ...errorDelayDefaults, ...options };
   }
 
   /** A request was answered as it should be, after so many milliseconds. */
   succeeded(latencyMs: number): void {
-    if (this.#count * 2 >= this.#options.successes) this.#turn();
+    if (this.#count * 2 >= this.options.successes) this.#turn();
     const cell = Math.floor(Math.log2(latencyMs / smallest) * partsPerDoubling);
     const at = Math.max(0, Math.min(cells - 1, cell));
     this.#current[at]!++;
@@ -55,7 +56,7 @@ export class ErrorDelay {
 
   /** Milliseconds for which an error that is ready after `elapsedMs` is to be held back. */
   delay(elapsedMs: number): number {
-    const { enabled, capMs } = this.#options;
+    const { enabled, capMs } = this.options;
     if (!enabled) return 0;
     return Math.max(0, Math.min(capMs, this.median()) - elapsedMs);
   }

@@ -305,3 +305,42 @@ test('what was spent dry is not held against anybody later', () => {
   expect(setup.gate.balance(clock.monotonic())).toBe(10);
   expect(setup.gate.queries.units.balance).toBe(0);
 });
+
+test('a limit on scans goes with the part of the quota that is here, and never beyond all of it', () => {
+  const { admission, meter } = setUp({
+    ...tenant(1000),
+    limits: { ...noLimits, ruPerSecond: 1000, scanRuPerSecond: 100 },
+  });
+  const scans = (): TenantGate => admission.classGateOf(1)!;
+  expect(scans().share).toBe(100);
+  admission.setShare(1, 500);
+  expect(scans().share).toBe(50);
+  admission.setShare(1, 2000);
+  expect(scans().share).toBe(100);
+  // Only scans count at it.
+  meter.account(1).charge(ChargeClass.write, 0, false, 5000, 1, 1, 1, 1);
+  meter.account(1).charge(ChargeClass.scan, 0, false, 30, 1, 1, 1, 1);
+  admission.endSecond();
+  expect(admission.classRu(1)).toBe(30);
+  expect(scans().balance(clock.monotonic())).toBeGreaterThan(0);
+  expect(admission.follow({ ...tenant(0), limits: noLimits })).toBeUndefined();
+  expect(admission.classGateOf(1)).toBeUndefined();
+});
+
+test('the quota of a new tenant counts several times, until it is not new any more', () => {
+  const setup = setUp({ ...tenant(100), createdAt: -4000 }, { warmupSeconds: 10 });
+  const { admission, gate } = setup;
+  let spent = 0;
+  const perSecond: number[] = [];
+  for (let ms = 0; ms < 10_000; ms += 10) {
+    vi.advanceTimersByTime(10);
+    for (let i = 0; i < 5; i++) if (request(setup, 1)) spent++;
+    if (ms % 1000 !== 990) continue;
+    admission.endSecond();
+    perSecond.push(spent);
+    spent = 0;
+  }
+  for (const units of perSecond.slice(1, 6)) expect(units).toBeCloseTo(300, -1);
+  for (const units of perSecond.slice(7)) expect(units).toBeCloseTo(100, -1);
+  expect(gate.warmupLeft(clock.monotonic())).toBe(0);
+});

@@ -2,9 +2,13 @@
 
 import type { TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
+import type { QuotaMode } from '../../universal-row/table-properties.ts';
 import type { TenancyUpdate, TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { Turns } from '../../universal-row/turns.ts';
 import { Allocation, type AllocationPolicy } from './allocation.ts';
 import { BurstPackage, sharedBurstCap } from './burst-package.ts';
+import { ErrorDelay } from './error-delay.ts';
+import { ClassGates, type ClassLimit } from './class-gates.ts';
 import { type GateReport, TenantGate } from './tenant-gate.ts';
 
 /** May change while the gateway runs. */
@@ -20,8 +24,10 @@ export interface AdmissionRules {
   writeWaitMs: number;
   /** First word of a refusal over RESP. */
   refusalCode: string;
-  /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not. */
+  /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not; a table may say otherwise. */
   allocation: AllocationPolicy;
+  /** Without, nobody may, whatever a table says. */
+  stacks: boolean;
   /** Units a second that the gateway can do; 0 when that is not known. */
   gatewayRu: number;
   /** Units of each second that are kept for spikes; 0 for none. */
@@ -36,6 +42,13 @@ export interface AdmissionRules {
   shedsEarly: boolean;
   /** Seconds of a tenant's share that it can owe. */
   debtSeconds: number;
+  /** For so many seconds from when a tenant was made its quota counts so many times. */
+  warmupSeconds: number;
+  warmupFactor: number;
+  /** Limits on scans and queries hold. */
+  classQuotas: boolean;
+  /** Refusals take as long as successes do. */
+  delaysErrors: boolean;
 }
 
 export const admissionDefaults: AdmissionRules = {
@@ -46,6 +59,7 @@ export const admissionDefaults: AdmissionRules = {
   writeWaitMs: 4000,
   refusalCode: 'TRYAGAIN',
   allocation: 'hard',
+  stacks: true,
   gatewayRu: 0,
   burstRu: 0,
   queryQueueLength: 1000,
@@ -54,14 +68,20 @@ export const admissionDefaults: AdmissionRules = {
   queriesWait: true,
   shedsEarly: true,
   debtSeconds: 10,
+  warmupSeconds: 0,
+  warmupFactor: 3,
+  classQuotas: true,
+  delaysErrors: false,
 };
 
 /** What a gate has of its gateway. */
 export interface GatewaySpare {
   /** Units of the burst package. */
   burst(tenant: number, share: number, cost: number, now: number): boolean;
+  /** Units a second that there could be of what others leave, for tables of this mode; 0 if it is not for them. */
+  lends(mode: QuotaMode): number;
   /** Units that others leave. */
-  borrow(cost: number, now: number): boolean;
+  borrow(mode: QuotaMode, cost: number, now: number): boolean;
   /** Units were spent. */
   used(units: number, now: number): void;
   /** Somebody waits at the gate, or a query in its line. */
@@ -72,8 +92,12 @@ export interface GatewaySpare {
 export interface GatewayAdmissionOptions {
   clock: Clock;
   rules?: Partial<AdmissionRules>;
+  /** Those behind the gates take turns with the thread. */
+  turns?: Turns | undefined;
   /** Where a tenant's costs are charged; undefined where there is no account of its own. */
   accountOf: (tenant: number) => TenantAccount | undefined;
+  /** Which operations have a limit of their own here. */
+  classLimit?: ClassLimit;
 }
 
 /** A tenant has another gate, or none. */
@@ -87,14 +111,21 @@ const serveLinesEveryMs = 50;
 export class GatewayAdmission implements GatewaySpare {
   /** What of a tenant's quota is on this gateway when its gate is made. */
   partOf: (tenant: number) => number = () => 1;
+  /** For how long a refusal is held back. */
+  readonly errorDelay: ErrorDelay;
   readonly #clock: Clock;
+  readonly #turns: Turns | undefined;
   readonly #accountOf: (tenant: number) => TenantAccount | undefined;
   /** Of tenants with a limit. */
   readonly #limited = new Map<number, TenantDefinition>();
   readonly #gates = new Map<number, TenantGate>();
+  readonly #classGates: ClassGates;
+  readonly #classListeners: GateListener[] = [];
   readonly #listeners: GateListener[] = [];
   /** Gates at which somebody waits. */
   readonly #awaited = new Set<TenantGate>();
+  /** Of those, gates whose tenants wait for a turn with the thread. */
+  readonly #inTurn = new Set<TenantGate>();
   /** Gates in whose lines queries wait. */
   readonly #lines = new Set<TenantGate>();
   #rules: AdmissionRules;
@@ -104,12 +135,26 @@ export class GatewayAdmission implements GatewaySpare {
   #lineTimer: NodeJS.Timeout | undefined;
   #expiredAt = 0;
 
-  constructor({ clock, rules = {}, accountOf }: GatewayAdmissionOptions) {
+  constructor(options: GatewayAdmissionOptions) {
+    const { clock, rules = {}, turns, accountOf, classLimit = 'scanRuPerSecond' } = options;
     this.#clock = clock;
+    this.#turns = turns;
     this.#accountOf = accountOf;
     this.#rules = { ...admissionDefaults, ...rules };
+    this.errorDelay = new ErrorDelay({ enabled: this.#rules.delaysErrors });
     this.#burst = this.#newBurst();
     this.#allocation = this.#newAllocation();
+    this.#classGates = new ClassGates({
+      limit: classLimit,
+      clock,
+      rules: this.#rules,
+      accountOf,
+      partOf: (tenant) => this.partOf(tenant),
+      wake: (gate) => this.wake(gate),
+      changed: (tenant, gate) => {
+        for (const listener of this.#classListeners) listener(tenant, gate);
+      },
+    });
   }
 
   get rules(): Readonly<AdmissionRules> {
@@ -120,13 +165,15 @@ export class GatewayAdmission implements GatewaySpare {
   setRules(rules: Partial<AdmissionRules>): void {
     const wasDry = this.#rules.dryRun;
     Object.assign(this.#rules, rules);
-    if (!this.#rules.enabled) for (const number of [...this.#gates.keys()]) this.#drop(number);
+    this.errorDelay.options.enabled = this.#rules.delaysErrors;
+    if (!this.#rules.enabled) for (const number of this.#limited.keys()) this.#drop(number);
     else for (const definition of this.#limited.values()) this.#open(definition);
     this.#burst = this.#newBurst();
     this.#allocation = this.#newAllocation();
     const now = this.#clock.monotonic();
-    for (const gate of this.#gates.values()) {
-      gate.rulesChanged();
+    for (const gate of [...this.#gates.values(), ...this.#classGates.gates()]) {
+      gate.rulesChanged(now);
+      gate.quotaModesChanged();
       if (this.#rules.dryRun) gate.release(now);
       else if (wasDry) gate.restart(now);
     }
@@ -138,8 +185,7 @@ export class GatewayAdmission implements GatewaySpare {
   }
 
   #newAllocation(): Allocation {
-    const { gatewayRu, allocation } = this.#rules;
-    return new Allocation(gatewayRu, gatewayRu === 0 ? 'hard' : allocation);
+    return new Allocation(this.#rules.gatewayRu);
   }
 
   // ---- tenants
@@ -151,6 +197,24 @@ export class GatewayAdmission implements GatewaySpare {
 
   gates(): IterableIterator<TenantGate> {
     return this.#gates.values();
+  }
+
+  /** What the tenant's scans, or queries, have to pass before that; undefined where they have no limit of their own. */
+  classGateOf(tenant: number): TenantGate | undefined {
+    return this.#classGates.gateOf(tenant);
+  }
+
+  classGates(): IterableIterator<TenantGate> {
+    return this.#classGates.gates();
+  }
+
+  /** Units of the last second of what has a limit of its own. */
+  classRu(tenant: number): number {
+    return this.#classGates.lastSecondRu(tenant);
+  }
+
+  onClassChange(listener: GateListener): void {
+    this.#classListeners.push(listener);
   }
 
   /** Learns of every gate that comes or goes, before anybody is let through for it. */
@@ -173,7 +237,8 @@ export class GatewayAdmission implements GatewaySpare {
 
   /** The tenant's limits may have changed. Returns its gate now. */
   follow(definition: TenantDefinition): TenantGate | undefined {
-    if (definition.limits.ruPerSecond === 0) {
+    const { ruPerSecond, scanRuPerSecond, queryRuPerSecond } = definition.limits;
+    if (ruPerSecond + scanRuPerSecond + queryRuPerSecond === 0) {
       this.forget(definition.number);
       return undefined;
     }
@@ -181,12 +246,21 @@ export class GatewayAdmission implements GatewaySpare {
     return this.#rules.enabled ? this.#open(definition) : undefined;
   }
 
-  #open({ number, name, limits }: TenantDefinition): TenantGate {
+  #open(definition: TenantDefinition): TenantGate | undefined {
+    if (this.#classGates.open(definition) !== undefined) this.#reschedule(this.#clock.monotonic());
+    if (definition.limits.ruPerSecond > 0) return this.#openMain(definition);
+    this.#dropMain(definition.number);
+    return undefined;
+  }
+
+  #openMain({ number, name, limits, createdAt }: TenantDefinition): TenantGate {
     const quota = { perSecond: limits.ruPerSecond, burst: limits.burstRu };
     const gate = this.#gates.get(number);
     const now = this.#clock.monotonic();
     if (gate === undefined) {
-      const made = new TenantGate(number, name, quota, this.#rules, this, now);
+      // Whose clock went back was made now.
+      const age = createdAt === undefined ? Infinity : Math.max(0, this.#clock.now() - createdAt);
+      const made = new TenantGate(number, name, quota, this.#rules, this, now, now - age);
       made.follow(this.#ownAccount(number));
       made.setShare(quota.perSecond * this.partOf(number), now);
       this.#gates.set(number, made);
@@ -213,6 +287,15 @@ export class GatewayAdmission implements GatewaySpare {
   }
 
   #drop(tenant: number): void {
+    const scans = this.#classGates.gateOf(tenant);
+    if (scans !== undefined) {
+      this.#awaited.delete(scans);
+      this.#classGates.drop(tenant);
+    }
+    this.#dropMain(tenant);
+  }
+
+  #dropMain(tenant: number): void {
     const gate = this.#gates.get(tenant);
     if (gate === undefined) return;
     this.#gates.delete(tenant);
@@ -222,12 +305,19 @@ export class GatewayAdmission implements GatewaySpare {
     gate.release(this.#clock.monotonic());
   }
 
+  /** Tables have other modes than before. */
+  quotaModesChanged(): void {
+    for (const gate of this.#awaited) gate.quotaModesChanged();
+    this.#reschedule(this.#clock.monotonic());
+  }
+
   /** Its part of the quota on this gateway, in units a second. */
   setShare(tenant: number, share: number): void {
     const gate = this.#gates.get(tenant);
     if (gate === undefined) return;
     const now = this.#clock.monotonic();
     gate.setShare(share, now);
+    this.#classGates.setPart(tenant, share / gate.quota.perSecond, now);
     this.#reschedule(now);
   }
 
@@ -237,6 +327,7 @@ export class GatewayAdmission implements GatewaySpare {
   endSecond(): void {
     const now = this.#clock.monotonic();
     for (const gate of this.#gates.values()) gate.endSecond(now);
+    this.#classGates.endSecond(now);
   }
 
   /** What was spent and missed since the last time, of tenants with a limit. */
@@ -272,13 +363,37 @@ export class GatewayAdmission implements GatewaySpare {
     const now = this.#clock.monotonic();
     const mayBeLate = now - this.#expiredAt >= expireEveryMs;
     if (mayBeLate) this.#expiredAt = now;
-    for (const gate of [...this.#awaited]) {
-      if (mayBeLate) gate.expire(now);
-      gate.serve(now);
-      if (gate.waiting === 0) this.#awaited.delete(gate);
-    }
+    this.#turns?.begin(now);
+    for (const gate of [...this.#awaited]) this.#serveGate(gate, mayBeLate);
     this.#schedule(now);
   }
+
+  /** In the turns that its tenant has with the thread: those behind the gate go to work at once. */
+  #serveGate(gate: TenantGate, mayBeLate: boolean): void {
+    if (this.#inTurn.has(gate)) return;
+    const mayRun = this.#turns?.mayRun(gate.tenant, this.#clock.monotonic()) !== false;
+    if (mayRun) this.#serveTurn(gate, mayBeLate);
+    else this.#waitTurn(gate, mayBeLate);
+  }
+
+  #serveTurn(gate: TenantGate, mayBeLate: boolean): void {
+    if (!this.#awaited.has(gate)) return;
+    const now = this.#clock.monotonic();
+    const isOver =
+      (mayBeLate && gate.expire(now, this.#isTurnOver)) || gate.serve(now, this.#isTurnOver);
+    if (gate.waiting === 0) this.#awaited.delete(gate);
+    else if (isOver) this.#waitTurn(gate, mayBeLate);
+  }
+
+  #waitTurn(gate: TenantGate, mayBeLate: boolean): void {
+    this.#inTurn.add(gate);
+    this.#turns!.wait(gate.tenant, () => {
+      this.#inTurn.delete(gate);
+      this.#serveTurn(gate, mayBeLate);
+    });
+  }
+
+  readonly #isTurnOver = (): boolean => this.#turns?.isOver(this.#clock.monotonic()) === true;
 
   #serveLines(): void {
     this.#lineTimer = undefined;
@@ -301,8 +416,13 @@ export class GatewayAdmission implements GatewaySpare {
     return this.#rules.burstRu > 0 && this.#burst.take(tenant, share, cost, now);
   }
 
-  borrow(cost: number, now: number): boolean {
-    return this.#allocation.borrow(cost, now);
+  lends(mode: QuotaMode): number {
+    const { allocation, gatewayRu, stacks } = this.#rules;
+    return stacks && (mode === 'server' ? allocation : mode) === 'stacked' ? gatewayRu : 0;
+  }
+
+  borrow(mode: QuotaMode, cost: number, now: number): boolean {
+    return this.lends(mode) > 0 && this.#allocation.borrow(cost, now);
   }
 
   used(units: number, now: number): void {

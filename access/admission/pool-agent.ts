@@ -37,6 +37,8 @@ export class PoolAgent {
   /** When reports were sent that are not older than a lease, by number. */
   readonly #sentAt = new Map<number, number>();
   #session = 1;
+  /** That the session is with. */
+  #scheduler = '';
   #isMember = false;
   /** Until then the scheduler will not have given it up. */
   #leaseEnd = 0;
@@ -82,7 +84,9 @@ export class PoolAgent {
       this.#obey(message);
       return;
     }
-    if (!this.#isMember) return;
+    // It may not have come yet that this session is with that one.
+    if (!this.#isMember && message.scheduler === this.#scheduler) return;
+    this.#scheduler = message.scheduler;
     this.#beginSession();
     this.#sendReport(this.#options.clock.monotonic());
   }
@@ -149,6 +153,7 @@ export class PoolAgent {
       type: 'report',
       gateway,
       session: this.#session,
+      scheduler: this.#scheduler,
       number: ++this.#reports,
       taken: this.#taken,
       firstPart,

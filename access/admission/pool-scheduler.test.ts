@@ -107,6 +107,24 @@ test('without a scheduler shares stay; another one learns them, and gives back t
   expect(pool.inForce(1)).toBeCloseTo(900, 6);
 });
 
+test('what a gateway told long ago, before it was given its share, is not believed by another scheduler', () => {
+  const pool = world();
+  const a = pool.join();
+  pool.delayMs = () => 2950;
+  const b = pool.join();
+  pool.delayMs = () => 0;
+  run(pool, 2);
+  expect([a, b].map((name) => pool.shareOf(name, 1))).toEqual([450, 450]);
+  pool.pass(900);
+  pool.startScheduler();
+  // First comes what was under way for so long, then what they tell now.
+  pool.pass(100);
+  const shares = pool.scheduler!.sharesOf(1);
+  expect([a, b].map((name) => shares.get(name))).toEqual([450, 450]);
+  run(pool, 12);
+  expect([a, b].map((name) => pool.shareOf(name, 1))).toEqual([450, 450]);
+});
+
 test('nobody is given what another may still go by', () => {
   const pool = world();
   const [a, b] = [pool.join(), pool.join()];

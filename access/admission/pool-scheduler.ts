@@ -1,6 +1,7 @@
 // Shares out the quotas of tenants to the gateways of one pool, every second (X-Stor, section 5.2). It keeps nothing
 // that the gateways could not tell it: a new one in its place listens first to what each goes by.
 
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../universal-row/environment.ts';
 import {
   type FromGateway,
@@ -14,6 +15,8 @@ import { PoolLoans } from './pool-loans.ts';
 import { poolRuleDefaults, PoolTenant, type PoolRules } from './pool-tenant.ts';
 
 export interface PoolSchedulerOptions {
+  /** Unlike any other's, also of an earlier process. */
+  id?: string;
   clock: Clock;
   /** May be lost. */
   send: (gateway: string, message: ToGateway) => void;
@@ -46,7 +49,8 @@ export class PoolScheduler {
 
   constructor(options: PoolSchedulerOptions) {
     const { leaseMs = poolLeaseMs } = options;
-    this.#options = { leaseMs, staleMs: 3000, learnMs: leaseMs, rules: {}, ...options };
+    const usual = { id: randomUUID(), leaseMs, staleMs: 3000, learnMs: leaseMs, rules: {} };
+    this.#options = { ...usual, ...options };
     this.#rules = { ...poolRuleDefaults, ...options.rules };
     this.#learnsUntil = options.clock.monotonic() + this.#options.learnMs;
     this.#learns = this.#options.learnMs > 0;
@@ -129,8 +133,9 @@ export class PoolScheduler {
     if (gateway === undefined || gateway.session !== report.session) {
       const isOld = gateway !== undefined && report.session < gateway.session;
       if (isOld) return;
-      if (report.parts === undefined) {
-        this.#options.send(report.gateway, { type: 'unknown', session: report.session });
+      const { id, send } = this.#options;
+      if (report.parts === undefined || report.scheduler !== id) {
+        send(report.gateway, { type: 'unknown', session: report.session, scheduler: id });
         return;
       }
       gateway = this.#begin(report);

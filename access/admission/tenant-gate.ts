@@ -3,11 +3,13 @@
 // allocation is stacked, what others leave. What is then still too much waits, in the order it came; only what has
 // waited its time is refused.
 
-import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
+import { ChargeClass } from '../../request-units/meter.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
+import type { QuotaMode } from '../../universal-row/table-properties.ts';
 import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
 import { type LineGate, QueryLine, type LineQuery } from './query-line.ts';
 import { QueryQueue } from './query-queue.ts';
+import { WarmupCredit } from './warmup-credit.ts';
 
 /** Share of the newest requests in the mean cost of one. */
 const newest = 0.1;
@@ -17,13 +19,20 @@ const leastCost = 0.1;
  * sending, and not command by command.
  */
 const turnMs = 1;
+/** Of what it may spend at once: while more is left, requests are not looked at one by one; and so many in a row at most. */
+const ampleShare = 0.5;
+const mostPasses = 1024;
 /** All that wait have the units of so many milliseconds at once, whatever has come together: then others are served. */
 const serveMs = 4;
+
+const never = (): boolean => false;
 
 /** A request that waits for units. */
 export interface GateWaiter {
   /** Monotonic milliseconds after which it is refused. */
   readonly deadline: number;
+  /** Of the table that it is about, as it is just now; `server` where it is absent. */
+  readonly quotaMode?: QuotaMode;
   /** Its turn, or its time is up. It is not waiting any more. */
   end(admitted: boolean): void;
 }
@@ -61,6 +70,14 @@ export interface Hold {
   isFree: boolean;
 }
 
+/** Where what a gate lets in is charged: all of a tenant's account, or a part of it. */
+export interface GateAccount {
+  readonly lru: number;
+  readonly requests: number;
+  lruOf(kind: ChargeClass): number;
+  requestsOf(kind: ChargeClass): number;
+}
+
 export interface Quota {
   /** Units a second of the whole tenant. */
   perSecond: number;
@@ -93,10 +110,20 @@ export class TenantGate implements LineGate {
   readonly #spare: GatewaySpare;
   #bucket: TokenBucket;
   readonly #waiters = new Map<GateWaiter, number>();
+  /** Of those, who may use what others leave: they need not wait for those who may not. */
+  readonly #borrowers = new Set<GateWaiter>();
   /** Units that are left to the one whose turn it is. */
   #turn = 0;
   #quota: Quota;
   #share: number;
+  /** When the tenant was made, monotonic milliseconds; -Infinity for long ago. */
+  readonly #madeAt: number;
+  #credit: WarmupCredit | undefined;
+  /** Times its share that it may spend: more than once while it is new. */
+  #factor = 1;
+  /** Requests that may come in before it is looked again what is there. */
+  #passes = 0;
+  #wasAmple = false;
   /** Taken since the meter was last looked at, for requests of which it may know by now. */
   #taken = 0;
   /** Of that, what others left. */
@@ -105,7 +132,7 @@ export class TenantGate implements LineGate {
   #seen = 0;
   #seenForRequests = 0;
   #seenRequests = 0;
-  #account: TenantAccount | undefined;
+  #account: GateAccount | undefined;
   /** Of the request that was let in last, until the next one is. */
   #last: Hold = { units: 0, borrowed: 0, isFree: false };
   /** Since the last report. */
@@ -119,6 +146,7 @@ export class TenantGate implements LineGate {
     rules: AdmissionRules,
     spare: GatewaySpare,
     now: number,
+    madeAt = -Infinity,
   ) {
     this.tenant = tenant;
     this.name = name;
@@ -126,24 +154,45 @@ export class TenantGate implements LineGate {
     this.#share = quota.perSecond;
     this.rules = rules;
     this.#spare = spare;
+    this.#madeAt = madeAt;
     this.#bucket = this.#newBucket(now);
     this.line = new QueryLine(this);
-    this.rulesChanged();
+    this.rulesChanged(now);
   }
 
   #newBucket(now: number): TokenBucket {
-    return new TokenBucket(this.#share, this.#capacity, now, this.rules.debtSeconds);
+    return new TokenBucket(this.#rate, this.#capacity, now, this.rules.debtSeconds);
   }
 
   /** The rules are others. */
-  rulesChanged(): void {
-    const { queryQueueLength, strictQueries } = this.rules;
+  rulesChanged(now: number): void {
+    this.#passes = 0;
+    const { queryQueueLength, strictQueries, warmupFactor, warmupSeconds } = this.rules;
     this.queries.options.length = queryQueueLength;
     this.queries.options.strict = strictQueries;
+    const options = { factor: warmupFactor, seconds: warmupSeconds };
+    this.#credit = new WarmupCredit(this.#madeAt, options);
+    this.#warmUp(now);
+  }
+
+  /** What it has as a new tenant begins, or ends. */
+  #warmUp(now: number): void {
+    if (this.#credit === undefined) return;
+    const factor = this.#credit.factor(now);
+    if (factor === 1) this.#credit = undefined;
+    if (factor === this.#factor) return;
+    this.#factor = factor;
+    this.#bucket.reshape(this.#rate, this.#capacity, now);
+  }
+
+  /** Units beyond its share that it can still spend as a new tenant. */
+  warmupLeft(now: number): number {
+    return this.#credit?.left(this.#share, now) ?? 0;
   }
 
   /** Begins anew: what was spent while nothing was enforced is not held against the tenant. */
   restart(now: number): void {
+    this.#passes = 0;
     this.#bucket = this.#newBucket(now);
     this.queries.units.forgive();
   }
@@ -161,9 +210,14 @@ export class TenantGate implements LineGate {
     return this.#waiters.size;
   }
 
+  /** Units a second that it may spend now. */
+  get #rate(): number {
+    return this.#share * this.#factor;
+  }
+
   get #capacity(): number {
     const { perSecond, burst } = this.#quota;
-    return this.#share + (perSecond === 0 ? 0 : (burst * this.#share) / perSecond);
+    return this.#rate + (perSecond === 0 ? 0 : (burst * this.#share) / perSecond);
   }
 
   /** Savings beyond what is then allowed are lost; debts stay. The share changes as the quota does. */
@@ -176,12 +230,13 @@ export class TenantGate implements LineGate {
   }
 
   setShare(share: number, now: number): void {
+    this.#passes = 0;
     this.#share = share;
-    this.#bucket.reshape(share, this.#capacity, now);
+    this.#bucket.reshape(this.#rate, this.#capacity, now);
   }
 
   /** Where what it spends is charged; it counts from now on. */
-  follow(account: TenantAccount | undefined): void {
+  follow(account: GateAccount | undefined): void {
     this.#account = account;
     this.#seen = account?.lru ?? 0;
     const mean = this.meanCost;
@@ -191,10 +246,32 @@ export class TenantGate implements LineGate {
 
   // ---- requests
 
+  /**
+   * Whether there is so much that the next requests need not be looked at one by one: who then asks for `pass` instead
+   * of `admit` has them charged when it likes, as long as that is within milliseconds.
+   */
+  get isAmple(): boolean {
+    return this.#passes > 0;
+  }
+
+  /** It was ample, and it is time to look again: all that has been let in is to be charged before `settle`. */
+  get isDue(): boolean {
+    return this.#passes === 0 && this.#wasAmple;
+  }
+
+  /** Lets a request in while `isAmple`. */
+  pass(): boolean {
+    if (this.#passes === 0) return false;
+    this.#passes--;
+    this.counters.admitted++;
+    return true;
+  }
+
   /** Lets a request in, or not: then it may `wait`, or is `refuse`d. `waitMs` is how long it could wait. */
-  admit(now: number, waitMs: number): boolean {
+  admit(now: number, waitMs: number, mode: QuotaMode = 'server'): boolean {
     // Whoever came before goes first.
-    if ((this.#waiters.size === 0 || this.#turn > 0) && this.#take(now)) return true;
+    const isFirst = this.#waiters.size === 0 || this.#turn > 0;
+    if ((isFirst || this.#borrowers.size === 0) && this.#take(now, mode, isFirst)) return true;
     if (!this.rules.dryRun) return false;
     const isFree = this.#bucket.waitForAny(now) > waitMs;
     if (isFree) this.counters.wouldRefuse++;
@@ -206,24 +283,27 @@ export class TenantGate implements LineGate {
     return true;
   }
 
-  #take(now: number): boolean {
+  /** Of the share only if it `isFirst`. */
+  #take(now: number, mode: QuotaMode, isFirst: boolean): boolean {
     const need = this.meanCost;
     const before = this.#borrowed;
-    if (!this.#bucket.admit(need, now) && !this.#borrow(need, now)) return false;
+    const isOwn = isFirst && (this.#bucket.admit(need, now) || this.#burst(need, now));
+    if (!isOwn && !this.#borrow(need, now, mode)) return false;
     this.#note(this.#borrowed - before, false);
     this.#turn -= need;
     return true;
   }
 
-  /** Beyond the share. What is borrowed is not taken off it. */
-  #borrow(need: number, now: number): boolean {
-    const { counters } = this;
-    if (this.#spare.burst(this.tenant, this.#share, need, now)) {
-      counters.burstRu += need;
-      return true;
-    }
-    if (!this.#spare.borrow(need, now)) return false;
-    counters.spareRu += need;
+  #burst(need: number, now: number): boolean {
+    if (!this.#spare.burst(this.tenant, this.#share, need, now)) return false;
+    this.counters.burstRu += need;
+    return true;
+  }
+
+  /** What is borrowed is not taken off the share. */
+  #borrow(need: number, now: number, mode: QuotaMode): boolean {
+    if (!this.#spare.borrow(mode, need, now)) return false;
+    this.counters.spareRu += need;
     this.#borrowed += need;
     return true;
   }
@@ -258,11 +338,27 @@ export class TenantGate implements LineGate {
   /** Waits for its turn. `serve` ends it; `leave` when its client has gone. */
   wait(waiter: GateWaiter, now: number): void {
     this.#waiters.set(waiter, now);
+    this.#passes = 0;
+    if (this.#lentTo(waiter) > 0) this.#borrowers.add(waiter);
     this.#spare.wake(this);
   }
 
   leave(waiter: GateWaiter): boolean {
+    this.#borrowers.delete(waiter);
     return this.#waiters.delete(waiter);
+  }
+
+  /** Units a second. */
+  #lentTo({ quotaMode = 'server' }: GateWaiter): number {
+    return this.#spare.lends(quotaMode);
+  }
+
+  /** Who may use what others leave may have changed, also among those that wait. */
+  quotaModesChanged(): void {
+    this.#borrowers.clear();
+    for (const waiter of this.#waiters.keys()) {
+      if (this.#lentTo(waiter) > 0) this.#borrowers.add(waiter);
+    }
   }
 
   /** A request is refused: milliseconds after which it is worth another try. */
@@ -270,38 +366,54 @@ export class TenantGate implements LineGate {
     this.counters.refused++;
     this.#missed += this.meanCost;
     // Those that wait come first.
-    const line = (1000 * this.#waiters.size * this.meanCost) / this.#share;
+    const line = (1000 * this.#waiters.size * this.meanCost) / this.#rate;
     const ms = this.#bucket.waitForAny(now) + line;
     return Math.max(1, Math.ceil(Number.isFinite(ms) ? ms : 1000));
   }
 
-  /** Lets in those whose turn it is, and ends those whose time is up. Who waits again then has no turn before the next. */
-  serve(now: number): void {
-    const turn = (this.#share * turnMs) / 1000;
-    let units = (this.#share * serveMs) / 1000;
+  /**
+   * Lets in those whose turn it is, and ends those whose time is up. Who waits again then has no turn before the next.
+   * Stops when the turn `isOver` that the tenant has with the thread; then it returns true.
+   */
+  serve(now: number, isOver: () => boolean = never): boolean {
+    const lent = this.#borrowers.size > 0 ? this.#spare.lends('stacked') : 0;
+    let units = ((this.#rate + lent) * serveMs) / 1000;
     let left = this.#waiters.size;
+    let isFirst = true;
+    let isCut = false;
     for (const [waiter, since] of this.#waiters) {
       if (left-- === 0) break;
       const isLate = waiter.deadline <= now;
+      const isBorrower = this.#borrowers.has(waiter);
+      const turn = ((this.#rate + (isBorrower ? lent : 0)) * turnMs) / 1000;
       this.#turn = isLate ? 0 : turn;
-      if (!isLate && (units <= 0 || !this.#take(now))) break;
+      if (!isLate && (units <= 0 || !this.#take(now, waiter.quotaMode ?? 'server', isFirst))) {
+        if (units <= 0 || isBorrower || this.#borrowers.size === 0) break;
+        isFirst = false;
+        continue;
+      }
       this.#endWait(waiter, now - since, !isLate);
       if (!isLate) units -= turn - this.#turn;
+      if ((isCut = left > 0 && isOver())) break;
     }
     this.#turn = 0;
+    return isCut;
   }
 
-  /** Ends those whose time is up, wherever they are in line. */
-  expire(now: number): void {
+  /** Ends those whose time is up, wherever they are in line; true as from `serve`. */
+  expire(now: number, isOver: () => boolean = never): boolean {
     let left = this.#waiters.size;
     for (const [waiter, since] of this.#waiters) {
       if (left-- === 0) break;
-      if (waiter.deadline <= now) this.#endWait(waiter, now - since, false);
+      if (waiter.deadline > now) continue;
+      this.#endWait(waiter, now - since, false);
+      if (left > 0 && isOver()) return true;
     }
+    return false;
   }
 
   #endWait(waiter: GateWaiter, ms: number, admitted: boolean): void {
-    this.#waiters.delete(waiter);
+    this.leave(waiter);
     this.counters.waited++;
     this.counters.waitedMs += ms;
     waiter.end(admitted);
@@ -312,7 +424,7 @@ export class TenantGate implements LineGate {
     // Nothing is taken for those.
     Object.assign(this.#last, { units: 0, borrowed: 0, isFree: false });
     for (const waiter of [...this.#waiters.keys()]) {
-      this.#waiters.delete(waiter);
+      this.leave(waiter);
       waiter.end(true);
     }
     this.line.release(now);
@@ -320,13 +432,30 @@ export class TenantGate implements LineGate {
 
   /** Milliseconds until it is worth while to `serve` again. */
   nextServe(now: number): number {
-    return this.#waiters.size === 0 ? Infinity : this.#bucket.waitForAny(now);
+    if (this.#waiters.size === 0) return Infinity;
+    const ms = this.#bucket.waitForAny(now);
+    return this.#borrowers.size === 0 ? ms : Math.min(ms, serveMs);
   }
 
   // ---- costs
 
   /** The meter has been charged: what was taken by estimate is put right. */
   settle(now: number): void {
+    this.#settle(now);
+    this.#passes = this.#countPasses(now);
+    this.#wasAmple = this.#passes > 0;
+  }
+
+  /** Where what they cost is not taken off, or is not known, each request counts. */
+  #countPasses(now: number): number {
+    const { debit, dryRun, delaysErrors } = this.rules;
+    const isKnown = debit && !dryRun && !delaysErrors && this.#account !== undefined;
+    if (!isKnown || this.#waiters.size > 0) return 0;
+    const spare = this.#bucket.balance(now) - ampleShare * this.#capacity;
+    return spare <= 0 ? 0 : Math.min(mostPasses, Math.floor(spare / this.meanCost));
+  }
+
+  #settle(now: number): void {
     const account = this.#account;
     let actual = this.#taken;
     if (account !== undefined) {
@@ -375,6 +504,7 @@ export class TenantGate implements LineGate {
   /** A second has passed: what nobody wanted of it is left for queries. */
   endSecond(now: number): void {
     this.settle(now);
+    this.#warmUp(now);
     this.queries.units.endSecond(this.#bucket.takeSpilled(now));
     this.line.serve(now);
   }

@@ -1,40 +1,57 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { TokenBucket } from '../../request-units/token-bucket.ts';
 import { WarmupCredit } from './warmup-credit.ts';
 
-test('the credit is 300 seconds of twice the quota beyond it, at no more than that speed', () => {
-  const credit = new WarmupCredit(100, 0);
-  expect(credit.left).toBe(60_000);
-  let taken = 0;
-  for (let now = 0; now < 1000; now++) while (credit.take(1, now)) taken++;
-  // What the speed allows in a second, and what it had saved up.
-  expect(taken).toBeGreaterThanOrEqual(399);
-  expect(taken).toBeLessThanOrEqual(400);
-  for (let now = 1000; now < 400_000; now += 10) while (credit.take(1, now)) taken++;
-  expect(taken).toBe(60_000);
-  expect(credit.left).toBe(0);
+test('the quota counts three times for 300 seconds, and once from then on', () => {
+  const credit = new WarmupCredit(1000);
+  expect(credit.factor(1000)).toBe(3);
+  expect(credit.left(100, 1000)).toBe(60_000);
+  expect(credit.left(100, 151_000)).toBe(30_000);
+  expect(credit.factor(300_999)).toBe(3);
+  expect(credit.factor(301_000)).toBe(1);
+  expect(credit.left(100, 301_000)).toBe(0);
+  expect(credit.left(100, 999_000)).toBe(0);
 });
 
-test('it is given once: nothing fills it, and a restart knows what is spent', () => {
+test('whoever was made long ago, or nobody knows when, has none', () => {
+  expect(new WarmupCredit(-300_000).factor(0)).toBe(1);
+  expect(new WarmupCredit(-Infinity).factor(0)).toBe(1);
+  expect(new WarmupCredit(-Infinity).left(100, 0)).toBe(0);
+});
+
+test('a factor of 1, and no time, are no credit', () => {
+  expect(new WarmupCredit(0, { factor: 1 }).left(100, 0)).toBe(0);
+  expect(new WarmupCredit(0, { seconds: 0 }).factor(0)).toBe(1);
+});
+
+test('it is given once, however often whoever gives it starts anew, and whatever becomes of the quota', () => {
+  const options = { seconds: 20 };
   const step = fc.record({ gap: fc.nat(5000), cost: fc.integer({ min: 1, max: 300 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), fc.nat(100), (steps, restartAt) => {
-      let credit = new WarmupCredit(100, 0, { options: { seconds: 20 } });
+      const quota = 100;
+      let credit = new WarmupCredit(0, options);
+      let bucket = new TokenBucket(quota * 3, quota * 3, 0);
       let now = 0;
       let taken = 0;
+      let restarts = 0;
       steps.forEach(({ gap, cost }, i) => {
         now += gap;
+        // What happens at the end of each second.
+        const rate = quota * credit.factor(now);
+        bucket.reshape(rate, rate, now);
         if (i === restartAt) {
-          credit = new WarmupCredit(100, now, { options: { seconds: 20 }, spent: taken });
+          credit = new WarmupCredit(0, options);
+          bucket = new TokenBucket(rate, rate, now);
+          restarts++;
         }
-        if (credit.take(cost, now)) taken += cost;
-        expect(credit.left).toBeCloseTo(4000 - taken, 6);
+        if (bucket.take(cost, now)) taken += cost;
       });
-      expect(taken).toBeLessThanOrEqual(4000);
+      // What a bucket holds when it is made is one second's units, as it is for a tenant without a credit.
+      const most = (quota * now) / 1000 + 2 * quota * 20 + (1 + restarts) * 3 * quota;
+      // A step may be past the end before the bucket is told of it.
+      expect(taken).toBeLessThanOrEqual(most + 2 * quota * 5);
     }),
   );
-});
-
-test('a factor of 1 is no credit', () => {
-  expect(new WarmupCredit(100, 0, { options: { factor: 1 } }).take(1, 0)).toBe(false);
 });

@@ -1,53 +1,39 @@
-// What a new tenant or table may use beyond its quota, once: load is highest when something is started (Amazon, "Fairness
-// in multi-tenant systems"). Its rate in the long run stays that of its quota.
+// What a new tenant may use beyond its quota, once: load is highest when something is started (Amazon, "Fairness in
+// multi-tenant systems"). For its first seconds its quota counts several times; its rate in the long run stays that of
+// its quota.
 //
-// Two buckets in series: one that nothing fills, and one that bounds the speed at which it is emptied.
-
-import { BucketSeries } from './bucket-series.ts';
+// All of the credit follows from when the tenant was made, and nothing of it is kept anywhere: no restart, no other
+// gateway and no change of its limits gives it a second time. Being had at that speed only, it is bounded in speed as
+// well.
 
 export interface WarmupCreditOptions {
-  /** Times the quota that can be had with the credit; 1 for no credit. */
+  /** Times the quota that a new tenant has; 1 for no credit. */
   factor: number;
-  /** For so many seconds. */
+  /** For so many seconds from when it was made; 0 for no credit. */
   seconds: number;
 }
 
 export const warmupCreditDefaults: WarmupCreditOptions = { factor: 3, seconds: 300 };
 
 export class WarmupCredit {
-  readonly #buckets: BucketSeries;
-  #left: number;
+  readonly #factor: number;
+  /** Milliseconds. */
+  readonly #end: number;
 
-  /**
-   * `quota` is that with which the tenant begins, or a gateway's share of it, in units a second. `spent` is what was
-   * taken of the credit before: a gateway that starts again gives it no second time.
-   */
-  constructor(
-    quota: number,
-    now: number,
-    { options = {}, spent = 0 }: { options?: Partial<WarmupCreditOptions>; spent?: number } = {},
-  ) {
+  /** Of a tenant that was made at `madeAt`, monotonic milliseconds as all times here; it may be before any of them. */
+  constructor(madeAt: number, options: Partial<WarmupCreditOptions> = {}) {
     const { factor, seconds } = { ...warmupCreditDefaults, ...options };
-    const speed = (factor - 1) * quota;
-    this.#left = Math.max(0, speed * seconds - spent);
-    this.#buckets = new BucketSeries(
-      [
-        { rate: 0, capacity: this.#left },
-        { rate: speed, capacity: speed },
-      ],
-      now,
-    );
+    this.#factor = factor;
+    this.#end = madeAt + seconds * 1000;
   }
 
-  /** Units. */
-  get left(): number {
-    return this.#left;
+  /** Times its quota that the tenant has now. */
+  factor(now: number): number {
+    return now < this.#end ? this.#factor : 1;
   }
 
-  /** Of a request that the quota has no room for: all of its cost, or nothing. */
-  take(cost: number, now: number): boolean {
-    if (this.#left < cost || !this.#buckets.take(cost, now)) return false;
-    this.#left -= cost;
-    return true;
+  /** Units beyond the quota, in units a second, that it can still have. */
+  left(quota: number, now: number): number {
+    return (Math.max(0, this.#end - now) / 1000) * (this.#factor - 1) * quota;
   }
 }

@@ -1,6 +1,7 @@
 // Where a table's rows are: which executor answers for it.
 
 import type { RowPricer } from '../../request-units/row-pricer.ts';
+import type { QuotaMode } from '../../universal-row/table-properties.ts';
 import type { Executor } from '../../universal-row/executor.ts';
 
 export interface Route {
@@ -9,6 +10,8 @@ export interface Route {
   mayWait: boolean;
   /** What its work costs; absent where nobody asks. */
   pricer?: RowPricer | undefined;
+  /** Absent: as it is set for the server. */
+  quotaMode?: QuotaMode | undefined;
 }
 
 // Up to here tables are looked up in an array; there are many more of which few have a way of their own.

@@ -12,7 +12,8 @@ import { CommandError } from '../../universal-row/errors.ts';
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
-import type { Turns } from '../../universal-row/turns.ts';
+import type { QuotaMode } from '../../universal-row/table-properties.ts';
+import { largeWorkBytes, type Turns } from '../../universal-row/turns.ts';
 import { ChargeClass } from '../../request-units/meter.ts';
 import type { Principal } from '../gateway/principals.ts';
 import type { Permissions } from './acl/acl-user.ts';
@@ -47,7 +48,7 @@ const sendHighWaterBytes = 1024 * 1024;
 // Replies of one turn, all connections together, before the rest waits for the next turn.
 const turnOutputBytes = 8 * 1024 * 1024;
 // A power of 2. A pipeline looks now and then whether others should have the thread.
-const commandsBetweenLooks = 32;
+const commandsBetweenLooks = 16;
 // What a busy client may send ahead before its socket is no longer read.
 const readAheadBytes = 256 * 1024;
 // The same for all clients of a tenant together that wait for units.
@@ -156,8 +157,12 @@ export class Connection {
   private unitsWait: CommandWait | undefined;
   /** When what it has run was charged last, where that is of a quota. Monotonic milliseconds. */
   private chargedAt = 0;
+  /** Of what is not charged yet, when the first command was let in, or began to wait. */
+  private admittedAt: number | undefined;
   private busy = false;
   private held = false;
+  /** By the last batch. */
+  private repliedBytes = 0;
   /** What came is yet to be looked at. */
   private waitsTurn = false;
   /** It goes on in the next turn: this one has enough to send. */
@@ -330,7 +335,8 @@ export class Connection {
       this.waitsTurn = false;
       this.#goOn();
     };
-    turns.wait(this.tenant.number, this.takeTurn);
+    const isLarge = this.parser.pending > largeWorkBytes || this.repliedBytes > largeWorkBytes;
+    turns.wait(this.tenant.number, this.takeTurn, isLarge);
   }
 
   #isTurnOver(): boolean {
@@ -339,8 +345,8 @@ export class Connection {
   }
 
   get #readAheadBytes(): number {
-    const { gate } = this.tenant;
-    if (gate === undefined || this.unitsWaitSince === undefined) return readAheadBytes;
+    const gate = this.unitsWait?.gate;
+    if (gate === undefined) return readAheadBytes;
     return Math.min(readAheadBytes, waitingAheadBytes / gate.waiting);
   }
 
@@ -348,7 +354,7 @@ export class Connection {
   #runAll(): void {
     const { server, parser } = this;
     let { args } = this;
-    server.open(this);
+    const from = server.open(this).pos;
     try {
       while (parser.next(args)) {
         this.#runOne(args);
@@ -372,6 +378,7 @@ export class Connection {
     } catch (error) {
       this.#protocolError(error);
     }
+    this.repliedBytes = server.writer.pos - from;
     this.#endBatch();
     if (!this.busy) {
       parser.release();
@@ -384,8 +391,8 @@ export class Connection {
     const { server } = this;
     const { metering } = server;
     if (metering === undefined) return;
-    const { gate } = this.tenant;
-    if (gate === undefined) {
+    const { gate, scanGate, isLimited } = this.tenant;
+    if (!isLimited || (scanGate === undefined && gate?.isAmple === true)) {
       this.meter.endBatch(metering, server.lapAt);
       return;
     }
@@ -393,7 +400,14 @@ export class Connection {
     server.lap();
     this.chargedAt = server.lapAt;
     this.meter.flush(metering);
-    gate.settle(server.lapAt);
+    if (gate?.isDue === true) metering.flushAll();
+    gate?.settle(server.lapAt);
+    scanGate?.settle(server.lapAt);
+    const { errorDelay } = server.admission!;
+    if (errorDelay.options.enabled && this.admittedAt !== undefined) {
+      errorDelay.succeeded(server.lapAt - this.admittedAt);
+    }
+    this.admittedAt = undefined;
   }
 
   #protocolError(error: unknown): void {
@@ -442,8 +456,7 @@ export class Connection {
       return;
     }
     if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
-    const { gate } = this.tenant;
-    if (gate !== undefined && !this.#isAdmitted(gate, entry, mark)) return;
+    if (this.tenant.isLimited && !this.#isAdmitted(entry, mark)) return;
     this.#start(entry, args, mark);
   }
 
@@ -481,9 +494,8 @@ export class Connection {
     if (entry === undefined || this.closed) return;
     this.pausedCommand = undefined;
     this.busy = false;
-    const { gate } = this.tenant;
     const { pos } = this.server.open(this);
-    if (gate === undefined || this.#isAdmitted(gate, entry, pos)) {
+    if (!this.tenant.isLimited || this.#isAdmitted(entry, pos)) {
       this.#start(entry, this.args, pos);
     }
     this.#goOn();
@@ -492,20 +504,50 @@ export class Connection {
   // ---- quotas
 
   /** Whether a command may run now. If not it waits where it is, or was refused. */
-  #isAdmitted(gate: TenantGate, entry: CommandEntry, mark: number): boolean {
+  #isAdmitted(entry: CommandEntry, mark: number): boolean {
     if (entry.run === undefined && !this.#isFullExec(entry)) return true;
+    const { gate, scanGate } = this.tenant;
+    if (scanGate === undefined && gate?.pass() === true) return true;
+    if (gate?.isDue === true || this.server.lapAt - this.chargedAt > chargeEveryMs)
+      this.#endBatch();
+    const isPastScans =
+      scanGate === undefined || !this.#isScan(entry) || this.#isPast(scanGate, entry, mark);
+    return isPastScans && this.#isPastMain(entry, mark);
+  }
+
+  #isPastMain(entry: CommandEntry, mark: number): boolean {
+    const { gate } = this.tenant;
+    return gate === undefined || this.#isPast(gate, entry, mark);
+  }
+
+  /** As it will be charged. */
+  #isScan(entry: CommandEntry): boolean {
+    return refusedKind(entry, this.transaction?.queue).kind === ChargeClass.scan;
+  }
+
+  #isPast(gate: TenantGate, entry: CommandEntry, mark: number): boolean {
     const { server } = this;
     const { refusals } = this.tenant;
-    const { rules } = server.admission!;
+    const admission = server.admission!;
     const now = server.lapAt;
-    if (now - this.chargedAt > chargeEveryMs) this.#endBatch();
-    if (gate.admit(now, rules.commandWaitMs)) return true;
+    if (gate.admit(now, admission.rules.commandWaitMs, this.#quotaMode())) {
+      this.admittedAt ??= now;
+      return true;
+    }
     if (this.closed) return false;
-    this.unitsWait ??= new CommandWait((waited, admitted) => this.#endWait(waited, admitted));
+    this.unitsWait ??= new CommandWait(
+      (waited, by, isIn) => this.#endWait(waited, by, isIn),
+      () => this.#quotaMode(),
+    );
     const bytes = { done: this.arrived - this.parser.pending, received: this.arrived };
-    this.busy = this.unitsWait.begin({ gate, refusals }, entry, rules, bytes, now);
+    const isCrowded = server.turns?.isCrowded(now) === true;
+    this.busy = this.unitsWait.begin({ gate, refusals }, entry, admission, bytes, now, isCrowded);
     if (!this.busy) this.#refuse(gate, entry, mark);
     return false;
+  }
+
+  #quotaMode(): QuotaMode {
+    return this.server.router.to(this.table).quotaMode ?? 'server';
   }
 
   /** EXEC of a transaction that is about rows. */
@@ -519,17 +561,23 @@ export class Connection {
     );
   }
 
-  #endWait(entry: CommandEntry, admitted: boolean): void {
+  /** At `gate`. Who was let in there may have to wait at another one. */
+  #endWait(entry: CommandEntry, gate: TenantGate, admitted: boolean): void {
     if (this.closed) return;
-    const { server, args } = this;
-    const { gate } = this.tenant;
+    const { server, args, tenant } = this;
     try {
       this.busy = false;
       const { pos } = server.open(this);
       server.lap();
       this.lastActiveAt = server.now;
-      if (!admitted && gate !== undefined) this.#refuse(gate, entry, pos);
-      else if (server.pausedUntil === 0 || !this.#isPaused(entry)) this.#start(entry, args, pos);
+      if (admitted) this.admittedAt ??= this.unitsWait!.begunAt;
+      if (!admitted) this.#refuse(gate, entry, pos);
+      else if (
+        (gate === tenant.gate || this.#isPastMain(entry, pos)) &&
+        (server.pausedUntil === 0 || !this.#isPaused(entry))
+      ) {
+        this.#start(entry, args, pos);
+      }
       this.#goOn();
     } catch (error) {
       server.report('error', 'a connection failed', { err: error, client: this.address });

@@ -294,9 +294,9 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       fields.push([`ru_${name}`, account.lruOf(kind as ChargeClass).toFixed(3)]);
     });
     const isDry = admission?.rules.dryRun === true;
-    const limits = tenant.gate === undefined ? 'none' : isDry ? 'dry-run' : 'enforced';
+    const limits = !tenant.isLimited ? 'none' : isDry ? 'dry-run' : 'enforced';
     fields.push(['ru_limits', limits]);
-    const { counts, units } = quotaFields(tenant.gate, account);
+    const { counts, units } = quotaFields(tenant, account);
     for (const [name, value] of units) fields.push([`ru_${name}`, value.toFixed(3)]);
     for (const [name, value] of counts) fields.push([`ru_${name}`, value]);
     return fields;

@@ -90,7 +90,7 @@ export class RespParser {
         `Protocol error: query of more than ${this.limits.queryBytes} bytes (client-query-buffer-limit)`,
       );
     }
-    if (!this.carrying || from > 0 || this.end + length > this.buf.length) {
+    if (!this.carrying || this.end + length > this.buf.length) {
       this.#carry(from, length, args);
     }
     chunk.copy(this.buf, this.end, 0, length);
@@ -101,7 +101,8 @@ export class RespParser {
   #carry(from: number, more: number, args: Arguments): void {
     const kept = this.end - from;
     let capacity = Math.max(initialCarryBytes, this.carrying ? this.buf.length : 0);
-    if (kept + more > capacity) capacity = (kept + more) * 2;
+    // At least half of it is for what comes next: a byte is copied a few times, however little comes at a time.
+    if (kept + more > capacity / 2) capacity = (kept + more) * 2;
     // When the length of the string under way is known, doubling stops there.
     if (this.bulk >= 0) {
       const needed = this.pos - from + this.bulk + 2;

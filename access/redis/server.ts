@@ -213,7 +213,11 @@ export class RedisServer {
     this.turns = options.turns;
     this.admission?.onChange((number, gate) => {
       const tenant = this.tenants.get(number);
-      if (tenant !== undefined) tenant.gate = gate;
+      tenant?.setGates(gate, tenant.scanGate);
+    });
+    this.admission?.onClassChange((number, gate) => {
+      const tenant = this.tenants.get(number);
+      tenant?.setGates(tenant.gate, gate);
     });
     this.limits = {
       ...defaultLimits,
@@ -637,8 +641,10 @@ export class RedisServer {
   tenant(definition: TenantDefinition): Tenant {
     let tenant = this.tenants.get(definition.number);
     if (tenant === undefined) {
-      const gate = this.admission?.gateOf(definition.number);
-      tenant = new Tenant(definition, this.slowlogLimits, gate);
+      const { number } = definition;
+      const gate = this.admission?.gateOf(number);
+      const scanGate = this.admission?.classGateOf(number);
+      tenant = new Tenant(definition, this.slowlogLimits, gate, scanGate);
       this.tenants.set(tenant.number, tenant);
     } else tenant.follow(definition);
     return tenant;

@@ -22,6 +22,10 @@ export class Tenant {
   readonly aclLog = new AclLog();
   /** Absent while what its clients spend is not limited. */
   gate: TenantGate | undefined;
+  /** What scans have to pass before it; absent while they have no limit of their own. */
+  scanGate: TenantGate | undefined;
+  /** It has one of them. */
+  isLimited: boolean;
   readonly refusals = new Refusals();
   /** Connections that have gone, and what they did. */
   readonly past = { connections: 0, commands: 0, bytesIn: 0, bytesOut: 0 };
@@ -32,9 +36,12 @@ export class Tenant {
     definition: TenantDefinition,
     slowlogLimits: SlowlogLimits,
     gate: TenantGate | undefined,
+    scanGate: TenantGate | undefined,
   ) {
     this.number = definition.number;
     this.gate = gate;
+    this.scanGate = scanGate;
+    this.isLimited = gate !== undefined || scanGate !== undefined;
     this.definition = definition;
     this.span = spanOf(definition);
     this.slowlog = new Slowlog(slowlogLimits);
@@ -43,6 +50,13 @@ export class Tenant {
   /** The server's own tenant, whose users look after all of it. */
   get isFirst(): boolean {
     return this.number === 0;
+  }
+
+  /** Its gates are others. */
+  setGates(gate: TenantGate | undefined, scanGate: TenantGate | undefined): void {
+    this.gate = gate;
+    this.scanGate = scanGate;
+    this.isLimited = gate !== undefined || scanGate !== undefined;
   }
 
   follow(definition: TenantDefinition): void {

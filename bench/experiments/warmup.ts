@@ -18,8 +18,9 @@ interface Run {
 
 /** A new tenant loads `units` into a pod on which three others are at two thirds of their quotas. */
 function run(factor: number, units: number, seed: number): Run {
-  const bucket = new TokenBucket(quota, quota, 0);
-  const credit = new WarmupCredit(quota, 0, { options: { factor } });
+  const credit = new WarmupCredit(0, { factor });
+  let rate = quota * factor;
+  const bucket = new TokenBucket(rate, rate, 0);
   let admitted = 0;
   let finishedAt = 0;
   const tenants = runNode({
@@ -38,7 +39,11 @@ function run(factor: number, units: number, seed: number): Run {
         weight: quota,
         proxy: (now) => {
           if (admitted >= units) return false;
-          if (!bucket.take(1, now) && !credit.take(1, now)) return false;
+          if (rate !== quota * credit.factor(now)) {
+            rate = quota * credit.factor(now);
+            bucket.reshape(rate, rate, now);
+          }
+          if (!bucket.take(1, now)) return false;
           admitted++;
           finishedAt = now / 1000;
           return true;

@@ -63,7 +63,7 @@ function detailsOf(table: TableDescription): Detail[] {
     ),
     detail('sharding', shardingKind, 'there is one partition'),
     detail('write priority', writePriority),
-    detail('quota mode', quotaMode, 'admission.allocation decides for all tables'),
+    detail('quota mode', quotaMode, quotaMode === 'server' ? 'as admission.allocation says' : ''),
     detail(
       'cache bypass',
       cacheBypass ? 'yes' : 'no',

@@ -392,6 +392,12 @@ export const settings = {
       'Log of each Redis engine that is kept for incremental backups at most. When more was written since the last backup, the next one is a full one; 0 makes all of them full.',
   },
 
+  'backup.incremental-checksums': {
+    ...mechanism,
+    description:
+      'An incremental backup notes a checksum over each table of rows, with which `polyrow verify` and a restore compare what the chain comes to. For that it reads all rows; off, it reads what was changed, and row counts are compared.',
+  },
+
   'kv.cache-bytes': {
     ...anySize,
     default: 64 * mib,
@@ -485,6 +491,29 @@ export const settings = {
     description:
       'How the gateways of a pool go by a quota: each by a share of it, which moves to where it is needed, or each by up to twice an equal part, until all together are beyond it.',
   },
+  'admission.warmup-seconds': {
+    type: 'integer',
+    min: 0,
+    max: 30 * 86_400,
+    default: 0,
+    live: true,
+    description:
+      'Time from when a tenant was made in which its quota counts `admission.warmup-factor` times; 0 for none. A credit for the first load; 300 is a good one where planes have room for it.',
+  },
+  'admission.warmup-factor': {
+    type: 'integer',
+    min: 1,
+    max: 100,
+    default: 3,
+    live: true,
+    description: 'Times its quota that a tenant may spend while it is new.',
+  },
+  'admission.error-delay': {
+    ...onOff,
+    live: true,
+    description:
+      'Hold refusals back for as long as half of the requests take that are served, up to 100 ms: for gateways behind a balancer that sends requests to where fewest are under way, which would take one that refuses for one that is idle.',
+  },
   'admission.alarm-percent': {
     type: 'integer',
     min: 0,
@@ -503,10 +532,26 @@ export const settings = {
     description:
       'Tenants take turns with a plane’s thread, by their quotas, when it is busy. Off, whoever has sent something is served in the order of connections.',
   },
+  'mech.ab-43-classes': {
+    ...mechanism,
+    description:
+      'Of a tenant’s turns small batches have four while large ones, of more than 16 kB, and queries have one. Off, they have them in the order in which they came.',
+  },
+  'mech.cr-epoch-lifo': {
+    ...mechanism,
+    default: 'off',
+    description:
+      'While the batches of a tenant wait for longer than 100 ms for its turns, the newest have most of them, by epochs of 100 ms. For clients that give up soon: others wait longer.',
+  },
   'mech.xs-52-buckets': {
     ...mechanism,
     description:
       'A plane does no more than `redis.ru-per-second` or `influx.ru-per-second`: quotas first, then whoever comes. Off, it does what it can.',
+  },
+  'mech.xs-52-queue': {
+    ...mechanism,
+    description:
+      'While the InfluxDB plane does nearly `influx.ru-per-second`, reads and writes beyond quotas wait in queues of their own, and writes go first where the database’s `writePriority` is `high`. Off, all wait in one line.',
   },
   'mech.xs-52-burst': {
     ...mechanism,
@@ -528,7 +573,13 @@ export const settings = {
   'mech.aws-stacked': {
     ...mechanism,
     description:
-      'What others leave, where `admission.allocation` is `stacked`. Off, all is `hard`.',
+      'What others leave, where `admission.allocation`, or the `quotaMode` of a table, is `stacked`. Off, all is `hard`.',
+  },
+  'mech.cr-kvstore-tokens': {
+    ...mechanism,
+    default: 'off',
+    description:
+      'Writes to tables of model `kv` are held to what LevelDB compacts while it has much left to do, before it stalls them by itself. Off, they wait when it does.',
   },
   'mech.xs-52-accum': {
     ...mechanism,
@@ -548,6 +599,19 @@ export const settings = {
   'mech.aws-429': {
     ...mechanism,
     description: 'Refusing what has waited its time. Off, it waits as long as it takes.',
+  },
+  'mech.aws-warmup': {
+    ...mechanism,
+    description: 'What `admission.warmup-seconds` gives to new tenants. Off, nothing.',
+  },
+  'mech.aws-cost-quotas': {
+    ...mechanism,
+    description:
+      'Limits on scans and queries of their own, and answers of SCAN and its like that end before they are larger than 1 MB. Off, scans and queries have no limit but that of all requests, and COUNT alone says how much is answered.',
+  },
+  'mech.aws-slow-error': {
+    ...mechanism,
+    description: 'What `admission.error-delay` says. Off, refusals are answered at once.',
   },
   'mech.aws-debit': {
     ...mechanism,

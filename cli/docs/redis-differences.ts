@@ -47,7 +47,7 @@ export const differences: readonly Difference[] = [
   },
   {
     commands: ['scan', 'hscan', 'sscan', 'zscan'],
-    text: 'Order and cursors differ; what is there all along is seen at least once, as in Redis',
+    text: 'Order and cursors differ; what is there all along is seen at least once, as in Redis. An answer ends at 1 MB, whatever COUNT says',
   },
   { commands: ['keys', 'smembers', 'hgetall', 'hkeys', 'hvals'], text: 'The order differs' },
   {

@@ -12,13 +12,23 @@ export function admissionText(
   tells: 'tenant' | 'plane',
 ): Promise<string> {
   const dry = rows.some(({ wouldWait, wouldRefuse }) => wouldWait + wouldRefuse > 0);
-  const columns = [...(tells === 'tenant' ? [tenant] : []), ...usual, ...(dry ? dryColumns : [])];
+  const columns = [
+    ...(tells === 'tenant' ? [tenant] : []),
+    ...usual,
+    ...(rows.some(({ warmupRu }) => warmupRu > 0) ? warmupColumns : []),
+    ...(rows.some(({ classQuotaRu }) => classQuotaRu > 0) ? classColumns : []),
+    ...(dry ? dryColumns : []),
+  ];
   return grid(columns, rows, 'no tenant has a limit on request units');
 }
 
 /** Of the limit, in whole per cents. */
 export function percentText(part: number): string {
   return `${Math.round(100 * part)} %`;
+}
+
+function partText(used: number, limit: number): string {
+  return limit === 0 ? '-' : percentText(used / limit);
 }
 
 const tenant: Column<AdmissionView> = { title: 'tenant', value: (row) => shorten(row.tenant, 24) };
@@ -35,10 +45,10 @@ const usual: Column<AdmissionView>[] = [
     ['limit', ({ quotaRu }) => quotaRu],
     ['RU/s', ({ usedRu }) => usedRu],
   ]),
-  { title: 'used', value: ({ usedRu, quotaRu }) => percentText(usedRu / quotaRu), right: true },
+  { title: 'used', value: ({ usedRu, quotaRu }) => partText(usedRu, quotaRu), right: true },
   {
     title: 'minute',
-    value: ({ usedRuMinute, quotaRu }) => percentText(usedRuMinute / quotaRu),
+    value: ({ usedRuMinute, quotaRu }) => partText(usedRuMinute, quotaRu),
     right: true,
   },
   ...numbers([
@@ -50,6 +60,15 @@ const usual: Column<AdmissionView>[] = [
     ['saved RU', ({ savedRu }) => savedRu],
   ]),
 ];
+
+/** What a new tenant may still have beyond its limit. */
+const warmupColumns = numbers([['warm-up RU', ({ warmupRu }) => warmupRu]]);
+
+/** Of scans over Redis, and queries over InfluxDB's protocol, where they have a limit of their own. */
+const classColumns = numbers([
+  ['scan/query limit', ({ classQuotaRu }) => classQuotaRu],
+  ['scan/query RU/s', ({ classUsedRu }) => classUsedRu],
+]);
 
 const dryColumns = numbers([
   ['would wait', ({ wouldWait }) => wouldWait],

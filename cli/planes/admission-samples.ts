@@ -62,24 +62,26 @@ const queryCounters: typeof counters = [
   ],
 ];
 
+/** Of scans, or queries, where they have a limit of their own. */
+const classGauges: typeof gauges = [
+  ['class_quota_ru', 'Units a second for scans, or queries.', (gate) => gate.quota.perSecond],
+  ['class_waiting', 'Scans, or queries, that wait for units of theirs.', (gate) => gate.waiting],
+];
+const classCounters: typeof counters = [
+  ['class_waited', 'Scans, or queries, that have waited for them.', ({ counters: c }) => c.waited],
+  ['class_refused', 'Scans, or queries, refused over them.', ({ counters: c }) => c.refused],
+];
+
 /** `labelOf` has few values: those that come after them share one. */
 export function admissionSamples(
   plane: string,
   { gateway, pool }: Pick<PlaneAdmission, 'gateway'> & { pool: Pick<PlanePool, 'usedPart'> },
   labelOf: (tenant: number) => string,
 ): MetricSample[] {
-  const byLabel = new Map<string, TenantGate[]>();
-  for (const gate of gateway.gates()) {
-    const label = labelOf(gate.tenant);
-    const same = byLabel.get(label);
-    if (same === undefined) byLabel.set(label, [gate]);
-    else same.push(gate);
-  }
   const samples: MetricSample[] = [];
-  for (const [tenant, same] of byLabel) {
+  for (const [tenant, same] of byLabel(gateway.gates(), labelOf)) {
     const add = adder(samples, { tenant, plane });
-    const sum = (of: (gate: TenantGate) => number): number =>
-      same.reduce((total, gate) => total + of(gate), 0);
+    const sum = sumOver(same);
     for (const [name, help, of] of gauges) add('gauge', `tenant_${name}`, help, sum(of));
     for (const [name, help, of] of counters) add('counter', `tenant_${name}`, help, sum(of));
     add(
@@ -92,5 +94,29 @@ export function admissionSamples(
     for (const [name, help, of] of queryGauges) add('gauge', `tenant_${name}`, help, sum(of));
     for (const [name, help, of] of queryCounters) add('counter', `tenant_${name}`, help, sum(of));
   }
+  for (const [tenant, same] of byLabel(gateway.classGates(), labelOf)) {
+    const add = adder(samples, { tenant, plane });
+    const sum = sumOver(same);
+    for (const [name, help, of] of classGauges) add('gauge', `tenant_${name}`, help, sum(of));
+    for (const [name, help, of] of classCounters) add('counter', `tenant_${name}`, help, sum(of));
+  }
   return samples;
+}
+
+function byLabel(
+  gates: Iterable<TenantGate>,
+  labelOf: (tenant: number) => string,
+): Map<string, TenantGate[]> {
+  const all = new Map<string, TenantGate[]>();
+  for (const gate of gates) {
+    const label = labelOf(gate.tenant);
+    const same = all.get(label);
+    if (same === undefined) all.set(label, [gate]);
+    else same.push(gate);
+  }
+  return all;
+}
+
+function sumOver(gates: readonly TenantGate[]): (of: (gate: TenantGate) => number) => number {
+  return (of) => gates.reduce((total, gate) => total + of(gate), 0);
 }

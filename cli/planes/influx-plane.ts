@@ -22,9 +22,11 @@ import { LiveConfig } from '../config/live-config.ts';
 import { admissionSamples } from './admission-samples.ts';
 import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';
 import { influxSamples } from './influx-samples.ts';
+import { backgroundOf } from './influx-background.ts';
 import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
+import { entranceSamples, seriesEntrance } from './plane-entrance.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
 import { ask, planeData, report, serveCalls } from './plane-port.ts';
@@ -47,8 +49,10 @@ const pricer = new SeriesPricer(costTable(config).models.series);
 const meter = new PlaneMeter('influx', (accounts) => {
   for (const account of accounts) pricer.chargeMerging(account);
 });
+const entrance = seriesEntrance(tables);
 const turns = new PlaneTurns({
   plane: 'influx',
+  entrance,
   live,
   accounts: () => meter.meter.activeAccounts(),
   // A query's piece of work goes on after its turn has begun.
@@ -59,6 +63,7 @@ const admission = new PlaneAdmission({
   plane: 'influx',
   live,
   accountOf: (tenant) => meter.meter.account(tenant),
+  turns: turns.queue,
   send: (message) => report(port, { type: 'pool', message }),
 });
 const principals = new Principals({
@@ -115,8 +120,10 @@ async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
     checkpointBytes: config['wal.checkpoint-bytes'],
     retentionIntervalMs: config['tsm.retention-check-interval'] * 1000,
     tables,
+    background: backgroundOf(meter.meter, pricer, () => live.get('ru.metering') === 'on'),
     acceptLoss: config['wal.accept-loss'] === 'yes',
     clock: systemClock,
+    turns: turns.queue,
     report: log,
     fatal,
   });
@@ -141,6 +148,7 @@ async function start(): Promise<void> {
     gate,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
     admission: admission.gateway,
+    entrance,
     turns: turns.queue,
     slowRequestMs: slowMs(),
     maxBodyBytes,
@@ -181,6 +189,7 @@ serveCalls(port, {
     ...(pod === undefined ? [] : influxSamples(server, pod)),
     ...meter.samples(nameOf),
     ...turns.samples(),
+    ...entranceSamples('influx', entrance),
     ...admissionSamples('influx', admission, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
@@ -189,7 +198,10 @@ serveCalls(port, {
   },
   // Those of the Redis plane.
   tables: () => {},
-  seriesTables: (definitions) => tables.set(definitions),
+  seriesTables: (definitions) => {
+    tables.set(definitions);
+    admission.gateway.quotaModesChanged();
+  },
   defaultModel: () => {},
   rowCount: () => 0,
   undefinedTables: () => [],
@@ -230,6 +242,7 @@ serveCalls(port, {
   },
   tls: (material) => tls?.renew(material),
   drain: async (graceMs) => {
+    entrance.watch(undefined);
     await server?.drain(graceMs);
     admission.close();
     turns.close();

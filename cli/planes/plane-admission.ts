@@ -6,6 +6,7 @@ import { systemClock } from '../../universal-row/environment.ts';
 import type { FromGateway } from '../../universal-row/tenancy/pool-messages.ts';
 import type { LiveConfig } from '../config/live-config.ts';
 import type { ConfigKey } from '../config/schema.ts';
+import type { Turns } from '../../universal-row/turns.ts';
 import { PlanePool } from './plane-pool.ts';
 
 /** Keys of other settings than `admission.*` and `mech.*` that are about limits. */
@@ -20,6 +21,7 @@ export interface PlaneAdmissionOptions {
   live: LiveConfig;
   /** Where what a tenant spends is charged. */
   accountOf: (tenant: number) => TenantAccount | undefined;
+  turns: Turns;
   /** To the scheduler of the gateway's pool. */
   send: (message: FromGateway) => void;
 }
@@ -34,9 +36,15 @@ export class PlaneAdmission {
 
   constructor(options: PlaneAdmissionOptions) {
     this.#options = options;
-    const { live, plane, accountOf, send } = options;
+    const { live, plane, accountOf, turns, send } = options;
     const rules = rulesOf(live, plane);
-    this.gateway = new GatewayAdmission({ clock: systemClock, rules, accountOf });
+    this.gateway = new GatewayAdmission({
+      clock: systemClock,
+      rules,
+      turns,
+      accountOf,
+      classLimit: plane === 'redis' ? 'scanRuPerSecond' : 'queryRuPerSecond',
+    });
     this.pool = new PlanePool(plane, this.gateway, send);
     this.#timer = setInterval(() => {
       this.gateway.endSecond();
@@ -82,7 +90,8 @@ function rulesOf(live: LiveConfig, plane: 'redis' | 'influx'): Partial<Admission
     commandWaitMs: refuses ? live.get('admission.command-wait-ms') : Infinity,
     writeWaitMs: refuses ? live.get('admission.write-wait-ms') : Infinity,
     refusalCode: live.get('admission.refusal-code'),
-    allocation: isOn('mech.aws-stacked') ? live.get('admission.allocation') : 'hard',
+    allocation: live.get('admission.allocation'),
+    stacks: isOn('mech.aws-stacked'),
     gatewayRu: live.get(`${plane}.ru-per-second`),
     burstRu: isOn('mech.xs-52-burst') ? live.get('admission.burst-ru') : 0,
     queryQueueLength: live.get('admission.query-queue-length'),
@@ -91,5 +100,9 @@ function rulesOf(live: LiveConfig, plane: 'redis' | 'influx'): Partial<Admission
     queriesWait: isOn('mech.xs-52-waitq'),
     shedsEarly: isOn('mech.aws-shed'),
     debtSeconds: debtSeconds[plane],
+    warmupSeconds: isOn('mech.aws-warmup') ? live.get('admission.warmup-seconds') : 0,
+    warmupFactor: live.get('admission.warmup-factor'),
+    classQuotas: isOn('mech.aws-cost-quotas'),
+    delaysErrors: isOn('mech.aws-slow-error') && isOn('admission.error-delay'),
   };
 }

@@ -5,9 +5,38 @@ import type { GatewayAdmission } from '../../access/admission/gateway-admission.
 import { PoolAgent } from '../../access/admission/pool-agent.ts';
 import { QuotaWatch } from '../../access/admission/quota-watch.ts';
 import type { TenantGate } from '../../access/admission/tenant-gate.ts';
-import type { AdmissionQuery, TenantAdmission } from '../../control/monitor/tenant-admission.ts';
+import {
+  type AdmissionQuery,
+  type TenantAdmission,
+  usedPartOf,
+} from '../../control/monitor/tenant-admission.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
+
+type ClassTold = Pick<
+  TenantAdmission,
+  'classQuotaRu' | 'classUsedRu' | 'waiting' | 'waited' | 'refused' | 'wouldWait' | 'wouldRefuse'
+>;
+
+const nothingTold: TenantAdmission = {
+  tenant: 0,
+  quotaRu: 0,
+  shareRu: 0,
+  usedRu: 0,
+  usedRuMinute: 0,
+  savedRu: 0,
+  warmupRu: 0,
+  classQuotaRu: 0,
+  classUsedRu: 0,
+  waiting: 0,
+  waitingQueries: 0,
+  waited: 0,
+  refused: 0,
+  burstRu: 0,
+  spareRu: 0,
+  wouldWait: 0,
+  wouldRefuse: 0,
+};
 
 export class PlanePool {
   readonly #admission: GatewayAdmission;
@@ -64,13 +93,45 @@ export class PlanePool {
     for (const gate of this.#admission.gates()) {
       if (tenant === undefined || gate.tenant === tenant) all.push(this.#tellOf(gate));
     }
-    const part = ({ usedRu, usedRuMinute, quotaRu }: TenantAdmission): number =>
-      Math.max(usedRu, usedRuMinute) / quotaRu;
-    return all.sort((a, b) => part(b) - part(a) || a.tenant - b.tenant).slice(0, limit);
+    for (const gate of this.#admission.classGates()) {
+      if (tenant !== undefined && gate.tenant !== tenant) continue;
+      if (this.#admission.gateOf(gate.tenant) === undefined) all.push(this.#tellOfClass(gate));
+    }
+    return all.sort((a, b) => usedPartOf(b) - usedPartOf(a) || a.tenant - b.tenant).slice(0, limit);
+  }
+
+  /** Of a tenant with no other limit. */
+  #tellOfClass(gate: TenantGate): TenantAdmission {
+    return { ...nothingTold, tenant: gate.tenant, ...this.#ofClass(gate.tenant, nothingTold) };
+  }
+
+  /** What its scans, or queries, add to what is told of the tenant. */
+  #ofClass(tenant: number, before: ClassTold): ClassTold {
+    const gate = this.#admission.classGateOf(tenant);
+    if (gate === undefined) return before;
+    const { counters, waiting } = gate;
+    return {
+      classQuotaRu: gate.quota.perSecond,
+      classUsedRu: this.#admission.classRu(tenant),
+      waiting: before.waiting + waiting,
+      waited: before.waited + counters.waited,
+      refused: before.refused + counters.refused,
+      wouldWait: before.wouldWait + counters.wouldWait,
+      wouldRefuse: before.wouldRefuse + counters.wouldRefuse,
+    };
   }
 
   #tellOf(gate: TenantGate): TenantAdmission {
     const { tenant, counters, line } = gate;
+    const ofClass = this.#ofClass(tenant, {
+      classQuotaRu: 0,
+      classUsedRu: 0,
+      waiting: gate.waiting,
+      waited: counters.waited + line.counters.waited,
+      refused: counters.refused + line.counters.refused,
+      wouldWait: counters.wouldWait + line.counters.wouldWait,
+      wouldRefuse: counters.wouldRefuse,
+    });
     return {
       tenant,
       quotaRu: gate.quota.perSecond,
@@ -78,14 +139,11 @@ export class PlanePool {
       usedRu: this.#watch.lastSecond(tenant),
       usedRuMinute: this.#watch.lastMinute(tenant) / 60,
       savedRu: gate.queries.units.balance,
-      waiting: gate.waiting,
+      warmupRu: gate.warmupLeft(systemClock.monotonic()),
       waitingQueries: line.waiting,
-      waited: counters.waited + line.counters.waited,
-      refused: counters.refused + line.counters.refused,
       burstRu: counters.burstRu,
       spareRu: counters.spareRu,
-      wouldWait: counters.wouldWait + line.counters.wouldWait,
-      wouldRefuse: counters.wouldRefuse,
+      ...ofClass,
     };
   }
 }

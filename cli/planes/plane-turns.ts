@@ -3,6 +3,7 @@
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { PodCapacity } from '../../storage-node/admission/pod-capacity.ts';
+import type { PodEntrance } from '../../storage-node/admission/pod-entrance.ts';
 import { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
@@ -21,6 +22,8 @@ export interface PlaneTurnsOptions {
   accounts: () => Iterable<TenantAccount>;
   /** As in `TurnQueueOptions`. */
   sliceMs?: number;
+  /** Where requests wait while the pod has too much to do, in place of their turn with the thread. */
+  entrance?: PodEntrance;
 }
 
 export class PlaneTurns {
@@ -39,6 +42,8 @@ export class PlaneTurns {
       ...(sliceMs === undefined ? {} : { sliceMs }),
     });
     this.settingChanged('mech.ab-43-wfq');
+    this.settingChanged('mech.ab-43-classes');
+    this.settingChanged('mech.cr-epoch-lifo');
     this.settingChanged('mech.xs-52-buckets');
   }
 
@@ -48,7 +53,14 @@ export class PlaneTurns {
       case 'mech.ab-43-wfq':
         this.queue.enabled = live.get(key) === 'on';
         break;
+      case 'mech.ab-43-classes':
+        this.queue.order.classes = live.get(key) === 'on';
+        break;
+      case 'mech.cr-epoch-lifo':
+        this.queue.order.epochLifo = live.get(key) === 'on';
+        break;
       case 'mech.xs-52-buckets':
+      case 'mech.xs-52-queue':
       case 'ru.metering':
       case 'admission.mode':
       case `${plane}.ru-per-second`:
@@ -58,25 +70,34 @@ export class PlaneTurns {
 
   /** The pod's buckets, where it is known how much it can do. */
   #limit(): void {
-    const { live, plane, accounts } = this.#options;
+    const { live, plane, accounts, entrance } = this.#options;
     clearInterval(this.#timer);
     const podRate = live.get(`${plane}.ru-per-second`);
+    const hasGuarantees = live.get('mech.xs-52-buckets') === 'on';
+    const hasQueues = entrance !== undefined && live.get('mech.xs-52-queue') === 'on';
     const isOn =
       podRate > 0 &&
-      live.get('mech.xs-52-buckets') === 'on' &&
+      (hasGuarantees || hasQueues) &&
       live.get('ru.metering') === 'on' &&
       live.get('admission.mode') === 'enforce';
     if (!isOn) {
       this.#capacity = undefined;
       this.queue.setCapacity(undefined);
+      entrance?.watch(undefined);
       return;
     }
     const now = systemClock.monotonic();
     const capacity = new PodCapacity({ podRate, accounts, now });
     for (const [tenant, rate] of this.#quotas) capacity.setTenant(tenant, rate, now);
     this.#capacity = capacity;
-    this.queue.setCapacity(capacity);
-    this.#timer = setInterval(() => capacity.take(systemClock.monotonic()), chargeEveryMs);
+    // What has been let in has its units.
+    this.queue.setCapacity(hasQueues ? undefined : capacity);
+    entrance?.watch(hasQueues ? { podRate, capacity, hasGuarantees } : undefined);
+    this.#timer = setInterval(() => {
+      const at = systemClock.monotonic();
+      const charged = capacity.take(at);
+      entrance?.tick(charged, at);
+    }, chargeEveryMs);
     this.#timer.unref();
   }
 
@@ -86,7 +107,9 @@ export class PlaneTurns {
       const { ruPerSecond } = limits;
       this.#quotas.set(number, ruPerSecond);
       this.#capacity?.setTenant(number, ruPerSecond, systemClock.monotonic());
-      this.queue.setWeight(number, (ruPerSecond === 0 ? usualQuota : ruPerSecond) / usualQuota);
+      const weight = (ruPerSecond === 0 ? usualQuota : ruPerSecond) / usualQuota;
+      this.queue.setWeight(number, weight);
+      this.#options.entrance?.setWeight(number, weight);
     }
   }
 
@@ -94,11 +117,13 @@ export class PlaneTurns {
     this.#quotas.delete(tenant);
     this.#capacity?.forget(tenant);
     this.queue.forget(tenant);
+    this.#options.entrance?.forget(tenant);
   }
 
   close(): void {
     clearInterval(this.#timer);
     this.queue.setCapacity(undefined);
+    this.#options.entrance?.watch(undefined);
   }
 
   samples(): MetricSample[] {

@@ -4,7 +4,7 @@ import { firstTenant, type MeteredTenant, RedisMetering } from '../../access/red
 import type { CostTableData } from '../../request-units/cost-table.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { RowPricer } from '../../request-units/row-pricer.ts';
-import type { BackgroundWork } from '../../storage-node/background-work.ts';
+import type { BackgroundWork, CopiedRows } from '../../storage-node/background-work.ts';
 import { PlaneMeter } from './plane-meter.ts';
 
 type RowModel = 'memory' | 'kv';
@@ -40,7 +40,24 @@ export class RedisPlaneMeter {
   /** What pods of a model tell of the work nobody asked for. */
   backgroundOf(model: RowModel): BackgroundWork {
     const pricer = this.#pricers[model];
+    const charge = (tables: readonly CopiedRows[], isRestore: boolean): void => {
+      if (!this.enabled) return;
+      for (const { table, rows, bytes } of tables) {
+        if (bytes === 0) continue;
+        const owner = this.#owner(table);
+        const account = this.#accountOf(owner);
+        const database = table - owner.firstTable;
+        // Rows on disk are read and written as merging does it, rows in memory as a checkpoint does it.
+        if (model === 'kv') pricer.chargeModule(account, database, 'compact', 1, bytes);
+        else pricer.chargeModule(account, database, 'checkpoint', Math.max(1, rows), bytes);
+        if (!isRestore) continue;
+        pricer.chargeModule(account, database, 'log', 1, bytes);
+        if (model === 'kv') account.unmergedBytes += bytes;
+      }
+    };
     return {
+      copied: (tables) => charge(tables, false),
+      restored: (tables) => charge(tables, true),
       expired: (table, rows, logBytes) => {
         if (!this.enabled) return;
         const owner = this.#owner(table);

@@ -5,8 +5,10 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { Principals } from '../../access/gateway/principals.ts';
+import { replyPageDefaults } from '../../access/admission/reply-page.ts';
 import { type Route, Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
+import { scanPage } from '../../access/redis/commands/support/scan-page.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { RedisServer, type OutputLimit, type RedisTls } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
@@ -35,6 +37,7 @@ import { ask, planeData, report as tell, serveCalls } from './plane-port.ts';
 import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { redisSamples } from './redis-samples.ts';
+import { PlaneBrakes } from './plane-brakes.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { RedisTables } from './redis-tables.ts';
 
@@ -57,12 +60,6 @@ const tls = await tlsListeners(tlsMaterial);
 const meter = new RedisPlaneMeter(costTable(config), (table) => tables.ownerOf(table));
 meter.enabled = live.get('ru.metering') === 'on';
 const { meter: accounts } = meter.plane;
-const admission = new PlaneAdmission({
-  plane: 'redis',
-  live,
-  accountOf: (tenant) => accounts.account(tenant),
-  send: (message) => tell(port, { type: 'pool', message }),
-});
 const turns = new PlaneTurns({
   plane: 'redis',
   live,
@@ -70,9 +67,15 @@ const turns = new PlaneTurns({
     meter.metering.flushAll();
     return meter.plane.meter.activeAccounts();
   },
-  // Commands take microseconds: who waits for others does so no longer than for a few hundred of theirs.
-  sliceMs: 0.5,
 });
+const admission = new PlaneAdmission({
+  plane: 'redis',
+  live,
+  accountOf: (tenant) => accounts.account(tenant),
+  turns: turns.queue,
+  send: (message) => tell(port, { type: 'pool', message }),
+});
+const brakes = new PlaneBrakes(live);
 const router = new Router();
 let server: RedisServer | undefined;
 let peakMemory = 0;
@@ -92,8 +95,10 @@ async function openModel(model: TableModel): Promise<void> {
     disk: realDisk,
     cacheBytes: config['kv.cache-bytes'],
   });
+  const brake = brakes.of(model, engine);
   const pod = await openPod({
     engine,
+    brake,
     disk: realDisk,
     directory,
     podId: podIds[model],
@@ -142,10 +147,12 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
 /** Tells the router where rows are. */
 function route(): void {
   const exceptions = new Map<number, Route>();
-  for (const { id, model } of tables.definitions) {
-    if (model !== tables.defaultModel) exceptions.set(id, routeTo(model));
+  for (const { id, model, quotaMode } of tables.definitions) {
+    if (model === tables.defaultModel && quotaMode === 'server') continue;
+    exceptions.set(id, { ...routeTo(model), quotaMode });
   }
   router.set(routeTo(tables.defaultModel), exceptions);
+  admission.gateway.quotaModesChanged();
 }
 
 function routeTo(model: TableModel): Route {
@@ -247,12 +254,22 @@ function slowlogMs(micros: number): number {
   return micros < 0 ? Infinity : micros / 1000;
 }
 
+/** How large an answer of SCAN and its like may be. */
+function limitScans(): void {
+  const isOn = live.get('mech.aws-cost-quotas') === 'on';
+  scanPage.limitBytes = isOn ? replyPageDefaults.limitBytes : Infinity;
+}
+
 /** Acts on a live setting, whoever changed it. */
 function applySetting(key: ConfigKey): void {
+  brakes.settingChanged(key);
   admission.settingChanged(key);
   turns.settingChanged(key);
   if (server === undefined) return;
   switch (key) {
+    case 'mech.aws-cost-quotas':
+      limitScans();
+      break;
     case 'wal.fsync':
       for (const pod of pods.values()) pod.setFsync(live.get('wal.fsync'));
       break;
@@ -309,6 +326,7 @@ function endpoints(settings: Config, listener: RedisServer): Endpoint[] {
 }
 
 function createServer(settings: Config, version: string): RedisServer {
+  limitScans();
   return new RedisServer({
     host: settings['redis.host'],
     port: settings['redis.port'],
@@ -385,6 +403,7 @@ function samples(): MetricSample[] {
     ...redisSamples(server, ofPods),
     ...meter.plane.samples(nameOf),
     ...turns.samples(),
+    ...brakes.samples(),
     ...admissionSamples('redis', admission, (tenant) => meter.plane.labelOf(tenant, nameOf)),
   ];
 }
@@ -410,7 +429,9 @@ async function start(): Promise<void> {
 let fromOutside = false;
 
 const backups = new PlaneBackups(realDisk, () =>
-  [...pods].map(([model, pod]) => rowSource(model, pod)),
+  [...pods].map(([model, pod]) =>
+    rowSource(model, pod, () => live.get('backup.incremental-checksums') === 'on'),
+  ),
 );
 const restores = new PlaneRestores((start) => rowRestore(realDisk, start, podOfTable));
 

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { ChargeClassName } from '../../request-units/meter.ts';
-import type { TenantAdmission } from '../monitor/tenant-admission.ts';
+import { usedPartOf } from '../monitor/tenant-admission.ts';
 import type { TopOrder } from '../monitor/top.ts';
 import type { UsageGroup, UsageHistory, UsageRow, UsageSlot } from '../monitor/usage-history.ts';
 import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
@@ -118,9 +118,7 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
           return entries.map((entry) => ({ plane: one.name, ...entry }));
         }),
       );
-      const used = ({ usedRu, usedRuMinute, quotaRu }: TenantAdmission): number =>
-        Math.max(usedRu, usedRuMinute) / quotaRu;
-      const all = found.flat().sort((a, b) => used(b) - used(a));
+      const all = found.flat().sort((a, b) => usedPartOf(b) - usedPartOf(a));
       return {
         admission: all.slice(0, limit).map((entry) => ({ ...entry, tenant: nameOf(entry.tenant) })),
       };

@@ -96,8 +96,12 @@ const tenantProperties = {
   firstTable: whole,
   databases: { ...whole, description: 'Databases its Redis clients can SELECT.' },
   limits,
+  createdAt: {
+    ...time,
+    description: 'Unix milliseconds. Missing of `default`, and of tenants of earlier releases.',
+  },
 } as const;
-export const tenant = record(tenantProperties);
+export const tenant = record(tenantProperties, ['createdAt']);
 export const madeTenant = record(
   {
     ...tenantProperties,
@@ -106,7 +110,7 @@ export const madeTenant = record(
       description: 'Of its user `default`; shown now only, when none was given.',
     },
   },
-  ['password'],
+  ['createdAt', 'password'],
 );
 export const tenantQuery = object({
   after: { ...whole, description: 'Only those with a higher number.' },
@@ -344,6 +348,9 @@ export const tenantAdmission = record({
   usedRu: units('Request units of the last second.'),
   usedRuMinute: units('Request units a second, over the last minute.'),
   savedRu: units('Request units left over, which queries may have; below 0 what is owed.'),
+  warmupRu: units('Request units that a new tenant may still spend beyond its quota.'),
+  classQuotaRu: units('Request units a second for scans, or for queries; 0 for no such limit.'),
+  classUsedRu: units('What they cost in the last second, where there is such a limit.'),
   waiting: counted('Requests that wait now.'),
   waitingQueries: counted('Queries that wait now.'),
   waited: counted('Since the limit came, as all that follow: those that have waited.'),

@@ -18,6 +18,11 @@ export interface TenantAdmission {
   usedRuMinute: number;
   /** Units of the last minute that nobody wanted: queries may have them. */
   savedRu: number;
+  /** Units beyond the quota that it may still spend because it is new. */
+  warmupRu: number;
+  /** Units a second of the limit on scans, or on queries, on this gateway, and what they cost in the last second; or 0. */
+  classQuotaRu: number;
+  classUsedRu: number;
   /** Requests, and queries, that wait just now. */
   waiting: number;
   waitingQueries: number;
@@ -30,4 +35,11 @@ export interface TenantAdmission {
   /** Since then, requests that would have waited or been refused if limits were enforced. */
   wouldWait: number;
   wouldRefuse: number;
+}
+
+/** Of its limit, what the tenant uses: of the one of which it uses most. */
+export function usedPartOf(told: Omit<TenantAdmission, 'tenant'>): number {
+  const { usedRu, usedRuMinute, quotaRu, classUsedRu, classQuotaRu } = told;
+  const ofAll = quotaRu === 0 ? 0 : Math.max(usedRu, usedRuMinute) / quotaRu;
+  return Math.max(ofAll, classQuotaRu === 0 ? 0 : classUsedRu / classQuotaRu);
 }

@@ -3,6 +3,7 @@
 
 import {
   loginName,
+  noLimits,
   type TenancyUpdate,
   type TenantDefinition,
   type TokenDefinition,
@@ -71,7 +72,7 @@ export class TenancyState {
   apply({ collection, id, before, body }: MirrorChange): void {
     switch (collection) {
       case 'tenants':
-        this.#setTenant(id, body as unknown as TenantDefinition | undefined);
+        this.#setTenant(id, body === undefined ? undefined : asTenant(body));
         break;
       case 'users':
         this.#setUser(
@@ -261,6 +262,12 @@ export class TenancyState {
     const { users, tokens, adminTokens } = members;
     if (users.size + tokens.size + adminTokens.size === 0) this.#members.delete(tenant);
   }
+}
+
+/** A document of an earlier release has fewer limits. */
+function asTenant(body: unknown): TenantDefinition {
+  const tenant = body as TenantDefinition;
+  return { ...tenant, limits: { ...noLimits, ...tenant.limits } };
 }
 
 /** Document of a user. */

@@ -188,8 +188,9 @@ export class TenantCatalog {
     this.#refuseTaken(name);
     const secret = await this.#options.hashPassword(Buffer.from(password));
     const owner = { ...ownerOf(name), secrets: [secret] };
+    const createdAt = (this.#options.now ?? Date.now)();
     const tenant = await this.#changes.make(() =>
-      this.#planTenant({ name, state: 'active', databases, limits }, [owner]),
+      this.#planTenant({ name, state: 'active', databases, limits, createdAt }, [owner]),
     );
     return { tenant, password };
   }
@@ -202,13 +203,18 @@ export class TenantCatalog {
     name: string,
     from: TenantMembers & { tenant: TenantDefinition },
   ): Promise<TenantDefinition> {
-    const { databases, limits } = from.tenant;
+    const { databases, limits, createdAt } = from.tenant;
     checkName('tenant', name);
     checkDatabases(databases);
     checkLimits(limits);
     const { users, tokens } = adopted(name, from, this.#state.tokenDigests());
+    // One that comes back from a backup is no new one.
+    const age = createdAt === undefined ? {} : { createdAt };
     const tenant = await this.#changes.make(() =>
-      this.#planTenant({ name, state: 'suspended', databases, limits }, users.slice(0, atOnce)),
+      this.#planTenant(
+        { name, state: 'suspended', databases, limits, ...age },
+        users.slice(0, atOnce),
+      ),
     );
     const rest = [
       ...users.slice(atOnce).map((user) => put('users', userDocument(user), user)),
@@ -244,7 +250,7 @@ export class TenantCatalog {
 
   /** It gets the first tables that were never anybody's. */
   #planTenant(
-    wish: Pick<TenantDefinition, 'name' | 'state' | 'databases'> & {
+    wish: Pick<TenantDefinition, 'name' | 'state' | 'databases' | 'createdAt'> & {
       limits: Partial<TenantLimits>;
     },
     users: readonly UserDefinition[],

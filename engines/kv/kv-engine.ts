@@ -9,7 +9,7 @@ import type { Arguments } from '../../universal-row/arguments.ts';
 import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { applyOps } from '../apply.ts';
-import type { Engine, EngineStats } from '../engine.ts';
+import type { Engine, EngineStats, LevelZeroState } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
@@ -468,6 +468,10 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       // It is being closed or reopened; the last figure stands.
       () => {},
     );
+  }
+
+  levelZero(): LevelZeroState {
+    return this.#level.levelZero();
   }
 
   stats(): EngineStats {

@@ -2,6 +2,7 @@
 // what they need before them. Series get new numbers on the way, for removed ones are left out.
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import type { SnapshotSelection } from '../series-engine.ts';
 import type { Column } from '../../universal-row/series/column.ts';
 import { hashKey } from '../../universal-row/series/series-key.ts';
 import type { CatalogState } from './catalog.ts';
@@ -28,18 +29,25 @@ const opRows = 4096;
 export function exportEntries(
   catalog: CatalogState,
   shards: readonly LiveShard[],
+  given?: SnapshotSelection['given'],
 ): AsyncGenerator<Buffer> {
   const exports = shards.map((live) => ({
+    database: live.span.database,
     rows: live.shard.exportRows(),
     // Made now: with a measurement dropped meanwhile its fields are forgotten.
     shard: new ShardExport(live.span.number, live.shard.index),
   }));
-  return entries(catalog, exports);
+  return entries(catalog, exports, given ?? (() => {}));
 }
 
 async function* entries(
   catalog: CatalogState,
-  exports: readonly { rows: IterableIterator<ExportedRows>; shard: ShardExport }[],
+  exports: readonly {
+    database: string;
+    rows: IterableIterator<ExportedRows>;
+    shard: ShardExport;
+  }[],
+  given: NonNullable<SnapshotSelection['given']>,
 ): AsyncGenerator<Buffer> {
   const into = new RecordBatchWriter();
   putState(into, catalog);
@@ -47,15 +55,19 @@ async function* entries(
   into.pos = 0;
   let opened = 0;
   try {
-    for (const { rows, shard } of exports) {
+    for (const { database, rows, shard } of exports) {
       opened++;
+      let from = into.pos;
       for (const piece of rows) {
         shard.add(piece, into);
         if (into.pos < entryBytes) continue;
+        given(database, into.pos - from);
         yield into.buf.subarray(0, into.pos);
         into.pos = 0;
+        from = 0;
       }
       shard.finish(into);
+      given(database, into.pos - from);
     }
   } finally {
     // Whoever stops in the middle lets go of the files: only what has begun can be ended.

@@ -549,6 +549,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
         shards: catalog.shards.filter(({ database }) => wantsDatabase(database)),
       },
       shards.filter(({ span }) => wantsDatabase(span.database) && wantsShard(span.number)),
+      (database, bytes) => selection.given?.(database, bytes),
     );
   }
 

@@ -71,6 +71,12 @@ export class PodBuckets {
     return this.#pod.balance(now) > 0;
   }
 
+  /** Whether the tenant has units of its own left, beyond those that what it has under way will cost. */
+  isWithin(tenant: number, underWay: number, now: number): boolean {
+    const own = this.#tenants.get(tenant);
+    return own !== undefined && own.balance(now) > underWay;
+  }
+
   /** Work has cost so much: the tenant's own units while there are any, borrowed ones then. */
   charge(tenant: number, cost: number, now: number): void {
     const own = this.#tenants.get(tenant);

@@ -37,15 +37,23 @@ export class PodCapacity implements Capacity {
     }
   }
 
-  /** To be called every few milliseconds: takes what was charged since. */
-  take(now: number): void {
+  /** To be called every few milliseconds: takes what was charged since, and returns how much that is. */
+  take(now: number): number {
+    let charged = 0;
     for (const account of this.#accounts()) {
       const { lru } = account;
       const more = lru - (this.#taken.get(account) ?? 0);
       if (more === 0) continue;
       this.#taken.set(account, lru);
+      charged += more;
       this.#buckets.charge(account.tenant, more, now);
     }
+    return charged;
+  }
+
+  /** As of `PodBuckets`. */
+  isWithin(tenant: number, underWay: number, now: number): boolean {
+    return this.#buckets.isWithin(tenant, underWay, now);
   }
 
   mayBegin(tenant: number, now: number): boolean {

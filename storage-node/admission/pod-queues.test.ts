@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PodQueues, type PodQueuesOptions, type WorkKind } from './pod-queues.ts';
+import { PodQueues, type PodQueuesOptions, type WorkKind, workKinds } from './pod-queues.ts';
 
 const podRate = 1000;
 
@@ -130,7 +130,7 @@ test('what waits too long is handed back, and what comes to a full queue is refu
 test('each piece runs once or is late, each kind in its order, and tokens are not overspent', () => {
   const step = fc.record({
     after: fc.nat(50),
-    kind: fc.constantFrom<WorkKind>('read', 'write'),
+    kind: fc.constantFrom(...workKinds),
     cost: fc.integer({ min: 1, max: 400 }),
   });
   fc.assert(
@@ -139,8 +139,8 @@ test('each piece runs once or is late, each kind in its order, and tokens are no
         { podRate, writesFirst },
         0,
       );
-      const order: Record<WorkKind, number[]> = { read: [], write: [] };
-      const offered: Record<WorkKind, number[]> = { read: [], write: [] };
+      const none = (): Record<WorkKind, number[]> => ({ read: [], write: [], equal: [], late: [] });
+      const [order, offered] = [none(), none()];
       let spent = 0;
       let now = 0;
       const ran = (work: { kind: WorkKind; n: number; cost: number }): void => {
@@ -159,10 +159,60 @@ test('each piece runs once or is late, each kind in its order, and tokens are no
         // A bucket, what came in since, and the one debt of a piece larger than the bucket.
         expect(spent).toBeLessThanOrEqual(200 + now + 200);
       });
-      for (; queues.lengthOf('read') + queues.lengthOf('write') > 0; now += 10) {
+      for (; queues.length > 0; now += 10) {
         queues.drain(now, ran, late);
       }
       expect(order).toEqual(offered);
     }),
   );
+});
+
+test('writes of equal priority take turns with reads, and those of low priority come last', () => {
+  const queues = busy(open());
+  for (let i = 0; i < 4; i++) {
+    queues.offer('late', 1, 'late', 1);
+    queues.offer('equal', 1, 'equal', 1);
+    queues.offer('read', 1, 'read', 1);
+    queues.offer('write', 1, 'first', 1);
+  }
+  queues.drain(2, expect.unreachable, expect.unreachable);
+  const order: string[] = [];
+  // Tokens return before anything is old: the debt is of four fifths of a second.
+  queues.spend(-900, 3);
+  order.push(...drained(queues, 100));
+  expect(order.slice(0, 4)).toEqual(['first', 'first', 'first', 'first']);
+  expect(order.slice(4, 12)).toEqual(Array.from({ length: 4 }, () => ['equal', 'read']).flat());
+  expect(order.slice(12)).toEqual(['late', 'late', 'late', 'late']);
+});
+
+test('in a line tenants take turns by their weights, and each is served in order', () => {
+  const queues = busy(open());
+  queues.setWeight(2, 3);
+  for (let i = 0; i < 90; i++) queues.offer('write', 1, `1:${i}`, 1, 1);
+  for (let i = 0; i < 30; i++) queues.offer('write', 1, `2:${i}`, 1, 2);
+  const order: string[] = [];
+  for (let now = 800; order.length < 120; now += 10) order.push(...drained(queues, now));
+  const of = (tenant: number): string[] => order.filter((work) => work.startsWith(`${tenant}:`));
+  const counted = order.slice(0, 40).filter((work) => work.startsWith('2:')).length;
+  expect(counted).toBeGreaterThanOrEqual(28);
+  expect(of(1)).toEqual(Array.from({ length: 90 }, (_, i) => `1:${i}`));
+  expect(of(2)).toEqual(Array.from({ length: 30 }, (_, i) => `2:${i}`));
+  queues.forget(1);
+});
+
+test('who leaves is not served, and who is guaranteed does not wait its turn', () => {
+  const queues = busy(open());
+  for (let i = 0; i < 3; i++) queues.offer('write', 1, `1:${i}`, 1, 1);
+  for (let i = 0; i < 3; i++) queues.offer('write', 1, `2:${i}`, 1, 2);
+  expect(queues.leave('write', '1:0', 1)).toBe(true);
+  expect(queues.leave('write', '1:0', 1)).toBe(false);
+  expect(queues.lengthOf('write')).toBe(5);
+  const ran: string[] = [];
+  let own = 2;
+  const isGuaranteed = (tenant: number): boolean => tenant === 2 && own-- > 0;
+  queues.drainGuaranteed(2, isGuaranteed, (work) => ran.push(work));
+  expect(ran).toEqual(['2:0', '2:1']);
+  for (let now = 800; queues.length > 0; now += 10) ran.push(...drained(queues, now));
+  expect(ran.slice(2).sort()).toEqual(['1:1', '1:2', '2:2']);
+  for (const tenant of [1, 2]) expect(queues.leave('write', `${tenant}:9`, tenant)).toBe(false);
 });

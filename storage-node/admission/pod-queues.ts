@@ -3,9 +3,11 @@
 // that refusing them would mean to refuse them for ever, and where writes go first.
 //
 // Where writes have priority, a read has its turn after so many writes, or when reads have gone without a turn for a
-// while. Whoever has the turn keeps it until there are tokens for it: what comes after cannot take them away.
+// while. Writes of tables without priority take turns with reads, or come after them, by the same rule. Within a line
+// it is the tenants' turns. Whoever has the turn keeps it until there are tokens for it: what comes after cannot take them away.
 
 import { TokenBucket } from '../../request-units/token-bucket.ts';
+import { TenantLine } from './tenant-line.ts';
 
 export interface PodQueuesOptions {
   /** Without it all work runs at once. */
@@ -25,7 +27,7 @@ export interface PodQueuesOptions {
   /** Longest wait of a write and of a read, ms. */
   writeDeadlineMs: number;
   readDeadlineMs: number;
-  /** Longest either queue may get. */
+  /** Longest each line may get. */
   length: number;
 }
 
@@ -42,62 +44,67 @@ export const podQueuesDefaults: Omit<PodQueuesOptions, 'podRate'> = {
   length: 10_000,
 };
 
-export type WorkKind = 'read' | 'write';
+/**
+ * The lines before a pod. `write` is of tables whose writes have priority, and goes first; `read` and `equal`, writes
+ * of tables without, take turns; `late` is of tables whose writes come after everything else.
+ */
+export type WorkKind = 'write' | 'read' | 'equal' | 'late';
+
+export const workKinds: readonly WorkKind[] = ['write', 'read', 'equal', 'late'];
 
 /** `run`: its units are taken, it is to begin now. `queued`: `drain` will hand it over. `full`: refused. */
 export type Placement = 'run' | 'queued' | 'full';
 
-interface Waiting<W> {
-  work: W;
-  cost: number;
-  arrivedAt: number;
+/** Lines of the same rank take turns; a rank goes before those below. */
+interface Rank {
+  /** Pieces of work of ranks above since it had a turn, and when that was. */
+  passed: number;
+  turnAt: number;
 }
 
-/** First in, first out. */
-class Line<W> {
-  #items: (Waiting<W> | undefined)[] = [];
-  #head = 0;
-
-  get length(): number {
-    return this.#items.length - this.#head;
-  }
-
-  push(item: Waiting<W>): void {
-    this.#items.push(item);
-  }
-
-  peek(): Waiting<W> | undefined {
-    return this.#items[this.#head];
-  }
-
-  shift(): void {
-    this.#items[this.#head++] = undefined;
-    if (this.#head < 64 || this.#head * 2 < this.#items.length) return;
-    this.#items = this.#items.slice(this.#head);
-    this.#head = 0;
-  }
-}
+const rankOf: Readonly<Record<WorkKind, number>> = { write: 0, read: 1, equal: 1, late: 2 };
 
 export class PodQueues<W> {
   readonly #options: PodQueuesOptions;
   readonly #bucket: TokenBucket;
-  readonly #reads = new Line<W>();
-  readonly #writes = new Line<W>();
+  readonly #weights = new Map<number, number>();
+  readonly #lines: Readonly<Record<WorkKind, TenantLine<W>>>;
+  readonly #ranks: readonly [Rank, Rank, Rank] = [newRank(), newRank(), newRank()];
+  /** Has had no tokens yet when it was its turn: it keeps it, writes excepted, which will have it soon again. */
+  #next: WorkKind | undefined;
+  /** Of those that take turns, which had the last one. */
+  #readWasLast = true;
   /** Average of units spent a second, as of a time. */
   #spendRate = 0;
   #spendAt: number;
-  #writesSinceRead = 0;
-  #readTurnAt = -Infinity;
 
   constructor(options: Pick<PodQueuesOptions, 'podRate'> & Partial<PodQueuesOptions>, now: number) {
     this.#options = { ...podQueuesDefaults, ...options };
     const { podRate, podSeconds } = this.#options;
     this.#bucket = new TokenBucket(podRate, podRate * podSeconds, now);
     this.#spendAt = now;
+    const line = (): TenantLine<W> => new TenantLine((tenant) => this.#weights.get(tenant) ?? 1);
+    this.#lines = { write: line(), read: line(), equal: line(), late: line() };
+  }
+
+  /** Tenants weigh as much as others within a line, unless it is said otherwise. */
+  setWeight(tenant: number, weight: number): void {
+    this.#weights.set(tenant, weight);
+  }
+
+  forget(tenant: number): void {
+    this.#weights.delete(tenant);
+    for (const kind of workKinds) this.#lines[kind].forget(tenant);
   }
 
   lengthOf(kind: WorkKind): number {
     return this.#lineOf(kind).length;
+  }
+
+  /** Of all lines. */
+  get length(): number {
+    const { write, read, equal, late } = this.#lines;
+    return write.length + read.length + equal.length + late.length;
   }
 
   /** Units a second. */
@@ -110,17 +117,32 @@ export class PodQueues<W> {
    * Work that arrives. It does not pass what already waits of its kind, so that writes run in the order of their
    * arrival, those to one key among them.
    */
-  offer(kind: WorkKind, cost: number, work: W, now: number): Placement {
-    const { enabled, theta, podRate, length } = this.#options;
-    if (!enabled) return 'run';
+  offer(kind: WorkKind, cost: number, work: W, now: number, tenant = 0): Placement {
+    if (this.mayBegin(kind, cost, now)) return 'run';
+    return this.push(kind, cost, work, now, tenant) ? 'queued' : 'full';
+  }
+
+  /** Whether work may begin at once: its units are taken then. */
+  mayBegin(kind: WorkKind, cost: number, now: number): boolean {
+    const { enabled, theta, podRate } = this.#options;
+    if (!enabled) return true;
+    if (this.#lineOf(kind).length > 0 || this.spendRate(now) > theta * podRate) return false;
+    if (!this.#take(cost, now)) return false;
+    if (rankOf[kind] !== 0) this.#hadTurn(kind, now);
+    return true;
+  }
+
+  /** Into its line; false when that is full. */
+  push(kind: WorkKind, cost: number, work: W, now: number, tenant = 0): boolean {
     const line = this.#lineOf(kind);
-    if (line.length === 0 && this.spendRate(now) <= theta * podRate && this.#take(cost, now)) {
-      if (kind === 'read') this.#readHadTurn(now);
-      return 'run';
-    }
-    if (line.length >= length) return 'full';
-    line.push({ work, cost, arrivedAt: now });
-    return 'queued';
+    if (line.length >= this.#options.length) return false;
+    line.push({ work, tenant, cost, arrivedAt: now });
+    return true;
+  }
+
+  /** Whoever waits for it has gone. Whether it was still in line. */
+  leave(kind: WorkKind, work: W, tenant = 0): boolean {
+    return this.#lineOf(kind).leave(tenant, work);
   }
 
   /** Work whose cost is not asked for here, replication say, has cost so much; or what ran cost so much more. */
@@ -135,49 +157,95 @@ export class PodQueues<W> {
    * Returns how many pieces were handed to `run`.
    */
   drain(now: number, run: (work: W) => void, expired: (work: W) => void): number {
-    const { writeDeadlineMs, readDeadlineMs } = this.#options;
-    this.#expire(this.#writes, now - writeDeadlineMs, expired);
-    this.#expire(this.#reads, now - readDeadlineMs, expired);
+    this.#expire(now, expired);
     for (let count = 0; ; count++) {
-      const kind = this.#turn(now);
+      const kind = (this.#next = this.#turn(now));
       if (kind === undefined) return count;
-      const line = this.#lineOf(kind);
+      const line = this.#lines[kind];
       const { work, cost } = line.peek()!;
       if (!this.#take(cost, now)) return count;
       line.shift();
-      if (kind === 'read') this.#readHadTurn(now);
-      else this.#writesSinceRead++;
+      this.#next = undefined;
+      this.#hadTurn(kind, now);
       run(work);
     }
   }
 
-  #lineOf(kind: WorkKind): Line<W> {
-    return kind === 'read' ? this.#reads : this.#writes;
-  }
-
-  #expire(line: Line<W>, arrivedBefore: number, expired: (work: W) => void): void {
-    for (let first = line.peek(); first !== undefined; first = line.peek()) {
-      if (first.arrivedAt >= arrivedBefore) return;
-      line.shift();
-      expired(first.work);
+  /** Hands over, out of turn, what tenants are guaranteed: the pod's bucket pays for it all the same. */
+  drainGuaranteed(
+    now: number,
+    isGuaranteed: (tenant: number) => boolean,
+    run: (work: W) => void,
+  ): void {
+    for (const kind of workKinds) {
+      const line = this.#lines[kind];
+      if (line.length === 0) continue;
+      for (const tenant of line.tenants()) {
+        while (isGuaranteed(tenant)) {
+          const item = line.peek(tenant);
+          if (item === undefined) break;
+          line.shiftOf(tenant);
+          this.spend(item.cost, now);
+          run(item.work);
+        }
+      }
     }
   }
 
-  /** Whose turn it is, of those who wait. */
-  #turn(now: number): WorkKind | undefined {
-    const read = this.#reads.peek();
-    if (this.#writes.length === 0) return read === undefined ? undefined : 'read';
-    if (read === undefined) return 'write';
-    const { writesFirst, writesPerRead, readAfterMs } = this.#options;
-    if (!writesFirst) return this.#writesSinceRead > 0 ? 'read' : 'write';
-    if (this.#writesSinceRead >= writesPerRead) return 'read';
-    // Where many reads wait, all of them are old: it is one read in that time, not all of them.
-    return now - Math.max(read.arrivedAt, this.#readTurnAt) >= readAfterMs ? 'read' : 'write';
+  /** Hands over everything. */
+  drainAll(run: (work: W) => void): void {
+    for (const kind of workKinds) this.#lines[kind].expire(Infinity, run);
   }
 
-  #readHadTurn(now: number): void {
-    this.#writesSinceRead = 0;
-    this.#readTurnAt = now;
+  #lineOf(kind: WorkKind): TenantLine<W> {
+    if (kind === 'write' && !this.#options.writesFirst) return this.#lines.equal;
+    return this.#lines[kind];
+  }
+
+  #expire(now: number, expired: (work: W) => void): void {
+    const { writeDeadlineMs, readDeadlineMs } = this.#options;
+    for (const kind of workKinds) {
+      const line = this.#lines[kind];
+      if (line.length === 0) continue;
+      line.expire(now - (kind === 'read' ? readDeadlineMs : writeDeadlineMs), expired);
+    }
+  }
+
+  /** Whose turn it is, of those who wait: a rank that went without for long, or the first of all. */
+  #turn(now: number): WorkKind | undefined {
+    const { write, late } = this.#lines;
+    const next = this.#next;
+    if (next !== undefined && next !== 'write' && this.#lines[next].length > 0) return next;
+    const second = this.#secondLine();
+    if (second !== undefined && this.#isDue(1, second, now)) return second;
+    if (late.length > 0 && this.#isDue(2, 'late', now)) return 'late';
+    if (write.length > 0) return 'write';
+    return second ?? (late.length > 0 ? 'late' : undefined);
+  }
+
+  #secondLine(): WorkKind | undefined {
+    const { read, equal } = this.#lines;
+    if (read.length === 0) return equal.length === 0 ? undefined : 'equal';
+    return equal.length > 0 && this.#readWasLast ? 'equal' : 'read';
+  }
+
+  #isDue(rank: 1 | 2, kind: WorkKind, now: number): boolean {
+    const { writesPerRead, readAfterMs } = this.#options;
+    const { passed, turnAt } = this.#ranks[rank];
+    if (passed >= writesPerRead) return true;
+    // Where many wait, all of them are old: it is one in that time, not all of them.
+    return now - Math.max(this.#lines[kind].peek()!.arrivedAt, turnAt) >= readAfterMs;
+  }
+
+  #hadTurn(kind: WorkKind, now: number): void {
+    const own = rankOf[kind];
+    if (own === 1) this.#readWasLast = kind === 'read';
+    this.#ranks.forEach((rank, i) => {
+      if (i > own) rank.passed++;
+      if (i !== own) return;
+      rank.passed = 0;
+      rank.turnAt = now;
+    });
   }
 
   /** What costs more than the bucket holds takes all of a full one, and leaves a debt. */
@@ -199,4 +267,8 @@ export class PodQueues<W> {
     this.#spendRate *= Math.exp(-passed / this.#options.averageMs);
     this.#spendAt = now;
   }
+}
+
+function newRank(): Rank {
+  return { passed: 0, turnAt: -Infinity };
 }

@@ -11,7 +11,7 @@ function setUp(options: { sliceMs?: number } = {}): {
 } {
   const clock = { ms: 1000 };
   const time = { now: () => clock.ms, monotonic: () => clock.ms };
-  const queue = new TurnQueue({ clock: time, ...options });
+  const queue = new TurnQueue({ clock: time, sliceMs: 2, ...options });
   const ran: string[] = [];
   const work = (name: string, ms: number) => () => {
     clock.ms += ms;

@@ -6,9 +6,10 @@
 // section 4.3), their cost being the milliseconds they take. Between two slices the loop reads what has come since.
 
 import type { Turns } from '../../universal-row/turns.ts';
-import { backgroundWork } from '../../universal-row/turns.ts';
+import { backgroundWork, crowdedSliceMs } from '../../universal-row/turns.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import { FairQueue } from './fair-queue.ts';
+import { TurnLine, type TurnOrder } from './turn-line.ts';
 
 export interface TurnQueueOptions {
   clock: Clock;
@@ -31,10 +32,13 @@ export interface Capacity {
   mayBegin(tenant: number, now: number): boolean;
 }
 
+/** A turn of a tenant, and a batch that waits for one of its tenant's turns. */
 interface Waiting {
   tenant: number;
-  run: () => void;
+  /** Of the turn: milliseconds that were charged for it in advance. */
   cost: number;
+  /** Of the batch. */
+  run: () => void;
   since: number;
 }
 
@@ -54,11 +58,15 @@ export class TurnQueue implements Turns {
   /** Batches that waited. */
   waited = 0;
   waitedMs = 0;
+  /** Of the batches of one tenant; may be changed at any time. */
+  readonly order: TurnOrder = { epochLifo: false, classes: true };
   readonly #clock: Clock;
   readonly #sliceMs: number;
   readonly #aloneMs: number;
   readonly #backgroundShare: number;
   readonly #queue: FairQueue<Waiting>;
+  /** By tenant: whose batch has its next turn. */
+  readonly #lines = new Map<number, TurnLine<Waiting>>();
   /** By tenant: had their turn when there was no capacity for them. */
   readonly #parked = new Map<number, Waiting[]>();
   #parkedCount = 0;
@@ -75,7 +83,7 @@ export class TurnQueue implements Turns {
 
   constructor({
     clock,
-    sliceMs = 2,
+    sliceMs = crowdedSliceMs,
     aloneMs = 100,
     backgroundShare = 0.05,
     afterSlice,
@@ -109,6 +117,7 @@ export class TurnQueue implements Turns {
     this.#weights.delete(tenant);
     if (this.#parked.has(tenant) || this.#queue.queuedOf(tenant) > 0) return;
     this.#costs.delete(tenant);
+    this.#lines.delete(tenant);
     this.#queue.forget(tenant);
   }
 
@@ -129,18 +138,24 @@ export class TurnQueue implements Turns {
     return !this.enabled;
   }
 
-  isOver(now: number): boolean {
-    if (!this.enabled || now - this.#beganAt < this.#sliceMs) return false;
-    return this.#queue.length > 0 || now - this.#mixedAt <= this.#aloneMs;
+  isCrowded(now: number): boolean {
+    return this.enabled && (this.#queue.length > 0 || now - this.#mixedAt <= this.#aloneMs);
   }
 
-  wait(tenant: number, run: () => void): void {
+  isOver(now: number): boolean {
+    return now - this.#beganAt >= this.#sliceMs && this.isCrowded(now);
+  }
+
+  wait(tenant: number, run: () => void, isLarge = false): void {
     let cost = this.#costs.get(tenant);
     if (cost === undefined) {
       this.#queue.setWeight(tenant, this.#weightOf(tenant));
       this.#costs.set(tenant, (cost = firstCostMs));
+      this.#lines.set(tenant, new TurnLine(this.order));
     }
-    this.#queue.push(tenant, cost, { tenant, run, cost, since: this.#clock.monotonic() });
+    const waiting = { tenant, cost, run, since: this.#clock.monotonic() };
+    this.#lines.get(tenant)!.push(waiting, isLarge, waiting.since);
+    this.#queue.push(tenant, cost, waiting);
     this.#schedule();
   }
 
@@ -165,14 +180,15 @@ export class TurnQueue implements Turns {
     this.begin(began);
     let now = began;
     do {
-      const next = this.#queue.pop();
-      if (next === undefined) break;
-      if (!this.#mayBegin(next, now)) continue;
+      const turn = this.#queue.pop();
+      if (turn === undefined) break;
+      if (!this.#mayBegin(turn, now)) continue;
+      const next = this.#lines.get(turn.tenant)!.next(now)!;
       this.waited++;
       this.waitedMs += now - next.since;
       next.run();
       const after = this.#clock.monotonic();
-      this.#settle(next, after - now);
+      this.#settle(turn, after - now);
       now = after;
     } while (now - began < this.#sliceMs);
     this.afterSlice?.();

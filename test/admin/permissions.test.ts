@@ -143,7 +143,8 @@ describe('a tenant', () => {
     admin.redis.slow = [{ ...slow, address: '', text: 'GET shop-secret', ru: 1 }];
     const past = { waited: 0, refused: 0, burstRu: 0, spareRu: 0, wouldWait: 0, wouldRefuse: 0 };
     const used = { usedRu: 1, usedRuMinute: 1, savedRu: 1, waiting: 0, waitingQueries: 0 };
-    admin.redis.limited = [{ tenant: number, quotaRu: 5, shareRu: 5, ...used, ...past }];
+    const more = { warmupRu: 0, classQuotaRu: 0, classUsedRu: 0 };
+    admin.redis.limited = [{ tenant: number, quotaRu: 5, shareRu: 5, ...used, ...more, ...past }];
     const metric = { name: 'polyrow_x', help: 'x', type: 'gauge', value: 1 } as const;
     admin.samples = [
       { ...metric, labels: { tenant: 'shop' } },

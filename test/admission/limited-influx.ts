@@ -32,6 +32,7 @@ export async function limitedInflux(
     clock: systemClock,
     rules: { debtSeconds: 3600, ...rules },
     accountOf: (tenant) => meter.account(tenant),
+    classLimit: 'queryRuPerSecond',
   });
   const metering = new InfluxMetering({
     meter,

@@ -82,3 +82,20 @@ test('who is revoked while it waits gets nothing any more', async () => {
   await a.ended;
   expect((await busy).at(-1)).toBe(':10000');
 });
+
+test('whatever order the batches of a tenant have, each client has its answers in its own', async () => {
+  Object.assign(turns.order, { epochLifo: true, classes: true });
+  const names = Array.from({ length: 12 }, (_, i) => (i % 3 === 0 ? 'bolt' : 'acme'));
+  const clients = await Promise.all(names.map((name) => server.client(name)));
+  const switching = setInterval(() => {
+    turns.order.epochLifo = !turns.order.epochLifo;
+    turns.order.classes = Math.random() < 0.5;
+  }, 20);
+  try {
+    const all = await Promise.all(clients.map((client, i) => count(client, `o${i}`, 5000)));
+    for (const answers of all) expect(answers).toEqual(numbers(5000));
+  } finally {
+    clearInterval(switching);
+  }
+  expect(turns.length).toBe(0);
+});

@@ -11,6 +11,7 @@ import { RedisServer } from '../../access/redis/server.ts';
 import { RedisPlaneMeter } from '../../cli/planes/redis-metering.ts';
 import { RedisTables } from '../../cli/planes/redis-tables.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
+import type { WriteBrake } from '../../storage-node/admission/write-brake.ts';
 import type { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
@@ -44,6 +45,8 @@ export interface TenantsServerOptions {
   limits?: Partial<AdmissionRules>;
   /** Who has the thread next; everyone at once when left out. */
   turns?: TurnQueue;
+  /** Holds writes back. */
+  brake?: WriteBrake;
 }
 
 export class TenantsServer {
@@ -69,12 +72,13 @@ export class TenantsServer {
   }
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
-    const { defaultPassword = '', config = [], limits, turns } = options;
+    const { defaultPassword = '', config = [], limits, turns, brake } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
     const tables = new RedisTables('memory', () => pods);
     const pod = await openPod({
       engine: new MemoryEngine(),
+      brake,
       disk: new FaultyDisk({ rng: systemRng }),
       directory: '/data',
       podId: 1,
@@ -101,7 +105,8 @@ export class TenantsServer {
       accountOf: (tenant) => accounts.account(tenant),
     });
     const router = new Router();
-    router.set({ executor: pod, mayWait: false, pricer: meter.pricerOf('memory') });
+    const mayWait = brake !== undefined;
+    router.set({ executor: pod, mayWait, pricer: meter.pricerOf('memory') });
     const users = {
       setUser: async (tenant: string, name: string, change: Partial<UserDefinition>) => {
         server.user(tenant, name, change);

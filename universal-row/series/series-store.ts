@@ -2,6 +2,7 @@
 // elsewhere. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
 
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { QuotaMode } from '../table-properties.ts';
 import type { BlockSummary, SeriesRows } from './column.ts';
 import type { FieldType } from './field-type.ts';
 import type { PointBatch } from './point-batch.ts';
@@ -35,6 +36,8 @@ export interface Database {
   readonly defaultRetentionPolicy: string;
   /** What would change anything in it throws a `ReadOnlyError`. */
   readonly isReadOnly?: boolean;
+  /** Absent: as it is set for the server. */
+  readonly quotaMode?: QuotaMode;
 }
 
 export interface RetentionPolicyChange {

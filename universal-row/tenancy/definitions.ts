@@ -14,6 +14,9 @@ export interface TenantLimits {
   ruPerSecond: number;
   /** Request units that may be spent at once beyond that. */
   burstRu: number;
+  /** Of request units a second, what scans over Redis may cost; and queries over InfluxDB's protocol. */
+  scanRuPerSecond: number;
+  queryRuPerSecond: number;
   storedBytes: number;
   keys: number;
   series: number;
@@ -33,6 +36,8 @@ export interface TenantDefinition {
   firstTable: number;
   databases: number;
   limits: TenantLimits;
+  /** Unix milliseconds; absent for one of an earlier release, and for `default`. */
+  createdAt?: number;
 }
 
 /** `read`, `write` or `all`, as InfluxDB grants them. */
@@ -83,6 +88,8 @@ export interface TenancyUpdate {
 export const noLimits: TenantLimits = {
   ruPerSecond: 0,
   burstRu: 0,
+  scanRuPerSecond: 0,
+  queryRuPerSecond: 0,
   storedBytes: 0,
   keys: 0,
   series: 0,

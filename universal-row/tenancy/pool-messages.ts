@@ -20,6 +20,11 @@ export interface PoolReport {
   gateway: string;
   /** A new one begins when the gateway has heard nothing for so long that it may have been given up. */
   session: number;
+  /**
+   * Whose orders the session is about; empty until the gateway has heard of one. Another scheduler believes nothing of
+   * it: what was told before the first order of this one may come late, and say what is long not so.
+   */
+  scheduler: string;
   /** Ascending through all sessions; one that was overtaken says nothing. */
   number: number;
   /** Number of the last order of this session that the gateway goes by; 0 before the first. */
@@ -78,10 +83,12 @@ export interface PoolOrder {
   receive: PoolLoan[];
 }
 
-/** To a gateway that the scheduler does not know, or not in this session: it is to tell what it goes by. */
+/** To a gateway that the scheduler does not know, or not in this session: it is to begin one, and tell what it goes by. */
 export interface PoolUnknown {
   type: 'unknown';
   session: number;
+  /** Unlike any other's, also of an earlier process. */
+  scheduler: string;
 }
 
 export type FromGateway = PoolReport | PoolTaken | PoolGoodbye;

@@ -3,6 +3,7 @@
 // takes what queries of its kind have cost from what the tenant's last minute left over, or waits in line for it.
 
 import { StatementHistory } from '../../../request-units/estimate.ts';
+import type { QuotaMode } from '../../../universal-row/table-properties.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import type { LineQuery } from '../../admission/query-line.ts';
@@ -10,7 +11,7 @@ import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { QueryTask } from '../statements/query-registry.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Grant } from './exchange.ts';
 import { ClientGone, HttpError } from './http-error.ts';
 import { statementKind } from './statement-kind.ts';
 
@@ -27,6 +28,8 @@ export interface QueryAsked {
   readonly task: QueryTask;
   /** How long it may wait; 0 for no limit. */
   readonly timeoutMs: number;
+  /** Of the database that it is asked of, as it is just now. */
+  quotaMode(): QuotaMode;
 }
 
 export class InfluxAdmission {
@@ -53,32 +56,45 @@ export class InfluxAdmission {
   }
 
   /** Lets it in, now or later. Throws the `HttpError` it is refused with; `ClientGone`. */
-  async write(exchange: Exchange, gate: TenantGate): Promise<void> {
+  async write(exchange: Exchange, gate: TenantGate, modeOf: () => QuotaMode): Promise<void> {
     const { writeWaitMs } = this.#gateway.rules;
     const now = this.#clock.monotonic();
-    if (gate.admit(now, writeWaitMs)) {
+    if (gate.admit(now, writeWaitMs, modeOf())) {
       this.#hold(exchange, gate);
       return;
     }
     exchange.isRefused = true;
     const mayWait = writeWaitMs > 0 && gate.waiting < maxWaitingWrites;
-    const isIn = mayWait && (await this.#turn(exchange, gate, now + writeWaitMs));
-    if (!isIn) throw refusal(gate, gate.refuse(this.#clock.monotonic()), exchange.isV2);
+    const isIn = mayWait && (await this.#turn(exchange, gate, now + writeWaitMs, modeOf));
+    if (!isIn) {
+      await this.#delayed(exchange);
+      throw refusal(gate, gate.refuse(this.#clock.monotonic()), exchange.isV2);
+    }
     exchange.isRefused = false;
   }
 
   /** Waits in line. Resolves to whether it was let in. */
-  #turn(exchange: Exchange, gate: TenantGate, deadline: number): Promise<boolean> {
+  #turn(
+    exchange: Exchange,
+    gate: TenantGate,
+    deadline: number,
+    modeOf: () => QuotaMode,
+    task?: QueryTask,
+  ): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const { response } = exchange;
-      const leave = (): void => {
-        gate.leave(waiter);
-        reject(new ClientGone());
+      const leave = (why: Error): void => {
+        response.off('close', gone);
+        if (gate.leave(waiter)) reject(why);
       };
+      const gone = (): void => leave(new ClientGone());
       const waiter: GateWaiter = {
         deadline,
+        get quotaMode() {
+          return modeOf();
+        },
         end: (admitted) => {
-          response.off('close', leave);
+          response.off('close', gone);
           if (admitted) this.#hold(exchange, gate);
           resolve(admitted);
         },
@@ -87,24 +103,77 @@ export class InfluxAdmission {
         reject(new ClientGone());
         return;
       }
-      response.once('close', leave);
+      response.once('close', gone);
       gate.wait(waiter, this.#clock.monotonic());
+      task?.whenKilled(() => leave(new QueryError(task.reason ?? '')));
     });
   }
 
   #hold(exchange: Exchange, gate: TenantGate): void {
     const hold = gate.hold();
-    exchange.grant = { settle: () => gate.settleHeld(hold, this.#clock.monotonic()) };
+    exchange.grant = {
+      settle: () => {
+        gate.settleHeld(hold, this.#clock.monotonic());
+        this.#succeeded(exchange);
+      },
+    };
+  }
+
+  // ---- refusals that take as long as successes do
+
+  #succeeded({ isRefused, startedAt, response }: Exchange): void {
+    const { errorDelay } = this.#gateway;
+    if (!errorDelay.options.enabled || isRefused || response.statusCode >= 400) return;
+    errorDelay.succeeded(performance.now() - startedAt);
+  }
+
+  /** What waits is the exchange with its body unread. */
+  async #delayed({ startedAt }: Exchange): Promise<void> {
+    const ms = this.#gateway.errorDelay.delay(performance.now() - startedAt);
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
   }
 
   // ---- queries
 
+  /** One of those that the tenant's queries have to pass, if there is one. */
+  queryGateOf(tenant: number): TenantGate | undefined {
+    return this.gateOf(tenant) ?? this.#gateway.classGateOf(tenant);
+  }
+
   /** As `write`. What keeps it from being run is thrown as `QueryError`: it is answered as a statement that failed. */
-  async query(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
+  async query(exchange: Exchange, { tenant }: TenantGate, asked: QueryAsked): Promise<void> {
     exchange.isRefused = true;
-    if (this.#gateway.rules.accumulates) await this.#queryOnSavings(exchange, gate, asked);
-    else await this.#queryAsWrite(exchange, gate, asked);
+    const queryGate = this.#gateway.classGateOf(tenant);
+    if (queryGate !== undefined && !isHelper(asked.statements)) {
+      await this.#queryWithinItsLimit(exchange, queryGate, asked);
+    }
+    const gate = this.gateOf(tenant);
+    if (gate !== undefined) {
+      const own = exchange.grant;
+      if (this.#gateway.rules.accumulates) await this.#queryOnSavings(exchange, gate, asked);
+      else await this.#queryAsWrite(exchange, gate, asked);
+      if (own !== undefined) exchange.grant = bothOf(own, exchange.grant);
+    }
     exchange.isRefused = false;
+  }
+
+  /** The limit that queries have of their own: in order, as long as it may wait. */
+  async #queryWithinItsLimit(
+    exchange: Exchange,
+    gate: TenantGate,
+    { task, timeoutMs }: QueryAsked,
+  ): Promise<void> {
+    const now = this.#clock.monotonic();
+    const waitMs = timeoutMs === 0 ? Infinity : timeoutMs;
+    if (gate.admit(now, waitMs)) {
+      this.#hold(exchange, gate);
+      return;
+    }
+    const isFull = gate.waiting >= this.#gateway.rules.queryQueueLength;
+    if (isFull || !(await this.#turn(exchange, gate, now + waitMs, alone, task))) {
+      await this.#delayed(exchange);
+      throw new QueryError(queryText(gate, gate.refuse(this.#clock.monotonic())));
+    }
   }
 
   async #queryOnSavings(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
@@ -124,6 +193,7 @@ export class InfluxAdmission {
       settle: (units) => {
         gate.settleQuery(query.cost, units, this.#clock.monotonic());
         if (!exchange.isRefused) history.observe(kind, units);
+        this.#succeeded(exchange);
       },
     };
   }
@@ -134,7 +204,9 @@ export class InfluxAdmission {
     gate: TenantGate,
     { task }: QueryAsked,
   ): Promise<void> {
-    switch (gate.line.arrive(query, this.#clock.monotonic())) {
+    const answer = gate.line.arrive(query, this.#clock.monotonic());
+    if (answer === 'full' || answer === 'too dear') await this.#delayed(exchange);
+    switch (answer) {
       case 'run':
         return;
       case 'full':
@@ -178,12 +250,14 @@ export class InfluxAdmission {
   async #queryAsWrite(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
     const now = this.#clock.monotonic();
     const waitMs = asked.timeoutMs === 0 ? Infinity : asked.timeoutMs;
-    if (gate.admit(now, waitMs)) {
+    const modeOf = (): QuotaMode => asked.quotaMode();
+    if (gate.admit(now, waitMs, modeOf())) {
       this.#hold(exchange, gate);
       return;
     }
     const isIn =
-      gate.waiting < maxWaitingWrites && (await this.#turn(exchange, gate, now + waitMs));
+      gate.waiting < maxWaitingWrites &&
+      (await this.#turn(exchange, gate, now + waitMs, modeOf, asked.task));
     if (!isIn) throw new QueryError(quotaText(gate, gate.refuse(this.#clock.monotonic())));
   }
 
@@ -195,7 +269,7 @@ export class InfluxAdmission {
 }
 
 /** They get others out of the line. */
-function isHelper(statements: readonly Statement[]): boolean {
+export function isHelper(statements: readonly Statement[]): boolean {
   return statements.every(
     (statement) =>
       statement.kind === 'killQuery' || (statement.kind === 'show' && statement.what === 'queries'),
@@ -206,6 +280,19 @@ function mayOwe({ queries, share }: TenantGate): boolean {
   return queries.units.balance > -helpersMayOweSeconds * share;
 }
 
+/** Beyond a limit of its own there is nothing, whatever is to be used for the rest. */
+const alone = (): QuotaMode => 'server';
+
+/** Of a query that has passed two gates. */
+function bothOf(first: Grant, second: Grant | undefined): Grant {
+  return {
+    settle: (units) => {
+      first.settle(units);
+      second?.settle(units);
+    },
+  };
+}
+
 /** Whole seconds. */
 function retryAfter(ms: number): number {
   return Math.min(longestRetrySeconds, Math.ceil(ms / 1000));
@@ -213,6 +300,10 @@ function retryAfter(ms: number): number {
 
 function quotaText({ name }: TenantGate, afterMs: number): string {
   return `RU limit, tenant=${name} retry after ${retryAfter(afterMs)} s`;
+}
+
+function queryText({ name }: TenantGate, afterMs: number): string {
+  return `RU limit, tenant=${name} kind=query retry after ${retryAfter(afterMs)} s`;
 }
 
 /** 5xx with the word `timeout` over 1.x, whose clients throw away what any 4xx answers. */

@@ -66,6 +66,8 @@ export class Exchange {
   isRefused = false;
   /** What was taken for it by estimate, where its tenant has a limit. */
   grant: Grant | undefined;
+  /** As `grant`, of the pod. */
+  passage: Grant | undefined;
   /** Its form is among the parameters. */
   hasReadForm = false;
   #expectsContinue: boolean;
@@ -92,6 +94,12 @@ export class Exchange {
   /** The client is still there to be answered. */
   get isOpen(): boolean {
     return !this.response.destroyed && !this.response.writableEnded;
+  }
+
+  /** As its head says; of unknown length, and thus not small. */
+  get bodyLength(): number {
+    const length = this.request.headers['content-length'];
+    return length === undefined ? Infinity : Number(length);
   }
 
   get acceptsGzip(): boolean {

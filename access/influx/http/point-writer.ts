@@ -6,7 +6,8 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import type { SeriesStore, WriteOutcome } from '../../../universal-row/series/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
-import { LineParser } from '../line-protocol/line-parser.ts';
+import { crowdedSliceMs, type Turns } from '../../../universal-row/turns.ts';
+import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
@@ -36,6 +37,8 @@ export interface PointWriterOptions {
   clock: Clock;
   /** Learns which series are written, while somebody wants to know. */
   hot?: (() => HotNames | undefined) | undefined;
+  /** Who else is about. */
+  turns?: Turns | undefined;
   /** For a body that is at hand, and for each piece of one that is not, to be stored and safe; 0 for no limit. */
   timeoutMs: number;
 }
@@ -64,8 +67,10 @@ const keptParsers = 4;
 const samplesPerBatch = 4;
 /** Of a point, its time included; about. */
 const bytesPerValue = 16;
-/** Longest stretch of work before others have their turn. */
+/** Longest stretch of work before others have their turn, where nobody else is about. */
 const sliceMs = 8;
+/** Points of a batch where somebody is: about as many as are stored within such a stretch. */
+const crowdedRows = 250;
 
 export class PointWriter {
   readonly #options: PointWriterOptions;
@@ -143,6 +148,12 @@ export class PointWriter {
   }
 }
 
+function valuesOf({ groups }: PointBatch): number {
+  let values = 0;
+  for (const { columns } of groups) for (const { count } of columns) values += count;
+  return values;
+}
+
 /** What a run waits for, and how long. */
 interface Waits {
   /** Decides how a timeout is told. */
@@ -168,6 +179,9 @@ class WriteRun {
   readonly #waits: Waits;
   #deadline = 0;
   #sliceStart = performance.now();
+  /** Of the batch under way, as it would be if nobody else were about. */
+  #batchRows = 0;
+  #batchValues = 0;
   readonly #outcome: WriteOutcome = { written: 0, dropped: 0, error: undefined };
 
   constructor(options: PointWriterOptions, target: WriteTarget, parser: LineParser, waits: Waits) {
@@ -194,21 +208,39 @@ class WriteRun {
     const { commit } = this.#options;
     const { store, database, retentionPolicy, check } = this.#target;
     for (;;) {
+      this.#parser.mostRows = this.#isCrowded() ? crowdedRows : Infinity;
       const batch = this.#parser.next();
       if (batch === undefined) return;
       check?.();
       const hot = this.#options.hot?.();
       if (hot !== undefined) this.#sample(hot, batch);
       const pending = store.write(database, retentionPolicy, batch);
-      const outcome = pending instanceof Promise ? await this.#wait(pending) : pending;
-      this.#add(outcome);
+      let outcome: WriteOutcome;
+      if (pending instanceof Promise) {
+        outcome = await this.#wait(pending);
+        this.#sliceStart = performance.now();
+      } else outcome = pending;
+      this.#add(outcome, batch);
       this.hasChanged = true;
       commit.changed();
-      if (performance.now() - this.#sliceStart > sliceMs) {
-        await new Promise(setImmediate);
-        this.#sliceStart = performance.now();
-      }
+      const ms = performance.now() - this.#sliceStart;
+      if (ms > sliceMs || (ms > crowdedSliceMs && this.#isCrowded())) await this.#yield();
     }
+  }
+
+  #isCrowded(): boolean {
+    return this.#options.turns?.isCrowded(performance.now()) === true;
+  }
+
+  async #yield(): Promise<void> {
+    const { turns } = this.#options;
+    if (turns === undefined) await new Promise(setImmediate);
+    else {
+      const { tenant } = this.#target;
+      turns.spent(tenant, performance.now() - this.#sliceStart);
+      await new Promise<void>((resolve) => turns.wait(tenant, resolve, true));
+    }
+    this.#sliceStart = performance.now();
   }
 
   /** A few of a batch's points stand for all of them. */
@@ -237,11 +269,19 @@ class WriteRun {
     return this.within(pending);
   }
 
-  #add({ written, dropped, error, logBytes = 0 }: WriteOutcome): void {
+  #add({ written, dropped, error, logBytes = 0 }: WriteOutcome, batch: PointBatch): void {
     const { counters } = this.#options;
     const { work } = this.#target;
     if (work !== undefined) {
-      work.batches++;
+      // What a write costs does not depend on who else is about.
+      if (this.#batchRows === 0) work.batches++;
+      this.#batchRows += batch.rows;
+      this.#batchValues += valuesOf(batch);
+      const { rows, values } = defaultLineParserLimits;
+      if (this.#batchRows >= rows || this.#batchValues >= values) {
+        this.#batchRows = 0;
+        this.#batchValues = 0;
+      }
       work.points += written;
       work.logBytes += logBytes;
     }

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import { ReadOnlyError, SeriesError } from '../../../universal-row/series/series-store.ts';
+import type { Guest } from '../../../universal-row/entrance.ts';
 import type { Turns } from '../../../universal-row/turns.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { ParseError, QueryError } from '../influxql/result.ts';
@@ -12,7 +13,8 @@ import type { Caller } from '../tenants/caller.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
 import { csvField, CsvWriter } from './csv-writer.ts';
-import type { InfluxAdmission } from './admission.ts';
+import { type InfluxAdmission, isHelper } from './admission.ts';
+import { guestOf, type InfluxEntrance } from './entrance.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { ClientGone, headerText, HttpError } from './http-error.ts';
@@ -42,6 +44,8 @@ export interface QueryHandlerOptions {
   stallMs: number;
   /** Absent where nobody has a limit of request units. */
   admission: InfluxAdmission | undefined;
+  /** Absent where nobody waits for the pod. */
+  entrance?: InfluxEntrance | undefined;
   limits: QueryLimits;
   facts: ServerFacts;
   execute: Execute | undefined;
@@ -136,7 +140,7 @@ export class QueryHandler {
     statements: readonly Statement[],
   ): Promise<void> {
     const { admission, counters, stallMs } = this.#options;
-    const gate = admission?.gateOf(caller.space.number);
+    const gate = admission?.queryGateOf(caller.space.number);
     // Where there is no limit it is registered only when it runs.
     if (gate === undefined) await this.#turn();
     if (!exchange.isOpen) throw new ClientGone();
@@ -148,7 +152,8 @@ export class QueryHandler {
     const kill = () => query.kill();
     exchange.response.once('close', kill);
     try {
-      const refusal = gate && (await this.#letIn(exchange, running, gate));
+      const waits = gate !== undefined || !this.#mayEnter(exchange, running);
+      const refusal = waits ? await this.#letIn(exchange, running, gate) : undefined;
       if (refusal === undefined) await this.#run(exchange, running, writer, stream);
       else {
         counters.statementsFailed++;
@@ -168,6 +173,7 @@ export class QueryHandler {
   #register(exchange: Exchange, caller: Caller, statements: readonly Statement[]): Running {
     const { parameters, work } = exchange;
     const database = parameters.get('db');
+    const guest = guestOf(caller.space.number, database, false);
     exchange.shownText = shownText(parameters.get('q'), statements);
     const query = this.#runner.register(
       {
@@ -181,16 +187,23 @@ export class QueryHandler {
       },
       caller,
     );
-    return { caller, statements, database, query };
+    return { caller, statements, database, query, guest };
   }
 
-  /** Waits until its tenant has units for it. Resolves to why it may not run. */
+  /** Whether nothing keeps it from the pod; then it has entered. */
+  #mayEnter(exchange: Exchange, { guest, statements }: Running): boolean {
+    const { entrance } = this.#options;
+    if (entrance?.isWatched !== true || isHelper(statements)) return true;
+    return entrance.mayBegin(exchange, guest);
+  }
+
+  /** Waits until its tenant, and the pod, have units for it. Resolves to why it may not run. */
   async #letIn(
     exchange: Exchange,
     running: Running,
-    gate: TenantGate,
+    gate: TenantGate | undefined,
   ): Promise<QueryError | undefined> {
-    const { admission, limits } = this.#options;
+    const { admission, entrance, limits } = this.#options;
     const { query, statements } = running;
     const text = exchange.parameters.get('q');
     query.task.wait();
@@ -198,7 +211,14 @@ export class QueryHandler {
     try {
       const { task } = query;
       const { timeoutMs } = limits;
-      await admission!.query(exchange, gate, { text, statements, task, timeoutMs });
+      const { store } = running.caller.space;
+      const quotaMode = () => store.database(running.database)?.quotaMode ?? 'server';
+      if (gate !== undefined) {
+        await admission!.query(exchange, gate, { text, statements, task, timeoutMs, quotaMode });
+      }
+      if (gate === undefined || !this.#mayEnter(exchange, running)) {
+        await entrance!.query(exchange, running.guest, task);
+      }
       await this.#turn();
       if (!exchange.isOpen) throw new ClientGone();
       return undefined;
@@ -293,6 +313,7 @@ interface Asked {
 
 interface Running extends Asked {
   readonly query: RunningQuery;
+  readonly guest: Guest;
 }
 
 /** Throws when it may not run, or not any more. */

@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
 import type { Turns } from '../../../universal-row/turns.ts';
+import type { Entrance } from '../../../universal-row/entrance.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
@@ -15,6 +16,7 @@ import { wholeSpace } from '../tenants/tenant-space.ts';
 import { InfluxAdmission } from './admission.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
+import { InfluxEntrance } from './entrance.ts';
 import { Exchange } from './exchange.ts';
 import { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
@@ -45,6 +47,8 @@ export interface InfluxServerOptions {
   admission?: GatewayAdmission | undefined;
   /** Who has the thread next; absent where all have it in turn. */
   turns?: Turns | undefined;
+  /** Where requests wait while the pod has too much to do. Works with `metering` only. */
+  entrance?: Entrance | undefined;
   /** Requests that take longer are kept; none unless told. */
   slowRequestMs?: number;
   /** Bytes of a body as it comes; 0 for no limit. */
@@ -135,11 +139,15 @@ export class InfluxServer {
       counters,
       clock,
       hot: () => this.metering?.hot,
+      turns: options.turns,
       timeoutMs: options.writeTimeoutMs,
     });
     const admission =
       options.admission === undefined ? undefined : new InfluxAdmission(options.admission, clock);
-    const writes = new WriteHandler({ points, counters, body, admission, turns: options.turns });
+    const entrance =
+      options.entrance === undefined ? undefined : new InfluxEntrance(options.entrance, clock);
+    const { turns } = options;
+    const writes = new WriteHandler({ points, counters, body, admission, entrance, turns });
     this.#queries = new QueryHandler({
       commit,
       points,
@@ -148,6 +156,7 @@ export class InfluxServer {
       body,
       stallMs: options.stallTimeoutMs,
       admission,
+      entrance,
       limits: { ...noQueryLimits, ...options.queries },
       facts: {
         version: options.version,
@@ -261,6 +270,7 @@ export class InfluxServer {
       const status = response.headersSent ? response.statusCode : gone;
       const units = exchange.metering?.settle(exchange, status) ?? 0;
       exchange.grant?.settle(units);
+      exchange.passage?.settle(units);
       this.slow.settle(exchange, units);
     });
     this.#run(exchange).catch((error: unknown) => exchange.fail(error));
@@ -304,10 +314,15 @@ export class InfluxServer {
     return entered;
   }
 
-  /** Requests of those who are nobody any more are cut off, as are queries that may not run any more. */
+  /**
+   * Requests of those who are nobody any more are cut off, as are queries that may not run any more. Those that wait to
+   * be let in are told.
+   */
   #endOthers(): void {
-    for (const { caller, request } of this.#exchanges) {
-      if (caller?.ended === true) request.socket.destroy();
+    for (const exchange of this.#exchanges) {
+      if (exchange.caller?.ended !== true) continue;
+      if (exchange.isRefused && exchange.isOpen) exchange.fail(refused(nobody, exchange.isV2));
+      else exchange.request.socket.destroy();
     }
     this.#queries.recheck();
   }

@@ -122,6 +122,7 @@ export class StatementRunner {
         taker ??= new TurnTaker(turns, space.number);
         return taker.yield();
       },
+      isCrowded: (at) => turns?.isCrowded(at) === true,
       writePoints: (into, policy, lines) =>
         storeLines(
           points,

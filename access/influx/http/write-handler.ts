@@ -5,11 +5,13 @@ import {
   SeriesError,
   type SeriesStore,
 } from '../../../universal-row/series/series-store.ts';
+import type { QuotaMode } from '../../../universal-row/table-properties.ts';
 import { expectWritable } from '../statements/read-only.ts';
-import type { Turns } from '../../../universal-row/turns.ts';
+import { largeWorkBytes, type Turns } from '../../../universal-row/turns.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { InfluxAdmission } from './admission.ts';
 import { bucketNotFound, bucketTarget } from './bucket-routes.ts';
+import { guestOf, type InfluxEntrance } from './entrance.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
@@ -22,6 +24,8 @@ export interface WriteHandlerOptions {
   body: BodyLimits;
   /** Absent where nobody has a limit of request units. */
   admission?: InfluxAdmission | undefined;
+  /** Absent where nobody waits for the pod. */
+  entrance?: InfluxEntrance | undefined;
   /** Who has the thread next; absent where everyone may have it at once. */
   turns?: Turns | undefined;
 }
@@ -84,7 +88,7 @@ export class WriteHandler {
       work: exchange.work,
       waitedMs: 0,
     };
-    const { points, counters, body: limits, admission, turns } = this.#options;
+    const { points, counters, body: limits, admission, entrance, turns } = this.#options;
     try {
       expectWritable(target.store, target.database);
     } catch (error) {
@@ -95,11 +99,13 @@ export class WriteHandler {
       gate === undefined || admission!.shedsEarly ? undefined : await exchange.body(limits);
     if (gate !== undefined) {
       const cameAt = performance.now();
-      await admission!.write(exchange, gate);
+      await admission!.write(exchange, gate, () => quotaModeOf(target));
       target.waitedMs = performance.now() - cameAt;
     }
+    if (entrance?.isWatched === true) await this.#enter(exchange, target);
     if (turns !== undefined && !turns.mayRun(target.tenant, performance.now())) {
-      await new Promise<void>((resolve) => turns.wait(target.tenant, resolve));
+      const isLarge = exchange.bodyLength > largeWorkBytes;
+      await new Promise<void>((resolve) => turns.wait(target.tenant, resolve, isLarge));
     }
     const body = early ?? (await exchange.body(limits));
     const report = await points
@@ -111,6 +117,15 @@ export class WriteHandler {
     else exchange.fail(failure);
   }
 
+  async #enter(exchange: Exchange, target: WriteTarget): Promise<void> {
+    const entrance = this.#options.entrance!;
+    const guest = guestOf(target.tenant, target.database, true);
+    if (entrance.mayBegin(exchange, guest)) return;
+    const cameAt = performance.now();
+    await entrance.write(exchange, guest);
+    target.waitedMs = (target.waitedMs ?? 0) + performance.now() - cameAt;
+  }
+
   /** A database may have been dropped while its points came. */
   #fail(error: unknown, { store, database }: WriteTarget, exchange: Exchange): never {
     // Who is refused so is not charged; what was stored before is.
@@ -120,6 +135,10 @@ export class WriteHandler {
     }
     throw error;
   }
+}
+
+function quotaModeOf({ store, database }: WriteTarget): QuotaMode {
+  return store.database(database)?.quotaMode ?? 'server';
 }
 
 function hasPolicy(store: SeriesStore, database: string, name: string): boolean {

@@ -71,6 +71,8 @@ export class BatchBuilder implements PointBatch {
   private cells = 0;
   /** Memory in groups and columns. */
   held = 0;
+  /** Points with which it is full. */
+  mostRows: number;
   private readonly limits: BatchLimits;
   private readonly opened: BatchGroup[] = [];
   private byName = new Map<string, BatchGroup>();
@@ -81,6 +83,7 @@ export class BatchBuilder implements PointBatch {
     this.cache = cache;
     this.generation = cache.generation;
     this.limits = limits;
+    this.mostRows = limits.rows;
   }
 
   /** The group of a measurement of the cache, with room for a row. */
@@ -141,7 +144,7 @@ export class BatchBuilder implements PointBatch {
   get full(): boolean {
     const { limits } = this;
     return (
-      this.rows >= limits.rows ||
+      this.rows >= this.mostRows ||
       this.values >= limits.values ||
       this.textLength >= limits.textBytes ||
       // Many fields of which each point has few.

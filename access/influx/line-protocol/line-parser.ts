@@ -107,6 +107,11 @@ export class LineParser {
     this.reader = new PointReader(this.batch, this.keyBytes);
   }
 
+  /** From now on; no more than the limits have it. */
+  set mostRows(rows: number) {
+    this.batch.mostRows = Math.min(rows, this.limits.rows);
+  }
+
   /** A new request. What was left of another one is forgotten. */
   begin(request: LineProtocolRequest): void {
     this.goodLines = 0;

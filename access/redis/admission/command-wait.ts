@@ -1,7 +1,8 @@
 // How the commands of one connection wait for the request units of their tenant. The connection hands in the command
 // that was not let in; what follows it stays in the parser.
 
-import type { AdmissionRules } from '../../admission/gateway-admission.ts';
+import type { QuotaMode } from '../../../universal-row/table-properties.ts';
+import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 import { Arrivals } from './arrivals.ts';
@@ -15,12 +16,13 @@ const refusedForMs = 100;
 /** Refusals after which a client sends a long pipeline, even if just now nothing more of it is here. */
 const manyRefusals = 64;
 
-export type Ended = (entry: CommandEntry, admitted: boolean) => void;
+export type Ended = (entry: CommandEntry, gate: TenantGate, admitted: boolean) => void;
 
 export class CommandWait implements GateWaiter {
   /** Monotonic milliseconds, as all times here. */
   deadline = 0;
   readonly #ended: Ended;
+  readonly #modeOf: () => QuotaMode;
   readonly #arrivals = new Arrivals();
   #refusedAt = -Infinity;
   /** In a row, with no more than that time between them. */
@@ -29,9 +31,24 @@ export class CommandWait implements GateWaiter {
   #gate: TenantGate | undefined;
   #since = 0;
 
-  /** `ended` is called when a wait has ended, but by `leave`. */
-  constructor(ended: Ended) {
+  /** `ended` is called when a wait has ended, but by `leave`; `modeOf` tells of the database that is selected. */
+  constructor(ended: Ended, modeOf: () => QuotaMode) {
     this.#ended = ended;
+    this.#modeOf = modeOf;
+  }
+
+  get quotaMode(): QuotaMode {
+    return this.#modeOf();
+  }
+
+  /** At which its command waits, if it does. */
+  get gate(): TenantGate | undefined {
+    return this.#gate;
+  }
+
+  /** When the last one began to wait. */
+  get begunAt(): number {
+    return this.#since;
   }
 
   /** Since when its command waits, or undefined. */
@@ -46,14 +63,16 @@ export class CommandWait implements GateWaiter {
 
   /**
    * Begins to wait with a command that ends at position `done`; of its client's bytes those up to `received` have come.
-   * False when it has waited its time before: with those before it in its pipeline.
+   * False when it has waited its time before: with those before it in its pipeline. `isCrowded` where other tenants need
+   * the thread.
    */
   begin(
     { gate, refusals }: { gate: TenantGate; refusals: Refusals },
     entry: CommandEntry,
-    { commandWaitMs }: Readonly<AdmissionRules>,
+    { rules: { commandWaitMs }, errorDelay }: Pick<GatewayAdmission, 'rules' | 'errorDelay'>,
     { done, received }: { done: number; received: number },
     now: number,
+    isCrowded: boolean,
   ): boolean {
     let at = this.#arrivals.at(done);
     if (at === undefined) {
@@ -62,8 +81,9 @@ export class CommandWait implements GateWaiter {
     }
     const isFlood =
       now - this.#refusedAt < refusedForMs && (done < received || this.#refusals > manyRefusals);
-    const waitMs = isFlood ? Math.max(refusedAgainMs, refusals.waitMs(now)) : commandWaitMs;
-    this.deadline = at + Math.min(waitMs, commandWaitMs);
+    const paceMs = refusals.waitMs(now, isCrowded);
+    const waitMs = isFlood ? Math.min(refusedAgainMs, commandWaitMs) : commandWaitMs;
+    this.deadline = Math.max(at + waitMs, now + paceMs, now + errorDelay.delay(now - at));
     if (this.deadline <= now) return false;
     this.#entry = entry;
     this.#gate = gate;
@@ -82,9 +102,10 @@ export class CommandWait implements GateWaiter {
   /** By the gate. */
   end(admitted: boolean): void {
     const entry = this.#entry!;
+    const gate = this.#gate!;
     this.#entry = undefined;
     this.#gate = undefined;
-    this.#ended(entry, admitted);
+    this.#ended(entry, gate, admitted);
   }
 
   /** Its client has gone. */

@@ -10,10 +10,41 @@ export interface QuotaFields {
   units: [name: string, value: number][];
 }
 
+export interface Gates {
+  gate: TenantGate | undefined;
+  scanGate: TenantGate | undefined;
+}
+
 /** Nothing for a tenant without a limit. */
-export function quotaFields(gate: TenantGate | undefined, account: TenantAccount): QuotaFields {
-  if (gate === undefined) return { counts: [], units: [] };
+export function quotaFields({ gate, scanGate }: Gates, account: TenantAccount): QuotaFields {
+  const ofAll = gate === undefined ? none : fieldsOf(gate, account);
+  const ofScans = scanGate === undefined ? none : scanFields(scanGate);
+  return {
+    counts: [...ofAll.counts, ...ofScans.counts],
+    units: [...ofAll.units, ...ofScans.units],
+  };
+}
+
+const none: QuotaFields = { counts: [], units: [] };
+
+function scanFields(gate: TenantGate): QuotaFields {
+  const { counters, quota, waiting } = gate;
+  return {
+    counts: [
+      ['scans_waiting', waiting],
+      ['scans_waited', counters.waited],
+      ['scans_refused', counters.refused],
+    ],
+    units: [
+      ['scan_quota', quota.perSecond],
+      ['scan_balance', gate.balance(performance.now())],
+    ],
+  };
+}
+
+function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
   const { counters, quota, share, waiting } = gate;
+  const now = performance.now();
   return {
     counts: [
       ['waiting', waiting],
@@ -27,7 +58,8 @@ export function quotaFields(gate: TenantGate | undefined, account: TenantAccount
       ['quota', quota.perSecond],
       ['quota_burst', quota.burst],
       ['share', share],
-      ['balance', gate.balance(performance.now())],
+      ['balance', gate.balance(now)],
+      ['warmup_left', gate.warmupLeft(now)],
       ['share_used_percent', share === 0 ? 0 : (account.lastSecondLru / share) * 100],
       ['burst_ru', counters.burstRu],
       ['over_quota_ru', counters.burstRu + counters.spareRu],

@@ -5,9 +5,10 @@ import { chargeClasses, type ChargeClass } from '../../../request-units/meter.ts
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 import type { TenantGate } from '../../admission/tenant-gate.ts';
 
-// A few percent of a processor.
+// A tenth of a processor; a hundredth where others need it.
 const refusalsPerSecond = 200_000;
-const refusalsAtOnce = 20_000;
+const crowdedRefusalsPerSecond = 20_000;
+const atOnceSeconds = 0.1;
 
 export interface Refused {
   kind: ChargeClass;
@@ -25,15 +26,17 @@ interface Text {
 /** Those of one tenant. A text stays good while nothing in it changes. */
 export class Refusals {
   readonly #texts: (Text | undefined)[] = [];
-  readonly #pace = new TokenBucket(refusalsPerSecond, refusalsAtOnce, 0);
+  readonly #pace = new TokenBucket(refusalsPerSecond, refusalsPerSecond * atOnceSeconds, 0);
 
   /** A command is refused. */
   count(now: number): void {
     this.#pace.debit(1, now);
   }
 
-  /** Milliseconds after which more of a client's commands may be refused. */
-  waitMs(now: number): number {
+  /** Milliseconds after which more of a client's commands may be refused. `isCrowded` where other tenants are about. */
+  waitMs(now: number, isCrowded: boolean): number {
+    const rate = isCrowded ? crowdedRefusalsPerSecond : refusalsPerSecond;
+    if (rate !== this.#pace.rate) this.#pace.reshape(rate, rate * atOnceSeconds, now);
     return this.#pace.waitForAny(now);
   }
 

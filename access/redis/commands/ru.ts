@@ -114,7 +114,7 @@ const subcommands: readonly CommandSpec[] = [
       usage.databases.forEach((ru, database) => {
         if (ru !== 0) spent.push([`db${database}_ru`, ru]);
       });
-      const { counts, units: ofQuota } = quotaFields(connection.tenant.gate, account);
+      const { counts, units: ofQuota } = quotaFields(connection.tenant, account);
       fields.push(...counts);
       spent.push(...ofQuota);
       reply.map(fields.length + spent.length);

@@ -7,11 +7,14 @@ import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
 import { globMatches } from './glob.ts';
 import { type CommandSpec, noKeys } from './spec.ts';
+import { walkPage } from './support/scan-page.ts';
 import { matchesScan, parseScanCursor, parseScanOptions } from './support/scan-options.ts';
 import { typeName } from './support/type-name.ts';
 
 const key = new Slice();
 const star = 42;
+/** Bytes around a bulk string. */
+const frame = 16;
 
 function keys(rows: Rows, args: Arguments, reply: Reply): void {
   const { buf } = args;
@@ -39,10 +42,23 @@ function scan(rows: Rows, args: Arguments, reply: Reply): void {
   const type = options.typeWord === 0 ? '' : args.text(options.typeWord).toLowerCase();
   // The cursor comes first in the answer but is known last.
   const found: Row[] = [];
-  const next = rows.scan(cursor, options.count, (row) => {
-    if (type !== '' && typeName(rows, row) !== type) return;
-    rows.key(row, key);
-    if (matchesScan(options, args, key.b, key.s, key.n)) found.push(row);
+  /** Bytes of the answer with each of them, and those before it. */
+  const bytes: number[] = [];
+  const next = walkPage(cursor, options.count, {
+    walk: (from, budget) =>
+      rows.scan(from, budget, (row) => {
+        if (type !== '' && typeName(rows, row) !== type) return;
+        rows.key(row, key);
+        if (!matchesScan(options, args, key.b, key.s, key.n)) return;
+        found.push(row);
+        bytes.push((bytes.at(-1) ?? 0) + key.n + frame);
+      }),
+    bytes: () => bytes.at(-1) ?? 0,
+    kept: () => found.length,
+    cut: (kept) => {
+      found.length = kept;
+      bytes.length = kept;
+    },
   });
   reply.array(2);
   reply.text(String(next));

@@ -20,6 +20,7 @@ export class ExportTally implements ExportVisitor {
   readonly #wants: (shard: number) => boolean;
   #state: CatalogState | undefined;
   readonly #sums = new Map<number, Sum>();
+  readonly #bytes = new Map<number, number>();
   #named: ReadonlySet<number> = new Set();
   /** Checksum of each series' key, by number in the shard. */
   #keys = new Uint32Array(1024);
@@ -48,6 +49,11 @@ export class ExportTally implements ExportVisitor {
     }));
   }
 
+  /** Bytes of the shard's points, of those that are wanted. */
+  bytesOf(shard: number): number {
+    return this.#bytes.get(shard) ?? 0;
+  }
+
   state(state: CatalogState): void {
     this.#state ??= state;
     this.#named = new Set(state.shards.map(({ number }) => number));
@@ -62,12 +68,13 @@ export class ExportTally implements ExportVisitor {
     this.#keys[number] = crc32(buf.subarray(start, end), end - start);
   }
 
-  rows(rows: WalkedRows): void {
+  rows(rows: WalkedRows, _buf: Buffer, start: number, end: number): void {
     const { shard } = rows;
     if (!this.#named.has(shard)) {
       throw new RangeError(`entry of time series: rows of shard ${shard}, which is not named`);
     }
     if (!this.#wants(shard)) return;
+    this.#bytes.set(shard, this.bytesOf(shard) + end - start);
     let sum = this.#sums.get(shard);
     if (sum === undefined) this.#sums.set(shard, (sum = new Sum()));
     sum.rows += rows.rows;

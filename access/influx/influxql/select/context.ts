@@ -2,6 +2,7 @@
 
 import type { MaybePromise } from '../../../../universal-row/maybe-promise.ts';
 import type { SeriesStore, WriteOutcome } from '../../../../universal-row/series/series-store.ts';
+import { crowdedSliceMs } from '../../../../universal-row/turns.ts';
 import { QueryError } from '../result.ts';
 
 /** Of one statement; 0 for no limit. */
@@ -30,8 +31,10 @@ export interface SelectContext {
   readonly cost?: (() => Float64Array | undefined) | undefined;
   /** Processor time that it stands for so far, in milliseconds: what memory is held for is counted by it. */
   readonly processorMs?: (() => number) | undefined;
-  /** Lets other work have its turn. Asked for whenever the statement has run for some milliseconds. */
+  /** Lets other work have its turn. Asked for whenever the statement has run for a while. */
   yieldNow(): Promise<void>;
+  /** Whether others are about: then a while is shorter. */
+  isCrowded?(now: number): boolean;
   /** For SELECT INTO: stores line protocol with times in nanoseconds. '' is the default policy. */
   writePoints?(
     database: string,
@@ -99,7 +102,7 @@ export class Run implements RunMemory {
   series = 0;
   blocks = 0;
   readonly startedAt = performance.now();
-  #sliceEnd = performance.now() + sliceMs;
+  #sliceStart = performance.now();
   #memory = 0;
   #heldSince = 0;
 
@@ -110,14 +113,17 @@ export class Run implements RunMemory {
 
   /** A pause is due. */
   get isDue(): boolean {
-    return performance.now() >= this.#sliceEnd;
+    const now = performance.now();
+    const ms = now - this.#sliceStart;
+    if (ms < crowdedSliceMs) return false;
+    return ms >= sliceMs || this.context.isCrowded?.(now) === true;
   }
 
   async pause(): Promise<void> {
     this.check();
     await this.context.yieldNow();
     this.check();
-    this.#sliceEnd = performance.now() + sliceMs;
+    this.#sliceStart = performance.now();
   }
 
   /** Throws when the statement must end. */

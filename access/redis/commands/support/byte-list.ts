@@ -25,6 +25,16 @@ export class ByteList {
     this.count = count + 1;
   }
 
+  /** Of all of them. */
+  get bytes(): number {
+    return this.start(this.count);
+  }
+
+  /** Keeps the first so many. */
+  cut(count: number): void {
+    this.count = count;
+  }
+
   start(i: number): number {
     return i === 0 ? 0 : this.ends[i - 1]!;
   }

@@ -6,11 +6,16 @@ import type { Rows } from '../../../../universal-row/rows.ts';
 import { Shape } from '../../../../universal-row/rows.ts';
 import { ByteList } from './byte-list.ts';
 import { formatDouble } from './format-double.ts';
+import { walkPage } from './scan-page.ts';
 import { matchesScan, parseScanCursor, parseScanOptions } from './scan-options.ts';
 import { typedRow } from './typed-row.ts';
 
 // Redis keeps small hashes and sorted sets in one piece, and answers them whole whatever COUNT says.
 const wholeUpTo = 128;
+
+// Bytes around a bulk string; and with a score behind it.
+const frame = 16;
+const scoredFrame = 50;
 
 // The cursor comes first in the answer but is known last, so what was seen waits here: fields and
 // values in turn, or members alone, with their scores if they are ranked.
@@ -30,16 +35,17 @@ export function scanRow(rows: Rows, args: Arguments, reply: Reply, shape: Shape)
   const options = parseScanOptions(args, 3, false);
   const whole = shape !== Shape.set && rows.count(row) <= wholeUpTo;
   seen.clear();
-  const next = rows.scanFields(
-    row,
-    cursor,
-    whole ? Math.max(options.count, wholeUpTo) : options.count,
-    (fb, fs, fn, vb, vs, vn) => {
-      if (!matchesScan(options, args, fb, fs, fn)) return;
-      seen.add(fb, fs, fn, shape === Shape.ranked ? rows.score(row, fb, fs, fn) : 0);
-      if (shape === Shape.map) seen.add(vb, vs, vn);
-    },
-  );
+  const next = walkPage(cursor, whole ? Math.max(options.count, wholeUpTo) : options.count, {
+    walk: (from, budget) =>
+      rows.scanFields(row, from, budget, (fb, fs, fn, vb, vs, vn) => {
+        if (!matchesScan(options, args, fb, fs, fn)) return;
+        seen.add(fb, fs, fn, shape === Shape.ranked ? rows.score(row, fb, fs, fn) : 0);
+        if (shape === Shape.map) seen.add(vb, vs, vn);
+      }),
+    bytes: () => seen.bytes + seen.count * (shape === Shape.ranked ? scoredFrame : frame),
+    kept: () => seen.count,
+    cut: (kept) => seen.cut(kept),
+  });
   reply.array(2);
   reply.text(String(next));
   reply.array(shape === Shape.ranked ? seen.count * 2 : seen.count);

@@ -1,0 +1,48 @@
+// How much one answer of SCAN, HSCAN, SSCAN or ZSCAN holds: what COUNT says, and no more bytes than a page has (Amazon,
+// "Fairness in multi-tenant systems"). The cursor in it goes on from there, so that nothing is left out.
+
+import { replyPageDefaults } from '../../../admission/reply-page.ts';
+
+/** Of all answers in this process. Infinity for answers of any size. */
+export const scanPage = { limitBytes: replyPageDefaults.limitBytes };
+
+/** What is walked for one answer, and what of it is kept. */
+export interface PageWalk {
+  /** Walks so many on from the cursor, keeps what it is about, and returns the next cursor, 0 at the end. */
+  walk(cursor: number, budget: number): number;
+  /** Of the answer with all that is kept. */
+  bytes(): number;
+  kept(): number;
+  /** Only the first so many are kept. */
+  cut(kept: number): void;
+}
+
+// Few enough that most of them fit into a page, and as many as nearly any client asks for.
+const firstStep = 128;
+
+/**
+ * Walks about `count`, or until a page is full. Something that is too large for any page is one by itself: a walk that
+ * could not pass it would never end. Returns the cursor to go on from.
+ */
+export function walkPage(from: number, count: number, page: PageWalk): number {
+  const limit = scanPage.limitBytes - replyPageDefaults.frameBytes;
+  if (limit === Infinity) return page.walk(from, count);
+  let cursor = from;
+  let left = count;
+  let step = Math.min(firstStep, count);
+  for (;;) {
+    const kept = page.kept();
+    const next = page.walk(cursor, step);
+    if (page.bytes() > limit && (kept > 0 || step > 1)) {
+      page.cut(kept);
+      if (step === 1) return cursor;
+      // Some of them may fit.
+      step = Math.max(1, step >> 2);
+      continue;
+    }
+    left -= step;
+    if (next === 0 || left <= 0) return next;
+    cursor = next;
+    step = Math.min(step * 2, left);
+  }
+}
