@@ -71,7 +71,7 @@ export const layers: Experiment = {
       const [alone, managed] = [[], []] as [typeof after, typeof after];
       // In turn: what comes and goes on the machine is in both.
       for (let round = 0; round < 2; round++) {
-        const options = { flood: 0, samples: quick ? 1 : 10, settle: quick ? 0.3 : 1 };
+        const options = { flood: 0, asks: false, samples: quick ? 1 : 10, settle: quick ? 0.3 : 1 };
         progress('B alone');
         alone.push(...(await samplesOf(neighbours, options)));
         progress('a flood of management');

@@ -69,6 +69,11 @@ export interface PhaseOptions {
   sampleSeconds?: number;
   /** Seconds before the first one; by default those after which A has settled. */
   settle?: number;
+  /**
+   * Whether the server is asked for A's use each second, also where A is silent: that takes something of the server, in
+   * all phases alike. Not where somebody else has the admin API to the end of its limit.
+   */
+  asks?: boolean;
 }
 
 const noPins: Pins = { server: [], flood: [], steady: [] };
@@ -158,6 +163,7 @@ export class Neighbours {
     samples,
     sampleSeconds = 1,
     settle,
+    asks = true,
   }: PhaseOptions): AsyncGenerator<Sample> {
     const { workload } = this;
     await workload.refresh();
@@ -169,7 +175,7 @@ export class Neighbours {
       const wait = this.#floods ? workload.settleSeconds : aloneSettleSeconds;
       await sleep(1000 * (settle ?? wait));
       await this.#takeBoth();
-      let use = await this.#useIfFlooding();
+      let use = await this.#use(asks);
       for (let n = 0; n < samples; n++) {
         const next = this.#ratesOf(rates(n * sampleSeconds));
         if (this.#floods && next.flood !== now.flood) await this.#flood.change(next.flood);
@@ -177,7 +183,7 @@ export class Neighbours {
         now = next;
         await sleep(sampleSeconds * 1000);
         const [flood, steady] = await this.#takeBoth();
-        const after = await this.#useIfFlooding();
+        const after = await this.#use(asks);
         yield sampleOf(flood, steady, use, after);
         use = after;
       }
@@ -198,9 +204,8 @@ export class Neighbours {
     return [await flood, await steady];
   }
 
-  /** Nobody is asked in vain: whoever else speaks to the admin API may be over its limit. */
-  async #useIfFlooding(): Promise<Use> {
-    return this.#floods ? await this.#useOfFlooder() : noUse;
+  async #use(asks: boolean): Promise<Use> {
+    return asks ? await this.#useOfFlooder() : noUse;
   }
 
   #useOfFlooder(): Promise<Use> {
