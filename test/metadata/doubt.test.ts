@@ -1,5 +1,6 @@
 // Writes that nothing came back from, and a database that is not what it was.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { MetadataUnavailable } from '../../control/metadata/document-store.ts';
@@ -24,9 +25,10 @@ describe.each(kinds)('$name', (kind) => {
     for (const close of closers.splice(0).reverse()) await close();
   });
 
-  function open(database: string, port?: number): MongoDocumentStore {
+  function open(database: string, port?: number, historyLength?: number): MongoDocumentStore {
     const uri = server.uri(database, port);
-    const store = new MongoDocumentStore({ uri, restoredAfterMs: 300 });
+    const length = historyLength === undefined ? {} : { historyLength };
+    const store = new MongoDocumentStore({ uri, restoredAfterMs: 300, ...length });
     closers.push(() => store.close());
     return store;
   }
@@ -72,6 +74,36 @@ describe.each(kinds)('$name', (kind) => {
     const other = open(database);
     expect(await other.changes(0)).toMatchObject([{ id: 'a', revision: 1 }]);
     expect(await write(other, 'b')).toEqual([2]);
+  });
+
+  test('a slow write that others have gone on from stays', { timeout: 30_000 }, async () => {
+    const database = `doubt${databases++}`;
+    const proxy = await TcpProxy.start(server.port);
+    closers.push(() => proxy.close());
+    // Every write makes a checkpoint.
+    const store = open(database, proxy.port, 10);
+    const other = open(database, server.port, 10);
+    await store.get(collection, 'a');
+    proxy.onRequest = (chunk) => {
+      if (!chunk.includes('insert')) return undefined;
+      proxy.onRequest = undefined;
+      // The server gets it, and what it answers is held up.
+      proxy.stall();
+      return undefined;
+    };
+    const writing = write(store, 'a');
+    await expect.poll(() => other.list(collection)).toHaveLength(1);
+    expect(await write(other, 'b')).toEqual([2]);
+    const client = new MongoClient(server.uri(database));
+    closers.push(() => client.close());
+    const checkpoints = client.db(database).collection('checkpoints');
+    await expect.poll(() => checkpoints.countDocuments()).toBe(1);
+    await sleep(1100);
+    proxy.open();
+    expect(await writing).toEqual([1]);
+    expect(await other.changes(0)).toMatchObject([{ id: 'a' }, { id: 'b' }]);
+    const third = open(database, server.port, 10);
+    expect(await third.changes(0)).toMatchObject([{ id: 'a' }, { id: 'b' }]);
   });
 
   test('a database that was restored is noticed, and followed', { timeout: 30_000 }, async () => {

@@ -23,6 +23,12 @@ export interface FamilyWrite {
   writes: DocumentWrite[];
 }
 
+/** A write, and what came of it. */
+export interface FamilyOutcome extends FamilyWrite {
+  /** undefined when nobody knows. */
+  revisions: number[] | undefined;
+}
+
 export class FamilyWriter {
   readonly #families: string[];
   readonly #random: Random;
@@ -30,6 +36,8 @@ export class FamilyWriter {
   /** What each may be at: what was acknowledged, and what may have been made since. */
   readonly may = new Map<string, Set<number>>();
   acknowledged = 0;
+  /** Of its steps, in their order, but for those that came to nothing. */
+  readonly outcomes: FamilyOutcome[] = [];
   /** What it ran into last while it was running. */
   lastFailure: Error | undefined;
   #next = 1;
@@ -59,15 +67,20 @@ export class FamilyWriter {
   /** One write. An error leaves it open what became of it only if its outcome is unknown. */
   async step(store: DocumentStore): Promise<void> {
     const write = await this.prepare(store);
+    let revisions: number[];
     try {
-      await store.write(write.writes);
+      revisions = await store.write(write.writes);
     } catch (error) {
       // One of an unknown outcome may come to be at any time.
       if (error instanceof RevisionConflict && this.may.get(write.family)!.size > 1) return;
-      if (error instanceof MetadataUnavailable && error.outcome === 'unknown') this.begun(write);
+      if (error instanceof MetadataUnavailable && error.outcome === 'unknown') {
+        this.begun(write);
+        this.outcomes.push({ ...write, revisions: undefined });
+      }
       throw error;
     }
     this.made(write);
+    this.outcomes.push({ ...write, revisions });
   }
 
   async prepare(store: DocumentStore): Promise<FamilyWrite> {

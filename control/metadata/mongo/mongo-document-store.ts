@@ -164,15 +164,18 @@ export class MongoDocumentStore implements DocumentStore {
     const knownAt = this.#replica.pulledAt;
     if (!(await this.#log.append(record, deadline))) return false;
     if (performance.now() - knownAt < freshMs) return true;
-    // This took so long that the place may have been used and dropped meanwhile.
+    // This took so long that the place may have been used and dropped meanwhile: if so, before a checkpoint
+    // that is further on than the history is long.
     try {
       const newest = await this.#checkpoints.newest(deadline);
-      if (newest === undefined || newest._id < record._id) return true;
+      const kept = newest === undefined ? 1 : revisionOf(newest._id) - this.#historyLength + 1;
+      if (revisionOf(record._id) >= kept) return true;
       await this.#log.retract(record, deadline);
-      return false;
     } catch (error) {
       throw deadline.passed('unknown', inOurWords(error));
     }
+    // Or it was in the history itself, and was dropped with it.
+    throw new MetadataUnavailable('the metadata changes too fast to be written', 'unknown');
   }
 
   onHint(listener: () => void): () => void {
