@@ -27,29 +27,54 @@ export const crowdedSliceMs = 0.1;
 
 /** The work of one request that stops now and then for others to have their turn. */
 export class TurnTaker {
-  readonly #turns: Turns;
+  readonly #turns: Turns | undefined;
   readonly #tenant: number;
+  readonly #sliceMs: number;
   #since = performance.now();
 
-  constructor(turns: Turns, tenant: number) {
+  /** `sliceMs` is its longest stretch where nobody else is about. */
+  constructor(turns: Turns | undefined, tenant: number, sliceMs = Infinity) {
     this.#turns = turns;
     this.#tenant = tenant;
+    this.#sliceMs = sliceMs;
+  }
+
+  /** Others are about. */
+  get isCrowded(): boolean {
+    return this.#turns?.isCrowded(performance.now()) === true;
+  }
+
+  /** It has worked for long enough. */
+  get isDue(): boolean {
+    const ms = performance.now() - this.#since;
+    return ms > this.#sliceMs || (ms > crowdedSliceMs && this.isCrowded);
+  }
+
+  /** What went by was not its own. */
+  restart(): void {
+    this.#since = performance.now();
   }
 
   /** Resolves at its next turn. */
-  yield(): Promise<void> {
-    this.#turns.spent(this.#tenant, performance.now() - this.#since);
-    return new Promise((resolve) =>
-      // What has to stop for others is large.
-      this.#turns.wait(
-        this.#tenant,
-        () => {
-          this.#since = performance.now();
-          resolve();
-        },
-        true,
-      ),
-    );
+  async yield(): Promise<void> {
+    const turns = this.#turns;
+    if (turns === undefined) {
+      await new Promise(setImmediate);
+      this.restart();
+    } else {
+      turns.spent(this.#tenant, performance.now() - this.#since);
+      await new Promise<void>((resolve) =>
+        // What has to stop for others is large.
+        turns.wait(
+          this.#tenant,
+          () => {
+            this.restart();
+            resolve();
+          },
+          true,
+        ),
+      );
+    }
   }
 }
 

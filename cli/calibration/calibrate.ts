@@ -8,6 +8,7 @@ import {
   tableFormat,
 } from '../../request-units/cost-table.ts';
 import { rowCosts, seriesCosts } from '../../request-units/physical.ts';
+import { OwnServer } from '../lifecycle/own-server.ts';
 import type { Columns, Sample } from './cost-fit.ts';
 import { InfluxLoad } from './influx-load.ts';
 import type { Progress } from './progress.ts';
@@ -17,12 +18,11 @@ import { checkpointMicros, measureDisk, rowColumns, sampleRows } from './row-cos
 import { RowTrial } from './row-trial.ts';
 import { byTheByte, fillSeries, measureSeries, microsPerLoggedByte } from './series-costs.ts';
 import { SeriesTrial } from './series-trial.ts';
-import { ServerProcess } from './server-process.ts';
 
 const quiet = ['--log.level', 'error'];
 
 interface Loads {
-  server: ServerProcess;
+  server: OwnServer;
   load: RedisLoad;
   influx: InfluxLoad;
 }
@@ -33,7 +33,11 @@ async function onServer<T>(
   run: (loads: Loads) => Promise<T>,
   prepare?: { flags: readonly string[]; run: (loads: Loads) => Promise<void> },
 ): Promise<T> {
-  const server = await ServerProcess.start([...quiet, ...(prepare?.flags ?? flags)]);
+  const server = await OwnServer.start({
+    purpose: 'calibrate',
+    flags: [...quiet, ...(prepare?.flags ?? flags)],
+    endsOnSignals: true,
+  });
   try {
     if (prepare !== undefined) {
       await withLoads(server, prepare.run);
@@ -45,9 +49,9 @@ async function onServer<T>(
   }
 }
 
-async function withLoads<T>(server: ServerProcess, run: (loads: Loads) => Promise<T>): Promise<T> {
-  const load = await RedisLoad.connect(server.redisPort);
-  const influx = new InfluxLoad(server.influxPort);
+async function withLoads<T>(server: OwnServer, run: (loads: Loads) => Promise<T>): Promise<T> {
+  const load = await RedisLoad.connect(server.portOf('redis'));
+  const influx = new InfluxLoad(server.portOf('influx'));
   try {
     return await run({ server, load, influx });
   } finally {

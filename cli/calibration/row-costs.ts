@@ -11,26 +11,12 @@ import { type Batch, batchOf, endBatch, type PricedRequest, type RedisLoad } fro
 import { batchesOf, type RowTask, trainingTasks } from './row-operations.ts';
 import { drawnMixes, inRounds, mixOf, type WindowLoad } from './windows.ts';
 
-/** What commands cost themselves by; the others are about reads from disk, and work that nobody asked for. */
-export const fittedRowModules: readonly RowModule[] = [
-  'decode',
-  'encode',
-  'convert',
-  'lookup',
-  'read',
-  'seek',
-  'walk',
-  'walkFields',
-  'walkScores',
-  'walkArray',
-  'writeValue',
-  'writeField',
-  'writeScore',
-  'writeElement',
-  'writeMany',
-  'remove',
-  'log',
-];
+/** About reads from disk, and work that nobody asked for. */
+const otherRowModules: readonly RowModule[] = ['miss', 'expire', 'compact', 'checkpoint'];
+/** What commands cost themselves by. */
+export const fittedRowModules: readonly RowModule[] = rowModules.filter(
+  (name) => !otherRowModules.includes(name),
+);
 
 /**
  * Batches that are there before the one at hand is done, for the server to go on with. Of large values they would

@@ -13,20 +13,9 @@ import { bodyOf, seriesData, type SeriesTask, seriesTrainingTasks } from './seri
 import { inRounds, type WindowLoad } from './windows.ts';
 
 /** What requests cost themselves by; merging comes later, and holding takes no CPU. */
-const fitted: readonly SeriesModule[] = [
-  'request',
-  'decode',
-  'write',
-  'log',
-  'convert',
-  'series',
-  'group',
-  'block',
-  'aggregate',
-  'keep',
-  'names',
-  'encode',
-];
+const fitted: readonly SeriesModule[] = seriesModules.filter(
+  (name) => name !== 'hold' && name !== 'compact',
+);
 
 const rounds = 6;
 const windowMs = 30;

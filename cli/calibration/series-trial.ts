@@ -9,7 +9,7 @@ import { type Quality, qualityOf } from './quality.ts';
 import type { RedisLoad } from './redis-load.ts';
 import { taskLoad, warmUp } from './series-costs.ts';
 import { seriesReferenceTasks, seriesTrialTasks } from './series-operations.ts';
-import type { ServerProcess } from './server-process.ts';
+import type { OwnServer } from '../lifecycle/own-server.ts';
 import { inRounds, mixedLoads } from './windows.ts';
 
 const rounds = 5;
@@ -24,14 +24,14 @@ const drawn = [3, 24] as const;
 export class SeriesTrial {
   readonly #influx: InfluxLoad;
   readonly #load: RedisLoad;
-  readonly #server: ServerProcess;
+  readonly #server: OwnServer;
   readonly #unitMicros: number;
   readonly #progress: Progress;
 
   constructor(
     influx: InfluxLoad,
     load: RedisLoad,
-    server: ServerProcess,
+    server: OwnServer,
     unitMicros: number,
     progress: Progress,
   ) {

@@ -4,7 +4,7 @@
 import { AdminClient } from '../commands/admin-client.ts';
 import type { AdmissionView } from '../output/admission-view.ts';
 import type { Target } from './load/load-messages.ts';
-import { OwnServer } from './own-server.ts';
+import { OwnServer } from '../lifecycle/own-server.ts';
 
 export type Plane = 'redis' | 'influx';
 
@@ -33,7 +33,8 @@ export class DemoServer {
 
   /** `pin` are words before the command, as of taskset. */
   static async start(flags: readonly string[], pin: readonly string[]): Promise<DemoServer> {
-    return new DemoServer(await OwnServer.start(['--log.level', 'error', ...flags], pin));
+    const words = ['--log.level', 'error', ...flags];
+    return new DemoServer(await OwnServer.start({ purpose: 'demo', flags: words, pin }));
   }
 
   /** Its password is its name. */

@@ -2,6 +2,7 @@
 // (ABase, section 4.3), so that whoever sends most does not make up the line by itself. With one tenant it is first
 // in, first out.
 
+import { Fifo } from './fifo.ts';
 import { FairOrder } from './tenant-order.ts';
 
 export interface InLine<W> {
@@ -13,8 +14,7 @@ export interface InLine<W> {
 
 /** Of one tenant. */
 interface Own<W> {
-  items: InLine<W>[];
-  head: number;
+  items: Fifo<InLine<W>>;
   /** The order knows of it. */
   isOrdered: boolean;
 }
@@ -52,7 +52,7 @@ export class TenantLine<W> {
     const { tenant } = item;
     let own = this.#tenants.get(tenant);
     if (own === undefined) {
-      this.#tenants.set(tenant, (own = { items: [], head: 0, isOrdered: false }));
+      this.#tenants.set(tenant, (own = { items: new Fifo(), isOrdered: false }));
     }
     own.items.push(item);
     this.#length++;
@@ -62,7 +62,7 @@ export class TenantLine<W> {
   /** The next, or the next of a tenant. */
   peek(tenant = this.#turn()): InLine<W> | undefined {
     const own = tenant === undefined ? undefined : this.#tenants.get(tenant);
-    return own?.items[own.head];
+    return own?.items.at(0);
   }
 
   /** Takes out what `peek` gives. */
@@ -85,9 +85,9 @@ export class TenantLine<W> {
   /** Whether it was still in line. */
   leave(tenant: number, work: W): boolean {
     const own = this.#tenants.get(tenant);
-    const at = own?.items.findIndex((item) => item?.work === work) ?? -1;
+    const at = own?.items.find((item) => item.work === work) ?? -1;
     if (at < 0) return false;
-    own!.items.splice(at, 1);
+    own!.items.take(at);
     this.#length--;
     return true;
   }
@@ -95,7 +95,7 @@ export class TenantLine<W> {
   /** Takes out those that came before. */
   expire(before: number, expired: (work: W) => void): void {
     for (const own of this.#tenants.values()) {
-      for (let head = own.items[own.head]; head !== undefined; head = own.items[own.head]) {
+      for (let head = own.items.at(0); head !== undefined; head = own.items.at(0)) {
         if (head.arrivedAt >= before) break;
         this.#takeHead(own);
         expired(head.work);
@@ -120,22 +120,15 @@ export class TenantLine<W> {
     if (own.isOrdered) return;
     own.isOrdered = true;
     this.#order.setWeight(tenant, this.#weightOf(tenant));
-    this.#order.enqueue(tenant, own.items[own.head]!.cost);
+    this.#order.enqueue(tenant, own.items.at(0)!.cost);
   }
 
-  #takeHead(own: Own<W>): InLine<W> {
-    const item = own.items[own.head]!;
-    own.head++;
+  #takeHead({ items }: Own<W>): InLine<W> {
     this.#length--;
-    // What was taken is let go of now and then.
-    if (own.head === own.items.length || own.head >= 64) {
-      own.items.splice(0, own.head);
-      own.head = 0;
-    }
-    return item;
+    return items.shift();
   }
 }
 
-function isWaiting<W>({ items, head }: Own<W>): boolean {
-  return items.length > head;
+function isWaiting<W>({ items }: Own<W>): boolean {
+  return items.length > 0;
 }

@@ -4,6 +4,8 @@
 // their clients still wait, rather than all of them too late. Each of them is of another connection, so that no
 // connection's commands ever change places.
 
+import { Fifo } from './fifo.ts';
+
 export interface TurnOrder {
   /** The newest first, while the oldest has waited for long. */
   epochLifo: boolean;
@@ -39,44 +41,22 @@ interface Entry<T> {
   order: number;
 }
 
-/** The oldest first. */
-class Line<T> {
-  entries: Entry<T>[] = [];
-  head = 0;
+type Line<T> = Fifo<Entry<T>>;
 
-  get length(): number {
-    return this.entries.length - this.head;
-  }
-
-  get oldest(): Entry<T> | undefined {
-    return this.entries[this.head];
-  }
-
-  shift(): T {
-    const { item } = this.entries[this.head]!;
-    this.head++;
-    if (this.head === this.entries.length || this.head >= 64) {
-      this.entries.splice(0, this.head);
-      this.head = 0;
-    }
-    return item;
-  }
-
-  /** The first of the newest epoch. */
-  takeNewest(epochMs: number): T {
-    const epoch = Math.floor(this.entries.at(-1)!.since / epochMs);
-    let at = this.entries.length - 1;
-    while (at > this.head && Math.floor(this.entries[at - 1]!.since / epochMs) === epoch) at--;
-    if (at === this.head) return this.shift();
-    return this.entries.splice(at, 1)[0]!.item;
-  }
+/** Takes out the first of the newest epoch. */
+function takeNewest<T>(line: Line<T>, epochMs: number): T {
+  const epochOf = (index: number): number => Math.floor(line.at(index)!.since / epochMs);
+  let at = line.length - 1;
+  const epoch = epochOf(at);
+  while (at > 0 && epochOf(at - 1) === epoch) at--;
+  return line.take(at).item;
 }
 
 export class TurnLine<T> {
   readonly #order: Readonly<TurnOrder>;
   readonly #options: TurnLineOptions;
-  readonly #small = new Line<T>();
-  readonly #large = new Line<T>();
+  readonly #small: Line<T> = new Fifo();
+  readonly #large: Line<T> = new Fifo();
   #arrivals = 0;
   #smallSinceLarge = 0;
   #newestSinceOldest = 0;
@@ -101,7 +81,7 @@ export class TurnLine<T> {
 
   push(item: T, isLarge: boolean, since: number): void {
     const line = isLarge ? this.#large : this.#small;
-    line.entries.push({ item, since, order: this.#arrivals++ });
+    line.push({ item, since, order: this.#arrivals++ });
   }
 
   /** Takes out whose turn it is. */
@@ -110,7 +90,7 @@ export class TurnLine<T> {
     if (line === undefined) return undefined;
     if (this.#order.epochLifo && now - this.#tickedAt >= this.#options.tickMs) this.#tick(now);
     this.#smallSinceLarge = line === this.#large ? 0 : this.#smallSinceLarge + 1;
-    const item = this.#isNewestTurn() ? line.takeNewest(this.#options.epochMs) : line.shift();
+    const item = this.#isNewestTurn() ? takeNewest(line, this.#options.epochMs) : line.shift().item;
     if (this.length === 0) this.#calm();
     return item;
   }
@@ -121,7 +101,7 @@ export class TurnLine<T> {
     if (large.length === 0) return small;
     const isLarge = this.#order.classes
       ? this.#smallSinceLarge >= this.#options.smallPerLarge
-      : large.oldest!.order < small.oldest!.order;
+      : large.at(0)!.order < small.at(0)!.order;
     return isLarge ? large : small;
   }
 
@@ -139,8 +119,8 @@ export class TurnLine<T> {
     this.#tickedAt = now;
     const { lateMs, ticks } = this.#options;
     const oldest = Math.min(
-      this.#small.oldest?.since ?? Infinity,
-      this.#large.oldest?.since ?? Infinity,
+      this.#small.at(0)?.since ?? Infinity,
+      this.#large.at(0)?.since ?? Infinity,
     );
     this.#lateTicks = now - oldest > lateMs ? this.#lateTicks + 1 : 0;
     if (this.#lateTicks >= ticks) this.#isOverloaded = true;

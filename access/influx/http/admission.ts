@@ -12,8 +12,9 @@ import type { Statement } from '../influxql/ast.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { QueryTask } from '../statements/query-registry.ts';
 import type { Exchange, Grant } from './exchange.ts';
-import { ClientGone, HttpError } from './http-error.ts';
+import { HttpError } from './http-error.ts';
 import { statementKind } from './statement-kind.ts';
+import { untilLetIn } from './waiting.ts';
 
 /** Writes of a tenant that wait; more are refused at once. Each of them holds a connection. */
 const maxWaitingWrites = 1000;
@@ -81,32 +82,23 @@ export class InfluxAdmission {
     modeOf: () => QuotaMode,
     task?: QueryTask,
   ): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const { response } = exchange;
-      const leave = (why: Error): void => {
-        response.off('close', gone);
-        if (gate.leave(waiter)) reject(why);
-      };
-      const gone = (): void => leave(new ClientGone());
-      const waiter: GateWaiter = {
-        deadline,
-        get quotaMode() {
-          return modeOf();
-        },
-        end: (admitted) => {
-          response.off('close', gone);
-          if (admitted) this.#hold(exchange, gate);
-          resolve(admitted);
-        },
-      };
-      if (!exchange.isOpen) {
-        reject(new ClientGone());
-        return;
-      }
-      response.once('close', gone);
+    let whenEnded = (_letIn: boolean): void => {};
+    const waiter: GateWaiter = {
+      deadline,
+      get quotaMode() {
+        return modeOf();
+      },
+      end: (admitted) => {
+        if (admitted) this.#hold(exchange, gate);
+        whenEnded(admitted);
+      },
+    };
+    const enter = (ended: (letIn: boolean) => void): boolean => {
+      whenEnded = ended;
       gate.wait(waiter, this.#clock.monotonic());
-      task?.whenKilled(() => leave(new QueryError(task.reason ?? '')));
-    });
+      return true;
+    };
+    return untilLetIn(exchange, { enter, leave: () => gate.leave(waiter) }, task);
   }
 
   #hold(exchange: Exchange, gate: TenantGate): void {
@@ -220,30 +212,21 @@ export class InfluxAdmission {
     }
   }
 
-  #inLine(
+  /** It has arrived there. */
+  async #inLine(
     query: LineQuery,
-    { response, isOpen }: Exchange,
+    exchange: Exchange,
     gate: TenantGate,
     task: QueryTask,
   ): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = (why: Error): void => {
-        response.off('close', gone);
-        if (gate.line.leave(query, this.#clock.monotonic())) reject(why);
-      };
-      const gone = (): void => leave(new ClientGone());
-      query.end = (admitted) => {
-        response.off('close', gone);
-        if (admitted) resolve();
-        else reject(new QueryError('query-timeout limit exceeded'));
-      };
-      if (!isOpen) {
-        gone();
-        return;
-      }
-      response.once('close', gone);
-      task.whenKilled(() => leave(new QueryError(task.reason ?? '')));
-    });
+    const enter = (ended: (letIn: boolean) => void): boolean => {
+      query.end = ended;
+      return true;
+    };
+    const leave = (): boolean => gate.line.leave(query, this.#clock.monotonic());
+    if (!(await untilLetIn(exchange, { enter, leave }, task))) {
+      throw new QueryError('query-timeout limit exceeded');
+    }
   }
 
   /** For comparison: it is let in as writes are, and charged to the second in which it ends. */

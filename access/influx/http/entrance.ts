@@ -6,7 +6,8 @@ import type { Entrance, Guest } from '../../../universal-row/entrance.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { QueryTask } from '../statements/query-registry.ts';
 import type { Exchange } from './exchange.ts';
-import { ClientGone, HttpError } from './http-error.ts';
+import { HttpError } from './http-error.ts';
+import { untilLetIn } from './waiting.ts';
 
 /** Seconds after which clients may try again. */
 const retryAfter = 1;
@@ -49,29 +50,14 @@ export class InfluxEntrance {
 
   /** Resolves to whether it was let in. */
   #turn(exchange: Exchange, guest: Guest, task?: QueryTask): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const { response } = exchange;
-      const leave = (why: Error): void => {
-        response.off('close', gone);
-        if (this.#entrance.leave(guest)) reject(why);
-      };
-      const gone = (): void => leave(new ClientGone());
+    const enter = (ended: (letIn: boolean) => void): boolean => {
       guest.end = (letIn) => {
-        response.off('close', gone);
         if (letIn) this.#settles(exchange, guest);
-        resolve(letIn);
+        ended(letIn);
       };
-      if (!exchange.isOpen) {
-        reject(new ClientGone());
-        return;
-      }
-      if (!this.#entrance.wait(guest, this.#clock.monotonic())) {
-        resolve(false);
-        return;
-      }
-      response.once('close', gone);
-      task?.whenKilled(() => leave(new QueryError(task.reason ?? '')));
-    });
+      return this.#entrance.wait(guest, this.#clock.monotonic());
+    };
+    return untilLetIn(exchange, { enter, leave: () => this.#entrance.leave(guest) }, task);
   }
 
   #settles(exchange: Exchange, guest: Guest): void {

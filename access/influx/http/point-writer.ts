@@ -3,10 +3,10 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
+import type { PointBatch, PointGroup } from '../../../universal-row/series/point-batch.ts';
 import type { SeriesStore, WriteOutcome } from '../../../universal-row/series/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
-import { crowdedSliceMs, type Turns } from '../../../universal-row/turns.ts';
+import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -148,10 +148,8 @@ export class PointWriter {
   }
 }
 
-function valuesOf({ groups }: PointBatch): number {
-  let values = 0;
-  for (const { columns } of groups) for (const { count } of columns) values += count;
-  return values;
+function valuesOf({ columns }: PointGroup): number {
+  return columns.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** What a run waits for, and how long. */
@@ -177,8 +175,8 @@ class WriteRun {
   readonly #target: WriteTarget;
   readonly #parser: LineParser;
   readonly #waits: Waits;
+  readonly #taker: TurnTaker;
   #deadline = 0;
-  #sliceStart = performance.now();
   /** Of the batch under way, as it would be if nobody else were about. */
   #batchRows = 0;
   #batchValues = 0;
@@ -189,13 +187,14 @@ class WriteRun {
     this.#target = target;
     this.#parser = parser;
     this.#waits = waits;
+    this.#taker = new TurnTaker(options.turns, target.tenant, sliceMs);
     this.restartTimer();
   }
 
   /** The client had its share in the time that went by. */
   restartTimer(): void {
-    this.#sliceStart = performance.now();
-    this.#deadline = this.#sliceStart + this.#waits.timeoutMs;
+    this.#taker.restart();
+    this.#deadline = performance.now() + this.#waits.timeoutMs;
   }
 
   push(piece: Buffer): void {
@@ -208,7 +207,7 @@ class WriteRun {
     const { commit } = this.#options;
     const { store, database, retentionPolicy, check } = this.#target;
     for (;;) {
-      this.#parser.mostRows = this.#isCrowded() ? crowdedRows : Infinity;
+      this.#parser.mostRows = this.#taker.isCrowded ? crowdedRows : Infinity;
       const batch = this.#parser.next();
       if (batch === undefined) return;
       check?.();
@@ -218,29 +217,13 @@ class WriteRun {
       let outcome: WriteOutcome;
       if (pending instanceof Promise) {
         outcome = await this.#wait(pending);
-        this.#sliceStart = performance.now();
+        this.#taker.restart();
       } else outcome = pending;
       this.#add(outcome, batch);
       this.hasChanged = true;
       commit.changed();
-      const ms = performance.now() - this.#sliceStart;
-      if (ms > sliceMs || (ms > crowdedSliceMs && this.#isCrowded())) await this.#yield();
+      if (this.#taker.isDue) await this.#taker.yield();
     }
-  }
-
-  #isCrowded(): boolean {
-    return this.#options.turns?.isCrowded(performance.now()) === true;
-  }
-
-  async #yield(): Promise<void> {
-    const { turns } = this.#options;
-    if (turns === undefined) await new Promise(setImmediate);
-    else {
-      const { tenant } = this.#target;
-      turns.spent(tenant, performance.now() - this.#sliceStart);
-      await new Promise<void>((resolve) => turns.wait(tenant, resolve, true));
-    }
-    this.#sliceStart = performance.now();
   }
 
   /** A few of a batch's points stand for all of them. */
@@ -255,7 +238,7 @@ class WriteRun {
       const handle = group.series[row]!;
       const keys = cache.keys(handle);
       const key = keys.toString('latin1', cache.keyStart(handle), cache.keyEnd(handle));
-      const values = group.columns.reduce((sum, column) => sum + column.count, 0) / group.rows;
+      const values = valuesOf(group) / group.rows;
       const points = rows / samples;
       hot.add(tenant, database, key, points, points * values, points * values * bytesPerValue);
     }
@@ -276,7 +259,7 @@ class WriteRun {
       // What a write costs does not depend on who else is about.
       if (this.#batchRows === 0) work.batches++;
       this.#batchRows += batch.rows;
-      this.#batchValues += valuesOf(batch);
+      for (const group of batch.groups) this.#batchValues += valuesOf(group);
       const { rows, values } = defaultLineParserLimits;
       if (this.#batchRows >= rows || this.#batchValues >= values) {
         this.#batchRows = 0;

@@ -1,5 +1,5 @@
-// A server of our own, in a process and a directory of its own, so that nothing but what is measured is in
-// its CPU time.
+// A server of one's own, as for a demonstration or for measuring: a process of its own on free ports of this machine,
+// and a directory that goes with it.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,15 +7,40 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Whoever ends us with one of these ends the server, too. */
+export interface OwnServerOptions {
+  /** What it is for: a part of the directory's name. */
+  purpose: string;
+  /** Words after the data directory and the ports, which are free ones. */
+  flags: readonly string[];
+  /** Words before the command, as of taskset. */
+  pin?: readonly string[];
+  /** Whoever ends us by a signal ends the server, too; else that is up to the caller. */
+  endsOnSignals?: boolean;
+}
+
 const endings = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
-export class ServerProcess {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'polyrow-calibrate-'));
+export class OwnServer {
+  readonly #pin: readonly string[];
+  readonly #directory: string;
   #child: ChildProcess | undefined;
   #output = '';
 
-  private constructor() {
+  static async start(options: OwnServerOptions): Promise<OwnServer> {
+    const server = new OwnServer(options);
+    try {
+      await server.#spawn(options.flags);
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    return server;
+  }
+
+  private constructor({ purpose, pin = [], endsOnSignals = false }: OwnServerOptions) {
+    this.#pin = pin;
+    this.#directory = mkdtempSync(join(tmpdir(), `polyrow-${purpose}-`));
+    if (!endsOnSignals) return;
     process.on('exit', this.#clear);
     for (const signal of Object.keys(endings)) process.on(signal, this.#end);
   }
@@ -29,30 +54,28 @@ export class ServerProcess {
     rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
   };
 
-  /** `flags` come after the data directory and the ports, which are free ones. */
-  static async start(flags: readonly string[]): Promise<ServerProcess> {
-    const server = new ServerProcess();
-    try {
-      await server.#spawn(flags);
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
-    return server;
-  }
-
   async #spawn(flags: readonly string[]): Promise<void> {
+    const main = join(import.meta.dirname, '..', 'main.js');
     const ports = ['redis', 'influx', 'admin'].flatMap((name) => [`--${name}.port`, '0']);
-    const words = ['start', '--data-dir', this.#directory, ...ports, ...flags];
+    const words = [...this.#pin, process.execPath, main, 'start', '--data-dir', this.#directory];
     // Variables meant for the user's own server must not reach this one.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POLYROW_'));
     this.#output = '';
-    const child = spawn(process.execPath, [process.argv[1]!, ...words], {
+    const child = spawn(words[0]!, [...words.slice(1), ...ports, ...flags], {
       env: Object.fromEntries(inherited),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    await this.#ready(child);
+    await new Promise<void>((resolve, reject) => {
+      const listen = (chunk: Buffer): void => {
+        this.#output += chunk.toString();
+        if (this.#output.includes('\nReady.')) resolve();
+      };
+      child.stdout.on('data', listen);
+      child.stderr.on('data', listen);
+      child.once('error', reject);
+      child.once('exit', () => reject(new Error(`the server did not start:\n${this.#output}`)));
+    });
   }
 
   /** Another one over the same data, at other ports. */
@@ -61,38 +84,16 @@ export class ServerProcess {
     await this.#spawn(flags);
   }
 
-  async #ready(child: ChildProcess): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const listen = (chunk: Buffer): void => {
-        this.#output += chunk.toString();
-        if (this.#output.includes('\nReady.')) resolve();
-      };
-      child.stdout!.on('data', listen);
-      child.stderr!.on('data', listen);
-      child.once('exit', () => reject(new Error(`the server did not start:\n${this.#output}`)));
-    });
-  }
-
-  get redisPort(): number {
-    return this.#portOf('redis');
-  }
-
-  get influxPort(): number {
-    return this.#portOf('influx');
-  }
-
-  #portOf(name: string): number {
-    const url = new RegExp(`^ +${name} +(\\S+)$`, 'm').exec(this.#output)?.[1];
-    if (url === undefined) throw new Error(`the server serves no ${name}:\n${this.#output}`);
-    return Number(new URL(url).port);
-  }
-
   get pid(): number {
     return this.#child!.pid!;
   }
 
+  portOf(name: 'redis' | 'influx'): number {
+    return Number(new URL(this.#urlOf(name)).port);
+  }
+
   get adminUrl(): string {
-    return `http://127.0.0.1:${this.#portOf('admin')}`;
+    return this.#urlOf('admin');
   }
 
   get adminToken(): string {
@@ -107,14 +108,22 @@ export class ServerProcess {
     return await answer.text();
   }
 
+  #urlOf(name: string): string {
+    const url = new RegExp(`^ +${name} +(\\S+)$`, 'm').exec(this.#output)?.[1];
+    if (url === undefined) throw new Error(`the server serves no ${name}:\n${this.#output}`);
+    return url;
+  }
+
   async #kill(): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const isRunning = child?.pid !== undefined && child.exitCode === null;
+    if (!isRunning || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
   }
 
+  /** What it has kept is of no use any more. */
   async stop(): Promise<void> {
     await this.#kill();
     this.#clear();
