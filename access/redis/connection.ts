@@ -380,7 +380,8 @@ export class Connection {
     }
     this.repliedBytes = server.writer.pos - from;
     this.#endBatch();
-    if (!this.busy) {
+    if (this.busy) parser.lend();
+    else {
       parser.release();
       if (!parser.isWithinCommand) this.args.shrink();
     }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Arguments } from '../../universal-row/arguments.ts';
+import { carryBuffers } from './carry-buffers.ts';
 import { defaultLimits, ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
 
 const shared = Buffer.alloc(80_000);
@@ -168,4 +169,45 @@ test('any bytes give commands or a protocol error, never anything else', () => {
     }),
     { numRuns: process.env.POLYROW_FULL === '1' ? 1_000_000 : 20_000 },
   );
+});
+
+describe('a buffer of its own', () => {
+  const text = (n: number): string =>
+    `*2\r\n$3\r\nGET\r\n$8\r\nkey-${n.toString().padStart(4)}\r\n`;
+  const wordsOf = (args: Arguments): string[] =>
+    Array.from({ length: args.count }, (_, i) => args.bytes(i).toString('latin1'));
+
+  /** A parser with a command in its own buffer, and nothing behind it. */
+  function carrying(n: number): { parser: RespParser; args: Arguments } {
+    const parser = new RespParser();
+    const args = new Arguments();
+    parser.push(shared, shared.write(text(n).slice(0, 20), 'latin1'), args);
+    expect(parser.next(args)).toBe(false);
+    parser.detach(args);
+    parser.push(shared, shared.write(text(n).slice(20), 'latin1'), args);
+    expect(parser.next(args)).toBe(true);
+    return { parser, args };
+  }
+
+  test('is used again by the next one that needs it', () => {
+    const { parser, args } = carrying(1);
+    const before = carryBuffers.bytes;
+    parser.release();
+    expect(carryBuffers.bytes).toBeGreaterThan(before);
+    const other = carrying(2);
+    expect(carryBuffers.bytes).toBe(before);
+    expect(other.args.buf).toBe(args.buf);
+  });
+
+  test('is not, while a command looks into it', () => {
+    const { parser, args } = carrying(1);
+    parser.lend();
+    parser.push(shared, shared.write(text(3), 'latin1'), new Arguments());
+    parser.release();
+    const others = Array.from({ length: 8 }, (_, i) => carrying(10 + i));
+    expect(wordsOf(args)).toEqual(['GET', 'key-   1']);
+    expect(others.map((other) => wordsOf(other.args)[1])).toEqual(
+      others.map((_, i) => `key-  ${10 + i}`),
+    );
+  });
 });

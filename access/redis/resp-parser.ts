@@ -7,7 +7,8 @@
 // many pieces is read once.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { emptyBytes, viewed } from '../../universal-row/bytes.ts';
+import { emptyBytes } from '../../universal-row/bytes.ts';
+import { carryBuffers, leastCarryBytes } from './carry-buffers.ts';
 
 /** The stream is not RESP; the text goes to the client before it is disconnected. */
 export class ProtocolError extends Error {
@@ -44,8 +45,6 @@ const lf = 10;
 const star = 42;
 const dollar = 36;
 
-const initialCarryBytes = 1024;
-
 export class RespParser {
   limits: ParserLimits;
   private buf: Buffer = emptyBytes;
@@ -54,6 +53,8 @@ export class RespParser {
   private pos = 0;
   /** True when `buf` is ours to append to. */
   private carrying = false;
+  /** Words of a command that is not done yet point into `buf`. */
+  private isLent = false;
   // The command under way: words still to come (0: none under way), where it began.
   private wordsLeft = 0;
   private begun = 0;
@@ -79,10 +80,10 @@ export class RespParser {
     const from = this.wordsLeft > 0 ? this.begun : this.pos;
     const kept = this.end - from;
     if (kept === 0) {
+      this.#letGo();
       this.buf = chunk;
       this.end = length;
       this.pos = 0;
-      this.carrying = false;
       return;
     }
     if (kept + length > this.limits.queryBytes) {
@@ -100,7 +101,7 @@ export class RespParser {
   /** Moves what is left to the front of a buffer of our own with room for `more`. */
   #carry(from: number, more: number, args: Arguments): void {
     const kept = this.end - from;
-    let capacity = Math.max(initialCarryBytes, this.carrying ? this.buf.length : 0);
+    let capacity = Math.max(leastCarryBytes, this.carrying ? this.buf.length : 0);
     // At least half of it is for what comes next: a byte is copied a few times, however little comes at a time.
     if (kept + more > capacity / 2) capacity = (kept + more) * 2;
     // When the length of the string under way is known, doubling stops there.
@@ -108,12 +109,13 @@ export class RespParser {
       const needed = this.pos - from + this.bulk + 2;
       if (needed >= kept + more && needed < capacity) capacity = needed;
     }
-    const larger = viewed(Buffer.allocUnsafeSlow(capacity));
+    const larger = carryBuffers.take(capacity);
     this.buf.copy(larger, 0, from, this.end);
     if (this.wordsLeft > 0) {
       for (let i = 0; i < args.count; i++) args.starts[i] = args.starts[i]! - from;
       args.buf = larger;
     }
+    this.#letGo();
     this.buf = larger;
     this.carrying = true;
     this.pos -= from;
@@ -306,14 +308,25 @@ export class RespParser {
     }
   }
 
+  /** The words of the last command are looked at even after the next `push`, `detach` or `release`. */
+  lend(): void {
+    this.isLent = true;
+  }
+
   /** Lets go of a large buffer once all that was in it has been used. */
   release(): void {
     if (this.pos >= this.end && this.wordsLeft === 0) {
+      this.#letGo();
       this.buf = emptyBytes;
       this.pos = 0;
       this.end = 0;
-      this.carrying = false;
     }
+  }
+
+  #letGo(): void {
+    if (this.carrying && !this.isLent) carryBuffers.give(this.buf);
+    this.carrying = false;
+    this.isLent = false;
   }
 }
 

@@ -1,0 +1,40 @@
+// Buffers for requests that came in part, or that wait for their turn. Under a flood every connection needs one
+// several times a second: given to the garbage collector they would have it at work without a pause.
+
+import { viewed } from '../../universal-row/bytes.ts';
+
+const leastLog2 = 10;
+const mostLog2 = 20;
+/** Of spares together, in each thread. */
+const keptBytes = 8 * 1024 * 1024;
+
+export const leastCarryBytes = 2 ** leastLog2;
+
+export class CarryBuffers {
+  /** By the logarithm of their size. */
+  readonly #spares: Buffer[][] = Array.from({ length: mostLog2 + 1 }, () => []);
+  /** Bytes of all spares. */
+  bytes = 0;
+
+  /** With room for `bytes` at least; what is in it is of no meaning. */
+  take(bytes: number): Buffer {
+    const log2 = Math.max(leastLog2, 32 - Math.clz32(bytes - 1));
+    // The largest are rare, and as large as they must be.
+    if (log2 > mostLog2) return viewed(Buffer.allocUnsafeSlow(bytes));
+    const spare = this.#spares[log2]!.pop();
+    if (spare === undefined) return viewed(Buffer.allocUnsafeSlow(2 ** log2));
+    this.bytes -= spare.length;
+    return spare;
+  }
+
+  /** One that was taken, and that nobody looks into any more. */
+  give(buffer: Buffer): void {
+    const { length } = buffer;
+    if (length > 2 ** mostLog2 || this.bytes + length > keptBytes) return;
+    this.#spares[31 - Math.clz32(length)]!.push(buffer);
+    this.bytes += length;
+  }
+}
+
+/** Those of this thread. */
+export const carryBuffers = new CarryBuffers();
