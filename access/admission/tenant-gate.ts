@@ -124,6 +124,9 @@ export class TenantGate implements LineGate {
   /** Requests that may come in before it is looked again what is there. */
   #passes = 0;
   #wasAmple = false;
+  /** Requests that may come in in this turn, and what was taken for each of them. */
+  #prepaid = 0;
+  #prepaidEach = 0;
   /** Taken since the meter was last looked at, for requests of which it may know by now. */
   #taken = 0;
   /** Of that, what others left. */
@@ -259,10 +262,11 @@ export class TenantGate implements LineGate {
     return this.#passes === 0 && this.#wasAmple;
   }
 
-  /** Lets a request in while `isAmple`. */
+  /** Lets a request in while `isAmple`, or while what was taken for a turn lasts. */
   pass(): boolean {
-    if (this.#passes === 0) return false;
-    this.#passes--;
+    if (this.#passes > 0) this.#passes--;
+    else if (this.#prepaid > 0) this.#prepaid--;
+    else return false;
     this.counters.admitted++;
     return true;
   }
@@ -285,13 +289,39 @@ export class TenantGate implements LineGate {
 
   /** Of the share only if it `isFirst`. */
   #take(now: number, mode: QuotaMode, isFirst: boolean): boolean {
+    this.#takeBack(now);
     const need = this.meanCost;
     const before = this.#borrowed;
     const isOwn = isFirst && (this.#bucket.admit(need, now) || this.#burst(need, now));
     if (!isOwn && !this.#borrow(need, now, mode)) return false;
     this.#note(this.#borrowed - before, false);
     this.#turn -= need;
+    if (this.#turn >= need) this.#prepay(now);
     return true;
+  }
+
+  /** Takes what the rest of the turn costs at once: requests are then not looked at one by one. */
+  #prepay(now: number): void {
+    if (this.rules.dryRun || this.rules.delaysErrors) return;
+    const units = Math.min(this.#turn, this.#bucket.balance(now));
+    if (units < this.meanCost) return;
+    this.#prepaidEach = this.meanCost;
+    this.#prepaid = Math.floor(units / this.meanCost);
+    this.#takePrepaid(1, now);
+  }
+
+  /** What was prepaid and has not been used. */
+  #takeBack(now: number): void {
+    if (this.#prepaid === 0) return;
+    this.#takePrepaid(-1, now);
+    this.#prepaid = 0;
+  }
+
+  #takePrepaid(sign: 1 | -1, now: number): void {
+    const units = sign * this.#prepaid * this.#prepaidEach;
+    this.#bucket.debit(units, now);
+    this.#taken += units;
+    this.#turn -= units;
   }
 
   #burst(need: number, now: number): boolean {
@@ -393,6 +423,7 @@ export class TenantGate implements LineGate {
         continue;
       }
       this.#endWait(waiter, now - since, !isLate);
+      this.#takeBack(now);
       if (!isLate) units -= turn - this.#turn;
       if ((isCut = left > 0 && isOver())) break;
     }
@@ -441,6 +472,7 @@ export class TenantGate implements LineGate {
 
   /** The meter has been charged: what was taken by estimate is put right. */
   settle(now: number): void {
+    this.#takeBack(now);
     this.#settle(now);
     this.#passes = this.#countPasses(now);
     this.#wasAmple = this.#passes > 0;
