@@ -1,10 +1,35 @@
-// Where there is one processor, as in a small container, helpers of the garbage collector only take it from the thread
-// that waits for them: a pause of one millisecond becomes one of ten.
+// Where there is one processor, as in a small container, the threads that help the engine to collect garbage and to
+// compile only take it from the thread that answers: what is a pause of one millisecond becomes one of ten.
 
-import { availableParallelism } from 'node:os';
+import { readdirSync } from 'node:fs';
+import { availableParallelism, constants, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
+
+/** V8's workers, and the thread that tells them when something is due: the first that a process starts. */
+const helperThreads = 5;
+
+/** For the threads that begin later. */
+const flags = [
+  '--no-parallel-scavenge',
+  // A thread with nothing to do would collect its garbage once more, while another one answers.
+  '--no-memory-reducer',
+  // In MB. What comes and goes with requests is otherwise taken for a reason to mark all that lives, every second.
+  '--initial-old-space-size=64',
+];
 
 /** Before other threads begin. */
 export function collectGarbageAlone(): void {
-  if (availableParallelism() === 1) setFlagsFromString('--no-parallel-scavenge');
+  if (availableParallelism() > 1) return;
+  for (const flag of flags) setFlagsFromString(flag);
+  for (const thread of helpers()) setPriority(thread, constants.priority.PRIORITY_LOW);
+}
+
+/** By their numbers, of which a thread's are not given again while it lives, and rise. */
+function helpers(): number[] {
+  if (process.platform !== 'linux') return [];
+  const threads = readdirSync('/proc/self/task').map(Number);
+  return threads
+    .filter((thread) => thread > process.pid)
+    .sort((a, b) => a - b)
+    .slice(0, helperThreads);
 }
