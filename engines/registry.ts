@@ -12,6 +12,8 @@ export interface EngineOptions {
   disk: Disk;
   /** Bytes of memory for rows kept above the disk. An engine that lives in memory takes what it needs. */
   cacheBytes?: number;
+  /** Bytes of rows that were written and are not in a file yet, of an engine with files. */
+  writeBufferBytes?: number | undefined;
   /** Whether a table's keys are to lie in their own order, where an engine has the choice. */
   isOrdered?: (table: number) => boolean;
 }
@@ -60,6 +62,10 @@ export class EngineRegistry {
 export function builtInEngines(): EngineRegistry {
   return new EngineRegistry([
     { model: 'memory', create: (options) => new MemoryEngine(options) },
-    { model: 'kv', create: (options) => new KvEngine(options) },
+    {
+      model: 'kv',
+      create: ({ writeBufferBytes, ...options }) =>
+        new KvEngine({ ...options, level: { writeBufferBytes } }),
+    },
   ]);
 }

@@ -403,6 +403,14 @@ export const settings = {
     default: 64 * mib,
     description: 'Memory for the row cache of the kv engine.',
   },
+  'kv.write-buffer-bytes': {
+    type: 'size',
+    min: mib,
+    max: gib,
+    default: 32 * mib,
+    description:
+      'Rows of the kv engine that were written and are not in a file yet. Twice as much is in memory at most; the more it is, the less often files are merged.',
+  },
 
   'memory.max-bytes': {
     ...anySize,

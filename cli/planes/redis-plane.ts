@@ -94,6 +94,7 @@ async function openModel(model: TableModel): Promise<void> {
     directory: join(directory, 'data'),
     disk: realDisk,
     cacheBytes: config['kv.cache-bytes'],
+    writeBufferBytes: config['kv.write-buffer-bytes'],
   });
   const brake = brakes.of(model, engine);
   const pod = await openPod({

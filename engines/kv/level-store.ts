@@ -11,7 +11,7 @@ export type LevelSnapshot = Snapshot;
 export interface LevelOptions {
   blockCacheBytes?: number;
   /** Of the memtable: what a reopen replays at most. */
-  writeBufferBytes?: number;
+  writeBufferBytes?: number | undefined;
   blockBytes?: number;
   maxFileBytes?: number;
   compression?: boolean;
