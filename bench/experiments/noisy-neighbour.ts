@@ -98,7 +98,9 @@ async function run(kind: Kind, { quick, progress }: ExperimentContext): Promise<
       },
       explanation:
         failureIn(after) ??
-        'A second in which other processes of the machine had the processors is in the figures as any other.',
+        'What B waits for beside A are pauses of one to three milliseconds, in which other threads of the server have its ' +
+          'one processor or its garbage is collected. A second in which other processes of the machine had the ' +
+          'processors is in the figures as any other.',
     };
   } finally {
     await neighbours.stop();

@@ -2,11 +2,17 @@
 // compile only take it from the thread that answers: what is a pause of one millisecond becomes one of ten.
 
 import { readdirSync } from 'node:fs';
-import { availableParallelism, constants, setPriority } from 'node:os';
+import { availableParallelism, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 
 /** V8's workers, and the thread that tells them when something is due: the first that a process starts. */
 const helperThreads = 5;
+
+/**
+ * With this they get a thirtieth of what the answering thread gets. With the lowest priority a busy server would have
+ * its code compiled too late, with a higher one others feel it.
+ */
+const helperNiceness = 15;
 
 /** For the threads that begin later. */
 const flags = [
@@ -21,7 +27,7 @@ const flags = [
 export function collectGarbageAlone(): void {
   if (availableParallelism() > 1) return;
   for (const flag of flags) setFlagsFromString(flag);
-  for (const thread of helpers()) setPriority(thread, constants.priority.PRIORITY_LOW);
+  for (const thread of helpers()) setPriority(thread, helperNiceness);
 }
 
 /** By their numbers, of which a thread's are not given again while it lives, and rise. */

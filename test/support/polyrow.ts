@@ -17,6 +17,8 @@ export interface PolyrowOptions {
   flags?: readonly string[];
   /** A directory of its own by default, removed with the server. */
   dataDir?: string;
+  /** Words before the command, as of taskset, that leave it its process number. */
+  before?: readonly string[];
 }
 
 /** Thrown when the server ends although it was to start; tells what it said. */
@@ -38,12 +40,14 @@ export class Polyrow {
   output = '';
   readonly #ownsDirectory: boolean;
   #flags: readonly string[];
+  readonly #before: readonly string[];
   #child: ChildProcess | undefined;
   #exit: Promise<unknown[]> | undefined;
   #lifeBegan = 0;
 
   private constructor(options: PolyrowOptions) {
     this.#flags = options.flags ?? [];
+    this.#before = options.before ?? [];
     this.#ownsDirectory = options.dataDir === undefined;
     this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'polyrow-test-'));
   }
@@ -165,7 +169,8 @@ export class Polyrow {
     ];
     // Variables meant for a server of the user's must not reach this one.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POLYROW_'));
-    const child = spawn(process.execPath, [main, ...words, ...this.#flags], {
+    const command = [...this.#before, process.execPath, main, ...words, ...this.#flags];
+    const child = spawn(command[0]!, command.slice(1), {
       env: Object.fromEntries(inherited),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
