@@ -102,9 +102,7 @@ export const trialTasks: readonly RowTask[] = Object.entries({
   SMEMBERS: smembers(elementBytes),
 }).flatMap(([name, taskOf]) => trialSizes.map((size) => ({ name, size, ...taskOf(size) })));
 
-const all = [
-  64, 256, 1024, 4096, 16_384, 32_768, 65_536, 262_144, 524_288, 1_048_576,
-] as const;
+const all = [64, 256, 1024, 4096, 16_384, 32_768, 65_536, 262_144, 524_288, 1_048_576] as const;
 /** Of what is learned from others besides. */
 const few = [256, 4096, 65_536, 524_288, 1_048_576] as const;
 const small = [64, 1024, 16_384] as const;

@@ -55,8 +55,8 @@ test('they are set by commands, hold at once, are shown, and outlast a restart',
   expect(await influx('CREATE DATABASE d')).not.toContain('error');
   const usage = await cli('limit', 'usage');
   expect(usage).toMatch(/^tenant .* scan\/query limit +scan\/query RU\/s$/m);
-  expect(usage).toMatch(/^shop +redis +0 .* 100 +[\d,]+$/m);
-  expect(usage).toMatch(/^shop +influx +0 .* 50 +[\d,]+$/m);
+  expect(usage).toMatch(/^shop +redis +0 .* 100 +[\d.,]+$/m);
+  expect(usage).toMatch(/^shop +influx +0 .* 50 +[\d.,]+$/m);
   const { body } = await limited.server.askAdmin('GET', '/v1/admission?tenant=shop&plane=redis');
   const [told] = (body as { admission: Record<string, number>[] }).admission;
   expect(told).toMatchObject({ quotaRu: 0, classQuotaRu: 100, refused: 0, burstRu: 0 });
