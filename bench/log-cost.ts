@@ -117,9 +117,10 @@ async function overTheWire(fsync: Fsync, options: LogCostOptions): Promise<Row[]
     const [ours, peer] = servers as [Running, Running];
     const rows: Row[] = [];
     for (const pipeline of options.turns) {
+      const load = { test: 'set', pipeline, keys: wireKeys };
       const run = async (server: Running, requests: number): Promise<LogSpeed> => {
         const busyBefore = cpuSeconds(server.pid);
-        const { throughput } = await runRedisBenchmark(server, 'set', pipeline, requests, wireKeys);
+        const { throughput } = await runRedisBenchmark(server, load, requests);
         const cpuMicros = ((cpuSeconds(server.pid) - busyBefore) / requests) * 1e6;
         return { perSecond: throughput, cpuMicros };
       };

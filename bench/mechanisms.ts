@@ -1,16 +1,14 @@
 // What all mechanisms of admission cost a server in which nobody has to wait: a tenant whose limit is far above what it
-// uses, planes that could do far more, and rounds that alternate between every `mech.*` on and off. The flags are live,
-// so that both are measured in one process, compiled and filled alike.
+// uses, planes that could do far more, and every `mech.*` switched on and off meanwhile.
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { settings } from '../cli/config/schema.ts';
-import { runRedisBenchmark } from './redis-benchmark.ts';
-import { cpuSeconds } from './support/process-usage.ts';
+import { steadyRedisBenchmark } from './redis-benchmark.ts';
 import { freePort, requireProgram, startPolyrow, type Running } from './support/processes.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
-import { median, percentile } from './support/statistics.ts';
+import { compareSwitched, type SteadyLoad } from './support/switched.ts';
 
 export interface MechanismsOptions {
   rounds: number;
@@ -27,18 +25,16 @@ export interface MechanismsOptions {
 const plenty = 1_000_000_000;
 
 export const mechanismsDefaults: MechanismsOptions = {
-  rounds: 9,
+  rounds: 50,
   pipelines: [1, 16],
   tests: ['get', 'set', 'influx'],
-  seconds: 1.5,
+  seconds: 0.4,
   keys: 100_000,
   limit: plenty,
 };
 
 const target = 0.98;
 const tenant = 'bench';
-const probeRequests = 100_000;
-const probeBodies = 200;
 const writers = 4;
 const linesPerBody = 500;
 const hosts = 100;
@@ -47,12 +43,6 @@ interface Subject {
   server: Running;
   adminPort: number;
   influxPort: number;
-}
-
-interface Speed {
-  perSecond: number;
-  /** Processor time of a command or a point, all threads of the process. */
-  cpuMicros: number;
 }
 
 export async function mechanismsBench(
@@ -104,81 +94,48 @@ async function compare(
   pipeline: number,
   { rounds, seconds, keys }: MechanismsOptions,
 ): Promise<Row[]> {
-  const { server } = subject;
-  const run = async (count: number): Promise<Speed> => {
-    const before = cpuSeconds(server.pid);
-    const perSecond =
-      test === 'influx'
-        ? await writeBodies(subject.influxPort, count)
-        : (await runRedisBenchmark(server, test, pipeline, count, keys, tenant)).throughput;
-    const units = test === 'influx' ? count * linesPerBody : count;
-    return { perSecond, cpuMicros: ((cpuSeconds(server.pid) - before) / units) * 1e6 };
-  };
-  if (test === 'influx') await createDatabase(subject.influxPort);
-  const perUnit = test === 'influx' ? linesPerBody : 1;
-  const first = test === 'influx' ? probeBodies : probeRequests;
-  await run(first);
-  const probe = await run(first);
-  const count = Math.ceil((probe.perSecond / perUnit) * seconds);
-  const on: Speed[] = [];
-  const off: Speed[] = [];
-  for (let round = 0; round < rounds; round++) {
-    // Which goes first changes, so that what drifts falls on both.
-    for (const isOn of round % 2 === 0 ? [true, false] : [false, true]) {
-      await setMechanisms(subject, isOn);
-      (isOn ? on : off).push(await run(count));
-    }
-    process.stderr.write(`\r${test} P=${pipeline}: round ${round + 1} of ${rounds}   `);
-  }
-  const name = test === 'influx' ? 'InfluxDB writes' : `${test.toUpperCase()} P=${pipeline}`;
-  const unit = test === 'influx' ? 'points/s' : 'req/s';
-  const speed = (found: Speed[]): number => median(found.map(({ perSecond }) => perSecond));
-  const cpu = (found: Speed[]): number => median(found.map(({ cpuMicros }) => cpuMicros));
-  // Of the two of each round, which are a second apart.
-  const ratios = on.map(({ perSecond }, round) => perSecond / off[round]!.perSecond);
-  const detail = { low: percentile(ratios, 0.25), high: percentile(ratios, 0.75) };
-  const ratio = median(ratios);
-  const cpuRatios = on.map(({ cpuMicros }, round) => cpuMicros / off[round]!.cpuMicros);
-  const cpuDetail = { low: percentile(cpuRatios, 0.25), high: percentile(cpuRatios, 0.75) };
-  process.stderr.write(
-    `\r${name}: ${ratio.toFixed(3)} (${spread(detail)}), CPU ${median(cpuRatios).toFixed(3)} (${spread(cpuDetail)})\n`,
-  );
-  return [
-    { name, unit, ours: speed(on), peer: speed(off), ratio, better: 'higher', target, detail },
-    {
-      name: `${name} CPU`,
-      unit: 'us',
-      ours: cpu(on),
-      peer: cpu(off),
-      ratio: median(cpuRatios),
-      better: 'lower',
-      target: 1 / target,
-      detail: cpuDetail,
-    },
-  ];
+  const { server, influxPort } = subject;
+  const isWrites = test === 'influx';
+  return compareSwitched({
+    name: isWrites ? 'InfluxDB writes' : `${test.toUpperCase()} P=${pipeline}`,
+    unit: isWrites ? 'points/s' : 'req/s',
+    pid: server.pid,
+    load: isWrites
+      ? await steadyWrites(influxPort)
+      : await steadyRedisBenchmark(server, { test, pipeline, keys, user: tenant }),
+    switchTo: (isOn) => setMechanisms(subject, isOn),
+    rounds,
+    seconds,
+    target,
+  });
 }
 
-function spread({ low, high }: { low: number; high: number }): string {
-  return `${low.toFixed(3)} to ${high.toFixed(3)}`;
-}
-
-/** Sends so many bodies over a few connections; points a second. */
-async function writeBodies(port: number, count: number): Promise<number> {
+/** Sends bodies over a few connections. */
+async function steadyWrites(port: number): Promise<SteadyLoad> {
+  await createDatabase(port);
   const agent = new Agent({ keepAlive: true, maxSockets: writers });
   const lines = Array.from(
     { length: linesPerBody },
     (_, i) => `cpu,host=h${i % hosts} usage=${i % 97},idle=${i % 89}.5 ${1_700_000_000 + i}`,
   );
   const body = Buffer.from(lines.join('\n'));
-  let left = count;
+  let points = 0;
+  let hasEnded = false;
   const writer = async (): Promise<void> => {
-    while (left-- > 0) await post(agent, port, `/write?db=d&precision=s&${login}`, body);
+    while (!hasEnded) {
+      await post(agent, port, `/write?db=d&precision=s&${login}`, body);
+      points += linesPerBody;
+    }
   };
-  const startedAt = performance.now();
-  await Promise.all(Array.from({ length: writers }, writer));
-  const seconds = (performance.now() - startedAt) / 1000;
-  agent.destroy();
-  return (count * linesPerBody) / seconds;
+  const all = Promise.all(Array.from({ length: writers }, writer));
+  return {
+    answered: () => Promise.race([all, Promise.resolve()]).then(() => points),
+    async end() {
+      hasEnded = true;
+      await all;
+      agent.destroy();
+    },
+  };
 }
 
 const login = `u=${tenant}&p=${tenant}`;

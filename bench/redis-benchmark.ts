@@ -1,6 +1,8 @@
 // redis-benchmark against Polyrow and redis-server in one run: for every test and pipeline depth, rounds
 // that alternate between the two, and the ratio of the medians.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { output } from './support/output.ts';
 import {
   requireProgram,
@@ -9,8 +11,13 @@ import {
   type Fsync,
   type Running,
 } from './support/processes.ts';
+import { RespClient } from './support/resp-client.ts';
 import { median } from './support/statistics.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
+import type { SteadyLoad } from './support/switched.ts';
+
+/** Requests that no measurement comes to the end of. */
+const endless = 2_000_000_000;
 
 const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd'];
 
@@ -39,24 +46,58 @@ interface Measured {
   p99Ms: number;
 }
 
-/** Runs one test of redis-benchmark with 50 clients and values of 100 B. */
-export async function runRedisBenchmark(
-  server: Running,
-  test: string,
-  pipeline: number,
-  requests: number,
-  keys: number,
+export interface RedisLoad {
+  /** A test of redis-benchmark. */
+  test: string;
+  pipeline: number;
+  /** Of the random keys. */
+  keys: number;
   /** Whose password is its name; the default user if not given. */
-  user?: string,
-): Promise<Measured> {
+  user?: string;
+}
+
+function argumentsOf(
+  server: Running,
+  { test, pipeline, keys, user }: RedisLoad,
+  requests: number,
+): string[] {
   const args = ['-p', String(server.port), '-c', '50', '-d', '100', '-t', test];
   args.push('-P', String(pipeline), '-n', String(requests), '-r', String(keys), '--csv');
   if (user !== undefined) args.push('--user', user, '-a', user);
-  const text = await output('redis-benchmark', args);
+  return args;
+}
+
+/** Runs one test of redis-benchmark with 50 clients and values of 100 B. */
+export async function runRedisBenchmark(
+  server: Running,
+  load: RedisLoad,
+  requests: number,
+): Promise<Measured> {
+  const text = await output('redis-benchmark', argumentsOf(server, load, requests));
   const line = text.split('\n').find((one) => /^"(?!test)/.test(one));
   if (line === undefined) throw new Error(`redis-benchmark said: ${text}`);
   const cells = line.split(',').map((cell) => cell.replaceAll('"', ''));
   return { throughput: Number(cells[1]), p50Ms: Number(cells[4]), p99Ms: Number(cells[6]) };
+}
+
+/** The same, without an end of its own. */
+export async function steadyRedisBenchmark(server: Running, load: RedisLoad): Promise<SteadyLoad> {
+  const counter = await RespClient.connect(server.port);
+  if (load.user !== undefined) await counter.call('AUTH', load.user, load.user);
+  const child = spawn('redis-benchmark', argumentsOf(server, load, endless), { stdio: 'ignore' });
+  const gone = once(child, 'exit');
+  return {
+    async answered() {
+      if (child.exitCode !== null) throw new Error(`redis-benchmark ended with ${child.exitCode}`);
+      const stats = await counter.call('INFO', 'stats');
+      return Number(/^total_commands_processed:(\d+)/m.exec(stats)?.[1]);
+    },
+    async end() {
+      counter.close();
+      child.kill();
+      await gone;
+    },
+  };
 }
 
 export async function redisBench(options: RedisBenchOptions, command: string): Promise<Report> {
@@ -69,20 +110,16 @@ export async function redisBench(options: RedisBenchOptions, command: string): P
     for (const pipeline of options.pipelines) {
       for (const test of options.tests) {
         // A first round warms both up and tells how many requests fill the time asked for.
-        const probe = await runRedisBenchmark(
-          peer,
-          test,
-          pipeline,
-          20_000 * Math.min(pipeline, 8),
-          options.keys,
-        );
-        await runRedisBenchmark(ours, test, pipeline, 20_000 * Math.min(pipeline, 8), options.keys);
+        const load = { test, pipeline, keys: options.keys };
+        const first = 20_000 * Math.min(pipeline, 8);
+        const probe = await runRedisBenchmark(peer, load, first);
+        await runRedisBenchmark(ours, load, first);
         const requests = Math.max(20_000, Math.round(probe.throughput * options.seconds));
         const mine: Measured[] = [];
         const theirs: Measured[] = [];
         for (let round = 0; round < options.rounds; round++) {
-          mine.push(await runRedisBenchmark(ours, test, pipeline, requests, options.keys));
-          theirs.push(await runRedisBenchmark(peer, test, pipeline, requests, options.keys));
+          mine.push(await runRedisBenchmark(ours, load, requests));
+          theirs.push(await runRedisBenchmark(peer, load, requests));
           process.stderr.write(
             `\r${test} P=${pipeline}: round ${round + 1} of ${options.rounds}   `,
           );

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `polyrow` command. Exit codes: 0 done, 1 failed, 2 asked for wrongly (a flag, a setting).
 
-import { collectGarbageAlone } from './lifecycle/one-processor.ts';
+import { fitToOneProcessor } from './lifecycle/one-processor.ts';
 import { PlaneHost } from './planes/plane-host.ts';
 
 const words = process.argv.slice(2);
@@ -9,7 +9,7 @@ const planes = {
   redis: new PlaneHost('redis', new URL('./planes/redis-plane.js', import.meta.url)),
   influx: new PlaneHost('influx', new URL('./planes/influx-plane.js', import.meta.url)),
 };
-collectGarbageAlone();
+fitToOneProcessor();
 // Of a start the planes' code takes longest to load: their threads begin before all else. Should it turn
 // out that no server is wanted, the threads end with the process.
 if (looksLikeStart()) for (const plane of Object.values(planes)) plane.load();

@@ -1,6 +1,6 @@
 // What a running process takes, as Linux tells it.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = 100;
 
@@ -10,6 +10,15 @@ export function cpuSeconds(pid: number): number {
   // The second field is the program's name and may hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** User and system time of all threads that the process has now: finer than `cpuSeconds`. */
+export function cpuNanoseconds(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).reduce((sum, task) => {
+    const [onCpu] = readFileSync(`${tasks}/${task}/schedstat`, 'latin1').split(' ');
+    return sum + Number(onCpu);
+  }, 0);
 }
 
 export function residentBytes(pid: number): number {

@@ -2,6 +2,7 @@
 // what the meter of a server says they cost against the CPU time that the server took. None of these windows is
 // one that the table was made from.
 
+import type { OwnServer } from '../lifecycle/own-server.ts';
 import { changesAtHalfSpeed, type Charges } from './capped.ts';
 import type { InfluxLoad } from './influx-load.ts';
 import type { Progress } from './progress.ts';
@@ -9,7 +10,6 @@ import { type Quality, qualityOf } from './quality.ts';
 import type { RedisLoad } from './redis-load.ts';
 import { taskLoad, warmUp } from './series-costs.ts';
 import { seriesReferenceTasks, seriesTrialTasks } from './series-operations.ts';
-import type { OwnServer } from '../lifecycle/own-server.ts';
 import { inRounds, mixedLoads } from './windows.ts';
 
 const rounds = 5;

@@ -23,8 +23,8 @@ const flags = [
   '--initial-old-space-size=64',
 ];
 
-/** Before other threads begin. */
-export function collectGarbageAlone(): void {
+/** Where there is but one: before other threads begin. */
+export function fitToOneProcessor(): void {
   if (availableParallelism() > 1) return;
   for (const flag of flags) setFlagsFromString(flag);
   for (const thread of helpers()) setPriority(thread, helperNiceness);

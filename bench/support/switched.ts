@@ -1,0 +1,102 @@
+// What a setting costs that can be switched while a server runs: windows with and without it alternate under a load that
+// does not stop. So both meet the same process, compiled and filled alike, and the same neighbours on the machine.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuNanoseconds } from './process-usage.ts';
+import type { Row } from './report.ts';
+import { median } from './statistics.ts';
+
+/** A load that keeps the server busy until it is ended. */
+export interface SteadyLoad {
+  /** Requests, or points, that were answered up to now. */
+  answered(): Promise<number>;
+  end(): Promise<void>;
+}
+
+export interface Switched {
+  /** What is measured, as `SET P=16`, and of what there are so many a second. */
+  name: string;
+  unit: string;
+  /** The process that answers. */
+  pid: number;
+  load: SteadyLoad;
+  switchTo: (isOn: boolean) => Promise<void>;
+  /** Pairs of windows, and seconds of each window. */
+  rounds: number;
+  seconds: number;
+  /** The part of its throughput that the server is to keep. */
+  target: number;
+}
+
+interface Speed {
+  perSecond: number;
+  /** Of all threads of the process, of a request. */
+  cpuMicros: number;
+}
+
+/** Until the load runs as it will, and what was decided before a switch has been done. */
+const warmUpMs = 2000;
+const settleMs = 50;
+/** Standard deviations of a normal distribution between which 95 % of it are. */
+const certain = 1.96;
+
+/** Ratios of on to off: the medians of those of all pairs, in `detail` between which values they are with 95 %. */
+export async function compareSwitched(switched: Switched): Promise<Row[]> {
+  const { name, unit, load, switchTo, rounds, target } = switched;
+  const on: Speed[] = [];
+  const off: Speed[] = [];
+  try {
+    await sleep(warmUpMs);
+    for (let round = 0; round < rounds; round++) {
+      // Which goes first changes, so that what drifts falls on both.
+      for (const isOn of round % 2 === 0 ? [true, false] : [false, true]) {
+        await switchTo(isOn);
+        await sleep(settleMs);
+        (isOn ? on : off).push(await speedOf(switched));
+      }
+      process.stderr.write(`\r${name}: round ${round + 1} of ${rounds}   `);
+    }
+  } finally {
+    await load.end();
+  }
+  const row = (of: keyof Speed): Pick<Row, 'ours' | 'peer' | 'ratio' | 'detail'> => ({
+    ours: median(on.map((speed) => speed[of])),
+    peer: median(off.map((speed) => speed[of])),
+    ...medianWithin(on.map((speed, i) => speed[of] / off[i]![of])),
+  });
+  const rows: Row[] = [
+    { name, unit, better: 'higher', target, ...row('perSecond') },
+    { name: `${name} CPU`, unit: 'us', better: 'lower', target: 1 / target, ...row('cpuMicros') },
+  ];
+  const words = rows.map(({ ratio, detail }) => {
+    const [low, high] = [detail!['low']!, detail!['high']!];
+    return `${ratio.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
+  });
+  process.stderr.write(`\r${name}: ${words[0]}, CPU ${words[1]}\n`);
+  return rows;
+}
+
+async function speedOf({ pid, load, seconds }: Switched): Promise<Speed> {
+  const look = async (): Promise<{ done: number; at: number; cpu: number }> => {
+    const done = await load.answered();
+    return { done, at: performance.now(), cpu: cpuNanoseconds(pid) };
+  };
+  const before = await look();
+  await sleep(seconds * 1000);
+  const after = await look();
+  const done = after.done - before.done;
+  if (done === 0) throw new Error('nothing was answered');
+  return {
+    perSecond: (done / (after.at - before.at)) * 1000,
+    cpuMicros: (after.cpu - before.cpu) / 1000 / done,
+  };
+}
+
+/** The median of samples, and the order statistics between which that of what they were drawn from is with 95 %. */
+function medianWithin(samples: readonly number[]): Pick<Row, 'ratio' | 'detail'> {
+  const sorted = Float64Array.from(samples).sort();
+  const off = (certain * Math.sqrt(sorted.length)) / 2;
+  const low = sorted[Math.max(0, Math.floor(sorted.length / 2 - off))]!;
+  const high = sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length / 2 + off))]!;
+  return { ratio: median(samples), detail: { low, high } };
+}
