@@ -1,10 +1,9 @@
 // What all mechanisms of admission cost a server in which nobody has to wait: a tenant whose limit is far above what it
 // uses, planes that could do far more, and every `mech.*` switched on and off meanwhile.
 
-import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { join } from 'node:path';
-import { settings } from '../cli/config/schema.ts';
+import { settings as allSettings } from '../cli/config/schema.ts';
+import { adminCall } from './support/admin-call.ts';
 import { steadyRedisBenchmark } from './redis-benchmark.ts';
 import { freePort, requireProgram, startPolyrow, type Running } from './support/processes.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
@@ -25,15 +24,16 @@ export interface MechanismsOptions {
 const plenty = 1_000_000_000;
 
 export const mechanismsDefaults: MechanismsOptions = {
-  rounds: 50,
+  rounds: 300,
   pipelines: [1, 16],
   tests: ['get', 'set', 'influx'],
-  seconds: 0.4,
+  seconds: 0.06,
   keys: 100_000,
   limit: plenty,
 };
 
 const target = 0.98;
+const mechanisms = Object.keys(allSettings).filter((key) => key.startsWith('mech.'));
 const tenant = 'bench';
 const writers = 4;
 const linesPerBody = 500;
@@ -41,7 +41,6 @@ const hosts = 100;
 
 interface Subject {
   server: Running;
-  adminPort: number;
   influxPort: number;
 }
 
@@ -50,15 +49,15 @@ export async function mechanismsBench(
   command: string,
 ): Promise<Report> {
   requireProgram('redis-benchmark', 'package redis-tools');
-  const [adminPort, influxPort] = [await freePort(), await freePort()];
-  const flags = ['--admin.port', String(adminPort), '--influx.port', String(influxPort)];
+  const influxPort = await freePort();
+  const flags = ['--influx.port', String(influxPort)];
   for (const plane of ['redis', 'influx']) flags.push(`--${plane}.ru-per-second`, String(plenty));
   const server = await startPolyrow('everysec', flags);
-  const subject = { server, adminPort, influxPort };
+  const subject = { server, influxPort };
   const rows: Row[] = [];
   try {
     const limits = { ruPerSecond: options.limit };
-    await admin(subject, 'POST', '/tenants', { name: tenant, password: tenant, limits });
+    await adminCall(server, 'POST', '/tenants', { name: tenant, password: tenant, limits });
     for (const test of options.tests) {
       for (const pipeline of test === 'influx' ? [0] : options.pipelines) {
         rows.push(...(await compare(subject, test, pipeline, options)));
@@ -99,11 +98,11 @@ async function compare(
   return compareSwitched({
     name: isWrites ? 'InfluxDB writes' : `${test.toUpperCase()} P=${pipeline}`,
     unit: isWrites ? 'points/s' : 'req/s',
-    pid: server.pid,
+    server,
     load: isWrites
       ? await steadyWrites(influxPort)
       : await steadyRedisBenchmark(server, { test, pipeline, keys, user: tenant }),
-    switchTo: (isOn) => setMechanisms(subject, isOn),
+    settings: mechanisms,
     rounds,
     seconds,
     target,
@@ -158,25 +157,4 @@ async function createDatabase(port: number): Promise<void> {
   const path = `/query?${login}&q=${encodeURIComponent('CREATE DATABASE d')}`;
   await post(agent, port, path, Buffer.alloc(0));
   agent.destroy();
-}
-
-async function setMechanisms(subject: Subject, isOn: boolean): Promise<void> {
-  const keys = Object.keys(settings).filter((key) => key.startsWith('mech.'));
-  const value = isOn ? 'on' : 'off';
-  await admin(subject, 'PATCH', '/config', Object.fromEntries(keys.map((key) => [key, value])));
-}
-
-async function admin(
-  { server, adminPort }: Subject,
-  method: string,
-  path: string,
-  body: object,
-): Promise<void> {
-  const token = readFileSync(join(server.directory, 'admin-token'), 'utf8').trim();
-  const answer = await fetch(`http://127.0.0.1:${adminPort}/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
 }

@@ -1,9 +1,7 @@
 // What metering costs: redis-benchmark against one server, while its flag is switched on and off.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { steadyRedisBenchmark } from './redis-benchmark.ts';
-import { freePort, requireProgram, startPolyrow, type Running } from './support/processes.ts';
+import { requireProgram, startPolyrow } from './support/processes.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { compareSwitched } from './support/switched.ts';
 
@@ -16,10 +14,10 @@ export interface MeteringOptions {
 }
 
 export const meteringDefaults: MeteringOptions = {
-  rounds: 50,
+  rounds: 300,
   pipelines: [16, 64],
   tests: ['get', 'set', 'hset'],
-  seconds: 0.4,
+  seconds: 0.06,
   keys: 100_000,
 };
 
@@ -30,28 +28,16 @@ export async function meteringBench(
   command: string,
 ): Promise<Report> {
   requireProgram('redis-benchmark', 'package redis-tools');
-  const adminPort = await freePort();
-  const server = await startPolyrow('everysec', ['--admin.port', String(adminPort)]);
+  const server = await startPolyrow('everysec');
+  const settings = ['ru.metering'];
   const rows: Row[] = [];
   try {
     for (const pipeline of pipelines) {
       for (const test of tests) {
         const load = await steadyRedisBenchmark(server, { test, pipeline, keys });
         const name = `${test.toUpperCase()} P=${pipeline}`;
-        const switchTo = (isOn: boolean): Promise<void> => setMetering(server, adminPort, isOn);
-        const { pid } = server;
-        rows.push(
-          ...(await compareSwitched({
-            name,
-            unit: 'req/s',
-            pid,
-            load,
-            switchTo,
-            rounds,
-            seconds,
-            target,
-          })),
-        );
+        const measured = { name, unit: 'req/s', server, load, settings, rounds, seconds, target };
+        rows.push(...(await compareSwitched(measured)));
       }
     }
   } finally {
@@ -70,14 +56,4 @@ export async function meteringBench(
   printTable(report);
   save(report, 'metering');
   return report;
-}
-
-async function setMetering(server: Running, adminPort: number, isOn: boolean): Promise<void> {
-  const token = readFileSync(join(server.directory, 'admin-token'), 'utf8').trim();
-  const answer = await fetch(`http://127.0.0.1:${adminPort}/v1/config`, {
-    method: 'PATCH',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ 'ru.metering': isOn ? 'on' : 'off' }),
-  });
-  if (!answer.ok) throw new Error(`metering cannot be switched: ${await answer.text()}`);
 }

@@ -112,3 +112,17 @@ test('one that stands for many counts as many', () => {
     { tenant: 0, database: 'db', name: 'm,k=a', ru: 50, rate: 500, bytes: 20 },
   ]);
 });
+
+test('a burst after a lull is not sampled request by request', () => {
+  const { hot } = started();
+  let samples = 0;
+  const sampled = hot.sampled.bind(hot);
+  hot.sampled = (...args): void => {
+    samples++;
+    sampled(...args);
+  };
+  for (let i = 0; i < 1_000_000; i++) touch(hot, [1, 0, i % 2 === 0 ? 'hot' : `k${i}`], 300, 100);
+  expect(samples).toBeLessThan(3000);
+  expect(hot.spent).toBeGreaterThan(0.8 * 300_000_000);
+  expect(hot.top('ru', 1)[0]!.name).toBe('hot');
+});

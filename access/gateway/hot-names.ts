@@ -10,7 +10,7 @@ import type { Clock, Rng } from '../../universal-row/environment.ts';
 
 /** Names kept for each order. */
 const capacity = 512;
-const samplesPerSecond = 300;
+const samplesPerSecond = 150;
 /** What is older than this counts for little. */
 const memorySeconds = 30;
 const longestName = 256;
@@ -38,6 +38,7 @@ export class HotNames {
   /** From one sample to the next, on average. */
   private step = 0;
   private spentInSecond = 0;
+  private samplesInSecond = 0;
   private readonly sketches: Readonly<Record<HotOrder, SpaceSaving>> = {
     ru: new SpaceSaving(capacity),
     rate: new SpaceSaving(capacity),
@@ -83,6 +84,11 @@ export class HotNames {
     spent: number,
   ): void {
     this.spentInSecond += spent;
+    if (++this.samplesInSecond >= samplesPerSecond) {
+      // Much more than in the last second, or the first one of all: it is not waited for its end.
+      this.samplesInSecond = 0;
+      this.step = Math.max(4 * this.step, cost);
+    }
     const requests = spent / cost;
     this.add(tenant, database, name, requests, spent, requests * bytes);
   }
@@ -113,6 +119,7 @@ export class HotNames {
     const factor = Math.exp(-seconds / memorySeconds);
     const perSecond = this.spentInSecond / seconds;
     this.spentInSecond = 0;
+    this.samplesInSecond = 0;
     // Slowly down, so that a burst after a lull does not sample every request.
     this.step = Math.max(perSecond / samplesPerSecond, this.step / 2);
     if (this.step < 1e-9) this.step = 0;

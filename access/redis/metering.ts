@@ -121,8 +121,8 @@ class Group {
 const groupCount = 8;
 
 // What a client that sends without a pause has not been charged for yet: at most so long, and so many requests.
-const chargeEveryMs = 5;
-const chargeEveryRequests = 256;
+const chargeEveryMs = 20;
+const chargeEveryRequests = 1024;
 
 /** The meter of one connection. */
 export class ConnectionMeter {

@@ -56,8 +56,8 @@ export async function writeSnapshot(
   disk.rename(`${path}.tmp`, path);
   disk.syncDirectory(directory);
   for (const other of disk.list(directory)) {
-    if (other !== name && /^snapshot-\d+(\.tmp)?$/.test(other))
-      disk.remove(`${directory}/${other}`);
+    if (other === name || !/^snapshot-\d+(\.tmp)?$/.test(other)) continue;
+    await disk.removeAsync(`${directory}/${other}`);
   }
   return size;
 }

@@ -51,7 +51,7 @@ import { scanTotals } from './group-scan.ts';
 import { scanShards } from './series-scan.ts';
 import { openShard } from './shard/open-shard.ts';
 import type { Shard, ShardHead, ShardParts } from './shard/shard.ts';
-import { removeShardFiles } from './shard/shard-files.ts';
+import { removeShardFiles, removeShardFilesAsync } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
 import { exportEntries } from './snapshot.ts';
 import { Upkeep } from './upkeep.ts';
@@ -488,7 +488,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     for (const { live, head } of shards) await this.#makeDurable(live, head);
     if (shards.some(({ live }) => live.isDropped)) return undefined;
     await writeEngineManifest(this.#disk, this.#directory, state);
-    this.#removeGone(gone);
+    await this.#removeGone(gone);
     return index;
   }
 
@@ -526,9 +526,9 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     clearTimeout(timer);
   }
 
-  #removeGone(directories: readonly string[]): void {
+  async #removeGone(directories: readonly string[]): Promise<void> {
     this.#gone = this.#gone.filter((directory) => !directories.includes(directory));
-    for (const directory of directories) removeShardFiles(this.#disk, directory);
+    for (const directory of directories) await removeShardFilesAsync(this.#disk, directory);
   }
 
   shards(): SeriesShard[] {

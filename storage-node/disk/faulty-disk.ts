@@ -274,6 +274,11 @@ export class FaultyDisk implements Disk {
     this.#changeName({ kind: 'unlink', path });
   }
 
+  async removeAsync(path: string): Promise<void> {
+    await new Promise(setImmediate);
+    this.remove(path);
+  }
+
   syncDirectory(path: string): void {
     this.check('syncDirectory', path);
     this.#settleNames()();

@@ -19,6 +19,7 @@ import {
   write,
   writeSync,
 } from 'node:fs';
+import { unlink } from 'node:fs/promises';
 import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 
 // Node refuses more than 2^31 - 1 bytes in one call.
@@ -49,6 +50,7 @@ export const realDisk: Disk = {
   open: (path, mode) => new RealFile(path, openSync(path, flags[mode], 0o640)),
   rename: (from, to) => renameSync(from, to),
   remove: (path) => unlinkSync(path),
+  removeAsync: (path) => unlink(path),
 
   syncDirectory(path) {
     const fd = openSync(path, constants.O_RDONLY);

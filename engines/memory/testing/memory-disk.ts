@@ -32,6 +32,11 @@ export class MemoryDisk implements Disk {
     this.files.delete(path);
   }
 
+  removeAsync(path: string): Promise<void> {
+    this.remove(path);
+    return Promise.resolve();
+  }
+
   syncDirectory(): void {}
 
   freeBytes(): number {

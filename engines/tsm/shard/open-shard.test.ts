@@ -192,7 +192,10 @@ test('a scan outlives compaction, deletion, closing and the removal of the files
   expect(counts.releases).toBe(5);
 });
 
-test('files that were merged go when their last reader has', () => {
+/** The disk removes files a round of the event loop later. */
+const removed = (): Promise<void> => new Promise(setImmediate);
+
+test('files that were merged go when their last reader has', async () => {
   for (let i = 0; i < 4; i++) {
     write('a', range(i * 20, i * 20 + 20));
     flush();
@@ -201,8 +204,10 @@ test('files that were merged go when their last reader has', () => {
   compact();
   expect(pointFiles(disk, directory).length).toBe(5);
   views[0]!.close();
+  await removed();
   expect(pointFiles(disk, directory).length).toBe(5);
   views[1]!.close();
+  await removed();
   expect(pointFiles(disk, directory).length).toBe(1);
 });
 
@@ -220,7 +225,7 @@ describe('compaction', () => {
     expect(shard.compactSlice(0)).toBe(false);
   });
 
-  test('leaves out removed series, and the file when nothing is left', () => {
+  test('leaves out removed series, and the file when nothing is left', async () => {
     write('a', range(0, 50));
     write('b', range(0, 50));
     flush();
@@ -235,6 +240,7 @@ describe('compaction', () => {
     shard.compactFully();
     compact();
     expect(shard.stats()).toMatchObject({ files: 0, tombstones: 0 });
+    await removed();
     expect(pointFiles(disk, directory)).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ export function pointFiles(disk: Disk, directory: string): string[] {
 export function removeOrphans(disk: Disk, directory: string, kept: ReadonlySet<string>): void {
   const orphans = pointFiles(disk, directory).filter((name) => !kept.has(name));
   if (disk.exists(`${directory}/${newManifestName}`)) orphans.push(newManifestName);
-  for (const name of orphans) disk.remove(`${directory}/${name}`);
+  for (const name of orphans) removeIfThere(disk, `${directory}/${name}`);
 }
 
 /**
@@ -31,6 +31,26 @@ export function removeOrphans(disk: Disk, directory: string, kept: ReadonlySet<s
  */
 export function removeShardFiles(disk: Disk, directory: string): void {
   const names = disk.list(directory);
-  for (const name of names) disk.remove(`${directory}/${name}`);
+  for (const name of names) removeIfThere(disk, `${directory}/${name}`);
   if (names.length > 0) disk.syncDirectory(directory);
+}
+
+/** As `removeShardFiles`, off the event loop. */
+export async function removeShardFilesAsync(disk: Disk, directory: string): Promise<void> {
+  const names = disk.list(directory);
+  for (const name of names) await disk.removeAsync(`${directory}/${name}`).catch(unlessGone);
+  if (names.length > 0) disk.syncDirectory(directory);
+}
+
+function removeIfThere(disk: Disk, path: string): void {
+  try {
+    disk.remove(path);
+  } catch (error) {
+    unlessGone(error);
+  }
+}
+
+/** A file that nothing needs may be on its way out already, off the event loop. */
+function unlessGone(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

@@ -72,11 +72,8 @@ export class StoredFile extends Held {
   protected override leave(): void {
     this.file.close();
     if (!this.#replaced) return;
-    try {
-      this.#disk.remove(this.file.path);
-    } catch {
-      // The manifest names it no more: the next opening removes it.
-    }
+    // If it cannot be removed: the manifest names it no more, and the next opening removes it.
+    this.#disk.removeAsync(this.file.path).catch(() => {});
   }
 }
 

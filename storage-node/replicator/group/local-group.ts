@@ -146,7 +146,7 @@ export class LocalGroup implements ReplicatedLog {
     try {
       await log.start(options, found === undefined);
     } catch (error) {
-      log.wal.close();
+      await log.wal.close();
       throw error;
     }
     return log;
@@ -326,7 +326,7 @@ export class LocalGroup implements ReplicatedLog {
       try {
         if (!this.deadBy) await this.closeInOrder();
       } finally {
-        this.wal.close();
+        await this.wal.close();
       }
     }
   }

@@ -275,7 +275,7 @@ export class Wal {
     this.appendOptional(FrameKind.ckpt, group, index);
   }
 
-  /** Removes the oldest segments, one a turn, while no group needs them and a later table tells of them. */
+  /** Removes the oldest segments, one after the other, while no group needs them and a later table tells of them. */
   collect(): Promise<void> {
     this.#collecting ??= this.#collect()
       // Reported: nobody need wait for this.
@@ -307,13 +307,15 @@ export class Wal {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#closed = true;
     for (const segment of this.#segments) {
       segment.file?.close();
       segment.file = undefined;
     }
     this.#directory.close();
+    // Whoever opens the log next finds no file that is just about to go.
+    await this.#collecting;
   }
 
   get #active(): Segment {
@@ -426,9 +428,7 @@ export class Wal {
     while (!this.#closed && this.#segments[1]?.nameSynced && !this.#isOldestNeeded()) {
       const segment = this.#segments.shift()!;
       segment.file?.close();
-      this.#options.disk.remove(this.#path(segment));
-      // To free many at once would hold up the turn.
-      await new Promise(setImmediate);
+      await this.#options.disk.removeAsync(this.#path(segment));
     }
   }
 
