@@ -59,6 +59,21 @@ test('a light tenant goes before what a heavy one has in line', async () => {
   expect(ran.indexOf('light')).toBeLessThanOrEqual(6);
 });
 
+test('who comes back with much does not go before who comes back with little', async () => {
+  const { queue, ran, work } = setUp({ sliceMs: 0.1 });
+  queue.setWeight(1, 1);
+  queue.setWeight(2, 3);
+  queue.wait(1, work('heavy', 0.1));
+  for (let i = 0; i < 200; i++) queue.wait(2, work('light', 0.1));
+  await drained(queue);
+  ran.length = 0;
+  // A flood that was held back until it had units again.
+  for (let i = 0; i < 60; i++) queue.wait(1, work('heavy', 0.1));
+  queue.wait(2, work('light', 0.1));
+  await drained(queue);
+  expect(ran.indexOf('light')).toBeLessThanOrEqual(2);
+});
+
 test('tenants that always have work get the processor by their weights', async () => {
   const { queue, clock, work } = setUp();
   queue.setWeight(1, 1);

@@ -45,8 +45,6 @@ interface Waiting {
 /** Share of the newest batch in what one is thought to take. */
 const newest = 0.2;
 const firstCostMs = 0.1;
-/** Milliseconds of the processor that a tenant which was away may have at once. */
-const creditMs = 4;
 const parkedMs = 2;
 const unparkedAtOnce = 16;
 
@@ -93,7 +91,8 @@ export class TurnQueue implements Turns {
     this.#aloneMs = aloneMs;
     this.#backgroundShare = backgroundShare;
     this.afterSlice = afterSlice;
-    this.#queue = new FairQueue({ credit: creditMs });
+    // Nothing is saved up for a tenant while it is away: a flood is, time and again, while it waits for its quota.
+    this.#queue = new FairQueue();
   }
 
   /** Batches that wait. */
