@@ -1,4 +1,4 @@
-// npm run bench -- redis|ycsb|kv|kv-flood|log|memory|admission|mechanisms|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-flood|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
 
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
@@ -130,13 +130,13 @@ program
 program
   .command('metering')
   .description('redis-benchmark with metering on and off')
-  .option('--rounds <n>', 'rounds of each', count, meteringDefaults.rounds)
-  .option('--pipelines <list>', 'pipeline depths', counts, meteringDefaults.pipelines)
+  .option('--rounds <n>', 'pairs of windows', count, meteringDefaults.rounds)
+  .option('--pipeline <list>', 'pipeline depths', counts, meteringDefaults.pipelines)
   .option('--tests <list>', 'tests of redis-benchmark', list, meteringDefaults.tests)
-  .option('--seconds <n>', 'length of a round', count, meteringDefaults.seconds)
+  .option('--seconds <n>', 'length of a window', count, meteringDefaults.seconds)
   .option('--keys <n>', 'keys of the random tests', count, meteringDefaults.keys)
-  .action(async (options: typeof meteringDefaults) => {
-    await meteringBench(options, command);
+  .action(async ({ pipeline, ...options }: typeof meteringDefaults & { pipeline: number[] }) => {
+    await meteringBench({ ...options, pipelines: pipeline }, command);
   });
 
 program
@@ -208,10 +208,10 @@ program
 program
   .command('mechanisms')
   .description('what all mechanisms of admission cost where nobody has to wait')
-  .option('--rounds <n>', 'rounds of each test', count, mechanismsDefaults.rounds)
+  .option('--rounds <n>', 'pairs of windows', count, mechanismsDefaults.rounds)
   .option('--pipeline <list>', 'pipeline depths', counts, mechanismsDefaults.pipelines)
   .option('--tests <list>', 'tests of redis-benchmark, and influx', list, mechanismsDefaults.tests)
-  .option('--seconds <n>', 'length of a round', count, mechanismsDefaults.seconds)
+  .option('--seconds <n>', 'length of a window', count, mechanismsDefaults.seconds)
   .option('--keys <n>', 'keys of the random tests', count, mechanismsDefaults.keys)
   .option(
     '--limit <n>',

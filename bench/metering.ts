@@ -15,7 +15,7 @@ export interface MeteringOptions {
 
 export const meteringDefaults: MeteringOptions = {
   rounds: 300,
-  pipelines: [16, 64],
+  pipelines: [1, 16, 64],
   tests: ['get', 'set', 'hset'],
   seconds: 0.06,
   keys: 100_000,

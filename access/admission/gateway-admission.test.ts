@@ -69,6 +69,33 @@ test('a burst is let through at once', () => {
   expect(admitted).toBe(500);
 });
 
+test('while there is plenty requests pass uncharged for a while, and for no more than is there', () => {
+  const { meter, gate } = setUp(tenant(10_000));
+  const charge = (requests: number): void => {
+    meter.account(1).charge(ChargeClass.write, 0, false, requests, 1, 1, requests, requests);
+  };
+  const passed = (): number => {
+    let requests = 0;
+    while (gate.pass() || gate.passAgain(clock.monotonic())) requests++;
+    return requests;
+  };
+  gate.settle(clock.monotonic());
+  // Half of what is there.
+  const first = passed();
+  expect(first).toBeGreaterThan(4000);
+  expect(first).toBeLessThanOrEqual(5000);
+  expect(gate.isDue).toBe(true);
+  charge(first);
+  gate.settle(clock.monotonic());
+  expect(passed()).toBe(0);
+  vi.advanceTimersByTime(1000);
+  gate.settle(clock.monotonic());
+  expect(gate.pass()).toBe(true);
+  // What they cost is to be known from time to time.
+  vi.advanceTimersByTime(60);
+  expect(passed()).toBeLessThan(1024);
+});
+
 test('who waits is let in in order, as units come', () => {
   const setup = setUp(tenant(100));
   while (request(setup, 1));

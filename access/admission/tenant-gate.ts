@@ -22,6 +22,8 @@ const turnMs = 1;
 /** Of what it may spend at once: while more is left, requests are not looked at one by one; and so many in a row at most. */
 const ampleShare = 0.5;
 const mostPasses = 1024;
+/** Longest that those are counted by what they are thought to cost. */
+const settleEveryMs = 50;
 /** All that wait have the units of so many milliseconds at once, whatever has come together: then others are served. */
 const serveMs = 4;
 
@@ -124,6 +126,9 @@ export class TenantGate implements LineGate {
   /** Requests that may come in before it is looked again what is there. */
   #passes = 0;
   #wasAmple = false;
+  /** Of those, all since what they cost was taken off last; and when that was. */
+  #granted = 0;
+  #settledAt = -Infinity;
   /** Requests that may come in in this turn, and what was taken for each of them. */
   #prepaid = 0;
   #prepaidEach = 0;
@@ -269,6 +274,17 @@ export class TenantGate implements LineGate {
     else return false;
     this.counters.admitted++;
     return true;
+  }
+
+  /**
+   * As `pass`, when all that were granted are used up: there are more while there is plenty even without what those
+   * before have cost, as far as is known. To charge all clients of a tenant takes longer than a thousand such looks.
+   */
+  passAgain(now: number): boolean {
+    if (!this.#wasAmple || now - this.#settledAt >= settleEveryMs) return false;
+    this.#passes = this.#countPasses(now);
+    this.#granted += this.#passes;
+    return this.pass();
   }
 
   /** Lets a request in, or not: then it may `wait`, or is `refuse`d. `waitMs` is how long it could wait. */
@@ -474,7 +490,10 @@ export class TenantGate implements LineGate {
   settle(now: number): void {
     this.#takeBack(now);
     this.#settle(now);
+    this.#granted = 0;
+    this.#settledAt = now;
     this.#passes = this.#countPasses(now);
+    this.#granted = this.#passes;
     this.#wasAmple = this.#passes > 0;
   }
 
@@ -483,7 +502,8 @@ export class TenantGate implements LineGate {
     const { debit, dryRun, delaysErrors } = this.rules;
     const isKnown = debit && !dryRun && !delaysErrors && this.#account !== undefined;
     if (!isKnown || this.#waiters.size > 0) return 0;
-    const spare = this.#bucket.balance(now) - ampleShare * this.#capacity;
+    const granted = this.#granted * this.meanCost;
+    const spare = this.#bucket.balance(now) - granted - ampleShare * this.#capacity;
     return spare <= 0 ? 0 : Math.min(mostPasses, Math.floor(spare / this.meanCost));
   }
 

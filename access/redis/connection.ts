@@ -508,7 +508,9 @@ export class Connection {
   #isAdmitted(entry: CommandEntry, mark: number): boolean {
     if (entry.run === undefined && !this.#isFullExec(entry)) return true;
     const { gate, scanGate } = this.tenant;
-    if (scanGate === undefined && gate?.pass() === true) return true;
+    if (scanGate === undefined && gate !== undefined) {
+      if (gate.pass() || gate.passAgain(this.server.lapAt)) return true;
+    }
     if (gate?.isDue === true || this.server.lapAt - this.chargedAt > chargeEveryMs)
       this.#endBatch();
     const isPastScans =

@@ -1,8 +1,12 @@
 // Calls of the admin API of a server that a bench has started.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Running } from './processes.ts';
+
+/** The Redis port answers a little before the admin port does. */
+const endpointWithinMs = 10_000;
 
 /** Throws unless it is done; `path` is that below `/v1`. */
 export async function adminCall(
@@ -11,6 +15,10 @@ export async function adminCall(
   path: string,
   body: object,
 ): Promise<void> {
+  const deadline = performance.now() + endpointWithinMs;
+  while (!existsSync(join(directory, 'admin-endpoint')) && performance.now() < deadline) {
+    await sleep(20);
+  }
   const read = (name: string): string => readFileSync(join(directory, name), 'utf8').trim();
   const answer = await fetch(`${read('admin-endpoint')}/v1${path}`, {
     method,

@@ -95,8 +95,9 @@ export class PlaneTurns {
     entrance?.watch(hasQueues ? { podRate, capacity, hasGuarantees } : undefined);
     this.#timer = setInterval(() => {
       const at = systemClock.monotonic();
-      const charged = capacity.take(at);
-      entrance?.tick(charged, at);
+      // The lines before a pod go by what was charged just now.
+      if (entrance !== undefined) entrance.tick(capacity.take(at), at);
+      else if (capacity.isDue(at)) capacity.take(at);
     }, chargeEveryMs);
     this.#timer.unref();
   }

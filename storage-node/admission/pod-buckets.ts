@@ -98,4 +98,9 @@ export class PodBuckets {
   podBalance(now: number): number {
     return this.#pod.balance(now);
   }
+
+  /** The most that its balance comes to. */
+  get podCapacity(): number {
+    return this.#pod.capacity;
+  }
 }

@@ -37,6 +37,17 @@ test('who is guaranteed nothing has what is left, and the guaranteed their own w
   expect(capacity.mayBegin(1, 310)).toBe(false);
 });
 
+test('it is due at every look while there is little left, and now and then while there is much', () => {
+  const { capacity, spend } = setUp();
+  capacity.take(0);
+  expect([5, 20, 25].map((now) => capacity.isDue(now))).toEqual([false, false, true]);
+  // The bucket holds 200.
+  spend(2, 120);
+  capacity.take(25);
+  expect(capacity.isDue(30)).toBe(true);
+  expect(capacity.isDue(49)).toBe(false);
+});
+
 test('over ten seconds the pod does what it can, and the guaranteed get their part of it', () => {
   vi.useFakeTimers({
     now: 0,

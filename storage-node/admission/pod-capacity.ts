@@ -5,6 +5,10 @@ import type { TenantAccount } from '../../request-units/meter.ts';
 import { PodBuckets } from './pod-buckets.ts';
 import type { Capacity } from './turn-queue.ts';
 
+/** While more than this share of what the pod's bucket holds is there, it is looked at less often. */
+const ampleShare = 0.5;
+const ampleEveryMs = 25;
+
 export interface PodCapacityOptions {
   /** Units a second that the pod can do. */
   podRate: number;
@@ -18,10 +22,12 @@ export class PodCapacity implements Capacity {
   readonly #accounts: () => Iterable<TenantAccount>;
   /** Units of each account that were taken. */
   readonly #taken = new Map<TenantAccount, number>();
+  #takenAt: number;
 
   constructor({ podRate, accounts, now }: PodCapacityOptions) {
     this.#buckets = new PodBuckets({ podRate }, now);
     this.#accounts = accounts;
+    this.#takenAt = now;
     for (const account of accounts()) this.#taken.set(account, account.lru);
   }
 
@@ -37,8 +43,15 @@ export class PodCapacity implements Capacity {
     }
   }
 
-  /** To be called every few milliseconds: takes what was charged since, and returns how much that is. */
+  /** Whether it is time to `take`: charging all that was done has its price, too. */
+  isDue(now: number): boolean {
+    const { podCapacity } = this.#buckets;
+    return now - this.#takenAt >= ampleEveryMs || this.balance(now) < ampleShare * podCapacity;
+  }
+
+  /** To be called every few milliseconds, or when it `isDue`: takes what was charged since, and returns how much that is. */
   take(now: number): number {
+    this.#takenAt = now;
     let charged = 0;
     for (const account of this.#accounts()) {
       const { lru } = account;
