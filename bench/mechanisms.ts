@@ -3,7 +3,7 @@
 
 import { Agent, request } from 'node:http';
 import { settings as allSettings } from '../cli/config/schema.ts';
-import { adminCall } from './support/admin-call.ts';
+import { adminOf } from './support/admin.ts';
 import { steadyRedisBenchmark } from './redis-benchmark.ts';
 import { freePort, requireProgram, startPolyrow, type Running } from './support/processes.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
@@ -57,7 +57,8 @@ export async function mechanismsBench(
   const rows: Row[] = [];
   try {
     const limits = { ruPerSecond: options.limit };
-    await adminCall(server, 'POST', '/tenants', { name: tenant, password: tenant, limits });
+    const admin = await adminOf(server);
+    await admin.request('POST', '/v1/tenants', { name: tenant, password: tenant, limits });
     for (const test of options.tests) {
       for (const pipeline of test === 'influx' ? [0] : options.pipelines) {
         rows.push(...(await compare(subject, test, pipeline, options)));

@@ -282,8 +282,7 @@ export class TenantGate implements LineGate {
    */
   passAgain(now: number): boolean {
     if (!this.#wasAmple || now - this.#settledAt >= settleEveryMs) return false;
-    this.#passes = this.#countPasses(now);
-    this.#granted += this.#passes;
+    this.#grant(now);
     return this.pass();
   }
 
@@ -492,9 +491,13 @@ export class TenantGate implements LineGate {
     this.#settle(now);
     this.#granted = 0;
     this.#settledAt = now;
-    this.#passes = this.#countPasses(now);
-    this.#granted = this.#passes;
+    this.#grant(now);
     this.#wasAmple = this.#passes > 0;
+  }
+
+  #grant(now: number): void {
+    this.#passes = this.#countPasses(now);
+    this.#granted += this.#passes;
   }
 
   /** Where what they cost is not taken off, or is not known, each request counts. */

@@ -2,7 +2,7 @@
 // does not stop. So both meet the same process, compiled and filled alike, and the same neighbours on the machine.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { adminCall } from './admin-call.ts';
+import { adminOf } from './admin.ts';
 import { cpuNanoseconds } from './process-usage.ts';
 import type { Running } from './processes.ts';
 import type { Row } from './report.ts';
@@ -52,13 +52,14 @@ export async function compareSwitched(switched: Switched): Promise<Row[]> {
   const on: Speed[] = [];
   const off: Speed[] = [];
   try {
+    const admin = await adminOf(server);
     await sleep(warmUpMs);
     for (let round = 0; round < rounds; round++) {
       // Which goes first changes, so that what drifts falls on both.
       for (const isOn of round % 2 === 0 ? [true, false] : [false, true]) {
         const value = isOn ? 'on' : 'off';
         const values = Object.fromEntries(settings.map((key) => [key, value]));
-        await adminCall(server, 'PATCH', '/config', values);
+        await admin.request('PATCH', '/v1/config', values);
         await sleep(settleMs);
         (isOn ? on : off).push(await speedOf(switched));
       }
