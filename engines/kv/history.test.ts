@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
+import { withinTime } from '../../test/support/time-limit.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import {
   array,
@@ -391,10 +392,8 @@ describe('random histories', () => {
   ];
   test.each(cases)('%s', async (_, options, numRuns) => {
     const histories = fc.array(step, { minLength: 1, maxLength: 40 });
-    await fc.assert(
-      fc.asyncProperty(histories, (steps) => play(steps, options)),
-      { numRuns, interruptAfterTimeLimit: 15_000 },
-    );
+    const run = withinTime(15_000, (steps: readonly Step[]) => play(steps, options));
+    await fc.assert(fc.asyncProperty(histories, run), { numRuns });
     expect(directories).toBeGreaterThan(0);
   });
 });

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandSpec } from '../../access/redis/commands/spec.ts';
+import { withinTime } from '../support/time-limit.ts';
 import { Harness } from './harness.ts';
 import { RedisServer, redisInstalled } from './redis-server.ts';
 
@@ -23,7 +24,7 @@ export function testDifferential(specs: readonly CommandSpec[], line: fc.Arbitra
     test.each([2, 3])('in RESP%i', async (version) => {
       await server.run(`HELLO ${version}`);
       const lines = fc.array(line, { minLength: 1, maxLength: 60, size: 'max' });
-      const check = fc.asyncProperty(lines, async (commands) => {
+      const compare = async (commands: readonly string[]): Promise<void> => {
         await server.run('FLUSHALL');
         const harness = new Harness(specs);
         harness.resp = version;
@@ -32,8 +33,8 @@ export function testDifferential(specs: readonly CommandSpec[], line: fc.Arbitra
           const answer = harness.run(command, sorted);
           expect(`${command}\n${answer}`).toBe(`${command}\n${await server.run(command, sorted)}`);
         }
-      });
-      await fc.assert(check, { numRuns: 200, interruptAfterTimeLimit: 4000 });
+      };
+      await fc.assert(fc.asyncProperty(lines, withinTime(4000, compare)), { numRuns: 200 });
     });
   });
 }
