@@ -591,8 +591,7 @@ export class Connection {
   #refuse(gate: TenantGate, entry: CommandEntry, mark: number): void {
     const { server, tenant, transaction } = this;
     const { writer, lapAt } = server;
-    this.unitsWait!.refused(lapAt);
-    tenant.refusals.count(lapAt);
+    this.unitsWait!.refused(tenant.refusals, lapAt);
     const text = tenant.refusals.bytes(
       server.admission!.rules.refusalCode,
       gate,

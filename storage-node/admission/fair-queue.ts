@@ -79,6 +79,11 @@ export class FairQueue<T> {
     if (of !== undefined) of.last += more / of.weight;
   }
 
+  /** What `pop` would take out. */
+  get next(): T | undefined {
+    return this.#waiting.peek()?.item;
+  }
+
   /** The next to be served. */
   pop(): T | undefined {
     const first = this.#waiting.pop();

@@ -45,6 +45,8 @@ interface Waiting {
 /** Share of the newest batch in what one is thought to take. */
 const newest = 0.2;
 const firstCostMs = 0.1;
+/** A turn that is thought to take so much of a slice is dear. */
+const dearShare = 0.5;
 const parkedMs = 2;
 const unparkedAtOnce = 16;
 
@@ -178,7 +180,9 @@ export class TurnQueue implements Turns {
     const began = this.#clock.monotonic();
     this.begin(began);
     let now = began;
+    let before: Waiting | undefined;
     do {
+      if (this.#isOwnSlice(before)) break;
       const turn = this.#queue.pop();
       if (turn === undefined) break;
       if (!this.#mayBegin(turn, now)) continue;
@@ -186,6 +190,7 @@ export class TurnQueue implements Turns {
       this.waited++;
       this.waitedMs += now - next.since;
       next.run();
+      before = turn;
       const after = this.#clock.monotonic();
       this.#settle(turn, after - now);
       now = after;
@@ -193,6 +198,13 @@ export class TurnQueue implements Turns {
     this.afterSlice?.();
     if (this.#queue.length > 0) this.#schedule();
   };
+
+  /** The next turn is dear, and another tenant's than the one before: what was answered in that leaves first. */
+  #isOwnSlice(before: Waiting | undefined): boolean {
+    const { next } = this.#queue;
+    if (before === undefined || next === undefined || next.tenant === before.tenant) return false;
+    return next.cost >= dearShare * this.#sliceMs;
+  }
 
   /** Where there is no capacity for it, it has another turn soon. */
   #mayBegin(next: Waiting, now: number): boolean {

@@ -6,7 +6,7 @@ import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 import { Arrivals } from './arrivals.ts';
-import type { Refusals } from './refusals.ts';
+import { refusedInARow, type Refusals } from './refusals.ts';
 
 // The rest of a pipeline of which something was refused waits only this, or what is needed so that the tenant cannot
 // keep the server busy with refusing: a pipeline of any length comes to its end.
@@ -24,9 +24,13 @@ export class CommandWait implements GateWaiter {
   readonly #ended: Ended;
   readonly #modeOf: () => QuotaMode;
   readonly #arrivals = new Arrivals();
-  #refusedAt = -Infinity;
+  /** Until then it counts as refused just now. */
+  #refusedUntil = -Infinity;
   /** In a row, with no more than that time between them. */
   #refusals = 0;
+  /** Refusals that are counted already, and when the first of them may be. */
+  #reserved = 0;
+  #reservedFrom = 0;
   #entry: CommandEntry | undefined;
   #gate: TenantGate | undefined;
   #since = 0;
@@ -79,11 +83,12 @@ export class CommandWait implements GateWaiter {
       at = now;
       this.#arrivals.note(done - 1, received, now);
     }
-    const isFlood =
-      now - this.#refusedAt < refusedForMs && (done < received || this.#refusals > manyRefusals);
-    const paceMs = refusals.waitMs(now, isCrowded);
+    const isFlood = now < this.#refusedUntil && (done < received || this.#refusals > manyRefusals);
+    const refusedFrom = isFlood
+      ? this.#reserve(refusals, now, isCrowded)
+      : now + refusals.waitMs(now, isCrowded);
     const waitMs = isFlood ? Math.min(refusedAgainMs, commandWaitMs) : commandWaitMs;
-    this.deadline = Math.max(at + waitMs, now + paceMs, now + errorDelay.delay(now - at));
+    this.deadline = Math.max(at + waitMs, refusedFrom, now + errorDelay.delay(now - at));
     if (this.deadline <= now) return false;
     this.#entry = entry;
     this.#gate = gate;
@@ -92,10 +97,22 @@ export class CommandWait implements GateWaiter {
     return true;
   }
 
+  /** When more of its pipeline may be refused: several at a time, so that their answers leave together. */
+  #reserve(refusals: Refusals, now: number, isCrowded: boolean): number {
+    if (this.#reserved === 0) {
+      this.#reserved = refusedInARow;
+      this.#reservedFrom = now + refusals.reserve(now, isCrowded);
+      this.#refusedUntil = Math.max(this.#refusedUntil, this.#reservedFrom + refusedForMs);
+    }
+    return this.#reservedFrom;
+  }
+
   /** A command was refused. */
-  refused(now: number): void {
-    if (now - this.#refusedAt >= refusedForMs) this.#refusals = 0;
-    this.#refusedAt = now;
+  refused(refusals: Refusals, now: number): void {
+    if (this.#reserved > 0) this.#reserved--;
+    else refusals.count(now);
+    if (now >= this.#refusedUntil) this.#refusals = 0;
+    this.#refusedUntil = now + refusedForMs;
     this.#refusals++;
   }
 

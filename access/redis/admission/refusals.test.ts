@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ChargeClass } from '../../../request-units/meter.ts';
 import type { TenantGate } from '../../admission/tenant-gate.ts';
-import { Refusals } from './refusals.ts';
+import { refusedInARow, Refusals } from './refusals.ts';
 
 function gate(meanCost: number): TenantGate {
   return { name: 'red', meanCost } as TenantGate;
@@ -29,4 +29,18 @@ test('is made once for as long as it stays the same', () => {
   expect(refusals.bytes('TRYAGAIN', gate(1.5), write, 251).toString()).toContain('need=1.5 ');
   const scan = { kind: ChargeClass.scan, isTransaction: false };
   expect(refusals.bytes('TRYAGAIN', gate(1.5), scan, 251).toString()).toContain('kind=scan ');
+});
+
+test('pipelines that are refused reserve their places one after another', () => {
+  const refusals = new Refusals();
+  let now = 1000;
+  const waits = Array.from({ length: 40 }, () => refusals.reserve(now, true));
+  // A tenth of a second of them may come at once, and then as many a second as there may be: 20,000.
+  expect(waits.filter((ms) => ms === 0)).toHaveLength(32);
+  const spacing = (1000 * refusedInARow) / 20_000;
+  expect(waits[35]! - waits[34]!).toBeCloseTo(spacing, 6);
+  now += waits[39]!;
+  expect(refusals.waitMs(now, true)).toBeGreaterThan(0);
+  now += 2 * spacing;
+  expect(refusals.waitMs(now, true)).toBe(0);
 });
