@@ -311,6 +311,7 @@ export class Connection {
       const { pending } = this.parser;
       this.unitsWait?.received(this.arrived - pending, this.arrived, this.server.lapAt);
       if (pending > this.#readAheadBytes) this.#pause();
+      else if (this.isHeldBack) this.#readLater();
       return;
     }
     const { turns, lapAt } = this.server;
@@ -348,6 +349,11 @@ export class Connection {
     const gate = this.unitsWait?.gate;
     if (gate === undefined) return readAheadBytes;
     return Math.min(readAheadBytes, waitingAheadBytes / gate.waiting);
+  }
+
+  /** It is not served now, as its tenant has no units, or others have the thread. */
+  get isHeldBack(): boolean {
+    return this.waitsTurn || this.unitsWait?.gate !== undefined;
   }
 
   /** Runs what has been parsed until there is nothing more or the connection must wait. */
@@ -1143,6 +1149,18 @@ export class Connection {
     if (!this.paused) return;
     this.paused = false;
     this.socket.resume();
+  }
+
+  /** What is read is only kept. Reading takes time, in which others may have come. */
+  #readLater(): void {
+    if (this.paused) return;
+    this.#pause();
+    this.server.readLater(this);
+  }
+
+  /** It has waited for others to be read. */
+  readAgain(): void {
+    if (!this.closed && !this.held && this.parser.pending <= this.#readAheadBytes) this.#unpause();
   }
 
   /** Bytes taken in and not run yet. */

@@ -185,6 +185,9 @@ export class RedisServer {
   private lastReader: Connection | undefined;
   private readsToBeAlone = readsToBeAlone;
   private resuming: Connection[] = [];
+  /** Clients that are held back, and not read for now. */
+  private readonly readers = new Set<Connection>();
+  private readsNext = false;
   private spareWriters: RespWriter[] = [];
   /** Monotonic milliseconds, as of the command that ran last. */
   lapAt = 0;
@@ -300,14 +303,19 @@ export class RedisServer {
       }
     }
     // Nothing is read before `resume`, so the connection is there when bytes come.
-    const reader: { connection?: Connection } = {};
-    const socket = readShared(accepted, (chunk, length) => {
-      if (reader.connection !== undefined) this.#receive(reader.connection, chunk, length);
+    const of: { connection?: Connection } = {};
+    const socket = readShared(accepted, {
+      receive: (chunk, length) => {
+        if (of.connection !== undefined) this.#receive(of.connection, chunk, length);
+      },
+      get isHeldBack() {
+        return of.connection?.isHeldBack === true;
+      },
     });
     socket.setNoDelay(true);
     if (this.keepAliveMs > 0) socket.setKeepAlive(true, this.keepAliveMs);
     const connection = new Connection(this, socket, this.nextId++, this.now, anonymous);
-    reader.connection = connection;
+    of.connection = connection;
     this.connections.set(connection.id, connection);
     socket.on('drain', () => connection.drained());
     // Clients that reset their connection are no news; the close that follows tidies up.
@@ -321,6 +329,7 @@ export class RedisServer {
     if (this.lastReader === connection) this.lastReader = undefined;
     connection.leaveTenant();
     this.pausedConnections.delete(connection);
+    this.readers.delete(connection);
     this.counters.bytesIn += connection.bytesIn;
     this.counters.bytesOut += connection.bytesOut;
     this.retiredCommands += connection.commandsRun;
@@ -481,6 +490,23 @@ export class RedisServer {
     this.resuming.push(connection);
     if (!this.turnScheduled) this.#scheduleTurn();
   }
+
+  /** Of the clients that are held back one is read in each round of the event loop. */
+  readLater(connection: Connection): void {
+    this.readers.add(connection);
+    if (!this.readsNext) setImmediate(this.readNext);
+    this.readsNext = true;
+  }
+
+  private readonly readNext = (): void => {
+    for (const connection of this.readers) {
+      this.readers.delete(connection);
+      connection.readAgain();
+      break;
+    }
+    this.readsNext = this.readers.size > 0;
+    if (this.readsNext) setImmediate(this.readNext);
+  };
 
   /** Tries the commands of clients whose keys have changed, in the order in which they began to wait. */
   serveReadyWaits(): void {

@@ -10,29 +10,39 @@ import type { TLSSocket } from 'node:tls';
 import { viewed } from '../../universal-row/bytes.ts';
 
 const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
+/** For clients that are held back. What they have sent comes in pieces that keep nobody else waiting. */
+const smallBuffer = viewed(buffer.subarray(0, 16 * 1024));
 
 type WithHandle = { _handle?: unknown };
 
-/**
- * Calls `receive` with what arrives, the first `length` bytes of a buffer that is valid only during the
- * call, and returns the socket to go on with. The socket given must have been accepted with `pauseOnConnect`.
- */
-export function readShared(
-  accepted: Socket,
-  receive: (chunk: Buffer, length: number) => void,
-): Socket {
+export interface Reader {
+  /** Given what has come: the first `length` bytes of a buffer that is valid only during the call. */
+  receive(chunk: Buffer, length: number): void;
+  /** Its client cannot be served now: then little is read at a time. Asked after each read. */
+  readonly isHeldBack: boolean;
+}
+
+/** Returns the socket to go on with. The socket given must have been accepted with `pauseOnConnect`. */
+export function readShared(accepted: Socket, reader: Reader): Socket {
   const source = accepted as unknown as WithHandle;
   const handle = source._handle;
   // What a TLS socket reads is not what its handle does.
   const isEncrypted = (accepted as Partial<TLSSocket>).encrypted === true;
   if (isEncrypted || handle === undefined || handle === null) {
-    accepted.on('data', (chunk: Buffer) => receive(chunk, chunk.length));
+    accepted.on('data', (chunk: Buffer) => reader.receive(chunk, chunk.length));
     return accepted;
   }
+  let next: Buffer | undefined;
   const onread: OnReadOpts = {
-    buffer,
+    // For the next read. Undefined leaves it as it is, which saves a call into native code each time.
+    buffer: () => {
+      const wanted = reader.isHeldBack ? smallBuffer : buffer;
+      if (wanted === next) return undefined as unknown as Buffer;
+      return (next = wanted);
+    },
     callback(bytes) {
-      receive(buffer, bytes);
+      // The small one is where the large one begins.
+      reader.receive(buffer, bytes);
       return true;
     },
   };

@@ -1,4 +1,4 @@
-import { Neighbours } from '../../cli/demo/neighbours.ts';
+import { Neighbours, type Sample } from '../../cli/demo/neighbours.ts';
 import { floodFactor, settingsOf, sized } from '../../cli/demo/noisy-neighbour.ts';
 import { type Kind, prepared } from '../../cli/demo/workloads.ts';
 import type { Experiment, ExperimentContext, Outcome } from './experiment.ts';
@@ -27,8 +27,9 @@ function neighbourOver(kind: Kind): Experiment {
     setup:
       `A server as it is shipped, on one processor, and on another one those who make load. Tenant A ${words}, and ` +
       `wants ${floodFactor} times its quota, which is a tenth of what the plane did for it before; tenant B sends few ` +
-      'requests at fixed times, and waits from then on for each. The p99 is the median of those of all seconds, alone ' +
-      'and beside A alike. Without: no quotas, and no turns with the thread of the plane.',
+      'requests at fixed times, and waits from then on for each. B is alone and beside A by turns of some seconds, as a ' +
+      'machine is quicker at one time than at another; the p99 is the median of those of all seconds, alone and beside ' +
+      'A alike. Without: no quotas, and no turns with the thread of the plane.',
     run: (context) => run(kind, context),
   };
 }
@@ -40,23 +41,25 @@ async function run(kind: Kind, { quick, progress }: ExperimentContext): Promise<
     await neighbours.warmUp(quick ? 0.7 : 3);
     progress('finding out what the machine can do');
     const { capacity, quota, floodRate } = await sized(neighbours, quick ? 0.6 : 3);
-    const { server } = neighbours;
-    progress('B alone');
-    await server.set(settingsOf.alone);
     const settle = quick ? 0.5 : 2;
-    const alone = await samplesOf(neighbours, { flood: 0, samples: quick ? 2 : 15, settle });
+    const rounds = quick ? 2 : 5;
+    const alone: Sample[] = [];
+    const after: Sample[] = [];
+    await neighbours.server.set(settingsOf.limits);
+    for (let round = 1; round <= rounds; round++) {
+      progress(`B alone, ${round} of ${rounds}`);
+      const samples = quick ? 2 : 6;
+      alone.push(...(await samplesOf(neighbours, { flood: 0, samples, settle })));
+      progress(`limits, ${round} of ${rounds}`);
+      after.push(...(await samplesOf(neighbours, { flood: floodRate, samples, settle })));
+    }
     progress('no limits');
-    await server.set(settingsOf['no limits']);
+    await neighbours.server.set(settingsOf['no limits']);
     const before = await samplesOf(neighbours, {
       flood: floodRate,
       samples: quick ? 1 : 10,
       settle,
     });
-    progress('limits');
-    await server.set(settingsOf.limits);
-    const after = await samplesOf(neighbours, { flood: floodRate, samples: quick ? 3 : 30 });
-    progress('B alone again');
-    alone.push(...(await samplesOf(neighbours, { flood: 0, samples: quick ? 1 : 15, settle })));
     const offQuota = (ru: number): number => 100 * Math.abs(ru / quota - 1);
     const notServed = totalOf([...alone, ...after], (sample) => sample.notServed);
     return {
@@ -98,9 +101,8 @@ async function run(kind: Kind, { quick, progress }: ExperimentContext): Promise<
       },
       explanation:
         failureIn(after) ??
-        'What B waits for beside A are pauses of one to three milliseconds, in which other threads of the server have its ' +
-          'one processor or its garbage is collected. A second in which other processes of the machine had the ' +
-          'processors is in the figures as any other.',
+        'B waits up to a fifth of a millisecond for the batch of A that runs, and one to three where other threads of ' +
+          'the server or of the machine have the one processor, or garbage is collected.',
     };
   } finally {
     await neighbours.stop();
