@@ -4,7 +4,7 @@
 import { AdminClient } from '../commands/admin-client.ts';
 import type { AdmissionView } from '../output/admission-view.ts';
 import type { Target } from './load/load-messages.ts';
-import { OwnServer } from '../lifecycle/own-server.ts';
+import { OwnServer, type OwnServerOptions } from '../lifecycle/own-server.ts';
 
 export type Plane = 'redis' | 'influx';
 
@@ -31,10 +31,9 @@ export class DemoServer {
     this.admin = new AdminClient({ url: server.adminUrl, token: server.adminToken });
   }
 
-  /** `pin` are words before the command, as of taskset. */
-  static async start(flags: readonly string[], pin: readonly string[]): Promise<DemoServer> {
-    const words = ['--log.level', 'error', ...flags];
-    return new DemoServer(await OwnServer.start({ purpose: 'demo', flags: words, pin }));
+  static async start(options: Omit<OwnServerOptions, 'purpose'>): Promise<DemoServer> {
+    const flags = ['--log.level', 'error', ...options.flags];
+    return new DemoServer(await OwnServer.start({ ...options, flags, purpose: 'demo' }));
   }
 
   /** Its password is its name. */

@@ -50,7 +50,7 @@ export interface NeighbourOptions {
   /** Words before the commands of the processes, as of taskset. */
   pin?: Pins;
   flags?: readonly string[];
-  /** Ends everything: what is under way fails. */
+  /** Ends everything: what is under way fails. Without one, who ends this process by a signal ends the server, too. */
   signal?: AbortSignal | undefined;
 }
 
@@ -88,7 +88,8 @@ export class Neighbours {
 
   static async start(options: NeighbourOptions): Promise<Neighbours> {
     const { prepare, pin = noPins, flags = [], signal } = options;
-    const server = await DemoServer.start(flags, pin.server);
+    const endsOnSignals = signal === undefined;
+    const server = await DemoServer.start({ flags, pin: pin.server, endsOnSignals });
     const generators: Generator[] = [];
     signal?.addEventListener('abort', () => generators.forEach((one) => one.kill()));
     try {
