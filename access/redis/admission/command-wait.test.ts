@@ -9,17 +9,16 @@ import { refusedInARow, Refusals } from './refusals.ts';
 const entry = {} as CommandEntry;
 const admission = { rules: admissionDefaults, errorDelay: new ErrorDelay({ enabled: false }) };
 const commandBytes = 10;
+const receivedBytes = 1_000_000 * commandBytes;
 
 /** A client that has sent a long pipeline, of which each command is over the quota. */
 class FloodingClient {
   now = 1000;
   refused = 0;
-  readonly #commands: number;
   readonly #at: { gate: TenantGate; refusals: Refusals };
   readonly #wait: CommandWait;
 
-  constructor(refusals: Refusals, commands = 1_000_000) {
-    this.#commands = commands;
+  constructor(refusals: Refusals) {
     const gate = { name: 'red', wait: () => {}, leave: () => true } as unknown as TenantGate;
     this.#at = { gate, refusals };
     this.#wait = new CommandWait(
@@ -36,8 +35,7 @@ class FloodingClient {
   /** Goes on until a command has to wait; then it is as late as that may. Returns how long it was. */
   goOn(): number {
     for (;;) {
-      const done = (this.refused + 1) * commandBytes;
-      const bytes = { done, received: this.#commands * commandBytes };
+      const bytes = { done: (this.refused + 1) * commandBytes, received: receivedBytes };
       if (this.#wait.begin(this.#at, entry, admission, bytes, this.now, true)) break;
       this.#refuse();
     }
