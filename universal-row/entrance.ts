@@ -14,6 +14,11 @@ export interface Guest {
 export interface Entrance {
   /** False while nobody has to wait: then it need not be asked. */
   readonly isWatched: boolean;
+  /**
+   * True while there is so much to spare that what is short and charged at once, as a body of points, need not ask:
+   * its cost is seen soon enough. What goes on for long has to.
+   */
+  readonly isCalm: boolean;
   /** Whether it may begin at once. If not it is to `wait`. `now` is monotonic milliseconds, as everywhere here. */
   mayBegin(guest: Guest, now: number): boolean;
   /** `end` will be called. False where too many wait already. */

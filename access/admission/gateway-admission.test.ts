@@ -96,6 +96,35 @@ test('while there is plenty requests pass uncharged for a while, and for no more
   expect(passed()).toBeLessThan(1024);
 });
 
+test('who is charged as it ends passes unseen while there is plenty, and gets the quota in the end', () => {
+  const setup = setUp(tenant(1000));
+  const { gate, meter } = setup;
+  let [spent, passed, seen] = [0, 0, 0];
+  for (let ms = 0; ms < 100_000; ms += 5) {
+    vi.advanceTimersByTime(5);
+    const cost = 1 + ((ms * 7) % 50);
+    // A second in which little is asked for, and one in which more is than the quota.
+    if (ms % 2000 < 1000 && ms % 100 > 0) continue;
+    if (gate.passCharged(clock.monotonic())) {
+      meter.account(1).charge(ChargeClass.write, 0, false, cost, 1, 1, 1, 1);
+      passed++;
+    } else if (request(setup, cost)) seen++;
+    else continue;
+    spent += cost;
+  }
+  expect(passed).toBeGreaterThan(500);
+  expect(seen).toBeGreaterThan(500);
+  expect(spent / 100_000).toBeGreaterThan(0.7);
+  expect(spent / 100_000).toBeLessThan(1.02);
+});
+
+test('nobody passes unseen while others wait', () => {
+  const setup = setUp(tenant(1000));
+  while (request(setup, 10));
+  setup.gate.wait(waiter(5000, []), clock.monotonic());
+  expect(setup.gate.passCharged(clock.monotonic())).toBe(false);
+});
+
 test('who waits is let in in order, as units come', () => {
   const setup = setUp(tenant(100));
   while (request(setup, 1));

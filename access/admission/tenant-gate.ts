@@ -286,6 +286,12 @@ export class TenantGate implements LineGate {
     return this.pass();
   }
 
+  /** As `pass`, for those who are charged one by one as they end: what they cost is taken off now and then. */
+  passCharged(now: number): boolean {
+    if (now - this.#settledAt >= settleEveryMs) this.settle(now);
+    return this.pass();
+  }
+
   /** Lets a request in, or not: then it may `wait`, or is `refuse`d. `waitMs` is how long it could wait. */
   admit(now: number, waitMs: number, mode: QuotaMode = 'server'): boolean {
     // Whoever came before goes first.

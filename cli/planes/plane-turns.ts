@@ -96,8 +96,11 @@ export class PlaneTurns {
     this.#timer = setInterval(() => {
       const at = systemClock.monotonic();
       // The lines before a pod go by what was charged just now.
-      if (entrance !== undefined) entrance.tick(capacity.take(at), at);
-      else if (capacity.isDue(at)) capacity.take(at);
+      if (entrance !== undefined && !entrance.isCalm) entrance.tick(capacity.take(at), at);
+      else if (capacity.isDue(at)) {
+        const charged = capacity.take(at);
+        entrance?.tick(charged, at);
+      }
     }, chargeEveryMs);
     this.#timer.unref();
   }

@@ -67,6 +67,29 @@ test('while there is enough nobody waits, and what requests cost is learnt', () 
   expect(other.taken).toBeCloseTo(4, 1);
 });
 
+test('is calm while the pod does less than half of what it can, and nobody waits', () => {
+  expect(entrance.isCalm).toBe(true);
+  for (let i = 0; i < 200; i++) {
+    charge(1, 4);
+    pass(10);
+  }
+  expect(entrance.isCalm).toBe(true);
+  for (let i = 0; i < 200; i++) {
+    charge(1, 8);
+    pass(10);
+  }
+  expect(entrance.isCalm).toBe(false);
+  charge(1, 2000);
+  pass(10);
+  expect(come(guest('w'))).toBe(false);
+  pass(1500);
+  // The average of a second is low again, but one waits.
+  expect(entrance.isCalm).toBe(false);
+  pass(3000);
+  expect(ended).toEqual(['w']);
+  expect(entrance.isCalm).toBe(true);
+});
+
 test('what is charged to nobody here counts as well', () => {
   charge(9, 5000);
   pass(10);

@@ -32,6 +32,8 @@ export interface EntranceCounts {
 /** Share of the newest request in what one is thought to cost. */
 const newest = 0.05;
 const firstCost = 1;
+/** Below this part of what the pod can do nobody will have to wait before the next look at it. */
+const calmShare = 0.45;
 
 const lineOfPriority: Readonly<Record<WritePriority, WorkKind>> = {
   high: 'write',
@@ -60,6 +62,7 @@ export class PodEntrance implements Entrance {
   #queues: PodQueues<Guest> | undefined;
   /** Charged since the last look for requests that were let in here. */
   #settled = 0;
+  #isCalm = true;
 
   constructor({ clock, priorityOf }: PodEntranceOptions) {
     this.#clock = clock;
@@ -73,6 +76,7 @@ export class PodEntrance implements Entrance {
     this.#queues = undefined;
     this.#underWay.clear();
     this.#settled = 0;
+    this.#isCalm = true;
     const now = this.#clock.monotonic();
     if (pod !== undefined) {
       this.#queues = new PodQueues({ podRate: pod.podRate }, now);
@@ -83,6 +87,10 @@ export class PodEntrance implements Entrance {
 
   get isWatched(): boolean {
     return this.#queues !== undefined;
+  }
+
+  get isCalm(): boolean {
+    return this.#isCalm;
   }
 
   /** Requests that wait. */
@@ -156,7 +164,10 @@ export class PodEntrance implements Entrance {
     const others = charged - this.#settled;
     this.#settled = 0;
     if (others > 0) queues.spend(others, now);
-    if (queues.length === 0) return;
+    if (queues.length === 0) {
+      this.#isCalm = queues.spendRate(now) < calmShare * this.#pod!.podRate;
+      return;
+    }
     const letIn = (guest: Guest): void => this.#letIn(guest, now);
     queues.drainGuaranteed(now, (tenant) => this.#isGuaranteed(tenant, now), letIn);
     queues.drain(now, letIn, (guest) => this.#refuse(guest, now));

@@ -20,6 +20,8 @@ import { untilLetIn } from './waiting.ts';
 const maxWaitingWrites = 1000;
 /** Nobody is told to stay away for longer: by then the quota may be another one. */
 const longestRetrySeconds = 30;
+/** Seconds of its share that a write costs which is more than one among many. */
+const dearSeconds = 0.01;
 /** What tells of queries, or ends them, may owe so many seconds of the share before it has to wait like others. */
 const helpersMayOweSeconds = 10;
 
@@ -38,6 +40,8 @@ export class InfluxAdmission {
   readonly #clock: Clock;
   /** As long as a gate lasts. */
   readonly #histories = new WeakMap<TenantGate, StatementHistory>();
+  /** Of all writes that passed a gate unseen. */
+  readonly #passages = new WeakMap<TenantGate, Grant>();
 
   constructor(gateway: GatewayAdmission, clock: Clock) {
     this.#gateway = gateway;
@@ -54,6 +58,27 @@ export class InfluxAdmission {
   /** They are let in before their bodies are read. */
   get shedsEarly(): boolean {
     return this.#gateway.rules.shedsEarly;
+  }
+
+  /** Lets a write in that need not be looked at by itself, as there is plenty; if not it is to `write`. */
+  passes(exchange: Exchange, gate: TenantGate): boolean {
+    if (!gate.passCharged(this.#clock.monotonic())) return false;
+    exchange.grant = this.#passageOf(gate);
+    return true;
+  }
+
+  #passageOf(gate: TenantGate): Grant {
+    let passage = this.#passages.get(gate);
+    if (passage === undefined) {
+      passage = {
+        settle: (units) => {
+          // A dear one is owed from now on, and not only when it is looked again.
+          if (units > dearSeconds * gate.share) gate.settle(this.#clock.monotonic());
+        },
+      };
+      this.#passages.set(gate, passage);
+    }
+    return passage;
   }
 
   /** Lets it in, now or later. Throws the `HttpError` it is refused with; `ClientGone`. */

@@ -25,6 +25,11 @@ export class InfluxEntrance {
     return this.#entrance.isWatched;
   }
 
+  /** Writes need not ask. */
+  get isCalm(): boolean {
+    return this.#entrance.isCalm;
+  }
+
   /** Whether the request was let in at once; if not it is to `write` or `query`. */
   mayBegin(exchange: Exchange, guest: Guest): boolean {
     if (!this.#entrance.mayBegin(guest, this.#clock.monotonic())) return false;

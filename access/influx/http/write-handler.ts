@@ -97,12 +97,12 @@ export class WriteHandler {
     const gate = admission?.gateOf(target.tenant);
     const early =
       gate === undefined || admission!.shedsEarly ? undefined : await exchange.body(limits);
-    if (gate !== undefined) {
+    if (gate !== undefined && !admission!.passes(exchange, gate)) {
       const cameAt = performance.now();
       await admission!.write(exchange, gate, () => quotaModeOf(target));
       target.waitedMs = performance.now() - cameAt;
     }
-    if (entrance?.isWatched === true) await this.#enter(exchange, target);
+    if (entrance?.isWatched === true && !entrance.isCalm) await this.#enter(exchange, target);
     if (turns !== undefined && !turns.mayRun(target.tenant, performance.now())) {
       const isLarge = exchange.bodyLength > largeWorkBytes;
       await new Promise<void>((resolve) => turns.wait(target.tenant, resolve, isLarge));
