@@ -16,8 +16,14 @@ export async function samplesOf(
   return samples;
 }
 
+/** Infinity of a second in which nobody was answered. */
 export function p99Of({ latencies }: Sample): number {
-  return percentile(latencies, 0.99);
+  return latencies.length === 0 ? Infinity : percentile(latencies, 0.99);
+}
+
+/** Seconds in which nobody was answered. */
+export function silentOf(samples: readonly Sample[]): number {
+  return samples.filter(({ latencies }) => latencies.length === 0).length;
 }
 
 /** Of a second that is like most: what else goes on on a machine spoils some seconds, on both sides alike. */
@@ -43,7 +49,7 @@ export function missedBy(samples: readonly Sample[], ms: number): number {
   );
 }
 
-/** Sample by sample. */
+/** Sample by sample, but for those in which there was none. */
 export function lineOf(
   label: string,
   samples: readonly Sample[],
@@ -52,7 +58,9 @@ export function lineOf(
   let at = 0;
   return {
     label,
-    points: samples.map((sample): [number, number] => [(at += sample.seconds), of(sample)]),
+    points: samples
+      .map((sample): [number, number] => [(at += sample.seconds), of(sample)])
+      .filter(([, y]) => Number.isFinite(y)),
   };
 }
 
