@@ -10,8 +10,6 @@ import { failureIn, lineOf, p99Of, silentOf, totalOf, usualP99 } from './live/sa
 const usual = 0.42;
 const peak = 0.52;
 const [rampFrom, rampTo] = [0.2, 1.2];
-/** Of what it did without limits when one tenant was alone: what a pod is told it can do. */
-const podPart = 0.95;
 
 const settings = {
   off: { 'admission.mode': 'off', 'mech.ab-43-wfq': 'off', 'mech.xs-52-buckets': 'off' },
@@ -42,8 +40,8 @@ export const podBucketsLive: Experiment = {
       progress('what the server can do');
       await server.set({ 'admission.mode': 'off' });
       const capacity = await neighbours.capacity(quick ? 0.6 : 3);
-      const podRate = Math.round(podPart * capacity.ru);
-      const most = podPart * capacity.requests;
+      const podRate = Math.round(capacity.ru);
+      const most = capacity.requests;
       await server.set({ 'redis.ru-per-second': podRate });
       for (const name of [flooder, bystander]) await server.setQuota(name, podRate / 2);
       const seconds = quick ? 6 : 300;

@@ -15,17 +15,19 @@ type Commands = Pick<RedisTraffic, 'commands' | 'keys' | 'valueBytes'>;
 
 interface Loads extends Commands {
   connections: number;
+  /** Of who is steady: one command at a time on each. */
+  steadyConnections?: number;
   pipeline: number;
   steadyRate: number;
 }
 
 async function overRedis(server: DemoServer, loads: Loads): Promise<Workload> {
-  const { connections, pipeline, steadyRate, ...rows } = loads;
+  const { connections, steadyConnections = 4, pipeline, steadyRate, ...rows } = loads;
   const traffic = (name: string): RedisTraffic => ({
     kind: 'redis',
     ...server.target('redis', name),
     ...rows,
-    connections: 4,
+    connections: steadyConnections,
     pipeline: 1,
   });
   const flood = { ...traffic(flooder), connections, pipeline };
@@ -67,6 +69,8 @@ export function dearWrites(server: DemoServer): Promise<Workload> {
     keys: 1000,
     valueBytes: 16,
     connections: 32,
+    // As many requests as it is to make do not fit on a few: they would wait for each other, and not for the server.
+    steadyConnections: 32,
     pipeline: 4,
     // Set by whoever runs it, in terms of what the server can do.
     steadyRate: 100,
