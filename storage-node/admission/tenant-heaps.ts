@@ -9,9 +9,11 @@ export type HeapRule = 'least-granted' | 'most-requested';
 export interface HeapOrderOptions {
   /** Of what was given, what still counts a second later. */
   decay: number;
+  /** Of `most-requested`: what a tenant in line gains a millisecond, as if it asked for so much more. */
+  gainPerMs: number;
 }
 
-export const heapOrderDefaults: HeapOrderOptions = { decay: 0.5 };
+export const heapOrderDefaults: HeapOrderOptions = { decay: 0.5, gainPerMs: 0 };
 
 interface Tenant {
   readonly tenant: number;
@@ -20,8 +22,9 @@ interface Tenant {
   requested: number;
   /** Lowest first. */
   rank: number;
-  /** Of coming into line, for equal ranks. */
+  /** Of coming into line, for equal ranks, and when that was. */
   order: number;
+  since: number;
   /** Where in the heap; -1 while not in line. */
   at: number;
 }
@@ -29,6 +32,7 @@ interface Tenant {
 export class HeapOrder implements TenantOrder {
   readonly #rule: HeapRule;
   readonly #decay: number;
+  readonly #gainPerMs: number;
   readonly #tenants = new Map<number, Tenant>();
   readonly #heap: Tenant[] = [];
   #order = 0;
@@ -36,14 +40,25 @@ export class HeapOrder implements TenantOrder {
 
   constructor(rule: HeapRule, options: Partial<HeapOrderOptions> = {}) {
     this.#rule = rule;
-    this.#decay = { ...heapOrderDefaults, ...options }.decay;
+    const { decay, gainPerMs } = { ...heapOrderDefaults, ...options };
+    this.#decay = decay;
+    this.#gainPerMs = gainPerMs;
   }
 
   setWeight(tenant: number, weight: number): void {
     if (!(weight > 0)) throw new RangeError(`a weight of ${weight}`);
     const known = this.#tenants.get(tenant);
     if (known === undefined) {
-      const fresh = { tenant, weight, granted: 0, requested: 0, rank: 0, order: 0, at: -1 };
+      const fresh = {
+        tenant,
+        weight,
+        granted: 0,
+        requested: 0,
+        rank: 0,
+        order: 0,
+        since: 0,
+        at: -1,
+      };
       this.#tenants.set(tenant, fresh);
       return;
     }
@@ -55,12 +70,20 @@ export class HeapOrder implements TenantOrder {
     if (this.#tenants.get(tenant)?.at === -1) this.#tenants.delete(tenant);
   }
 
-  enqueue(tenant: number): void {
+  /** What waits costs was told by `requested`; `now` counts where there is a gain. */
+  enqueue(tenant: number, _cost = 0, now = 0): void {
     const one = this.#known(tenant);
     one.order = this.#order++;
+    one.since = now;
+    if (this.#gainPerMs > 0) this.#rank(one);
     one.at = this.#heap.length;
     this.#heap.push(one);
     this.#rise(one);
+  }
+
+  /** Whom `dequeue` would take out; -1 when nobody is in line. */
+  get next(): number {
+    return this.#heap[0]?.tenant ?? -1;
   }
 
   dequeue(): number {
@@ -119,7 +142,10 @@ export class HeapOrder implements TenantOrder {
   }
 
   #rank(one: Tenant): void {
-    one.rank = this.#rule === 'least-granted' ? one.granted / one.weight : -one.requested;
+    one.rank =
+      this.#rule === 'least-granted'
+        ? one.granted / one.weight
+        : one.since * this.#gainPerMs - one.requested;
     if (one.at < 0) return;
     this.#rise(one);
     this.#sink(one);

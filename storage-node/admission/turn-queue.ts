@@ -3,12 +3,15 @@
 // An event loop serves who has sent something in the order of its sockets: a tenant with a hundred busy connections has
 // a hundred times as much of it as one with a single connection. When the batches of one round have taken longer than a
 // slice, and come from more than one tenant, those that follow wait, in the order of virtual finish times (ABase,
-// section 4.3), their cost being the milliseconds they take. Between two slices the loop reads what has come since.
+// section 4.3) or another one (`tenant-turns.ts`), their cost being the milliseconds they take. Between two slices the
+// loop reads what has come since.
 
 import type { Turns } from '../../universal-row/turns.ts';
 import { backgroundWork, crowdedSliceMs } from '../../universal-row/turns.ts';
 import type { Clock } from '../../universal-row/environment.ts';
-import { FairQueue } from './fair-queue.ts';
+import { ParkedTurns } from './parked-turns.ts';
+import { type TenantTurns, tenantTurns, type TurnRule } from './tenant-turns.ts';
+import type { TurnCap } from './turn-cap.ts';
 import { TurnLine, type TurnOrder } from './turn-line.ts';
 
 export interface TurnQueueOptions {
@@ -20,8 +23,6 @@ export interface TurnQueueOptions {
   sliceMs?: number;
   /** Milliseconds after which a tenant that is alone counts as alone. */
   aloneMs?: number;
-  /** What background work may have of the processor beside all tenants. */
-  backgroundShare?: number;
   /** Called after each slice: what was answered in it leaves. */
   afterSlice?: (() => void) | undefined;
 }
@@ -49,6 +50,9 @@ const firstCostMs = 0.1;
 const dearShare = 0.5;
 const parkedMs = 2;
 const unparkedAtOnce = 16;
+const heldMs = 1;
+/** What background work may have of the processor beside all tenants. */
+const backgroundShare = 0.05;
 
 export class TurnQueue implements Turns {
   /** Without it everyone runs at once. */
@@ -58,20 +62,26 @@ export class TurnQueue implements Turns {
   /** Batches that waited. */
   waited = 0;
   waitedMs = 0;
+  /** Turns that were held back by the cap. */
+  held = 0;
   /** Of the batches of one tenant; may be changed at any time. */
   readonly order: TurnOrder = { epochLifo: false, classes: true };
   readonly #clock: Clock;
   readonly #sliceMs: number;
   readonly #aloneMs: number;
-  readonly #backgroundShare: number;
-  readonly #queue: FairQueue<Waiting>;
+  #backgroundShare = backgroundShare;
+  #rule: TurnRule = 'virtual-finish-time';
+  #queue: TenantTurns<Waiting> = tenantTurns(this.#rule);
   /** By tenant: whose batch has its next turn. */
   readonly #lines = new Map<number, TurnLine<Waiting>>();
-  /** By tenant: had their turn when there was no capacity for them. */
-  readonly #parked = new Map<number, Waiting[]>();
-  #parkedCount = 0;
+  /** Had their turn when there was no capacity for their tenant. */
+  readonly #parked = new ParkedTurns<Waiting>();
   #capacity: Capacity | undefined;
   #parkedTimer: NodeJS.Timeout | undefined;
+  /** Had their turn when their tenant had had the thread for too long. */
+  readonly #held = new ParkedTurns<Waiting>();
+  #cap: TurnCap | undefined;
+  #heldTimer: NodeJS.Timeout | undefined;
   /** Milliseconds that a batch of each tenant takes, about. */
   readonly #costs = new Map<number, number>();
   readonly #weights = new Map<number, number>();
@@ -81,31 +91,50 @@ export class TurnQueue implements Turns {
   #mixedAt = -Infinity;
   #scheduled = false;
 
-  constructor({
-    clock,
-    sliceMs = crowdedSliceMs,
-    aloneMs = 100,
-    backgroundShare = 0.05,
-    afterSlice,
-  }: TurnQueueOptions) {
+  constructor({ clock, sliceMs = crowdedSliceMs, aloneMs = 100, afterSlice }: TurnQueueOptions) {
     this.#clock = clock;
     this.#sliceMs = sliceMs;
     this.#aloneMs = aloneMs;
-    this.#backgroundShare = backgroundShare;
     this.afterSlice = afterSlice;
-    // Nothing is saved up for a tenant while it is away: a flood is, time and again, while it waits for its quota.
-    this.#queue = new FairQueue();
   }
 
   /** Batches that wait. */
   get length(): number {
-    return this.#queue.length + this.#parkedCount;
+    return this.#queue.length + this.#parked.length + this.#held.length;
   }
 
   /** Without one there is no end of it. */
   setCapacity(capacity: Capacity | undefined): void {
     this.#capacity = capacity;
-    if (this.#parkedCount > 0) this.#unpark();
+    if (this.#parked.length > 0) this.#unpark();
+  }
+
+  /** Without one a tenant may have all of the thread. */
+  setCap(cap: TurnCap | undefined): void {
+    this.#cap = cap;
+    if (this.#held.length > 0) this.#letGo();
+  }
+
+  /** Turns that wait keep their place among their tenant's own, and change it among others'. */
+  setRule(rule: TurnRule): void {
+    if (rule === this.#rule) return;
+    const now = this.#clock.monotonic();
+    const before = this.#queue;
+    const queue = tenantTurns<Waiting>(rule);
+    for (const tenant of this.#costs.keys()) queue.setWeight(tenant, this.#weightOf(tenant));
+    for (let turn = before.pop(now); turn !== undefined; turn = before.pop(now)) {
+      queue.push(turn.tenant, turn.cost, turn, now);
+    }
+    this.#rule = rule;
+    this.#queue = queue;
+  }
+
+  /** Whether background work has a small part of the processor beside tenants; else it is as one of them. */
+  setBackgroundLow(isLow: boolean): void {
+    this.#backgroundShare = isLow ? backgroundShare : 1;
+    if (this.#costs.has(backgroundWork)) {
+      this.#queue.setWeight(backgroundWork, this.#backgroundShare);
+    }
   }
 
   /** Tenants weigh as much as others, unless it is said otherwise: by their quotas, say. */
@@ -116,10 +145,12 @@ export class TurnQueue implements Turns {
 
   forget(tenant: number): void {
     this.#weights.delete(tenant);
-    if (this.#parked.has(tenant) || this.#queue.queuedOf(tenant) > 0) return;
+    if (this.#parked.has(tenant) || this.#held.has(tenant)) return;
+    if (this.#queue.queuedOf(tenant) > 0) return;
     this.#costs.delete(tenant);
     this.#lines.delete(tenant);
     this.#queue.forget(tenant);
+    this.#cap?.forget(tenant);
   }
 
   begin(now: number): void {
@@ -129,6 +160,11 @@ export class TurnQueue implements Turns {
   mayRun(tenant: number, now: number): boolean {
     if (tenant === backgroundWork) return this.#queue.length === 0 || !this.enabled;
     if (this.#capacity !== undefined && !this.#capacity.mayBegin(tenant, now)) return false;
+    const isFree = this.#isFree(tenant, now);
+    return this.#cap === undefined ? isFree : this.#mayRunCapped(this.#cap, tenant, now, isFree);
+  }
+
+  #isFree(tenant: number, now: number): boolean {
     if (tenant !== this.#lastTenant) {
       this.#lastTenant = tenant;
       this.#mixedAt = now;
@@ -137,6 +173,16 @@ export class TurnQueue implements Turns {
       if (now - this.#beganAt < this.#sliceMs || now - this.#mixedAt > this.#aloneMs) return true;
     }
     return !this.enabled;
+  }
+
+  #mayRunCapped(cap: TurnCap, tenant: number, now: number, isFree: boolean): boolean {
+    cap.asked(tenant, now);
+    if (!isFree || !this.enabled) return isFree;
+    if (this.#held.has(tenant) || !cap.mayBegin(tenant, now)) return false;
+    cap.began(tenant, now);
+    // Looks when it has ended.
+    this.#schedule();
+    return true;
   }
 
   isCrowded(now: number): boolean {
@@ -156,12 +202,15 @@ export class TurnQueue implements Turns {
     }
     const waiting = { tenant, cost, run, since: this.#clock.monotonic() };
     this.#lines.get(tenant)!.push(waiting, isLarge, waiting.since);
-    this.#queue.push(tenant, cost, waiting);
+    if (this.#cap !== undefined && this.#holdsBack(this.#cap, waiting)) return;
+    this.#queue.push(tenant, cost, waiting, waiting.since);
     this.#schedule();
   }
 
   spent(tenant: number, ms: number): void {
-    this.#queue.settle(tenant, ms);
+    const now = this.#clock.monotonic();
+    this.#queue.settle(tenant, ms, now);
+    this.#cap?.spent(tenant, ms, now);
   }
 
   #weightOf(tenant: number): number {
@@ -179,25 +228,39 @@ export class TurnQueue implements Turns {
     this.#scheduled = false;
     const began = this.#clock.monotonic();
     this.begin(began);
+    this.#cap?.rests(began);
     let now = began;
     let before: Waiting | undefined;
     do {
       if (this.#isOwnSlice(before)) break;
-      const turn = this.#queue.pop();
+      const turn = this.#queue.pop(now);
       if (turn === undefined) break;
       if (!this.#mayBegin(turn, now)) continue;
       const next = this.#lines.get(turn.tenant)!.next(now)!;
       this.waited++;
       this.waitedMs += now - next.since;
+      this.#cap?.began(turn.tenant, now);
       next.run();
       before = turn;
       const after = this.#clock.monotonic();
-      this.#settle(turn, after - now);
+      this.#settle(turn, after - now, after);
       now = after;
     } while (now - began < this.#sliceMs);
-    this.afterSlice?.();
-    if (this.#queue.length > 0) this.#schedule();
+    this.#endSlice(now);
   };
+
+  #endSlice(now: number): void {
+    this.afterSlice?.();
+    const isMore = this.#queue.length > 0;
+    if (this.#cap === undefined) {
+      if (isMore) this.#schedule();
+      return;
+    }
+    // What goes on after its `run` has returned has the thread until the next look.
+    const goesOn = this.#sliceMs === 0 && this.#cap.isRunning;
+    if (!goesOn) this.#cap.rests(now);
+    if (isMore || goesOn) this.#schedule();
+  }
 
   /** The next turn is dear, and another tenant's than the one before: what was answered in that leaves first. */
   #isOwnSlice(before: Waiting | undefined): boolean {
@@ -208,16 +271,48 @@ export class TurnQueue implements Turns {
 
   /** Where there is no capacity for it, it has another turn soon. */
   #mayBegin(next: Waiting, now: number): boolean {
-    if (next.tenant === backgroundWork || this.#capacity === undefined) return true;
     const { tenant, cost } = next;
-    if (this.#capacity.mayBegin(tenant, now)) return true;
-    this.#queue.settle(tenant, -cost);
-    const parked = this.#parked.get(tenant);
-    if (parked === undefined) this.#parked.set(tenant, [next]);
-    else parked.push(next);
-    this.#parkedCount++;
+    if (tenant === backgroundWork) return true;
+    if (this.#cap !== undefined && !this.#cap.mayBegin(tenant, now)) {
+      this.#queue.settle(tenant, -cost, now);
+      this.#hold(next);
+      return false;
+    }
+    if (this.#capacity === undefined || this.#capacity.mayBegin(tenant, now)) return true;
+    this.#queue.settle(tenant, -cost, now);
+    this.#parked.park(next);
     this.#parkedTimer ??= setTimeout(() => this.#unpark(), parkedMs);
     return false;
+  }
+
+  /** A batch of a tenant whose turns are held back. */
+  #holdsBack(cap: TurnCap, waiting: Waiting): boolean {
+    const { tenant, since } = waiting;
+    if (tenant === backgroundWork) return false;
+    cap.asked(tenant, since);
+    if (!this.#held.has(tenant)) return false;
+    this.#hold(waiting);
+    return true;
+  }
+
+  #hold(turn: Waiting): void {
+    this.held++;
+    this.#held.park(turn);
+    this.#heldTimer ??= setTimeout(() => this.#letGo(), heldMs);
+  }
+
+  /** Whose part of the thread's time allows it is in line again. */
+  #letGo(): void {
+    clearTimeout(this.#heldTimer);
+    this.#heldTimer = undefined;
+    const now = this.#clock.monotonic();
+    const cap = this.#cap;
+    const mayBegin = (tenant: number): boolean => cap === undefined || cap.mayBegin(tenant, now);
+    this.#held.release(mayBegin, Infinity, (turn) => {
+      this.#queue.push(turn.tenant, turn.cost, turn, now);
+    });
+    if (this.#queue.length > 0) this.#schedule();
+    if (this.#held.length > 0) this.#heldTimer = setTimeout(() => this.#letGo(), heldMs);
   }
 
   /** A few of each tenant for which there is capacity are in line again. */
@@ -225,21 +320,19 @@ export class TurnQueue implements Turns {
     clearTimeout(this.#parkedTimer);
     this.#parkedTimer = undefined;
     const now = this.#clock.monotonic();
-    for (const [tenant, parked] of this.#parked) {
-      if (this.#capacity !== undefined && !this.#capacity.mayBegin(tenant, now)) continue;
-      const count = this.#capacity === undefined ? parked.length : unparkedAtOnce;
-      for (const one of parked.splice(0, count)) {
-        this.#parkedCount--;
-        this.#queue.push(tenant, one.cost, one);
-      }
-      if (parked.length === 0) this.#parked.delete(tenant);
-    }
+    const capacity = this.#capacity;
+    const mayBegin = (tenant: number): boolean =>
+      capacity === undefined || capacity.mayBegin(tenant, now);
+    const most = capacity === undefined ? Infinity : unparkedAtOnce;
+    this.#parked.release(mayBegin, most, (turn) => {
+      this.#queue.push(turn.tenant, turn.cost, turn, now);
+    });
     if (this.#queue.length > 0) this.#schedule();
-    if (this.#parkedCount > 0) this.#parkedTimer = setTimeout(() => this.#unpark(), parkedMs);
+    if (this.#parked.length > 0) this.#parkedTimer = setTimeout(() => this.#unpark(), parkedMs);
   }
 
-  #settle({ tenant, cost }: Waiting, ms: number): void {
-    this.#queue.settle(tenant, ms - cost);
+  #settle({ tenant, cost }: Waiting, ms: number, now: number): void {
+    this.#queue.settle(tenant, ms - cost, now);
     const mean = this.#costs.get(tenant);
     if (mean !== undefined) this.#costs.set(tenant, mean + newest * (ms - mean));
   }
