@@ -522,6 +522,14 @@ export const settings = {
     description:
       'Hold refusals back for as long as half of the requests take that are served, up to 100 ms: for gateways behind a balancer that sends requests to where fewest are under way, which would take one that refuses for one that is idle.',
   },
+  'admission.turn-order': {
+    type: 'choice',
+    choices: ['virtual-finish-time', 'least-granted', 'most-requested', 'arrival'],
+    default: 'virtual-finish-time',
+    live: true,
+    description:
+      'Which tenant has a busy plane’s thread next: by virtual finish times each has its part, by its quota; `least-granted` is who had least of it in the last seconds, by its quota; `most-requested` who has most in line; `arrival` is first in, first out, whose ever it is. See [limits.md](limits.md#when-a-plane-is-busy).',
+  },
   'admission.alarm-percent': {
     type: 'integer',
     min: 0,
@@ -544,6 +552,22 @@ export const settings = {
     ...mechanism,
     description:
       'Of a tenant’s turns small batches have four while large ones, of more than 16 kB, and queries have one. Off, they have them in the order in which they came.',
+  },
+  'mech.cr-heaps': {
+    ...mechanism,
+    description:
+      'The orders `least-granted` and `most-requested` of `admission.turn-order`. Off, they are `virtual-finish-time`.',
+  },
+  'mech.ab-43-r3': {
+    ...mechanism,
+    default: 'off',
+    description:
+      'Of a plane’s thread one tenant has at most 90 % in 100 ms while others are about, so that these find it free when they come. Off, it has all that nobody else wants. Needs `mech.ab-43-wfq`.',
+  },
+  'mech.cr-layers': {
+    ...mechanism,
+    description:
+      'Upkeep of Redis tables has a twentieth of a busy plane’s thread. Off, it takes turns like a tenant without a limit.',
   },
   'mech.cr-epoch-lifo': {
     ...mechanism,
