@@ -65,10 +65,9 @@ export class PodBuckets {
 
   /** Whether work of the tenant may begin whose cost is known only afterwards, and then is `charge`d. */
   mayBegin(tenant: number, now: number): boolean {
+    if (this.#pod.balance(now) > 0) return true;
     const own = this.#tenants.get(tenant);
-    const isIn = own !== undefined && own.balance(now) > 0;
-    if (isIn && this.#options.policy === 'reserved') return true;
-    return this.#pod.balance(now) > 0;
+    return this.#options.policy === 'reserved' && own !== undefined && own.balance(now) > 0;
   }
 
   /** Whether the tenant has units of its own left, beyond those that what it has under way will cost. */

@@ -36,7 +36,35 @@ test('within a slice everyone runs at once, and who is alone always', () => {
   expect(queue.mayRun(2, clock.ms)).toBe(false);
   clock.ms += 200;
   expect(queue.mayRun(2, clock.ms)).toBe(true);
-  expect(queue.mayRun(1, clock.ms)).toBe(false);
+  queue.begin(clock.ms);
+  // Who has had little of the round goes past who has had most of it.
+  expect(queue.mayRun(1, clock.ms)).toBe(true);
+  expect(queue.mayRun(2, clock.ms)).toBe(true);
+  clock.ms += 3;
+  expect(queue.mayRun(1, clock.ms)).toBe(true);
+  expect(queue.mayRun(2, clock.ms)).toBe(false);
+});
+
+test('nobody goes past the line in a round that has been long', () => {
+  const { queue, clock } = setUp();
+  queue.begin(clock.ms);
+  expect(queue.mayRun(1, clock.ms)).toBe(true);
+  clock.ms += 9;
+  expect(queue.mayRun(2, clock.ms)).toBe(true);
+  clock.ms += 1;
+  expect(queue.isOver(clock.ms)).toBe(true);
+  expect(queue.mayRun(3, clock.ms)).toBe(false);
+});
+
+test('who has something in line does not go past it', async () => {
+  const { queue, clock, ran, work } = setUp();
+  for (let i = 0; i < 5; i++) queue.wait(1, work('heavy', 1));
+  queue.wait(2, work('light', 0.1));
+  queue.begin(clock.ms);
+  expect(queue.mayRun(2, clock.ms)).toBe(false);
+  expect(queue.mayRun(3, clock.ms)).toBe(true);
+  await drained(queue);
+  expect(ran).toHaveLength(6);
 });
 
 test('switched off, nobody waits', () => {

@@ -10,6 +10,7 @@ import type { Turns } from '../../universal-row/turns.ts';
 import { backgroundWork, crowdedSliceMs } from '../../universal-row/turns.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import { ParkedTurns } from './parked-turns.ts';
+import { RoundShares } from './round-shares.ts';
 import { type TenantTurns, tenantTurns, type TurnRule } from './tenant-turns.ts';
 import type { TurnCap } from './turn-cap.ts';
 import { TurnLine, type TurnOrder } from './turn-line.ts';
@@ -48,6 +49,8 @@ const newest = 0.2;
 const firstCostMs = 0.1;
 /** A turn that is thought to take so much of a slice is dear. */
 const dearShare = 0.5;
+/** Slices that a round may take in which no tenant has more than its part. */
+const slicesPerRound = 5;
 const parkedMs = 2;
 const unparkedAtOnce = 16;
 const heldMs = 1;
@@ -85,6 +88,7 @@ export class TurnQueue implements Turns {
   /** Milliseconds that a batch of each tenant takes, about. */
   readonly #costs = new Map<number, number>();
   readonly #weights = new Map<number, number>();
+  readonly #shares = new RoundShares();
   #beganAt = -Infinity;
   #lastTenant = 0;
   /** When another tenant than before was last seen. */
@@ -140,11 +144,13 @@ export class TurnQueue implements Turns {
   /** Tenants weigh as much as others, unless it is said otherwise: by their quotas, say. */
   setWeight(tenant: number, weight: number): void {
     this.#weights.set(tenant, weight);
+    this.#shares.setWeight(tenant, weight);
     if (this.#costs.has(tenant)) this.#queue.setWeight(tenant, weight);
   }
 
   forget(tenant: number): void {
     this.#weights.delete(tenant);
+    this.#shares.forget(tenant);
     if (this.#parked.has(tenant) || this.#held.has(tenant)) return;
     if (this.#queue.queuedOf(tenant) > 0) return;
     this.#costs.delete(tenant);
@@ -155,6 +161,7 @@ export class TurnQueue implements Turns {
 
   begin(now: number): void {
     this.#beganAt = now;
+    this.#shares.begin(now);
   }
 
   mayRun(tenant: number, now: number): boolean {
@@ -169,10 +176,12 @@ export class TurnQueue implements Turns {
       this.#lastTenant = tenant;
       this.#mixedAt = now;
     }
-    if (this.#queue.length === 0) {
-      if (now - this.#beganAt < this.#sliceMs || now - this.#mixedAt > this.#aloneMs) return true;
-    }
-    return !this.enabled;
+    if (!this.enabled) return true;
+    if (this.#queue.length === 0 && now - this.#mixedAt > this.#aloneMs) return true;
+    const isWithin = this.#shares.asked(tenant, now);
+    if (this.#queue.length === 0 && now - this.#beganAt < this.#sliceMs) return true;
+    if (!isWithin || now - this.#beganAt >= slicesPerRound * this.#sliceMs) return false;
+    return this.#rule === 'virtual-finish-time' && this.#queue.queuedOf(tenant) === 0;
   }
 
   #mayRunCapped(cap: TurnCap, tenant: number, now: number, isFree: boolean): boolean {
@@ -190,7 +199,10 @@ export class TurnQueue implements Turns {
   }
 
   isOver(now: number): boolean {
-    return now - this.#beganAt >= this.#sliceMs && this.isCrowded(now);
+    const isLong =
+      now - this.#shares.askedAt >= this.#sliceMs ||
+      now - this.#beganAt >= slicesPerRound * this.#sliceMs;
+    return isLong && this.isCrowded(now);
   }
 
   wait(tenant: number, run: () => void, isLarge = false): void {
