@@ -569,6 +569,12 @@ export const settings = {
     description:
       'Upkeep of Redis tables has a twentieth of a busy plane’s thread. Off, it takes turns like a tenant without a limit.',
   },
+  'mech.cr-cpu-slots': {
+    ...mechanism,
+    default: 'off',
+    description:
+      'Of queries, and of bodies of points of more than 16 kB, the InfluxDB plane has no more under way at a time than suits its event loop: 1 to 16, fewer while that is more than 2 ms late; others wait for a slot. Off, all are under way at once and take turns.',
+  },
   'mech.cr-epoch-lifo': {
     ...mechanism,
     default: 'off',

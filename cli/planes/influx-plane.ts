@@ -26,7 +26,7 @@ import { backgroundOf } from './influx-background.ts';
 import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
-import { entranceSamples, seriesEntrance } from './plane-entrance.ts';
+import { entranceSamples, PlaneSlots, seriesEntrance } from './plane-entrance.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
 import { ask, planeData, report, serveCalls } from './plane-port.ts';
@@ -50,9 +50,10 @@ const meter = new PlaneMeter('influx', (accounts) => {
   for (const account of accounts) pricer.chargeMerging(account);
 });
 const entrance = seriesEntrance(tables);
+const slots = new PlaneSlots(live, entrance.slots);
 const turns = new PlaneTurns({
   plane: 'influx',
-  entrance,
+  entrance: entrance.units,
   live,
   accounts: () => meter.meter.activeAccounts(),
   // A query's piece of work goes on after its turn has begun.
@@ -148,7 +149,7 @@ async function start(): Promise<void> {
     gate,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
     admission: admission.gateway,
-    entrance,
+    entrance: entrance.slots,
     turns: turns.queue,
     slowRequestMs: slowMs(),
     maxBodyBytes,
@@ -189,7 +190,8 @@ serveCalls(port, {
     ...(pod === undefined ? [] : influxSamples(server, pod)),
     ...meter.samples(nameOf),
     ...turns.samples(),
-    ...entranceSamples('influx', entrance),
+    ...entranceSamples('influx', entrance.units),
+    ...slots.samples(),
     ...admissionSamples('influx', admission, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
@@ -213,6 +215,7 @@ serveCalls(port, {
     meter.forget(tenant);
     admission.pool.forget(tenant);
     turns.forget(tenant);
+    entrance.slots.forget(tenant);
   },
   usage: (since) => meter.usage(since),
   admission: (query) => admission.pool.tell(query),
@@ -232,6 +235,7 @@ serveCalls(port, {
     live.set(key, value);
     admission.settingChanged(key);
     turns.settingChanged(key);
+    slots.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
       server.slow.thresholdMs = slowMs();
     if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
@@ -242,7 +246,8 @@ serveCalls(port, {
   },
   tls: (material) => tls?.renew(material),
   drain: async (graceMs) => {
-    entrance.watch(undefined);
+    entrance.units.watch(undefined);
+    slots.close();
     await server?.drain(graceMs);
     admission.close();
     turns.close();

@@ -65,6 +65,12 @@ export class CpuSlots {
     return true;
   }
 
+  /** For a piece of work that goes on, whether there is a slot for it or not. */
+  takeAnyway(): void {
+    this.#used++;
+    if (this.#used >= this.#slots) this.#wasExhausted = true;
+  }
+
   /** That piece of work is done. */
   free(): void {
     if (this.#used === 0) throw new RangeError('a slot that nobody holds');

@@ -46,7 +46,14 @@ interface Waiting {
   since: number;
 }
 
-export class PodEntrance implements Entrance {
+/** In which line a request waits. */
+export function kindOf(guest: Guest, priorityOf: PodEntranceOptions['priorityOf']): WorkKind {
+  const { tenant, isWrite, database } = guest;
+  return isWrite ? lineOfPriority[priorityOf(tenant, database)] : 'read';
+}
+
+/** Units are taken for a request as a whole, wherever it waits meanwhile. */
+export class PodEntrance implements Omit<Entrance, 'away' | 'back' | 'done'> {
   readonly counts: Readonly<Record<Direction, EntranceCounts>> = {
     read: { waited: 0, waitedMs: 0, refused: 0 },
     write: { waited: 0, waitedMs: 0, refused: 0 },
@@ -106,6 +113,10 @@ export class PodEntrance implements Entrance {
     this.#queues?.setWeight(tenant, weight);
   }
 
+  weightOf(tenant: number): number {
+    return this.#weights.get(tenant) ?? 1;
+  }
+
   forget(tenant: number): void {
     this.#weights.delete(tenant);
     this.#underWay.delete(tenant);
@@ -144,16 +155,29 @@ export class PodEntrance implements Entrance {
   }
 
   settle(guest: Guest, units: number, now: number): void {
-    const { tenant, taken } = guest;
-    if (taken === 0) return;
-    guest.taken = 0;
+    if (guest.taken === 0) return;
     const direction = directionOf(guest);
     this.#means[direction] += newest * (units - this.#means[direction]);
+    this.#settled += units;
+    const taken = this.#giveBack(guest);
+    this.#queues?.spend(units - taken, now);
+  }
+
+  /** One that was let in does not begin after all. */
+  cancel(guest: Guest, now: number): void {
+    if (guest.taken === 0) return;
+    const taken = this.#giveBack(guest);
+    this.#queues?.spend(-taken, now);
+  }
+
+  /** It is under way no longer. Returns what was taken for it. */
+  #giveBack(guest: Guest): number {
+    const { tenant, taken } = guest;
+    guest.taken = 0;
     const left = (this.#underWay.get(tenant) ?? 0) - taken;
     if (left > 1e-6) this.#underWay.set(tenant, left);
     else this.#underWay.delete(tenant);
-    this.#settled += units;
-    this.#queues?.spend(units - taken, now);
+    return taken;
   }
 
   /** To be called every 10 ms or so: `charged` units in all were charged since, for requests and for all else. */
@@ -173,8 +197,8 @@ export class PodEntrance implements Entrance {
     queues.drain(now, letIn, (guest) => this.#refuse(guest, now));
   }
 
-  #kindOf({ tenant, isWrite, database }: Guest): WorkKind {
-    return isWrite ? lineOfPriority[this.#priorityOf(tenant, database)] : 'read';
+  #kindOf(guest: Guest): WorkKind {
+    return kindOf(guest, this.#priorityOf);
   }
 
   #isGuaranteed(tenant: number, now: number): boolean {

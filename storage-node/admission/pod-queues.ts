@@ -153,12 +153,18 @@ export class PodQueues<W> {
   }
 
   /**
-   * To be called every 10 ms: hands over what there are tokens for, in order, and what has waited too long.
-   * Returns how many pieces were handed to `run`.
+   * To be called every 10 ms: hands over what there are tokens for, in order and while there is room, and what has
+   * waited too long. Returns how many pieces were handed to `run`.
    */
-  drain(now: number, run: (work: W) => void, expired: (work: W) => void): number {
+  drain(
+    now: number,
+    run: (work: W) => void,
+    expired: (work: W) => void,
+    hasRoom: () => boolean = always,
+  ): number {
     this.#expire(now, expired);
     for (let count = 0; ; count++) {
+      if (!hasRoom()) return count;
       const kind = (this.#next = this.#turn(now));
       if (kind === undefined) return count;
       const line = this.#lines[kind];
@@ -268,6 +274,8 @@ export class PodQueues<W> {
     this.#spendAt = now;
   }
 }
+
+const always = (): boolean => true;
 
 function newRank(): Rank {
   return { passed: 0, turnAt: -Infinity };

@@ -173,7 +173,7 @@ export class QueryHandler {
   #register(exchange: Exchange, caller: Caller, statements: readonly Statement[]): Running {
     const { parameters, work } = exchange;
     const database = parameters.get('db');
-    const guest = guestOf(caller.space.number, database, false);
+    const guest = guestOf(caller.space.number, database, { isWrite: false, isLong: true });
     exchange.shownText = shownText(parameters.get('q'), statements);
     const query = this.#runner.register(
       {
@@ -251,6 +251,8 @@ export class QueryHandler {
       this.#running.delete(running);
       counters.queriesRunning = this.#running.size;
       this.#queue.shift()?.();
+      // Its client takes what is left of the answer.
+      exchange.passage?.done();
     }
   }
 

@@ -50,7 +50,11 @@ export class ReplyStream {
     const piece = out.take();
     this.bytes += piece.length;
     const sink = this.#packer ?? response;
-    if (!sink.write(piece)) await this.#room(sink);
+    if (sink.write(piece)) return;
+    const { passage } = this.#exchange;
+    passage?.away();
+    await this.#room(sink);
+    passage?.back();
   }
 
   /** Sends the rest, after which there is nothing. */
