@@ -285,6 +285,7 @@ export class PodFixture {
       checkpointBytes: Infinity,
       report: (level, message) => this.reports.push(`${level}: ${message}`),
       flows: this.#options.flows,
+      turns: this.#options.turns,
     });
   }
 

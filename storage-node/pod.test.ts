@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { CommandError } from '../universal-row/errors.ts';
+import type { Turns } from '../universal-row/turns.ts';
 import { assertSameContents } from '../engines/conformance/contents.ts';
 import { PodFixture, TextReply, verbs } from './pod-fixture.ts';
 import { noRules } from './table-rules.ts';
@@ -405,6 +406,38 @@ test('writes that need memory are refused when there is none left, others are no
   expect(f.run('drop a')).toBe('OK');
   f.pod.tick();
   expect(f.run('put b 1')).toBe('OK');
+});
+
+test('upkeep tells that writers wait for it while memory is full', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  const inLine: (() => void)[] = [];
+  /** Others have the thread; only what is waited for goes before them. */
+  const turns: Turns = {
+    begin: () => {},
+    mayRun: (_tenant, _now, isWaitedFor = false) => isWaitedFor,
+    isCrowded: () => true,
+    isOver: () => false,
+    wait: (_tenant, run) => void inLine.push(run),
+    spent: () => {},
+  };
+  const f = await PodFixture.open({ turns });
+  try {
+    f.run('put a 1');
+    f.pod.maxMemoryBytes = 1;
+    f.pod.start();
+    vi.advanceTimersByTime(150);
+    expect(f.run('put b 1')).toBe('OK');
+    expect(inLine).toHaveLength(1);
+    inLine.pop()!();
+    expect(f.run('put c 1')).toContain('OOM');
+    expect(f.runAll('drop a', 'drop b')).toBe('OK OK');
+    vi.advanceTimersByTime(50);
+    expect(inLine).toEqual([]);
+    expect(f.run('put c 1')).toBe('OK');
+  } finally {
+    vi.useRealTimers();
+    await f.pod.close();
+  }
 });
 
 // ---- histories

@@ -155,7 +155,9 @@ export class Pod implements Executor {
 
   #tickInTurn(): void {
     const { turns } = this;
-    if (turns === undefined || turns.mayRun(backgroundWork, this.clock.monotonic())) this.tick();
+    const now = this.clock.monotonic();
+    // While memory is full writes are refused, until upkeep has freed some and looked again.
+    if (turns === undefined || turns.mayRun(backgroundWork, now, this.memoryFull)) this.tick();
     else if (!this.tickWaits) {
       this.tickWaits = true;
       turns.wait(backgroundWork, () => {

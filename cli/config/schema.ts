@@ -569,6 +569,12 @@ export const settings = {
     description:
       'Upkeep of Redis tables has a twentieth of a busy plane’s thread. Off, it takes turns like a tenant without a limit.',
   },
+  'mech.cr-inversion': {
+    ...mechanism,
+    default: 'off',
+    description:
+      'While Redis writes are refused because memory is full, upkeep, which frees it, goes before whoever waits for the thread. Off, it has a twentieth of it then as well.',
+  },
   'mech.cr-cpu-slots': {
     ...mechanism,
     default: 'off',

@@ -49,6 +49,7 @@ export class PlaneTurns {
     this.settingChanged('mech.cr-heaps');
     this.settingChanged('mech.ab-43-r3');
     this.settingChanged('mech.cr-layers');
+    this.settingChanged('mech.cr-inversion');
     this.settingChanged('mech.xs-52-buckets');
   }
 
@@ -73,6 +74,9 @@ export class PlaneTurns {
         break;
       case 'mech.cr-layers':
         this.queue.setBackgroundLow(live.get(key) === 'on');
+        break;
+      case 'mech.cr-inversion':
+        this.queue.raisesWaitedFor = live.get(key) === 'on';
         break;
       case 'mech.xs-52-buckets':
       case 'mech.xs-52-queue':

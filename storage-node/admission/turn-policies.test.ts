@@ -327,3 +327,12 @@ test('what runs at once counts until the end of the round, and no longer', () =>
   queue.begin(loop.ms);
   expect(queue.mayRun(1, loop.ms)).toBe(true);
 });
+
+test('background work that others wait for goes before them, if it is to be raised', () => {
+  queue.wait(1, work('busy', 1));
+  expect(queue.mayRun(backgroundWork, loop.ms)).toBe(false);
+  expect(queue.mayRun(backgroundWork, loop.ms, true)).toBe(false);
+  queue.raisesWaitedFor = true;
+  expect(queue.mayRun(backgroundWork, loop.ms)).toBe(false);
+  expect(queue.mayRun(backgroundWork, loop.ms, true)).toBe(true);
+});

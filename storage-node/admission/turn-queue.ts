@@ -60,6 +60,8 @@ const backgroundShare = 0.05;
 export class TurnQueue implements Turns {
   /** Without it everyone runs at once. */
   enabled = true;
+  /** Background work that others wait for does not wait in line for its turn. */
+  raisesWaitedFor = false;
   /** Called after each slice: what was answered in it leaves. */
   afterSlice: (() => void) | undefined;
   /** Batches that waited. */
@@ -164,8 +166,10 @@ export class TurnQueue implements Turns {
     this.#shares.begin(now);
   }
 
-  mayRun(tenant: number, now: number): boolean {
-    if (tenant === backgroundWork) return this.#queue.length === 0 || !this.enabled;
+  mayRun(tenant: number, now: number, isWaitedFor = false): boolean {
+    if (tenant === backgroundWork) {
+      return this.#queue.length === 0 || !this.enabled || (isWaitedFor && this.raisesWaitedFor);
+    }
     if (this.#capacity !== undefined && !this.#capacity.mayBegin(tenant, now)) return false;
     const isFree = this.#isFree(tenant, now);
     return this.#cap === undefined ? isFree : this.#mayRunCapped(this.#cap, tenant, now, isFree);
