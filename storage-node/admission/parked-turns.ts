@@ -1,8 +1,24 @@
-// Turns that came up when their tenant could not have them, until it can.
+// Turns that came up when their tenant could not have them. It is looked again and again whether it can.
+
+export interface ParkedTurnsOptions<T> {
+  /** Time between two looks. */
+  everyMs: number;
+  /** Turns of a tenant that it has back after one look. */
+  atOnce: number;
+  mayBegin: (tenant: number) => boolean;
+  /** Takes back a turn of a tenant that may begin; the first ones come first. */
+  give: (turn: T) => void;
+}
 
 export class ParkedTurns<T extends { readonly tenant: number }> {
+  readonly #options: ParkedTurnsOptions<T>;
   readonly #tenants = new Map<number, T[]>();
   #length = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: ParkedTurnsOptions<T>) {
+    this.#options = options;
+  }
 
   get length(): number {
     return this.#length;
@@ -17,16 +33,20 @@ export class ParkedTurns<T extends { readonly tenant: number }> {
     const parked = this.#tenants.get(turn.tenant);
     if (parked === undefined) this.#tenants.set(turn.tenant, [turn]);
     else parked.push(turn);
+    this.#timer ??= setTimeout(() => this.look(), this.#options.everyMs);
   }
 
-  /** Gives back up to `most` turns, the first ones first, of each tenant that may have them now. */
-  release(mayBegin: (tenant: number) => boolean, most: number, give: (turn: T) => void): void {
+  look(atOnce = this.#options.atOnce): void {
+    const { everyMs, mayBegin, give } = this.#options;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     for (const [tenant, parked] of this.#tenants) {
       if (!mayBegin(tenant)) continue;
-      if (parked.length <= most) this.#tenants.delete(tenant);
-      const released = parked.splice(0, most);
-      this.#length -= released.length;
-      for (const turn of released) give(turn);
+      if (parked.length <= atOnce) this.#tenants.delete(tenant);
+      const given = parked.splice(0, atOnce);
+      this.#length -= given.length;
+      for (const turn of given) give(turn);
     }
+    if (this.#length > 0) this.#timer = setTimeout(() => this.look(), everyMs);
   }
 }

@@ -78,6 +78,10 @@ export class SlotEntrance implements Entrance {
     return this.#slots !== undefined || this.#units.isWatched;
   }
 
+  get isCalm(): boolean {
+    return this.#slots === undefined && this.#units.isCalm;
+  }
+
   /** Requests that wait for a slot. */
   get waiting(): number {
     return this.#queues.length;

@@ -79,14 +79,6 @@ export class TurnQueue implements Turns {
   #queue: TenantTurns<Waiting> = tenantTurns(this.#rule);
   /** By tenant: whose batch has its next turn. */
   readonly #lines = new Map<number, TurnLine<Waiting>>();
-  /** Had their turn when there was no capacity for their tenant. */
-  readonly #parked = new ParkedTurns<Waiting>();
-  #capacity: Capacity | undefined;
-  #parkedTimer: NodeJS.Timeout | undefined;
-  /** Had their turn when their tenant had had the thread for too long. */
-  readonly #held = new ParkedTurns<Waiting>();
-  #cap: TurnCap | undefined;
-  #heldTimer: NodeJS.Timeout | undefined;
   /** Milliseconds that a batch of each tenant takes, about. */
   readonly #costs = new Map<number, number>();
   readonly #weights = new Map<number, number>();
@@ -96,6 +88,23 @@ export class TurnQueue implements Turns {
   /** When another tenant than before was last seen. */
   #mixedAt = -Infinity;
   #scheduled = false;
+  // What is seldom used comes last: the first fields are the fastest to get at.
+  #capacity: Capacity | undefined;
+  /** Had their turn when there was no capacity for their tenant. */
+  readonly #parked = new ParkedTurns<Waiting>({
+    everyMs: parkedMs,
+    atOnce: unparkedAtOnce,
+    mayBegin: (tenant) => this.#capacity?.mayBegin(tenant, this.#clock.monotonic()) !== false,
+    give: (turn) => this.#putBack(turn),
+  });
+  #cap: TurnCap | undefined;
+  /** Had their turn when their tenant had had the thread for too long. */
+  readonly #held = new ParkedTurns<Waiting>({
+    everyMs: heldMs,
+    atOnce: Infinity,
+    mayBegin: (tenant) => this.#cap?.mayBegin(tenant, this.#clock.monotonic()) !== false,
+    give: (turn) => this.#putBack(turn),
+  });
 
   constructor({ clock, sliceMs = crowdedSliceMs, aloneMs = 100, afterSlice }: TurnQueueOptions) {
     this.#clock = clock;
@@ -112,13 +121,13 @@ export class TurnQueue implements Turns {
   /** Without one there is no end of it. */
   setCapacity(capacity: Capacity | undefined): void {
     this.#capacity = capacity;
-    if (this.#parked.length > 0) this.#unpark();
+    if (this.#parked.length > 0) this.#parked.look(capacity === undefined ? Infinity : undefined);
   }
 
   /** Without one a tenant may have all of the thread. */
   setCap(cap: TurnCap | undefined): void {
     this.#cap = cap;
-    if (this.#held.length > 0) this.#letGo();
+    if (this.#held.length > 0) this.#held.look();
   }
 
   /** Turns that wait keep their place among their tenant's own, and change it among others'. */
@@ -297,7 +306,6 @@ export class TurnQueue implements Turns {
     if (this.#capacity === undefined || this.#capacity.mayBegin(tenant, now)) return true;
     this.#queue.settle(tenant, -cost, now);
     this.#parked.park(next);
-    this.#parkedTimer ??= setTimeout(() => this.#unpark(), parkedMs);
     return false;
   }
 
@@ -314,37 +322,11 @@ export class TurnQueue implements Turns {
   #hold(turn: Waiting): void {
     this.held++;
     this.#held.park(turn);
-    this.#heldTimer ??= setTimeout(() => this.#letGo(), heldMs);
   }
 
-  /** Whose part of the thread's time allows it is in line again. */
-  #letGo(): void {
-    clearTimeout(this.#heldTimer);
-    this.#heldTimer = undefined;
-    const now = this.#clock.monotonic();
-    const cap = this.#cap;
-    const mayBegin = (tenant: number): boolean => cap === undefined || cap.mayBegin(tenant, now);
-    this.#held.release(mayBegin, Infinity, (turn) => {
-      this.#queue.push(turn.tenant, turn.cost, turn, now);
-    });
-    if (this.#queue.length > 0) this.#schedule();
-    if (this.#held.length > 0) this.#heldTimer = setTimeout(() => this.#letGo(), heldMs);
-  }
-
-  /** A few of each tenant for which there is capacity are in line again. */
-  #unpark(): void {
-    clearTimeout(this.#parkedTimer);
-    this.#parkedTimer = undefined;
-    const now = this.#clock.monotonic();
-    const capacity = this.#capacity;
-    const mayBegin = (tenant: number): boolean =>
-      capacity === undefined || capacity.mayBegin(tenant, now);
-    const most = capacity === undefined ? Infinity : unparkedAtOnce;
-    this.#parked.release(mayBegin, most, (turn) => {
-      this.#queue.push(turn.tenant, turn.cost, turn, now);
-    });
-    if (this.#queue.length > 0) this.#schedule();
-    if (this.#parked.length > 0) this.#parkedTimer = setTimeout(() => this.#unpark(), parkedMs);
+  #putBack(turn: Waiting): void {
+    this.#queue.push(turn.tenant, turn.cost, turn, this.#clock.monotonic());
+    this.#schedule();
   }
 
   #settle({ tenant, cost }: Waiting, ms: number, now: number): void {
