@@ -2,6 +2,7 @@
 // knows it.
 
 import type { TenantAccount } from '../../request-units/meter.ts';
+import { ChargedUnits } from './charged-units.ts';
 import { PodBuckets } from './pod-buckets.ts';
 import type { Capacity } from './turn-queue.ts';
 
@@ -19,16 +20,13 @@ export interface PodCapacityOptions {
 
 export class PodCapacity implements Capacity {
   readonly #buckets: PodBuckets;
-  readonly #accounts: () => Iterable<TenantAccount>;
-  /** Units of each account that were taken. */
-  readonly #taken = new Map<TenantAccount, number>();
+  readonly #charged: ChargedUnits;
   #takenAt: number;
 
   constructor({ podRate, accounts, now }: PodCapacityOptions) {
     this.#buckets = new PodBuckets({ podRate }, now);
-    this.#accounts = accounts;
+    this.#charged = new ChargedUnits(accounts);
     this.#takenAt = now;
-    for (const account of accounts()) this.#taken.set(account, account.lru);
   }
 
   /** Units a second that the tenant is guaranteed; 0 for none. */
@@ -38,9 +36,7 @@ export class PodCapacity implements Capacity {
 
   forget(tenant: number): void {
     this.#buckets.forget(tenant);
-    for (const account of this.#taken.keys()) {
-      if (account.tenant === tenant) this.#taken.delete(account);
-    }
+    this.#charged.forget(tenant);
   }
 
   /** Whether it is time to `take`: charging all that was done has its price, too. */
@@ -52,16 +48,7 @@ export class PodCapacity implements Capacity {
   /** To be called every few milliseconds, or when it `isDue`: takes what was charged since, and returns how much that is. */
   take(now: number): number {
     this.#takenAt = now;
-    let charged = 0;
-    for (const account of this.#accounts()) {
-      const { lru } = account;
-      const more = lru - (this.#taken.get(account) ?? 0);
-      if (more === 0) continue;
-      this.#taken.set(account, lru);
-      charged += more;
-      this.#buckets.charge(account.tenant, more, now);
-    }
-    return charged;
+    return this.#charged.take((tenant, units) => this.#buckets.charge(tenant, units, now));
   }
 
   /** As of `PodBuckets`. */

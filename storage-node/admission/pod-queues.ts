@@ -7,6 +7,7 @@
 // it is the tenants' turns. Whoever has the turn keeps it until there are tokens for it: what comes after cannot take them away.
 
 import { TokenBucket } from '../../request-units/token-bucket.ts';
+import { SpendRate } from './spend-rate.ts';
 import { TenantLine } from './tenant-line.ts';
 
 export interface PodQueuesOptions {
@@ -74,15 +75,13 @@ export class PodQueues<W> {
   #next: WorkKind | undefined;
   /** Of those that take turns, which had the last one. */
   #readWasLast = true;
-  /** Average of units spent a second, as of a time. */
-  #spendRate = 0;
-  #spendAt: number;
+  readonly #spend: SpendRate;
 
   constructor(options: Pick<PodQueuesOptions, 'podRate'> & Partial<PodQueuesOptions>, now: number) {
     this.#options = { ...podQueuesDefaults, ...options };
     const { podRate, podSeconds } = this.#options;
     this.#bucket = new TokenBucket(podRate, podRate * podSeconds, now);
-    this.#spendAt = now;
+    this.#spend = new SpendRate(this.#options.averageMs, now);
     const line = (): TenantLine<W> => new TenantLine((tenant) => this.#weights.get(tenant) ?? 1);
     this.#lines = { write: line(), read: line(), equal: line(), late: line() };
   }
@@ -109,8 +108,7 @@ export class PodQueues<W> {
 
   /** Units a second. */
   spendRate(now: number): number {
-    this.#fade(now);
-    return this.#spendRate;
+    return this.#spend.perSecond(now);
   }
 
   /**
@@ -149,7 +147,7 @@ export class PodQueues<W> {
   spend(cost: number, now: number): void {
     if (!this.#options.enabled) return;
     this.#bucket.debit(cost, now);
-    this.#noteSpent(cost, now);
+    this.#spend.note(cost, now);
   }
 
   /**
@@ -258,20 +256,8 @@ export class PodQueues<W> {
   #take(cost: number, now: number): boolean {
     if (this.#bucket.balance(now) < Math.min(cost, this.#bucket.capacity)) return false;
     this.#bucket.debit(cost, now);
-    this.#noteSpent(cost, now);
+    this.#spend.note(cost, now);
     return true;
-  }
-
-  #noteSpent(cost: number, now: number): void {
-    this.#fade(now);
-    this.#spendRate += (cost * 1000) / this.#options.averageMs;
-  }
-
-  #fade(now: number): void {
-    const passed = now - this.#spendAt;
-    if (passed <= 0) return;
-    this.#spendRate *= Math.exp(-passed / this.#options.averageMs);
-    this.#spendAt = now;
   }
 }
 
