@@ -2,6 +2,7 @@
 // that no protocol and no engine has rules of its own.
 
 import { isWrite, type Action } from './command.ts';
+import { slotCount } from './crc16.ts';
 
 /** What a read may see: the latest write, any replica's state, or one no older than the bounds. */
 export type Consistency =
@@ -21,6 +22,8 @@ export interface TableProperties {
   readonly maxRowBytes: number;
   /** By the hash of the partition group, or by runs of its order. */
   readonly shardingKind: ShardingKind;
+  /** Ranges of Redis slots, of equal length, by which the load on it is counted. */
+  readonly partitions: number;
   /** Which writes go first when a pod is short of tokens. */
   readonly writePriority: WritePriority;
   /** Whether requests may use what others leave beyond the tenant's quota; `server`: as it is set for all. */
@@ -47,6 +50,7 @@ export const defaultTableProperties: TableProperties = {
   consistency: { kind: 'strong' },
   maxRowBytes: 0,
   shardingKind: 'hash',
+  partitions: 1,
   writePriority: 'normal',
   quotaMode: 'server',
   cacheBypass: false,
@@ -119,6 +123,7 @@ const checks: { readonly [Name in keyof TableProperties]: Check<TableProperties[
   consistency: checkConsistency,
   maxRowBytes: checkWholeNumber,
   shardingKind: oneOf(shardingKinds),
+  partitions: checkPartitions,
   writePriority: oneOf(writePriorities),
   quotaMode: oneOf(quotaModes),
   cacheBypass: checkBoolean,
@@ -141,6 +146,12 @@ function checkBoolean(name: string, value: unknown): boolean {
 function checkWholeNumber(name: string, value: unknown): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw expected(name, 'a whole number, 0 or more', value);
+}
+
+function checkPartitions(name: string, value: unknown): number {
+  const isNumber = Number.isSafeInteger(value) && (value as number) >= 1;
+  if (isNumber && (value as number) <= slotCount) return value as number;
+  throw expected(name, `a whole number from 1 to ${slotCount}`, value);
 }
 
 function checkConsistency(name: string, value: unknown): Consistency {

@@ -40,7 +40,8 @@ const detailColumns: Column<Detail>[] = [
 ];
 
 function detailsOf(table: TableDescription): Detail[] {
-  const { model, consistency, shardingKind, writePriority, quotaMode, cacheBypass } = table;
+  const { model, consistency, shardingKind, partitions } = table;
+  const { writePriority, quotaMode, cacheBypass } = table;
   const isSeries = model === seriesModel;
   const detail = (property: string, value: string, note = ''): Detail => ({
     property,
@@ -61,7 +62,8 @@ function detailsOf(table: TableDescription): Detail[] {
       consistencyText(consistency),
       consistency.kind === 'strong' ? '' : 'there is one copy: every read is strong',
     ),
-    detail('sharding', shardingKind, 'there is one partition'),
+    detail('sharding', shardingKind, 'all of it is on this node'),
+    detail('partitions', formatNumber(partitions), 'by which its load is counted'),
     detail('write priority', writePriority),
     detail('quota mode', quotaMode, quotaMode === 'server' ? 'as admission.allocation says' : ''),
     detail(
@@ -75,10 +77,11 @@ function detailsOf(table: TableDescription): Detail[] {
 /** What is not as tables come, of that which has no column. */
 function unusualOf(table: TableDescription): string {
   const usual = modelProperties(table.model);
-  const { consistency, shardingKind, writePriority, quotaMode, cacheBypass } = table;
+  const { consistency, shardingKind, partitions, writePriority, quotaMode, cacheBypass } = table;
   return [
     consistency.kind === 'strong' ? '' : consistencyText(consistency),
     shardingKind === usual.shardingKind ? '' : shardingKind,
+    partitions === usual.partitions ? '' : `${formatNumber(partitions)} partitions`,
     writePriority === usual.writePriority ? '' : `${writePriority} priority`,
     quotaMode === usual.quotaMode ? '' : quotaMode,
     cacheBypass ? 'no cache' : '',

@@ -96,6 +96,7 @@ function withProperties(command: Command): Command {
         ...shardingKinds,
       ]),
     )
+    .option('--partitions <n>', 'ranges of slots by which its load is counted', wholeNumber)
     .addOption(
       new Option('--write-priority <priority>', 'which writes go first').choices([
         ...writePriorities,
@@ -133,10 +134,10 @@ function withConnection(
 
 function changeOf(flags: PropertyFlags): TableChange {
   const { model, name, readOnly, ttlDefaultMs, maxRowBytes } = flags;
-  const { shardingKind, writePriority, quotaMode, cacheBypass } = flags;
+  const { shardingKind, partitions, writePriority, quotaMode, cacheBypass } = flags;
   const all = {
     ...{ model, name, readOnly, ttlDefaultMs, maxRowBytes },
-    ...{ shardingKind, writePriority, quotaMode, cacheBypass },
+    ...{ shardingKind, partitions, writePriority, quotaMode, cacheBypass },
     consistency: consistencyOf(flags),
   };
   const given = Object.entries(all).filter(([, value]) => value !== undefined);

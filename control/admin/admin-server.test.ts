@@ -82,6 +82,7 @@ describe('tables', () => {
         maxRowBytes: 0,
         consistency: { kind: 'strong' },
         shardingKind: 'hash',
+        partitions: 1,
         writePriority: 'normal',
         quotaMode: 'server',
         cacheBypass: false,
@@ -115,6 +116,7 @@ describe('tables', () => {
         maxRowBytes: 0,
         consistency: { kind: 'bounded', maxStalenessMs: 5000, maxLagEntries: 10_000 },
         shardingKind: 'hash',
+        partitions: 1,
         writePriority: 'high',
         quotaMode: 'hard',
         cacheBypass: false,
@@ -129,7 +131,7 @@ describe('tables', () => {
     await ask('POST', '/v1/tables', { table: 'shop/d', model: 'series', writePriority: 'low' });
     const changed = await asShop('PATCH', '/v1/tables/d', { readOnly: true });
     expect(changed.json()).toMatchObject({ tenant: 'shop', readOnly: true, writePriority: 'low' });
-    for (const change of [{ writePriority: 'high' }, { quotaMode: 'stacked' }]) {
+    for (const change of [{ writePriority: 'high' }, { quotaMode: 'stacked' }, { partitions: 1 }]) {
       expect((await asShop('PATCH', '/v1/tables/d', change)).status).toBe(403);
       expect((await asShop('POST', '/v1/tables', { table: 1, ...change })).status).toBe(403);
     }

@@ -4,6 +4,7 @@ import { seriesModel, tableModels } from '../metadata/table-definition.ts';
 import { topKinds, topOrders } from '../monitor/top.ts';
 import { usageGroups, usageSlots } from '../monitor/usage-history.ts';
 import { chargeClasses } from '../../request-units/meter.ts';
+import { slotCount } from '../../universal-row/crc16.ts';
 import {
   consistencyKinds,
   quotaModes,
@@ -210,6 +211,13 @@ const plainTableProperties = {
     type: 'string',
     enum: [...shardingKinds],
     description: 'Fixed when it is created.',
+  },
+  partitions: {
+    type: 'integer',
+    minimum: 1,
+    maximum: slotCount,
+    description:
+      'Ranges of Redis slots by which the load on it is counted: where there are more of them than admission.partition-factor, none may take more than so many times its part of the quota. For operators to set.',
   },
   writePriority: {
     type: 'string',

@@ -22,7 +22,7 @@ const places: readonly Place[] = [
 ];
 
 /** What decides between tenants is not theirs to say. */
-const operatorsProperties = ['writePriority', 'quotaMode'] as const;
+const operatorsProperties = ['partitions', 'writePriority', 'quotaMode'] as const;
 
 export function tableRoutes(app: FastifyInstance, tables: Tables): void {
   for (const place of places) routesAt(app, tables, place);

@@ -67,6 +67,7 @@ const properties: readonly Property[] = [
     shows: { shardingKind: 'range' },
     holds: shardingIsFixed,
   },
+  { name: 'partitions', flags: ['--partitions', '16'], shows: { partitions: 16 } },
   { name: 'writePriority', flags: ['--write-priority', 'low'], shows: { writePriority: 'low' } },
   { name: 'quotaMode', flags: ['--quota-mode', 'hard'], shows: { quotaMode: 'hard' } },
   { name: 'cacheBypass', flags: ['--cache-bypass'], shows: { cacheBypass: true } },
