@@ -52,6 +52,9 @@ export interface GateCounters {
   /** Where nothing is enforced: requests that would have waited, and that would have been refused. */
   wouldWait: number;
   wouldRefuse: number;
+  /** Requests refused because a partition that they touch is at its ceiling; or, where nothing is enforced, not refused. */
+  partitionRefused: number;
+  partitionWouldRefuse: number;
 }
 
 /** What a gateway tells of a tenant once a second. */
@@ -100,6 +103,8 @@ export class TenantGate implements LineGate {
     spareRu: 0,
     wouldWait: 0,
     wouldRefuse: 0,
+    partitionRefused: 0,
+    partitionWouldRefuse: 0,
   };
   /** What was left over, and the queries that wait for it. */
   readonly queries = new QueryQueue<LineQuery>();

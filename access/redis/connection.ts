@@ -20,7 +20,8 @@ import type { Permissions } from './acl/acl-user.ts';
 import { refusalByNow, refusalOf } from './acl/guard.ts';
 import type { TenantGate } from '../admission/tenant-gate.ts';
 import { CommandWait } from './admission/command-wait.ts';
-import type { Refused } from './admission/refusals.ts';
+import { PartitionTicket, selected } from './admission/partition-ticket.ts';
+import { partitionKind, type Refused } from './admission/refusals.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
 import { ConnectionMeter } from './metering.ts';
 import { ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
@@ -155,6 +156,8 @@ export class Connection {
   private arrived = 0;
   /** Of a client of a tenant that has spent its quota. */
   private unitsWait: CommandWait | undefined;
+  /** Once there was a command that partitions are charged for. */
+  private ticket: PartitionTicket | undefined;
   /** When what it has run was charged last, where that is of a quota. Monotonic milliseconds. */
   private chargedAt = 0;
   /** Of what is not charged yet, when the first command was let in, or began to wait. */
@@ -513,6 +516,7 @@ export class Connection {
   /** Whether a command may run now. If not it waits where it is, or was refused. */
   #isAdmitted(entry: CommandEntry, mark: number): boolean {
     if (entry.run === undefined && !this.#isFullExec(entry)) return true;
+    if (this.server.partitions?.isWatched === true && !this.#hasRoom(entry, mark)) return false;
     const { gate, scanGate } = this.tenant;
     if (scanGate === undefined && gate !== undefined) {
       if (gate.pass() || gate.passAgain(this.server.lapAt)) return true;
@@ -555,6 +559,35 @@ export class Connection {
     return false;
   }
 
+  /** Whether all partitions that the command touches have room. If not it was refused. */
+  #hasRoom(entry: CommandEntry, mark: number): boolean {
+    const { server, tenant, transaction } = this;
+    const { metering, partitions, lapAt } = server;
+    const { gate } = tenant;
+    if (partitions?.isWatched !== true || metering === undefined || gate === undefined) return true;
+    this.ticket ??= new PartitionTicket(partitions.visit());
+    // What it has not been charged for when it is done is the command's.
+    this.meter.flush(metering);
+    const commands = transaction?.queue ?? [{ entry, args: this.args }];
+    const waitMs = this.ticket.begin(commands, this.table, tenant.span, lapAt);
+    if (waitMs === 0) return true;
+    this.ticket.end();
+    if (gate.rules.dryRun) {
+      gate.counters.partitionWouldRefuse++;
+      return true;
+    }
+    gate.counters.partitionRefused++;
+    const isTransaction = transaction !== undefined;
+    const { refusalCode } = server.admission!.rules;
+    const kind = { kind: partitionKind, isTransaction };
+    this.#answerRefusal(
+      tenant.refusals.bytes(refusalCode, gate, kind, Math.ceil(waitMs)),
+      entry,
+      mark,
+    );
+    return false;
+  }
+
   #quotaMode(): QuotaMode {
     return this.server.router.to(this.table).quotaMode ?? 'server';
   }
@@ -583,6 +616,7 @@ export class Connection {
       if (!admitted) this.#refuse(gate, entry, pos);
       else if (
         (gate === tenant.gate || this.#isPastMain(entry, pos)) &&
+        this.#hasRoom(entry, pos) &&
         (server.pausedUntil === 0 || !this.#isPaused(entry))
       ) {
         this.#start(entry, args, pos);
@@ -596,17 +630,22 @@ export class Connection {
 
   #refuse(gate: TenantGate, entry: CommandEntry, mark: number): void {
     const { server, tenant, transaction } = this;
-    const { writer, lapAt } = server;
+    const { lapAt } = server;
     this.unitsWait!.refused(tenant.refusals, lapAt);
+    this.ticket?.end();
     const text = tenant.refusals.bytes(
       server.admission!.rules.refusalCode,
       gate,
       refusedKind(entry, transaction?.queue),
       gate.refuse(lapAt),
     );
-    writer.rawBytes(text, 0, text.length);
+    this.#answerRefusal(text, entry, mark);
+  }
+
+  #answerRefusal(text: Buffer, entry: CommandEntry, mark: number): void {
+    this.server.writer.rawBytes(text, 0, text.length);
     this.#rejected(entry);
-    if (transaction !== undefined) {
+    if (this.transaction !== undefined) {
       this.meter.forgetQueued();
       this.endTransaction();
     }
@@ -708,6 +747,16 @@ export class Connection {
     const { meter, server } = this;
     const inTransaction = this.transaction !== undefined;
     meter.settle(server.metering!, entry, args, this.table, sent, failed, inTransaction);
+    if (this.ticket?.isOpen === true) this.#chargePartitions(this.ticket);
+  }
+
+  #chargePartitions(ticket: PartitionTicket): void {
+    const { meter, server } = this;
+    const metering = server.metering!;
+    const account = meter.accountIn(metering);
+    const before = account.lru;
+    meter.flush(metering);
+    ticket.charge(account.lru - before, server.lapAt);
   }
 
   /** What the command just run cost. */
@@ -904,10 +953,7 @@ export class Connection {
         args,
       });
       // The tables of later commands follow from a SELECT before them.
-      if (entry.spec.name === 'select') {
-        const chosen = args.integerOrNaN(1);
-        if (chosen >= 0 && chosen < span.count) table = span.first + chosen;
-      }
+      if (entry.spec.name === 'select') table = selected(args, span) ?? table;
     }
     if (executors.size > 1) {
       this.endTransaction();

@@ -11,6 +11,7 @@ import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Command } from '../../universal-row/command.ts';
 import type { Executor } from '../../universal-row/executor.ts';
 import type { TenantDefinition, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
 import type { Turns } from '../../universal-row/turns.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
@@ -106,6 +107,8 @@ export interface RedisServerOptions {
   turns?: Turns | undefined;
   /** Absent where nobody has a quota. */
   admission?: GatewayAdmission;
+  /** Absent where no table has partitions. */
+  partitions?: PartitionEntrance;
   outputLimits: { normal: OutputLimit; pubsub: OutputLimit };
   registry: CommandRegistry;
   router: Router;
@@ -160,6 +163,7 @@ export class RedisServer {
   /** Absent while nothing is charged. */
   metering: RedisMetering | undefined;
   readonly admission: GatewayAdmission | undefined;
+  readonly partitions: PartitionEntrance | undefined;
   readonly turns: Turns | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */
   now = Date.now();
@@ -213,6 +217,7 @@ export class RedisServer {
     this.principals.onChange((change) => this.#follow(change));
     this.metering = options.metering;
     this.admission = options.admission;
+    this.partitions = options.partitions;
     this.turns = options.turns;
     this.admission?.onChange((number, gate) => {
       const tenant = this.tenants.get(number);

@@ -491,6 +491,23 @@ export const settings = {
     description:
       'Refuse a query that costs more than its tenant could ever save up, rather than let it run when all is saved up.',
   },
+  'admission.partition-cap': {
+    type: 'choice',
+    choices: ['busy', 'always', 'none'],
+    default: 'busy',
+    live: true,
+    description:
+      'When a partition of a Redis table with `partitions` is held to `admission.partition-factor` times its part of the quota of its tenant: while the plane spends more than 90 % of `redis.ru-per-second`, always, or never.',
+  },
+  'admission.partition-factor': {
+    type: 'integer',
+    min: 1,
+    max: 16_384,
+    default: 3,
+    live: true,
+    description:
+      'Times its part of the quota that one partition may take. Tables with more partitions than this have ceilings.',
+  },
   'admission.gateway-quota': {
     type: 'choice',
     choices: ['shares', 'abase-async'],
@@ -609,6 +626,11 @@ export const settings = {
     ...mechanism,
     description:
       'Going beyond an equal part, where `admission.gateway-quota` is `abase-async`. Off, nobody does.',
+  },
+  'mech.ab-42-partition': {
+    ...mechanism,
+    description:
+      'Ceilings of partitions, as `admission.partition-cap` says. Off, one partition may take all of its tenant’s quota.',
   },
   'mech.aws-visibility': {
     ...mechanism,

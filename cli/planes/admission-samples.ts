@@ -30,6 +30,20 @@ const counters: readonly [name: string, help: string, of: (gate: TenantGate) => 
   ],
 ];
 
+/** Of partitions of Redis tables. */
+const partitionCounters: typeof counters = [
+  [
+    'partition_refused',
+    'Requests refused because a partition was at its ceiling.',
+    ({ counters: c }) => c.partitionRefused,
+  ],
+  [
+    'partition_would_refuse',
+    'Requests that would have been refused so (dry run).',
+    ({ counters: c }) => c.partitionWouldRefuse,
+  ],
+];
+
 /** Of queries, which live on what was left over. */
 const queryGauges: typeof gauges = [
   ['queries_waiting', 'Queries that wait for request units.', ({ line }) => line.waiting],
@@ -90,7 +104,12 @@ export function admissionSamples(
       'Of the request units a second, what was used in the last second.',
       Math.max(...same.map((gate) => pool.usedPart(gate))),
     );
-    if (plane !== 'influx') continue;
+    if (plane === 'redis') {
+      for (const [name, help, of] of partitionCounters) {
+        add('counter', `tenant_${name}`, help, sum(of));
+      }
+      continue;
+    }
     for (const [name, help, of] of queryGauges) add('gauge', `tenant_${name}`, help, sum(of));
     for (const [name, help, of] of queryCounters) add('counter', `tenant_${name}`, help, sum(of));
   }

@@ -16,6 +16,7 @@ import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
+import type { TenantAccount } from '../../request-units/meter.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
 import { rowRestore, rowSource } from '../../storage-node/backup/plane-parts.ts';
@@ -38,6 +39,7 @@ import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { redisSamples } from './redis-samples.ts';
 import { PlaneBrakes } from './plane-brakes.ts';
+import { PlanePartitions } from './plane-partitions.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { RedisTables } from './redis-tables.ts';
 
@@ -60,13 +62,16 @@ const tls = await tlsListeners(tlsMaterial);
 const meter = new RedisPlaneMeter(costTable(config), (table) => tables.ownerOf(table));
 meter.enabled = live.get('ru.metering') === 'on';
 const { meter: accounts } = meter.plane;
-const turns = new PlaneTurns({
-  plane: 'redis',
+/** What was spent lately, as of now. */
+const activeAccounts = (): Iterable<TenantAccount> => {
+  meter.metering.flushAll();
+  return meter.plane.meter.activeAccounts();
+};
+const turns = new PlaneTurns({ plane: 'redis', live, accounts: activeAccounts });
+const partitions = new PlanePartitions({
   live,
-  accounts: () => {
-    meter.metering.flushAll();
-    return meter.plane.meter.activeAccounts();
-  },
+  accounts: activeAccounts,
+  ownerOf: (table) => tables.ownerOf(table)?.number,
 });
 const admission = new PlaneAdmission({
   plane: 'redis',
@@ -142,6 +147,7 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
   tables.setDefinitions(definitions);
   const bypassing = definitions.filter(({ cacheBypass }) => cacheBypass).map(({ id }) => id);
   for (const pod of pods.values()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
+  partitions.setTables(definitions);
   route();
 }
 
@@ -192,6 +198,7 @@ function undefinedTables(): number[] {
 function follow(update: TenancyUpdate): void {
   tables.follow(update);
   turns.follow(update);
+  partitions.follow(update);
   principals.update(update);
   admission.gateway.update(update);
 }
@@ -204,6 +211,7 @@ async function dropTenant(number: number): Promise<void> {
   meter.forget(number);
   admission.pool.forget(number);
   turns.forget(number);
+  partitions.forget(number);
 }
 
 function databasesOf(number: number): DatabaseInfo[] {
@@ -266,6 +274,7 @@ function applySetting(key: ConfigKey): void {
   brakes.settingChanged(key);
   admission.settingChanged(key);
   turns.settingChanged(key);
+  partitions.settingChanged(key);
   if (server === undefined) return;
   switch (key) {
     case 'mech.aws-cost-quotas':
@@ -347,6 +356,7 @@ function createServer(settings: Config, version: string): RedisServer {
     maxQueryBytes: settings['redis.client-query-buffer-limit'],
     metering: meter.enabled ? meter.metering : undefined,
     admission: admission.gateway,
+    partitions: partitions.ceilings,
     slowlogMs: slowlogMs(settings['redis.slowlog-log-slower-than']),
     slowlogLength: settings['redis.slowlog-max-len'],
     outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
@@ -405,6 +415,7 @@ function samples(): MetricSample[] {
     ...meter.plane.samples(nameOf),
     ...turns.samples(),
     ...brakes.samples(),
+    ...partitions.samples(),
     ...admissionSamples('redis', admission, (tenant) => meter.plane.labelOf(tenant, nameOf)),
   ];
 }
@@ -480,6 +491,7 @@ serveCalls(port, {
   drain: (graceMs) => {
     admission.close();
     turns.close();
+    partitions.close();
     return server?.drain(graceMs);
   },
   stop: async () => {

@@ -5,23 +5,52 @@ import { TokenBucket } from '../../request-units/token-bucket.ts';
 
 /** Times its part of the quota that a partition may take. */
 export const partitionHeadroom = 3;
+/** Of its rate, the most that it can owe: what is beyond is forgiven, as of tenants over Redis. */
+const debtSeconds = 10;
 
 export class PartitionQuota {
   readonly #bucket: TokenBucket;
 
-  /** `part` is the tenant's quota over its partitions, units a second. */
-  constructor(part: number, now: number, headroom = partitionHeadroom) {
-    const rate = part * headroom;
-    // A tenth of a second's worth: what is beyond it would wait in the node's queues.
-    this.#bucket = new TokenBucket(rate, rate / 10, now);
+  /**
+   * `part` is the tenant's quota over its partitions, units a second; `atOnce` the units that may be taken at once. Of
+   * more than a tenth of a second's worth what is beyond it would wait in the node's queues, where it has any.
+   */
+  constructor(
+    part: number,
+    now: number,
+    headroom = partitionHeadroom,
+    atOnce = (part * headroom) / 10,
+  ) {
+    this.#bucket = new TokenBucket(part * headroom, atOnce, now, debtSeconds);
   }
 
   admit(cost: number, now: number): boolean {
     return this.#bucket.take(cost, now);
   }
 
-  setPart(part: number, now: number, headroom = partitionHeadroom): void {
-    const rate = part * headroom;
-    this.#bucket.reshape(rate, rate / 10, now);
+  setPart(
+    part: number,
+    now: number,
+    headroom = partitionHeadroom,
+    atOnce = (part * headroom) / 10,
+  ): void {
+    this.#bucket.reshape(part * headroom, atOnce, now);
+  }
+
+  // ---- where costs are known only afterwards
+
+  /** Milliseconds until something is let in; 0 while nothing is owed. */
+  waitMs(now: number): number {
+    return this.#bucket.waitForAny(now);
+  }
+
+  /** What was let in has cost so many units. */
+  charge(units: number, now: number): void {
+    this.#bucket.debit(units, now);
+  }
+
+  /** It is as if nothing had ever been taken of it. */
+  isUntouched(now: number): boolean {
+    return this.#bucket.balance(now) === this.#bucket.capacity;
   }
 }

@@ -4,6 +4,7 @@
 import type { AdmissionRules } from '../../access/admission/gateway-admission.ts';
 import type { TenantGate } from '../../access/admission/tenant-gate.ts';
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
+import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
 import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
 import type { RespClient } from '../support/resp-client.ts';
@@ -18,8 +19,15 @@ export class LimitedServer {
   }
 
   /** With a tenant `red` that has this quota, and a tenant `blue` that has none. */
-  static async start(ruPerSecond: number, rules: Partial<AdmissionRules>): Promise<LimitedServer> {
-    const tenants = await TenantsServer.start({ limits: rules });
+  static async start(
+    ruPerSecond: number,
+    rules: Partial<AdmissionRules>,
+    partitions?: PartitionEntrance,
+  ): Promise<LimitedServer> {
+    const tenants = await TenantsServer.start({
+      limits: rules,
+      ...(partitions === undefined ? {} : { partitions }),
+    });
     const red = tenants.tenant('red', { limits: { ...noLimits, ruPerSecond } });
     tenants.tenant('blue');
     return new LimitedServer(tenants, red);

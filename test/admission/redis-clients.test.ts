@@ -1,12 +1,13 @@
 // Real clients of a tenant that wants more than its quota, unchanged: they get on without opening their connections
 // anew, and what was refused to them they can send again.
 
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Redis } from 'ioredis';
 import { parseYcsbOutput } from '../../bench/support/ycsb-output.ts';
 import { goTool } from '../support/go-tools.ts';
+import { redisPython } from '../support/redis-python.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import { LimitedPolyrow } from './limited-polyrow.ts';
 
@@ -150,13 +151,11 @@ test.skipIf('missing' in goRedis)('go-redis', { timeout: 120_000 }, async () => 
   expect(result['connects']).toBeLessThanOrEqual(16);
 });
 
-const interpreters = [process.env['REDIS_PY'] ?? [], 'python3', '/usr/bin/python3'].flat();
-const python = interpreters.find((name) => spawnSync(name, ['-c', 'import redis']).status === 0);
-if (python === undefined) console.warn('skipped: no python3 with redis-py (python3-redis)');
+if (redisPython === undefined) console.warn('skipped: no python3 with redis-py (python3-redis)');
 
-test.skipIf(python === undefined)('redis-py', { timeout: 120_000 }, async () => {
+test.skipIf(redisPython === undefined)('redis-py', { timeout: 120_000 }, async () => {
   const script = `${import.meta.dirname}/redis_py_limits.py`;
-  const { stdout } = await run(python!, [script, String(server.port), 'red']);
+  const { stdout } = await run(redisPython!, [script, String(server.port), 'red']);
   expect(stdout).toContain('passed');
 });
 

@@ -18,6 +18,7 @@ import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
+import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
 import {
   noLimits,
   type TenancyUpdate,
@@ -47,6 +48,8 @@ export interface TenantsServerOptions {
   turns?: TurnQueue;
   /** Holds writes back. */
   brake?: WriteBrake;
+  /** What partitions may take. */
+  partitions?: PartitionEntrance;
 }
 
 export class TenantsServer {
@@ -72,7 +75,7 @@ export class TenantsServer {
   }
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
-    const { defaultPassword = '', config = [], limits, turns, brake } = options;
+    const { defaultPassword = '', config = [], limits, turns, brake, partitions } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
     const tables = new RedisTables('memory', () => pods);
@@ -128,6 +131,7 @@ export class TenantsServer {
       slowlogLength: 128,
       metering: limits === undefined ? undefined : meter.metering,
       admission,
+      ...(partitions === undefined ? {} : { partitions }),
       turns,
       outputLimits: { normal: unlimited, pubsub: unlimited },
       registry: new CommandRegistry(allCommands),

@@ -53,6 +53,8 @@ function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
       ['refused', counters.refused],
       ['would_wait', counters.wouldWait],
       ['would_refuse', counters.wouldRefuse],
+      ['partition_refused', counters.partitionRefused],
+      ['partition_would_refuse', counters.partitionWouldRefuse],
     ],
     units: [
       ['quota', quota.perSecond],

@@ -15,8 +15,12 @@ const atOnceSeconds = 0.1;
  */
 export const refusedInARow = 64;
 
+/** In the place of a class: a partition is at its ceiling, whatever the command does. */
+export const partitionKind = chargeClasses.length;
+const kindNames: readonly string[] = [...chargeClasses, 'partition'];
+
 export interface Refused {
-  kind: ChargeClass;
+  kind: ChargeClass | typeof partitionKind;
   /** A whole transaction, which is discarded. */
   isTransaction: boolean;
 }
@@ -61,7 +65,7 @@ export class Refusals {
     }
     const words = [
       `-${code} RU limit: tenant=${gate.name}`,
-      `kind=${chargeClasses[kind]}`,
+      `kind=${kindNames[kind]}`,
       `need=${Number(need.toPrecision(3))}`,
       `retry_after_ms=${retryMs}`,
     ];

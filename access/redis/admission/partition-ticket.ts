@@ -1,0 +1,68 @@
+// The command of one connection that was let in to partitions with ceilings, until they are charged what it has cost.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import type { TableSpan } from '../../../universal-row/command.ts';
+import { hashSlot } from '../../../universal-row/crc16.ts';
+import type { PartitionVisit } from '../../../universal-row/partition-entrance.ts';
+import { type CommandEntry, keyWords } from '../commands/registry.ts';
+
+interface RequestedCommand {
+  readonly entry: CommandEntry;
+  readonly args: Arguments;
+}
+
+export class PartitionTicket {
+  /** It has been let in, and not charged yet. */
+  isOpen = false;
+  readonly #visit: PartitionVisit;
+
+  constructor(visit: PartitionVisit) {
+    this.#visit = visit;
+  }
+
+  /**
+   * The commands of one request, which begins on this table, are to run. Returns the milliseconds until there is room; 0
+   * if there is.
+   */
+  begin(
+    commands: readonly RequestedCommand[],
+    table: number,
+    span: TableSpan,
+    now: number,
+  ): number {
+    this.isOpen = true;
+    this.#visit.begin();
+    let on = table;
+    for (const { entry, args } of commands) {
+      if (entry.spec.name === 'select') on = selected(args, span) ?? on;
+      else if (entry.run !== undefined) this.#touch(entry, args, on, now);
+    }
+    return this.#visit.waitMs(now);
+  }
+
+  #touch({ spec }: CommandEntry, args: Arguments, table: number, now: number): void {
+    for (const word of keyWords(spec, args)) {
+      // As many keys as it says there are.
+      if (word >= args.count) break;
+      const slot = hashSlot(args.buf, args.starts[word]!, args.lens[word]!);
+      this.#visit.touch(table, slot, now);
+    }
+  }
+
+  /** It has been run, and has cost so many units. */
+  charge(units: number, now: number): void {
+    this.isOpen = false;
+    this.#visit.charge(units, now);
+  }
+
+  /** It will not run, or is not to be charged. */
+  end(): void {
+    this.isOpen = false;
+  }
+}
+
+/** The table that SELECT takes a transaction to, if it does. */
+export function selected(args: Arguments, { first, count }: TableSpan): number | undefined {
+  const database = args.integerOrNaN(1);
+  return database >= 0 && database < count ? first + database : undefined;
+}

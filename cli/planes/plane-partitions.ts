@@ -1,0 +1,130 @@
+// What one partition of a table may take of the Redis plane, as tables' properties and the settings say.
+
+import type { TableDefinition } from '../../control/metadata/table-definition.ts';
+import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { TenantAccount } from '../../request-units/meter.ts';
+import { ChargedUnits } from '../../storage-node/admission/charged-units.ts';
+import {
+  PartitionCeilings,
+  type PartitionedTable,
+  type PartitionRules,
+} from '../../storage-node/admission/partition-ceilings.ts';
+import { systemClock } from '../../universal-row/environment.ts';
+import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { LiveConfig } from '../config/live-config.ts';
+import type { ConfigKey } from '../config/schema.ts';
+import { adder } from './pod-samples.ts';
+
+const ourKeys: ReadonlySet<ConfigKey> = new Set([
+  'mech.ab-42-partition',
+  'admission.partition-cap',
+  'admission.partition-factor',
+  'redis.ru-per-second',
+]);
+const tickMs = 50;
+
+export interface PlanePartitionsOptions {
+  live: LiveConfig;
+  /** What was spent lately, as of now. */
+  accounts: () => Iterable<TenantAccount>;
+  /** Number of the tenant whose table it is; undefined for one of nobody. */
+  ownerOf: (table: number) => number | undefined;
+}
+
+export class PlanePartitions {
+  readonly ceilings = new PartitionCeilings(systemClock.monotonic());
+  readonly #options: PlanePartitionsOptions;
+  #definitions: readonly TableDefinition[] = [];
+  #charged: ChargedUnits | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PlanePartitionsOptions) {
+    this.#options = options;
+    this.#applyRules();
+  }
+
+  settingChanged(key: ConfigKey): void {
+    if (ourKeys.has(key)) this.#applyRules();
+  }
+
+  #applyRules(): void {
+    this.ceilings.setRules(rulesOf(this.#options.live), systemClock.monotonic());
+    this.#watch();
+  }
+
+  /** All definitions there are. */
+  setTables(definitions: readonly TableDefinition[]): void {
+    this.#definitions = definitions.filter(isCounted);
+    this.#applyTables();
+  }
+
+  #applyTables(): void {
+    const tables: PartitionedTable[] = [];
+    for (const { id, partitions } of this.#definitions) {
+      const tenant = this.#options.ownerOf(id);
+      if (tenant !== undefined) tables.push({ table: id, tenant, partitions });
+    }
+    this.ceilings.setTables(tables, systemClock.monotonic());
+    this.#watch();
+  }
+
+  /** Tenants, and so their quotas and whose tables are, have changed. */
+  follow({ tenants }: TenancyUpdate): void {
+    const units = tenants.map(({ number, limits: { ruPerSecond, burstRu } }) => ({
+      tenant: number,
+      ruPerSecond,
+      burstRu,
+    }));
+    this.ceilings.setQuotas(units, systemClock.monotonic());
+    this.#applyTables();
+  }
+
+  forget(tenant: number): void {
+    this.#charged?.forget(tenant);
+    this.ceilings.setQuotas([{ tenant, ruPerSecond: 0, burstRu: 0 }], systemClock.monotonic());
+    this.#watch();
+  }
+
+  /** What is spent is looked at only where it matters. */
+  #watch(): void {
+    if (this.ceilings.areNeeded === (this.#timer !== undefined)) return;
+    if (!this.ceilings.areNeeded) {
+      this.close();
+      return;
+    }
+    this.#charged = new ChargedUnits(this.#options.accounts);
+    this.#timer = setInterval(() => {
+      this.ceilings.tick(this.#charged!.take(), systemClock.monotonic());
+    }, tickMs);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#charged = undefined;
+  }
+
+  samples(): MetricSample[] {
+    const samples: MetricSample[] = [];
+    const add = adder(samples, { plane: 'redis' });
+    const { isWatched, size } = this.ceilings;
+    add('gauge', 'partition_ceilings', '1 while partitions have ceilings.', isWatched ? 1 : 0);
+    add('gauge', 'partitions_touched', 'Partitions with a ceiling that were touched lately.', size);
+    return samples;
+  }
+}
+
+/** Ranges of rows are as uneven as their keys are. */
+function isCounted({ partitions, shardingKind }: TableDefinition): boolean {
+  return partitions > 1 && shardingKind === 'hash';
+}
+
+function rulesOf(live: LiveConfig): PartitionRules {
+  const isOn = live.get('mech.ab-42-partition') === 'on';
+  return {
+    cap: isOn ? live.get('admission.partition-cap') : 'none',
+    factor: live.get('admission.partition-factor'),
+    podRate: live.get('redis.ru-per-second'),
+  };
+}
