@@ -228,7 +228,15 @@ export class RowPricer {
     if (this.isCached) account.unmergedBytes += work.logBytes;
   }
 
+  /** Charges a command that no client sent. */
+  chargeUnasked(account: TenantAccount, database: number, work: RowWorkCounts): void {
+    const cost = new Float64Array(costLayout.length);
+    this.price(1, 1, 0, 0, work, cost);
+    this.charge(account, ChargeClass.background, database, 1, 0, 0, 0, work, cost);
+  }
+
   /** Charges what no request asked for. */
+
   chargeModule(
     account: TenantAccount,
     database: number,

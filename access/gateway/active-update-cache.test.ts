@@ -143,6 +143,29 @@ test('a sweep refreshes what is hot but was not read of late, and forgets what h
   expect(cache.bytes).toBe(0);
 });
 
+test('a read that is not sure to be let in finds what is there, and begins nothing', () => {
+  const cache = cacheOf({ jitter: 0, hotHits: 1 });
+  expect(cache.find('k', 0)).toBe('miss');
+  expect(read(cache, 'k', 1)).toBe('load');
+  expect(cache.find('k', 2)).toBe('hit');
+  expect(cache.value).toBe('v');
+  expect(cache.find('k', 100, 50)).toBe('miss');
+  expect(cache.find('k', 8001)).toBe('refresh');
+  expect(cache.find('k', 10_001)).toBe('miss');
+});
+
+test('made smaller it keeps what was used last', () => {
+  const cache = cacheOf();
+  for (const key of ['a', 'b', 'c']) read(cache, key, 0);
+  const each = cache.bytes / 3;
+  cache.resize(2 * each);
+  expect([cache.size, cache.bytes]).toEqual([2, 2 * each]);
+  expect(cache.find('a', 1)).toBe('miss');
+  expect(cache.find('c', 1)).toBe('hit');
+  cache.resize(0);
+  expect(cache.size).toBe(0);
+});
+
 test('large entries are not kept, and none are when it is off', () => {
   const cache = cacheOf({ capacityBytes: 16_000 });
   cache.look('k', 0);

@@ -5,6 +5,7 @@
 // For reads that may be late only. It knows no node and waits for nothing:
 //
 //   look -> hit | refresh | load | wait | bypass     for each read
+//   find -> hit | refresh | miss                     for a read that is not sure to be let in
 //   loaded, or failed                                for each load or refresh that was begun
 //   invalidate                                       for each write that has passed here, before it is answered
 //   sweep                                            some times in a time to live
@@ -97,19 +98,30 @@ export class ActiveUpdateCache<V> {
     return this.#bytes;
   }
 
+  /** Larger entries are not kept, whatever their keys. */
+  get largestBytes(): number {
+    return this.#options.capacityBytes * this.#options.largestEntry;
+  }
+
   get size(): number {
     return this.#entries.size;
   }
 
   /** `maxAgeMs`: what is older than this is no answer. `now` is monotonic milliseconds. */
   look(key: string, now: number, maxAgeMs = Infinity): Look {
-    const { enabled, ttlMs, hotHits } = this.#options;
-    if (!enabled) return 'bypass';
+    if (!this.#options.enabled) return 'bypass';
+    const found = this.find(key, now, maxAgeMs);
+    return found === 'miss' ? this.#miss(key, now, maxAgeMs) : found;
+  }
+
+  /** As `look`, where a miss begins nothing. */
+  find(key: string, now: number, maxAgeMs = Infinity): 'hit' | 'refresh' | 'miss' {
+    const { ttlMs, hotHits } = this.#options;
     const entry = this.#entries.get(key);
-    if (entry === undefined) return this.#miss(key, now, maxAgeMs);
+    if (entry === undefined) return 'miss';
     const age = now - entry.asOf;
     if (age >= ttlMs) this.#drop(entry);
-    if (age >= ttlMs || age > maxAgeMs) return this.#miss(key, now, maxAgeMs);
+    if (age >= ttlMs || age > maxAgeMs) return 'miss';
     this.hits++;
     entry.hits++;
     this.value = entry.value;
@@ -129,9 +141,9 @@ export class ActiveUpdateCache<V> {
     this.#flights.delete(key);
     const known = this.#entries.get(key);
     if (known !== undefined) this.#drop(known);
-    const { capacityBytes, largestEntry, ttlMs, refreshAfter, jitter } = this.#options;
+    const { ttlMs, refreshAfter, jitter } = this.#options;
     const whole = bytes + 2 * key.length + entryBytes;
-    if (whole > capacityBytes * largestEntry) return;
+    if (whole > this.largestBytes) return;
     const refreshAt = asOf + ttlMs * (refreshAfter + jitter * this.#rng.next());
     const entry: Entry<V> = {
       key,
@@ -147,7 +159,18 @@ export class ActiveUpdateCache<V> {
     this.#link(entry);
     this.#bytes += whole;
     this.#loaded.push(entry);
+    this.#shrink();
+  }
+
+  #shrink(): void {
+    const { capacityBytes } = this.#options;
     while (this.#bytes > capacityBytes && this.#oldest !== undefined) this.#drop(this.#oldest);
+  }
+
+  /** Bytes of all entries from now on. */
+  resize(capacityBytes: number): void {
+    this.#options.capacityBytes = capacityBytes;
+    this.#shrink();
   }
 
   /** It has not: what is there stays until its time is over. */

@@ -31,13 +31,19 @@ export function answerValue(rows: Rows, row: Row, reply: Reply): void {
 }
 
 export function get(rows: Rows, args: Arguments, reply: Reply): void {
+  answerGet(rows, args, reply);
+}
+
+/** Returns the row that was answered; 0 if there is none. */
+export function answerGet(rows: Rows, args: Arguments, reply: Reply): Row {
   const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
   if (row === 0) {
     reply.nil();
-    return;
+    return 0;
   }
   if (rows.shape(row) !== Shape.value) throw wrongType;
   answerValue(rows, row, reply);
+  return row;
 }
 
 /** Makes word `valueWord` the value of the key in word `keyWord`. */
