@@ -24,6 +24,7 @@ import { PartitionTicket, selected } from './admission/partition-ticket.ts';
 import { partitionKind, type Refused } from './admission/refusals.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
 import { ConnectionMeter } from './metering.ts';
+import type { Load, ReadCache } from './read-cache.ts';
 import { ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
 import type { RedisServer } from './server.ts';
@@ -156,6 +157,8 @@ export class Connection {
   private arrived = 0;
   /** Of a client of a tenant that has spent its quota. */
   private unitsWait: CommandWait | undefined;
+  /** Of the GET that is being run, if its answer is to be remembered. */
+  private load: Load | undefined;
   /** Once there was a command that partitions are charged for. */
   private ticket: PartitionTicket | undefined;
   /** When what it has run was charged last, where that is of a quota. Monotonic milliseconds. */
@@ -466,21 +469,41 @@ export class Connection {
       return;
     }
     if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
+    if (server.cache !== undefined && this.#isRemembered(server.cache, entry, args, mark)) return;
     if (this.tenant.isLimited && !this.#isAdmitted(entry, mark)) return;
     this.#start(entry, args, mark);
   }
 
   #start(entry: CommandEntry, args: Arguments, mark: number): void {
+    const from = this.#announce(entry, args, mark);
+    this.#call(entry, args, this.server.writer, from);
+  }
+
+  /** To whoever watches commands. Returns where the answer begins. */
+  #announce(entry: CommandEntry, args: Arguments, mark: number): number {
     const { server } = this;
-    const reply = server.writer;
     this.lastEntry = entry;
-    if (server.monitors.size === 0) {
-      this.#call(entry, args, reply, mark);
-      return;
-    }
+    if (server.monitors.size === 0) return mark;
     server.feedMonitors(this, entry, args);
-    server.open(this);
-    this.#call(entry, args, reply, reply.pos);
+    return server.open(this).pos;
+  }
+
+  /** Whether the gateway knew what to answer, and has: then it waits for nothing, and costs nothing. */
+  #isRemembered(cache: ReadCache, entry: CommandEntry, args: Arguments, mark: number): boolean {
+    const { server } = this;
+    const { writer, lapAt, now } = server;
+    const answer = cache.answerTo(entry, args, this.table, lapAt, now);
+    if (answer === undefined) return false;
+    const from = this.#announce(entry, args, mark);
+    entry.calls++;
+    if (answer.bytes === undefined) writer.nil();
+    else writer.rawBytes(answer.bytes, 0, answer.bytes.length);
+    const spent = server.lap();
+    entry.spentMs += spent;
+    this.meter.free(entry);
+    if (spent >= server.slowlogMs) this.tenant.slowlog.add(this, entry, args, spent, 0);
+    if (this.special >= Special.replyOff) this.#muffle(from);
+    return true;
   }
 
   /** CLIENT PAUSE: the command stays where it is until the pause ends. */
@@ -690,9 +713,13 @@ export class Connection {
         void route.executor.execute(command, reply);
       } else {
         own = server.borrowWriter(this.version);
+        if (server.cache !== undefined) this.#remember(server.cache, entry);
         const done = route.executor.execute(command, own);
         if (done instanceof Promise) waits = done;
-        else this.#append(own);
+        else {
+          if (server.cache !== undefined) this.#hasRun(entry, own);
+          this.#append(own);
+        }
       }
     } else {
       const done = this.#handle(entry, args, reply, mark);
@@ -707,6 +734,21 @@ export class Connection {
       return;
     }
     this.#settle(entry, args, mark);
+  }
+
+  /** What it is about to read is to be remembered, if it is a GET of such a table. */
+  #remember(cache: ReadCache, entry: CommandEntry): void {
+    const { command } = this;
+    this.load = cache.load(entry, command.args, command.table, this.server.lapAt);
+    if (this.load !== undefined) command.transform = this.load.transform;
+  }
+
+  /** Its command has been run by a pod that may keep tables of which answers are remembered. */
+  #hasRun(entry: CommandEntry, answer: RespWriter): void {
+    const { command, server, load } = this;
+    this.load = undefined;
+    load?.answered(answer, server.lapAt);
+    server.cache?.wrote(entry, command.args, command.table, command.span);
   }
 
   #handle(
@@ -787,6 +829,7 @@ export class Connection {
       })
       .then(() => {
         this.busy = false;
+        if (own !== undefined) this.#hasRun(entry, own);
         if (this.closed) {
           if (own !== undefined) this.server.giveBackWriter(own);
           if (this.server.metering !== undefined) this.#charge(entry, this.args, 0, false);
@@ -982,12 +1025,19 @@ export class Connection {
     this.transaction = undefined;
     this.special &= ~Special.multi;
     const done = route.executor.executeAll(commands, out, isClean);
+    const forget = (): void => {
+      queue.forEach(({ entry, args }, i) => {
+        this.server.cache?.wrote(entry, args, commands[i]!.table, span);
+      });
+    };
     if (!(done instanceof Promise)) {
+      if (this.server.cache !== undefined) forget();
       this.unwatch();
       if (out !== reply) this.#append(out);
       return;
     }
     return done.then(() => {
+      forget();
       this.unwatch();
       this.#append(out);
     });
@@ -1103,6 +1153,7 @@ export class Connection {
     const own = server.borrowWriter(this.version);
     const done = route.executor.execute(command, own);
     if (!(done instanceof Promise)) {
+      this.#hasRun(wait.entry, own);
       this.#append(own);
       this.#afterRetry(wait, mark);
       return;
@@ -1111,6 +1162,7 @@ export class Connection {
     done
       .then(() => {
         wait.retrying = false;
+        this.#hasRun(wait.entry, own);
         if (this.closed) {
           server.giveBackWriter(own);
           return;

@@ -7,6 +7,7 @@ import type { CommandEntry } from './commands/registry.ts';
 import { quotaFields } from './admission/quota-fields.ts';
 import { redisVersion } from './commands/connection.ts';
 import type { Connection } from './connection.ts';
+import type { ReadCache } from './read-cache.ts';
 import type { RedisServer } from './server.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -146,6 +147,7 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
       ['evicted_keys', 0],
       ['keyspace_hits', lookups.hits],
       ['keyspace_misses', lookups.misses],
+      ...cacheFields(server.cache, server.cache?.counts),
       ['pubsub_channels', server.countListeners('channels')],
       ['pubsub_patterns', server.countListeners('patterns')],
       ['pubsubshard_channels', server.countListeners('shardChannels')],
@@ -179,6 +181,19 @@ const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
     return fields;
   },
 };
+
+/** Of reads that the gateway remembers; nothing while it remembers none. The bytes are those of all tenants. */
+function cacheFields(
+  whole: ReadCache | undefined,
+  counts: { readonly hits: number; readonly misses: number } | undefined,
+): Fields {
+  if (counts === undefined) return [];
+  const fields: Fields = [
+    ['gateway_cache_hits', counts.hits],
+    ['gateway_cache_misses', counts.misses],
+  ];
+  return whole === undefined ? fields : [...fields, ['gateway_cache_bytes', whole.bytes]];
+}
 
 type TenantSection = (server: RedisServer, tenant: Tenant) => Fields | undefined;
 
@@ -245,7 +260,7 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['aof_enabled', 1],
     ];
   },
-  stats(_server, tenant) {
+  stats({ cache }, tenant) {
     if (tenant.isFirst) return undefined;
     const { past, pubsub } = tenant;
     let { commands, bytesIn, bytesOut } = past;
@@ -261,6 +276,7 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['total_net_output_bytes', bytesOut],
       ['rejected_connections', tenant.rejectedConnections],
       ['evicted_keys', 0],
+      ...cacheFields(undefined, cache?.of(tenant.number)),
       ['pubsub_channels', pubsub.channels.size],
       ['pubsub_patterns', pubsub.patterns.size],
       ['pubsubshard_channels', pubsub.shardChannels.size],

@@ -137,8 +137,8 @@ export class ConnectionMeter {
   private flushedAt = 0;
   private sampler: HotSampler | undefined;
   private isLater = false;
-  /** Name of the last command, when it was refused; it has no group then. */
-  private refusedName = '';
+  /** Name of the last command, when it cost nothing; it has no group then. */
+  private freeName = '';
   private lastGroup: Group | undefined;
   // A transaction is one request of several commands, whose bytes came before it.
   private queuedBytes = 0;
@@ -218,7 +218,12 @@ export class ConnectionMeter {
   /** A command was refused before it was run: it costs nothing. */
   reject(metering: RedisMetering, entry: CommandEntry | undefined): void {
     this.accountIn(metering).reject();
-    this.refusedName = entry?.fullName ?? '';
+    this.free(entry);
+  }
+
+  /** A command was answered at no cost. */
+  free(entry: CommandEntry | undefined): void {
+    this.freeName = entry?.fullName ?? '';
     this.lastGroup = undefined;
   }
 
@@ -421,7 +426,7 @@ export class ConnectionMeter {
   last(metering: RedisMetering): { name: string; cost: Float64Array } {
     this.flush(metering);
     const { lastGroup: group } = this;
-    const name = group === undefined ? this.refusedName : group.entry.fullName;
+    const name = group === undefined ? this.freeName : group.entry.fullName;
     const cost = new Float64Array(costLayout.length);
     if (group !== undefined) cost.set(group.cost.map((units) => units / group.charged));
     return { name, cost };
@@ -435,7 +440,7 @@ export class ConnectionMeter {
     this.keepsWork = true;
     this.flush(metering);
     const { lastGroup: group } = this;
-    return { name: group?.entry.fullName ?? this.refusedName, work: group?.priced };
+    return { name: group?.entry.fullName ?? this.freeName, work: group?.priced };
   }
 
   /** Units of the command just run, and of those before it that are not charged yet. */

@@ -7,11 +7,12 @@
 // a connection; with fsync=always they wait for the disk first.
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { Arguments } from '../../universal-row/arguments.ts';
-import type { Command } from '../../universal-row/command.ts';
+import { Arguments } from '../../universal-row/arguments.ts';
+import { Action, type Command } from '../../universal-row/command.ts';
 import type { Executor } from '../../universal-row/executor.ts';
 import type { TenantDefinition, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
 import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
+import { RowWork } from '../../universal-row/row-work.ts';
 import type { Turns } from '../../universal-row/turns.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
@@ -21,6 +22,7 @@ import { Connection, Special, type Wait } from './connection.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import type { RedisMetering } from './metering.ts';
 import { Permissions } from './acl/acl-user.ts';
+import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
 import { defaultLimits, type ParserLimits } from './resp-parser.ts';
 import { RespWriter } from './resp-writer.ts';
 import { readShared } from './shared-read.ts';
@@ -164,6 +166,8 @@ export class RedisServer {
   metering: RedisMetering | undefined;
   readonly admission: GatewayAdmission | undefined;
   readonly partitions: PartitionEntrance | undefined;
+  /** What is remembered of reads; absent while that is of no table. */
+  cache: ReadCache | undefined;
   readonly turns: Turns | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */
   now = Date.now();
@@ -535,11 +539,45 @@ export class RedisServer {
       const writer = this.borrowWriter(2);
       const waits = executor.execute({ ...command, table }, writer);
       if (waits instanceof Promise) {
-        waits.catch((error: unknown) => {
-          this.report('error', `command ${command.name} failed`, { err: error });
-        });
+        waits
+          .catch((error: unknown) => {
+            this.report('error', `command ${command.name} failed`, { err: error });
+          })
+          .finally(() => this.cache?.forgetAll(command.span));
       } else this.giveBackWriter(writer);
     }
+    this.cache?.forgetAll(command.span);
+  }
+
+  /** Runs a GET for what is remembered, in the background: its tenant is charged for it. */
+  reload({ table, tenant, span }: RememberedTable, key: Buffer, load: Load): void {
+    const { executor, pricer } = this.router.to(table);
+    const writer = this.borrowWriter(2);
+    const work = new RowWork();
+    const args = new Arguments();
+    args.buf = key;
+    args.lens[1] = key.length;
+    args.count = 2;
+    // What it finds to have expired goes into the log.
+    if (!this.turnScheduled) this.#scheduleTurn();
+    const done = (): void => {
+      load.answered(writer, performance.now());
+      const account = this.metering?.meter.account(tenant);
+      if (account !== undefined) pricer?.chargeUnasked(account, table - span.first, work);
+      this.giveBackWriter(writer);
+    };
+    const { transform } = load;
+    const command = { action: Action.fetch, name: 'get', transform, grows: false, table, span };
+    const waits = executor.execute({ ...command, args, work }, writer);
+    if (!(waits instanceof Promise)) {
+      done();
+      return;
+    }
+    waits
+      .catch((error: unknown) => {
+        this.report('error', 'reading again what is remembered failed', { err: error });
+      })
+      .finally(done);
   }
 
   borrowWriter(version: number): RespWriter {

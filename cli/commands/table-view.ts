@@ -57,11 +57,7 @@ function detailsOf(table: TableDescription): Detail[] {
     detail('writes', writesOf(table)),
     detail('default ttl', ttlOf(table), isSeries ? 'of policy autogen without a duration' : ''),
     detail(isSeries ? 'max point' : 'max row', maxRowOf(table)),
-    detail(
-      'consistency',
-      consistencyText(consistency),
-      consistency.kind === 'strong' ? '' : 'there is one copy: every read is strong',
-    ),
+    detail('consistency', consistencyText(consistency), consistencyNote(table)),
     detail('sharding', shardingKind, 'all of it is on this node'),
     detail('partitions', formatNumber(partitions), 'by which its load is counted'),
     detail('write priority', writePriority),
@@ -88,6 +84,12 @@ function unusualOf(table: TableDescription): string {
   ]
     .filter((text) => text !== '')
     .join(', ');
+}
+
+function consistencyNote({ consistency, model, cacheBypass }: TableDescription): string {
+  if (consistency.kind === 'strong') return '';
+  const isRemembered = model === 'kv' && !cacheBypass;
+  return isRemembered ? 'answers to GET are remembered' : 'there is one copy: every read is strong';
 }
 
 function consistencyText(consistency: Consistency): string {

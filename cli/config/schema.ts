@@ -148,6 +148,13 @@ export const settings = {
     description:
       'Request units a second that the Redis plane can do; 0 when that is not known, and then there is nothing to share out beyond quotas.',
   },
+  'redis.gateway-cache-bytes': {
+    ...anySize,
+    default: 64 * mib,
+    live: true,
+    description:
+      'Memory for answers to GET that are remembered, for up to ten seconds, of tables of model `kv` whose `consistency` is `eventual` or `bounded`; 0 for none.',
+  },
   'redis.output-limit.normal-hard-bytes': {
     ...anySize,
     default: 0,
@@ -631,6 +638,11 @@ export const settings = {
     ...mechanism,
     description:
       'Ceilings of partitions, as `admission.partition-cap` says. Off, one partition may take all of its tenant’s quota.',
+  },
+  'mech.ab-44-aulru': {
+    ...mechanism,
+    description:
+      'What `redis.gateway-cache-bytes` is for. Off, every GET is answered by the table, and charged.',
   },
   'mech.aws-visibility': {
     ...mechanism,

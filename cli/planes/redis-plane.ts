@@ -39,6 +39,7 @@ import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { redisSamples } from './redis-samples.ts';
 import { PlaneBrakes } from './plane-brakes.ts';
+import { PlaneCache } from './plane-cache.ts';
 import { PlanePartitions } from './plane-partitions.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { RedisTables } from './redis-tables.ts';
@@ -81,6 +82,14 @@ const admission = new PlaneAdmission({
   send: (message) => tell(port, { type: 'pool', message }),
 });
 const brakes = new PlaneBrakes(live);
+const cache = new PlaneCache({
+  live,
+  ownerOf: (table) => tables.ownerOf(table),
+  reload: (table, key, load) => server?.reload(table, key, load),
+  changed: () => {
+    if (server !== undefined) server.cache = cache.inUse;
+  },
+});
 const router = new Router();
 let server: RedisServer | undefined;
 let peakMemory = 0;
@@ -148,6 +157,7 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
   const bypassing = definitions.filter(({ cacheBypass }) => cacheBypass).map(({ id }) => id);
   for (const pod of pods.values()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
   partitions.setTables(definitions);
+  cache.setTables(definitions);
   route();
 }
 
@@ -199,6 +209,7 @@ function follow(update: TenancyUpdate): void {
   tables.follow(update);
   turns.follow(update);
   partitions.follow(update);
+  cache.tenantsChanged();
   principals.update(update);
   admission.gateway.update(update);
 }
@@ -212,6 +223,7 @@ async function dropTenant(number: number): Promise<void> {
   admission.pool.forget(number);
   turns.forget(number);
   partitions.forget(number);
+  cache.forgetTenant(number);
 }
 
 function databasesOf(number: number): DatabaseInfo[] {
@@ -275,6 +287,7 @@ function applySetting(key: ConfigKey): void {
   admission.settingChanged(key);
   turns.settingChanged(key);
   partitions.settingChanged(key);
+  cache.settingChanged(key);
   if (server === undefined) return;
   switch (key) {
     case 'mech.aws-cost-quotas':
@@ -377,8 +390,8 @@ function createServer(settings: Config, version: string): RedisServer {
       persistence,
       tableSize: (table) => podOfTable(table).tableSize(table),
       lookups: () => ({
-        hits: sum((pod) => pod.lookups.hits),
-        misses: sum((pod) => pod.lookups.misses),
+        hits: sum((pod) => pod.lookups.hits) + cache.found,
+        misses: sum((pod) => pod.lookups.misses) + cache.absent,
       }),
       expiredRows: () => sum((pod) => pod.expiredRows),
       checkpoint: async () => {
@@ -416,6 +429,7 @@ function samples(): MetricSample[] {
     ...turns.samples(),
     ...brakes.samples(),
     ...partitions.samples(),
+    ...cache.samples(),
     ...admissionSamples('redis', admission, (tenant) => meter.plane.labelOf(tenant, nameOf)),
   ];
 }
@@ -428,6 +442,7 @@ async function start(): Promise<void> {
   follow(data.tenancy);
   await adopt(firstTables);
   server = createServer(config, packageVersion());
+  server.cache = cache.inUse;
   live.onChange((key, value) => {
     applySetting(key);
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
@@ -478,7 +493,14 @@ serveCalls(port, {
     throw new Error('the databases of Redis are numbers: they cannot be dropped');
   },
   backup: (order) => backups.order(order),
-  restore: (order) => restores.order(order),
+  restore: async (order) => {
+    try {
+      return await restores.order(order);
+    } finally {
+      // That puts other rows in place by ways of its own.
+      if (order.action === 'commit') cache.clear();
+    }
+  },
   setConfig: ({ key, value }) => {
     fromOutside = true;
     try {
@@ -492,6 +514,7 @@ serveCalls(port, {
     admission.close();
     turns.close();
     partitions.close();
+    cache.close();
     return server?.drain(graceMs);
   },
   stop: async () => {

@@ -186,7 +186,7 @@ const consistency = {
     ...Object.keys(staleness()),
   ]),
   description:
-    'What a read may see. While there is one copy of the data, every read sees the latest write.',
+    'What a read may see. Of model kv, what is not strong is answered from memory where it can be; writes by way of this server are always seen.',
 };
 
 function staleness() {

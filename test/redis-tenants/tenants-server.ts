@@ -7,6 +7,7 @@ import { Principals } from '../../access/gateway/principals.ts';
 import { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
+import { ReadCache, type RememberedTable } from '../../access/redis/read-cache.ts';
 import { RedisServer } from '../../access/redis/server.ts';
 import { RedisPlaneMeter } from '../../cli/planes/redis-metering.ts';
 import { RedisTables } from '../../cli/planes/redis-tables.ts';
@@ -29,7 +30,7 @@ import { RespClient } from '../support/resp-client.ts';
 
 export const databases = 16;
 /** As the control plane gives them out. */
-const firstTenantTable = 4096;
+export const firstTenantTable = 4096;
 const unlimited = { hardBytes: 0, softBytes: 0, softSeconds: 0 };
 
 /** A stored secret that takes no time to check. */
@@ -50,6 +51,8 @@ export interface TenantsServerOptions {
   brake?: WriteBrake;
   /** What partitions may take. */
   partitions?: PartitionEntrance;
+  /** Of which tables answers are remembered. */
+  remembered?: readonly RememberedTable[];
 }
 
 export class TenantsServer {
@@ -76,6 +79,7 @@ export class TenantsServer {
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
     const { defaultPassword = '', config = [], limits, turns, brake, partitions } = options;
+    const { remembered } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
     const tables = new RedisTables('memory', () => pods);
@@ -108,7 +112,8 @@ export class TenantsServer {
       accountOf: (tenant) => accounts.account(tenant),
     });
     const router = new Router();
-    const mayWait = brake !== undefined;
+    // Only answers that are written aside are remembered.
+    const mayWait = brake !== undefined || remembered !== undefined;
     router.set({ executor: pod, mayWait, pricer: meter.pricerOf('memory') });
     const users = {
       setUser: async (tenant: string, name: string, change: Partial<UserDefinition>) => {
@@ -161,6 +166,14 @@ export class TenantsServer {
         },
       },
     });
+    if (remembered !== undefined) {
+      redis.cache = new ReadCache({
+        rng: systemRng,
+        reload: (table, key, load) => redis.reload(table, key, load),
+      });
+      redis.cache.resize(2 ** 24);
+      redis.cache.setTables(remembered);
+    }
     if (turns !== undefined) turns.afterSlice = redis.endTurn;
     const server = new TenantsServer({ principals, pod, redis, tables, meter, admission });
     server.update({ tenants: [principals.tenant('default')!] });
