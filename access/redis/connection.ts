@@ -21,7 +21,7 @@ import { refusalByNow, refusalOf } from './acl/guard.ts';
 import type { TenantGate } from '../admission/tenant-gate.ts';
 import { CommandWait } from './admission/command-wait.ts';
 import { PartitionTicket, selected } from './admission/partition-ticket.ts';
-import { partitionKind, type Refused } from './admission/refusals.ts';
+import { partitionKind, type Refused, refusedInARow } from './admission/refusals.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
 import { ConnectionMeter } from './metering.ts';
 import type { Load, ReadCache } from './read-cache.ts';
@@ -161,6 +161,9 @@ export class Connection {
   private load: Load | undefined;
   /** Once there was a command that partitions are charged for. */
   private ticket: PartitionTicket | undefined;
+  /** Commands that may be refused by partitions before it is asked whether more may be; and when that is, of the next. */
+  private refusable = 0;
+  private refusalTimer: NodeJS.Timeout | undefined;
   /** When what it has run was charged last, where that is of a quota. Monotonic milliseconds. */
   private chargedAt = 0;
   /** Of what is not charged yet, when the first command was let in, or began to wait. */
@@ -359,7 +362,8 @@ export class Connection {
 
   /** It is not served now, as its tenant has no units, or others have the thread. */
   get isHeldBack(): boolean {
-    return this.waitsTurn || this.unitsWait?.gate !== undefined;
+    if (this.waitsTurn || this.refusalTimer !== undefined) return true;
+    return this.unitsWait?.gate !== undefined;
   }
 
   /** Runs what has been parsed until there is nothing more or the connection must wait. */
@@ -526,6 +530,11 @@ export class Connection {
     const entry = this.pausedCommand;
     if (entry === undefined || this.closed) return;
     this.pausedCommand = undefined;
+    this.#admitAgain(entry);
+  }
+
+  /** A command that was kept where it is may go on, if there is nothing else against it. */
+  #admitAgain(entry: CommandEntry): void {
     this.busy = false;
     const { pos } = this.server.open(this);
     if (!this.tenant.isLimited || this.#isAdmitted(entry, pos)) {
@@ -599,6 +608,7 @@ export class Connection {
       gate.counters.partitionWouldRefuse++;
       return true;
     }
+    if (!this.#mayRefuse(entry)) return false;
     gate.counters.partitionRefused++;
     const isTransaction = transaction !== undefined;
     const { refusalCode } = server.admission!.rules;
@@ -609,6 +619,51 @@ export class Connection {
       mark,
     );
     return false;
+  }
+
+  /**
+   * Whether a command may be refused now. If not it is looked at again when it may: a flood of refusals takes the thread
+   * from others, and so has the pace that refusals at the gate have.
+   */
+  #mayRefuse(entry: CommandEntry): boolean {
+    const { server, tenant } = this;
+    const { lapAt, turns } = server;
+    if (this.refusable === 0) {
+      this.refusable = this.parser.pending > 0 ? refusedInARow : 1;
+      const isCrowded = turns?.isCrowded(lapAt) === true;
+      const ms = tenant.refusals.reserve(lapAt, isCrowded, this.refusable);
+      if (ms > 0) {
+        this.#lookAgain(entry, ms);
+        return false;
+      }
+    }
+    this.refusable--;
+    return true;
+  }
+
+  #lookAgain(entry: CommandEntry, ms: number): void {
+    this.busy = true;
+    this.refusalTimer = setTimeout(() => {
+      const { turns } = this.server;
+      const run = (): void => {
+        this.refusalTimer = undefined;
+        if (!this.closed) this.#goOnWith(entry);
+      };
+      if (turns === undefined || turns.mayRun(this.tenant.number, performance.now())) run();
+      else turns.wait(this.tenant.number, run);
+    }, ms);
+  }
+
+  #goOnWith(entry: CommandEntry): void {
+    const { server } = this;
+    try {
+      server.open(this);
+      server.lap();
+      this.#admitAgain(entry);
+    } catch (error) {
+      server.report('error', 'a connection failed', { err: error, client: this.address });
+      this.destroy();
+    }
   }
 
   #quotaMode(): QuotaMode {
@@ -1284,6 +1339,7 @@ export class Connection {
     this.closed = true;
     if (this.wait !== undefined) this.#unblock(this.wait);
     this.unitsWait?.leave();
+    clearTimeout(this.refusalTimer);
     this.unwatch();
     this.transaction = undefined;
     this.server.forget(this);

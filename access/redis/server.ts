@@ -681,7 +681,7 @@ export class RedisServer {
         this.checkOutputLimit(connection, connection.socket.writableLength);
       }
       if (idleMs === 0 || connection.wait !== undefined) continue;
-      if (connection.unitsWaitSince !== undefined) continue;
+      if (connection.isHeldBack) continue;
       if (connection.special & (Special.subscribed | Special.monitor)) continue;
       if (this.now - connection.lastActiveAt > idleMs) connection.destroy();
     }

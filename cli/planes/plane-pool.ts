@@ -128,9 +128,9 @@ export class PlanePool {
       classUsedRu: 0,
       waiting: gate.waiting,
       waited: counters.waited + line.counters.waited,
-      refused: counters.refused + line.counters.refused,
+      refused: counters.refused + counters.partitionRefused + line.counters.refused,
       wouldWait: counters.wouldWait + line.counters.wouldWait,
-      wouldRefuse: counters.wouldRefuse,
+      wouldRefuse: counters.wouldRefuse + counters.partitionWouldRefuse,
     });
     return {
       tenant,

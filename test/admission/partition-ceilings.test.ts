@@ -57,6 +57,57 @@ function brief(answers: Awaited<ReturnType<RespClient['pipeline']>>): string[] {
   return answers.map((answer) => show(answer).replace(/ RU limit.*/, ''));
 }
 
+describe('a flood of what is refused', () => {
+  const flood = Array.from({ length: 50_000 }, (_, i) =>
+    i % 2 === 0 ? ['GET', hot] : ['ECHO', i],
+  );
+
+  test('is refused piece by piece, and comes to its end in order', async () => {
+    const client = await start();
+    await heat(client);
+    const answers = await client.pipeline(flood);
+    answers.forEach((answer, i) => {
+      if (i % 2 === 1) expect(show(answer)).toBe(`"${i}"`);
+      else expect(show(answer)).toMatch(refusal);
+    });
+    expect(server.gate.counters.partitionRefused).toBe(25_000);
+  });
+
+  /** Of the tenant others have been refused lately, so many that the next one has to wait for some tenths of a second. */
+  function refuseOthers(): void {
+    const { refusals } = server.tenants.redis.tenants.get(server.red.number)!;
+    refusals.reserve(performance.now(), false, 100_000);
+  }
+
+  function isAnyHeldBack(): boolean {
+    return [...server.tenants.redis.connections.values()].some((one) => one.isHeldBack);
+  }
+
+  test('that has to wait is looked at again: there may be room', async () => {
+    const client = await start();
+    await heat(client);
+    refuseOthers();
+    const answers = client.pipeline([['EXISTS', hot], ['PING']]);
+    await until(isAnyHeldBack);
+    ceilings.setRules({ cap: 'none', factor: 3, podRate: 0 }, performance.now());
+    expect((await answers).map(show)).toEqual([':1', '+PONG']);
+    expect(server.gate.counters.partitionRefused).toBe(0);
+  });
+
+  test('of a client that goes leaves nothing behind', async () => {
+    const client = await start();
+    await heat(client);
+    refuseOthers();
+    const other = await server.client();
+    const lost = other.pipeline(flood);
+    await until(isAnyHeldBack);
+    other.close();
+    await expect(lost).rejects.toThrow();
+    await until(() => server.tenants.redis.connections.size === 1);
+    expect(await client.text('PING')).toBe('+PONG');
+  });
+});
+
 describe('a partition at its ceiling', () => {
   test('is refused in the words of a limit, at once; others of the tenant are served', async () => {
     const client = await start();

@@ -43,4 +43,7 @@ test('pipelines that are refused reserve their places one after another', () => 
   expect(refusals.waitMs(now, true)).toBeGreaterThan(0);
   now += 2 * spacing;
   expect(refusals.waitMs(now, true)).toBe(0);
+  // One command takes no more than its own place.
+  expect(refusals.reserve(now, true, 1)).toBe(0);
+  expect(refusals.waitMs(now + 1, true)).toBe(0);
 });

@@ -42,10 +42,10 @@ export class Refusals {
     this.#pace.debit(1, now);
   }
 
-  /** As `waitMs`, of `refusedInARow` commands, which are counted now. */
-  reserve(now: number, isCrowded: boolean): number {
+  /** As `waitMs`, of so many commands, which are counted now. */
+  reserve(now: number, isCrowded: boolean, commands = refusedInARow): number {
     const ms = this.waitMs(now, isCrowded);
-    this.#pace.debit(refusedInARow, now);
+    this.#pace.debit(commands, now);
     return ms;
   }
 
