@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Redis } from 'ioredis';
 import { redisPython } from '../support/redis-python.ts';
 import type { RespClient } from '../support/resp-client.ts';
+import { show } from '../support/resp-value.ts';
 import { tableCommand } from '../table-properties/subjects.ts';
 import { LimitedPolyrow } from './limited-polyrow.ts';
 
@@ -82,6 +83,24 @@ test('one key gets its partition’s ceiling; other keys and other tenants see n
   expect(ru / ceiling).toBeLessThan(1.15);
   expect(await refusedOf(blue)).toBe(0);
   other.close();
+});
+
+test('so it is on LevelDB; and reads that the gateway remembers are not held to it', async () => {
+  const flags = ['--model', 'kv', '--partitions', '16', '--consistency', 'eventual'];
+  await tableCommand(server.server, 'alter', 'red/2', ...flags);
+  const client = await server.client('red');
+  await client.text('SELECT', 2);
+  const { ru, refused } = await hammer(client, 2);
+  expect(refused).toBeGreaterThan(100);
+  expect(ru / ceiling).toBeGreaterThan(0.5);
+  expect(ru / ceiling).toBeLessThan(1.15);
+  await expect.poll(() => client.text('GET', 'hot')).not.toMatch(/^-/);
+  const before = await refusedOf(client);
+  const reads = Array.from({ length: 20_000 }, () => ['GET', 'hot']);
+  const answers = new Set((await client.pipeline(reads)).map(show));
+  expect(answers.size).toBe(1);
+  expect(await refusedOf(client)).toBe(before);
+  client.close();
 });
 
 test('a load that is spread has all of the quota', async () => {
