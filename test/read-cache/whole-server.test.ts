@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Redis } from 'ioredis';
+import { BackupScene } from '../backup/backup-commands.ts';
 import { Generator } from '../differential/generator.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
@@ -189,4 +190,50 @@ test('many clients at once, rows on disk: nobody reads what was before an answer
   } finally {
     await small.remove();
   }
+});
+
+test('a restore puts other rows in place: what was remembered is forgotten', async () => {
+  const scene = new BackupScene();
+  try {
+    const one = await scene.server(['--redis.default-model', 'kv']);
+    await tableCommand(one, 'alter', '0', '--consistency', 'eventual');
+    const client = await one.client();
+    await client.text('SET', 'k', 'of the backup');
+    await scene.backup(one);
+    await client.text('SET', 'k', 'of later');
+    await client.text('SET', 'other', 'of later');
+    for (const key of ['k', 'other', 'k', 'other']) {
+      expect(await client.text('GET', key)).toBe('"of later"');
+    }
+    await scene.restore(one, '--replace');
+    expect(await client.text('GET', 'k')).toBe('"of the backup"');
+    expect(await client.text('GET', 'other')).toBe('(nil)');
+    client.close();
+  } finally {
+    await scene.remove();
+  }
+});
+
+test('a tenant that is dropped leaves nothing for the one that is made then', async () => {
+  const tenant = async (method: string, path: string, body?: object): Promise<void> => {
+    const { status } = await server.askAdmin(method, `/v1/tenants${path}`, body);
+    expect(status).toBeLessThan(300);
+  };
+  const come = async (): Promise<RespClient> => {
+    await tenant('POST', '', { name: 'shop', password: 'shop' });
+    await tableCommand(server, 'alter', 'shop/0', '--model', 'kv', '--consistency', 'eventual');
+    const client = await server.client();
+    expect(await client.text('AUTH', 'shop', 'shop')).toBe('+OK');
+    return client;
+  };
+  const first = await come();
+  await first.text('SET', 'k', 'v');
+  for (let i = 0; i < 3; i++) expect(await first.text('GET', 'k')).toBe('"v"');
+  await server.askAdmin('DELETE', '/v1/tenants/shop');
+  await expect
+    .poll(async () => (await server.askAdmin('GET', '/v1/tenants/shop')).status)
+    .toBe(404);
+  const second = await come();
+  expect(await second.text('GET', 'k')).toBe('(nil)');
+  for (const client of [first, second]) client.close();
 });
