@@ -114,6 +114,15 @@ describe('no ceiling', () => {
     expect(ceilings.areNeeded).toBe(false);
   });
 
+  test('switched off, and nothing is kept for when it is on again', () => {
+    const ceilings = open();
+    ask(ceilings, [0], 1000, 0);
+    ceilings.setRules({ ...always, cap: 'none' }, 0);
+    expect([ceilings.isWatched, ceilings.size]).toEqual([false, 0]);
+    ceilings.setRules(always, 0);
+    expect(ask(ceilings, [0], 1, 0)).toBe(0);
+  });
+
   test('of a table or tenant that is gone', () => {
     const ceilings = open();
     ask(ceilings, [0], 1000, 0);

@@ -78,10 +78,15 @@ class CountedTable {
     this.#part = this.partitions > factor ? ruPerSecond / this.partitions : 0;
     this.#factor = factor;
     this.#atOnce = (factor * (ruPerSecond + burstRu)) / this.partitions;
-    if (this.#part === 0) this.#touched.clear();
+    if (this.#part === 0) this.clear();
     for (const { quota } of this.#touched.values()) {
       quota.setPart(this.#part, now, factor, this.#atOnce);
     }
+  }
+
+  /** What its partitions owe is forgotten. */
+  clear(): void {
+    this.#touched.clear();
   }
 
   indexOf(slot: number): number {
@@ -173,6 +178,8 @@ export class PartitionCeilings implements PartitionEntrance {
       hasCeilings ||= table.hasCeiling;
     }
     this.areNeeded = mayHold && hasCeilings;
+    // Nobody would sweep them.
+    if (!this.areNeeded) for (const table of this.#tables.values()) table.clear();
     this.#watch(now);
   }
 
