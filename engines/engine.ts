@@ -36,6 +36,24 @@ export interface LevelZeroState {
   compactedBytes: number;
 }
 
+/**
+ * Says when an engine may read from disk what it does not have in memory. What tables of different owners miss is read
+ * apart, and by a little at a time: nobody then waits for all that another has missed.
+ */
+export interface ReadGate {
+  /** While it is not, reads are made at once, all together, and nothing else here is called. */
+  readonly isOn: boolean;
+  /** Of a table, by its number. */
+  ownerOf(table: number): number;
+  /** How many records of the owner are to be looked up in one go, at most. */
+  mostRecords(owner: number): number;
+  /**
+   * `read` is called once, now or later. It resolves to the bytes of what it read, and never rejects. `records` is how
+   * many it looks up; of a page, how many it reads in their order at most.
+   */
+  pass(owner: number, records: number, isPage: boolean, read: () => Promise<number>): void;
+}
+
 export interface Engine {
   /** Its name in the registry and in a table's `model` property. */
   readonly model: string;

@@ -2,7 +2,7 @@
 // by a table's `model` property.
 
 import type { Disk } from '../universal-row/environment.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, ReadGate } from './engine.ts';
 import { KvEngine } from './kv/kv-engine.ts';
 import { MemoryEngine } from './memory/memory-engine.ts';
 
@@ -16,6 +16,8 @@ export interface EngineOptions {
   writeBufferBytes?: number | undefined;
   /** Whether a table's keys are to lie in their own order, where an engine has the choice. */
   isOrdered?: (table: number) => boolean;
+  /** Of an engine that reads its disk for clients; without one it reads as they come. */
+  readGate?: ReadGate | undefined;
 }
 
 export interface EngineFactory {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, test } from 'vitest';
 import { casesFor, runCase } from '../conformance.ts';
+import { HeldReads } from '../conformance/held-reads.ts';
 import type { Subject } from '../conformance/trial.ts';
 import { KvEngine, type KvEngineOptions } from './kv-engine.ts';
 
@@ -32,6 +33,13 @@ const bypassing: Subject = {
   },
 };
 
+/** Reads wait at a gate, and what came last goes first. */
+const held: Subject = {
+  ...subjectWith({}),
+  create: (directory) =>
+    new KvEngine({ directory, cacheBytes: 0, readGate: new HeldReads(2, true) }),
+};
+
 // Cases of many thousands of steps are left to ample memory, for the sake of time.
 const long =
   /20000|5000|3000|many new rows|hundreds of changes|thousands|gives back|again and again/;
@@ -40,6 +48,7 @@ const ordered = subjectWith({ cacheBytes: 4096, isOrdered: () => true });
 const subjects = [
   { memory: 'no memory', subject: subjectWith({ cacheBytes: 0 }), only: /./ },
   { memory: 'cache bypassed', subject: bypassing, only: /./ },
+  { memory: 'reads held back', subject: held, only: /./ },
   // What order on disk changes.
   { memory: 'ordered keys', subject: ordered, only: /scan|row|table|write first|export|import/ },
 ];

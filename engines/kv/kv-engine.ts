@@ -9,7 +9,7 @@ import type { Arguments } from '../../universal-row/arguments.ts';
 import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { applyOps } from '../apply.ts';
-import type { Engine, EngineStats, LevelZeroState } from '../engine.ts';
+import type { Engine, EngineStats, LevelZeroState, ReadGate } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
@@ -40,6 +40,8 @@ export interface KvEngineOptions {
   waitingLimitBytes?: number;
   /** Tables whose keys lie on disk in their own order, from when they are first used or cleared on. */
   isOrdered?: (table: number) => boolean;
+  /** Asked before what is not in memory is read; without one all that is missed in a turn is read together. */
+  readGate?: ReadGate | undefined;
   level?: LevelOptions;
   /** In place of LevelDB in the directory, for tests. */
   levelStore?: LevelStore;
@@ -76,6 +78,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store = new RecordStore(this.#level, this, {
       cacheBytes: options.cacheBytes ?? 256 * mebibyte,
       waitingLimitBytes: options.waitingLimitBytes ?? 64 * mebibyte,
+      readGate: options.readGate,
     });
   }
 
@@ -108,12 +111,12 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.#nextRow = state.readUIntBE(9, 6);
     this.#nextGeneration = state.readUInt32BE(15);
     await this.#eachWith('T', (key, value) => {
-      const generation = new TableState(value.readUInt32BE(0), value[4] === 1);
+      const id = tableOfKey(key);
+      const generation = new TableState(id, value.readUInt32BE(0), value[4] === 1);
       generation.rows = value.readUIntBE(5, 6);
       generation.expiringRows = value.readUIntBE(11, 6);
       if (value.length > 17) generation.bytes = generation.writtenBytes = value.readUIntBE(17, 6);
       if (generation.rows === 0) generation.filter = new KeyFilter();
-      const id = tableOfKey(key);
       generation.bypassesCache = this.#bypassing.has(id);
       this.#tables.set(id, new KvTable(this, id, generation));
     });
@@ -177,7 +180,10 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       const { state } = first;
       first.state = second.state;
       second.state = state;
-      for (const table of [first, second]) this.#setBypass(table);
+      for (const table of [first, second]) {
+        table.state.table = table.id;
+        this.#setBypass(table);
+      }
     };
     swap();
     this.store.onRollback({ undo: swap });
@@ -194,7 +200,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   }
 
   #newState(table: number): TableState {
-    const state = new TableState(this.#nextGeneration++, this.#isOrdered(table));
+    const state = new TableState(table, this.#nextGeneration++, this.#isOrdered(table));
     state.filter = new KeyFilter();
     state.bypassesCache = this.#bypassing.has(table);
     return state;

@@ -109,10 +109,10 @@ export class LevelStore {
     return chained.write();
   }
 
-  /** Values in the order of the keys, as of the moment of the call. */
-  async getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]> {
+  /** Values in the order of the keys, as of the moment of the call; read by so many threads at most. */
+  async getMany(keys: Buffer[], most = readThreads): Promise<(Buffer | undefined)[]> {
     if (this.#reopening !== undefined) await this.#reopening;
-    const threads = Math.min(readThreads, Math.ceil(keys.length / keysPerThread));
+    const threads = Math.min(most, Math.ceil(keys.length / keysPerThread));
     if (threads <= 1) return this.#db.getMany(keys);
     const each = Math.ceil(keys.length / threads);
     const parts: Promise<(Buffer | undefined)[]>[] = [];

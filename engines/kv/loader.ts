@@ -1,7 +1,9 @@
 // Reads what is not in memory. Single records that were missed in one turn are read together; ranges
-// are read by pages. Whoever missed something waits for a promise and then runs again.
+// are read by pages. Whoever missed something waits for a promise and then runs again. Where there is a
+// gate, each owner of tables has groups of its own, of a few records each, and all reads pass the gate.
 
 import { ReadFault } from '../../universal-row/errors.ts';
+import type { ReadGate } from '../engine.ts';
 import type { LevelStore } from './level-store.ts';
 import type { RecordSpace } from './record-space.ts';
 
@@ -22,8 +24,16 @@ interface Load {
   doneAtTurn: number;
 }
 
-interface Group extends Load {
-  readonly id: number;
+/** A read that is not made yet. */
+interface Pending {
+  readonly turn: number;
+}
+
+interface Group extends Pending {
+  /** Undefined for everyone: it is read at once. */
+  readonly owner: number | undefined;
+  /** It is complete with so many records. */
+  readonly most: number;
   readonly spaces: RecordSpace[];
   readonly keys: string[];
   readonly promise: Promise<void>;
@@ -51,41 +61,62 @@ export class Loader {
   #syncSpentMs = 0;
   readonly #level: LevelStore;
   readonly #receiver: LoadReceiver;
-  /** Missed since the last group was sent. */
-  #group: Group | undefined = undefined;
+  readonly #gate: ReadGate | undefined;
+  /** Missed since groups were last sent, by owner. */
+  readonly #groups = new Map<number | undefined, Group>();
+  /** What was missed since then is one round, however many groups it comes to. */
+  #round = 1;
+  #isRoundOpen = false;
+  /** At the gate, in any order. */
+  readonly #waiting = new Set<Pending>();
   /** Being read, oldest first, and those just done. */
   readonly #running = new Set<Load>();
   #done: Load[] = [];
   #nextNumber = 1;
-  #nextGroup = 1;
 
-  constructor(level: LevelStore, receiver: LoadReceiver) {
+  constructor(level: LevelStore, receiver: LoadReceiver, gate: ReadGate | undefined) {
     this.#level = level;
     this.#receiver = receiver;
+    this.#gate = gate;
   }
 
   /** Puts a record on the list of those to be read next. */
   want(space: RecordSpace, key: string): Promise<void> {
     const loading = space.loading.get(key);
     if (loading !== undefined) return loading;
-    if (this.#group === undefined) {
-      this.#group = this.#newGroup();
-      setImmediate(() => this.send());
-    }
-    const group = this.#group;
-    if (space.lastGroup === group.id) {
+    const group = this.#groupOf(space.table.table);
+    if (space.lastRound === this.#round) {
       space.singles = 0;
     } else {
       const { turn } = this.#receiver;
       if (turn - space.lastMissTurn > nearTurns) space.singles = 0;
       space.lastMissTurn = turn;
-      space.lastGroup = group.id;
+      space.lastRound = this.#round;
       space.singles++;
     }
     group.spaces.push(space);
     group.keys.push(key);
     space.loading.set(key, group.promise);
+    if (group.keys.length >= group.most) {
+      this.#groups.delete(group.owner);
+      this.#send(group);
+    }
     return group.promise;
+  }
+
+  #groupOf(table: number): Group {
+    if (!this.#isRoundOpen) {
+      this.#isRoundOpen = true;
+      setImmediate(() => this.send());
+    }
+    const gate = this.#gate;
+    const owner = gate?.isOn === true ? gate.ownerOf(table) : undefined;
+    let group = this.#groups.get(owner);
+    if (group === undefined) {
+      const most = owner === undefined ? Infinity : gate!.mostRecords(owner);
+      this.#groups.set(owner, (group = this.#newGroup(owner, most)));
+    }
+    return group;
   }
 
   /** Reads the record in place, or has it read and throws. */
@@ -122,7 +153,7 @@ export class Loader {
       const records = Math.min(maxPageRecords, Math.max(least, want));
       space.pageRecords = Math.min(records, maxPageRecords);
       space.lastPageTurn = turn;
-      promise = this.#readPage(space, at, bound, reverse, records).finally(() => {
+      promise = this.#passPage(space, at, bound, reverse, records).finally(() => {
         space.loading.delete(name);
         space.lastPageTurn = this.#receiver.turn;
       });
@@ -135,11 +166,35 @@ export class Loader {
 
   /** Sends the list of records off. */
   send(): void {
-    const group = this.#group;
     this.#syncSpentMs = 0;
-    if (group === undefined) return;
-    this.#group = undefined;
-    void this.#readGroup(group);
+    if (!this.#isRoundOpen) return;
+    this.#isRoundOpen = false;
+    this.#round++;
+    const groups = [...this.#groups.values()];
+    this.#groups.clear();
+    for (const group of groups) this.#send(group);
+  }
+
+  #send(group: Group): void {
+    const { owner, turn, keys } = group;
+    if (owner === undefined) void this.#readGroup(group);
+    else this.#pass(owner, turn, keys.length, false, () => this.#readGroup(group));
+  }
+
+  /** `read` is called when the gate lets it; until then what its command has used stays. */
+  #pass(
+    owner: number,
+    turn: number,
+    records: number,
+    isPage: boolean,
+    read: () => Promise<number>,
+  ): void {
+    const pending: Pending = { turn };
+    this.#waiting.add(pending);
+    this.#gate!.pass(owner, records, isPage, () => {
+      this.#waiting.delete(pending);
+      return read();
+    });
   }
 
   /** Number of the next load: those below it that still run may see the disk as it was. */
@@ -156,7 +211,9 @@ export class Loader {
   /** What was used in this turn or later must stay in memory. */
   guardTurn(): number {
     const { turn } = this.#receiver;
-    let guard = this.#group?.turn ?? turn;
+    let guard = turn;
+    for (const group of this.#groups.values()) guard = Math.min(guard, group.turn);
+    for (const pending of this.#waiting) guard = Math.min(guard, pending.turn);
     for (const load of this.#running) guard = Math.min(guard, load.turn);
     if (this.#done.length > 0) {
       this.#done = this.#done.filter((load) => load.doneAtTurn + graceTurns > turn);
@@ -165,7 +222,7 @@ export class Loader {
     return guard;
   }
 
-  #newGroup(): Group {
+  #newGroup(owner: number | undefined, most: number): Group {
     let resolve = (): void => {};
     let reject: (reason: unknown) => void = () => {};
     const promise = new Promise<void>((yes, no) => {
@@ -174,8 +231,7 @@ export class Loader {
     });
     promise.catch(() => {});
     const { turn } = this.#receiver;
-    const id = this.#nextGroup++;
-    return { id, number: 0, turn, doneAtTurn: 0, spaces: [], keys: [], promise, resolve, reject };
+    return { owner, most, turn, spaces: [], keys: [], promise, resolve, reject };
   }
 
   #begin(turn: number): Load {
@@ -191,15 +247,24 @@ export class Loader {
     this.#receiver.loadDone();
   }
 
-  async #readGroup(group: Group): Promise<void> {
-    const { spaces, keys } = group;
+  /** Resolves to the bytes of values read; the group is told of failures. */
+  async #readGroup(group: Group): Promise<number> {
+    const { owner, most, spaces, keys } = group;
     const load = this.#begin(group.turn);
-    this.groups++;
-    this.records += keys.length;
+    let bytes = 0;
     try {
-      const values = await this.#level.getMany(spaces.map((space, i) => space.diskKey(keys[i]!)));
-      for (let i = 0; i < keys.length; i++) {
-        this.#receiver.receiveRecord(spaces[i]!, keys[i]!, values[i]);
+      // What was dropped while it waited nobody asks for any more.
+      if (owner === undefined || !spaces.every(({ table }) => table.dropped)) {
+        this.groups++;
+        this.records += keys.length;
+        const diskKeys = spaces.map((space, i) => space.diskKey(keys[i]!));
+        // A piece is one thread's work.
+        const values = await this.#level.getMany(diskKeys, most === Infinity ? undefined : 1);
+        for (let i = 0; i < keys.length; i++) {
+          const value = values[i];
+          bytes += value?.length ?? 0;
+          this.#receiver.receiveRecord(spaces[i]!, keys[i]!, value);
+        }
       }
       group.resolve();
     } catch (error) {
@@ -208,16 +273,49 @@ export class Loader {
       for (let i = 0; i < keys.length; i++) spaces[i]!.loading.delete(keys[i]!);
       this.#end(load);
     }
+    return bytes;
   }
 
-  async #readPage(
+  /** Resolves when the page is read, after its turn at the gate. */
+  async #passPage(
     space: RecordSpace,
     at: string,
     bound: string,
     reverse: boolean,
     records: number,
   ): Promise<void> {
-    const load = this.#begin(this.#receiver.turn);
+    const { turn } = this.#receiver;
+    const gate = this.#gate;
+    if (gate?.isOn !== true) {
+      await this.#readPage(turn, space, at, bound, reverse, records);
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#pass(gate.ownerOf(space.table.table), turn, records, true, async () => {
+        let bytes = 0;
+        try {
+          if (!space.table.dropped) {
+            bytes = await this.#readPage(turn, space, at, bound, reverse, records);
+          }
+          resolve();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+        return bytes;
+      });
+    });
+  }
+
+  /** Resolves to the bytes of values read. */
+  async #readPage(
+    turn: number,
+    space: RecordSpace,
+    at: string,
+    bound: string,
+    reverse: boolean,
+    records: number,
+  ): Promise<number> {
+    const load = this.#begin(turn);
     this.pages++;
     try {
       const from = reverse ? bound : at;
@@ -240,6 +338,7 @@ export class Loader {
         const next = `${last}\0`;
         this.#receiver.receivePage(space, from, next < to ? next : to, keys, page.values);
       }
+      return page.values.reduce((sum, value) => sum + value.length, 0);
     } finally {
       this.#end(load);
     }

@@ -57,10 +57,10 @@ export class RecordSpace {
   /** How much the next page read asks for: doubles while reads of this space follow each other. */
   pageRecords = 0;
   lastPageTurn = -100;
-  /** Groups of reads in a row that asked for one record of this space. */
+  /** Rounds of reads in a row that asked for one record of this space. */
   singles = 0;
   lastMissTurn = 0;
-  lastGroup = 0;
+  lastRound = 0;
 
   constructor(kind: SpaceKind, table: TableState, prefix: Buffer) {
     this.kind = kind;

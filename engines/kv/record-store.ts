@@ -3,6 +3,7 @@
 // are visible at once and can be undone until `commit`.
 
 import { Shape } from '../../universal-row/rows.ts';
+import type { ReadGate } from '../engine.ts';
 import { lastKey, subPrefix } from './key-layout.ts';
 import type { LevelBatch, LevelStore } from './level-store.ts';
 import { Loader, type LoadReceiver } from './loader.ts';
@@ -28,6 +29,7 @@ export interface StoreOptions {
   cacheBytes: number;
   /** Of records that wait to be written, beyond which writers should wait as well. */
   waitingLimitBytes: number;
+  readGate: ReadGate | undefined;
 }
 
 const stretchRecords = 1024;
@@ -63,7 +65,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     this.#owner = owner;
     this.#options = options;
     this.queue = new WriteQueue(level, this, options.waitingLimitBytes);
-    this.loader = new Loader(level, this);
+    this.loader = new Loader(level, this, options.readGate);
   }
 
   // ---- reading

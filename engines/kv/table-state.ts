@@ -5,6 +5,8 @@ import type { KeyFilter } from './key-filter.ts';
 import { RecordSpace } from './record-space.ts';
 
 export class TableState {
+  /** Number of the table: another one once it has changed places. */
+  table: number;
   readonly generation: number;
   /** Keys lie on disk in their own order, not by hash. */
   readonly ordered: boolean;
@@ -24,7 +26,8 @@ export class TableState {
   /** What is read or written stays in memory only for as long as it is in use. */
   bypassesCache = false;
 
-  constructor(generation: number, ordered: boolean) {
+  constructor(table: number, generation: number, ordered: boolean) {
+    this.table = table;
     this.generation = generation;
     this.ordered = ordered;
     this.meta = new RecordSpace('meta', this, metaPrefix(generation));

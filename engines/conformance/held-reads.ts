@@ -1,0 +1,42 @@
+// A gate before the disk that lets nothing through by itself, or whatever came last first, a turn later.
+
+import type { ReadGate } from '../engine.ts';
+
+export interface HeldRead {
+  owner: number;
+  records: number;
+  isPage: boolean;
+  begin: () => void;
+}
+
+export class HeldReads implements ReadGate {
+  isOn = true;
+  /** In the order in which they came. */
+  readonly held: HeldRead[] = [];
+  readonly #most: number;
+  readonly #lastFirst: boolean;
+
+  /** Of one owner `most` records are looked up in one go. */
+  constructor(most: number, lastFirst = false) {
+    this.#most = most;
+    this.#lastFirst = lastFirst;
+  }
+
+  /** Each table has an owner of its own. */
+  ownerOf(table: number): number {
+    return table;
+  }
+
+  mostRecords(): number {
+    return this.#most;
+  }
+
+  pass(owner: number, records: number, isPage: boolean, read: () => Promise<number>): void {
+    this.held.push({ owner, records, isPage, begin: () => void read() });
+    if (this.#lastFirst) setImmediate(() => this.held.pop()!.begin());
+  }
+
+  releaseAll(): void {
+    for (const read of this.held.splice(0)) read.begin();
+  }
+}
