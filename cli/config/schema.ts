@@ -570,12 +570,27 @@ export const settings = {
   'mech.ab-43-wfq': {
     ...mechanism,
     description:
-      'Tenants take turns with a plane’s thread, by their quotas, when it is busy. Off, whoever has sent something is served in the order of connections.',
+      'Tenants take turns with a plane’s thread, by their quotas, when it is busy, and with the disk of tables of model `kv`. Off, whoever has sent something is served in the order of connections.',
   },
   'mech.ab-43-classes': {
     ...mechanism,
     description:
-      'Of a tenant’s turns small batches have four while large ones, of more than 16 kB, and queries have one. Off, they have them in the order in which they came.',
+      'Of a tenant’s turns small batches have four while large ones, of more than 16 kB, and queries have one; so do reads of the disk. Off, they have them in the order in which they came.',
+  },
+  'mech.ab-43-io': {
+    ...mechanism,
+    description:
+      'Reads of the disk for tables of model `kv` wait in line by tenants, with four of them under way at a time. Off, all that is missed goes to LevelDB as it comes, whoever missed it.',
+  },
+  'mech.ab-43-r1': {
+    ...mechanism,
+    description:
+      'In that line a turn costs the operations of the disk that it takes, a record or a block of 4 kB each. Off, it costs the bytes that it is thought to read.',
+  },
+  'mech.ab-43-r4': {
+    ...mechanism,
+    description:
+      'Two reads more are under way for other tenants while all four are one tenant’s. Off, they wait until one of the four is done.',
   },
   'mech.cr-heaps': {
     ...mechanism,

@@ -17,6 +17,11 @@ import { adder } from './pod-samples.ts';
 const usualQuota = 10_000;
 const chargeEveryMs = 5;
 
+/** A tenant's, by its quota of units a second; 0 for none. */
+export function weightOf(ruPerSecond: number): number {
+  return (ruPerSecond === 0 ? usualQuota : ruPerSecond) / usualQuota;
+}
+
 export interface PlaneTurnsOptions {
   plane: 'redis' | 'influx';
   live: LiveConfig;
@@ -130,7 +135,7 @@ export class PlaneTurns {
       const { ruPerSecond } = limits;
       this.#quotas.set(number, ruPerSecond);
       this.#capacity?.setTenant(number, ruPerSecond, systemClock.monotonic());
-      const weight = (ruPerSecond === 0 ? usualQuota : ruPerSecond) / usualQuota;
+      const weight = weightOf(ruPerSecond);
       this.queue.setWeight(number, weight);
       this.#options.entrance?.setWeight(number, weight);
     }

@@ -41,6 +41,7 @@ import { redisSamples } from './redis-samples.ts';
 import { PlaneBrakes } from './plane-brakes.ts';
 import { PlaneCache } from './plane-cache.ts';
 import { PlanePartitions } from './plane-partitions.ts';
+import { PlaneReads } from './plane-reads.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { RedisTables } from './redis-tables.ts';
 
@@ -90,6 +91,7 @@ const cache = new PlaneCache({
     if (server !== undefined) server.cache = cache.inUse;
   },
 });
+const reads = new PlaneReads(live, (table) => tables.ownerOf(table)?.number);
 const router = new Router();
 let server: RedisServer | undefined;
 let peakMemory = 0;
@@ -109,6 +111,7 @@ async function openModel(model: TableModel): Promise<void> {
     disk: realDisk,
     cacheBytes: config['kv.cache-bytes'],
     writeBufferBytes: config['kv.write-buffer-bytes'],
+    readGate: reads.gateOf(model),
   });
   const brake = brakes.of(model, engine);
   const pod = await openPod({
@@ -210,6 +213,7 @@ function follow(update: TenancyUpdate): void {
   turns.follow(update);
   partitions.follow(update);
   cache.tenantsChanged();
+  reads.follow(update);
   principals.update(update);
   admission.gateway.update(update);
 }
@@ -224,6 +228,7 @@ async function dropTenant(number: number): Promise<void> {
   turns.forget(number);
   partitions.forget(number);
   cache.forgetTenant(number);
+  reads.forget(number);
 }
 
 function databasesOf(number: number): DatabaseInfo[] {
@@ -284,6 +289,7 @@ function limitScans(): void {
 /** Acts on a live setting, whoever changed it. */
 function applySetting(key: ConfigKey): void {
   brakes.settingChanged(key);
+  reads.settingChanged(key);
   admission.settingChanged(key);
   turns.settingChanged(key);
   partitions.settingChanged(key);
@@ -430,6 +436,7 @@ function samples(): MetricSample[] {
     ...brakes.samples(),
     ...partitions.samples(),
     ...cache.samples(),
+    ...reads.samples(),
     ...admissionSamples('redis', admission, (tenant) => meter.plane.labelOf(tenant, nameOf)),
   ];
 }
@@ -519,6 +526,7 @@ serveCalls(port, {
   },
   stop: async () => {
     await server?.drain(0);
+    reads.close();
     for (const pod of pods.values()) await pod.close();
   },
 });
