@@ -1,9 +1,10 @@
-// npm run bench -- redis|ycsb|kv|kv-flood|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
 
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { kvFloodBench, kvFloodDefaults } from './kv-flood.ts';
+import { kvReadsBench, kvReadsDefaults } from './kv-reads.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
@@ -190,6 +191,31 @@ program
   .option('--alone', 'without influxd', seriesRestartDefaults.alone)
   .action(async (options: typeof seriesRestartDefaults) => {
     await seriesRestartBench(options, command);
+  });
+
+program
+  .command('kv-reads')
+  .description(
+    'reads of a kv table much larger than its cache, with the line before the disk and without',
+  )
+  .option(
+    '--rounds <n>',
+    'pairs of windows of a tenant that is alone',
+    count,
+    kvReadsDefaults.rounds,
+  )
+  .option('--seconds <n>', 'length of each', count, kvReadsDefaults.seconds)
+  .option(
+    '--beside-rounds <n>',
+    'pairs of windows of two tenants',
+    count,
+    kvReadsDefaults.besideRounds,
+  )
+  .option('--beside-seconds <n>', 'length of each', count, kvReadsDefaults.besideSeconds)
+  .option('--keys <n>', 'keys of each tenant', count, kvReadsDefaults.keys)
+  .option('--value-bytes <n>', 'size of values', count, kvReadsDefaults.valueBytes)
+  .action(async (options: typeof kvReadsDefaults) => {
+    await kvReadsBench(options, command);
   });
 
 program

@@ -47,23 +47,27 @@ interface Measured {
 }
 
 export interface RedisLoad {
-  /** A test of redis-benchmark. */
-  test: string;
+  /** A test of redis-benchmark, or a command in whose words `__rand_int__` stands for a random number. */
+  test: string | readonly string[];
   pipeline: number;
   /** Of the random keys. */
   keys: number;
   /** Whose password is its name; the default user if not given. */
   user?: string;
+  /** 50 if not given. */
+  clients?: number;
 }
 
 function argumentsOf(
   server: Running,
-  { test, pipeline, keys, user }: RedisLoad,
+  { test, pipeline, keys, user, clients = 50 }: RedisLoad,
   requests: number,
 ): string[] {
-  const args = ['-p', String(server.port), '-c', '50', '-d', '100', '-t', test];
+  const args = ['-p', String(server.port), '-c', String(clients), '-d', '100'];
   args.push('-P', String(pipeline), '-n', String(requests), '-r', String(keys), '--csv');
   if (user !== undefined) args.push('--user', user, '-a', user);
+  if (typeof test === 'string') args.push('-t', test);
+  else args.push(...test);
   return args;
 }
 
