@@ -40,6 +40,11 @@ export class TokenBucket {
     return this.#balance;
   }
 
+  /** Tokens beyond so much of its capacity; below 0 if there are fewer. */
+  beyond(part: number, now: number): number {
+    return this.balance(now) - part * this.#capacity;
+  }
+
   /** What was filled in until now stays; a balance beyond the new capacity does not. */
   reshape(rate: number, capacity: number, now: number): void {
     this.#fill(now);

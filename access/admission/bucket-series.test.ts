@@ -11,7 +11,7 @@ test('no bucket lets more through than it would alone, and a refusal takes from 
     fc.property(
       fc.array(fc.record({ gap: fc.nat(500), cost: fc.integer({ min: 1, max: 30 }) })),
       (steps) => {
-        const series = new BucketSeries(shapes, 0);
+        const series = BucketSeries.of(shapes, 0);
         const taken: { at: number; cost: number }[] = [];
         let now = 0;
         for (const { gap, cost } of steps) {

@@ -9,24 +9,70 @@ export interface BucketShape {
   capacity: number;
 }
 
-export class BucketSeries {
+/** What a gate asks of a bucket, or of several: see `TokenBucket`. */
+export interface GateBucket {
+  balance(now: number): number;
+  beyond(part: number, now: number): number;
+  admit(cost: number, now: number): boolean;
+  debit(cost: number, now: number): void;
+  waitForAny(now: number): number;
+}
+
+export class BucketSeries implements GateBucket {
   readonly #buckets: readonly TokenBucket[];
 
-  constructor(shapes: readonly BucketShape[], now: number) {
-    this.#buckets = shapes.map(({ rate, capacity }) => new TokenBucket(rate, capacity, now));
+  constructor(buckets: readonly TokenBucket[]) {
+    this.#buckets = buckets;
+  }
+
+  /** Full ones. */
+  static of(shapes: readonly BucketShape[], now: number): BucketSeries {
+    return new BucketSeries(
+      shapes.map(({ rate, capacity }) => new TokenBucket(rate, capacity, now)),
+    );
+  }
+
+  /** Of the one that has least. */
+  balance(now: number): number {
+    let least = Infinity;
+    for (const bucket of this.#buckets) least = Math.min(least, bucket.balance(now));
+    return least;
+  }
+
+  beyond(part: number, now: number): number {
+    let least = Infinity;
+    for (const bucket of this.#buckets) least = Math.min(least, bucket.beyond(part, now));
+    return least;
   }
 
   /** From all of them or from none. */
   take(cost: number, now: number): boolean {
-    for (const bucket of this.#buckets) if (bucket.balance(now) < cost) return false;
-    for (const bucket of this.#buckets) bucket.debit(cost, now);
+    if (this.balance(now) < cost) return false;
+    this.debit(cost, now);
     return true;
+  }
+
+  /** From all of them if nothing is owed to any. */
+  admit(cost: number, now: number): boolean {
+    if (this.balance(now) <= 0) return false;
+    this.debit(cost, now);
+    return true;
+  }
+
+  debit(cost: number, now: number): void {
+    for (const bucket of this.#buckets) bucket.debit(cost, now);
   }
 
   /** Milliseconds until all have it, if nobody takes any. */
   wait(cost: number, now: number): number {
     let longest = 0;
     for (const bucket of this.#buckets) longest = Math.max(longest, bucket.wait(cost, now));
+    return longest;
+  }
+
+  waitForAny(now: number): number {
+    let longest = 0;
+    for (const bucket of this.#buckets) longest = Math.max(longest, bucket.waitForAny(now));
     return longest;
   }
 }

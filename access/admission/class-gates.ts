@@ -90,7 +90,7 @@ export class ClassGates {
   /** The tenant's limits may have changed. Returns its gate if it is one from before. */
   open({ number, name, limits }: TenantDefinition): TenantGate | undefined {
     const { limit, clock, rules, accountOf, partOf, changed } = this.#options;
-    const quota = { perSecond: rules.classQuotas ? limits[limit] : 0, burst: 0 };
+    const quota = { perSecond: rules.classQuotas ? limits[limit] : 0, burst: 0, peak: 0 };
     if (quota.perSecond === 0) {
       this.drop(number);
       return undefined;

@@ -47,6 +47,8 @@ export interface AdmissionRules {
   warmupFactor: number;
   /** Limits on scans and queries hold. */
   classQuotas: boolean;
+  /** Limits on how fast bursts are spent hold. */
+  composes: boolean;
   /** Refusals take as long as successes do. */
   delaysErrors: boolean;
 }
@@ -71,6 +73,7 @@ export const admissionDefaults: AdmissionRules = {
   warmupSeconds: 0,
   warmupFactor: 3,
   classQuotas: true,
+  composes: true,
   delaysErrors: false,
 };
 
@@ -254,7 +257,8 @@ export class GatewayAdmission implements GatewaySpare {
   }
 
   #openMain({ number, name, limits, createdAt }: TenantDefinition): TenantGate {
-    const quota = { perSecond: limits.ruPerSecond, burst: limits.burstRu };
+    const { ruPerSecond, burstRu, peakRuPerSecond } = limits;
+    const quota = { perSecond: ruPerSecond, burst: burstRu, peak: peakRuPerSecond };
     const gate = this.#gates.get(number);
     const now = this.#clock.monotonic();
     if (gate === undefined) {
@@ -268,7 +272,8 @@ export class GatewayAdmission implements GatewaySpare {
       return made;
     }
     gate.name = name;
-    if (quota.perSecond !== gate.quota.perSecond || quota.burst !== gate.quota.burst) {
+    const { perSecond, burst, peak } = gate.quota;
+    if (quota.perSecond !== perSecond || quota.burst !== burst || quota.peak !== peak) {
       gate.setQuota(quota, now);
       this.#reschedule(now);
     }

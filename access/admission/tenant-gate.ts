@@ -6,6 +6,7 @@
 import { ChargeClass } from '../../request-units/meter.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 import type { QuotaMode } from '../../universal-row/table-properties.ts';
+import { BucketSeries, type GateBucket } from './bucket-series.ts';
 import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
 import { type LineGate, QueryLine, type LineQuery } from './query-line.ts';
 import { QueryQueue } from './query-queue.ts';
@@ -24,6 +25,8 @@ const ampleShare = 0.5;
 const mostPasses = 1024;
 /** Longest that those are counted by what they are thought to cost. */
 const settleEveryMs = 50;
+/** Of the speed at which a burst may be spent, what may be spent at once, in seconds. */
+const peakSeconds = 0.1;
 /** All that wait have the units of so many milliseconds at once, whatever has come together: then others are served. */
 const serveMs = 4;
 
@@ -88,6 +91,8 @@ export interface Quota {
   perSecond: number;
   /** Units that may be spent at once beyond a second's. */
   burst: number;
+  /** Units a second at which those may be spent; 0 for as fast as it comes. */
+  peak: number;
 }
 
 export class TenantGate implements LineGate {
@@ -115,7 +120,12 @@ export class TenantGate implements LineGate {
   /** Of the gateway; they may change. */
   readonly rules: AdmissionRules;
   readonly #spare: GatewaySpare;
-  #bucket: TokenBucket;
+  /** What the share brings. */
+  #own: TokenBucket;
+  /** What bounds how fast a burst is spent, where something does. */
+  #peak: TokenBucket | undefined;
+  /** Of what is there, what can be spent now: of both. */
+  #bucket: GateBucket;
   readonly #waiters = new Map<GateWaiter, number>();
   /** Of those, who may use what others leave: they need not wait for those who may not. */
   readonly #borrowers = new Set<GateWaiter>();
@@ -168,13 +178,32 @@ export class TenantGate implements LineGate {
     this.rules = rules;
     this.#spare = spare;
     this.#madeAt = madeAt;
-    this.#bucket = this.#newBucket(now);
+    this.#bucket = this.#own = this.#newBucket(now);
     this.line = new QueryLine(this);
     this.rulesChanged(now);
   }
 
   #newBucket(now: number): TokenBucket {
     return new TokenBucket(this.#rate, this.#capacity, now, this.rules.debtSeconds);
+  }
+
+  /** Its share, its quota or what it has as a new tenant has changed, or what the rules make of it. */
+  #reshape(now: number): void {
+    this.#own.reshape(this.#rate, this.#capacity, now);
+    const { perSecond, peak } = this.#quota;
+    if (peak === 0 || perSecond === 0 || !this.rules.composes) {
+      this.#peak = undefined;
+      this.#bucket = this.#own;
+      return;
+    }
+    const rate = (peak * this.#share) / perSecond;
+    const capacity = rate * peakSeconds;
+    if (this.#peak !== undefined) {
+      this.#peak.reshape(rate, capacity, now);
+      return;
+    }
+    this.#peak = new TokenBucket(rate, capacity, now, this.rules.debtSeconds);
+    this.#bucket = new BucketSeries([this.#own, this.#peak]);
   }
 
   /** The rules are others. */
@@ -186,6 +215,7 @@ export class TenantGate implements LineGate {
     const options = { factor: warmupFactor, seconds: warmupSeconds };
     this.#credit = new WarmupCredit(this.#madeAt, options);
     this.#warmUp(now);
+    this.#reshape(now);
   }
 
   /** What it has as a new tenant begins, or ends. */
@@ -195,7 +225,7 @@ export class TenantGate implements LineGate {
     if (factor === 1) this.#credit = undefined;
     if (factor === this.#factor) return;
     this.#factor = factor;
-    this.#bucket.reshape(this.#rate, this.#capacity, now);
+    this.#reshape(now);
   }
 
   /** Units beyond its share that it can still spend as a new tenant. */
@@ -206,7 +236,9 @@ export class TenantGate implements LineGate {
   /** Begins anew: what was spent while nothing was enforced is not held against the tenant. */
   restart(now: number): void {
     this.#passes = 0;
-    this.#bucket = this.#newBucket(now);
+    this.#own = this.#newBucket(now);
+    this.#peak = undefined;
+    this.#reshape(now);
     this.queries.units.forgive();
   }
 
@@ -245,7 +277,7 @@ export class TenantGate implements LineGate {
   setShare(share: number, now: number): void {
     this.#passes = 0;
     this.#share = share;
-    this.#bucket.reshape(this.#rate, this.#capacity, now);
+    this.#reshape(now);
   }
 
   /** Where what it spends is charged; it counts from now on. */
@@ -517,7 +549,7 @@ export class TenantGate implements LineGate {
     const isKnown = debit && !dryRun && !delaysErrors && this.#account !== undefined;
     if (!isKnown || this.#waiters.size > 0) return 0;
     const granted = this.#granted * this.meanCost;
-    const spare = this.#bucket.balance(now) - granted - ampleShare * this.#capacity;
+    const spare = this.#bucket.beyond(ampleShare, now) - granted;
     return spare <= 0 ? 0 : Math.min(mostPasses, Math.floor(spare / this.meanCost));
   }
 
@@ -571,7 +603,7 @@ export class TenantGate implements LineGate {
   endSecond(now: number): void {
     this.settle(now);
     this.#warmUp(now);
-    this.queries.units.endSecond(this.#bucket.takeSpilled(now));
+    this.queries.units.endSecond(this.#own.takeSpilled(now));
     this.line.serve(now);
   }
 
@@ -579,7 +611,7 @@ export class TenantGate implements LineGate {
 
   /** Of the second that runs. */
   collect(now: number): void {
-    this.queries.units.receive(this.#bucket.takeSpilled(now));
+    this.queries.units.receive(this.#own.takeSpilled(now));
   }
 
   wakeLine(): void {

@@ -9,7 +9,7 @@ const asked = 10;
 
 /** A client that takes whatever it gets: what it got in each millisecond. */
 function admitted(shapes: readonly BucketShape[], seconds: number): Float64Array {
-  const series = new BucketSeries(shapes, 0);
+  const series = BucketSeries.of(shapes, 0);
   const got = new Float64Array((seconds * 1000) / step);
   for (let i = 0; i < got.length; i++) {
     for (let n = 0; n < asked; n++) if (series.take(1, i * step)) got[i]!++;

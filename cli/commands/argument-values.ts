@@ -70,6 +70,7 @@ export const limitNames = Object.keys(noLimits) as LimitName[];
 const limits: Record<LimitName, { text: string; format: (value: number) => string }> = {
   ruPerSecond: { text: 'request units a second', format: formatNumber },
   burstRu: { text: 'request units at once beyond that', format: formatNumber },
+  peakRuPerSecond: { text: 'request units a second of such a burst', format: formatNumber },
   scanRuPerSecond: { text: 'of them for scans over Redis', format: formatNumber },
   queryRuPerSecond: { text: 'of them for queries over InfluxDB', format: formatNumber },
   storedBytes: { text: 'bytes stored', format: formatBytes },

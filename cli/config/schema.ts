@@ -702,6 +702,11 @@ export const settings = {
     description:
       'Limits on scans and queries of their own, and answers of SCAN and its like that end before they are larger than 1 MB. Off, scans and queries have no limit but that of all requests, and COUNT alone says how much is answered.',
   },
+  'mech.aws-composed': {
+    ...mechanism,
+    description:
+      'Tenants’ limits `peakRuPerSecond` on how fast a burst is spent. Off, it is spent as fast as it comes.',
+  },
   'mech.aws-slow-error': {
     ...mechanism,
     description: 'What `admission.error-delay` says. Off, refusals are answered at once.',

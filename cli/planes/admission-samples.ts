@@ -9,6 +9,11 @@ import { adder } from './pod-samples.ts';
 /** Numbers of a gate that add up over tenants, with the names and words of their metrics. */
 const gauges: readonly [name: string, help: string, of: (gate: TenantGate) => number][] = [
   ['quota_ru', 'Request units a second that the tenant may spend.', (gate) => gate.quota.perSecond],
+  [
+    'peak_ru',
+    'Units a second at which a burst may be spent; 0 for any.',
+    (gate) => gate.quota.peak,
+  ],
   ['share_ru', 'Of these, what may be spent on this gateway.', (gate) => gate.share],
   ['waiting', 'Requests that wait for request units.', (gate) => gate.waiting],
 ];

@@ -103,6 +103,7 @@ function rulesOf(live: LiveConfig, plane: 'redis' | 'influx'): Partial<Admission
     warmupSeconds: isOn('mech.aws-warmup') ? live.get('admission.warmup-seconds') : 0,
     warmupFactor: live.get('admission.warmup-factor'),
     classQuotas: isOn('mech.aws-cost-quotas'),
+    composes: isOn('mech.aws-composed'),
     delaysErrors: isOn('mech.aws-slow-error') && isOn('admission.error-delay'),
   };
 }

@@ -131,6 +131,7 @@ describe('tenants', () => {
     [{ name: 'x', limits: { keys: -1 } }, 'invalid: keys must be a whole number'],
     [{ name: 'x', limits: { keys: 0.5 } }, 'invalid: keys must be a whole number'],
     [{ name: 'x', limits: { nothing: 1 } as object }, 'invalid: there is no limit nothing'],
+    [{ name: 'x', limits: { ruPerSecond: 9, peakRuPerSecond: 8 } }, 'invalid: peakRuPerSecond, 8,'],
     [{ name: 'x', password: '' }, 'invalid: a password cannot be empty'],
     [{ name: 'x', password: 'x'.repeat(513) }, 'invalid: a password cannot have more'],
   ] as [NewTenant, string][])('%j: %s', async (wish, message) => {

@@ -27,7 +27,13 @@ import {
 } from './tenancy-state.ts';
 import { TenantDropper } from './tenant-dropper.ts';
 import { TenantError } from './tenant-error.ts';
-import { checkDatabases, checkLimits, checkName, checkPassword } from './tenant-rules.ts';
+import {
+  checkDatabases,
+  checkLimits,
+  checkName,
+  checkPassword,
+  checkTogether,
+} from './tenant-rules.ts';
 import { AdminTokenCatalog, TokenCatalog } from './token-catalogs.ts';
 import { newPassword } from './token-secrets.ts';
 import { UserCatalog, type UserWish } from './user-catalog.ts';
@@ -257,12 +263,14 @@ export class TenantCatalog {
   ): Planned<TenantDefinition> {
     const { name, databases } = wish;
     this.#refuseTaken(name);
+    const limits = { ...noLimits, ...wish.limits };
+    checkTogether(limits);
     const { nextNumber, nextTable } = this.#counters();
     const tenant: TenantDefinition = {
       ...wish,
       number: nextNumber,
       firstTable: nextTable,
-      limits: { ...noLimits, ...wish.limits },
+      limits,
     };
     const counters = { nextNumber: nextNumber + 1, nextTable: nextTable + databases };
     const writes = [
@@ -291,6 +299,7 @@ export class TenantCatalog {
         state: state ?? before.state,
         limits: { ...before.limits, ...limits },
       };
+      checkTogether(tenant.limits);
       return { writes: [put('tenants', name, tenant)], result: tenant };
     });
   }

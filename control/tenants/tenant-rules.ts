@@ -56,6 +56,15 @@ export function checkLimits(limits: Partial<TenantLimits>): void {
   }
 }
 
+/** Of all limits that a tenant is to have together. */
+export function checkTogether({ ruPerSecond, peakRuPerSecond }: TenantLimits): void {
+  if (peakRuPerSecond > 0 && peakRuPerSecond < ruPerSecond) {
+    throw invalid(
+      `peakRuPerSecond, ${peakRuPerSecond}, cannot be less than ruPerSecond, ${ruPerSecond}`,
+    );
+  }
+}
+
 export function checkPassword(password: string): void {
   const bytes = Buffer.byteLength(password);
   if (bytes === 0) throw invalid('a password cannot be empty');

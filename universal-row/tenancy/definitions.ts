@@ -14,6 +14,8 @@ export interface TenantLimits {
   ruPerSecond: number;
   /** Request units that may be spent at once beyond that. */
   burstRu: number;
+  /** Request units a second at which those may be spent; no less than `ruPerSecond`. */
+  peakRuPerSecond: number;
   /** Of request units a second, what scans over Redis may cost; and queries over InfluxDB's protocol. */
   scanRuPerSecond: number;
   queryRuPerSecond: number;
@@ -88,6 +90,7 @@ export interface TenancyUpdate {
 export const noLimits: TenantLimits = {
   ruPerSecond: 0,
   burstRu: 0,
+  peakRuPerSecond: 0,
   scanRuPerSecond: 0,
   queryRuPerSecond: 0,
   storedBytes: 0,

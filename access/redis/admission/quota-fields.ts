@@ -59,6 +59,7 @@ function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
     units: [
       ['quota', quota.perSecond],
       ['quota_burst', quota.burst],
+      ['quota_peak', quota.peak],
       ['share', share],
       ['balance', gate.balance(now)],
       ['warmup_left', gate.warmupLeft(now)],
