@@ -1,9 +1,12 @@
 // A gateway in its pool: tells the scheduler each second what its tenants spent and missed, and goes by the shares it
-// is told (X-Stor, section 5.2). While nobody answers it goes on with the shares it has.
+// is told (X-Stor, section 5.2), or by what the gateways tell each other, where that is the pool's way. While nobody
+// answers it goes on with the shares it has.
 
 import type { Clock } from '../../universal-row/environment.ts';
 import {
   type FromGateway,
+  type PeerMessage,
+  type PeerWay,
   type PoolLoan,
   poolLeaseMs,
   type PoolOrder,
@@ -11,6 +14,8 @@ import {
   type ToGateway,
 } from '../../universal-row/tenancy/pool-messages.ts';
 import type { GatewayAdmission } from './gateway-admission.ts';
+import { GossipPeers } from './gossip-peers.ts';
+import { LeasePeers } from './lease-peers.ts';
 import type { TenantGate } from './tenant-gate.ts';
 
 export interface PoolAgentOptions {
@@ -28,6 +33,8 @@ export interface PoolAgentOptions {
   leaseMs?: number;
 }
 
+const ticksInLease = 100;
+
 export class PoolAgent {
   readonly #options: Required<PoolAgentOptions>;
   /** Of quotas, by tenant. */
@@ -44,10 +51,22 @@ export class PoolAgent {
   #leaseEnd = 0;
   #reports = 0;
   #taken = 0;
+  #way: PeerWay = 'none';
+  readonly #gossip: GossipPeers;
+  readonly #leases: LeasePeers;
 
   constructor(options: PoolAgentOptions) {
     this.#options = { leaseMs: poolLeaseMs, ...options };
-    options.admission.partOf = (tenant) => this.partOf(tenant);
+    const { gateway, admission, leaseMs } = this.#options;
+    admission.partOf = (tenant) => this.partOf(tenant);
+    this.#gossip = new GossipPeers(gateway);
+    this.#leases = new LeasePeers({
+      me: gateway,
+      admission,
+      partOf: admission.partOf,
+      send: (to, message) => this.#relay(to, message),
+      tickMs: leaseMs / ticksInLease,
+    });
   }
 
   /** The scheduler knows of it, as far as can be seen from here. */
@@ -64,13 +83,26 @@ export class PoolAgent {
   forget(tenant: number): void {
     this.#parts.delete(tenant);
     this.#told.delete(tenant);
+    this.#gossip.forget(tenant);
+    this.#leases.forget(tenant);
+  }
+
+  /** `tick` is to be called, each so many milliseconds; 0 for not at all. */
+  get tickMs(): number {
+    return this.#way === 'hash' ? this.#options.leaseMs / ticksInLease : 0;
+  }
+
+  tick(): void {
+    if (this.#way === 'hash') this.#leases.tick(this.#options.clock.monotonic());
   }
 
   /** To be called each second, after that of the gates. */
   second(): void {
     const now = this.#options.clock.monotonic();
     if (this.#isMember && now > this.#leaseEnd) this.#beginSession();
-    this.#sendReport(now);
+    const report = this.#report(now);
+    if (this.#way === 'gossip') this.#relay('', this.#gossip.second(now));
+    this.#sendReport(report, now);
   }
 
   /** It serves nobody any more: its shares are for others. */
@@ -78,7 +110,16 @@ export class PoolAgent {
     this.#options.send({ type: 'goodbye', gateway: this.#options.gateway });
   }
 
+  #relay(to: string, message: PeerMessage): void {
+    const { gateway, send } = this.#options;
+    send({ type: 'relay', gateway, to, message });
+  }
+
   hear(message: ToGateway): void {
+    if (message.type === 'peer') {
+      this.#hearPeer(message.from, message.message);
+      return;
+    }
     if (message.session !== this.#session) return;
     if (message.type === 'order') {
       this.#obey(message);
@@ -88,7 +129,26 @@ export class PoolAgent {
     if (!this.#isMember && message.scheduler === this.#scheduler) return;
     this.#scheduler = message.scheduler;
     this.#beginSession();
-    this.#sendReport(this.#options.clock.monotonic());
+    const now = this.#options.clock.monotonic();
+    this.#sendReport(this.#report(now), now);
+  }
+
+  #hearPeer(from: string, message: PeerMessage): void {
+    const now = this.#options.clock.monotonic();
+    if (message.type === 'rates') {
+      if (this.#way === 'gossip') this.#gossip.receive(from, message, now);
+    } else if (this.#way === 'hash') this.#leases.hear(from, message, now);
+  }
+
+  /** The pool's way, and who is in it. */
+  #join({ way, members }: NonNullable<PoolOrder['peers']>): void {
+    if (way !== this.#way) {
+      this.#way = way;
+      this.#gossip.clear();
+      this.#leases.clear(this.#options.clock.monotonic());
+    }
+    if (way === 'gossip') this.#gossip.setMembers(members);
+    else if (way === 'hash') this.#leases.setMembers(members);
   }
 
   /** What was ordered before counts no more; shares stay as they are. */
@@ -111,11 +171,13 @@ export class PoolAgent {
     this.#leaseEnd = Math.max(this.#leaseEnd, leaseEnd);
     this.#isMember = true;
     this.#taken = order.number;
+    if (order.peers !== undefined) this.#join(order.peers);
     order.tenants.forEach((tenant, i) => {
       const part = order.parts[i]!;
       this.#parts.set(tenant, part);
       const gate = admission.gateOf(tenant);
-      if (gate !== undefined) admission.setShare(tenant, part * gate.quota.perSecond);
+      if (gate !== undefined && !this.#leases.isLent(tenant))
+        admission.setShare(tenant, part * gate.quota.perSecond);
     });
     const lent: { loan: number; units: number }[] = [];
     this.#carryOut(order.lend, (gate, { loan, units }) => {
@@ -137,8 +199,8 @@ export class PoolAgent {
     }
   }
 
-  #sendReport(now: number): void {
-    const report = this.#report(now);
+  #sendReport(report: PoolReport, now: number): void {
+    if (this.#way === 'gossip') report.claims = this.#gossip.claims();
     this.#sentAt.set(report.number, now);
     for (const [number, at] of this.#sentAt) {
       if (now - at <= this.#options.leaseMs) break;
@@ -171,9 +233,23 @@ export class PoolAgent {
     return report;
   }
 
+  /** Units spent and missed since the last report. */
+  #count(gate: TenantGate, now: number): { used: number; refused: number } {
+    let { used, refused } = gate.report();
+    if (this.#way === 'gossip') this.#gossip.observe(gate.tenant, used + refused, now);
+    else if (this.#way === 'hash') {
+      const units = used + refused - gate.waiting * gate.meanCost;
+      if (used + refused > 0) this.#leases.count(gate, units, now);
+      const counted = this.#leases.takeCounted(gate.tenant);
+      used += counted.used;
+      refused += counted.missed;
+    }
+    return { used, refused };
+  }
+
   #tellOf(gate: TenantGate, report: PoolReport, now: number): void {
     const { tenant, queries } = gate;
-    const { used, refused } = gate.report();
+    const { used, refused } = this.#count(gate, now);
     const { balance } = queries.units;
     const head = queries.head();
     if (head !== undefined) {

@@ -22,8 +22,9 @@ export interface PoolMember {
 
 export class PoolWorld {
   ms = 0;
-  /** Of messages from here on, that are lost, and that take up to `delayMs`. */
+  /** Of messages from here on, that are lost, that come twice, and that take up to `delayMs`. */
   loss: (message: FromGateway | ToGateway) => boolean = () => false;
+  doubles: () => boolean = () => false;
   delayMs: () => number = () => 0;
   readonly members = new Map<string, PoolMember>();
   readonly quotas = new Map<number, number>();
@@ -101,7 +102,9 @@ export class PoolWorld {
   #post(message: FromGateway | ToGateway, arrive: () => void): void {
     this.sent++;
     if (this.loss(message)) return;
-    this.#underWay.push({ at: this.ms + this.delayMs(), arrive });
+    for (let copies = this.doubles() ? 2 : 1; copies > 0; copies--) {
+      this.#underWay.push({ at: this.ms + this.delayMs(), arrive });
+    }
   }
 
   /** What has arrived by now. */
@@ -117,6 +120,8 @@ export class PoolWorld {
     const until = this.ms + ms;
     while (this.ms < until) {
       this.ms += Math.min(100, until - this.ms);
+      this.deliver();
+      for (const { agent } of this.members.values()) if (agent.tickMs > 0) agent.tick();
       this.deliver();
       if (this.ms % 1000 !== 0) continue;
       for (const { admission, agent } of this.members.values()) {

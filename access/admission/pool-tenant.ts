@@ -7,14 +7,17 @@ import { ProxyRecall } from './proxy-quota.ts';
 import type { WaitingQuery } from './query-queue.ts';
 import { ShareScheduler, shareSchedulerDefaults } from './share-scheduler.ts';
 
+/**
+ * `shares`: they come to the quota, always. `abase-async`: each gateway may go up to twice an equal share, until all
+ * together are beyond the quota (ABase, section 4.2). `split`: equal parts. `gossip`: each has the part that it finds to
+ * be its own by what all tell each other. `hash`: equal parts, which gateways lend to the tracker of the tenant.
+ */
+export type PoolPolicy = 'shares' | 'abase-async' | 'split' | 'gossip' | 'hash';
+
 export interface PoolRules {
   /** Each gateway has a share of the quota (X-Stor, section 5.2). Otherwise each goes by all of it. */
   splits: boolean;
-  /**
-   * `shares`: they come to the quota, always. `abase-async`: each gateway may go up to twice an equal share, until all
-   * together are beyond the quota (ABase, section 4.2).
-   */
-  policy: 'shares' | 'abase-async';
+  policy: PoolPolicy;
   /** Shares move to gateways that need them. */
   moves: boolean;
   /** Gateways may go beyond equal shares where the policy is `abase-async`. */
@@ -56,6 +59,8 @@ export class PoolTenant {
   readonly #holdings = new Map<string, Holding>();
   /** Units asked for in the last second, by gateway. */
   readonly #asked = new Map<string, number>();
+  /** Parts that gateways find to be their own. */
+  readonly #claims = new Map<string, number>();
   #quietSeconds = quietAfter;
 
   /** `learns`: gateways that join tell what they have; until `learned` there is nothing else to be given. */
@@ -114,6 +119,7 @@ export class PoolTenant {
     this.#mover.forget(gateway);
     this.#holdings.delete(gateway);
     this.#asked.delete(gateway);
+    this.#claims.delete(gateway);
     this.heads.delete(gateway);
   }
 
@@ -150,6 +156,17 @@ export class PoolTenant {
     if (this.#isRecalled) this.#quietSeconds = 0;
   }
 
+  /** A gateway finds that this part of the quota is its own; undefined for one that has not found anything. */
+  claim(gateway: string, part: number | undefined): void {
+    if (part === undefined) this.#claims.delete(gateway);
+    else if (this.#holdings.has(gateway)) this.#claims.set(gateway, part);
+  }
+
+  /** Nobody has found anything. */
+  forgetClaims(): void {
+    this.#claims.clear();
+  }
+
   /** Shares are equal again. */
   equalise(): void {
     const { quota } = this.#shares;
@@ -177,8 +194,9 @@ export class PoolTenant {
     const wanting: { gateway: string; holding: Holding; lack: number }[] = [];
     let free = this.#shares.quota / this.#quota;
     let lacking = 0;
+    const claimed = rules.policy === 'gossip' ? this.#claimed() : 0;
     for (const [gateway, holding] of this.#holdings) {
-      const part = this.#wanted(gateway, rules);
+      const part = this.#wanted(gateway, rules, claimed);
       if (part > holding.most + epsilon) {
         const lack = part - holding.most;
         lacking += lack;
@@ -190,7 +208,7 @@ export class PoolTenant {
       free -= holding.most;
     }
     if (wanting.length === 0) return true;
-    const isBounded = rules.splits && rules.policy === 'shares';
+    const isBounded = rules.splits && rules.policy !== 'abase-async';
     const given = isBounded ? Math.min(1, Math.max(0, free) / lacking) : 1;
     for (const { gateway, holding, lack } of wanting) {
       const part = holding.most + lack * given;
@@ -202,9 +220,30 @@ export class PoolTenant {
     return given >= 1 - epsilon;
   }
 
-  #wanted(gateway: string, { splits, policy, boosts }: PoolRules): number {
+  #wanted(gateway: string, { splits, policy, boosts }: PoolRules, claimed: number): number {
     if (!splits) return 1;
-    if (policy === 'shares') return this.#shares.of(gateway) / this.#quota;
-    return (boosts && !this.#isRecalled ? 2 : 1) / this.#shares.count;
+    const equal = 1 / this.#shares.count;
+    switch (policy) {
+      case 'shares':
+        return this.#shares.of(gateway) / this.#quota;
+      case 'abase-async':
+        return boosts && !this.#isRecalled ? 2 * equal : equal;
+      case 'gossip':
+        return claimed > 0 ? this.#claimOf(gateway) / claimed : equal;
+      case 'split':
+      case 'hash':
+        return equal;
+    }
+  }
+
+  #claimOf(gateway: string): number {
+    return this.#claims.get(gateway) ?? 1 / this.#shares.count;
+  }
+
+  /** What they find comes to about 1: not all have heard the same. */
+  #claimed(): number {
+    let sum = 0;
+    for (const gateway of this.#holdings.keys()) sum += this.#claimOf(gateway);
+    return sum;
   }
 }

@@ -16,9 +16,15 @@ export interface QuotaTrackerOptions {
   burstSeconds: number;
   /** Units a second asked of a key up to which each request is asked for by itself; Infinity for no leases. */
   leaseAbove: number;
+  /** What may be saved up is there from the beginning. */
+  beginsFull: boolean;
 }
 
-export const quotaTrackerDefaults: QuotaTrackerOptions = { burstSeconds: 1, leaseAbove: 1000 };
+export const quotaTrackerDefaults: QuotaTrackerOptions = {
+  burstSeconds: 1,
+  leaseAbove: 1000,
+  beginsFull: true,
+};
 
 /** The rate of a key is that of about so many milliseconds. */
 const memoryMs = 250;
@@ -43,12 +49,18 @@ export class QuotaTracker {
   constructor(quota: number, now: number, options: Partial<QuotaTrackerOptions> = {}) {
     this.#options = { ...quotaTrackerDefaults, ...options };
     this.#bucket = new TokenBucket(quota, quota * this.#options.burstSeconds, now);
+    if (!this.#options.beginsFull) this.#bucket.takeSome(Infinity, now);
     this.#seenAt = now;
     this.#prunedAt = now;
   }
 
   setQuota(quota: number, now: number): void {
     this.#bucket.reshape(quota, quota * this.#options.burstSeconds, now);
+  }
+
+  /** Units that were granted did not reach the server, and will not. */
+  giveBack(units: number, now: number): void {
+    this.#bucket.debit(-units, now);
   }
 
   /** A server wants units, and has seen so many since it last asked. Returns how many it gets: some, all or none. */

@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { PoolPolicy } from '../../access/admission/pool-tenant.ts';
 import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
@@ -19,7 +20,16 @@ export interface GateState {
   refused: number;
 }
 
-const gatewayProgram = `
+/** Milliseconds: of what the processes take for a second, and of a lease. */
+export interface PoolTimes {
+  secondMs: number;
+  leaseMs: number;
+}
+
+/** Requests come in pieces, as many times a second. */
+const pieces = 10;
+
+const gatewayProgram = (times: PoolTimes): string => `
   import { GatewayAdmission } from '${dist}/access/admission/gateway-admission.js';
   import { PoolAgent } from '${dist}/access/admission/pool-agent.js';
   import { ChargeClass, Meter } from '${dist}/request-units/meter.js';
@@ -30,7 +40,7 @@ const gatewayProgram = `
   const meter = new Meter({ plane: 'redis', run: name });
   const admission = new GatewayAdmission({ clock: systemClock, accountOf: (n) => meter.account(n) });
   const agent = new PoolAgent({
-    gateway: name, admission, clock: systemClock, firstPart: 0, leaseMs: ${leaseMs},
+    gateway: name, admission, clock: systemClock, firstPart: 0, leaseMs: ${times.leaseMs},
     send: (message) => process.send({ to: 'scheduler', message }),
   });
   // Units that are asked for in each of these short seconds, by tenant.
@@ -58,7 +68,7 @@ const gatewayProgram = `
   setInterval(() => {
     for (const [tenant, units] of Object.entries(load)) {
       const gate = admission.gateOf(Number(tenant));
-      for (let i = 0; gate !== undefined && i < units; i++) {
+      for (let i = 0; gate !== undefined && i < units / ${pieces}; i++) {
         const now = systemClock.monotonic();
         if (gate.admit(now, 0)) {
           meter.account(gate.tenant).charge(ChargeClass.write, 0, false, 1, 0, 0, 0, 0);
@@ -67,27 +77,33 @@ const gatewayProgram = `
         } else gate.refuse(now);
       }
     }
+  }, ${times.secondMs / pieces});
+  setInterval(() => {
     admission.endSecond();
     agent.second();
-  }, ${secondMs});
+  }, ${times.secondMs});
+  // All members tick; where there are no leases that does nothing.
+  setInterval(() => agent.tick(), ${times.leaseMs / 100});
 `;
 
-const schedulerProgram = `
+const schedulerProgram = (times: PoolTimes): string => `
   import { PoolScheduler } from '${dist}/access/admission/pool-scheduler.js';
   import { systemClock } from '${dist}/universal-row/environment.js';
 
   const scheduler = new PoolScheduler({
-    clock: systemClock, leaseMs: ${leaseMs}, staleMs: 300, learnMs: Number(process.argv[1]),
+    clock: systemClock, leaseMs: ${times.leaseMs}, staleMs: ${3 * times.secondMs}, learnMs: Number(process.argv[1]),
+    rules: { policy: process.argv[2] },
     send: (gateway, message) => process.send({ to: gateway, message }),
   });
   const handlers = {
     message: (message) => scheduler.hear(message),
     quota: ({ tenant, perSecond }) => scheduler.setQuotas([[tenant, perSecond]]),
+    policy: (policy) => scheduler.setRules({ policy }),
     wallClock: (ms) => { const now = Date.now; Date.now = () => now() + ms; },
   };
   process.on('message', ([what, value]) => handlers[what](value));
   process.on('disconnect', () => process.exit());
-  setInterval(() => scheduler.second(), ${secondMs});
+  setInterval(() => scheduler.second(), ${times.secondMs});
 `;
 
 type Said =
@@ -99,15 +115,20 @@ export class PoolProcesses {
   readonly #gateways = new Map<string, ChildProcess>();
   #scheduler: ChildProcess | undefined;
   #started = 0;
+  #policy: PoolPolicy;
 
-  constructor() {
+  readonly #times: PoolTimes;
+
+  constructor(policy: PoolPolicy = 'shares', times: PoolTimes = { secondMs, leaseMs }) {
+    this.#policy = policy;
+    this.#times = times;
     if (!existsSync(dist)) throw new Error(`${dist} is missing: run \`npm run build\` first`);
   }
 
   /** Returns its name. */
   startGateway(): string {
     const name = `gateway-${++this.#started}`;
-    const child = start(gatewayProgram, name);
+    const child = start(gatewayProgram(this.#times), name);
     this.#gateways.set(name, child);
     child.on('message', (said: Said) => {
       if (said.to === 'scheduler') tell(this.#scheduler, 'message', said.message);
@@ -118,7 +139,8 @@ export class PoolProcesses {
 
   /** The first one of a pool has nothing to learn. */
   startScheduler(isFirst: boolean): void {
-    const child = start(schedulerProgram, String(isFirst ? 0 : leaseMs));
+    const learnMs = isFirst ? 0 : this.#times.leaseMs;
+    const child = start(schedulerProgram(this.#times), String(learnMs), this.#policy);
     this.#scheduler = child;
     child.on('message', ({ to, message }: { to: string; message: ToGateway }) => {
       tell(this.#gateways.get(to), 'message', message);
@@ -150,6 +172,11 @@ export class PoolProcesses {
     for (const child of [...this.#gateways.values(), this.#scheduler]) {
       tell(child, 'quota', { tenant, perSecond });
     }
+  }
+
+  setPolicy(policy: PoolPolicy): void {
+    this.#policy = policy;
+    tell(this.#scheduler, 'policy', policy);
   }
 
   /** Units that are asked of a gateway in each short second. */
@@ -194,8 +221,8 @@ export class PoolProcesses {
   }
 }
 
-function start(program: string, argument: string): ChildProcess {
-  return spawn(process.execPath, ['--input-type=module', '-e', program, argument], {
+function start(program: string, ...words: string[]): ChildProcess {
+  return spawn(process.execPath, ['--input-type=module', '-e', program, ...words], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
 }
