@@ -517,11 +517,11 @@ export const settings = {
   },
   'admission.gateway-quota': {
     type: 'choice',
-    choices: ['shares', 'abase-async'],
+    choices: ['shares', 'abase-async', 'split', 'gossip', 'hash'],
     default: 'shares',
     live: true,
     description:
-      'How the gateways of a pool go by a quota: each by a share of it, which moves to where it is needed, or each by up to twice an equal part, until all together are beyond it.',
+      'How the gateways of a pool go by a quota: each by a share of it, which a scheduler moves to where it is needed; each by up to twice an equal part, until all together are beyond it; each by an equal part; each by its part of what they tell each other they are asked for; or by leases of the gateway that counts for the tenant.',
   },
   'admission.warmup-seconds': {
     type: 'integer',
@@ -658,6 +658,21 @@ export const settings = {
     ...mechanism,
     description:
       'What `redis.gateway-cache-bytes` is for. Off, every GET is answered by the table, and charged.',
+  },
+  'mech.aws-dist-split': {
+    ...mechanism,
+    description:
+      'Equal parts that never move, where `admission.gateway-quota` is `split`. Off, that is as `shares`.',
+  },
+  'mech.aws-dist-gossip': {
+    ...mechanism,
+    description:
+      'Parts by what gateways tell each other each second, where `admission.gateway-quota` is `gossip`. Off, that is as `shares`.',
+  },
+  'mech.aws-dist-hash': {
+    ...mechanism,
+    description:
+      'Leases of tokens from a tenant’s tracker, one of the gateways, where `admission.gateway-quota` is `hash`. Off, that is as `shares`.',
   },
   'mech.aws-visibility': {
     ...mechanism,
