@@ -65,6 +65,8 @@ interface Link {
   /** Its newest answer, and when that came. */
   answered: number;
   answeredAt: number;
+  /** From question to answer, of late, milliseconds. */
+  tripMs: number;
 }
 
 // In ticks. Leases are renewed when half of their time is over; that of a fast tenant is longer.
@@ -312,7 +314,7 @@ export class LeasePeers {
       ask.loanMs.push(lease.loanEnd - now);
       ask.rates.push(this.#wanted(lease, now));
       ask.seen.push(lease.seen);
-      ask.left.push(lease.left);
+      ask.left.push(this.#leftAfter(lease, link.tripMs));
       lease.seen = 0;
     }
     const { number: asked, tenants, parts } = ask;
@@ -320,10 +322,16 @@ export class LeasePeers {
     send(to, ask);
   }
 
+  /** Units of its leases that will be left when so many milliseconds have passed. */
+  #leftAfter({ tenant, tracker, left }: Lease, ms: number): number {
+    const share = this.#options.admission.gateOf(tenant)?.share ?? 0;
+    return tracker === '' ? 0 : left - (share * ms) / 1000;
+  }
+
   #link(to: string): Link {
     let link = this.#links.get(to);
     if (link === undefined) {
-      const none = { asked: 0, askedAt: 0, answered: 0, answeredAt: 0 };
+      const none = { asked: 0, askedAt: 0, answered: 0, answeredAt: 0, tripMs: 0 };
       link = { ...none, isOpen: false, tenants: [], parts: [] };
       this.#links.set(to, link);
     }
@@ -353,6 +361,7 @@ export class LeasePeers {
     link.isOpen = false;
     link.answered = answer.number;
     link.answeredAt = now;
+    link.tripMs += (now - link.askedAt - link.tripMs) / 8;
     link.tenants.forEach((tenant, i) => {
       const lease = this.#leases.get(tenant);
       const gate = this.#options.admission.gateOf(tenant);

@@ -116,11 +116,19 @@ export class PoolWorld {
     }
   }
 
+  /** Each message arrives at its time. */
+  #advance(to: number): void {
+    while (this.ms < to) {
+      this.ms = this.#underWay.reduce((next, { at }) => Math.min(next, Math.max(at, this.ms)), to);
+      this.deliver();
+    }
+  }
+
   pass(ms: number): void {
     const until = this.ms + ms;
     while (this.ms < until) {
-      this.ms += Math.min(100, until - this.ms);
-      this.deliver();
+      this.#advance(Math.min(until, 100 * (Math.floor(this.ms / 100) + 1)));
+      if (this.ms % 100 !== 0) continue;
       for (const { agent } of this.members.values()) if (agent.tickMs > 0) agent.tick();
       this.deliver();
       if (this.ms % 1000 !== 0) continue;

@@ -190,6 +190,21 @@ test('a tracker is asked no more often for a tenant of whom more is asked, and n
   expect(questions(10, {})).toBe(0);
 });
 
+test.each([1, 10, 45])(
+  'leases are whole where each message takes %s ms, of four to an answer',
+  (ms) => {
+    const { pool, a, b, c } = three('hash');
+    pool.delayMs = () => ms;
+    const load = { [a]: 2000, [b]: 20, [c]: 300 };
+    run(pool, 5, load);
+    expectAbout(run(pool, 10, load), quota);
+    pool.delayMs = () => 60;
+    run(pool, 5, load);
+    // Answers that come later than that are not waited for.
+    expectAbout(run(pool, 10, load), quota / 3 + 20 + 300);
+  },
+);
+
 // ---- whatever happens
 
 const wayOf = fc.constantFrom<PoolPolicy>('split', 'gossip', 'hash', 'shares');

@@ -89,7 +89,7 @@ export interface PeerAsk {
   /** Units a second that are asked of the gateway, and units that it has seen since it last asked. */
   rates: number[];
   seen: number[];
-  /** Units of its last leases that are left; below 0 what it is ahead of them. */
+  /** Units of its last leases that will be left when the answer comes; below 0 what it is ahead of them by then. */
   left: number[];
 }
 
