@@ -289,6 +289,8 @@ export class LeasePeers {
   }
 
   #ask(to: string, leases: readonly Lease[], now: number): void {
+    // What was lent to one that is gone is back when the loan is over.
+    if (!this.#members.has(to)) return;
     const { tickMs, partOf, send } = this.#options;
     const link = this.#link(to);
     if (link.isOpen && now - link.askedAt < patience * tickMs) return;
