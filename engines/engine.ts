@@ -87,6 +87,8 @@ export interface Engine {
   readonly congested?: boolean;
   /** Rejects when the disk fails meanwhile; then there is a `failure`. */
   drained?(): Promise<void>;
+  /** What may be on its way before it is congested, as a part of what is usual. */
+  setWriteCeiling?(part: number): void;
   /**
    * Tables of which what is read is kept no longer than it is in use, in place of those named before. An engine
    * without this has no cache to bypass.

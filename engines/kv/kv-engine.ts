@@ -294,6 +294,10 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     return this.store.queue.drained();
   }
 
+  setWriteCeiling(part: number): void {
+    this.store.queue.setLimit(part);
+  }
+
   addState(batch: LevelBatch): void {
     const state = Buffer.allocUnsafe(19);
     state[0] = formatVersion;

@@ -70,12 +70,14 @@ export class WriteQueue {
   #closed = false;
   readonly #level: LevelStore;
   readonly #owner: QueueOwner;
-  readonly #limitBytes: number;
+  readonly #mostBytes: number;
+  #limitBytes: number;
   #drained: Waiter[] = [];
 
   constructor(level: LevelStore, owner: QueueOwner, limitBytes: number) {
     this.#level = level;
     this.#owner = owner;
+    this.#mostBytes = limitBytes;
     this.#limitBytes = limitBytes;
   }
 
@@ -87,6 +89,16 @@ export class WriteQueue {
 
   get overLimit(): boolean {
     return this.waitingBytes > this.#limitBytes;
+  }
+
+  /** As a part of the limit that it was made with. */
+  setLimit(part: number): void {
+    this.#limitBytes = part * this.#mostBytes;
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    if (!this.overLimit) for (const waiter of this.#drained.splice(0)) waiter.resolve();
   }
 
   /** Resolves when no more waits than should. */
@@ -215,7 +227,7 @@ export class WriteQueue {
     this.#owner.batchWritten(sealed.number, sealed.notes);
     this.#writing = undefined;
     for (const waiter of sealed.then) waiter.resolve();
-    if (!this.overLimit) for (const waiter of this.#drained.splice(0)) waiter.resolve();
+    this.#letGo();
     if (this.#closed) return;
     if (this.#sealed.length > 0) this.#writeNext();
     else this.endTurn();

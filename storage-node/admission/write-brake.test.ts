@@ -80,6 +80,42 @@ test('those that wait go in order, one by one, and all when it is switched off',
   expect(brake.waited).toBe(3);
 });
 
+test('without short ticks tokens come a quarter of a second’s at a time', () => {
+  /** Milliseconds in which somebody is let go, of a second. */
+  const letGo = (shortTicks: boolean): number => {
+    brake = new WriteBrake({ clock: { monotonic: () => now }, levelZero: () => level });
+    brake.shortTicks = shortTicks;
+    for (let i = 0; i < 4; i++) period(100, 14);
+    while (!brake.holds()) brake.wrote(mib);
+    // What is owed.
+    now += 1500;
+    let times = 0;
+    for (const until = now + 1000; now < until; now++) {
+      if (!brake.holds()) times++;
+      while (!brake.holds()) brake.wrote(4096);
+    }
+    return times;
+  };
+  expect(letGo(false)).toBeLessThanOrEqual(5);
+  expect(letGo(true)).toBeGreaterThan(50);
+});
+
+test('each look at level 0 is told, four times a second', () => {
+  const seen: number[] = [];
+  brake = new WriteBrake({
+    clock: { monotonic: () => now },
+    levelZero: () => level,
+    looked: ({ files }) => seen.push(files),
+  });
+  for (let i = 0; i < 100; i++) {
+    now += 50;
+    level.files = i;
+    brake.look();
+  }
+  expect(seen.length).toBe(20);
+  expect(seen.at(-1)).toBeGreaterThan(90);
+});
+
 test('closed, it lets everybody go', async () => {
   period(100, 3);
   period(200, 12, 100);

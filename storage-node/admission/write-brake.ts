@@ -3,6 +3,7 @@
 // write comes to is known when it is in the log: one is let in while there are tokens, and leaves a debt.
 
 import type { LevelZeroState } from '../../engines/engine.ts';
+import { tokenReleaseDefaults } from './token-release.ts';
 import { WriteTokens } from './write-tokens.ts';
 
 /**
@@ -12,6 +13,8 @@ import { WriteTokens } from './write-tokens.ts';
 const limitFiles = 7;
 /** Milliseconds: long enough for a few flushes at full speed, short beside the time in which level 0 fills up. */
 const periodMs = 5000;
+/** Tokens of a period in those that come at a tick, of the usual ticks: no more are there at once. */
+const bucketParts = periodMs / tokenReleaseDefaults.tickMs;
 /** Between two looks at the files, of which the period's most count. */
 const lookMs = 250;
 /** Longest that those who wait sleep before they ask again. */
@@ -20,6 +23,8 @@ const longestSleepMs = 50;
 export interface WriteBrakeOptions {
   clock: { monotonic(): number };
   levelZero: () => LevelZeroState;
+  /** Told of each look at level 0, four times a second. */
+  looked?: ((level: LevelZeroState) => void) | undefined;
 }
 
 interface Waiter {
@@ -33,6 +38,7 @@ export class WriteBrake {
   waitedMs = 0;
   readonly #clock: WriteBrakeOptions['clock'];
   readonly #levelZero: () => LevelZeroState;
+  readonly #looked: WriteBrakeOptions['looked'];
   readonly #tokens: WriteTokens;
   readonly #waiters: Waiter[] = [];
   #enabled = true;
@@ -47,12 +53,16 @@ export class WriteBrake {
   #isPassing = false;
   #isServing = false;
 
-  constructor({ clock, levelZero }: WriteBrakeOptions) {
+  constructor({ clock, levelZero, looked }: WriteBrakeOptions) {
     this.#clock = clock;
     this.#levelZero = levelZero;
+    this.#looked = looked;
     const now = clock.monotonic();
     this.#observedAt = now;
-    this.#tokens = new WriteTokens({ periodMs, sublevels: limitFiles, files: Infinity }, now);
+    this.#tokens = new WriteTokens(
+      { periodMs, bucketParts, sublevels: limitFiles, files: Infinity },
+      now,
+    );
   }
 
   get waiting(): number {
@@ -67,6 +77,11 @@ export class WriteBrake {
   set enabled(enabled: boolean) {
     this.#enabled = enabled;
     this.#isFree = !enabled || this.#tokens.total === Infinity;
+  }
+
+  /** From the next period on. */
+  set shortTicks(isOn: boolean) {
+    this.#tokens.shortTicks = isOn;
   }
 
   /** Whether writes are to wait for `released` now. */
@@ -94,7 +109,9 @@ export class WriteBrake {
     const now = this.#clock.monotonic();
     if (now - this.#lookedAt < lookMs) return;
     this.#lookedAt = now;
-    const { files, flushedBytes, compactedBytes } = this.#levelZero();
+    const level = this.#levelZero();
+    this.#looked?.(level);
+    const { files, flushedBytes, compactedBytes } = level;
     this.#mostFiles = Math.max(this.#mostFiles, files);
     if (now - this.#observedAt < periodMs) return;
     this.#observedAt = now;

@@ -70,6 +70,8 @@ function averaged(before: number, value: number, newest: number): number {
 export class WriteTokens {
   readonly #options: typeof writeTokensDefaults;
   readonly #release: TokenRelease;
+  /** Tokens come by short ticks while they are limited; by the usual ones otherwise. From the next period on. */
+  shortTicks = true;
   #last: StoreHealth | undefined;
   #score = 0;
   /** Averages by period: bytes that compaction took out of level 0, that came into it, and that were written. */
@@ -108,7 +110,7 @@ export class WriteTokens {
     this.#score = Math.max(health.sublevels / sublevels, health.files / files);
     // Of a store that has never compacted nothing is known that could be a limit.
     const total = this.#compacted === 0 ? Infinity : tokenShare(this.#score) * this.#compacted;
-    this.#release.begin(total, total !== Infinity, now);
+    this.#release.begin(total, total !== Infinity && this.shortTicks, now);
   }
 
   #learn(health: StoreHealth): void {
