@@ -77,6 +77,8 @@ export class IoLine implements ReadGate {
   #lastTenant: number | undefined;
   /** When another tenant than before last missed something. */
   #mixedAt = -Infinity;
+  /** Tenants to be forgotten when the last of their reads is over. */
+  readonly #gone = new Set<number>();
   #rules: IoRules;
   #workers: IoWorkers;
   #layer: QueueLayer<Read>;
@@ -140,7 +142,11 @@ export class IoLine implements ReadGate {
   forget(tenant: number): void {
     this.#weights.delete(tenant);
     const isBusy = (read: Read): boolean => read.tenant === tenant;
-    if ([...this.#running, ...this.#waiting].some(isBusy)) return;
+    if ([...this.#running, ...this.#waiting].some(isBusy)) {
+      this.#gone.add(tenant);
+      return;
+    }
+    this.#gone.delete(tenant);
     this.#recordBytes.delete(tenant);
     this.#layer.forget(tenant);
   }
@@ -252,6 +258,7 @@ export class IoLine implements ReadGate {
     const known = this.#recordBytes.get(tenant)!;
     this.#recordBytes.set(tenant, known + newest * (bytes / records - known));
     this.#serve(now);
+    if (this.#gone.has(tenant)) this.forget(tenant);
   }
 
   #newWorkers(): IoWorkers {
