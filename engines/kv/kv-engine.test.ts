@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +8,7 @@ import { Arguments } from '../../universal-row/arguments.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import { assertSameContents, decodeSnapshot } from '../conformance/contents.ts';
+import { HeldReads } from '../conformance/held-reads.ts';
 import { Trial } from '../conformance/trial.ts';
 import { Verbs } from '../conformance/verbs.ts';
 import { KvEngine, type KvEngineOptions } from './kv-engine.ts';
@@ -41,6 +41,31 @@ async function fillRanked(trial: Trial, count: number): Promise<void> {
 
 function extra(trial: Trial, name: string): number {
   return trial.engine.stats().extra[name] ?? NaN;
+}
+
+function argumentsOf(texts: readonly string[]): Arguments {
+  const words = texts.map((text) => Buffer.from(text));
+  const args = new Arguments();
+  args.buf = Buffer.concat(words);
+  args.count = words.length;
+  args.reserve(words.length);
+  let at = 0;
+  words.forEach((word, i) => {
+    args.starts[i] = at;
+    args.lens[i] = word.length;
+    at += word.length;
+  });
+  return args;
+}
+
+function faultOf(read: () => void): ReadFault {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof ReadFault) return error;
+    throw error;
+  }
+  throw new Error('all of it was in memory');
 }
 
 /** Waits until nothing is on its way to disk. */
@@ -94,31 +119,38 @@ describe('cost', () => {
     await trial.run((v) => names(50).forEach((name) => v.put(name, name)));
     await trial.checkpointAndReopen();
     const engine = trial.engine as KvEngine;
-    const words = [...names(50), 'missing'].map((name) => Buffer.from(name));
-    const args = new Arguments();
-    args.buf = Buffer.concat(words);
-    args.count = words.length;
-    args.reserve(words.length);
-    let at = 0;
-    words.forEach((word, i) => {
-      args.starts[i] = at;
-      args.lens[i] = word.length;
-      at += word.length;
-    });
-    let fault: unknown;
-    try {
-      engine.expectRows(0, args, 0, words.length - 1, 1);
-    } catch (error) {
-      fault = error;
-    }
-    assert.ok(fault instanceof ReadFault);
+    const args = argumentsOf([...names(50), 'missing']);
+    const fault = faultOf(() => engine.expectRows(0, args, 0, args.count - 1, 1));
     engine.rollback();
     await fault.ready;
-    engine.expectRows(0, args, 0, words.length - 1, 1);
+    engine.expectRows(0, args, 0, args.count - 1, 1);
     expect(
       await trial.read((v) => [...names(50), 'missing'].filter((name) => v.find(name) !== 0)),
     ).toEqual(names(50));
     expect(extra(trial, 'kv_read_groups_total')).toBe(1);
+    await trial.close();
+  });
+
+  test('what a command names and has in memory stays while the rest of it is read', async () => {
+    const gate = new HeldReads(100);
+    gate.isOn = false;
+    const trial = await open({ cacheBytes: 20_000, readGate: gate });
+    await trial.run((v) => names(50).forEach((name) => v.put(name, 'x'.repeat(500))));
+    await trial.checkpointAndReopen();
+    const engine = trial.engine as KvEngine;
+    await trial.read((v) => v.value('name 0'));
+    gate.isOn = true;
+    const args = argumentsOf(['name 0', 'name 1']);
+    const fault = faultOf(() => engine.expectRows(0, args, 0, 1, 1));
+    engine.rollback();
+    engine.endTurn();
+    const [held] = gate.held.splice(0);
+    gate.isOn = false;
+    // More than the cache has room for, meanwhile.
+    for (const name of names(50).slice(2)) await trial.read((v) => v.value(name));
+    held!.begin();
+    await fault.ready;
+    engine.expectRows(0, args, 0, 1, 1);
     await trial.close();
   });
 

@@ -257,6 +257,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       if (promise !== undefined) (ready ??= new Set()).add(promise);
     }
     if (ready === undefined) return;
+    // While the others are read these must not go, or the command would never have all of them.
+    for (let i = first; i <= last; i += step) into.keep(args.buf, args.starts[i]!, args.lens[i]!);
     throw new ReadFault(Promise.all(ready).then(() => {}));
   }
 

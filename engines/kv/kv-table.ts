@@ -100,6 +100,13 @@ export class KvTable implements RowTable {
     return this.#store.loader.want(meta, key);
   }
 
+  /** The row's record, if it is in memory, stays for a command that will run again. */
+  keep(b: Buffer, s: number, n: number): void {
+    const { meta, ordered } = this.state;
+    const record = meta.records.get(metaKey(ordered, b, s, n));
+    if (record !== undefined) this.#store.keep(record);
+  }
+
   /** Whether a key without a record in memory is known not to exist. */
   #isAbsent(key: string, b: Buffer, s: number, n: number): boolean {
     const { filter, meta } = this.state;

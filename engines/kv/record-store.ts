@@ -89,6 +89,12 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     return space.records.has(key) || space.stretchAt(key) !== undefined;
   }
 
+  /** As `touch`, of what is not read yet. */
+  keep(item: LruItem): void {
+    item.lruTurn = this.turn;
+    if (item.lruClass >= 0) this.lru.refresh(item);
+  }
+
   touch(item: LruItem): void {
     this.hits++;
     item.lruTurn = this.turn;
