@@ -43,8 +43,8 @@ export interface LevelZeroState {
 export interface ReadGate {
   /** While it is not, reads are made at once, all together, and nothing else here is called. */
   readonly isOn: boolean;
-  /** Of a table, by its number. */
-  ownerOf(table: number): number;
+  /** Of a table, by its number; undefined while reads are made at once and together all the same. */
+  ownerOf(table: number): number | undefined;
   /** How many records of the owner are to be looked up in one go, at most. */
   mostRecords(owner: number): number;
   /**

@@ -109,14 +109,19 @@ export class Loader {
       this.#isRoundOpen = true;
       setImmediate(() => this.send());
     }
-    const gate = this.#gate;
-    const owner = gate?.isOn === true ? gate.ownerOf(table) : undefined;
+    const owner = this.#ownerOf(table);
     let group = this.#groups.get(owner);
     if (group === undefined) {
-      const most = owner === undefined ? Infinity : gate!.mostRecords(owner);
+      const most = owner === undefined ? Infinity : this.#gate!.mostRecords(owner);
       this.#groups.set(owner, (group = this.#newGroup(owner, most)));
     }
     return group;
+  }
+
+  /** Undefined for what need not pass the gate. */
+  #ownerOf(table: number): number | undefined {
+    const gate = this.#gate;
+    return gate?.isOn === true ? gate.ownerOf(table) : undefined;
   }
 
   /** Reads the record in place, or has it read and throws. */
@@ -285,13 +290,13 @@ export class Loader {
     records: number,
   ): Promise<void> {
     const { turn } = this.#receiver;
-    const gate = this.#gate;
-    if (gate?.isOn !== true) {
+    const owner = this.#ownerOf(space.table.table);
+    if (owner === undefined) {
       await this.#readPage(turn, space, at, bound, reverse, records);
       return;
     }
     await new Promise<void>((resolve, reject) => {
-      this.#pass(gate.ownerOf(space.table.table), turn, records, true, async () => {
+      this.#pass(owner, turn, records, true, async () => {
         let bytes = 0;
         try {
           if (!space.table.dropped) {

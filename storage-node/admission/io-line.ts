@@ -151,21 +151,26 @@ export class IoLine implements ReadGate {
     this.#layer.forget(tenant);
   }
 
-  ownerOf(table: number): number {
+  /** Undefined of a tenant that is alone. */
+  ownerOf(table: number): number | undefined {
     const tenant = this.#ownerOf(table) ?? nobody;
     if (tenant !== this.#lastTenant) {
       if (this.#lastTenant !== undefined) this.#mixedAt = this.#clock.monotonic();
       this.#lastTenant = tenant;
     }
-    return tenant;
+    return this.#isShared() ? tenant : undefined;
   }
 
-  #isShared(now: number): boolean {
-    return this.isOn && (this.#waiting.size > 0 || now - this.#mixedAt <= this.#aloneMs);
+  #isShared(): boolean {
+    if (this.#waiting.size > 0 || this.#aloneMs === Infinity) return true;
+    // Nobody looks at the clock until there is another tenant again.
+    if (this.#mixedAt === -Infinity) return false;
+    if (this.#clock.monotonic() - this.#mixedAt <= this.#aloneMs) return true;
+    this.#mixedAt = -Infinity;
+    return false;
   }
 
   mostRecords(tenant: number): number {
-    if (!this.#isShared(this.#clock.monotonic())) return Infinity;
     const { smallRead, largeRead } = WorkKind;
     const waiting =
       this.#layer.lengthOf(smallRead, tenant) + this.#layer.lengthOf(largeRead, tenant);
@@ -173,11 +178,11 @@ export class IoLine implements ReadGate {
   }
 
   pass(tenant: number, records: number, isPage: boolean, read: () => Promise<number>): void {
-    const now = this.#clock.monotonic();
-    if (!this.#isShared(now)) {
+    if (!this.isOn) {
       void read();
       return;
     }
+    const now = this.#clock.monotonic();
     const next = this.#newRead(tenant, records, isPage, read, now);
     this.#layer.asked(next.kind, tenant, now);
     if (this.#layer.mayBegin(next.kind, tenant, now)) {
