@@ -245,6 +245,7 @@ program
     Number,
     mechanismsDefaults.limit,
   )
+  .option('--all', 'also those that are off as the server comes', mechanismsDefaults.all)
   .action(async ({ pipeline, ...options }: typeof mechanismsDefaults & { pipeline: number[] }) => {
     await mechanismsBench({ ...options, pipelines: pipeline }, command);
   });

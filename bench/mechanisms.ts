@@ -1,5 +1,5 @@
 // What all mechanisms of admission cost a server in which nobody has to wait: a tenant whose limit is far above what it
-// uses, planes that could do far more, and every `mech.*` switched on and off meanwhile.
+// uses, planes that could do far more, and every `mech.*` that is on as it comes, or all, switched on and off meanwhile.
 
 import { Agent, request } from 'node:http';
 import { settings as allSettings } from '../cli/config/schema.ts';
@@ -18,6 +18,8 @@ export interface MechanismsOptions {
   keys: number;
   /** Units a second of the tenant; 0 for no limit. */
   limit: number;
+  /** Also the mechanisms that are off as the server comes. */
+  all: boolean;
 }
 
 /** Units a second that nothing here comes near to. */
@@ -30,10 +32,18 @@ export const mechanismsDefaults: MechanismsOptions = {
   seconds: 0.06,
   keys: 100_000,
   limit: plenty,
+  all: false,
 };
 
 const target = 0.98;
-const mechanisms = Object.keys(allSettings).filter((key) => key.startsWith('mech.'));
+
+/** Those that are on as the server comes, or all. */
+function mechanisms(all: boolean): string[] {
+  return Object.entries(allSettings)
+    .filter(([key, setting]) => key.startsWith('mech.') && (all || setting.default === 'on'))
+    .map(([key]) => key);
+}
+
 const tenant = 'bench';
 const writers = 4;
 const linesPerBody = 500;
@@ -80,11 +90,12 @@ export async function mechanismsBench(
       fsync: 'everysec',
       keys: options.keys,
       limit: options.limit,
+      mechanisms: mechanisms(options.all).length,
     },
     rows,
   };
   printTable(report);
-  save(report, 'mechanisms');
+  save(report, options.all ? 'mechanisms-all' : 'mechanisms');
   return report;
 }
 
@@ -92,7 +103,7 @@ async function compare(
   subject: Subject,
   test: string,
   pipeline: number,
-  { rounds, seconds, keys }: MechanismsOptions,
+  { rounds, seconds, keys, all }: MechanismsOptions,
 ): Promise<Row[]> {
   const { server, influxPort } = subject;
   const isWrites = test === 'influx';
@@ -103,7 +114,7 @@ async function compare(
     load: isWrites
       ? await steadyWrites(influxPort)
       : await steadyRedisBenchmark(server, { test, pipeline, keys, user: tenant }),
-    settings: mechanisms,
+    settings: mechanisms(all),
     rounds,
     seconds,
     target,
