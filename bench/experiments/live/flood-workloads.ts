@@ -71,7 +71,7 @@ export function dearWrites(server: DemoServer): Promise<Workload> {
     connections: 32,
     // As many requests as it is to make do not fit on a few: they would wait for each other, and not for the server.
     steadyConnections: 32,
-    pipeline: 4,
+    pipeline: 1,
     // Set by whoever runs it, in terms of what the server can do.
     steadyRate: 100,
   });
