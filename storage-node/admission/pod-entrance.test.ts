@@ -90,6 +90,16 @@ test('is calm while the pod does less than half of what it can, and nobody waits
   expect(entrance.isCalm).toBe(true);
 });
 
+test('is not calm while the pod owes, however long ago it was that much was spent', () => {
+  charge(1, 10 * podRate);
+  pass(10);
+  // Hardly anything of the average is left, and more than half of the debt.
+  pass(4500);
+  expect(entrance.isCalm).toBe(false);
+  pass(6000);
+  expect(entrance.isCalm).toBe(true);
+});
+
 test('what is charged to nobody here counts as well', () => {
   charge(9, 5000);
   pass(10);

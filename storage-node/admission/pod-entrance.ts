@@ -188,10 +188,8 @@ export class PodEntrance implements Omit<Entrance, 'away' | 'back' | 'done'> {
     const others = charged - this.#settled;
     this.#settled = 0;
     if (others > 0) queues.spend(others, now);
-    if (queues.length === 0) {
-      this.#isCalm = queues.spendRate(now) < calmShare * this.#pod!.podRate;
-      return;
-    }
+    this.#isCalm = queues.isCalm(calmShare, now);
+    if (queues.length === 0) return;
     const letIn = (guest: Guest): void => this.#letIn(guest, now);
     queues.drainGuaranteed(now, (tenant) => this.#isGuaranteed(tenant, now), letIn);
     queues.drain(now, letIn, (guest) => this.#refuse(guest, now));

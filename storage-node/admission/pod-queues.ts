@@ -111,6 +111,12 @@ export class PodQueues<W> {
     return this.#spend.perSecond(now);
   }
 
+  /** Nobody waits, or would soon: less than such a part of what the pod can do is spent, and most of its tokens are there. */
+  isCalm(part: number, now: number): boolean {
+    if (this.length > 0 || this.spendRate(now) >= part * this.#options.podRate) return false;
+    return this.#bucket.balance(now) >= this.#bucket.capacity / 2;
+  }
+
   /**
    * Work that arrives. It does not pass what already waits of its kind, so that writes run in the order of their
    * arrival, those to one key among them.
