@@ -109,7 +109,7 @@ export interface RedisServerOptions {
   turns?: Turns | undefined;
   /** Absent where nobody has a quota. */
   admission?: GatewayAdmission;
-  /** Absent where no table has partitions. */
+  /** Ceilings of partitions; absent where there can be none. */
   partitions?: PartitionEntrance;
   outputLimits: { normal: OutputLimit; pubsub: OutputLimit };
   registry: CommandRegistry;
