@@ -1,12 +1,9 @@
 // A gateway in its pool: tells the scheduler each second what its tenants spent and missed, and goes by the shares it
-// is told (X-Stor, section 5.2), or by what the gateways tell each other, where that is the pool's way. While nobody
-// answers it goes on with the shares it has.
+// is told (X-Stor, section 5.2). While the scheduler is silent it keeps the shares it has.
 
 import type { Clock } from '../../universal-row/environment.ts';
 import {
   type FromGateway,
-  type PeerMessage,
-  type PeerWay,
   type PoolLoan,
   poolLeaseMs,
   type PoolOrder,
@@ -14,8 +11,6 @@ import {
   type ToGateway,
 } from '../../universal-row/tenancy/pool-messages.ts';
 import type { GatewayAdmission } from './gateway-admission.ts';
-import { GossipPeers } from './gossip-peers.ts';
-import { LeasePeers } from './lease-peers.ts';
 import type { TenantGate } from './tenant-gate.ts';
 
 export interface PoolAgentOptions {
@@ -33,8 +28,6 @@ export interface PoolAgentOptions {
   leaseMs?: number;
 }
 
-const ticksInLease = 100;
-
 export class PoolAgent {
   readonly #options: Required<PoolAgentOptions>;
   /** Of quotas, by tenant. */
@@ -51,22 +44,10 @@ export class PoolAgent {
   #leaseEnd = 0;
   #reports = 0;
   #taken = 0;
-  #way: PeerWay = 'none';
-  readonly #gossip: GossipPeers;
-  readonly #leases: LeasePeers;
 
   constructor(options: PoolAgentOptions) {
     this.#options = { leaseMs: poolLeaseMs, ...options };
-    const { gateway, admission, leaseMs } = this.#options;
-    admission.partOf = (tenant) => this.partOf(tenant);
-    this.#gossip = new GossipPeers(gateway);
-    this.#leases = new LeasePeers({
-      me: gateway,
-      admission,
-      partOf: admission.partOf,
-      send: (to, message) => this.#relay(to, message),
-      tickMs: leaseMs / ticksInLease,
-    });
+    this.#options.admission.partOf = (tenant) => this.partOf(tenant);
   }
 
   /** The scheduler knows of it, as far as can be seen from here. */
@@ -83,26 +64,13 @@ export class PoolAgent {
   forget(tenant: number): void {
     this.#parts.delete(tenant);
     this.#told.delete(tenant);
-    this.#gossip.forget(tenant);
-    this.#leases.forget(tenant);
-  }
-
-  /** `tick` is to be called, each so many milliseconds; 0 for not at all. */
-  get tickMs(): number {
-    return this.#way === 'hash' ? this.#options.leaseMs / ticksInLease : 0;
-  }
-
-  tick(): void {
-    if (this.#way === 'hash') this.#leases.tick(this.#options.clock.monotonic());
   }
 
   /** To be called each second, after that of the gates. */
   second(): void {
     const now = this.#options.clock.monotonic();
     if (this.#isMember && now > this.#leaseEnd) this.#beginSession();
-    const report = this.#report(now);
-    if (this.#way === 'gossip') this.#relay('', this.#gossip.second(now));
-    this.#sendReport(report, now);
+    this.#sendReport(this.#report(now), now);
   }
 
   /** It serves nobody any more: its shares are for others. */
@@ -110,16 +78,7 @@ export class PoolAgent {
     this.#options.send({ type: 'goodbye', gateway: this.#options.gateway });
   }
 
-  #relay(to: string, message: PeerMessage): void {
-    const { gateway, send } = this.#options;
-    send({ type: 'relay', gateway, to, message });
-  }
-
   hear(message: ToGateway): void {
-    if (message.type === 'peer') {
-      this.#hearPeer(message.from, message.message);
-      return;
-    }
     if (message.session !== this.#session) return;
     if (message.type === 'order') {
       this.#obey(message);
@@ -131,24 +90,6 @@ export class PoolAgent {
     this.#beginSession();
     const now = this.#options.clock.monotonic();
     this.#sendReport(this.#report(now), now);
-  }
-
-  #hearPeer(from: string, message: PeerMessage): void {
-    const now = this.#options.clock.monotonic();
-    if (message.type === 'rates') {
-      if (this.#way === 'gossip') this.#gossip.receive(from, message, now);
-    } else if (this.#way === 'hash') this.#leases.hear(from, message, now);
-  }
-
-  /** The pool's way, and who is in it. */
-  #join({ way, members }: NonNullable<PoolOrder['peers']>): void {
-    if (way !== this.#way) {
-      this.#way = way;
-      this.#gossip.clear();
-      this.#leases.clear(this.#options.clock.monotonic());
-    }
-    if (way === 'gossip') this.#gossip.setMembers(members);
-    else if (way === 'hash') this.#leases.setMembers(members);
   }
 
   /** What was ordered before counts no more; shares stay as they are. */
@@ -171,13 +112,11 @@ export class PoolAgent {
     this.#leaseEnd = Math.max(this.#leaseEnd, leaseEnd);
     this.#isMember = true;
     this.#taken = order.number;
-    if (order.peers !== undefined) this.#join(order.peers);
     order.tenants.forEach((tenant, i) => {
       const part = order.parts[i]!;
       this.#parts.set(tenant, part);
       const gate = admission.gateOf(tenant);
-      if (gate !== undefined && !this.#leases.isLent(tenant))
-        admission.setShare(tenant, part * gate.quota.perSecond);
+      if (gate !== undefined) admission.setShare(tenant, part * gate.quota.perSecond);
     });
     const lent: { loan: number; units: number }[] = [];
     this.#carryOut(order.lend, (gate, { loan, units }) => {
@@ -200,7 +139,6 @@ export class PoolAgent {
   }
 
   #sendReport(report: PoolReport, now: number): void {
-    if (this.#way === 'gossip') report.claims = this.#gossip.claims();
     this.#sentAt.set(report.number, now);
     for (const [number, at] of this.#sentAt) {
       if (now - at <= this.#options.leaseMs) break;
@@ -233,23 +171,9 @@ export class PoolAgent {
     return report;
   }
 
-  /** Units spent and missed since the last report. */
-  #count(gate: TenantGate, now: number): { used: number; refused: number } {
-    let { used, refused } = gate.report();
-    if (this.#way === 'gossip') this.#gossip.observe(gate.tenant, used + refused, now);
-    else if (this.#way === 'hash') {
-      const units = used + refused - gate.waiting * gate.meanCost;
-      if (used + refused > 0) this.#leases.count(gate, units, now);
-      const counted = this.#leases.takeCounted(gate.tenant);
-      used += counted.used;
-      refused += counted.missed;
-    }
-    return { used, refused };
-  }
-
   #tellOf(gate: TenantGate, report: PoolReport, now: number): void {
     const { tenant, queries } = gate;
-    const { used, refused } = this.#count(gate, now);
+    const { used, refused } = gate.report();
     const { balance } = queries.units;
     const head = queries.head();
     if (head !== undefined) {

@@ -129,7 +129,6 @@ export class PoolWorld {
     while (this.ms < until) {
       this.#advance(Math.min(until, 100 * (Math.floor(this.ms / 100) + 1)));
       if (this.ms % 100 !== 0) continue;
-      for (const { agent } of this.members.values()) if (agent.tickMs > 0) agent.tick();
       this.deliver();
       if (this.ms % 1000 !== 0) continue;
       for (const { admission, agent } of this.members.values()) {

@@ -19,19 +19,13 @@ export interface PoolGateway {
   hasNews: boolean;
   /** Units saved up for queries, by tenant, as it told last. */
   readonly balances: Map<number, number>;
-  /** Tenants of which it finds a part to be its own. */
-  claimed: readonly number[];
   /** Loans for the next order. */
   lend: PoolLoan[];
   receive: PoolLoan[];
 }
 
 /** The next order to it. */
-export function orderTo(
-  gateway: PoolGateway,
-  partOf: (tenant: number) => number,
-  peers: PoolOrder['peers'],
-): PoolOrder {
+export function orderTo(gateway: PoolGateway, partOf: (tenant: number) => number): PoolOrder {
   const { session, heard, open, lend, receive } = gateway;
   gateway.hasNews = false;
   gateway.lend = [];
@@ -45,7 +39,6 @@ export function orderTo(
     heard,
     tenants,
     parts,
-    ...(peers !== undefined && { peers }),
     lend,
     receive,
   };

@@ -204,25 +204,6 @@ test('a gateway that was not heard of for long gives nothing away', () => {
   expect(pool.inForce(1)).toBeCloseTo(900, 6);
 });
 
-test('alone, all may go to twice their part; together beyond the quota they are called back', () => {
-  const pool = world();
-  const [a, b, c] = [pool.join(), pool.join(), pool.join()];
-  pool.scheduler!.setRules({ policy: 'abase-async' });
-  pool.deliver();
-  expect(pool.shareOf(a, 1)).toBeCloseTo(600);
-  run(pool, 3, { [a]: 600 });
-  expect(pool.shareOf(a, 1)).toBeCloseTo(600);
-  run(pool, 2, { [a]: 600, [b]: 600, [c]: 600 });
-  expect([a, b, c].map((name) => Math.round(pool.shareOf(name, 1)))).toEqual([300, 300, 300]);
-  run(pool, 8, { [a]: 600 });
-  expect(pool.shareOf(a, 1)).toBeCloseTo(300);
-  run(pool, 4, { [a]: 100 });
-  expect(pool.shareOf(a, 1)).toBeCloseTo(600);
-  pool.scheduler!.setRules({ policy: 'shares' });
-  pool.deliver();
-  expect(pool.inForce(1)).toBeCloseTo(900, 6);
-});
-
 test('undivided, each goes by all of the quota', () => {
   const pool = world();
   const [a, b] = [pool.join(), pool.join()];

@@ -5,10 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../universal-row/environment.ts';
 import {
   type FromGateway,
-  type PeerWay,
   poolLeaseMs,
-  type PoolOrder,
-  type PoolRelay,
   type PoolReport,
   type PoolTaken,
   type ToGateway,
@@ -49,8 +46,6 @@ export class PoolScheduler {
   #rules: PoolRules;
   readonly #learnsUntil: number;
   #learns: boolean;
-  /** As orders tell it; undefined until it is looked at again. */
-  #peers: PoolOrder['peers'];
 
   constructor(options: PoolSchedulerOptions) {
     const { leaseMs = poolLeaseMs } = options;
@@ -68,11 +63,8 @@ export class PoolScheduler {
 
   setRules(rules: Partial<PoolRules>): void {
     const { moves: hadMoves } = this.#rules;
-    const way = wayOf(this.#rules);
     this.#rules = { ...this.#rules, ...rules };
-    if (wayOf(this.#rules) !== way) this.#tellPeers();
     for (const tenant of this.#tenants.values()) {
-      if (this.#rules.policy !== 'gossip') tenant.forgetClaims();
       if (hadMoves && !this.#rules.moves) tenant.equalise();
       this.#grant(tenant);
     }
@@ -131,37 +123,8 @@ export class PoolScheduler {
   hear(message: FromGateway): void {
     if (message.type === 'report') this.#hearReport(message);
     else if (message.type === 'taken') this.#hearTaken(message);
-    else if (message.type === 'relay') this.#carry(message);
     else this.#leave(message.gateway);
     this.#sendNews();
-  }
-
-  #carry({ gateway: from, to, message }: PoolRelay): void {
-    if (!this.#gateways.has(from)) return;
-    const { send } = this.#options;
-    if (to !== '') {
-      if (this.#gateways.has(to)) send(to, { type: 'peer', from, message });
-      return;
-    }
-    for (const name of this.#gateways.keys()) {
-      if (name !== from) send(name, { type: 'peer', from, message });
-    }
-  }
-
-  /** How gateways go by their parts, or who they are, has changed: they are told at once. */
-  #tellPeers(): void {
-    for (const gateway of this.#gateways.values()) gateway.hasNews = true;
-    this.#peers = undefined;
-  }
-
-  /** Nobody is called a member, or gone, while there may be others that were not heard of yet. */
-  #peersNow(): PoolOrder['peers'] {
-    if (this.#learns) return undefined;
-    if (this.#peers === undefined) {
-      const way = wayOf(this.#rules);
-      this.#peers = { way, members: way === 'none' ? [] : this.gateways() };
-    }
-    return this.#peers;
   }
 
   #hearReport(report: PoolReport): void {
@@ -182,19 +145,6 @@ export class PoolScheduler {
     gateway.heardAt = this.#options.clock.monotonic();
     this.#settle(gateway, report.taken);
     this.#count(gateway, report);
-    if (this.#rules.policy === 'gossip') this.#hearClaims(gateway, report);
-  }
-
-  #hearClaims(gateway: PoolGateway, { claims }: PoolReport): void {
-    if (claims === undefined) return;
-    const found = new Map(claims.tenants.map((tenant, i) => [tenant, claims.parts[i]!]));
-    for (const number of new Set([...gateway.claimed, ...found.keys()])) {
-      const tenant = this.#tenants.get(number);
-      if (tenant === undefined) continue;
-      tenant.claim(gateway.name, found.get(number));
-      this.#grant(tenant);
-    }
-    gateway.claimed = claims.tenants;
   }
 
   /** A gateway joins, or comes again after it was not sure of being known. */
@@ -213,12 +163,10 @@ export class PoolScheduler {
       open: new Map(),
       hasNews: true,
       balances: new Map(),
-      claimed: [],
       lend: [],
       receive: [],
     };
     this.#gateways.set(name, gateway);
-    if (known === undefined && wayOf(this.#rules) !== 'none') this.#tellPeers();
     for (const tenant of this.#tenants.values()) {
       const part = heldBy(gateway, tenant.number);
       if (known === undefined) tenant.join(name, part, this.#learns);
@@ -231,7 +179,6 @@ export class PoolScheduler {
   #leave(name: string): void {
     this.#gone.set(name, this.#options.clock.monotonic());
     if (!this.#gateways.delete(name)) return;
-    if (wayOf(this.#rules) !== 'none') this.#tellPeers();
     for (const tenant of this.#tenants.values()) {
       tenant.leave(name);
       this.#grant(tenant);
@@ -257,7 +204,7 @@ export class PoolScheduler {
 
   /** Nothing can move: what is asked of the only gateway changes nothing. */
   get #isAlone(): boolean {
-    return this.#gateways.size < 2 && this.#rules.policy !== 'abase-async';
+    return this.#gateways.size < 2;
   }
 
   /** What it says of the last second. */
@@ -324,7 +271,6 @@ export class PoolScheduler {
 
   #endLearning(): void {
     this.#learns = false;
-    this.#tellPeers();
     for (const tenant of this.#tenants.values()) {
       tenant.learned();
       this.#grant(tenant);
@@ -360,12 +306,8 @@ export class PoolScheduler {
 
   #order(gateway: PoolGateway): ToGateway {
     const partOf = (tenant: number): number => this.#tenants.get(tenant)!.partOf(gateway.name);
-    return orderTo(gateway, partOf, this.#peersNow());
+    return orderTo(gateway, partOf);
   }
-}
-
-function wayOf({ splits, policy }: PoolRules): PeerWay {
-  return splits && (policy === 'gossip' || policy === 'hash') ? policy : 'none';
 }
 
 function heldBy({ held, firstPart }: PoolGateway, tenant: number): number {

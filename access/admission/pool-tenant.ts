@@ -3,34 +3,21 @@
 // together never go by more than the quota.
 
 import { GatewayShares } from './gateway-shares.ts';
-import { ProxyRecall } from './proxy-quota.ts';
 import type { WaitingQuery } from './query-queue.ts';
 import { ShareScheduler, shareSchedulerDefaults } from './share-scheduler.ts';
-
-/**
- * `shares`: they come to the quota, always. `abase-async`: each gateway may go up to twice an equal share, until all
- * together are beyond the quota (ABase, section 4.2). `split`: equal parts. `gossip`: each has the part that it finds to
- * be its own by what all tell each other. `hash`: equal parts, which gateways lend to the tracker of the tenant.
- */
-export type PoolPolicy = 'shares' | 'abase-async' | 'split' | 'gossip' | 'hash';
 
 export interface PoolRules {
   /** Each gateway has a share of the quota (X-Stor, section 5.2). Otherwise each goes by all of it. */
   splits: boolean;
-  policy: PoolPolicy;
   /** Shares move to gateways that need them. */
   moves: boolean;
-  /** Gateways may go beyond equal shares where the policy is `abase-async`. */
-  boosts: boolean;
   /** Gateways lend each other what was saved up for queries. */
   lends: boolean;
 }
 
 export const poolRuleDefaults: PoolRules = {
   splits: true,
-  policy: 'shares',
   moves: true,
-  boosts: true,
   lends: true,
 };
 
@@ -54,13 +41,7 @@ export class PoolTenant {
   /** Of units a second. They come to less than the quota while gateways are still to be learned of. */
   #shares: GatewayShares;
   #mover: ShareScheduler;
-  #recall: ProxyRecall;
-  #isRecalled = false;
   readonly #holdings = new Map<string, Holding>();
-  /** Units asked for in the last second, by gateway. */
-  readonly #asked = new Map<string, number>();
-  /** Parts that gateways find to be their own. */
-  readonly #claims = new Map<string, number>();
   #quietSeconds = quietAfter;
 
   /** `learns`: gateways that join tell what they have; until `learned` there is nothing else to be given. */
@@ -69,7 +50,6 @@ export class PoolTenant {
     this.#quota = quota;
     this.#shares = new GatewayShares(learns ? 0 : quota);
     this.#mover = new ShareScheduler(this.#shares);
-    this.#recall = new ProxyRecall(quota);
   }
 
   /** Units a second. */
@@ -81,7 +61,6 @@ export class PoolTenant {
   setQuota(quota: number): void {
     this.#shares.setQuota((this.#shares.quota * quota) / this.#quota);
     this.#quota = quota;
-    this.#recall = new ProxyRecall(quota);
   }
 
   /** Units a second. */
@@ -118,8 +97,6 @@ export class PoolTenant {
     this.#shares.leave(gateway);
     this.#mover.forget(gateway);
     this.#holdings.delete(gateway);
-    this.#asked.delete(gateway);
-    this.#claims.delete(gateway);
     this.heads.delete(gateway);
   }
 
@@ -142,29 +119,12 @@ export class PoolTenant {
   report(gateway: string, used: number, refused: number, now: number): void {
     if (used + refused > 0) this.#quietSeconds = 0;
     this.#mover.report(gateway, used, refused, now);
-    this.#asked.set(gateway, used + refused);
   }
 
   /** To be called each second. */
   reassign(rules: PoolRules, now: number): void {
     this.#quietSeconds++;
-    if (rules.policy === 'shares' && rules.moves) this.#mover.reassign(now);
-    let asked = 0;
-    for (const units of this.#asked.values()) asked += units;
-    this.#isRecalled = this.#recall.decide(asked);
-    // Calm has to last before it counts.
-    if (this.#isRecalled) this.#quietSeconds = 0;
-  }
-
-  /** A gateway finds that this part of the quota is its own; undefined for one that has not found anything. */
-  claim(gateway: string, part: number | undefined): void {
-    if (part === undefined) this.#claims.delete(gateway);
-    else if (this.#holdings.has(gateway)) this.#claims.set(gateway, part);
-  }
-
-  /** Nobody has found anything. */
-  forgetClaims(): void {
-    this.#claims.clear();
+    if (rules.moves) this.#mover.reassign(now);
   }
 
   /** Shares are equal again. */
@@ -194,9 +154,8 @@ export class PoolTenant {
     const wanting: { gateway: string; holding: Holding; lack: number }[] = [];
     let free = this.#shares.quota / this.#quota;
     let lacking = 0;
-    const claimed = rules.policy === 'gossip' ? this.#claimed() : 0;
     for (const [gateway, holding] of this.#holdings) {
-      const part = this.#wanted(gateway, rules, claimed);
+      const part = rules.splits ? this.#shares.of(gateway) / this.#quota : 1;
       if (part > holding.most + epsilon) {
         const lack = part - holding.most;
         lacking += lack;
@@ -208,8 +167,7 @@ export class PoolTenant {
       free -= holding.most;
     }
     if (wanting.length === 0) return true;
-    const isBounded = rules.splits && rules.policy !== 'abase-async';
-    const given = isBounded ? Math.min(1, Math.max(0, free) / lacking) : 1;
+    const given = rules.splits ? Math.min(1, Math.max(0, free) / lacking) : 1;
     for (const { gateway, holding, lack } of wanting) {
       const part = holding.most + lack * given;
       if (part - holding.part <= epsilon) continue;
@@ -218,32 +176,5 @@ export class PoolTenant {
       order(gateway);
     }
     return given >= 1 - epsilon;
-  }
-
-  #wanted(gateway: string, { splits, policy, boosts }: PoolRules, claimed: number): number {
-    if (!splits) return 1;
-    const equal = 1 / this.#shares.count;
-    switch (policy) {
-      case 'shares':
-        return this.#shares.of(gateway) / this.#quota;
-      case 'abase-async':
-        return boosts && !this.#isRecalled ? 2 * equal : equal;
-      case 'gossip':
-        return claimed > 0 ? this.#claimOf(gateway) / claimed : equal;
-      case 'split':
-      case 'hash':
-        return equal;
-    }
-  }
-
-  #claimOf(gateway: string): number {
-    return this.#claims.get(gateway) ?? 1 / this.#shares.count;
-  }
-
-  /** What they find comes to about 1: not all have heard the same. */
-  #claimed(): number {
-    let sum = 0;
-    for (const gateway of this.#holdings.keys()) sum += this.#claimOf(gateway);
-    return sum;
   }
 }

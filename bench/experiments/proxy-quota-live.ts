@@ -16,8 +16,8 @@ export const proxyQuotaLive: Experiment = {
   source: 'ABase, section 4.2 and Figure 6',
   setup:
     `Tenant A bursts to ${burst} times what the server can do for it, over Redis, far above its quota; tenant B sends 800 ` +
-    `requests a second, which count when they are answered within ${lateMs} ms. Shares of the gateway as ABase has them ` +
-    '(`admission.gateway-quota` is `abase-async`). Without: no limits, and no turns with the thread of the plane.',
+    `requests a second, which count when they are answered within ${lateMs} ms. Without: no limits, and no ` +
+    'CPU scheduling.',
   async run({ quick, progress }) {
     progress('starting a server');
     const neighbours = await Neighbours.start({ prepare: prepared.redis, pin: pinned() });
@@ -31,7 +31,7 @@ export const proxyQuotaLive: Experiment = {
       await server.set(settingsOf['no limits']);
       const before = await samplesOf(neighbours, { flood, samples: quick ? 2 : 10, settle: 0.5 });
       progress('burst');
-      await server.set({ ...settingsOf.limits, 'admission.gateway-quota': 'abase-async' });
+      await server.set(settingsOf.limits);
       const after = await samplesOf(neighbours, { flood, samples: quick ? 3 : 20 });
       const good = (of: readonly Sample[]): number => {
         const due = neighbours.workload.steadyRate * totalOf(of, ({ seconds }) => seconds);

@@ -1,4 +1,4 @@
-import { ProxyQuota, ProxyRecall } from '../../access/admission/proxy-quota.ts';
+import { ProxyQuota, ProxyRecall } from './baselines/proxy-quota.ts';
 import { mean, percentile } from '../support/statistics.ts';
 import type { Experiment } from './experiment.ts';
 import { type NodeTenantRun, runNode, servedLines, sumOf } from './workloads/node.ts';

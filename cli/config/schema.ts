@@ -515,14 +515,6 @@ export const settings = {
     description:
       'Times its part of the quota that one partition may take. Tables with more partitions than this have ceilings.',
   },
-  'admission.gateway-quota': {
-    type: 'choice',
-    choices: ['shares', 'abase-async', 'split', 'gossip', 'hash'],
-    default: 'shares',
-    live: true,
-    description:
-      'How the gateways of a pool go by a quota: each by a share of it, which a scheduler moves to where it is needed; each by up to twice an equal part, until all together are beyond it; each by an equal part; each by its part of what they tell each other they are asked for; or by leases of the gateway that counts for the tenant.',
-  },
   'admission.warmup-seconds': {
     type: 'integer',
     min: 0,
@@ -644,11 +636,6 @@ export const settings = {
     ...mechanism,
     description: 'Shares of a quota move to gateways that need them. Off, they are equal.',
   },
-  'mech.ab-42-proxy': {
-    ...mechanism,
-    description:
-      'Going beyond an equal part, where `admission.gateway-quota` is `abase-async`. Off, nobody does.',
-  },
   'mech.ab-42-partition': {
     ...mechanism,
     description:
@@ -658,21 +645,6 @@ export const settings = {
     ...mechanism,
     description:
       'What `redis.gateway-cache-bytes` is for. Off, every GET is answered by the table, and charged.',
-  },
-  'mech.aws-dist-split': {
-    ...mechanism,
-    description:
-      'Equal parts that never move, where `admission.gateway-quota` is `split`. Off, that is as `shares`.',
-  },
-  'mech.aws-dist-gossip': {
-    ...mechanism,
-    description:
-      'Parts by what gateways tell each other each second, where `admission.gateway-quota` is `gossip`. Off, that is as `shares`.',
-  },
-  'mech.aws-dist-hash': {
-    ...mechanism,
-    description:
-      'Leases of tokens from a tenant’s tracker, one of the gateways, where `admission.gateway-quota` is `hash`. Off, that is as `shares`.',
   },
   'mech.aws-visibility': {
     ...mechanism,

@@ -2,7 +2,7 @@
 // pool, and warnings of tenants that come near theirs.
 
 import { PoolScheduler } from '../../access/admission/pool-scheduler.ts';
-import type { PoolPolicy, PoolRules } from '../../access/admission/pool-tenant.ts';
+import type { PoolRules } from '../../access/admission/pool-tenant.ts';
 import { QuotaWatch } from '../../access/admission/quota-watch.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
@@ -117,25 +117,9 @@ export class GatewayPools {
 
 function rulesOf(config: LiveConfig): Partial<PoolRules> {
   return {
-    policy: policyOf(config),
     moves: config.get('mech.xs-52-autoscale') === 'on',
     lends: config.get('mech.xs-52-waitq') === 'on',
-    boosts: config.get('mech.ab-42-proxy') === 'on',
   };
-}
-
-/** A way that is switched off is as shares are. */
-function policyOf(config: LiveConfig): PoolPolicy {
-  const policy = config.get('admission.gateway-quota');
-  switch (policy) {
-    case 'split':
-    case 'gossip':
-    case 'hash':
-      return config.get(`mech.aws-dist-${policy}`) === 'on' ? policy : 'shares';
-    case 'shares':
-    case 'abase-async':
-      return policy;
-  }
 }
 
 function alarmAt(config: LiveConfig): number {

@@ -41,8 +41,6 @@ const nothingTold: TenantAdmission = {
 export class PlanePool {
   readonly #admission: GatewayAdmission;
   readonly #agent: PoolAgent;
-  #timer: NodeJS.Timeout | undefined;
-  #tickMs = 0;
   /** Who is warned of is for the scheduler to say, which hears of all gateways. */
   readonly #watch = new QuotaWatch({ alarmAt: Infinity });
 
@@ -65,14 +63,6 @@ export class PlanePool {
 
   hear(message: ToGateway): void {
     this.#agent.hear(message);
-    if (this.#agent.tickMs !== this.#tickMs) this.#tickEvery(this.#agent.tickMs);
-  }
-
-  /** Of leases, where there are any; 0 for never. */
-  #tickEvery(ms: number): void {
-    clearInterval(this.#timer);
-    this.#tickMs = ms;
-    if (ms > 0) this.#timer = setInterval(() => this.#agent.tick(), ms).unref();
   }
 
   /** To be called each second, after that of the gates. */
@@ -89,7 +79,6 @@ export class PlanePool {
 
   /** It serves nobody any more. */
   close(): void {
-    this.#tickEvery(0);
     this.#agent.goodbye();
   }
 

@@ -162,41 +162,6 @@ test('who is near its quota is told of: in the log, by commands and as metrics',
   expect(warnings()).toBe(1);
 }, 60_000);
 
-test('a gateway alone may go to twice its part, until it is called back, where that is the policy', async () => {
-  const policy = (value: string) => cli('config', 'set', 'admission.gateway-quota', value);
-  const share = async (): Promise<number> => (await admission('mill')).shareRu;
-  expect((await policy('abase-async')).code).toBe(0);
-  await expect.poll(share).toBe(2000);
-  await Load.start('mill');
-  await expect.poll(share, { timeout: 10_000 }).toBe(1000);
-  await isLimited('mill');
-  await sleep(1000);
-  expect(await spent('mill', 3000)).toBeLessThan(1000 * most);
-  expect((await policy('shares')).code).toBe(0);
-  await expect.poll(share).toBe(1000);
-}, 30_000);
-
-test('a quota holds by each way of a pool, which follow each other while requests come', async () => {
-  const set = async (key: string, value: string): Promise<void> => {
-    expect((await cli('config', 'set', key, value)).code).toBe(0);
-  };
-  const share = async (): Promise<number> => (await admission('mill')).shareRu;
-  await Load.start('mill');
-  await isLimited('mill');
-  for (const way of ['split', 'gossip', 'hash', 'shares']) {
-    await set('admission.gateway-quota', way);
-    await expect.poll(share).toBeCloseTo(1000, -1);
-    const found = await spent('mill', 3000);
-    expect(found).toBeLessThan(1000 * most);
-    expect(found).toBeGreaterThan(1000 * 0.8);
-  }
-  await set('mech.aws-dist-hash', 'off');
-  await set('admission.gateway-quota', 'hash');
-  await expect.poll(share).toBe(1000);
-  await set('mech.aws-dist-hash', 'on');
-  await set('admission.gateway-quota', 'shares');
-}, 60_000);
-
 test('a tenant sees its own limits only', async () => {
   const made = await limited.server.askAdmin('POST', '/v1/tokens', {
     role: 'tenant',

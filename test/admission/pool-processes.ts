@@ -5,7 +5,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { PoolPolicy } from '../../access/admission/pool-tenant.ts';
 import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
@@ -82,8 +81,6 @@ const gatewayProgram = (times: PoolTimes): string => `
     admission.endSecond();
     agent.second();
   }, ${times.secondMs});
-  // All members tick; where there are no leases that does nothing.
-  setInterval(() => agent.tick(), ${times.leaseMs / 100});
 `;
 
 const schedulerProgram = (times: PoolTimes): string => `
@@ -92,13 +89,11 @@ const schedulerProgram = (times: PoolTimes): string => `
 
   const scheduler = new PoolScheduler({
     clock: systemClock, leaseMs: ${times.leaseMs}, staleMs: ${3 * times.secondMs}, learnMs: Number(process.argv[1]),
-    rules: { policy: process.argv[2] },
     send: (gateway, message) => process.send({ to: gateway, message }),
   });
   const handlers = {
     message: (message) => scheduler.hear(message),
     quota: ({ tenant, perSecond }) => scheduler.setQuotas([[tenant, perSecond]]),
-    policy: (policy) => scheduler.setRules({ policy }),
     wallClock: (ms) => { const now = Date.now; Date.now = () => now() + ms; },
   };
   process.on('message', ([what, value]) => handlers[what](value));
@@ -115,12 +110,10 @@ export class PoolProcesses {
   readonly #gateways = new Map<string, ChildProcess>();
   #scheduler: ChildProcess | undefined;
   #started = 0;
-  #policy: PoolPolicy;
 
   readonly #times: PoolTimes;
 
-  constructor(policy: PoolPolicy = 'shares', times: PoolTimes = { secondMs, leaseMs }) {
-    this.#policy = policy;
+  constructor(times: PoolTimes = { secondMs, leaseMs }) {
     this.#times = times;
     if (!existsSync(dist)) throw new Error(`${dist} is missing: run \`npm run build\` first`);
   }
@@ -140,7 +133,7 @@ export class PoolProcesses {
   /** The first one of a pool has nothing to learn. */
   startScheduler(isFirst: boolean): void {
     const learnMs = isFirst ? 0 : this.#times.leaseMs;
-    const child = start(schedulerProgram(this.#times), String(learnMs), this.#policy);
+    const child = start(schedulerProgram(this.#times), String(learnMs));
     this.#scheduler = child;
     child.on('message', ({ to, message }: { to: string; message: ToGateway }) => {
       tell(this.#gateways.get(to), 'message', message);
@@ -172,11 +165,6 @@ export class PoolProcesses {
     for (const child of [...this.#gateways.values(), this.#scheduler]) {
       tell(child, 'quota', { tenant, perSecond });
     }
-  }
-
-  setPolicy(policy: PoolPolicy): void {
-    this.#policy = policy;
-    tell(this.#scheduler, 'policy', policy);
   }
 
   /** Units that are asked of a gateway in each short second. */

@@ -33,8 +33,6 @@ export interface PoolReport {
   firstPart: number;
   /** All parts that it was told. There until the first order of the session has come. */
   parts?: { tenants: number[]; parts: number[] };
-  /** Where gateways share quotas out by what they tell each other: parts that it finds to be its own. */
-  claims?: { tenants: number[]; parts: number[] };
   /** Tenants of which there is something new. Of those with a limit, the others spent nothing. */
   tenants: number[];
   /** Units spent and refused since the last report. */
@@ -61,77 +59,6 @@ export interface PoolGoodbye {
   gateway: string;
 }
 
-/** Units a second that were asked of a gateway, to all others: each second, by tenant; of all others nothing was. */
-export interface PeerRates {
-  type: 'rates';
-  /** Ascending; one that was overtaken says nothing. */
-  number: number;
-  tenants: number[];
-  rates: number[];
-}
-
-/**
- * To the tracker of these tenants. A gateway lends it its own part of their quotas, and gets leases of what all lend
- * together. The tracker knows when this was sent at the earliest, and a loan ends no later than its giver thinks: that
- * follows from when it sent its last answer, and from how long that had been there.
- */
-export interface PeerAsk {
-  type: 'ask';
-  /** Ascending. Another one tells that the answer to the last is not waited for any more. */
-  number: number;
-  /** The tracker's last answer that was heard, and since when, in milliseconds; 0 for none. */
-  answered: number;
-  heldMs: number;
-  tenants: number[];
-  /** Lent parts of the quotas, where 0 ends the loan, and for how long from when this was sent, in milliseconds. */
-  parts: number[];
-  loanMs: number[];
-  /** Units a second that are asked of the gateway, and units that it has seen since it last asked. */
-  rates: number[];
-  seen: number[];
-  /** Units of its last leases that will be left when the answer comes; below 0 what it is ahead of them by then. */
-  left: number[];
-}
-
-/** To a gateway that asked: of the same tenants, in the same order. */
-export interface PeerAnswer {
-  type: 'answer';
-  number: number;
-  /** Of the question. */
-  to: number;
-  /** Units a second that the quotas were, in terms of which units are. */
-  quotas: number[];
-  units: number[];
-  /** Until they are to be used up; 0 where nothing was lent. */
-  leaseMs: number[];
-}
-
-/** From a tracker to all others: these tenants are in use, and whoever has a part of them is to lend it. */
-export interface PeerCall {
-  type: 'call';
-  tenants: number[];
-}
-
-export type PeerMessage = PeerRates | PeerAsk | PeerAnswer | PeerCall;
-
-/** From a gateway to another one, or to all others where `to` is empty. The scheduler carries it, and goes by none of it. */
-export interface PoolRelay {
-  type: 'relay';
-  gateway: string;
-  to: string;
-  message: PeerMessage;
-}
-
-/** What it has carried. */
-export interface PoolPeer {
-  type: 'peer';
-  from: string;
-  message: PeerMessage;
-}
-
-/** How gateways go by their parts: as they are told, or by what they tell each other. */
-export type PeerWay = 'none' | 'gossip' | 'hash';
-
 /** Units saved up for a tenant's queries that move from one gateway to another. */
 export interface PoolLoan {
   /** Ascending. */
@@ -150,8 +77,6 @@ export interface PoolOrder {
   /** All parts that have changed since the last order that the gateway is known to go by. */
   tenants: number[];
   parts: number[];
-  /** How they go by that, and who is in the pool. Absent while that is still to be learned: then it stays as it was. */
-  peers?: { way: PeerWay; members: string[] };
   /** It gives up so much, or what there is; it is told in `PoolTaken`. Never sent again. */
   lend: PoolLoan[];
   /** It gets so much. */
@@ -166,8 +91,8 @@ export interface PoolUnknown {
   scheduler: string;
 }
 
-export type FromGateway = PoolReport | PoolTaken | PoolGoodbye | PoolRelay;
-export type ToGateway = PoolOrder | PoolUnknown | PoolPeer;
+export type FromGateway = PoolReport | PoolTaken | PoolGoodbye;
+export type ToGateway = PoolOrder | PoolUnknown;
 
 /** Milliseconds of silence after which a gateway is no more of its pool, and its shares go to the others. */
 export const poolLeaseMs = 10_000;

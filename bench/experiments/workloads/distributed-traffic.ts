@@ -3,10 +3,10 @@
 // goes up and down around the quota.
 
 import { GatewayShares } from '../../../access/admission/gateway-shares.ts';
-import { GossipShare } from '../../../access/admission/gossip-share.ts';
+import { GossipShare } from '../baselines/gossip-share.ts';
 import { ShareScheduler } from '../../../access/admission/share-scheduler.ts';
-import { LeasedQuota, QuotaTracker } from '../../../access/admission/token-leases.ts';
-import { TrackerRing } from '../../../access/admission/tracker-ring.ts';
+import { LeasedQuota, QuotaTracker } from '../baselines/token-leases.ts';
+import { TrackerRing } from '../baselines/tracker-ring.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 import type { Line, Measure } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';

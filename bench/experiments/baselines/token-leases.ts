@@ -9,7 +9,7 @@
 //   ask -> units                    after each decision: to be asked of the tracker, 0 for nothing
 //   answer, or unreachable          what came of it
 
-import { TokenBucket } from '../../request-units/token-bucket.ts';
+import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
 export interface QuotaTrackerOptions {
   /** What may be saved up, in seconds of the quota. */

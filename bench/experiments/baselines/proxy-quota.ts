@@ -2,7 +2,7 @@
 // part; when all proxies of the tenant together go beyond the quota they are ordered back to their parts, until the
 // sum has been below for a while.
 
-import { TokenBucket } from '../../request-units/token-bucket.ts';
+import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
 /** The gate of one tenant in one proxy. */
 export class ProxyQuota {

@@ -1,7 +1,7 @@
 // Which tracker counts for which throttle key (Amazon, "Fairness in multi-tenant systems"): consistent hashing, so that
 // with a tracker that comes or goes only the keys move that it gets or had.
 
-import { hashBytes } from '../../universal-row/bytes.ts';
+import { hashBytes } from '../../../universal-row/bytes.ts';
 
 export class TrackerRing {
   readonly #pointsEach: number;
