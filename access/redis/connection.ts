@@ -75,7 +75,8 @@ class Transaction {
 /** Learns whether a watched key was touched. */
 class WatchGuard implements RowObserver {
   dirty = false;
-  readonly keys: { table: number; key: Buffer }[] = [];
+  /** By table and the key's bytes. */
+  readonly keys = new Map<string, { table: number; key: Buffer }>();
   rowChanged(): void {
     this.dirty = true;
   }
@@ -378,7 +379,7 @@ export class Connection {
           server.serveReadyWaits();
           server.open(this);
         }
-        if (this.busy || this.closing || this.held) break;
+        if (this.busy || this.closing || this.held || this.closed) break;
         if (server.writer.pos > turnOutputBytes) {
           // Enough for one turn: send it first, and let the others have theirs.
           this.resumes = true;
@@ -443,7 +444,12 @@ export class Connection {
     const mark = reply.pos;
     this.commandsRun++;
     let entry = server.registry.lookup(args);
-    if (entry !== undefined && entry.subcommands !== undefined && args.count > 1) {
+    if (entry === undefined) {
+      if (isHttp(args)) {
+        this.#abortHttp();
+        return;
+      }
+    } else if (entry.subcommands !== undefined && args.count > 1) {
       const sub = entry.subcommands.get(args.text(1).toLowerCase());
       if (sub === undefined) {
         if (this.special & Special.unauthenticated) reply.error(noAuthText);
@@ -476,6 +482,15 @@ export class Connection {
     if (server.cache !== undefined && this.#isRemembered(server.cache, entry, args, mark)) return;
     if (this.tenant.isLimited && !this.#isAdmitted(entry, mark)) return;
     this.#start(entry, args, mark);
+  }
+
+  /**
+   * Closes the connection without an answer, as redis-server does: a web page can have a browser send an HTTP request
+   * here, and the lines of its body would run as commands.
+   */
+  #abortHttp(): void {
+    this.server.httpAttempted(this);
+    this.destroy();
   }
 
   #start(entry: CommandEntry, args: Arguments, mark: number): void {
@@ -1008,8 +1023,10 @@ export class Connection {
     const guard = (this.watch ??= new WatchGuard());
     const { executor } = this.server.router.to(this.table);
     for (let i = 1; i < args.count; i++) {
+      const id = `${this.table} ${args.latin1(i)}`;
+      if (guard.keys.has(id)) continue;
       const key = Buffer.from(args.bytes(i));
-      guard.keys.push({ table: this.table, key });
+      guard.keys.set(id, { table: this.table, key });
       executor.observe(this.table, key, guard);
     }
   }
@@ -1017,7 +1034,7 @@ export class Connection {
   unwatch(): void {
     const guard = this.watch;
     if (guard === undefined) return;
-    for (const { table, key } of guard.keys) {
+    for (const { table, key } of guard.keys.values()) {
       this.server.router.to(table).executor.unobserve(table, key, guard);
     }
     this.watch = undefined;
@@ -1389,6 +1406,11 @@ function noTransform(): void {
 function clip(text: string, length: number): string {
   const end = text.indexOf('\0');
   return end >= 0 && end < length ? text.slice(0, end) : text.slice(0, length);
+}
+
+/** Whether the words begin as a line of an HTTP request does that no Redis client sends. */
+function isHttp(args: Arguments): boolean {
+  return args.is(0, 'POST') || args.is(0, 'HOST:');
 }
 
 /** Redis names the command and its first arguments, each cut, all in about 128 bytes. */

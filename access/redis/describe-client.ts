@@ -34,7 +34,7 @@ export function describeClient(connection: Connection, running?: CommandEntry): 
     ['psub', connection.patterns.size],
     ['ssub', connection.shardChannels.size],
     ['multi', connection.transaction === undefined ? -1 : connection.transaction.queue.length],
-    ['watch', connection.watch === undefined ? 0 : connection.watch.keys.length],
+    ['watch', connection.watch === undefined ? 0 : connection.watch.keys.size],
     ['qbuf', connection.queryBytes],
     ['qbuf-free', 0],
     ['argv-mem', 0],

@@ -32,11 +32,13 @@ const titles: Readonly<Record<string, string>> = { cpu: 'CPU', ru: 'RU' };
 
 /** The text of the sections asked for; all the usual ones when none is named. */
 export function writeInfo({ server, tenant }: Connection, asked: readonly string[]): string {
-  let names: readonly string[] = asked;
-  if (asked.length === 0 || asked.includes('default')) names = defaultSections;
-  if (asked.includes('all') || asked.includes('everything')) names = allSections;
+  const wanted = new Set(asked.length === 0 ? defaultSections : asked);
+  if (wanted.has('default')) for (const name of defaultSections) wanted.add(name);
+  const isAll = wanted.has('all') || wanted.has('everything');
   const parts: string[] = [];
-  for (const name of names) {
+  // Each section once, in Redis's order, however often and in whatever order it is asked for.
+  for (const name of allSections) {
+    if (!isAll && !wanted.has(name)) continue;
     const own = tenantSections[name]?.(server, tenant);
     const fields = own ?? (tenant.isFirst ? sections[name]?.(server) : undefined);
     if (fields === undefined) continue;

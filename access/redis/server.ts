@@ -132,6 +132,8 @@ export interface ServerCounters {
 // Reads in a row from one client after which it counts as the only one that is talking.
 const readsToBeAlone = 64;
 
+const httpLogEveryMs = 60_000;
+
 export class RedisServer {
   readonly writer = new RespWriter();
   readonly registry: CommandRegistry;
@@ -199,6 +201,8 @@ export class RedisServer {
   private spareWriters: RespWriter[] = [];
   /** Monotonic milliseconds, as of the command that ran last. */
   lapAt = 0;
+  /** Monotonic milliseconds. */
+  private httpLoggedAt = -Infinity;
   private readonly samples: { at: number; commands: number }[] = [];
   private retiredCommands = 0;
 
@@ -516,6 +520,17 @@ export class RedisServer {
     this.readsNext = this.readers.size > 0;
     if (this.readsNext) setImmediate(this.readNext);
   };
+
+  /** Logs that a connection speaks HTTP, at most once a minute. */
+  httpAttempted({ address }: Connection): void {
+    const now = performance.now();
+    if (now - this.httpLoggedAt < httpLogEveryMs) return;
+    this.httpLoggedAt = now;
+    this.report(
+      'warn',
+      `Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise your Redis instance. Connection from ${address} aborted.`,
+    );
+  }
 
   /** Tries the commands of clients whose keys have changed, in the order in which they began to wait. */
   serveReadyWaits(): void {

@@ -58,6 +58,8 @@ export interface TenantsServerOptions {
   engine?: (ownerOf: (table: number) => number | undefined) => Engine;
   /** Told of failures; they are thrown otherwise. */
   failed?: (message: string, fields?: object) => void;
+  /** Told of what is logged below the level of failures. */
+  logged?: (message: string) => void;
 }
 
 export class TenantsServer {
@@ -84,7 +86,7 @@ export class TenantsServer {
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
     const { defaultPassword = '', config = [], limits, turns, brake, partitions } = options;
-    const { remembered, engine, failed } = options;
+    const { remembered, engine, failed, logged } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
     const tables = new RedisTables('memory', () => pods);
@@ -148,7 +150,10 @@ export class TenantsServer {
       router,
       config,
       report: (level, message, fields) => {
-        if (level !== 'error') return;
+        if (level !== 'error') {
+          logged?.(message);
+          return;
+        }
         if (failed === undefined) throw new Error(`${message}: ${JSON.stringify(fields)}`);
         failed(message, fields);
       },
