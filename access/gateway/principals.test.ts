@@ -167,6 +167,21 @@ describe('logging in', () => {
   });
 });
 
+test('credentials are checked from the first password on, until the control plane says otherwise', () => {
+  const of = new Principals({ databases: 16 });
+  expect(of.checksCredentials).toBe(false);
+  of.setDefaultPassword('secret');
+  expect(of.checksCredentials).toBe(true);
+  of.setDefaultPassword('');
+  expect(of.checksCredentials).toBe(false);
+  of.update(change({ tenants: [tenant('red', 1)], checksCredentials: true }));
+  of.update(change({ gone: { tenants: ['red'], users: [], tokens: [] } }));
+  expect([of.tenantCount, of.anonymous?.name]).toEqual([1, 'default@default']);
+  expect(of.checksCredentials).toBe(true);
+  of.update(change({ checksCredentials: false }));
+  expect(of.checksCredentials).toBe(false);
+});
+
 describe('changes', () => {
   /** Logs four clients in, makes a change, and says who had to go. */
   async function ended(update: Partial<TenancyUpdate>): Promise<string> {

@@ -104,6 +104,7 @@ export class Principals {
   readonly #byUser = new LoginBrake(userBrake);
   readonly #listeners = new Set<(change: PrincipalsChange) => void>();
   #defaultPassword: Buffer | undefined;
+  #checksCredentials = false;
 
   constructor(options: PrincipalsOptions) {
     this.#knownLimit = options.knownSecrets ?? 20_000;
@@ -171,6 +172,14 @@ export class Principals {
     return this.anonymous ?? new Principal(tenant, user, undefined);
   }
 
+  /**
+   * Whether wrong credentials are to be refused by a protocol that otherwise ignores them (InfluxDB's). Stays so
+   * when the last user or tenant with a password is dropped.
+   */
+  get checksCredentials(): boolean {
+    return this.#checksCredentials || this.anonymous === undefined;
+  }
+
   #isOpen(user: UserDefinition): boolean {
     return user.open && !(this.#isRoot(user) && this.#defaultPassword !== undefined);
   }
@@ -192,6 +201,7 @@ export class Principals {
     const touched = this.#tenantsOf(update);
     const before = [...touched].flatMap((name) => this.#tenants.get(name) ?? []);
     if (update.whole) this.#clear();
+    if (update.checksCredentials !== undefined) this.#checksCredentials = update.checksCredentials;
     for (const tenant of update.tenants) this.#tenants.set(tenant.name, tenant);
     for (const user of update.users) this.#addUser(user);
     for (const token of update.tokens) this.#addToken(token);

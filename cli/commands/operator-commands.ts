@@ -3,6 +3,7 @@
 
 import type { Command } from 'commander';
 import { auditCommand } from './audit.ts';
+import { authenticationCommand } from './authentication.ts';
 import { backupCommand } from './backup.ts';
 import { calibrateCommand } from './calibrate.ts';
 import { commandsCommand } from './commands.ts';
@@ -27,6 +28,7 @@ const operatorCommands: readonly ((program: Command) => void)[] = [
   tenantCommand,
   userCommand,
   tokenCommand,
+  authenticationCommand,
   databaseCommand,
   tableCommand,
   limitCommand,

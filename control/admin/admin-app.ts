@@ -5,6 +5,7 @@ import type { AdminServerOptions } from './admin-server.ts';
 import { answerFailures } from './answers.ts';
 import { auditCalls } from './audit-hook.ts';
 import { auditRoutes } from './audit-routes.ts';
+import { authenticationRoutes } from './authentication-routes.ts';
 import { Authenticator } from './authenticator.ts';
 import { configRoutes } from './config-routes.ts';
 import { databaseRoutes } from './database-routes.ts';
@@ -53,6 +54,7 @@ export async function adminApp(options: AdminServerOptions): Promise<FastifyInst
   metricsRoute(app, options.metrics);
   tenantRoutes(app, tenants);
   userRoutes(app, tenants);
+  authenticationRoutes(app, tenants);
   tokenRoutes(app, tenants);
   databaseRoutes(app, tenants, planes);
   tableRoutes(app, tables);

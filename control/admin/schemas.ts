@@ -273,6 +273,11 @@ export const newDatabase = object({ name: { type: 'string', minLength: 1, maxLen
   'name',
 ]);
 
+export const authentication = record({ checksCredentials: flag });
+export const authenticationChange = record({
+  checksCredentials: { type: 'boolean', const: false },
+});
+
 export const setting = record({
   key: text,
   value: { type: ['string', 'number'] },

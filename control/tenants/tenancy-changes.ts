@@ -1,5 +1,6 @@
 // How a change of tenants, users or tokens is made: one at a time, written as a whole, then in force.
 
+import type { UserDefinition } from '../../universal-row/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from '../metadata/document-store.ts';
 import { DocumentMirror, type MirrorWrite } from './document-mirror.ts';
 import { TenancyPublisher } from './tenancy-publisher.ts';
@@ -64,6 +65,9 @@ export class TenancyChanges {
   async #write<T>(plan: () => Planned<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const { writes, result } = plan();
+      if (writes.some(makesCredential) && !this.mirror.has('authentication', 'tenancy')) {
+        writes.push(put('authentication', 'tenancy', { checksCredentials: true }));
+      }
       try {
         if (writes.length > 0) await this.mirror.write(writes);
         return result;
@@ -78,6 +82,13 @@ export class TenancyChanges {
     await this.#last;
     this.mirror.close();
   }
+}
+
+/** A password or a token: from the first one on, wrong credentials are refused. */
+function makesCredential({ collection, body }: MirrorWrite): boolean {
+  if (body === undefined) return false;
+  if (collection === 'tokens') return true;
+  return collection === 'users' && (body as unknown as UserDefinition).secrets.length > 0;
 }
 
 export function put<C extends keyof TenancyDocuments>(

@@ -27,6 +27,12 @@ export interface TenancyDocuments {
   names: NameOwner;
   /** One document, `tenancy`. */
   counters: TenancyCounters;
+  /** One document, `tenancy`; there from the first password or token on. */
+  authentication: AuthenticationRecord;
+}
+
+export interface AuthenticationRecord {
+  checksCredentials: true;
 }
 
 export interface NameOwner {
@@ -45,6 +51,7 @@ export const tenancyCollections = [
   'adminTokens',
   'names',
   'counters',
+  'authentication',
 ] as const satisfies readonly (keyof TenancyDocuments)[];
 
 /** A tenant with all that is its own. */
@@ -67,6 +74,9 @@ export class TenancyState {
   readonly adminTokens = new Map<string, AdminTokenDefinition>();
   readonly #adminTokensByDigest = new Map<string, AdminTokenDefinition>();
   #changed = noneChanged();
+  /** Wrong credentials are refused: there has been a password or a token. */
+  checksCredentials = false;
+  #authenticationChanged = false;
 
   /** One change of a document, and only such as the mirror tells. */
   apply({ collection, id, before, body }: MirrorChange): void {
@@ -93,6 +103,10 @@ export class TenancyState {
           before as unknown as AdminTokenDefinition | undefined,
           body as unknown as AdminTokenDefinition | undefined,
         );
+        break;
+      case 'authentication':
+        this.checksCredentials = body !== undefined;
+        this.#authenticationChanged = true;
         break;
     }
     if (isTold(collection)) this.#changed[collection].add(id);
@@ -157,11 +171,23 @@ export class TenancyState {
     return this.#adminTokensByDigest.get(digest);
   }
 
+  /** `user@tenant` of users with a password or a token. */
+  *credentialHolders(): Generator<string> {
+    for (const [tenant, { users, tokens }] of this.#members) {
+      for (const { name, secrets } of users.values()) {
+        if (secrets.length > 0) yield loginName(tenant, name);
+      }
+      for (const { user } of tokens.values()) yield loginName(tenant, user);
+    }
+  }
+
   snapshot(revision: number): TenancyUpdate {
     this.#changed = noneChanged();
+    this.#authenticationChanged = false;
     return {
       whole: true,
       revision,
+      checksCredentials: this.checksCredentials,
       tenants: [...this.tenants.values()],
       users: [...this.#members.values()].flatMap(({ users }) => [...users.values()]),
       tokens: [...this.#tokens.values()],
@@ -172,14 +198,18 @@ export class TenancyState {
   /** What has changed since the last update or snapshot; undefined when nothing has. */
   update(revision: number): TenancyUpdate | undefined {
     const changed = this.#changed;
-    if (told.every((kind) => changed[kind].size === 0)) return undefined;
+    if (!this.#authenticationChanged && told.every((kind) => changed[kind].size === 0)) {
+      return undefined;
+    }
     this.#changed = noneChanged();
+    this.#authenticationChanged = false;
     const tenants = split(changed.tenants, (name) => this.tenants.get(name));
     const users = split(changed.users, (login) => this.#userByLogin(login));
     const tokens = split(changed.tokens, (id) => this.#tokens.get(id));
     return {
       whole: false,
       revision,
+      checksCredentials: this.checksCredentials,
       tenants: tenants.there,
       users: users.there,
       tokens: tokens.there,

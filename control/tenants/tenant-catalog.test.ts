@@ -58,6 +58,57 @@ async function refused(change: Promise<unknown>): Promise<string> {
   );
 }
 
+describe('whether credentials are checked', () => {
+  const checked = (): (boolean | undefined)[] => [
+    catalog.checksCredentials,
+    catalog.snapshot().checksCredentials,
+  ];
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['a tenant', () => catalog.createTenant({ name: 'shop' })],
+    [
+      'a user with a password',
+      () => catalog.setUser({ tenant: 'default', name: 'ann', change: {}, password: 'x' }),
+    ],
+    ['a token', () => catalog.tokens.create('default', 'default')],
+  ])('they are from the first one on: %s', async (_what, make) => {
+    expect(checked()).toEqual([false, false]);
+    await catalog.setUser({ tenant: 'default', name: 'bob', change: { open: true } });
+    expect(checked()).toEqual([false, false]);
+    await catalog.attach(planes);
+    await make();
+    expect(planes.updates.at(-1)?.checksCredentials).toBe(true);
+    await reopen();
+    expect(checked()).toEqual([true, true]);
+  });
+
+  test('they still are when the last tenant with a password is dropped, until a reset', async () => {
+    await catalog.attach(planes);
+    await catalog.createTenant({ name: 'shop' });
+    expect(await refused(catalog.resetAuthentication())).toMatch(/^conflict: default@shop has a p/);
+    await catalog.dropTenant('shop');
+    expect(await catalog.dropped('shop', 1000)).toBe(true);
+    await reopen();
+    expect(checked()).toEqual([true, true]);
+    await catalog.attach(planes);
+    await catalog.resetAuthentication();
+    expect(planes.updates.at(-1)).toMatchObject({ whole: false, checksCredentials: false });
+    await catalog.resetAuthentication();
+    await reopen();
+    expect(checked()).toEqual([false, false]);
+  });
+
+  test('metadata of an earlier release is read for passwords', async () => {
+    await catalog.createTenant({ name: 'shop' });
+    await catalog.close();
+    const record = await store.get('authentication', 'tenancy');
+    const { revision: expected } = record!;
+    await store.write([{ collection: 'authentication', id: 'tenancy', body: undefined, expected }]);
+    await open();
+    expect(checked()).toEqual([true, true]);
+  });
+});
+
 describe('tenants', () => {
   test('there is always a tenant default, whose user is open', () => {
     const { tenants, users, whole } = catalog.snapshot();
@@ -360,7 +411,7 @@ describe('dropping', () => {
     expect(await catalog.dropped('shop', 10_000)).toBe(true);
     expect(planes.dropped).toEqual([1]);
     expect(planes.updates.at(-1)?.gone.tenants).toEqual(['shop']);
-    expect(store.names()).toEqual(before);
+    expect(store.names()).toEqual(['authentication/tenancy', ...before]);
     expect(reports[0]).toContain('tenant shop is not dropped yet: wait');
   });
 
@@ -406,7 +457,7 @@ describe('dropping', () => {
       if (wasDropped) {
         expect(await catalog.dropped('shop', 10_000)).toBe(true);
         expect(planes.dropped.length).toBeGreaterThan(0);
-        expect(store.names()).toEqual(before);
+        expect(store.names()).toEqual(['authentication/tenancy', ...before]);
       }
       stops++;
       if (isGone) break;

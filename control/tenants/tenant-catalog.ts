@@ -351,6 +351,31 @@ export class TenantCatalog {
     return this.#users.drop(tenant, name);
   }
 
+  // ---- whether credentials are checked
+
+  /** Wrong credentials are refused: there has been a password or a token since the last reset. */
+  get checksCredentials(): boolean {
+    return this.#state.checksCredentials;
+  }
+
+  /**
+   * Credentials are ignored again where the protocol allows it, as on a new server. Throws `conflict` while any
+   * user has a password or a token.
+   */
+  resetAuthentication(): Promise<void> {
+    return this.#changes.make(() => {
+      const [holder] = this.#state.credentialHolders();
+      if (holder !== undefined) {
+        throw new TenantError(
+          'conflict',
+          `${holder} has a password or a token: as long as any user has, credentials are checked`,
+        );
+      }
+      const writes = this.checksCredentials ? [remove('authentication', 'tenancy')] : [];
+      return { writes, result: undefined };
+    });
+  }
+
   // ---- rules
 
   #planDefaultTenant(): Planned<undefined> {
@@ -374,6 +399,11 @@ export class TenantCatalog {
       );
     } else if (found.databases !== databases) {
       writes.push(put('tenants', defaultTenant, { ...found, databases }));
+    }
+    // Metadata of an earlier release has no record of it.
+    const [holder] = this.#state.credentialHolders();
+    if (holder !== undefined && !this.checksCredentials) {
+      writes.push(put('authentication', 'tenancy', { checksCredentials: true }));
     }
     return { writes, result: undefined };
   }

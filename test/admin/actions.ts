@@ -25,6 +25,8 @@ export interface Action {
   path: string;
   body?: Readonly<Record<string, unknown>>;
   allowed: readonly Caller[];
+  /** Answered 409 as things are. */
+  conflicts?: true;
 }
 
 const everyone: readonly Caller[] = ['operator', 'viewer', 'shop', 'mill'];
@@ -120,6 +122,9 @@ export const actions: readonly Action[] = [
   get('/v1/slowlog?tenant=shop&plane=redis&limit=3', readers),
   get('/v1/audit', everyone),
   get('/v1/audit?after=0&limit=10&all=true', everyone),
+  get('/v1/authentication', watchers),
+  // The tenants have passwords.
+  { ...patch('/v1/authentication', { checksCredentials: false }, operator), conflicts: true },
   get('/v1/config', watchers),
   patch('/v1/config', { 'log.level': 'info' }, operator),
   get('/v1/openapi.json', everyone),

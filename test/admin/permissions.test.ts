@@ -37,6 +37,7 @@ async function addCallers(): Promise<void> {
 const unknown: readonly Caller[] = ['revoked', 'data', 'nobody'];
 
 function isExpected(action: Action, caller: Caller, status: number): boolean {
+  if (action.allowed.includes(caller) && action.conflicts) return status === 409;
   if (action.allowed.includes(caller)) return status === 200 || status === 201;
   if (unknown.includes(caller)) return status === 401;
   // What is named elsewhere than in the path's tenant is not there, as far as another tenant can tell.

@@ -97,6 +97,11 @@ describe.skipIf(!isBuilt)('an operator', () => {
     expect([gone.code, gone.err]).toEqual([6, expect.stringMatching(/^polyrow: no answer/)]);
   });
 
+  test('sees that credentials are checked, and cannot reset it while a tenant has a password', async () => {
+    expect(await json('authentication', 'show')).toEqual({ checksCredentials: true });
+    await refused(4, /has a password or a token/, 'authentication', 'reset');
+  });
+
   test('sets limits', async () => {
     const set = await json(
       'limit',

@@ -80,6 +80,11 @@ export interface TenancyUpdate {
   whole: boolean;
   /** Of the store; ascending from update to update. */
   revision: number;
+  /**
+   * Whether wrong credentials are refused by a protocol that ignores them on a new server: true from the first
+   * password or token that was ever made, until an operator resets it. Absent: as before.
+   */
+  checksCredentials?: boolean;
   tenants: readonly TenantDefinition[];
   users: readonly UserDefinition[];
   tokens: readonly TokenDefinition[];
