@@ -1,0 +1,60 @@
+// What a policy proposes. A policy only proposes: a workflow carries a proposal out, on a live cluster, and
+// `WorkingCluster.apply` in a simulation. Entities are numbers of the model that the policy was given; those that a
+// proposal creates (the right half of a split, an added replica) get the next free number, in the order of proposals.
+
+import type { Rng } from '../../universal-row/environment.ts';
+import type { ClusterModel } from './cluster-model.ts';
+
+export type Change =
+  /** `to` becomes the leader of its partition, `from` a follower. */
+  | { kind: 'transfer-leader'; partition: number; from: number; to: number }
+  | { kind: 'move-replica'; replica: number; fromPod: number; toPod: number }
+  | { kind: 'add-replica'; partition: number; pod: number }
+  | { kind: 'remove-replica'; replica: number }
+  /** The left part keeps the number; `leftShare` is its share of the load, by dimension, and of the bytes. */
+  | { kind: 'split'; partition: number; leftShare: readonly number[] }
+  /** `right` becomes part of `left`; their replicas must be in the same pods. */
+  | { kind: 'merge'; left: number; right: number }
+  | { kind: 'move-table'; table: number; pool: number }
+  | { kind: 'set-quota'; tenant: number; from: number; to: number }
+  | { kind: 'scale-gateways'; from: number; to: number; nodes: readonly number[] }
+  | { kind: 'move-pod'; pod: number; fromNode: number; toNode: number }
+  | { kind: 'disable-node'; node: number };
+
+/** One figure that the change is made for. */
+export interface Figure {
+  /** With its unit, as `anomalous minutes of pod p3`. */
+  name: string;
+  before: number;
+  after: number;
+}
+
+export interface Cost {
+  /** Bytes copied between pods. */
+  bytes: number;
+  /** Replicas copied between pods. */
+  replicas: number;
+}
+
+export interface Proposal {
+  change: Change;
+  /** A sentence for operators, with names rather than numbers. */
+  reason: string;
+  figures: readonly Figure[];
+  cost: Cost;
+}
+
+export const freeOfCost: Cost = { bytes: 0, replicas: 0 };
+
+/** What a policy may use beside the model. */
+export interface PlanningEnvironment {
+  /** Unix milliseconds. */
+  now: number;
+  rng: Rng;
+}
+
+/** Pure: the same model, time and random numbers give the same proposals. Parameters are bound when it is made. */
+export interface Policy {
+  name: string;
+  plan(model: ClusterModel, environment: PlanningEnvironment): Proposal[];
+}
