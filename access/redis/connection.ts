@@ -778,6 +778,12 @@ export class Connection {
         metering === undefined
           ? undefined
           : this.meter.begin(metering, entry, this.table, route.pricer);
+      const refusal = entry.everyPod ? server.refusalElsewhere(command, route.executor) : undefined;
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        this.#settle(entry, args, mark);
+        return;
+      }
       if (entry.everyPod) server.runElsewhere(command, route.executor);
       if (!route.mayWait) {
         void route.executor.execute(command, reply);
@@ -1050,12 +1056,15 @@ export class Connection {
     let table = this.table;
     const commands: Command[] = [];
     const executors = new Set<unknown>();
+    const elsewhere: Command[] = [];
     for (const { entry, args } of queue) {
       entry.calls++;
-      const refused = this.#refusedByNow(entry, args);
+      let refused = this.#refusedByNow(entry, args);
       if (entry.everyPod && refused === undefined) {
-        const elsewhere = { ...this.command, transform: entry.run!, action: entry.action, args };
-        this.server.runElsewhere(elsewhere, router.to(table).executor);
+        const command = { ...this.command, transform: entry.run!, action: entry.action, args };
+        const refusal = this.server.refusalElsewhere(command, router.to(table).executor);
+        if (refusal === undefined) elsewhere.push(command);
+        else refused = (_rows, _words, answer) => answer.error(refusal);
       }
       if (entry.run !== undefined) executors.add(router.to(table).executor);
       commands.push({
@@ -1086,8 +1095,10 @@ export class Connection {
     const work = metering && this.meter.beginQueued(metering, this.lastEntry!, home, route.pricer);
     for (const command of commands) command.work = work;
     const out = route.mayWait ? this.server.borrowWriter(this.version) : reply;
+    let hasRun = false;
     const isClean = (): boolean => {
-      if (guard !== undefined && guard.dirty) {
+      hasRun = guard === undefined || !guard.dirty;
+      if (!hasRun) {
         out.nilArray();
         return false;
       }
@@ -1098,12 +1109,16 @@ export class Connection {
     this.special &= ~Special.multi;
     const done = route.executor.executeAll(commands, out, isClean);
     const forget = (): void => {
+      // Not before: a watched key may change while rows are read, and then nothing is to be done.
+      if (hasRun) for (const one of elsewhere) this.server.runElsewhere(one, route.executor);
+      const { cache } = this.server;
+      if (cache === undefined) return;
       queue.forEach(({ entry, args }, i) => {
-        this.server.cache?.wrote(entry, args, commands[i]!.table, span);
+        cache.wrote(entry, args, commands[i]!.table, span);
       });
     };
     if (!(done instanceof Promise)) {
-      if (this.server.cache !== undefined) forget();
+      forget();
       this.unwatch();
       if (out !== reply) this.#append(out);
       return;

@@ -543,6 +543,16 @@ export class RedisServer {
     this.readyWaits.length = 0;
   }
 
+  /** Why a command about all databases may not run on the executors other than `home`, if it may not. */
+  refusalElsewhere({ span, grows }: Command, home: Executor): string | undefined {
+    for (let table = span.first; table < span.first + span.count; table++) {
+      const { executor } = this.router.to(table);
+      const refusal = executor === home ? undefined : executor.refusal({ table, grows });
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
+  }
+
   /** Runs a command about all databases on the executors other than the one that answers. */
   runElsewhere(command: Command, home: Executor): void {
     const { first, count } = command.span;
