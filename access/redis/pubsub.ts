@@ -1,6 +1,6 @@
 // Channels, patterns and shard channels, and who listens. Names are latin1 strings: any bytes, exactly.
 
-import { globMatches } from './commands/glob.ts';
+import { Glob } from './commands/glob.ts';
 import type { Connection } from './connection.ts';
 
 export type ChannelKind = 'channel' | 'pattern' | 'shard';
@@ -9,13 +9,20 @@ export class PubSub {
   readonly channels = new Map<string, Set<Connection>>();
   readonly patterns = new Map<string, Set<Connection>>();
   readonly shardChannels = new Map<string, Set<Connection>>();
+  /** Of `patterns`. */
+  readonly #globs = new Map<string, Glob>();
 
   #of(kind: ChannelKind): Map<string, Set<Connection>> {
     if (kind === 'channel') return this.channels;
     return kind === 'pattern' ? this.patterns : this.shardChannels;
   }
 
+  /** Throws `CommandError` for a pattern that is too complex to be searched for. */
   subscribe(connection: Connection, kind: ChannelKind, name: string): void {
+    if (kind === 'pattern' && !this.#globs.has(name)) {
+      const bytes = Buffer.from(name, 'latin1');
+      this.#globs.set(name, new Glob(bytes, 0, bytes.length));
+    }
     own(connection, kind).add(name);
     const listeners = this.#of(kind);
     let set = listeners.get(name);
@@ -29,7 +36,9 @@ export class PubSub {
     const set = listeners.get(name);
     if (set === undefined) return;
     set.delete(connection);
-    if (set.size === 0) listeners.delete(name);
+    if (set.size > 0) return;
+    listeners.delete(name);
+    if (kind === 'pattern') this.#globs.delete(name);
   }
 
   unsubscribeAll(connection: Connection): void {
@@ -56,8 +65,8 @@ export class PubSub {
     }
     if (sharded) return receivers;
     for (const [pattern, set] of this.patterns) {
+      if (!this.#globs.get(pattern)!.matches(channel, 0, channel.length)) continue;
       const glob = Buffer.from(pattern, 'latin1');
-      if (!globMatches(glob, 0, glob.length, channel, 0, channel.length)) continue;
       for (const connection of set) {
         const out = connection.server.open(connection);
         out.push(4);

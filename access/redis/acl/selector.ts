@@ -3,7 +3,8 @@
 // https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
-import { globMatches } from '../commands/glob.ts';
+import { CommandError } from '../../../universal-row/errors.ts';
+import { Glob } from '../commands/glob.ts';
 import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
 import { type Category, isCategory } from './categories.ts';
 import { Access, everyKey } from './key-access.ts';
@@ -32,7 +33,7 @@ export interface Denial {
 
 interface KeyPattern {
   text: string;
-  glob: Buffer;
+  glob: Glob;
   access: Access;
 }
 
@@ -58,7 +59,7 @@ export class Selector {
   allKeys = false;
   #keys: KeyPattern[] = [];
   allChannels = false;
-  #channels: string[] = [];
+  #channels = new Map<string, Glob>();
 
   constructor(registry: CommandRegistry) {
     this.#registry = registry;
@@ -75,7 +76,7 @@ export class Selector {
     copy.allKeys = this.allKeys;
     copy.#keys = this.#keys.map((pattern) => ({ ...pattern }));
     copy.allChannels = this.allChannels;
-    copy.#channels = [...this.#channels];
+    copy.#channels = new Map(this.#channels);
     return copy;
   }
 
@@ -92,10 +93,10 @@ export class Selector {
       this.#keys = [];
     } else if (word === 'allchannels' || word === '&*') {
       this.allChannels = true;
-      this.#channels = [];
+      this.#channels.clear();
     } else if (word === 'resetchannels') {
       this.allChannels = false;
-      this.#channels = [];
+      this.#channels.clear();
     } else if (word === 'allcommands' || word === '+@all') this.#setAll(true);
     else if (word === 'nocommands' || word === '-@all') this.#setAll(false);
     else if (rule.startsWith('~') || rule.startsWith('%')) return this.#addKeys(rule);
@@ -127,15 +128,22 @@ export class Selector {
       access = bits as Access;
     }
     const known = this.#keys.find((pattern) => pattern.text === text);
-    if (known !== undefined) known.access = (known.access | access) as Access;
-    else this.#keys.push({ text, glob: Buffer.from(text), access });
+    if (known !== undefined) {
+      known.access = (known.access | access) as Access;
+      return undefined;
+    }
+    const glob = globOf(text);
+    if (glob === undefined) return ruleErrors.syntax;
+    this.#keys.push({ text, glob, access });
     return undefined;
   }
 
   #addChannels(text: string): RuleError | undefined {
     if (this.allChannels) return ruleErrors.afterAllChannels;
     if (hasSpace(text)) return ruleErrors.syntax;
-    if (!this.#channels.includes(text)) this.#channels.push(text);
+    const glob = globOf(text);
+    if (glob === undefined) return ruleErrors.syntax;
+    this.#channels.set(text, glob);
     return undefined;
   }
 
@@ -222,7 +230,7 @@ export class Selector {
 
   get channelText(): string {
     if (this.allChannels) return '&*';
-    return this.#channels.map((text) => `&${text}`).join(' ');
+    return [...this.#channels.keys()].map((text) => `&${text}`).join(' ');
   }
 
   /** Rules that make an empty selector into this one. */
@@ -274,7 +282,7 @@ export class Selector {
   #allowsKey(b: Buffer, s: number, n: number, access: Access): boolean {
     for (const { glob, access: has } of this.#keys) {
       if ((has & access) !== access) continue;
-      if (globMatches(glob, 0, glob.length, b, s, n)) return true;
+      if (glob.matches(b, s, n)) return true;
     }
     return false;
   }
@@ -282,11 +290,23 @@ export class Selector {
   /** A pattern to listen to must be one of those given, to the letter. */
   allowsChannel(name: Buffer, isPattern: boolean): boolean {
     if (this.allChannels) return true;
-    return this.#channels.some((text) => {
-      const glob = Buffer.from(text);
-      if (isPattern) return glob.equals(name);
-      return globMatches(glob, 0, glob.length, name, 0, name.length);
-    });
+    for (const [text, glob] of this.#channels) {
+      if (isPattern ? name.equals(Buffer.from(text)) : glob.matches(name, 0, name.length)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}
+
+/** Undefined for a pattern that is too complex to be searched for. */
+function globOf(text: string): Glob | undefined {
+  const bytes = Buffer.from(text);
+  try {
+    return new Glob(bytes, 0, bytes.length);
+  } catch (error) {
+    if (error instanceof CommandError) return undefined;
+    throw error;
   }
 }
 

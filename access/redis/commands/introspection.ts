@@ -5,7 +5,7 @@ import { isWrite } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { isCategory } from '../acl/categories.ts';
-import { globMatches } from './glob.ts';
+import { Glob } from './glob.ts';
 import { keyWords, type CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
@@ -222,9 +222,10 @@ const subcommands: readonly CommandSpec[] = [
       if (args.count > 2) {
         if (!args.is(2, 'FILTERBY') || args.count !== 5) throw new CommandError('ERR syntax error');
         if (args.is(3, 'PATTERN')) {
+          const glob = new Glob(args.buf, args.starts[4]!, args.lens[4]!, true);
           entries = entries.filter(({ spec }) => {
             const name = Buffer.from(spec.name);
-            return globMatches(args.buf, args.starts[4]!, args.lens[4]!, name, 0, name.length);
+            return glob.matches(name, 0, name.length);
           });
         } else if (args.is(3, 'ACLCAT')) {
           const category = args.text(4).toLowerCase();

@@ -3,7 +3,7 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Special, type Connection } from '../connection.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
-import { globMatches } from './glob.ts';
+import { Glob } from './glob.ts';
 import type { CommandFlag, CommandSpec, Handler } from './spec.ts';
 
 const flags: readonly CommandFlag[] = ['pubsub', 'noscript', 'loading', 'stale'];
@@ -80,12 +80,9 @@ function listChannels(sharded: boolean): Handler {
     const names = [...(sharded ? shardChannels : channels).keys()].map((name) =>
       Buffer.from(name, 'latin1'),
     );
+    const glob = args.count < 3 ? undefined : new Glob(args.buf, args.starts[2]!, args.lens[2]!);
     const shown =
-      args.count < 3
-        ? names
-        : names.filter((name) =>
-            globMatches(args.buf, args.starts[2]!, args.lens[2]!, name, 0, name.length),
-          );
+      glob === undefined ? names : names.filter((name) => glob.matches(name, 0, name.length));
     reply.array(shown.length);
     for (const name of shown) reply.bulk(name, 0, name.length);
   };

@@ -5,10 +5,10 @@ import { emptyBytes, Slice } from '../../../universal-row/bytes.ts';
 import { Action } from '../../../universal-row/command.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
-import { globMatches } from './glob.ts';
+import { Glob } from './glob.ts';
 import { type CommandSpec, noKeys } from './spec.ts';
 import { walkPage } from './support/scan-page.ts';
-import { matchesScan, parseScanCursor, parseScanOptions } from './support/scan-options.ts';
+import { parseScanCursor, parseScanOptions } from './support/scan-options.ts';
 import { typeName } from './support/type-name.ts';
 
 const key = new Slice();
@@ -20,14 +20,14 @@ function keys(rows: Rows, args: Arguments, reply: Reply): void {
   const { buf } = args;
   const s = args.starts[1]!;
   const n = args.lens[1]!;
-  const everything = n === 1 && buf[s] === star;
+  const glob = n === 1 && buf[s] === star ? undefined : new Glob(buf, s, n);
   const mark = reply.open();
   let count = 0;
   let cursor = 0;
   do {
     cursor = rows.scan(cursor, rows.rowCount(), (row) => {
       rows.key(row, key);
-      if (!everything && !globMatches(buf, s, n, key.b, key.s, key.n)) return;
+      if (glob?.matches(key.b, key.s, key.n) === false) return;
       reply.bulk(key.b, key.s, key.n);
       count++;
     });
@@ -49,7 +49,7 @@ function scan(rows: Rows, args: Arguments, reply: Reply): void {
       rows.scan(from, budget, (row) => {
         if (type !== '' && typeName(rows, row) !== type) return;
         rows.key(row, key);
-        if (!matchesScan(options, args, key.b, key.s, key.n)) return;
+        if (options.pattern?.matches(key.b, key.s, key.n) === false) return;
         found.push(row);
         bytes.push((bytes.at(-1) ?? 0) + key.n + frame);
       }),

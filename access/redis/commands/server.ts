@@ -4,7 +4,7 @@
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import { Special } from '../connection.ts';
 import { writeInfo } from '../info.ts';
-import { globMatches } from './glob.ts';
+import { Glob } from './glob.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 
@@ -21,14 +21,15 @@ const configSubcommands: readonly CommandSpec[] = [
     since: '2.0.0',
     summary: 'Returns the effective values of configuration parameters.',
     handle(connection, args, reply) {
+      const globs: Glob[] = [];
+      for (let i = 2; i < args.count; i++) {
+        globs.push(new Glob(args.buf, args.starts[i]!, args.lens[i]!, true));
+      }
       const found = new Map<string, string>();
       for (const entry of connection.server.config.values()) {
         const name = Buffer.from(entry.name);
-        for (let i = 2; i < args.count; i++) {
-          const glob = Buffer.from(args.text(i).toLowerCase());
-          if (globMatches(glob, 0, glob.length, name, 0, name.length)) {
-            found.set(entry.name, entry.get());
-          }
+        if (globs.some((glob) => glob.matches(name, 0, name.length))) {
+          found.set(entry.name, entry.get());
         }
       }
       reply.map(found.size);

@@ -7,7 +7,7 @@ import { Shape } from '../../../../universal-row/rows.ts';
 import { ByteList } from './byte-list.ts';
 import { formatDouble } from './format-double.ts';
 import { walkPage } from './scan-page.ts';
-import { matchesScan, parseScanCursor, parseScanOptions } from './scan-options.ts';
+import { parseScanCursor, parseScanOptions } from './scan-options.ts';
 import { typedRow } from './typed-row.ts';
 
 // Redis keeps small hashes and sorted sets in one piece, and answers them whole whatever COUNT says.
@@ -38,7 +38,7 @@ export function scanRow(rows: Rows, args: Arguments, reply: Reply, shape: Shape)
   const next = walkPage(cursor, whole ? Math.max(options.count, wholeUpTo) : options.count, {
     walk: (from, budget) =>
       rows.scanFields(row, from, budget, (fb, fs, fn, vb, vs, vn) => {
-        if (!matchesScan(options, args, fb, fs, fn)) return;
+        if (options.pattern?.matches(fb, fs, fn) === false) return;
         seen.add(fb, fs, fn, shape === Shape.ranked ? rows.score(row, fb, fs, fn) : 0);
         if (shape === Shape.map) seen.add(vb, vs, vn);
       }),

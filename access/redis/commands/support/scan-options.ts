@@ -2,7 +2,7 @@
 
 import type { Arguments } from '../../../../universal-row/arguments.ts';
 import { CommandError, syntaxError } from '../../../../universal-row/errors.ts';
-import { globMatches } from '../glob.ts';
+import { Glob } from '../glob.ts';
 
 const invalidCursor = new CommandError('ERR invalid cursor');
 const cursorLimit = 2n ** 53n;
@@ -10,8 +10,8 @@ const cursorLimit = 2n ** 53n;
 export interface ScanOptions {
   /** How many to look at. */
   count: number;
-  /** The word that holds the pattern; 0 when everything matches. */
-  patternWord: number;
+  /** Undefined when everything matches. */
+  pattern: Glob | undefined;
   /** The word that holds the type; 0 when any will do. */
   typeWord: number;
 }
@@ -29,7 +29,7 @@ export function parseScanCursor(args: Arguments, word: number): number {
 
 /** The options from word `from` on. For HSCAN and the like call it after the row was found. */
 export function parseScanOptions(args: Arguments, from: number, takesType: boolean): ScanOptions {
-  const options: ScanOptions = { count: 10, patternWord: 0, typeWord: 0 };
+  const options: ScanOptions = { count: 10, pattern: undefined, typeWord: 0 };
   for (let i = from; i < args.count; i += 2) {
     const hasValue = i + 1 < args.count;
     if (hasValue && args.is(i, 'COUNT')) {
@@ -37,7 +37,9 @@ export function parseScanOptions(args: Arguments, from: number, takesType: boole
       if (options.count < 1) throw syntaxError;
     } else if (hasValue && args.is(i, 'MATCH')) {
       const everything = args.lens[i + 1] === 1 && args.buf[args.starts[i + 1]!] === 42;
-      options.patternWord = everything ? 0 : i + 1;
+      options.pattern = everything
+        ? undefined
+        : new Glob(args.buf, args.starts[i + 1]!, args.lens[i + 1]!);
     } else if (hasValue && takesType && args.is(i, 'TYPE')) {
       options.typeWord = i + 1;
     } else {
@@ -45,17 +47,4 @@ export function parseScanOptions(args: Arguments, from: number, takesType: boole
     }
   }
   return options;
-}
-
-/** Whether a key, field or member matches the pattern, if there is one. */
-export function matchesScan(
-  options: ScanOptions,
-  args: Arguments,
-  b: Buffer,
-  s: number,
-  n: number,
-): boolean {
-  const word = options.patternWord;
-  if (word === 0) return true;
-  return globMatches(args.buf, args.starts[word]!, args.lens[word]!, b, s, n);
 }
