@@ -1,10 +1,10 @@
 // What is wrong with a line, in InfluxDB's words and looked for in InfluxDB's order: clients and their
 // users know these texts. Only lines that could not be read come here.
 
-import { backslash, comma, equals, isBlank, quote, space } from './characters.ts';
+import { backslash, comma, dot, equals, isBlank, minus, quote, space, zero } from './characters.ts';
 import { NumberReader, notNumber } from './decimal.ts';
 import { parseLineKey } from './line-key.ts';
-import { booleanLength } from './point-reader.ts';
+import { booleanLength, maxFields } from './point-reader.ts';
 import { keyTooLong } from './series-cache-table.ts';
 import { badTime, type TimeReader, timeOutsideRange } from './timestamp.ts';
 
@@ -62,6 +62,7 @@ class FieldErrors {
         keyStart = i + 1;
       } else if (bare && c === equals) {
         equalsSigns++;
+        if (equalsSigns > maxFields) return `more than ${maxFields} fields`;
         if (i === keyStart) return 'missing field key';
         this.longestKey = Math.max(this.longestKey, i - keyStart);
         const next = buf[i + 1];
@@ -108,18 +109,55 @@ function valueError(buf: Buffer, start: number, end: number): string {
   }
   const reader = new NumberReader();
   if (reader.read(buf, start) !== notNumber && reader.end === end) return '';
-  const text = buf.toString('latin1', start, end);
-  if (/^-?[0-9]+i$/.test(text)) return outOfRange('integer', 'ParseInt', text);
-  if (/^[0-9]+u$/.test(text)) return outOfRange('unsigned', 'ParseUint', text);
-  // All that has the characters of a float, but is none.
-  const scientific = /^-?[0-9.eE]*([eE][+-]?[0-9.]*)+$/.test(text);
-  const points = text.split('.').length - 1;
-  if (points <= 1 && (scientific || /^-?[0-9.]*[0-9][0-9.]*$/.test(text))) return 'invalid float';
-  return 'invalid number';
+  const kind = numberKind(buf, start, end);
+  if (kind === 'integer') return outOfRange('integer', 'ParseInt', buf, start, end);
+  if (kind === 'unsigned') return outOfRange('unsigned', 'ParseUint', buf, start, end);
+  return `invalid ${kind}`;
 }
 
-function outOfRange(type: string, parser: string, text: string): string {
-  const digits = text.slice(0, -1);
+/**
+ * What a value that is no valid number was meant to be: all that has only the characters of a float is one. Reads
+ * each byte once: bad values are as long as a line may be.
+ */
+export function numberKind(
+  bytes: ArrayLike<number>,
+  start: number,
+  end: number,
+): 'integer' | 'unsigned' | 'float' | 'number' {
+  const first = bytes[start] === minus ? start + 1 : start;
+  let digits = 0;
+  let points = 0;
+  let exponents = 0;
+  let previous = 0;
+  for (let i = first; i < end; i++) {
+    const c = bytes[i]!;
+    if (c >= zero && c <= zero + 9) digits++;
+    else if (c === dot) points++;
+    else if ((c | 0x20) === letterE) exponents++;
+    else if ((c === plus || c === minus) && (previous | 0x20) === letterE) {
+      // The sign of an exponent.
+    } else {
+      const isLast = i === end - 1 && digits > 0 && digits === i - first;
+      if (isLast && c === letterI) return 'integer';
+      if (isLast && c === letterU && first === start) return 'unsigned';
+      return 'number';
+    }
+    previous = c;
+  }
+  return points <= 1 && (exponents > 0 || digits > 0) ? 'float' : 'number';
+}
+
+const letterE = 0x65;
+const letterI = 0x69;
+const letterU = 0x75;
+const plus = 0x2b;
+
+/** Digits of a number that an error quotes. */
+const quotedDigits = 256;
+
+function outOfRange(type: string, parser: string, buf: Buffer, start: number, end: number): string {
+  const cut = Math.min(end - 1, start + quotedDigits);
+  const digits = buf.toString('latin1', start, cut) + (cut < end - 1 ? '...' : '');
   return `unable to parse ${type} ${digits}: strconv.${parser}: parsing "${digits}": value out of range`;
 }
 

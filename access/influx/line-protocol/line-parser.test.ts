@@ -416,6 +416,15 @@ describe('limits', () => {
     expect(error(`m,t=${'v'.repeat(17)} f=1`)).toBe('max key length exceeded: 21 > 20');
   });
 
+  test('fields of one line', () => {
+    const line = (count: number) =>
+      `m ${Array.from({ length: count }, (_, i) => `f${i}=1`).join(',')}\n`;
+    expect(parseBody(line(32_768)).points).toHaveLength(1);
+    const { points, errors } = parseBody(`${line(32_769)}m f=1\n`);
+    expect(points).toHaveLength(1);
+    expect(errors[0]).toContain(': more than 32768 fields');
+  });
+
   test('a tag value of 64,000 bytes and 10,000 fields are nothing special', () => {
     const value = 'v'.repeat(64_000);
     const names = Array.from({ length: 10_000 }, (_, i) => `field_${i}`);

@@ -39,6 +39,9 @@ export const farLine = -3;
 /** The line is right, but InfluxDB drops such a point: see `dropReason`. */
 export const droppedLine = -4;
 
+/** New fields take some hundred bytes each, so that one line must not bring any number of them. */
+export const maxFields = 32_768;
+
 const floatCode = fieldTypeCodes.float;
 const integerCode = fieldTypeCodes.integer;
 const letterI = 0x69;
@@ -116,6 +119,7 @@ export class PointReader {
       if (slot === undefined || !slot.matches(view, i, end)) {
         const stop = fieldKeyEnd(buf, i, end);
         if (stop < 0) return this.undo(row, values, stop);
+        if (values >= maxFields) return this.undo(row, values, badLine);
         slot = batch.slot(group, buf, i, stop);
         if (before === undefined) group.first = slot;
         else before.next = slot;
