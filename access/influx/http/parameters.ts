@@ -1,18 +1,38 @@
 // Parameters of a request, out of its URL and, for /query, out of its form. An empty one is as good as none.
 
+import { HttpError } from './http-error.ts';
+
+/** More parameters than this in a URL or a form are refused; a request needs about ten. */
+export const maxParameters = 1000;
+
 export class Parameters {
   readonly #values = new Map<string, string>();
+  #isOverfull = false;
 
   /** The first of a name counts. */
   constructor(query: string) {
     this.add(query);
   }
 
+  /** There were more than `maxParameters`: those behind them were not read. */
+  get isOverfull(): boolean {
+    return this.#isOverfull;
+  }
+
   /** More of them, urlencoded. Those that are there already stay, unless they are `stronger`. */
   add(encoded: string, stronger = false): void {
     const seen = new Set<string>();
-    for (const part of encoded.split('&')) {
+    let count = 0;
+    for (let start = 0; start < encoded.length; ) {
+      const found = encoded.indexOf('&', start);
+      const end = found < 0 ? encoded.length : found;
+      const part = encoded.slice(start, end);
+      start = end + 1;
       if (part === '') continue;
+      if (++count > maxParameters) {
+        this.#isOverfull = true;
+        return;
+      }
       const equals = part.indexOf('=');
       const name = decode(equals < 0 ? part : part.slice(0, equals));
       const value = equals < 0 ? '' : decode(part.slice(equals + 1));
@@ -32,6 +52,10 @@ export class Parameters {
   }
 }
 
+export function tooManyParameters(): HttpError {
+  return new HttpError(400, `more than ${maxParameters} parameters`);
+}
+
 /** Bytes that are no UTF-8 become U+FFFD, and a stray percent sign stays one. */
 function decode(text: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
@@ -39,38 +63,33 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    const bytes = Buffer.from(spaced).toString('latin1');
-    const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_all, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    );
-    return Buffer.from(decoded, 'latin1').toString();
+    return decodeLeniently(Buffer.from(spaced));
   }
 }
 
-/**
- * The fields of a multipart form; the content of a file counts as the value of its field. What is not
- * well formed is left out.
- */
-export function multipartFields(contentType: string, body: Buffer): Map<string, string> {
-  const fields = new Map<string, string>();
-  const boundary = /boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType);
-  if (boundary === null) return fields;
-  const delimiter = Buffer.from(`--${boundary[1] ?? boundary[2]}`);
-  let start = body.indexOf(delimiter);
-  while (start >= 0) {
-    const from = start + delimiter.length;
-    const end = body.indexOf(delimiter, from);
-    if (end < 0) break;
-    const part = body.subarray(from, end);
-    const headEnd = part.indexOf('\r\n\r\n');
-    if (headEnd >= 0) {
-      const head = part.toString('utf8', 0, headEnd);
-      const name = /^content-disposition:.*[;\s]name="([^"]*)"/im.exec(head)?.[1];
-      if (name !== undefined && !fields.has(name)) {
-        fields.set(name, part.toString('utf8', headEnd + 4, part.length - 2));
+/** In place: what is decoded is never longer. */
+function decodeLeniently(bytes: Buffer): string {
+  let length = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    let c = bytes[i]!;
+    if (c === percent) {
+      const high = hexDigit(bytes[i + 1]);
+      const low = hexDigit(bytes[i + 2]);
+      if (high >= 0 && low >= 0) {
+        c = high * 16 + low;
+        i += 2;
       }
     }
-    start = end;
+    bytes[length++] = c;
   }
-  return fields;
+  return bytes.toString('utf8', 0, length);
+}
+
+const percent = 0x25;
+
+function hexDigit(c: number | undefined): number {
+  if (c === undefined) return -1;
+  if (c >= 0x30 && c <= 0x39) return c - 0x30;
+  const lower = c | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : -1;
 }

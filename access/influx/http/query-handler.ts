@@ -20,7 +20,8 @@ import type { GroupCommit } from './group-commit.ts';
 import { ClientGone, headerText, HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
 import { JsonWriter } from './json-writer.ts';
-import { multipartFields } from './parameters.ts';
+import { multipartFields } from './multipart.ts';
+import { tooManyParameters } from './parameters.ts';
 import type { PointWriter } from './point-writer.ts';
 import { authorize } from './privileges.ts';
 import { readQueryParams } from './query-parameters.ts';
@@ -91,7 +92,7 @@ export class QueryHandler {
   async handle(exchange: Exchange, caller: Caller): Promise<void> {
     try {
       await this.readForm(exchange);
-      const statements = this.#parse(exchange);
+      const statements = await this.#parse(exchange, caller);
       const database = exchange.parameters.get('db');
       check({ caller, statements, database });
       await this.#answer(exchange, caller, statements);
@@ -118,16 +119,21 @@ export class QueryHandler {
     if (!isForm && !isMultipart) return;
     const body = await exchange.smallBody(this.#options.body, formBytes);
     if (isForm) parameters.add(body.toString(), true);
-    else for (const [name, value] of multipartFields(type, body)) parameters.set(name, value);
+    if (parameters.isOverfull) throw tooManyParameters();
+    if (!isMultipart) return;
+    for (const [name, value] of multipartFields(type, body)) parameters.set(name, value);
   }
 
-  #parse(exchange: Exchange): readonly Statement[] {
+  async #parse(exchange: Exchange, { space }: Caller): Promise<readonly Statement[]> {
     const { parameters } = exchange;
     const text = parameters.get('q');
     if (text === '') throw new HttpError(400, 'missing required parameter "q"');
+    if (text.length > maxQueryLength) {
+      throw new HttpError(400, `error parsing query: more than ${maxQueryLength} characters`);
+    }
     const params = readQueryParams(parameters.get('params'));
     try {
-      return this.#runner.parse(text, params);
+      return await this.#runner.parse(text, params, space.number);
     } catch (error) {
       if (error instanceof ParseError) throw new HttpError(400, error.message);
       throw error;
@@ -277,11 +283,13 @@ export class QueryHandler {
       writer.beginStatement(0);
       writer.endStatement([]);
     }
+    const taker = this.#runner.taker(running.caller.space.number);
     for (const [id, statement] of statements.entries()) {
+      if (taker.isDue) await taker.yield();
       writer.beginStatement(id);
       try {
         // It may have waited, or those before it may have taken long.
-        check(running);
+        check({ ...running, statements: [statement] });
         const { series, messages } = query.run(statement);
         for await (const piece of series) await stream.write(piece);
         if (changesData(statement)) await commit.safe();
@@ -330,8 +338,10 @@ function shownText(text: string, statements: readonly Statement[]): string {
   return hasSecret ? statements.map(printStatement).join('; ') : text;
 }
 
-/** A form holds a query, not data. */
-const formBytes = 8 * 1024 * 1024;
+/** Characters of a query, its statements together. */
+const maxQueryLength = 1024 * 1024;
+/** A form holds a query, not data: three bytes for each character, and some for what goes with it. */
+const formBytes = 4 * 1024 * 1024;
 
 function wantsCsv(exchange: Exchange): boolean {
   return /\b(application|text)\/csv\b/.test(exchange.request.headers.accept ?? '');

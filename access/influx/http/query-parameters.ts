@@ -2,9 +2,13 @@
 
 import { HttpError } from './http-error.ts';
 
+/** Longer texts are refused: JSON is read in one go. */
+export const maxParamsLength = 65_536;
+
 /** Integers that a double can't hold come as `bigint`. */
 export function readQueryParams(text: string): Readonly<Record<string, unknown>> {
   if (text === '') return {};
+  if (text.length > maxParamsLength) throw bad(`more than ${maxParamsLength} characters`);
   let value: unknown;
   try {
     value = JSON.parse(markWide(text), unmark);
@@ -24,11 +28,47 @@ function bad(reason: string): HttpError {
 // No text that anybody binds begins so.
 const mark = '\\u0000wide\\u0000';
 const marked = '\0wide\0';
+/** So many digits may be more than a double holds. */
+const wideDigits = 16;
 
-/** Wide integers become strings, as the parser of JSON would round them. */
-function markWide(text: string): string {
-  return text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
-    /^-?\d{16,}$/.test(token) ? `"${mark}${token}"` : token,
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Wide integers become strings, as the parser of JSON would round them. Reads the text once. */
+export function markWide(text: string): string {
+  let result = '';
+  let copied = 0;
+  let at = 0;
+  while (at < text.length) {
+    const c = text.charCodeAt(at);
+    if (c === quote) {
+      at = textEnd(text, at + 1);
+    } else if (isNumberChar(c)) {
+      const start = at;
+      while (at < text.length && isNumberChar(text.charCodeAt(at))) at++;
+      if (at - start < wideDigits) continue;
+      const token = text.slice(start, at);
+      if (!/^-?\d{16,}$/.test(token)) continue;
+      result += `${text.slice(copied, start)}"${mark}${token}"`;
+      copied = at;
+    } else at++;
+  }
+  return result + text.slice(copied);
+}
+
+/** Behind the closing quote, or the end of the text. */
+function textEnd(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && text.charCodeAt(at) !== quote) {
+    at += text.charCodeAt(at) === backslash ? 2 : 1;
+  }
+  return at + 1;
+}
+
+/** Of `-12.5e+3`. */
+function isNumberChar(c: number): boolean {
+  return (
+    (c >= 0x30 && c <= 0x39) || c === 0x2d || c === 0x2e || c === 0x2b || c === 0x65 || c === 0x45
   );
 }
 

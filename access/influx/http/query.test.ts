@@ -323,6 +323,34 @@ describe('parameters', () => {
     }
   });
 
+  test('of any number and length are refused', async () => {
+    const form = (body: string) =>
+      client.send('/query', {
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        body,
+      });
+    const check = async (answer: Promise<Answer>, text: string) => {
+      const { status, text: body } = await answer;
+      expect([status, body]).toEqual([400, `${JSON.stringify({ error: text })}\n`]);
+    };
+    await check(form('a=1&'.repeat(1001)), 'more than 1000 parameters');
+    await check(client.send(`/query?${'a=1&'.repeat(1001)}`), 'more than 1000 parameters');
+    const text = 'x'.repeat(1024 * 1024 + 1);
+    await check(form(`q=${text}`), 'error parsing query: more than 1048576 characters');
+    const statements = 'show databases;'.repeat(10_001);
+    await check(form(`q=${statements}`), 'error parsing query: more than 10000 statements');
+    const params = `{"a":"${'"'.repeat(70_000)}"}`;
+    await check(
+      form(`q=show databases&params=${params}`),
+      'error parsing query parameters: more than 65536 characters',
+    );
+    const tokens = `select ${'v,'.repeat(20_000)}v from m`;
+    await check(
+      form(`q=${tokens}`),
+      'error parsing query: statement of more than 32768 tokens at line 1, char 32776',
+    );
+  });
+
   test('other kinds of body are left alone', async () => {
     const headers = { 'Content-Type': 'text/plain' };
     expect((await get('drop database d', {}, { method: 'POST', headers, body: '' })).status).toBe(

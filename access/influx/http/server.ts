@@ -22,6 +22,7 @@ import { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
 import { InfluxCounters, type InfluxMetrics } from './influx-metrics.ts';
 import type { InfluxMetering } from './metering.ts';
+import { tooManyParameters } from './parameters.ts';
 import { PointWriter } from './point-writer.ts';
 import { QueryHandler } from './query-handler.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
@@ -280,6 +281,7 @@ export class InfluxServer {
     const found = this.#routes.find(exchange);
     exchange.route = found.name;
     exchange.isV2 = found.isV2;
+    if (exchange.parameters.isOverfull) throw tooManyParameters();
     if (found.action.isOpen) {
       await found.action.handle(exchange);
       return;

@@ -6,8 +6,8 @@ import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { WriteOutcome } from '../../../universal-row/series/series-store.ts';
 import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
 import type { Statement } from '../influxql/ast.ts';
-import { parseQuery } from '../influxql/parser/parser.ts';
-import type { StatementResult } from '../influxql/result.ts';
+import { parseStatements } from '../influxql/parser/parser.ts';
+import { ParseError, type StatementResult } from '../influxql/result.ts';
 import type { SelectContext, SelectLimits } from '../influxql/select/context.ts';
 import { executeSelect } from '../influxql/select/execute-select.ts';
 import { explainSelect } from '../influxql/select/explain.ts';
@@ -79,6 +79,10 @@ export interface RunningQuery {
 }
 
 const nanosPerMilli = 1_000_000n;
+/** Of one request. */
+const maxStatements = 10_000;
+/** Longest stretch of work between two pauses. */
+const sliceMs = 3;
 
 export class StatementRunner {
   readonly #options: StatementRunnerOptions;
@@ -89,9 +93,27 @@ export class StatementRunner {
     this.#execute = options.execute ?? runStatement;
   }
 
-  /** Throws `ParseError`. */
-  parse(text: string, params: Readonly<Record<string, unknown>>): readonly Statement[] {
-    return parseQuery(text, { now: this.#now(), params });
+  /** Stops for others between statements. Throws `ParseError`. */
+  async parse(
+    text: string,
+    params: Readonly<Record<string, unknown>>,
+    tenant: number,
+  ): Promise<readonly Statement[]> {
+    const statements: Statement[] = [];
+    const taker = this.taker(tenant);
+    for (const statement of parseStatements(text, { now: this.#now(), params })) {
+      if (statements.length === maxStatements) {
+        throw new ParseError(`error parsing query: more than ${maxStatements} statements`);
+      }
+      statements.push(statement);
+      if (taker.isDue) await taker.yield();
+    }
+    return statements;
+  }
+
+  /** For work on a request of the tenant besides that of a running SELECT. */
+  taker(tenant: number): TurnTaker {
+    return new TurnTaker(this.#options.turns, tenant, sliceMs);
   }
 
   /** Registers it. */

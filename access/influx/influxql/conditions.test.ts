@@ -158,7 +158,7 @@ describe('tags and fields', () => {
   });
 
   test('long chains', () => {
-    const chain = Array.from({ length: 20_000 }, (_, i) => `h = '${i}'`).join(' OR ');
+    const chain = Array.from({ length: 8000 }, (_, i) => `h = '${i}'`).join(' OR ');
     expect(split(`${chain} AND v > 5`).residual).toContain('v > 5');
     expect(split(chain).residual).toBeUndefined();
   });

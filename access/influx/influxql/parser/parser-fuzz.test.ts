@@ -161,10 +161,11 @@ describe('whatever comes', () => {
       expect(failure(`select ${text}`)).toContain(deep);
     }
     expect(failure(`select v from ${'(select v from '.repeat(100_000)}`)).toContain(deep);
-    const many = Array.from({ length: 50_000 }, (_, i) => `h = '${i}'`).join(' or ');
-    const started = performance.now();
-    expect(failure(`select v from m where ${many}`)).toBe('none');
+    const terms = (count: number): string =>
+      `select v from m where ${Array.from({ length: count }, (_, i) => `h = '${i}'`).join(' or ')}`;
+    expect(failure(terms(8000))).toBe('none');
+    expect(failure(terms(8200))).toContain('statement of more than 32768 tokens');
+    expect(failure(`${terms(8000)};${terms(8000)}`)).toBe('none');
     expect(failure(`select v from m where x = '${'\\n'.repeat(500_000)}'`)).toBe('none');
-    expect(performance.now() - started).toBeLessThan(5000);
   });
 });

@@ -44,15 +44,19 @@ export type { ParseOptions } from './token-stream.ts';
 
 /** The statements of a request. Throws `ParseError` if one of them cannot be understood. */
 export function parseQuery(text: string, options: ParseOptions): Statement[] {
+  return [...parseStatements(text, options)];
+}
+
+/** As `parseQuery`, one statement after the other, so that others can run in between. */
+export function* parseStatements(text: string, options: ParseOptions): Generator<Statement> {
   const tokens = new TokenStream(text, options);
-  const statements: Statement[] = [];
   while (tokens.take(';'));
   while (!tokens.is('EOF')) {
-    statements.push(parseStatement(tokens));
+    tokens.beginStatement();
+    yield parseStatement(tokens);
     if (!tokens.is('EOF')) tokens.expect(';');
     while (tokens.take(';'));
   }
-  return statements;
 }
 
 function parseStatement(tokens: TokenStream): Statement {

@@ -9,6 +9,9 @@ import { compilePattern, PatternError } from './regexp.ts';
 /** Levels of parentheses, calls and subqueries. */
 const maxNesting = 250;
 
+/** Tokens of one statement: it is parsed, planned and checked in one go. */
+export const maxStatementTokens = 32_768;
+
 export interface ParseOptions {
   /** The request's time, nanoseconds since 1970. */
   readonly now: bigint;
@@ -23,6 +26,7 @@ export class TokenStream {
   #at = 0;
   #ahead: Token | undefined;
   #nesting = 0;
+  #tokens = 0;
   #deferred: string | undefined;
   /** InfluxDB counts the end as one character further on once its scanner has run into it. */
   #ranIntoEnd = false;
@@ -46,8 +50,15 @@ export class TokenStream {
     return token;
   }
 
+  beginStatement(): void {
+    this.#tokens = 0;
+  }
+
   #scan(): Token {
     const token = scan(this.#text, this.#at);
+    if (++this.#tokens > maxStatementTokens && token.kind !== ';') {
+      this.fail(`statement of more than ${maxStatementTokens} tokens`, token);
+    }
     if (token.kind === 'EOF' && token.spaced) this.#ranIntoEnd = true;
     if (token.kind !== 'BOUNDPARAM') return token;
     return bindParameter(token, this.options.params ?? {});
