@@ -13,6 +13,7 @@ import type { RowObserver } from '../../universal-row/executor.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
 import type { QuotaMode } from '../../universal-row/table-properties.ts';
+import type { StepInfo, StepSource } from '../../universal-row/step-watcher.ts';
 import { largeWorkBytes, type Turns } from '../../universal-row/turns.ts';
 import { ChargeClass } from '../../request-units/meter.ts';
 import type { Principal } from '../gateway/principals.ts';
@@ -106,7 +107,7 @@ class Wait implements RowObserver {
 
 export type { Wait };
 
-export class Connection {
+export class Connection implements StepSource {
   readonly id: number;
   readonly server: RedisServer;
   readonly socket: Socket;
@@ -850,6 +851,9 @@ export class Connection {
     const { server } = this;
     const { writer } = server;
     const spent = server.lap();
+    if (spent >= server.stepLimitMs) {
+      server.steps!.ended(server.lapAt - spent, server.lapAt, this);
+    }
     entry.spentMs += spent;
     const failed = mark < writer.pos && writer.buf[mark] === 45;
     if (failed) {
@@ -1375,6 +1379,13 @@ export class Connection {
     this.unwatch();
     this.transaction = undefined;
     this.server.forget(this);
+  }
+
+  stepInfo(): StepInfo {
+    const { args } = this;
+    let bytes = 0;
+    for (let i = 0; i < args.count; i++) bytes += args.lens[i]!;
+    return { what: this.lastCommand, tenant: this.tenant.number, bytes };
   }
 
   /** Name of the command run last, `NULL` before the first. */

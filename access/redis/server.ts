@@ -13,7 +13,9 @@ import type { Executor } from '../../universal-row/executor.ts';
 import type { TenantDefinition, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
 import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
+import type { StepWatcher } from '../../universal-row/step-watcher.ts';
 import type { Turns } from '../../universal-row/turns.ts';
+import type { RequestMemory } from '../admission/request-memory.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
@@ -107,6 +109,10 @@ export interface RedisServerOptions {
   metering?: RedisMetering | undefined;
   /** Who has the thread next; absent where everyone may have it at once. */
   turns?: Turns | undefined;
+  /** Hears of steps that take long; absent where none does. */
+  steps?: StepWatcher;
+  /** What requests under way may take; without it as much as they like. */
+  memory?: RequestMemory;
   /** Absent where nobody has a quota. */
   admission?: GatewayAdmission;
   /** Ceilings of partitions; absent where there can be none. */
@@ -171,6 +177,10 @@ export class RedisServer {
   /** What is remembered of reads; absent while that is of no table. */
   cache: ReadCache | undefined;
   readonly turns: Turns | undefined;
+  readonly steps: StepWatcher | undefined;
+  /** Milliseconds; Infinity where nobody looks for long steps. */
+  readonly stepLimitMs: number;
+  readonly memory: RequestMemory | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */
   now = Date.now();
   blockedClients = 0;
@@ -227,6 +237,9 @@ export class RedisServer {
     this.admission = options.admission;
     this.partitions = options.partitions;
     this.turns = options.turns;
+    this.steps = options.steps;
+    this.stepLimitMs = options.steps?.limitMs ?? Infinity;
+    this.memory = options.memory;
     this.admission?.onChange((number, gate) => {
       const tenant = this.tenants.get(number);
       tenant?.setGates(gate, tenant.scanGate);
@@ -378,6 +391,7 @@ export class RedisServer {
       this.lastReader = connection;
       this.readsToBeAlone = readsToBeAlone;
     } else if (this.readsToBeAlone > 0) this.readsToBeAlone--;
+    this.steps?.touched(connection);
     if (this.turnScheduled || this.readsToBeAlone > 0) {
       if (!this.turnScheduled) this.#scheduleTurn();
       connection.receive(chunk, length);

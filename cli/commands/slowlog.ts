@@ -1,7 +1,7 @@
 // `polyrow slowlog`: requests that took long.
 
 import type { Command } from 'commander';
-import type { SlowlogEntry } from '../../control/monitor/slowlog.ts';
+import type { SlowlogEntry, StepEntry } from '../../control/monitor/slowlog.ts';
 import { answer } from '../output/answer.ts';
 import { type Column, grid } from '../output/grid.ts';
 import { formatDuration, formatNumber, formatTime, shorten } from '../output/values.ts';
@@ -11,10 +11,13 @@ import { type AccessFlags, withServer } from './server-access.ts';
 interface SlowlogFlags extends AccessFlags {
   tenant?: string;
   limit?: number;
+  steps?: boolean;
 }
 
 /** With where it ran, and the tenant's name in place of its number. */
-type SlowlogView = Omit<SlowlogEntry, 'tenant'> & { plane: string; tenant: string };
+type View<T> = Omit<T, 'tenant'> & { plane: string; tenant: string };
+type SlowlogView = View<SlowlogEntry>;
+type StepView = View<StepEntry>;
 
 export function slowlogCommand(program: Command): void {
   withServer(
@@ -22,11 +25,20 @@ export function slowlogCommand(program: Command): void {
       program
         .command('slowlog')
         .description('Show requests that took long, the newest first.')
-        .option('--limit <number>', 'at most so many (default 20)', wholeNumber),
+        .option('--limit <number>', 'at most so many (default 20)', wholeNumber)
+        .option(
+          '--steps',
+          'show steps of more than 25 ms in place of requests: parts of a request for which nobody else was served',
+        ),
       'only of this tenant',
     ),
     async (client, flags: SlowlogFlags) => {
       const { limit = 20, tenant } = flags;
+      if (flags.steps === true) {
+        const { steps } = await client.get<{ steps: StepView[] }>('/v1/steps', { limit, tenant });
+        await answer(flags, steps, (all) => grid(stepColumns, all));
+        return;
+      }
       const { slowlog } = await client.get<{ slowlog: SlowlogView[] }>('/v1/slowlog', {
         limit,
         tenant,
@@ -44,4 +56,14 @@ const columns: Column<SlowlogView>[] = [
   { title: 'user', value: ({ user, tenant }) => `${user}@${tenant}` },
   { title: 'from', value: ({ address }) => address },
   { title: 'request', value: ({ text }) => shorten(text, 100) },
+];
+
+const stepColumns: Column<StepView>[] = [
+  { title: 'ended', value: ({ at }) => formatTime(at) },
+  { title: 'took', value: ({ durationMicros }) => formatDuration(durationMicros), right: true },
+  { title: 'cause', value: ({ cause }) => cause },
+  { title: 'plane', value: ({ plane }) => plane },
+  { title: 'tenant', value: ({ tenant }) => tenant },
+  { title: 'bytes', value: ({ bytes }) => formatNumber(bytes), right: true },
+  { title: 'step', value: ({ text }) => shorten(text, 100) },
 ];

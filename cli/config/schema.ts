@@ -124,6 +124,13 @@ export const settings = {
     live: true,
     description: 'Bytes of one request; a client that sends more is closed.',
   },
+  'redis.max-request-memory': {
+    ...anySize,
+    default: 256 * mib,
+    live: true,
+    description:
+      'Memory of the Redis plane for commands being received, answers that wait to be sent, transactions and subscriptions, of all tenants together; 0 no limit. One tenant can have half of it at most, n busy ones as many equal parts of n/(n + 1). Requests that need more are refused.',
+  },
   'redis.slowlog-log-slower-than': {
     type: 'integer',
     min: -1,
@@ -216,6 +223,13 @@ export const settings = {
     default: 25_000_000,
     description:
       'Longest body of a write as it is sent, and a tenth of its length unpacked; 0 no limit (bodies are streamed).',
+  },
+  'influx.max-request-memory': {
+    ...anySize,
+    default: 256 * mib,
+    live: true,
+    description:
+      'Memory of the InfluxDB plane for bodies being received and unpacked, and answers being built, of all tenants together; 0 no limit. Shared as `redis.max-request-memory` is. Requests that need more are refused.',
   },
   'influx.max-connections': {
     ...count,

@@ -27,6 +27,8 @@ import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
 import { entranceSamples, PlaneSlots, seriesEntrance } from './plane-entrance.ts';
+import { PlaneMemory } from './plane-memory.ts';
+import { PlaneSteps } from './plane-steps.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
 import { ask, planeData, report, serveCalls } from './plane-port.ts';
@@ -39,6 +41,8 @@ const live = new LiveConfig(config);
 const tables = new InfluxTables(seriesTables);
 const log = planeLog(port);
 const fatal = planeFatal(port);
+const steps = new PlaneSteps('influx', log);
+const memory = new PlaneMemory('influx', live);
 
 // Pods are told apart in their logs: 1 and 2 are the Redis plane's.
 const podId = 3;
@@ -151,6 +155,8 @@ async function start(): Promise<void> {
     admission: admission.gateway,
     entrance: entrance.slots,
     turns: turns.queue,
+    steps: steps.watch,
+    memory: memory.memory,
     slowRequestMs: slowMs(),
     maxBodyBytes,
     // What packs better than this is more likely to be an attack than data.
@@ -190,6 +196,8 @@ serveCalls(port, {
     ...(pod === undefined ? [] : influxSamples(server, pod)),
     ...meter.samples(nameOf),
     ...turns.samples(),
+    ...steps.samples(),
+    ...memory.samples(),
     ...entranceSamples('influx', entrance.units),
     ...slots.samples(),
     ...admissionSamples('influx', admission, (tenant) => meter.labelOf(tenant, nameOf)),
@@ -212,6 +220,7 @@ serveCalls(port, {
     await dropAllDatabases(pod!, tenant);
     metering.forget(tenant);
     server?.slow.forget(tenant);
+    steps.watch.forget(tenant);
     meter.forget(tenant);
     admission.pool.forget(tenant);
     turns.forget(tenant);
@@ -226,6 +235,7 @@ serveCalls(port, {
       ...entry,
       durationMicros: Math.round(spentMs * 1000),
     })),
+  steps: (query) => steps.list(query),
   databases: (tenant) => databasesOf(pod!, tenant),
   createDatabase: (database) => createDatabase(pod!, database),
   dropDatabase: (database) => dropDatabase(pod!, database),
@@ -234,6 +244,7 @@ serveCalls(port, {
   setConfig: ({ key, value }) => {
     live.set(key, value);
     admission.settingChanged(key);
+    memory.settingChanged(key);
     turns.settingChanged(key);
     slots.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
@@ -254,6 +265,7 @@ serveCalls(port, {
   },
   stop: async () => {
     await server?.close();
+    steps.close();
     await pod?.close();
   },
 });

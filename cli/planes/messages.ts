@@ -11,7 +11,7 @@ import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { AdmissionQuery, TenantAdmission } from '../../control/monitor/tenant-admission.ts';
-import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
+import type { SlowlogEntry, SlowlogQuery, StepEntry } from '../../control/monitor/slowlog.ts';
 import type { TopEntry, TopQuery } from '../../control/monitor/top.ts';
 import type { MeterSnapshot } from '../../request-units/meter.ts';
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
@@ -78,6 +78,8 @@ export interface PlaneCalls {
   top(query: TopQuery): TopEntry[];
   /** The newest first. */
   slowlog(query: SlowlogQuery): SlowlogEntry[];
+  /** The newest first. */
+  steps(query: SlowlogQuery): StepEntry[];
   /** Databases of the tenant with this number that hold something or were made. */
   databases(tenant: number): DatabaseInfo[];
   /** One that is there already is left as it is. Throws where databases are not made by name. */

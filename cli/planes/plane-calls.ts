@@ -67,6 +67,7 @@ export function planeAccess(planes: Planes): PlaneAccess[] {
       admission: (query) => plane.call('admission', query, callTimeoutMs),
       top: (query) => plane.call('top', query, callTimeoutMs),
       slowlog: (query) => plane.call('slowlog', query, callTimeoutMs),
+      steps: (query) => plane.call('steps', query, callTimeoutMs),
       databases: (tenant) => plane.call('databases', tenant, callTimeoutMs),
       createDatabase: (database) => plane.call('createDatabase', database, callTimeoutMs),
       dropDatabase: (database) => plane.call('dropDatabase', database, callTimeoutMs),

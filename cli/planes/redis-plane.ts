@@ -40,8 +40,10 @@ import { RedisPlaneMeter } from './redis-metering.ts';
 import { redisSamples } from './redis-samples.ts';
 import { PlaneBrakes } from './plane-brakes.ts';
 import { PlaneCache } from './plane-cache.ts';
+import { PlaneMemory } from './plane-memory.ts';
 import { PlanePartitions } from './plane-partitions.ts';
 import { PlaneReads } from './plane-reads.ts';
+import { PlaneSteps } from './plane-steps.ts';
 import { PlaneTurns } from './plane-turns.ts';
 import { RedisTables } from './redis-tables.ts';
 
@@ -98,6 +100,8 @@ let peakMemory = 0;
 
 const log = planeLog(port);
 const fatal = planeFatal(port);
+const steps = new PlaneSteps('redis', log);
+const memory = new PlaneMemory('redis', live);
 
 function memoryLimit(bytes: number): number {
   return bytes === 0 ? Infinity : bytes;
@@ -224,6 +228,7 @@ async function dropTenant(number: number): Promise<void> {
   const span = { first: tenant.firstTable, count: tenant.databases };
   for (const pod of pods.values()) await pod.dropTables(span);
   meter.forget(number);
+  steps.watch.forget(number);
   admission.pool.forget(number);
   turns.forget(number);
   partitions.forget(number);
@@ -289,6 +294,7 @@ function limitScans(): void {
 /** Acts on a live setting, whoever changed it. */
 function applySetting(key: ConfigKey): void {
   brakes.settingChanged(key);
+  memory.settingChanged(key);
   reads.settingChanged(key);
   admission.settingChanged(key);
   turns.settingChanged(key);
@@ -380,6 +386,8 @@ function createServer(settings: Config, version: string): RedisServer {
     slowlogLength: settings['redis.slowlog-max-len'],
     outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
     turns: turns.queue,
+    steps: steps.watch,
+    memory: memory.memory,
     registry: new CommandRegistry(allCommands),
     router,
     config: redisConfigEntries(live),
@@ -433,6 +441,8 @@ function samples(): MetricSample[] {
     ...redisSamples(server, ofPods),
     ...meter.plane.samples(nameOf),
     ...turns.samples(),
+    ...steps.samples(),
+    ...memory.samples(),
     ...brakes.samples(),
     ...partitions.samples(),
     ...cache.samples(),
@@ -492,6 +502,7 @@ serveCalls(port, {
   pool: (message) => admission.pool.hear(message),
   top: (query) => meter.plane.top('key', query),
   slowlog: slowest,
+  steps: (query) => steps.list(query),
   databases: databasesOf,
   createDatabase: () => {
     throw new Error('the databases of Redis are numbers: a tenant has them from its start');
@@ -526,6 +537,7 @@ serveCalls(port, {
   },
   stop: async () => {
     await server?.drain(0);
+    steps.close();
     reads.close();
     for (const pod of pods.values()) await pod.close();
   },

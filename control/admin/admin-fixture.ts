@@ -8,7 +8,7 @@ import { SeriesTableCatalog } from '../metadata/series-table-catalog.ts';
 import { TableCatalog } from '../metadata/table-catalog.ts';
 import { Tables } from '../metadata/tables.ts';
 import type { MetricSample } from '../monitor/metric-sample.ts';
-import type { SlowlogEntry } from '../monitor/slowlog.ts';
+import type { SlowlogEntry, StepEntry } from '../monitor/slowlog.ts';
 import type { TenantAdmission } from '../monitor/tenant-admission.ts';
 import type { TopEntry } from '../monitor/top.ts';
 import { UsageHistory } from '../monitor/usage-history.ts';
@@ -34,6 +34,7 @@ class FakePlane implements PlaneAccess {
   readonly made = new Map<number, string[]>();
   topEntries: TopEntry[] = [];
   slow: SlowlogEntry[] = [];
+  longSteps: StepEntry[] = [];
   limited: TenantAdmission[] = [];
 
   constructor(name: PlaneAccess['name']) {
@@ -60,6 +61,12 @@ class FakePlane implements PlaneAccess {
 
   async slowlog({ tenant, limit }: { tenant?: number; limit: number }): Promise<SlowlogEntry[]> {
     return this.slow.filter((one) => tenant === undefined || one.tenant === tenant).slice(0, limit);
+  }
+
+  async steps({ tenant, limit }: { tenant?: number; limit: number }): Promise<StepEntry[]> {
+    return this.longSteps
+      .filter((one) => tenant === undefined || one.tenant === tenant)
+      .slice(0, limit);
   }
 
   async databases(tenant: number): Promise<{ name: string }[]> {

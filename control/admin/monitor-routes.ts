@@ -152,6 +152,37 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
       };
     },
   );
+
+  addRoute<undefined, PlaneParameters>(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/steps',
+      access: 'read',
+      summary:
+        'Synchronous steps of more than 25 ms, for which a plane served nobody else, the newest first.',
+      query: schema.slowlogQuery,
+      answer: schema.listOf('steps', schema.stepEntry),
+    },
+    async ({ request, query }) => {
+      const { tenant, plane, limit = usualEntries } = query;
+      const wish = { ...numberOf(scopeOf(callerOf(request), tenant)), limit };
+      const found = await Promise.all(
+        asked(plane).map(async (one) => {
+          const entries = await one.steps(wish);
+          return entries.map((entry) => ({ plane: one.name, ...entry }));
+        }),
+      );
+      const steps = found.flat().sort((a, b) => b.at - a.at);
+      return {
+        steps: steps.slice(0, limit).map((entry) => ({
+          ...entry,
+          // Background work is no tenant's.
+          tenant: entry.tenant < 0 ? '' : nameOf(entry.tenant),
+        })),
+      };
+    },
+  );
 }
 
 const hourMs = 3_600_000;

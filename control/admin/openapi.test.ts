@@ -144,6 +144,7 @@ test.each([
   ['GET', '/v1/top'],
   ['GET', '/v1/admission'],
   ['GET', '/v1/slowlog'],
+  ['GET', '/v1/steps'],
   ['GET', '/v1/config'],
   ['PATCH', '/v1/config', { 'log.level': 'debug' }],
   ['GET', '/v1/audit'],

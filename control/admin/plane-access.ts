@@ -1,5 +1,5 @@
 import type { DatabaseInfo, DatabaseName } from '../monitor/database-info.ts';
-import type { SlowlogEntry, SlowlogQuery } from '../monitor/slowlog.ts';
+import type { SlowlogEntry, SlowlogQuery, StepEntry } from '../monitor/slowlog.ts';
 import type { AdmissionQuery, TenantAdmission } from '../monitor/tenant-admission.ts';
 import type { TopEntry, TopQuery } from '../monitor/top.ts';
 
@@ -9,6 +9,7 @@ export interface PlaneAccess {
   admission(query: AdmissionQuery): Promise<TenantAdmission[]>;
   top(query: TopQuery): Promise<TopEntry[]>;
   slowlog(query: SlowlogQuery): Promise<SlowlogEntry[]>;
+  steps(query: SlowlogQuery): Promise<StepEntry[]>;
   databases(tenant: number): Promise<DatabaseInfo[]>;
   createDatabase(database: DatabaseName): Promise<void>;
   dropDatabase(database: DatabaseName): Promise<void>;

@@ -386,6 +386,18 @@ export const slowlogEntry = record({
   text,
   ru: number,
 });
+export const stepEntry = record({
+  plane: planes,
+  id: whole,
+  at: time,
+  durationMicros: number,
+  collectionMicros: number,
+  preemptedMicros: number,
+  cause: { type: 'string', enum: ['work', 'collection', 'preemption'] },
+  tenant: tenantName,
+  text,
+  bytes: number,
+});
 
 export const auditQuery = object({
   after: { ...whole, description: 'Number of the last record that is known already.' },

@@ -22,3 +22,23 @@ export interface SlowlogEntry {
   /** What it cost. */
   ru: number;
 }
+
+/** A synchronous step of work that kept a plane's thread for long: no other client was served meanwhile. */
+export interface StepEntry {
+  /** Ascending in its plane. */
+  id: number;
+  /** When it ended, Unix milliseconds. */
+  at: number;
+  durationMicros: number;
+  /** Of that, garbage collection. */
+  collectionMicros: number;
+  /** Of that, time without a processor, at least. */
+  preemptedMicros: number;
+  cause: 'work' | 'collection' | 'preemption';
+  /** The tenant's number. */
+  tenant: number;
+  /** The command or request; `after …` where only what went before it is known. */
+  text: string;
+  /** Bytes that were sent for it. */
+  bytes: number;
+}

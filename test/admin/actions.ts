@@ -120,6 +120,8 @@ export const actions: readonly Action[] = [
   get('/v1/admission?tenant=shop&plane=redis&limit=3', readers),
   get('/v1/slowlog', everyone),
   get('/v1/slowlog?tenant=shop&plane=redis&limit=3', readers),
+  get('/v1/steps', everyone),
+  get('/v1/steps?tenant=shop&plane=redis&limit=3', readers),
   get('/v1/audit', everyone),
   get('/v1/audit?after=0&limit=10&all=true', everyone),
   get('/v1/authentication', watchers),

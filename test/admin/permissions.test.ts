@@ -142,6 +142,11 @@ describe('a tenant', () => {
     admin.redis.topEntries = [{ kind: 'key', name: 'shop-secret', ...entry }];
     const slow = { id: 1, at: 1, durationMicros: 1, tenant: number, user: 'default' };
     admin.redis.slow = [{ ...slow, address: '', text: 'GET shop-secret', ru: 1 }];
+    const step = { id: 1, at: 1, durationMicros: 1, collectionMicros: 0, preemptedMicros: 0 };
+    admin.redis.longSteps = [
+      { ...step, cause: 'work', tenant: number, text: 'keys', bytes: 1 },
+      { ...step, cause: 'work', tenant: -2, text: 'after unknown', bytes: 1 },
+    ];
     const past = { waited: 0, refused: 0, burstRu: 0, spareRu: 0, wouldWait: 0, wouldRefuse: 0 };
     const used = { usedRu: 1, usedRuMinute: 1, savedRu: 1, waiting: 0, waitingQueries: 0 };
     const more = { warmupRu: 0, classQuotaRu: 0, classUsedRu: 0 };
@@ -180,6 +185,7 @@ describe('a tenant', () => {
       '/v1/top',
       '/v1/admission',
       '/v1/slowlog',
+      '/v1/steps',
       '/v1/ru',
       '/metrics',
     ]) {

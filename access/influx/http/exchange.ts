@@ -3,7 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
+import type { StepInfo, StepSource, StepWatcher } from '../../../universal-row/step-watcher.ts';
 import type { Caller } from '../tenants/caller.ts';
+import { unauthenticatedTenant } from '../../admission/request-memory.ts';
 import { asHttpError, ClientGone, headerText, HttpError, v2Code } from './http-error.ts';
 import { costHeader, type InfluxMetering, workHeader } from './metering.ts';
 import { Parameters } from './parameters.ts';
@@ -21,6 +23,8 @@ export interface ExchangeOptions {
   build: string;
   /** 100 Continue is waited for. */
   expectsContinue: boolean;
+  /** Hears of steps that take long; absent where none does. */
+  steps?: StepWatcher | undefined;
   /** The connection is to close after this answer. */
   isDraining(): boolean;
   onBug(error: unknown, exchange: Exchange): void;
@@ -50,7 +54,7 @@ const answerHeadBytes = 300;
 const discardedBytes = 256 * 1024 * 1024;
 const discardingMs = 5_000;
 
-export class Exchange {
+export class Exchange implements StepSource {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
@@ -120,6 +124,16 @@ export class Exchange {
     );
   }
 
+  /** The plane's thread goes on with this request. */
+  touch(): void {
+    this.#options.steps?.touched(this);
+  }
+
+  stepInfo(): StepInfo {
+    const tenant = this.caller?.space.number ?? unauthenticatedTenant;
+    return { what: this.shownText, tenant, bytes: this.work.received };
+  }
+
   /** Throws `HttpError`, and `ClientGone` if the client leaves. */
   body(limits: BodyLimits): Promise<Body> {
     this.#continue();
@@ -137,6 +151,7 @@ export class Exchange {
       ...limits,
       onBytes: (bytes) => {
         this.work.received += bytes;
+        this.touch();
         limits.onBytes(bytes);
       },
     };

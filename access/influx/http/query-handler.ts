@@ -291,7 +291,10 @@ export class QueryHandler {
         // It may have waited, or those before it may have taken long.
         check({ ...running, statements: [statement] });
         const { series, messages } = query.run(statement);
-        for await (const piece of series) await stream.write(piece);
+        for await (const piece of series) {
+          exchange.touch();
+          await stream.write(piece);
+        }
         if (changesData(statement)) await commit.safe();
         writer.endStatement(messages);
       } catch (error) {

@@ -6,10 +6,12 @@ import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { StepWatcher } from '../../../universal-row/step-watcher.ts';
 import type { Turns } from '../../../universal-row/turns.ts';
 import type { Entrance } from '../../../universal-row/entrance.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
+import type { RequestMemory } from '../../admission/request-memory.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
 import { wholeSpace } from '../tenants/tenant-space.ts';
@@ -48,6 +50,10 @@ export interface InfluxServerOptions {
   admission?: GatewayAdmission | undefined;
   /** Who has the thread next; absent where all have it in turn. */
   turns?: Turns | undefined;
+  /** Hears of steps that take long; absent where none does. */
+  steps?: StepWatcher | undefined;
+  /** What requests under way may take; without it as much as they like. */
+  memory?: RequestMemory | undefined;
   /** Where requests wait while the pod has too much to do. Works with `metering` only. */
   entrance?: Entrance | undefined;
   /** Requests that take longer are kept; none unless told. */
@@ -253,6 +259,7 @@ export class InfluxServer {
       version: this.#options.version,
       build: this.#options.build,
       expectsContinue,
+      steps: this.#options.steps,
       isDraining: () => this.#isDraining,
       onBug: (error, { method, path }) =>
         this.#options.report('error', `${method} ${path} failed`, { error }),
@@ -274,7 +281,9 @@ export class InfluxServer {
       exchange.passage?.settle(units);
       this.slow.settle(exchange, units);
     });
+    exchange.touch();
     this.#run(exchange).catch((error: unknown) => exchange.fail(error));
+    this.#options.steps?.ended(exchange.startedAt, performance.now(), exchange);
   }
 
   async #run(exchange: Exchange): Promise<void> {

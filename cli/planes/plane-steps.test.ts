@@ -1,0 +1,21 @@
+import { afterEach, expect, it } from 'vitest';
+import { PlaneSteps } from './plane-steps.ts';
+
+let steps: PlaneSteps | undefined;
+afterEach(() => steps?.close());
+
+it('finds a stall that no step was told of, and what was touched before it', async () => {
+  steps = new PlaneSteps('redis', () => {});
+  // The heartbeat begins.
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  steps.watch.touched({ stepInfo: () => ({ what: 'keys', tenant: 7, bytes: 5 }) });
+  const until = performance.now() + 80;
+  while (performance.now() < until);
+  await expect
+    .poll(() => steps!.list({ limit: 10 }))
+    .toContainEqual(expect.objectContaining({ text: 'after keys', tenant: 7, bytes: 5 }));
+  const [entry] = steps.list({ limit: 10 });
+  expect(entry!.durationMicros).toBeGreaterThan(25_000);
+  const counted = steps.samples().filter(({ name }) => name === 'polyrow_long_steps_total');
+  expect(counted.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
+});

@@ -1,0 +1,96 @@
+// Watches a plane's thread for steps that take too long: tells the log, counts them, and keeps them for `polyrow slowlog`.
+
+import { type LongStep, stepCauses, StepWatch } from '../../access/admission/step-watch.ts';
+import type { StepEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
+import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { PlaneLog } from './plane-support.ts';
+import { adder } from './pod-samples.ts';
+import { ThreadInterruptions } from './thread-interruptions.ts';
+
+const heartbeatMs = 10;
+const heartbeatsPerSample = 10;
+/** Until collections of a step that has ended are known. */
+const judgedAfterMs = 20;
+/** A flood of long steps must not become a flood of messages. */
+const logEveryMs = 1000;
+
+export class PlaneSteps {
+  readonly watch: StepWatch;
+  readonly #plane: string;
+  readonly #interruptions = new ThreadInterruptions();
+  readonly #timer: NodeJS.Timeout;
+  readonly #log: PlaneLog;
+  #loggedAt = -Infinity;
+  #notLogged = 0;
+
+  constructor(plane: 'redis' | 'influx', log: PlaneLog) {
+    this.#plane = plane;
+    this.#log = log;
+    this.watch = new StepWatch({
+      report: (step) => this.#tell(step),
+      interruptions: this.#interruptions,
+      later: (run) => setTimeout(run, judgedAfterMs).unref(),
+      now: () => Date.now(),
+    });
+    let last = performance.now();
+    let beats = 0;
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      this.watch.heartbeat(last + heartbeatMs, now);
+      if (++beats % heartbeatsPerSample === 0) this.#interruptions.sample(now);
+      last = now;
+    }, heartbeatMs);
+    this.#timer.unref();
+  }
+
+  /** The newest first. */
+  list({ tenant, limit }: SlowlogQuery): StepEntry[] {
+    return this.watch.newest(limit, tenant).map((step) => ({
+      id: step.id,
+      at: step.at,
+      durationMicros: Math.round(step.durationMs * 1000),
+      collectionMicros: Math.round(step.collectionMs * 1000),
+      preemptedMicros: Math.round(step.preemptedMs * 1000),
+      cause: step.cause,
+      tenant: step.tenant,
+      text: step.what,
+      bytes: step.bytes,
+    }));
+  }
+
+  samples(): MetricSample[] {
+    const samples: MetricSample[] = [];
+    for (const cause of stepCauses) {
+      const { count, longestMs } = this.watch.countsOf(cause);
+      const add = adder(samples, { plane: this.#plane, cause });
+      add('counter', 'long_steps', 'Synchronous steps of more than 25 ms.', count);
+      add('gauge', 'longest_step_seconds', 'The longest synchronous step.', longestMs / 1000);
+    }
+    return samples;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#interruptions.close();
+  }
+
+  #tell(step: LongStep): void {
+    // The others are the machine's or V8's doing: they are counted and kept.
+    if (step.cause !== 'work') return;
+    const now = performance.now();
+    if (now - this.#loggedAt < logEveryMs) {
+      this.#notLogged++;
+      return;
+    }
+    const { what, tenant, bytes, durationMs } = step;
+    this.#log('warn', 'a step kept the thread for long', {
+      step: what,
+      tenant,
+      bytes,
+      durationMs: Math.round(durationMs),
+      ...(this.#notLogged > 0 ? { notLogged: this.#notLogged } : {}),
+    });
+    this.#loggedAt = now;
+    this.#notLogged = 0;
+  }
+}
