@@ -2,13 +2,14 @@
 // clients that never finish a handshake from taking it over.
 //
 // A handshake costs the server far more than the client, and until it is done nobody has logged in. So there
-// is a time by which it must be done, and a number of those under way at once beyond which more are closed
-// unheard.
+// is a time by which it must be done, and a number of those under way at once beyond which the oldest, of the address
+// with the most of them, gives way to a new one.
 
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { IncomingMessage, ServerOptions as HttpOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
+import { PendingClients } from './pending-clients.ts';
 
 export interface TlsMaterial {
   /** PEM: the server's certificate, then those between it and its authority. */
@@ -85,34 +86,42 @@ function optionsOf(material: TlsMaterial, limits: HandshakeLimits) {
 
 type Listener = (this: Server, socket: Socket) => void;
 
-/** Puts itself between the events of a server and who listens to them. */
+/** Puts itself between the events of a server and its listeners. */
 function guard(server: Server, maxPending: number): void {
-  const raw = new Set<Socket>();
-  const secured = new Set<Socket>();
+  const pending = new PendingClients<Socket>();
+  // The listener of `secureConnection` is given another socket than that of `connection`.
+  const byPeer = new Map<string, Socket>();
 
   intercept(server, 'connection', (socket, pass) => {
-    if (raw.size - secured.size >= maxPending) {
-      socket.destroy();
-      return;
-    }
-    raw.add(socket);
-    socket.once('close', () => raw.delete(socket));
+    if (pending.size >= maxPending) pending.victim(() => false)?.destroy();
+    const peer = peerOf(socket);
+    const forget = (): void => {
+      pending.delete(socket);
+      if (byPeer.get(peer) === socket) byPeer.delete(peer);
+    };
+    pending.add(socket, socket.remoteAddress ?? '?');
+    byPeer.set(peer, socket);
+    socket.once('close', forget);
     pass();
   });
   intercept(server, 'secureConnection', (socket, pass) => {
     const client = socket as TLSSocket;
+    const raw = byPeer.get(peerOf(client));
+    if (raw !== undefined) pending.delete(raw);
     // A certificate nobody vouches for is worse than none, even where none is asked for.
     if (!client.authorized && isShown(client)) {
       client.destroy();
       return;
     }
-    secured.add(client);
-    client.once('close', () => secured.delete(client));
     // A client of TLS 1.2 could have all the costly part of a handshake done again and again.
     client.disableRenegotiation();
     pass();
   });
   server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function isShown(client: TLSSocket): boolean {

@@ -207,7 +207,7 @@ export class Connection implements StepSource {
       span: this.tenant.span,
       args: this.args,
     };
-    if (principal === undefined) this.special = Special.unauthenticated;
+    if (principal === undefined) this.#awaitLogin();
     else this.#enter(principal, this.tenant);
   }
 
@@ -239,6 +239,7 @@ export class Connection implements StepSource {
       tenant.past.connections++;
     }
     this.special &= ~Special.unauthenticated;
+    this.server.logins.done(this);
     this.parser.limits = this.server.limits;
     this.meter.belongsTo(this.server.metering, {
       number: tenant.number,
@@ -252,10 +253,15 @@ export class Connection implements StepSource {
     this.leaveTenant();
     this.principal = undefined;
     this.tenant = this.server.tenant(this.server.principals.tenant('default')!);
-    this.special = Special.unauthenticated;
     this.parser.limits = unauthenticatedLimits;
+    this.#awaitLogin();
     this.command.span = this.tenant.span;
     this.select(0);
+  }
+
+  #awaitLogin(): void {
+    this.special = Special.unauthenticated;
+    this.server.logins.await(this);
   }
 
   /** Lets go of what its tenant's clients share. */
@@ -1361,6 +1367,13 @@ export class Connection implements StepSource {
   closeSoon(): void {
     this.closing = true;
     this.server.open(this);
+  }
+
+  /** Closes at once, after an error as the last bytes. */
+  dismiss(error: string): void {
+    this.socket.write(`-${error}\r\n`);
+    this.socket.destroySoon();
+    this.dispose();
   }
 
   /** Closes at once. */

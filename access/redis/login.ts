@@ -17,6 +17,8 @@ export function logIn(
   return whenReady(principals.login(name, secret, address), (login) => {
     if (connection.closed) return undefined;
     if (login instanceof Principal) return connection.become(login);
+    const { logins } = connection.server;
+    if (logins.isOverdue(connection, performance.now())) connection.closing = true;
     if (login.failure === 'credentials') {
       logFailure(connection, name);
       return 'WRONGPASS invalid username-password pair or user is disabled.';

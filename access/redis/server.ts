@@ -22,6 +22,7 @@ import type { Router } from '../gateway/router.ts';
 import type { TlsListeners } from '../gateway/tls-context.ts';
 import { Connection, Special, type Wait } from './connection.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
+import { LoginDeadlines } from './login-deadlines.ts';
 import type { RedisMetering } from './metering.ts';
 import { Permissions } from './acl/acl-user.ts';
 import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
@@ -98,6 +99,8 @@ export interface RedisServerOptions {
   maxClients: number;
   /** Seconds; 0 for never. */
   idleTimeout: number;
+  /** Milliseconds in which a client has to log in, where it has to; 0 for no limit. */
+  loginTimeoutMs: number;
   tcpKeepAliveSeconds: number;
   principals: Principals;
   /** Absent where users stay as they are. */
@@ -152,6 +155,8 @@ export class RedisServer {
   readonly tenants = new Map<number, Tenant>();
   readonly connections = new Map<number, Connection>();
   readonly monitors = new Set<Connection>();
+  /** Of those that have not logged in yet. */
+  readonly logins: LoginDeadlines;
   readonly facts: ServerFacts;
   readonly config = new Map<string, ConfigEntry>();
   readonly counters: ServerCounters = {
@@ -226,6 +231,7 @@ export class RedisServer {
     this.backlog = options.backlog;
     this.maxClients = options.maxClients;
     this.idleTimeout = options.idleTimeout;
+    this.logins = new LoginDeadlines(options.loginTimeoutMs);
     this.keepAliveMs = options.tcpKeepAliveSeconds * 1000;
     this.outputLimits = options.outputLimits;
     this.slowlogMs = options.slowlogMs;
@@ -309,6 +315,8 @@ export class RedisServer {
   #accept(accepted: Socket): void {
     this.counters.connections++;
     this.now = Date.now();
+    const { anonymous } = this.principals;
+    if (anonymous === undefined) this.logins.makeRoom(this.maxClients, this.connections.size);
     if (this.connections.size >= this.maxClients || this.draining) {
       this.counters.rejectedConnections++;
       accepted.on('error', ignore);
@@ -316,7 +324,6 @@ export class RedisServer {
       accepted.resume();
       return;
     }
-    const { anonymous } = this.principals;
     if (anonymous !== undefined) {
       const tenant = this.tenant(anonymous.tenant);
       if (tenant.isFull) {
@@ -352,6 +359,7 @@ export class RedisServer {
 
   forget(connection: Connection): void {
     this.connections.delete(connection.id);
+    this.logins.done(connection);
     if (this.lastReader === connection) this.lastReader = undefined;
     connection.leaveTenant();
     this.pausedConnections.delete(connection);
@@ -711,6 +719,7 @@ export class RedisServer {
     const span = performance.now() - first.at;
     this.opsPerSecond = span > 0 ? Math.round(((commands - first.commands) * 1000) / span) : 0;
     this.#closeIdle();
+    this.logins.sweep(performance.now());
   }
 
   #closeIdle(): void {

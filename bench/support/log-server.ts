@@ -50,6 +50,7 @@ async function main({ log, fsync, directory, port }: LogServerOptions): Promise<
     backlog: 511,
     maxClients: 10_000,
     idleTimeout: 0,
+    loginTimeoutMs: 0,
     tcpKeepAliveSeconds: 300,
     principals: new Principals({ databases: 1 }),
     maxBulkBytes: 2 ** 29,

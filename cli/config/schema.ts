@@ -95,6 +95,16 @@ export const settings = {
     live: true,
     description: 'A connection idle for this long is closed; 0 never.',
   },
+  'redis.login-timeout-ms': {
+    type: 'integer',
+    min: 0,
+    max: 3_600_000,
+    default: 10_000,
+    unit: 'ms',
+    live: true,
+    description:
+      'Time in which a client has to log in, where it has to; 0 no limit. Connections that have not logged in hold at most half of `redis.maxclients`: beyond that a new one replaces the oldest, of the address with the most.',
+  },
   'redis.tcp-keepalive': {
     ...seconds,
     default: 300,

@@ -317,6 +317,9 @@ function applySetting(key: ConfigKey): void {
     case 'redis.maxclients':
       server.maxClients = live.get('redis.maxclients');
       break;
+    case 'redis.login-timeout-ms':
+      server.logins.timeoutMs = live.get('redis.login-timeout-ms');
+      break;
     case 'redis.timeout':
       server.idleTimeout = live.get('redis.timeout');
       break;
@@ -369,6 +372,7 @@ function createServer(settings: Config, version: string): RedisServer {
     backlog: settings['redis.tcp-backlog'],
     maxClients: settings['redis.maxclients'],
     idleTimeout: settings['redis.timeout'],
+    loginTimeoutMs: settings['redis.login-timeout-ms'],
     tcpKeepAliveSeconds: settings['redis.tcp-keepalive'],
     principals,
     users: {

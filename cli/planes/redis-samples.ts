@@ -25,6 +25,21 @@ function addServer(samples: MetricSample[], server: RedisServer): void {
     samples.push({ name: `polyrow_redis_${name}_total`, help, type: 'counter', value });
   };
   gauge('connections', 'Open Redis connections.', server.connections.size);
+  gauge(
+    'unauthenticated_connections',
+    'Open connections that have to log in and have not.',
+    server.logins.size,
+  );
+  counter(
+    'login_timeouts',
+    'Connections closed because they did not log in.',
+    server.logins.timeouts,
+  );
+  counter(
+    'unauthenticated_replaced',
+    'Connections that had not logged in and gave way to newer ones.',
+    server.logins.replaced,
+  );
   gauge('blocked_clients', 'Clients waiting in a blocking command.', server.blockedClients);
   gauge('channels', 'Channels with subscribers.', server.countListeners('channels'));
   counter('connections_accepted', 'Connections accepted.', counters.connections);

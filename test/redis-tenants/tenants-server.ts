@@ -42,6 +42,10 @@ export function quickSecret(password: string): string {
 }
 
 export interface TenantsServerOptions {
+  /** 20,000 when left out. */
+  maxClients?: number;
+  /** No limit when left out. */
+  loginTimeoutMs?: number;
   defaultPassword?: string;
   config?: readonly { name: string; get(): string }[];
   /** With these, what tenants spend is charged, and their limits hold. */
@@ -132,8 +136,9 @@ export class TenantsServer {
       host: '127.0.0.1',
       port: 0,
       backlog: 511,
-      maxClients: 20_000,
+      maxClients: options.maxClients ?? 20_000,
       idleTimeout: 0,
+      loginTimeoutMs: options.loginTimeoutMs ?? 0,
       tcpKeepAliveSeconds: 0,
       principals,
       users,

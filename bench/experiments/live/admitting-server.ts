@@ -73,6 +73,7 @@ async function main({ directory, port }: ServerOptions): Promise<void> {
     backlog: 511,
     maxClients: 10_000,
     idleTimeout: 0,
+    loginTimeoutMs: 0,
     tcpKeepAliveSeconds: 300,
     principals: new Principals({ databases: 1 }),
     maxBulkBytes: 2 ** 29,

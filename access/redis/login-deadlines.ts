@@ -1,0 +1,66 @@
+// Connections that have to log in and have not. They hold a part of the connections there may be, and for a time only:
+// whoever opens connections and says nothing would keep others out otherwise.
+
+import { PendingClients } from '../gateway/pending-clients.ts';
+import type { Connection } from './connection.ts';
+
+/** Connections that have not logged in may be this part of `maxclients`. */
+const pendingPart = 0.5;
+
+const timeoutText = 'ERR login timeout';
+const replacedText = 'ERR max number of unauthenticated clients reached';
+
+export class LoginDeadlines {
+  readonly #pending = new PendingClients<Connection>();
+  /** Since when each has to log in. Monotonic milliseconds. */
+  readonly #since = new Map<Connection, number>();
+  /** 0 for never. */
+  timeoutMs: number;
+  timeouts = 0;
+  replaced = 0;
+
+  constructor(timeoutMs: number) {
+    this.timeoutMs = timeoutMs;
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  await(connection: Connection): void {
+    this.#pending.add(connection, connection.socket.remoteAddress ?? '?');
+    this.#since.set(connection, performance.now());
+  }
+
+  /** It has logged in, or is gone. */
+  done(connection: Connection): void {
+    this.#pending.delete(connection);
+    this.#since.delete(connection);
+  }
+
+  /** Whether its time is up: then a login that fails is its last. */
+  isOverdue(connection: Connection, now: number): boolean {
+    const since = this.#since.get(connection);
+    return since !== undefined && this.timeoutMs > 0 && now - since >= this.timeoutMs;
+  }
+
+  /** Closes those whose time is up. One whose password is being checked gets its answer. */
+  sweep(now: number): void {
+    for (const connection of this.#pending.oldest()) {
+      if (!this.isOverdue(connection, now)) return;
+      if (connection.isBusy) continue;
+      this.timeouts++;
+      connection.dismiss(timeoutText);
+    }
+  }
+
+  /** Makes room for another one, of `maxClients` connections of which `open` are there. */
+  makeRoom(maxClients: number, open: number): void {
+    const most = Math.max(1, Math.floor(maxClients * pendingPart));
+    if (this.#pending.size < most && open < maxClients) return;
+    const victim = this.#pending.victim((connection) => connection.isBusy);
+    if (victim === undefined) return;
+    this.replaced++;
+    victim.dismiss(replacedText);
+  }
+}
