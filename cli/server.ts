@@ -33,6 +33,7 @@ import { openMetadata } from './lifecycle/metadata.ts';
 import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
+import { hashSamples } from './planes/hash-samples.ts';
 import { GatewayPools } from './planes/gateway-pools.ts';
 import {
   planeAccess,
@@ -360,6 +361,7 @@ export class Server {
         type: 'gauge',
         value: disk.bavail * disk.bsize,
       },
+      ...hashSamples('control'),
       ...(this.#tls?.samples() ?? []),
     ];
   }

@@ -1,6 +1,6 @@
 // Slows down whoever guesses passwords.
 //
-// The attempts of an address (or on a user) take turns. The first few failures cost nothing; after those
+// The attempts of an address on a tenant (or of anyone on a user) take turns. The first few failures cost nothing; after those
 // every attempt waits before its turn, longer with each failure, up to a limit. One that would have to wait
 // too long is refused unseen. Who has got it right already is not held up: see `Principals`.
 
@@ -20,7 +20,7 @@ export interface BrakeOptions {
   entries: number;
 }
 
-/** Of one address. */
+/** Of one address and one tenant. */
 export const addressBrake: BrakeOptions = {
   atOnce: 4,
   free: 10,

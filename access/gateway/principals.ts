@@ -19,7 +19,7 @@ import {
   type UserDefinition,
 } from '../../universal-row/tenancy/definitions.ts';
 import { addressBrake, LoginBrake, userBrake } from './login-brake.ts';
-import { checkPassword, pretendToCheck } from './secrets.ts';
+import { findSecret } from './secrets.ts';
 
 /** Who a client is. There is one of a user (and one of each token), which all of its clients share. */
 export class Principal {
@@ -81,6 +81,25 @@ const throttled: LoginFailure = {
   failure: 'throttled',
   message: 'too many failed logins, try again later',
 };
+
+/** One attempt to log in by a password. */
+interface Attempt {
+  /** `user@tenant`. */
+  login: string;
+  /** '' for one that does not exist. */
+  tenant: string;
+  network: string;
+  /** Failures of an address slow down its later attempts on the same tenant, and no others. */
+  brakeKey: string;
+}
+
+/**
+ * The tenant as the client names it, or the whole name where it names none. It does not depend on what exists, so
+ * that nobody can tell by being slowed down which tenants do.
+ */
+function brakeNameOf(name: string): string {
+  return name.length > maxNameLength ? '' : name.slice(name.lastIndexOf('@') + 1);
+}
 
 // No name of ours is longer; one that is cannot be a user's, and is not kept either.
 const maxNameLength = 2 * 63 + 1;
@@ -341,7 +360,13 @@ export class Principals {
     let checking = this.#checking.get(fingerprint);
     if (checking === undefined) {
       const copy = Buffer.from(secret);
-      checking = this.#check(login, user, copy, fingerprint, networkOf(address)).finally(() => {
+      const attempt: Attempt = {
+        login,
+        tenant: this.#tenants.has(tenant) ? tenant : '',
+        network: networkOf(address),
+        brakeKey: `${networkOf(address)} ${brakeNameOf(name)}`,
+      };
+      checking = this.#check(attempt, user, copy, fingerprint).finally(() => {
         this.#checking.delete(fingerprint);
       });
       this.#checking.set(fingerprint, checking);
@@ -375,19 +400,18 @@ export class Principals {
   }
 
   async #check(
-    login: string,
+    { login, tenant, network, brakeKey }: Attempt,
     user: UserDefinition | undefined,
     secret: Buffer,
     fingerprint: string,
-    network: string,
   ): Promise<Login> {
-    if (!(await this.#byAddress.enter(network))) return throttled;
+    if (!(await this.#byAddress.enter(brakeKey))) return throttled;
     await this.#byUser.enter(login);
     let matched: string | undefined;
     let failed = true;
     try {
-      if (user === undefined || user.secrets.length === 0) await pretendToCheck(secret);
-      else matched = await firstMatch(secret, user.secrets);
+      const request = { kind: 'login', tenant, address: network } as const;
+      matched = await findSecret(secret, user?.secrets ?? [], request);
       failed = matched === undefined;
     } catch {
       // Too many at once, or no memory for one: nothing was learnt.
@@ -395,7 +419,7 @@ export class Principals {
       return throttled;
     } finally {
       this.#byUser.leave(login, failed);
-      this.#byAddress.leave(network, failed);
+      this.#byAddress.leave(brakeKey, failed);
     }
     if (matched === undefined) return wrong;
     // All may have changed meanwhile.
@@ -439,11 +463,6 @@ export class Principals {
     }
     return principal;
   }
-}
-
-async function firstMatch(secret: Buffer, stored: readonly string[]): Promise<string | undefined> {
-  for (const one of stored) if (await checkPassword(secret, one)) return one;
-  return undefined;
 }
 
 function sha256(text: Buffer | string): Buffer {

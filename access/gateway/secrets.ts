@@ -1,85 +1,86 @@
 // Passwords at rest, and how one is checked. A stored secret is one line:
 //
-//   scrypt$N$r$p$salt$hash           of the password itself
-//   scrypt-sha256$N$r$p$salt$hash    of the password's SHA-256 in hex, where only that was ever told
+//   scrypt-sha256$N$r$p$salt$hash    of the password's SHA-256 in hex
+//   scrypt$N$r$p$salt$hash           of the password itself, as earlier releases wrote it
 //
-// salt and hash are base64. scrypt takes tens of milliseconds and 16 MiB on purpose; it runs in libuv's
-// pool, a few at a time, for the pool also has the disk to serve.
+// salt and hash are base64. All passwords of a user have one salt: an attempt to log in takes one scrypt however
+// many the user has, and as long as one for a user that does not exist. The SHA-256 is what Redis shows of a
+// password and takes for one, so that both ways to name a password are of one kind.
+//
+// scrypt takes tens of milliseconds and 16 MiB on purpose. It runs on libuv's threads: see `HashQueue`.
 
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { availableParallelism } from 'node:os';
+import { HashQueue, type HashRequest } from './hash-queue.ts';
 
-const cost = 16_384;
-const blockSize = 8;
-const parallelization = 1;
-const hashBytes = 32;
-
-// What a stored secret may ask for at most: a damaged one must not eat the memory.
-const maxCost = 2 ** 17;
-const maxMemoryBytes = 256 * 1024 * 1024;
-
-// Each plane has this many; whoever serves clients is to have a processor of its own.
-const atOnce = availableParallelism() >= 4 ? 2 : 1;
-const maxWaiting = 1024;
-
-interface StoredSecret {
+/** What scrypt is to cost, and its salt: secrets for which these are the same are checked by one scrypt. */
+interface Derivation {
+  /** Whether it is of the password's SHA-256. */
   hashed: boolean;
   n: number;
   r: number;
   p: number;
-  salt: Buffer;
+  salt: string;
+  /** Bytes of the hash. */
+  length: number;
+}
+
+interface StoredSecret extends Derivation {
   hash: Buffer;
 }
+
+const usual = { hashed: true, n: 16_384, r: 8, p: 1, length: 32 } as const;
+
+// What a stored secret may ask for at most, for it may come from a backup that somebody else made: four times the
+// usual work, and 64 MiB.
+const mostWork = 4 * usual.n * usual.r * usual.p;
+const mostMemoryBytes = 128 * 1024 * 1024;
+
+/**
+ * Of this thread. The control plane and the two data planes have one each, so that at most three of libuv's four
+ * threads hash passwords, and one is left for the disk.
+ */
+export const hashQueue = new HashQueue({ atOnce: 1, mostWaiting: { login: 256, change: 64 } });
 
 function parse(stored: string): StoredSecret | undefined {
   const [kind, n, r, p, salt, hash, ...rest] = stored.split('$');
   if (hash === undefined || rest.length > 0) return undefined;
   if (kind !== 'scrypt' && kind !== 'scrypt-sha256') return undefined;
-  const secret = {
+  const bytes = Buffer.from(hash, 'base64');
+  const secret: StoredSecret = {
     hashed: kind === 'scrypt-sha256',
     n: Number(n),
     r: Number(r),
     p: Number(p),
-    salt: Buffer.from(salt!, 'base64'),
-    hash: Buffer.from(hash, 'base64'),
+    salt: salt!,
+    length: bytes.length,
+    hash: bytes,
   };
-  const sane =
-    secret.n <= maxCost && secret.r >= 1 && secret.r <= 16 && secret.p >= 1 && secret.p <= 4;
-  return sane && secret.hash.length >= 16 && secret.hash.length <= 128 ? secret : undefined;
+  return isSane(secret) ? secret : undefined;
 }
 
-/** Too many passwords are waiting to be checked for one more. */
-export class TooManyChecks extends Error {
-  override readonly name = 'TooManyChecks';
+function isSane({ n, r, p, length }: StoredSecret): boolean {
+  const isCounted = Number.isInteger(r) && r >= 1 && Number.isInteger(p) && p >= 1;
+  // As RFC 7914 has it: a power of two, and below 2^(128 r / 8).
+  const isPower = n > 1 && Number.isInteger(Math.log2(n)) && Math.log2(n) < 16 * r;
+  return isPower && isCounted && n * r * p <= mostWork && length >= 16 && length <= 128;
 }
-
-let running = 0;
-const waiting: (() => void)[] = [];
 
 async function derive(
-  password: Buffer,
-  salt: Buffer,
-  length: number,
-  costs: { n: number; r: number; p: number },
+  input: Buffer,
+  { n, r, p, salt, length }: Derivation,
+  request: HashRequest,
 ): Promise<Buffer> {
-  if (running >= atOnce) {
-    if (waiting.length >= maxWaiting) throw new TooManyChecks('too many logins at once');
-    // Whoever ends hands its place on, so `running` stays as it is.
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  } else running++;
-  try {
-    return await new Promise((resolve, reject) => {
-      const options = { N: costs.n, r: costs.r, p: costs.p, maxmem: maxMemoryBytes };
-      scrypt(password, salt, length, options, (error, key) => {
-        if (error === null) resolve(key);
-        else reject(error);
-      });
-    });
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) running--;
-    else next();
-  }
+  const options = { N: n, r, p, maxmem: mostMemoryBytes };
+  return await hashQueue.run(
+    request,
+    () =>
+      new Promise((resolve, reject) => {
+        scrypt(input, Buffer.from(salt, 'base64'), length, options, (error, key) => {
+          if (error === null) resolve(key);
+          else reject(error);
+        });
+      }),
+  );
 }
 
 /** The password's SHA-256 in hex, as Redis writes it. */
@@ -87,53 +88,81 @@ export function sha256Hex(password: Buffer | string): string {
   return createHash('sha256').update(password).digest('hex');
 }
 
-/** What to keep of a new password. */
-export async function hashPassword(password: Buffer): Promise<string> {
-  return await store('scrypt', password);
+/** What to keep of a new password; with the salt of the user's others, if it has any. */
+export async function hashPassword(
+  password: Buffer,
+  tenant: string,
+  others: readonly string[] = [],
+): Promise<string> {
+  return await hashDigest(sha256Hex(password), tenant, others);
 }
 
-/** What to keep of a password that is known only by its SHA-256. */
-export async function hashDigest(hex: string): Promise<string> {
-  return await store('scrypt-sha256', Buffer.from(hex.toLowerCase()));
+/** What to keep of a password of which only the SHA-256 is known. */
+export async function hashDigest(
+  hex: string,
+  tenant: string,
+  others: readonly string[] = [],
+): Promise<string> {
+  const salt = saltOf(others) ?? randomBytes(16).toString('base64');
+  const input = Buffer.from(hex.toLowerCase());
+  const hash = await derive(input, { ...usual, salt }, { kind: 'change', tenant, address: '' });
+  return ['scrypt-sha256', usual.n, usual.r, usual.p, salt, hash.toString('base64')].join('$');
 }
 
-async function store(kind: string, of: Buffer): Promise<string> {
-  const salt = randomBytes(16);
-  const costs = { n: cost, r: blockSize, p: parallelization };
-  const hash = await derive(of, salt, hashBytes, costs);
-  const words = [kind, cost, blockSize, parallelization];
-  return [...words, salt.toString('base64'), hash.toString('base64')].join('$');
+function saltOf(secrets: readonly string[]): string | undefined {
+  const isUsual = ({ hashed, n, r, p, length }: StoredSecret): boolean =>
+    hashed && n === usual.n && r === usual.r && p === usual.p && length === usual.length;
+  return secrets.map(parse).find((one) => one !== undefined && isUsual(one))?.salt;
 }
 
-/** Whether the password is that of the stored secret. Rejects with `TooManyChecks`. */
-export async function checkPassword(password: Buffer, stored: string): Promise<boolean> {
-  const secret = parse(stored);
-  if (secret === undefined) return false;
-  const { salt, hash, hashed } = secret;
-  const input = hashed ? Buffer.from(sha256Hex(password)) : password;
-  try {
-    return timingSafeEqual(await derive(input, salt, hash.length, secret), hash);
-  } catch (error) {
-    // Parameters that scrypt itself refuses; nobody's password is that.
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
-}
-
-/** Whether the SHA-256 of the stored secret's password is `hex`; false where that cannot be told. */
-export async function checkDigest(hex: string, stored: string): Promise<boolean> {
-  const secret = parse(stored);
-  if (secret === undefined || !secret.hashed) return false;
-  const { salt, hash } = secret;
-  return timingSafeEqual(
-    await derive(Buffer.from(hex.toLowerCase()), salt, hash.length, secret),
-    hash,
+/**
+ * Which of the stored secrets the password is of. Takes one scrypt; more only for secrets of earlier releases, which
+ * have a salt each. Without any secret it takes as long as with one. Rejects with `TooManyHashes`.
+ */
+export async function findSecret(
+  password: Buffer,
+  secrets: readonly string[],
+  request: HashRequest,
+): Promise<string | undefined> {
+  return await findDerived(secrets, request, ({ hashed }) =>
+    hashed ? Buffer.from(sha256Hex(password)) : password,
   );
 }
 
-const noSalt = randomBytes(16);
+/** As `findSecret`, for a password of which only the SHA-256 is known. */
+export async function findSecretByDigest(
+  hex: string,
+  secrets: readonly string[],
+  request: HashRequest,
+): Promise<string | undefined> {
+  return await findDerived(secrets, request, ({ hashed }) =>
+    hashed ? Buffer.from(hex.toLowerCase()) : undefined,
+  );
+}
 
-/** Takes the time of a check, so that nobody can tell by it whether there is such a user. */
-export async function pretendToCheck(password: Buffer): Promise<void> {
-  await derive(password, noSalt, hashBytes, { n: cost, r: blockSize, p: parallelization });
+const noSecret: Derivation = { ...usual, salt: randomBytes(16).toString('base64') };
+
+/** Every group of secrets is looked at, whichever matches: the time does not tell which one it was. */
+async function findDerived(
+  secrets: readonly string[],
+  request: HashRequest,
+  inputOf: (derivation: Derivation) => Buffer | undefined,
+): Promise<string | undefined> {
+  const groups = new Map<string, { derivation: Derivation; secrets: [string, Buffer][] }>();
+  for (const stored of secrets) {
+    const secret = parse(stored);
+    if (secret === undefined || inputOf(secret) === undefined) continue;
+    const { hashed, n, r, p, salt, length } = secret;
+    const key = [hashed, n, r, p, salt, length].join('$');
+    const group = groups.get(key) ?? { derivation: secret, secrets: [] };
+    group.secrets.push([stored, secret.hash]);
+    groups.set(key, group);
+  }
+  if (groups.size === 0) await derive(inputOf(noSecret)!, noSecret, request);
+  let found: string | undefined;
+  for (const { derivation, secrets: some } of groups.values()) {
+    const derived = await derive(inputOf(derivation)!, derivation, request);
+    for (const [stored, hash] of some) if (timingSafeEqual(derived, hash)) found ??= stored;
+  }
+  return found;
 }

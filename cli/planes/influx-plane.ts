@@ -21,6 +21,7 @@ import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
 import { LiveConfig } from '../config/live-config.ts';
 import { admissionSamples } from './admission-samples.ts';
 import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';
+import { hashSamples } from './hash-samples.ts';
 import { influxSamples } from './influx-samples.ts';
 import { backgroundOf } from './influx-background.ts';
 import { InfluxTables } from './influx-tables.ts';
@@ -194,6 +195,7 @@ const restores = new PlaneRestores((start) => seriesRestore(realDisk, start, pod
 serveCalls(port, {
   metrics: () => [
     ...(pod === undefined ? [] : influxSamples(server, pod)),
+    ...hashSamples('influx'),
     ...meter.samples(nameOf),
     ...turns.samples(),
     ...steps.samples(),

@@ -46,11 +46,12 @@ async function make(
     tenant,
     name,
     expect: change.kind === 'createUser' ? 'new' : 'there',
-    change: await partsOf(change, user),
+    change: await partsOf(tenant, change, user),
   });
 }
 
 async function partsOf(
+  tenant: string,
   change: Exclude<UserChange, { kind: 'dropUser' }>,
   user: UserDefinition | undefined,
 ): Promise<UserRequest['change']> {
@@ -59,11 +60,11 @@ async function partsOf(
       return {
         enabled: true,
         open: false,
-        secrets: [await secretOf(change.password)],
+        secrets: [await secretOf(tenant, change.password)],
         influxAdmin: change.admin,
       };
     case 'setPassword':
-      return { open: false, secrets: [await secretOf(change.password)] };
+      return { open: false, secrets: [await secretOf(tenant, change.password)] };
     case 'setAdmin':
       return { influxAdmin: change.admin };
     case 'setGrant':
@@ -71,9 +72,9 @@ async function partsOf(
   }
 }
 
-async function secretOf(password: string): Promise<string> {
+async function secretOf(tenant: string, password: string): Promise<string> {
   if (password === '') throw new Error('password required');
-  return await hashPassword(Buffer.from(password));
+  return await hashPassword(Buffer.from(password), tenant);
 }
 
 function withGrant(

@@ -37,6 +37,7 @@ import { costTable } from './plane-meter.ts';
 import { ask, planeData, report as tell, serveCalls } from './plane-port.ts';
 import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
 import { RedisPlaneMeter } from './redis-metering.ts';
+import { hashSamples } from './hash-samples.ts';
 import { redisSamples } from './redis-samples.ts';
 import { PlaneBrakes } from './plane-brakes.ts';
 import { PlaneCache } from './plane-cache.ts';
@@ -443,6 +444,7 @@ function samples(): MetricSample[] {
   const ofPods = [...pods].map(([model, pod]) => ({ model, pod }));
   return [
     ...redisSamples(server, ofPods),
+    ...hashSamples('redis'),
     ...meter.plane.samples(nameOf),
     ...turns.samples(),
     ...steps.samples(),

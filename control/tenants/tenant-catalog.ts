@@ -53,7 +53,7 @@ export interface TenantCatalogOptions {
   /** Why the default user may not go without a password just now, if so. */
   whyNotOpen?: () => string | undefined;
   /** What to keep of a password. */
-  hashPassword: (password: Buffer) => Promise<string>;
+  hashPassword: (password: Buffer, tenant: string) => Promise<string>;
   /** Told of what could not be done yet. */
   report?: (message: string) => void;
   now?: () => number;
@@ -192,7 +192,7 @@ export class TenantCatalog {
     checkLimits(limits);
     checkPassword(password);
     this.#refuseTaken(name);
-    const secret = await this.#options.hashPassword(Buffer.from(password));
+    const secret = await this.#options.hashPassword(Buffer.from(password), name);
     const owner = { ...ownerOf(name), secrets: [secret] };
     const createdAt = (this.#options.now ?? Date.now)();
     const tenant = await this.#changes.make(() =>

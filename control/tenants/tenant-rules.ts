@@ -31,7 +31,10 @@ const mostGrants = 1000;
 const longestDatabaseName = 255;
 
 /** As access/gateway/secrets.ts writes them. */
-const storedSecret = /^scrypt(-sha256)?\$\d+\$\d+\$\d+\$[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+$/;
+const storedSecret =
+  /^scrypt(-sha256)?\$(\d{1,7})\$(\d{1,7})\$(\d{1,7})\$[A-Za-z0-9+/=]{1,100}\$[A-Za-z0-9+/=]{1,200}$/;
+/** N r p: four times what a password takes. One that takes more would hold up the logins of others. */
+const mostScryptWork = 4 * 16_384 * 8;
 
 function invalid(message: string): TenantError {
   return new TenantError('invalid', message);
@@ -81,8 +84,10 @@ export function checkDescription(description: string): void {
 export function checkUserChange(change: UserChange): void {
   const { secrets = [], rules = '', grants = {} } = change;
   if (secrets.length > mostSecrets) throw invalid(`a user has at most ${mostSecrets} passwords`);
-  if (!secrets.every((secret) => storedSecret.test(secret))) {
-    throw invalid('a stored password has the form scrypt$N$r$p$salt$hash');
+  if (!secrets.every(isStoredSecret)) {
+    throw invalid(
+      `a stored password has the form scrypt$N$r$p$salt$hash, and N r p is at most ${mostScryptWork}`,
+    );
   }
   if (rules.length > longestRules || hasControl(rules)) {
     throw invalid(`rules are one line of up to ${longestRules} characters`);
@@ -95,6 +100,11 @@ export function checkUserChange(change: UserChange): void {
       throw invalid(`a privilege is one of ${privileges.join(', ')}`);
     }
   }
+}
+
+function isStoredSecret(text: string): boolean {
+  const [, , n, r, p] = storedSecret.exec(text) ?? [];
+  return n !== undefined && Number(n) * Number(r) * Number(p) <= mostScryptWork;
 }
 
 export function checkUser(user: UserDefinition): void {

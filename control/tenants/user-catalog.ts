@@ -31,14 +31,14 @@ export interface UserWish {
 export class UserCatalog {
   readonly #state: TenancyState;
   readonly #changes: TenancyChanges;
-  readonly #hashPassword: (password: Buffer) => Promise<string>;
+  readonly #hashPassword: (password: Buffer, tenant: string) => Promise<string>;
   readonly #whyNotOpen: () => string | undefined;
 
   /** `whyNotOpen` says why the default user may not go without a password just now, if so. */
   constructor(
     state: TenancyState,
     changes: TenancyChanges,
-    hashPassword: (password: Buffer) => Promise<string>,
+    hashPassword: (password: Buffer, tenant: string) => Promise<string>,
     whyNotOpen: () => string | undefined,
   ) {
     this.#state = state;
@@ -70,7 +70,7 @@ export class UserCatalog {
     this.#refused(tenant, name, expect);
     if (password !== undefined) {
       checkPassword(password);
-      const secret = await this.#hashPassword(Buffer.from(password));
+      const secret = await this.#hashPassword(Buffer.from(password), tenant);
       change = { open: false, ...change, secrets: [secret] };
     }
     return await this.#changes.make(() => {

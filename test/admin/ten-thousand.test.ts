@@ -20,7 +20,7 @@ let server: Polyrow;
 
 /** Made in memory, and written in a few large writes: what is tested is the server, not the disk. */
 async function fillMetadata(path: string): Promise<void> {
-  const secret = await hashPassword(Buffer.from('hush'));
+  const secret = await hashPassword(Buffer.from('hush'), '');
   const memory = new MemoryStore();
   const catalog = await TenantCatalog.open(memory, {
     databases: 16,

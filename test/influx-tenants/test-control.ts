@@ -79,7 +79,7 @@ export class TestControl implements UserKeeper {
 
   async addUser(tenant: string, name: string, user: TestUser): Promise<void> {
     const { password, admin = false, grants = {} } = user;
-    const secrets = [await hashPassword(Buffer.from(password))];
+    const secrets = [await hashPassword(Buffer.from(password), '')];
     const change = { enabled: true, open: false, secrets, influxAdmin: admin, grants };
     this.#set({ tenant, name, change });
   }

@@ -72,7 +72,7 @@ describe('AUTH and HELLO', () => {
 
   test('what is sent behind a login waits for it, and others do not', async () => {
     server.user('red', 'slow', {
-      secrets: [await hashPassword(Buffer.from('pw'))],
+      secrets: [await hashPassword(Buffer.from('pw'), 'red')],
       rules: '~* +@all',
     });
     const client = await server.client();
@@ -98,7 +98,7 @@ describe('AUTH and HELLO', () => {
   });
 
   test('a client that goes while it logs in is no trouble', async () => {
-    server.user('red', 'slow', { secrets: [await hashPassword(Buffer.from('pw'))] });
+    server.user('red', 'slow', { secrets: [await hashPassword(Buffer.from('pw'), 'red')] });
     for (let i = 0; i < 5; i++) {
       const client = await server.client();
       client.send('*3\r\n$4\r\nAUTH\r\n$8\r\nslow@red\r\n$2\r\npw\r\n');

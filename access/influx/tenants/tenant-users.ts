@@ -2,7 +2,7 @@
 
 import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
 import type { Principals } from '../../gateway/principals.ts';
-import { checkPassword } from '../../gateway/secrets.ts';
+import { findSecret } from '../../gateway/secrets.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { UserChange, UserDirectory } from '../statements/user-directory.ts';
 
@@ -35,10 +35,8 @@ export class TenantUsers implements UserDirectory {
   }
 
   async hasPassword(user: UserDefinition, password: string): Promise<boolean> {
-    for (const secret of user.secrets) {
-      if (await checkPassword(Buffer.from(password), secret)) return true;
-    }
-    return false;
+    const request = { kind: 'change', tenant: user.tenant, address: '' } as const;
+    return (await findSecret(Buffer.from(password), user.secrets, request)) !== undefined;
   }
 
   async change(change: UserChange): Promise<void> {

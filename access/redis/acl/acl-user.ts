@@ -113,8 +113,12 @@ export interface Credentials {
 
 /** What ACL SETUSER does to passwords; each may take its time. */
 export interface PasswordKeeper {
-  hash(password: string): Promise<string>;
-  hashDigest(hex: string): Promise<string>;
+  /**
+   * What to keep of a password of a user that has these secrets already: of one that the user has, the same text
+   * again. Secrets of earlier releases are an exception.
+   */
+  hash(password: string, secrets: readonly string[]): Promise<string>;
+  hashDigest(hex: string, secrets: readonly string[]): Promise<string>;
   /** Which of the stored secrets this is one's password, if any. */
   find(password: string, secrets: readonly string[]): Promise<string | undefined>;
   findDigest(hex: string, secrets: readonly string[]): Promise<string | undefined>;
@@ -156,10 +160,10 @@ export async function applyCredentialRule(
       : { ...before, secrets: secrets.filter((one) => one !== secret) };
   switch (rule[0]) {
     case '>':
-      return with_((await keeper.find(rest, secrets)) ?? (await keeper.hash(rest)));
+      return with_(await keeper.hash(rest, secrets));
     case '#':
       if (!hexDigest.test(rest)) return ruleErrors.badHash;
-      return with_((await keeper.findDigest(rest, secrets)) ?? (await keeper.hashDigest(rest)));
+      return with_(await keeper.hashDigest(rest, secrets));
     case '<':
       return without(await keeper.find(rest, secrets));
     case '!':

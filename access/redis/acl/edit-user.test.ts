@@ -72,7 +72,10 @@ describe('what is wrong', () => {
   check('<secret', "ERR Error in ACL SETUSER modifier '<(redacted)': The password you are trying");
   check('#abc', "ERR Error in ACL SETUSER modifier '#(redacted)': The password hash must be");
   check('on (~a +get', "ERR Unmatched parenthesis in acl selector starting at '(~a'.");
-  check(Array.from({ length: 20 }, (_, i) => `>${i}`).join(' '), 'a user has at most 16 passwords');
+  const passwords = (count: number) => Array.from({ length: count }, (_, i) => `>${i}`).join(' ');
+  check(passwords(16), 'a user has at most 16 passwords');
+  check(passwords(17), 'takes at most 16 rules about passwords at a time');
+  check(`${passwords(8)} resetpass ${passwords(9)}`, 'takes at most 16 rules about passwords');
 });
 
 describe('what is allowed', () => {

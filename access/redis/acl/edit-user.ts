@@ -15,8 +15,9 @@ import {
 import { passwordKeeper } from './passwords.ts';
 import { hasSpace } from './selector.ts';
 
-// Each takes a check of every one before it.
 const maxPasswords = 16;
+// Each of `>`, `<`, `#` and `!` takes a hash, which is slow on purpose.
+const maxPasswordRules = 16;
 
 /** Changes of one user come one after the other: each begins with what the one before has left. */
 const underWay = new Map<string, Promise<unknown>>();
@@ -38,7 +39,7 @@ export async function editUser(
     .then(async () => {
       if (server.users === undefined) throw new Error('users cannot be changed here');
       const user = server.principals.user(tenant, name);
-      const edited = await applyRules(server.registry, user, rules, passwordKeeper);
+      const edited = await applyRules(server.registry, user, rules, passwordKeeper(tenant));
       await server.users.setUser(tenant, name, edited);
     });
   underWay.set(key, change);
@@ -60,6 +61,11 @@ export async function applyRules(
   if (rules === undefined) {
     const open = words.findLast((word) => word.startsWith('('));
     throw new CommandError(`ERR Unmatched parenthesis in acl selector starting at '${open}'.`);
+  }
+  if (rules.filter((rule) => /^[><#!]/.test(rule)).length > maxPasswordRules) {
+    throw new CommandError(
+      `ERR ACL SETUSER takes at most ${maxPasswordRules} rules about passwords at a time`,
+    );
   }
   // Once without passwords, which take their time, to see whether all of it makes sense.
   checkRules(registry, user, rules);

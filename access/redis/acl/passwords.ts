@@ -1,8 +1,8 @@
 // Passwords in ACL rules: `>password`, `#digest` and their opposites, over secrets that cannot be read back.
 
 import {
-  checkDigest,
-  checkPassword,
+  findSecret,
+  findSecretByDigest,
   hashDigest,
   hashPassword,
   sha256Hex,
@@ -17,17 +17,16 @@ export function shownDigest(stored: string): string {
   return sha256Hex(stored);
 }
 
-export const passwordKeeper: PasswordKeeper = {
-  hash: (password) => hashPassword(Buffer.from(password)),
-  hashDigest,
-  async find(password, secrets) {
-    const secret = Buffer.from(password);
-    for (const stored of secrets) if (await checkPassword(secret, stored)) return stored;
-    return undefined;
-  },
-  async findDigest(hex, secrets) {
-    for (const stored of secrets) if (shownDigest(stored) === hex) return stored;
-    for (const stored of secrets) if (await checkDigest(hex, stored)) return stored;
-    return undefined;
-  },
-};
+/** Of a tenant's users: its hashes wait in the tenant's own queue. */
+export function passwordKeeper(tenant: string): PasswordKeeper {
+  const request = { kind: 'change', tenant, address: '' } as const;
+  return {
+    hash: (password, secrets) => hashPassword(Buffer.from(password), tenant, secrets),
+    hashDigest: (hex, secrets) => hashDigest(hex, tenant, secrets),
+    find: (password, secrets) => findSecret(Buffer.from(password), secrets, request),
+    async findDigest(hex, secrets) {
+      const shown = secrets.find((stored) => shownDigest(stored) === hex);
+      return shown ?? (await findSecretByDigest(hex, secrets, request));
+    },
+  };
+}
