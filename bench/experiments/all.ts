@@ -31,6 +31,7 @@ import { queryLoans } from './query-loans.ts';
 import { queueClasses } from './queue-classes.ts';
 import { queueOrder } from './queue-order.ts';
 import { readCost } from './read-cost.ts';
+import { dailySchedule, roleSwitchingAlone } from './replica-scheduling.ts';
 import { kindsOfError, shedding } from './shedding.ts';
 import { sizeAwareCache } from './size-aware-cache.ts';
 import { slowError } from './slow-error.ts';
@@ -50,6 +51,8 @@ export const allExperiments: readonly Experiment[] = [
   queryLoans,
   podBuckets,
   podQueues,
+  roleSwitchingAlone,
+  dailySchedule,
   proxyQuota,
   partitionQuota,
   fairQueue,

@@ -1,12 +1,16 @@
 // The two pictures of an experiment side by side, on the same axes, as SVG.
 
-import type { Experiment, Outcome, Picture } from './experiment.ts';
+import type { Experiment, Heat, Outcome, Picture } from './experiment.ts';
 
 const width = 400;
 const height = 240;
 const margin = { left: 64, top: 44, right: 16, bottom: 44 };
 const colours = ['#2c6fbb', '#c0392b', '#3a7d44', '#8e44ad', '#d68910', '#16a085', '#7f8c8d'];
 const ticks = 5;
+/** Of a heat map, from cold to hot. */
+const heatColours = ['#eef3fa', '#c9dcf0', '#8fbbdd', '#f6d77a', '#f0a04b', '#dd5a3a', '#9c1f2e'];
+const heatColumns = 100;
+const heatRows = 54;
 /** More points than this on a line are more than it has pixels. */
 const mostPoints = 800;
 
@@ -37,7 +41,11 @@ export function drawPictures({ id, title }: Experiment, outcome: Outcome): strin
 
 function axesOf(pictures: readonly Picture[]): Axes {
   let [x0, x1, y0, y1] = [Infinity, -Infinity, 0, -Infinity];
-  for (const { lines } of pictures) {
+  for (const { lines, heat } of pictures) {
+    if (heat !== undefined) {
+      [x0, x1] = [Math.min(x0, heat.x[0]), Math.max(x1, heat.x[1])];
+      y1 = Math.max(y1, heat.rows.length);
+    }
     for (const { points } of lines) {
       for (const [x, y] of points) {
         x0 = Math.min(x0, x);
@@ -60,7 +68,7 @@ function axesOf(pictures: readonly Picture[]): Axes {
 }
 
 function draw(
-  { title, lines }: Picture,
+  { title, lines, heat }: Picture,
   labels: readonly string[],
   { x, y, xTicks, yTicks }: Axes,
   xLabel: string,
@@ -82,6 +90,7 @@ function draw(
     ),
     `<text x="${margin.left + width / 2}" y="${bottom + 34}" text-anchor="middle">${escaped(xLabel)}</text>`,
     `<text transform="translate(14 ${margin.top + height / 2}) rotate(-90)" text-anchor="middle">${escaped(yLabel)}</text>`,
+    ...(heat === undefined ? [] : drawHeat(heat)),
     ...lines.map(({ label, points }) => {
       const step = Math.max(1, Math.ceil(points.length / mostPoints));
       const path = points
@@ -92,6 +101,56 @@ function draw(
     }),
     '</g>',
   ].join('\n');
+}
+
+/** One path a colour: neighbours of one colour are one stroke. */
+function drawHeat({ rows, most }: Heat): string[] {
+  const bands = Math.min(heatRows, rows.length);
+  const columns = Math.min(heatColumns, rows[0]!.length);
+  const [cellWidth, cellHeight] = [width / columns, height / bands];
+  const paths = heatColours.map(() => '');
+  for (let band = 0; band < bands; band++) {
+    const y = at(margin.top + (band + 0.5) * cellHeight);
+    let begin = 0;
+    for (let column = 0; column < columns; column++) {
+      const level = levelOf(rows, band / bands, (band + 1) / bands, column / columns, most);
+      const isLast = column === columns - 1;
+      if (
+        !isLast &&
+        level === levelOf(rows, band / bands, (band + 1) / bands, (column + 1) / columns, most)
+      ) {
+        continue;
+      }
+      paths[level] +=
+        `M${at(margin.left + begin * cellWidth)} ${y}H${at(margin.left + (column + 1) * cellWidth)}`;
+      begin = column + 1;
+    }
+  }
+  return paths.map(
+    (path, level) =>
+      `<path d="${path}" stroke="${heatColours[level]}" stroke-width="${at(cellHeight + 0.2)}"/>`,
+  );
+}
+
+/** Colour of the largest value in a cell, so that no peak gets lost; `from`, `to` and `left` are shares of the map. */
+function levelOf(
+  rows: readonly ArrayLike<number>[],
+  from: number,
+  to: number,
+  left: number,
+  most: number,
+): number {
+  let largest = 0;
+  const lastRow = Math.max(Math.floor(from * rows.length) + 1, Math.floor(to * rows.length));
+  for (let row = Math.floor(from * rows.length); row < lastRow; row++) {
+    const values = rows[row]!;
+    const columns = Math.min(heatColumns, values.length);
+    const first = Math.round(left * values.length);
+    for (let i = first; i < first + values.length / columns; i++) {
+      largest = Math.max(largest, values[i] ?? 0);
+    }
+  }
+  return Math.min(heatColours.length - 1, Math.floor((largest / most) * heatColours.length));
 }
 
 function legend(label: string, i: number, top: number): string {

@@ -18,6 +18,8 @@ export interface Measure {
   /** In words, with its unit: `satisfied rate of gateway 2, %`. */
   metric: string;
   value: number;
+  /** The least and the most of the runs, where `value` is their mean. */
+  spread?: readonly [least: number, most: number];
   threshold: number;
   better: 'higher' | 'lower';
   /** The same without the mechanism. */
@@ -31,10 +33,21 @@ export interface Line {
   points: readonly (readonly [x: number, y: number])[];
 }
 
+/** A heat map: a row of values for each band of the y axis, from top to bottom; each row spans the x axis. */
+export interface Heat {
+  rows: readonly ArrayLike<number>[];
+  /** Values from 0 to this have colours; above it they have the last one. */
+  most: number;
+  /** First and last x. */
+  x: readonly [number, number];
+}
+
 /** One of the two pictures of an experiment, drawn on the same axes. */
 export interface Picture {
   title: string;
   lines: readonly Line[];
+  /** Drawn in place of lines. */
+  heat?: Heat;
 }
 
 export interface Outcome {

@@ -100,8 +100,8 @@ function tell({ id }: Experiment, { measures, explanation }: Outcome): number {
   for (const measure of measures) {
     const pass = reaches(measure);
     if (!pass) short++;
-    const { metric, value, threshold, without } = measure;
-    console.log(JSON.stringify({ id, metric, value, threshold, without, pass }));
+    const { metric, value, spread, threshold, without } = measure;
+    console.log(JSON.stringify({ id, metric, value, spread, threshold, without, pass }));
   }
   if (short > 0 && explanation !== undefined) console.log(`${id}: ${explanation}`);
   return short;

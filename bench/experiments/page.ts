@@ -81,12 +81,14 @@ function section({ id, title, source, setup }: Experiment, record: Recorded | un
 }
 
 function row(measure: Measure): string {
-  const { metric, value, threshold, better, without, paper } = measure;
+  const { metric, value, spread, threshold, better, without, paper } = measure;
   const sign = better === 'higher' ? '≥' : '≤';
   const cells = [
     metric,
     without === undefined ? '' : short(without),
-    short(value),
+    spread === undefined
+      ? short(value)
+      : `${short(value)} (${short(spread[0])} to ${short(spread[1])})`,
     `${sign} ${short(threshold)}`,
     paper ?? '',
     reaches(measure) ? '' : '**short**',

@@ -1,6 +1,8 @@
-// What every policy is held against: doing nothing, and moving replicas at random.
+// What every policy is held against: doing nothing, moving replicas at random, and the rule of thumb that an operator
+// would follow: the heaviest replica of the pod with the highest peak goes to the pod with the lowest.
 
 import { type HardLimits, refusalOf, usualLimits } from './hard-limits.ts';
+import { mostUsedDimension } from './load-measures.ts';
 import type { Policy, Proposal } from './proposal.ts';
 import { WorkingCluster } from './working-cluster.ts';
 
@@ -32,4 +34,87 @@ export function randomMoves(moves: number, limits: HardLimits = usualLimits): Po
       return proposals;
     },
   };
+}
+
+/**
+ * At most `movedShare` of the replicas move. Stops when no pod's peak is above `thresholdShare` of its limit, or when no
+ * move lowers the highest peak.
+ */
+export function peakMover(
+  movedShare: number,
+  thresholdShare: number,
+  limits: HardLimits = usualLimits,
+): Policy {
+  return {
+    name: 'peak-mover',
+    plan(model) {
+      const cluster = new WorkingCluster(model);
+      const dimension = mostUsedDimension(cluster);
+      const peaks = cluster.replicasOfPod.map((_, pod) => peakOf(cluster, dimension, pod));
+      const proposals: Proposal[] = [];
+      const most = Math.floor(cluster.podOf.length * movedShare);
+      while (proposals.length < most) {
+        const source = peaks.reduce(
+          (best, peak, pod) => (peak.share > peaks[best]!.share ? pod : best),
+          0,
+        );
+        const { share, point } = peaks[source]!;
+        if (share <= thresholdShare) break;
+        const load = (replica: number): number => cluster.replicaLoad(replica, dimension, point);
+        const heaviest = [...cluster.replicasOfPod[source]!].sort((a, b) => load(b) - load(a));
+        const byPeak = peaks.map((_, pod) => pod).sort((a, b) => peaks[a]!.share - peaks[b]!.share);
+        const move = firstMove(heaviest, byPeak, (replica, pod) => {
+          if (refusalOf(cluster, replica, pod, limits) !== undefined) return false;
+          return peakOf(cluster, dimension, pod, replica).share < share;
+        });
+        if (move === undefined) break;
+        const change = { kind: 'move-replica', ...move, fromPod: source } as const;
+        cluster.apply(change);
+        for (const pod of [source, move.toPod]) peaks[pod] = peakOf(cluster, dimension, pod);
+        const bytes = cluster.partitionBytes[cluster.partitionOf[move.replica]!]!;
+        const name = `peak of ${model.pods.ids[source]}, share of its limit`;
+        proposals.push({
+          change,
+          reason: `${model.pods.ids[source]} has the highest peak, ${model.pods.ids[move.toPod]} a low one`,
+          figures: [{ name, before: share, after: peaks[source]!.share }],
+          cost: { bytes, replicas: 1 },
+        });
+      }
+      return proposals;
+    },
+  };
+}
+
+/** Of a pod's replicas, as many of the heaviest are tried. */
+const tried = 10;
+
+function firstMove(
+  replicas: readonly number[],
+  pods: readonly number[],
+  fits: (replica: number, pod: number) => boolean,
+): { replica: number; toPod: number } | undefined {
+  for (const replica of replicas.slice(0, tried)) {
+    const toPod = pods.find((pod) => fits(replica, pod));
+    if (toPod !== undefined) return { replica, toPod };
+  }
+  return undefined;
+}
+
+/** The highest share of a pod's limit, with a further replica when one is given. */
+function peakOf(
+  cluster: WorkingCluster,
+  dimension: number,
+  pod: number,
+  added?: number,
+): { share: number; point: number } {
+  const limit = cluster.model.pods.limits[pod * cluster.dimensionCount + dimension]!;
+  const from = cluster.podSeries(pod, dimension);
+  const series = added === undefined ? 0 : cluster.seriesOf(added, dimension);
+  const scale = added === undefined ? 0 : cluster.scaleOf(added);
+  let [most, point] = [-1, 0];
+  for (let t = 0; t < cluster.points; t++) {
+    const load = cluster.podLoad[from + t]! + cluster.rows[series + t]! * scale;
+    if (load > most) [most, point] = [load, t];
+  }
+  return { share: most / limit, point };
 }

@@ -18,6 +18,8 @@ export interface ReplicaSchedulingSize {
   violations: number;
   /** Chance that a partition is led by the hot pod of its subcluster, whatever its placement. */
   hotShare: number;
+  /** Share of the tables that have one spike. */
+  spikedShare?: number;
   dimensions?: readonly string[];
 }
 
@@ -48,7 +50,7 @@ interface Partition {
 export function replicaScheduling(seed: number, size = paperSize): Workload {
   const chance = new Chance(seed);
   const dimensions = size.dimensions ?? ['cpu'];
-  const profiles = Array.from({ length: size.tables }, () => profile(chance, size.minutes));
+  const profiles = Array.from({ length: size.tables }, () => profile(chance, size));
   const partitions = Array.from({ length: size.partitions }, () => partition(chance, size));
   const build = (draw: number, limit: number): ClusterModel => {
     const noises = new Chance(seed * 1_000_003 + draw);
@@ -89,10 +91,10 @@ export function replicaScheduling(seed: number, size = paperSize): Workload {
   return { name: 'W-REPL', model: (draw) => build(draw, limit) };
 }
 
-function profile(chance: Chance, minutes: number): number[] {
+function profile(chance: Chance, { minutes, spikedShare = 0.1 }: ReplicaSchedulingSize): number[] {
   const [amplitude, period] = [chance.uniform(0, 0.5), chance.pick(periods)];
   const phase = chance.uniform(0, 2 * Math.PI);
-  const spiked = chance.happens(0.1);
+  const spiked = chance.happens(spikedShare);
   const [length, height] = [chance.uniform(20, 80), chance.uniform(1, 4)];
   const start = chance.uniform(0, Math.max(0, minutes - length));
   return Array.from({ length: minutes }, (_, t) => {

@@ -1,0 +1,40 @@
+// Parameters of X-Stor's replica scheduling (section 5.3). Those that the paper leaves open are ours.
+
+import type { HardLimits } from '../hard-limits.ts';
+
+export interface SchedulingParameters {
+  /** A point is anomalous above this many times the mean of all pods. */
+  k: number;
+  /** Points in a row above the threshold that make all of them anomalous. */
+  run: number;
+  /** Share of a pod's limit above which a point violates it. */
+  thresholdShare: number;
+  /** A pod with more anomalous points than this is high-load. */
+  warning: number;
+  /** Replicas that each anomalous point counts for: those with most load then. */
+  k1: number;
+  /** Candidates of a pod: the replicas that were counted most often. */
+  k2: number;
+  /** Anomalous points that the receiver of a leader may have afterwards. */
+  acceptedAnomalies: number;
+  /** At most this share of the partitions changes its leader in a run, and of the replicas moves. */
+  switchedShare: number;
+  movedShare: number;
+  /** When two destinations count as equal: anomalous points, cosine similarity, share of total load. */
+  tolerance: { anomalies: number; similarity: number; load: number };
+  limits: HardLimits;
+}
+
+export const usualParameters: SchedulingParameters = {
+  k: 1.5,
+  run: 3,
+  thresholdShare: 0.6,
+  warning: 5,
+  k1: 10,
+  k2: 100,
+  acceptedAnomalies: 0,
+  switchedShare: 0.0068,
+  movedShare: 0.0043,
+  tolerance: { anomalies: 2, similarity: 0.01, load: 0.05 },
+  limits: { tableSlack: 5, diskShare: 0.85, crossSubcluster: true },
+};
