@@ -1,0 +1,165 @@
+// The forecast of a resource's use over the next week: a weighted mix of a model of trend and periods and of the
+// historical average (ABase, section 5.2). Each is weighted by how well it would have foretold the last week.
+
+import { preprocess } from '../denoise/preprocess.ts';
+import { maximum, mean } from '../statistics.ts';
+import { hoursPerDay, hoursPerWeek, type UsageHistory } from '../usage-history.ts';
+import type { MemberForecast } from './member.ts';
+import { phaseAverage } from './phase-average.ts';
+import type { Period } from './periods.ts';
+import { TrendModel } from './trend-model.ts';
+
+export const horizonHours = hoursPerWeek;
+/** A forecast whose maximum is below this part of the last period's maximum is not believed. */
+const believedPart = 0.8;
+/** No forecast is above the largest value seen by more than this factor. */
+const mostGrowth = 3;
+/** A phase average over longer periods would have too few values for each phase. */
+const longestAverageHours = hoursPerWeek;
+
+export interface Forecast {
+  /** Use in each hour of the next week, in the unit of the history. */
+  hourly: Float64Array;
+  /**
+   * The highest hour expected in the next week. It is above `hourly`'s highest by as much as peaks have been above the
+   * model's in the weeks before.
+   */
+  highest: number;
+  /** Each member's own highest hour, and the weight of the trend model (the average has the rest). */
+  members: { trend: number; average: number; trendWeight: number };
+  periods: readonly Period[];
+  /** The first hour of the history that was used. */
+  trainedFrom: number;
+  /** Whether the last period's own data stand in, because the forecast was far below them. */
+  isLastPeriod: boolean;
+}
+
+/** Throws a RangeError for a history that `checkHistory` refuses. The same history always gives the same forecast. */
+export function forecast(history: UsageHistory): Forecast {
+  const { usage, known, trainFrom, periods } = preprocess(history);
+  const values = usage.subarray(trainFrom);
+  const isKnown = known.subarray(trainFrom);
+  const limit = mostGrowth * maximum(values);
+  const [trend, average] = fitMembers(values, isKnown, periods);
+  const trendWeight = weightOfFirst(trend.error, average.error);
+  const hourly = Float64Array.from({ length: horizonHours }, (_, hour) =>
+    within(
+      trendWeight * trend.forecast[hour]! + (1 - trendWeight) * average.forecast[hour]!,
+      limit,
+    ),
+  );
+  const members = {
+    trend: within(trend.highest, limit),
+    average: within(average.highest, limit),
+    trendWeight,
+  };
+  const highest = trendWeight * members.trend + (1 - trendWeight) * members.average;
+  const common = { members, periods, trainedFrom: trainFrom };
+  const last = lastPeriod(values, periods);
+  const lastHighest = maximum(last);
+  if (highest >= believedPart * lastHighest) {
+    return { hourly, highest, ...common, isLastPeriod: false };
+  }
+  const repeated = hourly.map((_, hour) => last[hour % last.length]!);
+  return { hourly: repeated, highest: lastHighest, ...common, isLastPeriod: true };
+}
+
+/** A value from 0 to `limit`; what cannot be computed is the limit, the cautious answer. */
+function within(value: number, limit: number): number {
+  return value >= 0 && value <= limit ? value : value < 0 ? 0 : limit;
+}
+
+interface Member extends MemberForecast {
+  highest: number;
+  /** Of the last week, foretold from what lies before it: relative. */
+  error: number;
+}
+
+function fitMembers(
+  values: Float64Array,
+  known: Uint8Array,
+  periods: readonly Period[],
+): [trend: Member, average: Member] {
+  const hours = periods.map((period) => period.hours);
+  const trendModel = new TrendModel(values, known, hours, horizonHours);
+  const averageHours = periodOfAverage(hours);
+  const n = values.length;
+  const heldOut = n - horizonHours;
+  // With less than two weeks there is no week to try the members on.
+  if (heldOut < hoursPerWeek) {
+    const [trend] = trendModel.fit([n], horizonHours);
+    const average = phaseAverage(values, known, n, averageHours, horizonHours);
+    return [asMember(values, trend!, 1), asMember(values, average, 0.5)];
+  }
+  const [tried, trend] = trendModel.fit([heldOut, n], horizonHours);
+  const triedAverage = phaseAverage(values, known, heldOut, averageHours, horizonHours);
+  const average = phaseAverage(values, known, n, averageHours, horizonHours);
+  return [
+    asMember(values, trend!, backTest(values, known, tried!)),
+    asMember(values, average, backTest(values, known, triedAverage)),
+  ];
+}
+
+/** The common multiple of the periods if it is at most a week, otherwise the strongest that is; 1 without any. */
+function periodOfAverage(hours: readonly number[]): number {
+  const usable = hours.filter((period) => period <= longestAverageHours);
+  let common = usable[0] ?? 1;
+  for (const period of usable) {
+    const multiple = leastCommonMultiple(common, period);
+    if (multiple <= longestAverageHours) common = multiple;
+  }
+  return common;
+}
+
+function leastCommonMultiple(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y > 0) [x, y] = [y, x % y];
+  return (a / x) * b;
+}
+
+function asMember(values: Float64Array, member: MemberForecast, error: number): Member {
+  return { ...member, error, highest: maximum(member.forecast) + peakAllowance(values, member) };
+}
+
+/** By how much the highest hour of a week was above the model's highest, on average over the weeks fitted. */
+function peakAllowance(values: Float64Array, { fitted }: MemberForecast): number {
+  const excesses: number[] = [];
+  for (let end = fitted.length; end > 0; end -= hoursPerWeek) {
+    const from = end - hoursPerWeek;
+    // A part of a week has no comparable highest hour, except where there is nothing else.
+    if (from < 0 && excesses.length > 0) break;
+    const start = Math.max(0, from);
+    excesses.push(maximum(values, start, end) - maximum(fitted, start, end));
+  }
+  return Math.max(0, mean(Float64Array.from(excesses)));
+}
+
+/** Mean of the relative errors of the week's highest hour and of its hours. */
+function backTest(values: Float64Array, known: Uint8Array, tried: MemberForecast): number {
+  const from = tried.fitted.length;
+  const actual = maximum(values, from);
+  if (actual === 0) return maximum(tried.forecast);
+  const foretold = maximum(tried.forecast) + peakAllowance(values, tried);
+  let [sum, count] = [0, 0];
+  for (let hour = from; hour < values.length; hour++) {
+    if (known[hour] === 0) continue;
+    sum += Math.abs(values[hour]! - tried.forecast[hour - from]!);
+    count++;
+  }
+  const hourly = count === 0 ? 0 : sum / count / actual;
+  return (Math.abs(foretold - actual) / actual + hourly) / 2;
+}
+
+/** By the inverse squares of the errors. */
+function weightOfFirst(first: number, second: number): number {
+  const [a, b] = [second ** 2 + 1e-9, first ** 2 + 1e-9];
+  const weight = a / (a + b);
+  return Number.isFinite(weight) ? weight : 0.5;
+}
+
+/** The last period, at least a day and at most a week: without a period the last week. */
+function lastPeriod(values: Float64Array, periods: readonly Period[]): Float64Array {
+  const hours = periods[0]?.hours ?? hoursPerWeek;
+  const length = Math.min(hoursPerWeek, Math.max(hoursPerDay, hours), values.length);
+  return values.subarray(values.length - length);
+}

@@ -1,0 +1,8 @@
+// What each member of the ensemble says.
+
+export interface MemberForecast {
+  /** The model's value for each hour it was fitted to. */
+  fitted: Float64Array;
+  /** For each hour after that. */
+  forecast: Float64Array;
+}
