@@ -38,6 +38,8 @@ import { slowError } from './slow-error.ts';
 import { tenantCap } from './tenant-cap.ts';
 import { tenantHeaps } from './tenant-heaps.ts';
 import { tokenRelease } from './token-release.ts';
+import { usageDenoising } from './usage-denoising.ts';
+import { usageForecast } from './usage-forecast.ts';
 import { warmup } from './warmup.ts';
 import { writeCeiling } from './write-ceiling.ts';
 import { writeTokens } from './write-tokens.ts';
@@ -84,6 +86,8 @@ export const allExperiments: readonly Experiment[] = [
   noisyNeighbour,
   noisyNeighbourWrites,
   noisyNeighbourQueries,
+  usageDenoising,
+  usageForecast,
   shedding,
   kindsOfError,
   layers,

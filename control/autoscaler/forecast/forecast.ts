@@ -16,6 +16,8 @@ const believedPart = 0.8;
 const mostGrowth = 3;
 /** A phase average over longer periods would have too few values for each phase. */
 const longestAverageHours = hoursPerWeek;
+/** What the error of single hours counts beside that of the week's mean. */
+const hourlyWeight = 0.1;
 
 export interface Forecast {
   /** Use in each hour of the next week, in the unit of the history. */
@@ -134,20 +136,24 @@ function peakAllowance(values: Float64Array, { fitted }: MemberForecast): number
   return Math.max(0, mean(Float64Array.from(excesses)));
 }
 
-/** Mean of the relative errors of the week's highest hour and of its hours. */
+/**
+ * How wrong a member was about the hours of a week, relative to their highest. What counts is how far it was off on the
+ * whole: a peak that is noise, and noise from hour to hour, are beyond every member, and tell little about them.
+ */
 function backTest(values: Float64Array, known: Uint8Array, tried: MemberForecast): number {
   const from = tried.fitted.length;
   const actual = maximum(values, from);
   if (actual === 0) return maximum(tried.forecast);
-  const foretold = maximum(tried.forecast) + peakAllowance(values, tried);
-  let [sum, count] = [0, 0];
+  let [sum, absolute, count] = [0, 0, 0];
   for (let hour = from; hour < values.length; hour++) {
     if (known[hour] === 0) continue;
-    sum += Math.abs(values[hour]! - tried.forecast[hour - from]!);
+    const difference = values[hour]! - tried.forecast[hour - from]!;
+    sum += difference;
+    absolute += Math.abs(difference);
     count++;
   }
-  const hourly = count === 0 ? 0 : sum / count / actual;
-  return (Math.abs(foretold - actual) / actual + hourly) / 2;
+  if (count === 0) return 1;
+  return Math.hypot(sum, hourlyWeight * absolute) / count / actual;
 }
 
 /** By the inverse squares of the errors. */

@@ -1,0 +1,103 @@
+// Algorithm 1 of ABase: quotas follow the forecast, so that the coming week's highest hour lies between 65 and 85 % of
+// them. It looks at one resource of one tenant; request units and storage are scaled independently.
+
+import { hoursPerWeek } from '../usage-history.ts';
+
+/** Above this part of the quota the forecast raises it, below the lower one it may lower it (ABase, section 5.1). */
+export const upperUse = 0.85;
+export const lowerUse = 0.65;
+
+export interface ResourceState {
+  /** Of the tenant, in the resource's unit: LRU/s, or bytes. */
+  quota: number;
+  partitions: number;
+  /** In use at present. A quota of storage is never below it. */
+  used: number;
+  /** Hours since the quota was last changed, Infinity if it never was. */
+  hoursSinceChange: number;
+  /** A quota for cost control: it never changes by itself, and its owner is warned instead. */
+  isFixed: boolean;
+}
+
+export interface ScalingRules {
+  /** A partition with a larger quota is split (UP). */
+  mostPartitionQuota: number;
+  /** No partition's quota is lowered below this, for bursts (LOWER). */
+  leastPartitionQuota: number;
+  /** The most the pool can promise this tenant: see `mostQuota` of the pool's rules. */
+  mostQuota: number;
+  /** A reduction by a smaller part than this is not made: idle quota costs less than a quota that flaps. */
+  smallestReduction: number;
+  hoursBetweenReductions: number;
+}
+
+export const defaultScalingRules: ScalingRules = {
+  mostPartitionQuota: Infinity,
+  leastPartitionQuota: 0,
+  mostQuota: Infinity,
+  smallestReduction: 0.1,
+  hoursBetweenReductions: hoursPerWeek,
+};
+
+export type ScalingDecision =
+  | { kind: 'keep' }
+  /** The owner of a fixed quota is told what the forecast asks for. */
+  | { kind: 'warn'; wanted: number; reason: string }
+  /** The pool has no room for all of it: `quota` is what it has, and the fleet must grow. */
+  | { kind: 'short of room'; wanted: number; quota: number; partitions: number; reason: string }
+  | { kind: 'scale'; quota: number; partitions: number; partitionQuota: number; reason: string };
+
+/**
+ * What to do about a resource whose highest hour of the coming week is forecast as `highest`. Throws a RangeError for
+ * a forecast or a quota that is no finite number of at least 0.
+ */
+export function planScaling(
+  state: ResourceState,
+  highest: number,
+  rules: ScalingRules,
+): ScalingDecision {
+  for (const value of [highest, state.quota, state.used]) {
+    if (!(value >= 0 && value < Infinity)) throw new RangeError(`${value} is no use or quota`);
+  }
+  const { quota, used } = state;
+  const wanted = Math.max(highest / lowerUse, used);
+  const forecastText = `the highest hour of the next week is forecast at ${percent(highest, quota)} of the quota`;
+  if (highest > upperUse * quota || used > quota) {
+    const reason = `${forecastText}: more than ${100 * upperUse} %`;
+    if (state.isFixed) return { kind: 'warn', wanted, reason };
+    if (wanted <= rules.mostQuota) return scaledUp(state, wanted, rules, reason);
+    const most = Math.max(quota, rules.mostQuota);
+    const { partitions } = scaledUp(state, most, rules, reason);
+    const short = `${reason}, and the pool has room for ${Math.round(most)} only`;
+    return { kind: 'short of room', wanted, quota: most, partitions, reason: short };
+  }
+  const isRested = state.hoursSinceChange >= rules.hoursBetweenReductions;
+  const isWorthIt = wanted <= quota * (1 - rules.smallestReduction);
+  if (!(highest < lowerUse * quota) || !isRested || !isWorthIt || state.isFixed) {
+    return { kind: 'keep' };
+  }
+  return {
+    kind: 'scale',
+    quota: wanted,
+    partitions: state.partitions,
+    partitionQuota: Math.max(wanted / state.partitions, rules.leastPartitionQuota),
+    reason: `${forecastText}: less than ${100 * lowerUse} %`,
+  };
+}
+
+/** Every partition is split in two, again and again, until the quota of each is at most the upper bound. */
+function scaledUp(
+  state: ResourceState,
+  quota: number,
+  { mostPartitionQuota }: ScalingRules,
+  reason: string,
+): Extract<ScalingDecision, { kind: 'scale' }> {
+  let { partitions } = state;
+  if (!(mostPartitionQuota > 0)) throw new RangeError('a partition must be allowed some quota');
+  while (quota / partitions > mostPartitionQuota) partitions *= 2;
+  return { kind: 'scale', quota, partitions, partitionQuota: quota / partitions, reason };
+}
+
+function percent(value: number, of: number): string {
+  return of === 0 ? 'more than 100 %' : `${((100 * value) / of).toFixed(1)} %`;
+}
