@@ -2,6 +2,7 @@
 // The `polyrow` command. Exit codes: 0 done, 1 failed, 2 asked for wrongly (a flag, a setting).
 
 import { fitToOneProcessor } from './lifecycle/one-processor.ts';
+import { makeFilesPrivate } from './lifecycle/private-files.ts';
 import { PlaneHost } from './planes/plane-host.ts';
 
 const words = process.argv.slice(2);
@@ -9,6 +10,7 @@ const planes = {
   redis: new PlaneHost('redis', new URL('./planes/redis-plane.js', import.meta.url)),
   influx: new PlaneHost('influx', new URL('./planes/influx-plane.js', import.meta.url)),
 };
+makeFilesPrivate();
 fitToOneProcessor();
 // Of a start the planes' code takes longest to load: their threads begin before all else. Should it turn
 // out that no server is wanted, the threads end with the process.

@@ -117,6 +117,7 @@ export class Server {
     const data = DataDirectory.open(this.dataDirectory);
     this.#data = data;
     this.#closers.push(() => data.unlock());
+    for (const remark of data.remarks) this.#log.warn(remark);
     if (data.wasUnclean) {
       this.#log.warn('the last server on this data directory did not stop cleanly: recovering');
     }

@@ -1,9 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DataDirectory, formatVersion, lockHolder } from './data-directory.ts';
 
 let path: string;
@@ -74,4 +85,53 @@ test('a newer format is refused, a damaged version file too', () => {
   writeFileSync(join(path, 'version'), 'x');
   expect(() => DataDirectory.open(path)).toThrow('damaged');
   expect(readdirSync(path)).toEqual(['version']);
+});
+
+describe.skipIf(process.getuid === undefined)('modes', () => {
+  const modeOf = (name: string): string => (statSync(join(path, name)).mode & 0o777).toString(8);
+
+  function make(name: string, mode: number, isDirectory = false): void {
+    if (isDirectory) mkdirSync(join(path, name));
+    else writeFileSync(join(path, name), '');
+    chmodSync(join(path, name), mode);
+  }
+
+  test('what an earlier release left open to others is closed, and told once', () => {
+    make('metadata', 0o755, true);
+    make('metadata/000004.log', 0o644);
+    make('redis', 0o755, true);
+    make('redis/wal', 0o700, true);
+    chmodSync(path, 0o755);
+    const first = DataDirectory.open(path);
+    first.unlock();
+    expect([modeOf('.'), modeOf('metadata'), modeOf('metadata/000004.log')]).toEqual([
+      '700',
+      '700',
+      '600',
+    ]);
+    expect(first.remarks).toEqual([
+      expect.stringContaining('could open 3 files and directories'),
+      expect.stringMatching(/mode of the data directory .* was 0755: it is 0700 now/),
+    ]);
+    const second = DataDirectory.open(path);
+    second.unlock();
+    expect(second.remarks).toEqual([]);
+  });
+
+  test('a directory that holds other files keeps its mode, and these files theirs', () => {
+    make('photo.jpg', 0o644);
+    make('metadata', 0o755, true);
+    symlinkSync(join(path, 'photo.jpg'), join(path, 'metadata', 'link'));
+    chmodSync(path, 0o755);
+    const data = DataDirectory.open(path);
+    data.unlock();
+    expect([modeOf('.'), modeOf('metadata'), modeOf('photo.jpg')]).toEqual(['755', '700', '644']);
+    expect(data.remarks.at(-1)).toContain('holds other files as well');
+  });
+
+  test('a directory to which everyone may write is refused when it cannot be closed', () => {
+    make('photo.jpg', 0o644);
+    chmodSync(path, 0o777);
+    expect(() => DataDirectory.open(path)).toThrow('everyone may write to the data directory');
+  });
 });

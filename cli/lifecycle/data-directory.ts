@@ -23,6 +23,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { ExitError } from './exit-error.ts';
+import { closeToOthers } from './private-files.ts';
 
 /** Counts up when older programs could no longer read what is written. */
 export const formatVersion = 1;
@@ -37,9 +38,12 @@ export class DataDirectory {
   readonly path: string;
   readonly #owner: LockOwner;
   readonly #wasUnclean: boolean;
+  /** What other users could do with it, and no longer can: sentences for the log. */
+  readonly remarks: readonly string[];
 
-  private constructor(path: string, owner: LockOwner) {
+  private constructor(path: string, owner: LockOwner, remarks: readonly string[]) {
     this.path = path;
+    this.remarks = remarks;
     this.#owner = owner;
     this.#wasUnclean = existsSync(this.file('unclean'));
   }
@@ -52,8 +56,9 @@ export class DataDirectory {
       throw new ExitError(`cannot make the data directory: ${messageOf(error)} (--data-dir)`);
     }
     checkVersion(path);
+    const remarks = closeToOthers(path);
     const owner = lock(path);
-    const directory = new DataDirectory(path, owner);
+    const directory = new DataDirectory(path, owner, remarks);
     if (!existsSync(directory.file('version'))) {
       directory.write('version', `${formatVersion}\n`);
     }

@@ -34,7 +34,7 @@ const flags = {
 
 export const realDisk: Disk = {
   makeDirectory(path) {
-    mkdirSync(path, { recursive: true });
+    mkdirSync(path, { recursive: true, mode: 0o700 });
   },
 
   list(path) {
@@ -47,7 +47,7 @@ export const realDisk: Disk = {
   },
 
   exists: (path) => existsSync(path),
-  open: (path, mode) => new RealFile(path, openSync(path, flags[mode], 0o640)),
+  open: (path, mode) => new RealFile(path, openSync(path, flags[mode], 0o600)),
   rename: (from, to) => renameSync(from, to),
   remove: (path) => unlinkSync(path),
   removeAsync: (path) => unlink(path),
