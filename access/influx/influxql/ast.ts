@@ -74,10 +74,15 @@ export type Fill =
   | { readonly kind: 'null' | 'none' | 'previous' | 'linear' | 'default' }
   | { readonly kind: 'number'; readonly value: number };
 
-/** A regular expression in RE2's syntax, and the same for JavaScript. Unanchored. */
+/** Whether texts match a regular expression, unanchored. */
+export interface TextMatcher {
+  test(text: string): boolean;
+}
+
+/** A regular expression in RE2's syntax. */
 export interface Pattern {
   readonly source: string;
-  readonly regexp: RegExp;
+  readonly regexp: TextMatcher;
 }
 
 export type BinaryOperator =

@@ -1,187 +1,167 @@
-// RE2 expressions for JavaScript. What JavaScript's own matcher can do in bounded time it does, in the
-// same syntax throughout: groups that do not capture, characters as \u{...}, case spelled out in
-// classes. Expressions on which it could backtrack for very long go to the linear matcher instead, from
-// the text length on at which they could.
+// Regular expressions in RE2's syntax, as Go's and thus InfluxDB's are. What is only a name or a list of names, as
+// most patterns of dashboards are, is compared as such; all else goes to RE2's automata, which are linear in the text.
+// All patterns of one query share limits on what they may take.
 
+import { RE2JS, RE2JSException } from 're2js';
 import type { Pattern } from '../ast.ts';
-import { LinearMatcher } from './regexp-linear.ts';
-import {
-  type Assertion,
-  type CharSet,
-  parseRegexp,
-  PatternError,
-  type RegexpNode,
-} from './regexp-syntax.ts';
+import { Automaton } from './automaton.ts';
+import { literalMatcher } from './literal-patterns.ts';
 
-export { PatternError } from './regexp-syntax.ts';
-
-/** log2 of the steps that backtracking may need at worst: some tens of milliseconds. */
-const maxStepBits = 22;
-
-/** Characters once repetitions are written out. */
-const maxSize = 200_000;
-const maxLinearSize = 20_000;
-
-/** Compiles an expression of RE2's syntax. Throws `PatternError`. */
-export function compilePattern(source: string): Pattern {
-  const node = parseRegexp(source);
-  const size = sizeOf(node);
-  const limit = safeLength(node);
-  if (size > maxSize || (Number.isFinite(limit) && size > maxLinearSize)) {
-    throw new PatternError('expression too large', source);
-  }
-  const js = translate(node);
-  try {
-    return {
-      source,
-      regexp: Number.isFinite(limit) ? new GuardedRegExp(js, node, limit) : new RegExp(js, 'u'),
-    };
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new PatternError('expression too large', source);
-    throw error;
-  }
+/** The message is that of Go's regexp package. */
+export class PatternError extends Error {
+  override readonly name = 'PatternError';
 }
 
-/** Made for `test` only, which is linear for texts longer than backtracking can be trusted with. */
-class GuardedRegExp extends RegExp {
-  readonly #native: RegExp;
-  readonly #node: RegexpNode;
-  readonly #limit: number;
-  #linear: LinearMatcher | undefined;
+/** Characters of all patterns of a query. */
+export const maxPatternLength = 65_536;
+/** Instructions that all patterns of a query may come to once their repetitions are written out. */
+const maxProgramSize = 16_384;
+/** Memory for states that all automata of a query may keep. */
+const maxStateBytes = 32 * 1024 * 1024;
 
-  constructor(js: string, node: RegexpNode, limit: number) {
-    super(js, 'u');
-    this.#native = new RegExp(js, 'u');
-    this.#node = node;
-    this.#limit = limit;
-  }
+/** Compiles the patterns of one query. */
+export class PatternCompiler {
+  #length = 0;
+  #programSize = 0;
+  #stateBytes = 0;
 
-  override test(text: string): boolean {
-    if (text.length <= this.#limit) return this.#native.test(text);
-    this.#linear ??= new LinearMatcher(this.#node);
-    return this.#linear.test(text);
-  }
-}
-
-function sizeOf(node: RegexpNode): number {
-  switch (node.kind) {
-    case 'chars':
-    case 'assert':
-      return 1;
-    case 'concat':
-    case 'alternate':
-      return node.parts.reduce((sum, part) => sum + sizeOf(part), 1);
-    case 'repeat':
-      return 1 + sizeOf(node.body) * Math.max(1, Number.isFinite(node.max) ? node.max : node.min);
-  }
-}
-
-/** Ways through a node on a text of n characters: 2^bits * n^degree. */
-interface Ways {
-  readonly bits: number;
-  readonly degree: number;
-}
-
-/** The longest text on which backtracking is no danger, Infinity when it never is. */
-function safeLength(node: RegexpNode): number {
-  const { bits, degree } = waysOf(node);
-  // A match may begin anywhere, unless it must be at the start.
-  const total = degree + (isAnchored(node) ? 0 : 1);
-  if (!Number.isFinite(bits) || bits > maxStepBits) return 0;
-  if (total <= 1 && bits < maxStepBits / 2) return Number.POSITIVE_INFINITY;
-  return Math.floor(2 ** ((maxStepBits - bits) / total));
-}
-
-const impossible: Ways = { bits: Number.POSITIVE_INFINITY, degree: 0 };
-
-function waysOf(node: RegexpNode): Ways {
-  switch (node.kind) {
-    case 'chars':
-    case 'assert':
-      return { bits: 0, degree: 0 };
-    case 'concat': {
-      const all = node.parts.map(waysOf);
-      return { bits: sum(all, 'bits'), degree: sum(all, 'degree') };
-    }
-    case 'alternate': {
-      const all = node.parts.map(waysOf);
-      const ways = all.reduce((total, { bits }) => total + 2 ** bits, 0);
-      return { bits: Math.log2(ways), degree: Math.max(...all.map(({ degree }) => degree)) };
-    }
-    case 'repeat': {
-      const { bits, degree } = waysOf(node.body);
-      if (!Number.isFinite(node.max)) {
-        // One way through the body, or the ways multiply with every turn.
-        return bits === 0 && degree === 0 ? { bits: 0, degree: 1 } : impossible;
-      }
-      const choices = Math.log2(node.max - node.min + 1);
-      return { bits: choices + node.max * bits, degree: node.max * degree };
+  /** Throws `PatternError`, also when the patterns so far come to too much. */
+  compile(source: string): Pattern {
+    this.#length += source.length;
+    if (this.#length > maxPatternLength) throw tooLarge(source);
+    const literal = literalMatcher(source);
+    if (literal !== undefined) return { source, regexp: literal };
+    this.#programSize += estimatedSize(source);
+    if (this.#programSize > maxProgramSize) throw tooLarge(source);
+    try {
+      const automaton = new Automaton(RE2JS.compile(source));
+      this.#stateBytes += automaton.maxBytes;
+      if (this.#stateBytes > maxStateBytes) throw tooLarge(source);
+      return { source, regexp: automaton };
+    } catch (error) {
+      if (error instanceof RE2JSException) throw new PatternError(shortened(error.message));
+      throw error;
     }
   }
 }
 
-function sum(all: readonly Ways[], key: keyof Ways): number {
-  return all.reduce((total, ways) => total + ways[key], 0);
-}
-
-function isAnchored(node: RegexpNode): boolean {
-  switch (node.kind) {
-    case 'assert':
-      return node.what === 'start';
-    case 'concat':
-      return node.parts.length > 0 && isAnchored(node.parts[0]!);
-    case 'alternate':
-      return node.parts.every(isAnchored);
-    default:
-      return false;
-  }
-}
-
-const assertions: Readonly<Record<Assertion, string>> = {
-  start: '^',
-  end: '$',
-  lineStart: '(?<![^\\n])',
-  lineEnd: '(?![^\\n])',
-  boundary: '\\b',
-  noBoundary: '\\B',
-};
-
-function translate(node: RegexpNode): string {
-  switch (node.kind) {
-    case 'chars':
-      return translateSet(node.set);
-    case 'assert':
-      return assertions[node.what];
-    case 'concat':
-      return node.parts.map((part) => grouped(part, part.kind === 'alternate')).join('');
-    case 'alternate':
-      return node.parts.map(translate).join('|');
-    case 'repeat':
-      return grouped(node.body, node.body.kind !== 'chars') + countOf(node.min, node.max);
-  }
-}
-
-function grouped(node: RegexpNode, needed: boolean): string {
-  return needed ? `(?:${translate(node)})` : translate(node);
-}
-
-function countOf(min: number, max: number): string {
-  if (Number.isFinite(max)) return max === 1 && min === 0 ? '?' : `{${min},${max}}`;
-  return min === 0 ? '*' : min === 1 ? '+' : `{${min},}`;
-}
-
-function translateSet({ ranges, properties, negated }: CharSet): string {
-  const [only] = ranges;
-  if (only !== undefined && ranges.length === 1 && properties.length === 0 && !negated) {
-    if (only[0] === only[1]) return character(only[0]);
-  }
-  const items = ranges.map(([first, last]) =>
-    first === last ? character(first) : `${character(first)}-${character(last)}`,
+function tooLarge(source: string): PatternError {
+  return new PatternError(
+    `error parsing regexp: expression too large: \`${source.slice(0, 32)}${source.length > 32 ? '...' : ''}\``,
   );
-  return `[${negated ? '^' : ''}${items.join('')}${properties.join('')}]`;
 }
 
-function character(code: number): string {
-  const char = String.fromCodePoint(code);
-  return /^[A-Za-z0-9_]$/.test(char) ? char : `\\u{${code.toString(16)}}`;
+function shortened(message: string): string {
+  return message.length > 256 ? `${message.slice(0, 256)}...` : message;
+}
+
+// What parts of a pattern may come to in instructions or in the time to compile them.
+const propertySize = 700;
+const sizeOfClassCharacter = 1 / 4;
+/** Case folding goes over each character of a range. */
+const foldedRangeSize = 5_000;
+
+/**
+ * No less than the instructions that a pattern compiles to: the compiler writes repetitions out, so that its own work
+ * is to be bounded before. Classes are weighed by what it takes to build them. Of a pattern that is not well-formed it
+ * is some number; the parser stops at what is wrong.
+ */
+export function estimatedSize(source: string): number {
+  const folds = /\(\?[a-zA-Z-]*i/.test(source);
+  // For each open group: what it has so far, and the last atom in it, which a repetition repeats.
+  const sums: number[] = [];
+  let sum = 1;
+  let last = 0;
+  let at = 0;
+  const add = (size: number): void => {
+    sum += size;
+    last = size;
+  };
+  while (at < source.length) {
+    const c = source[at]!;
+    if (c === '(') {
+      sums.push(sum);
+      sum = 2;
+      last = 0;
+      at++;
+    } else if (c === ')') {
+      const inner = sum;
+      sum = sums.pop() ?? 1;
+      add(inner);
+      at++;
+    } else if (c === '[') {
+      const end = classEnd(source, at);
+      add(classSize(source.slice(at, end), folds));
+      at = end;
+    } else if (c === '{') {
+      const count = repetition(source, at);
+      if (count === undefined) add(1);
+      else sum += last * Math.max(0, count.most - 1) + count.most;
+      last *= count?.most ?? 1;
+      at += count?.length ?? 1;
+    } else if (c === '\\') {
+      const end = escapeEnd(source, at);
+      const kind = source[at + 1];
+      add(kind === 'p' || kind === 'P' ? propertySize : 2);
+      // Only the last character of a quoted text is repeated.
+      if (kind === 'Q') sum += end - at;
+      at = end;
+    } else {
+      add(c === '.' ? 2 : folds ? 3 : 1);
+      at++;
+    }
+  }
+  while (sums.length > 0) sum += sums.pop()!;
+  return sum;
+}
+
+/** Behind `\\d`, `\\pL`, `\\p{Greek}`, `\\x{41}`, `\\Q...\\E`. */
+function escapeEnd(source: string, at: number): number {
+  const kind = source[at + 1] ?? '';
+  if (kind === 'Q') {
+    const close = source.indexOf('\\E', at + 2);
+    return close < 0 ? source.length : close + 2;
+  }
+  if (!'pPx'.includes(kind) || kind === '') return at + 2;
+  const close = source[at + 2] === '{' ? source.indexOf('}', at + 3) : at + 2;
+  return close < 0 ? source.length : close + 1;
+}
+
+/** Behind the closing bracket. */
+function classEnd(source: string, start: number): number {
+  let at = start + 1;
+  if (source[at] === '^') at++;
+  // A bracket right at the front is a character.
+  if (source[at] === ']') at++;
+  while (at < source.length && source[at] !== ']') {
+    const named = source.startsWith('[:', at) ? source.indexOf(':]', at + 2) : -1;
+    if (named >= 0 && named - at <= longestClassName) at = named + 2;
+    else at += source[at] === '\\' ? 2 : 1;
+  }
+  return at + 1;
+}
+
+/** `[:^xdigit:` */
+const longestClassName = 12;
+
+function classSize(text: string, folds: boolean): number {
+  let size = 1;
+  for (let i = 0; i < text.length; i++) {
+    const isProperty = text[i] === '\\' && (text[i + 1] === 'p' || text[i + 1] === 'P');
+    const next = text[i + 1];
+    if (isProperty) size += propertySize;
+    else if (folds && text[i] === '-' && (next === '\\' || (next ?? '') > '\x7f')) {
+      size += foldedRangeSize;
+    } else size += sizeOfClassCharacter;
+  }
+  return Math.ceil(size);
+}
+
+function repetition(source: string, at: number): { most: number; length: number } | undefined {
+  const pattern = /\{(\d{1,5})(?:,(\d{0,5}))?\}/y;
+  pattern.lastIndex = at;
+  const found = pattern.exec(source);
+  if (found === null) return undefined;
+  const most = Math.max(Number(found[1]) + 1, Number(found[2] ?? 0));
+  return { most, length: found[0].length };
 }

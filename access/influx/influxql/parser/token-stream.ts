@@ -4,7 +4,7 @@ import type { Pattern } from '../ast.ts';
 import { ParseError } from '../result.ts';
 import { scan, scanRegex, skipSpace, type Token, type TokenKind } from './lexer.ts';
 import { bindParameter } from './parameters.ts';
-import { compilePattern, PatternError } from './regexp.ts';
+import { PatternCompiler, PatternError } from './regexp.ts';
 
 /** Levels of parentheses, calls and subqueries. */
 const maxNesting = 250;
@@ -22,6 +22,7 @@ export interface ParseOptions {
 export class TokenStream {
   readonly options: ParseOptions;
   readonly #text: string;
+  readonly #patterns = new PatternCompiler();
   /** End of the last token taken. */
   #at = 0;
   #ahead: Token | undefined;
@@ -116,7 +117,7 @@ export class TokenStream {
 
   compile(token: Token): Pattern {
     try {
-      return compilePattern(token.text);
+      return this.#patterns.compile(token.text);
     } catch (error) {
       if (error instanceof PatternError) this.fail(error.message, token);
       throw error;

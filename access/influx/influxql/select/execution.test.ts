@@ -1,6 +1,7 @@
 // How a SELECT goes about its work: what it asks of the store, its pauses, and how it ends.
 
 import { expect, test } from 'vitest';
+import { matchWork, maxMatchWork } from '../parser/match-work.ts';
 import { NaiveStore } from './testing/naive-store.ts';
 import { contextOf, run, shown } from './testing/select.ts';
 
@@ -172,4 +173,32 @@ test('EXPLAIN says what will be read', async () => {
   expect(text).toContain('SOURCE: db.autogen.m; FILTER ON: v; GROUPS: 2');
   const analyzed = await shown('EXPLAIN ANALYZE SELECT mean(v) FROM m GROUP BY h', store);
   expect(analyzed).toMatch(/GROUPS: 2; SERIES: 2; BLOCKS: 2; POINTS: 20; ROWS: 2; planning_time: /);
+});
+
+test('a regular expression that takes long on many rows stops for others', async () => {
+  const store = new NaiveStore();
+  let seed = 1;
+  const letter = (): string => {
+    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+    return seed & 0x10000 ? 'a' : 'b';
+  };
+  const lines = Array.from({ length: 400 }, (_, i) => {
+    const text = Array.from({ length: 300 }, letter).join('');
+    return `m s="${text}${i === 7 ? `a${'b'.repeat(60)}c` : ''}" ${i}`;
+  });
+  store.load(lines.join('\n'));
+  let most = 0;
+  let since = matchWork.total;
+  const started = matchWork.total;
+  const found = await shown(`SELECT count(s) FROM m WHERE s =~ /a[ab]{60}c$/`, store, {
+    yieldNow: async () => {
+      most = Math.max(most, matchWork.total - since);
+      await new Promise(setImmediate);
+      since = matchWork.total;
+    },
+    isCrowded: () => true,
+  });
+  expect(found).toBe('m time count: 0 1');
+  expect(matchWork.total - started).toBeGreaterThan(2 * maxMatchWork);
+  expect(most).toBeLessThan(maxMatchWork / 2);
 });

@@ -3,6 +3,7 @@
 
 import type { Column } from '../../../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
+import { matchWork } from '../../parser/match-work.ts';
 import { applyMath, keepsType } from '../plan/math-functions.ts';
 import type { Node } from '../plan/plan.ts';
 import { ColumnBuilder, has, isNumber, numberAt, numberColumn } from '../vector.ts';
@@ -16,9 +17,94 @@ export function evaluate(node: Node, symbols: Symbols, count: number): Column | 
   return operand.isConstant ? spread(operand.column, count) : operand.column;
 }
 
-/** Rows in which the condition is true, into `rows`; how many there are. */
-export function matching(node: Node, symbols: Symbols, count: number, rows: Int32Array): number {
-  const result = operandOf(node, symbols, count);
+type MatchNode = Extract<Node, { kind: 'match' }>;
+
+/**
+ * The regular expressions of a condition over the rows of a chunk. They may take long, so that they are matched in
+ * pieces, before the rest of the condition is evaluated.
+ */
+export class RowMatches {
+  readonly #symbols: Symbols;
+  readonly #count: number;
+  readonly #pending: MatchNode[] = [];
+  /** By node, 1 for each row that matches; nothing where there are no texts. */
+  readonly #found = new Map<
+    MatchNode,
+    { readonly rows: Uint8Array; readonly isConstant: boolean }
+  >();
+  #row = 0;
+  #lastText: string | undefined;
+  #last = 0;
+
+  constructor(node: Node, symbols: Symbols, count: number) {
+    this.#symbols = symbols;
+    this.#count = count;
+    this.#collect(node);
+  }
+
+  /** Matches some rows more; true when all are. */
+  advance(): boolean {
+    for (let node = this.#pending.at(-1); node !== undefined; node = this.#pending.at(-1)) {
+      const operand = operandOf(node.operand, this.#symbols, this.#count);
+      if (operand?.column.texts !== undefined && !this.#match(node, operand)) return false;
+      this.#pending.pop();
+      this.#row = 0;
+      this.#lastText = undefined;
+    }
+    return true;
+  }
+
+  /** What `advance` has found. */
+  of(node: MatchNode): Operand | undefined {
+    const found = this.#found.get(node);
+    if (found === undefined) return undefined;
+    const column = numberColumn('boolean', Float64Array.from(found.rows));
+    return { column, isConstant: found.isConstant };
+  }
+
+  #collect(node: Node): void {
+    if (node.kind === 'match') this.#pending.push(node);
+    else if (node.kind === 'math') node.args.forEach((arg) => this.#collect(arg));
+    else if (node.kind === 'binary') {
+      this.#collect(node.left);
+      this.#collect(node.right);
+    }
+  }
+
+  /** False when it stops for others. */
+  #match(node: MatchNode, { column, isConstant }: Operand): boolean {
+    const rows = isConstant ? 1 : this.#count;
+    if (this.#row === 0) this.#found.set(node, { rows: new Uint8Array(rows), isConstant });
+    const found = this.#found.get(node)!.rows;
+    for (let done = 0; this.#row < rows; this.#row++) {
+      if (!has(column, this.#row)) continue;
+      const text = column.texts![this.#row]!;
+      // Tags are the same in row after row.
+      if (text !== this.#lastText) {
+        // At least one text is tried each time.
+        if (done > pieceLength || (done > 0 && matchWork.isDue)) return false;
+        done += text.length + 1;
+        this.#last = node.regexp.test(text) === node.negate ? 0 : 1;
+        this.#lastText = text;
+      }
+      found[this.#row] = this.#last;
+    }
+    return true;
+  }
+}
+
+/** Characters that are matched between two looks at the clock. */
+const pieceLength = 100_000;
+
+/** Rows in which the condition is true, into `rows`; how many there are. `matches` is done. */
+export function matching(
+  node: Node,
+  symbols: Symbols,
+  count: number,
+  rows: Int32Array,
+  matches: RowMatches,
+): number {
+  const result = operandOf(node, symbols, count, matches);
   if (result === undefined || result.column.type !== 'boolean') return 0;
   const { numbers, present } = result.column;
   let found = 0;
@@ -29,7 +115,12 @@ export function matching(node: Node, symbols: Symbols, count: number, rows: Int3
   return found;
 }
 
-function operandOf(node: Node, symbols: Symbols, count: number): Operand | undefined {
+function operandOf(
+  node: Node,
+  symbols: Symbols,
+  count: number,
+  matches?: RowMatches,
+): Operand | undefined {
   switch (node.kind) {
     case 'symbol': {
       const column = symbols[node.index];
@@ -40,16 +131,16 @@ function operandOf(node: Node, symbols: Symbols, count: number): Operand | undef
       return column === undefined ? undefined : { column, isConstant: true };
     }
     case 'match':
-      return match(node, symbols, count);
+      return matches?.of(node);
     case 'math':
       return math(
         node.name,
-        node.args.map((arg) => operandOf(arg, symbols, count)),
+        node.args.map((arg) => operandOf(arg, symbols, count, matches)),
         count,
       );
     case 'binary': {
-      const left = operandOf(node.left, symbols, count);
-      const right = operandOf(node.right, symbols, count);
+      const left = operandOf(node.left, symbols, count, matches);
+      const right = operandOf(node.right, symbols, count, matches);
       return binary(node.op, left, right, count);
     }
   }
@@ -69,31 +160,6 @@ function spread(column: Column, count: number): Column {
   const builder = new ColumnBuilder(column.type);
   for (let i = 0; i < count; i++) builder.pushFrom(column, 0);
   return builder.take()!;
-}
-
-function match(
-  { operand, regexp, negate }: Extract<Node, { kind: 'match' }>,
-  symbols: Symbols,
-  count: number,
-): Operand | undefined {
-  const found = operandOf(operand, symbols, count);
-  const texts = found?.column.texts;
-  if (found === undefined || texts === undefined) return undefined;
-  const rows = found.isConstant ? 1 : count;
-  const numbers = new Float64Array(rows);
-  let lastText: string | undefined;
-  let last = 0;
-  for (let i = 0; i < rows; i++) {
-    if (!has(found.column, i)) continue;
-    const text = texts[i]!;
-    // Tags are the same in row after row.
-    if (text !== lastText) {
-      lastText = text;
-      last = regexp.test(text) === negate ? 0 : 1;
-    }
-    numbers[i] = last;
-  }
-  return { column: numberColumn('boolean', numbers), isConstant: found.isConstant };
 }
 
 function math(

@@ -2,7 +2,7 @@
 
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
 import type { SeriesFilter, ValueBound } from '../../../../../universal-row/series/series-store.ts';
-import type { BinaryOperator, Fill } from '../../ast.ts';
+import type { BinaryOperator, Fill, TextMatcher } from '../../ast.ts';
 import type { Interval } from './compile.ts';
 
 /** A column that rows of a source have. Types are undefined for what nobody has. */
@@ -42,7 +42,7 @@ export type Node =
   | {
       readonly kind: 'match';
       readonly operand: Node;
-      readonly regexp: RegExp;
+      readonly regexp: TextMatcher;
       readonly negate: boolean;
     }
   | { readonly kind: 'math'; readonly name: string; readonly args: readonly Node[] }

@@ -11,7 +11,7 @@ import type {
   SeriesScan,
 } from '../../../../../universal-row/series/series-store.ts';
 import type { Run } from '../context.ts';
-import { matching } from '../expressions/evaluate.ts';
+import { matching, RowMatches } from '../expressions/evaluate.ts';
 import type { MeasurementPlan, Plan, Ref, RowFilter } from '../plan/plan.ts';
 import { cast, type Chunk, constantText, gather, has, pending, type Stream } from '../vector.ts';
 
@@ -149,6 +149,8 @@ class SeriesStream implements InputStream {
   readonly #cursor: SeriesCursor;
   readonly #shape: Shape;
   readonly #run: Run;
+  /** The chunk that is being filtered. */
+  #filtering: Filtering | undefined;
 
   constructor(series: ScannedSeries, cursor: SeriesCursor, shape: Shape, run: Run) {
     this.#series = series;
@@ -158,12 +160,19 @@ class SeriesStream implements InputStream {
   }
 
   next(): Chunk | BlockSummary | typeof pending | undefined {
+    const { needsField } = this.#shape;
+    if (this.#filtering !== undefined) {
+      const kept = this.#filtering.next();
+      if (kept === undefined) return pending;
+      this.#filtering = undefined;
+      return kept === pending || !needsField ? kept : withField(kept, this.#shape.refs);
+    }
     const item = this.#cursor.next();
     if (item === undefined) return undefined;
     if (item.count === 0) return pending;
     this.#run.countPoints(item.count);
     if (item.kind === 'summary') return this.#summary(item);
-    const { refs, indexes, filter, filterIndexes, needsField } = this.#shape;
+    const { refs, indexes, filter, filterIndexes } = this.#shape;
     const { base, times, count } = item;
     const columns = refs.map((ref, i) => this.#column(ref, indexes[i]!, item.columns, count));
     const chunk: Chunk = { base, times, count, columns };
@@ -173,8 +182,8 @@ class SeriesStream implements InputStream {
       // A tag that is missing is the empty text.
       return column ?? (ref.type === 'tag' ? constantText('', count) : undefined);
     });
-    const kept = filtered(chunk, filter, symbols);
-    return kept === pending || !needsField ? kept : withField(kept, refs);
+    this.#filtering = new Filtering(chunk, filter, symbols);
+    return this.next();
   }
 
   #column(
@@ -219,14 +228,29 @@ function asFloats(column: ColumnSummary, type: Ref['type']): ColumnSummary | und
   };
 }
 
-function filtered(
-  chunk: Chunk,
-  filter: RowFilter,
-  symbols: readonly (Column | undefined)[],
-): Chunk | typeof pending {
-  const rows = new Int32Array(chunk.count);
-  const kept = matching(filter.node, symbols, chunk.count, rows);
-  return select(chunk, rows, kept);
+/** One chunk and the condition that its rows must meet. */
+class Filtering {
+  readonly #chunk: Chunk;
+  readonly #filter: RowFilter;
+  readonly #symbols: readonly (Column | undefined)[];
+  readonly #matches: RowMatches;
+
+  constructor(chunk: Chunk, filter: RowFilter, symbols: readonly (Column | undefined)[]) {
+    this.#chunk = chunk;
+    this.#filter = filter;
+    this.#symbols = symbols;
+    this.#matches = new RowMatches(filter.node, symbols, chunk.count);
+  }
+
+  /** The rows that meet it, `pending` for none; undefined when it has more to do. */
+  next(): Chunk | typeof pending | undefined {
+    if (!this.#matches.advance()) return undefined;
+    const chunk = this.#chunk;
+    const rows = new Int32Array(chunk.count);
+    const { node } = this.#filter;
+    const kept = matching(node, this.#symbols, chunk.count, rows, this.#matches);
+    return select(chunk, rows, kept);
+  }
 }
 
 function select(chunk: Chunk, rows: Int32Array, kept: number): Chunk | typeof pending {
@@ -275,6 +299,8 @@ class GroupStream implements InputStream {
   readonly #tags: ReadonlyMap<string, string>;
   readonly #filter: RowFilter | undefined;
   readonly #refs: readonly Ref[];
+  /** The chunk that is being filtered. */
+  #filtering: Filtering | undefined;
 
   constructor(
     plan: Plan,
@@ -291,13 +317,20 @@ class GroupStream implements InputStream {
   }
 
   next(): Chunk | typeof pending | undefined {
+    if (this.#filtering !== undefined) {
+      const kept = this.#filtering.next();
+      if (kept === undefined) return pending;
+      this.#filtering = undefined;
+      return kept;
+    }
     const inner = this.#rows.next();
     if (inner === undefined || inner === pending) return inner;
     const columns = this.#refs.map((ref) => this.#column(ref, inner, true));
     const chunk: Chunk = { ...inner, columns };
     if (this.#filter === undefined) return chunk;
     const symbols = this.#filter.refs.map((ref) => this.#column(ref, inner, false));
-    return filtered(chunk, this.#filter, symbols);
+    this.#filtering = new Filtering(chunk, this.#filter, symbols);
+    return this.next();
   }
 
   #column(ref: Ref, inner: Chunk, emptyIsNull: boolean): Column | undefined {
