@@ -156,8 +156,7 @@ export class Pod implements Executor {
   #tickInTurn(): void {
     const { turns } = this;
     const now = this.clock.monotonic();
-    // While memory is full writes are refused, until upkeep has freed some and looked again.
-    if (turns === undefined || turns.mayRun(backgroundWork, now, this.memoryFull)) this.tick();
+    if (turns === undefined || turns.mayRun(backgroundWork, now)) this.tick();
     else if (!this.tickWaits) {
       this.tickWaits = true;
       turns.wait(backgroundWork, () => {

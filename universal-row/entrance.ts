@@ -5,8 +5,6 @@ export interface Guest {
   readonly isWrite: boolean;
   /** By the tenant's own name for it. */
   readonly database: string;
-  /** It takes more than one turn with the thread. */
-  readonly isLong: boolean;
   /** Units that were taken for it by estimate, once it was let in; for the entrance alone. */
   taken: number;
   /** It waited, and now either is let in or has waited as long as it may. */
@@ -27,12 +25,6 @@ export interface Entrance {
   wait(guest: Guest, now: number): boolean;
   /** It waits no longer. False when it was let in, or refused, before. */
   leave(guest: Guest): boolean;
-  /** One that was let in waits for its client or the disk: if that takes long, others may have its place meanwhile. */
-  away(guest: Guest, now: number): void;
-  /** It goes on. */
-  back(guest: Guest): void;
-  /** It needs no more of the pod's thread; what it costs is not known yet. */
-  done(guest: Guest, now: number): void;
   /** One that was let in is done, and has cost so many units. */
   settle(guest: Guest, units: number, now: number): void;
 }

@@ -4,11 +4,8 @@
 export interface Turns {
   /** A round of the event loop begins with work; `now` is monotonic milliseconds, as everywhere here. */
   begin(now: number): void;
-  /**
-   * Whether work of the tenant may run at once. If not it is to `wait`. Background work that others wait for says so: it
-   * may go before them.
-   */
-  mayRun(tenant: number, now: number, isWaitedFor?: boolean): boolean;
+  /** Whether work of the tenant may run at once. If not it is to `wait`. */
+  mayRun(tenant: number, now: number): boolean;
   /** Whether more than one tenant is about, or somebody waits: then nobody is to keep the thread for long. */
   isCrowded(now: number): boolean;
   /** Whether work that has begun is to `wait` with what is left of it: its turn is over, and others are about. */

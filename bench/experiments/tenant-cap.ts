@@ -1,4 +1,4 @@
-import { tenantCapDefaults } from '../../storage-node/admission/cpu-places.ts';
+import { tenantCapDefaults } from './baselines/cpu-places.ts';
 import { WorkKind } from '../../storage-node/admission/work-kind.ts';
 import { mean, percentile } from '../support/statistics.ts';
 import type { Experiment, Line } from './experiment.ts';

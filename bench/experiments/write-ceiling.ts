@@ -1,4 +1,4 @@
-import { DualQueues, type PodWork } from '../../storage-node/admission/dual-queues.ts';
+import { DualQueues, type PodWork } from './baselines/dual-queues.ts';
 import type { Placed } from '../../storage-node/admission/tenant-queue.ts';
 import { WorkKind } from '../../storage-node/admission/work-kind.ts';
 import { mean, percentile } from '../support/statistics.ts';

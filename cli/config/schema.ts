@@ -562,14 +562,6 @@ export const settings = {
     description:
       'Hold refusals back for as long as half of the requests take that are served, up to 100 ms: for gateways behind a balancer that sends requests to where fewest are under way, which would take one that refuses for one that is idle.',
   },
-  'admission.turn-order': {
-    type: 'choice',
-    choices: ['virtual-finish-time', 'least-granted', 'most-requested', 'arrival'],
-    default: 'virtual-finish-time',
-    live: true,
-    description:
-      'Which tenant has a busy plane’s thread next: by virtual finish times each has its part, by its quota; `least-granted` is who had least of it in the last seconds, by its quota; `most-requested` who has most in line; `arrival` is first in, first out, whose ever it is. See [limits.md](limits.md#when-a-plane-is-busy).',
-  },
   'admission.alarm-percent': {
     type: 'integer',
     min: 0,
@@ -607,40 +599,6 @@ export const settings = {
     ...mechanism,
     description:
       'Two reads more are under way for other tenants while all four are one tenant’s. Off, they wait until one of the four is done.',
-  },
-  'mech.cr-heaps': {
-    ...mechanism,
-    description:
-      'The orders `least-granted` and `most-requested` of `admission.turn-order`. Off, they are `virtual-finish-time`.',
-  },
-  'mech.ab-43-r3': {
-    ...mechanism,
-    default: 'off',
-    description:
-      'Of a plane’s thread one tenant has at most 90 % in 100 ms while others are about, so that these find it free when they come. Off, it has all that nobody else wants. Needs `mech.ab-43-wfq`.',
-  },
-  'mech.cr-layers': {
-    ...mechanism,
-    description:
-      'Upkeep of Redis tables has a twentieth of a busy plane’s thread. Off, it takes turns like a tenant without a limit.',
-  },
-  'mech.cr-inversion': {
-    ...mechanism,
-    default: 'off',
-    description:
-      'While Redis writes are refused because memory is full, upkeep, which frees it, goes before whoever waits for the thread. Off, it has a twentieth of it then as well.',
-  },
-  'mech.cr-cpu-slots': {
-    ...mechanism,
-    default: 'off',
-    description:
-      'Of queries, and of bodies of points of more than 16 kB, the InfluxDB plane has no more under way at a time than suits its event loop: 1 to 16, fewer while that is more than 2 ms late; others wait for a slot. Off, all are under way at once and take turns.',
-  },
-  'mech.cr-epoch-lifo': {
-    ...mechanism,
-    default: 'off',
-    description:
-      'While the batches of a tenant wait for longer than 100 ms for its turns, the newest have most of them, by epochs of 100 ms. For clients that give up soon: others wait longer.',
   },
   'mech.xs-52-buckets': {
     ...mechanism,

@@ -27,7 +27,7 @@ import { backgroundOf } from './influx-background.ts';
 import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
-import { entranceSamples, PlaneSlots, seriesEntrance } from './plane-entrance.ts';
+import { entranceSamples, seriesEntrance } from './plane-entrance.ts';
 import { PlaneMemory } from './plane-memory.ts';
 import { PlaneSteps } from './plane-steps.ts';
 import { PlaneTurns } from './plane-turns.ts';
@@ -55,10 +55,9 @@ const meter = new PlaneMeter('influx', (accounts) => {
   for (const account of accounts) pricer.chargeMerging(account);
 });
 const entrance = seriesEntrance(tables);
-const slots = new PlaneSlots(live, entrance.slots);
 const turns = new PlaneTurns({
   plane: 'influx',
-  entrance: entrance.units,
+  entrance: entrance,
   live,
   accounts: () => meter.meter.activeAccounts(),
   // A query's piece of work goes on after its turn has begun.
@@ -154,7 +153,7 @@ async function start(): Promise<void> {
     gate,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
     admission: admission.gateway,
-    entrance: entrance.slots,
+    entrance,
     turns: turns.queue,
     steps: steps.watch,
     memory: memory.memory,
@@ -200,8 +199,7 @@ serveCalls(port, {
     ...turns.samples(),
     ...steps.samples(),
     ...memory.samples(),
-    ...entranceSamples('influx', entrance.units),
-    ...slots.samples(),
+    ...entranceSamples('influx', entrance),
     ...admissionSamples('influx', admission, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
@@ -226,7 +224,6 @@ serveCalls(port, {
     meter.forget(tenant);
     admission.pool.forget(tenant);
     turns.forget(tenant);
-    entrance.slots.forget(tenant);
   },
   usage: (since) => meter.usage(since),
   admission: (query) => admission.pool.tell(query),
@@ -248,7 +245,6 @@ serveCalls(port, {
     admission.settingChanged(key);
     memory.settingChanged(key);
     turns.settingChanged(key);
-    slots.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
       server.slow.thresholdMs = slowMs();
     if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
@@ -259,8 +255,7 @@ serveCalls(port, {
   },
   tls: (material) => tls?.renew(material),
   drain: async (graceMs) => {
-    entrance.units.watch(undefined);
-    slots.close();
+    entrance.watch(undefined);
     await server?.drain(graceMs);
     admission.close();
     turns.close();

@@ -4,8 +4,6 @@ import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { PodCapacity } from '../../storage-node/admission/pod-capacity.ts';
 import type { PodEntrance } from '../../storage-node/admission/pod-entrance.ts';
-import type { TurnRule } from '../../storage-node/admission/tenant-turns.ts';
-import { TurnCap } from '../../storage-node/admission/turn-cap.ts';
 import { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
@@ -50,11 +48,6 @@ export class PlaneTurns {
     });
     this.settingChanged('mech.ab-43-wfq');
     this.settingChanged('mech.ab-43-classes');
-    this.settingChanged('mech.cr-epoch-lifo');
-    this.settingChanged('mech.cr-heaps');
-    this.settingChanged('mech.ab-43-r3');
-    this.settingChanged('mech.cr-layers');
-    this.settingChanged('mech.cr-inversion');
     this.settingChanged('mech.xs-52-buckets');
   }
 
@@ -66,22 +59,6 @@ export class PlaneTurns {
         break;
       case 'mech.ab-43-classes':
         this.queue.order.classes = live.get(key) === 'on';
-        break;
-      case 'mech.cr-epoch-lifo':
-        this.queue.order.epochLifo = live.get(key) === 'on';
-        break;
-      case 'mech.cr-heaps':
-      case 'admission.turn-order':
-        this.queue.setRule(ruleOf(live));
-        break;
-      case 'mech.ab-43-r3':
-        this.queue.setCap(live.get(key) === 'on' ? new TurnCap() : undefined);
-        break;
-      case 'mech.cr-layers':
-        this.queue.setBackgroundLow(live.get(key) === 'on');
-        break;
-      case 'mech.cr-inversion':
-        this.queue.raisesWaitedFor = live.get(key) === 'on';
         break;
       case 'mech.xs-52-buckets':
       case 'mech.xs-52-queue':
@@ -151,7 +128,6 @@ export class PlaneTurns {
   close(): void {
     clearInterval(this.#timer);
     this.queue.setCapacity(undefined);
-    this.queue.setCap(undefined);
     this.#options.entrance?.watch(undefined);
   }
 
@@ -167,22 +143,10 @@ export class PlaneTurns {
       'Time that batches waited for the thread.',
       this.queue.waitedMs / 1000,
     );
-    add(
-      'counter',
-      'turns_held',
-      'Turns held back because their tenant has had nearly all of the thread.',
-      this.queue.held,
-    );
     if (this.#capacity !== undefined) {
       const left = this.#capacity.balance(systemClock.monotonic());
       add('gauge', 'pod_ru_balance', 'Units that the pod may do at once; below 0 it owes.', left);
     }
     return samples;
   }
-}
-
-function ruleOf(live: LiveConfig): TurnRule {
-  const rule = live.get('admission.turn-order');
-  const isHeap = rule === 'least-granted' || rule === 'most-requested';
-  return isHeap && live.get('mech.cr-heaps') === 'off' ? 'virtual-finish-time' : rule;
 }

@@ -28,7 +28,7 @@ beforeEach(() => {
 
 function guest(name: string, { tenant = 1, isWrite = true, database = 'd' } = {}): Guest {
   const end = (letIn: boolean): void => void ended.push(letIn ? name : `not ${name}`);
-  return { tenant, database, isWrite, isLong: false, taken: 0, end };
+  return { tenant, database, isWrite, taken: 0, end };
 }
 
 function charge(tenant: number, units: number): void {

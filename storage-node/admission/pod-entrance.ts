@@ -52,8 +52,7 @@ export function kindOf(guest: Guest, priorityOf: PodEntranceOptions['priorityOf'
   return isWrite ? lineOfPriority[priorityOf(tenant, database)] : 'read';
 }
 
-/** Units are taken for a request as a whole, wherever it waits meanwhile. */
-export class PodEntrance implements Omit<Entrance, 'away' | 'back' | 'done'> {
+export class PodEntrance implements Entrance {
   readonly counts: Readonly<Record<Direction, EntranceCounts>> = {
     read: { waited: 0, waitedMs: 0, refused: 0 },
     write: { waited: 0, waitedMs: 0, refused: 0 },

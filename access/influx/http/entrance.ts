@@ -66,21 +66,13 @@ export class InfluxEntrance {
   }
 
   #settles(exchange: Exchange, guest: Guest): void {
-    exchange.passage = {
-      away: () => this.#entrance.away(guest, this.#clock.monotonic()),
-      back: () => this.#entrance.back(guest),
-      done: () => this.#entrance.done(guest, this.#clock.monotonic()),
-      settle: (units) => this.#entrance.settle(guest, units, this.#clock.monotonic()),
-    };
+    exchange.settleAdmission = (units) =>
+      this.#entrance.settle(guest, units, this.#clock.monotonic());
   }
 }
 
-export function guestOf(
-  tenant: number,
-  database: string,
-  kind: Pick<Guest, 'isWrite' | 'isLong'>,
-): Guest {
-  return { tenant, database, ...kind, taken: 0, end: () => {} };
+export function guestOf(tenant: number, database: string, isWrite: boolean): Guest {
+  return { tenant, database, isWrite, taken: 0, end: () => {} };
 }
 
 /** 5xx with the word `timeout` over 1.x, whose clients throw away what any 4xx answers. */

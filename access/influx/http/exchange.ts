@@ -36,16 +36,6 @@ export interface Grant {
   settle(units: number): void;
 }
 
-/** A grant of the pod. */
-export interface Passage extends Grant {
-  /** The exchange waits for its client, or for the disk. */
-  away(): void;
-  /** It goes on. */
-  back(): void;
-  /** The pod has nothing more to do for it but to keep what it wrote. */
-  done(): void;
-}
-
 // Of the lines around a request's path and before an answer, roughly.
 const headBytes = 16;
 const answerHeadBytes = 300;
@@ -80,8 +70,8 @@ export class Exchange implements StepSource {
   isRefused = false;
   /** What was taken for it by estimate, where its tenant has a limit. */
   grant: Grant | undefined;
-  /** As `grant`, of the pod. */
-  passage: Passage | undefined;
+  /** Tells the pod's admission queue the request units spent; undefined while the queue is idle. */
+  settleAdmission: ((units: number) => void) | undefined;
   /** Its form is among the parameters. */
   hasReadForm = false;
   #expectsContinue: boolean;

@@ -9,7 +9,6 @@ import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
-import type { Passage } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
@@ -30,8 +29,6 @@ export interface WriteTarget {
   readonly work?: SeriesWork | undefined;
   /** Milliseconds for which its client has waited already. */
   waitedMs?: number;
-  /** Where it had to be let in: told when it waits. */
-  passage?: Passage | undefined;
 }
 
 export interface PointWriterOptions {
@@ -130,22 +127,16 @@ export class PointWriter {
           await run.storeBatches();
         }
       } else {
-        const { passage } = target;
-        passage?.away();
         for await (const piece of body) {
-          passage?.back();
           run.restartTimer();
           run.push(piece);
           await run.storeBatches();
-          passage?.away();
         }
-        passage?.back();
         run.restartTimer();
       }
       parser.finish();
       await run.storeBatches();
       const report = run.report();
-      target.passage?.done();
       if (run.hasChanged && waits.waitsForLog) await run.within(this.#options.commit.safe());
       return report;
     } finally {
@@ -225,9 +216,7 @@ class WriteRun {
       const pending = store.write(database, retentionPolicy, batch);
       let outcome: WriteOutcome;
       if (pending instanceof Promise) {
-        this.#target.passage?.away();
         outcome = await this.#wait(pending);
-        this.#target.passage?.back();
         this.#taker.restart();
       } else outcome = pending;
       this.#add(outcome, batch);

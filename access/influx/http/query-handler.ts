@@ -179,7 +179,7 @@ export class QueryHandler {
   #register(exchange: Exchange, caller: Caller, statements: readonly Statement[]): Running {
     const { parameters, work } = exchange;
     const database = parameters.get('db');
-    const guest = guestOf(caller.space.number, database, { isWrite: false, isLong: true });
+    const guest = guestOf(caller.space.number, database, false);
     exchange.shownText = shownText(parameters.get('q'), statements);
     const query = this.#runner.register(
       {
@@ -257,8 +257,6 @@ export class QueryHandler {
       this.#running.delete(running);
       counters.queriesRunning = this.#running.size;
       this.#queue.shift()?.();
-      // Its client takes what is left of the answer.
-      exchange.passage?.done();
     }
   }
 

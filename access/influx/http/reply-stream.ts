@@ -51,10 +51,7 @@ export class ReplyStream {
     this.bytes += piece.length;
     const sink = this.#packer ?? response;
     if (sink.write(piece)) return;
-    const { passage } = this.#exchange;
-    passage?.away();
     await this.#room(sink);
-    passage?.back();
   }
 
   /** Sends the rest, after which there is nothing. */

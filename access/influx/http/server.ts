@@ -278,7 +278,7 @@ export class InfluxServer {
       const status = response.headersSent ? response.statusCode : gone;
       const units = exchange.metering?.settle(exchange, status) ?? 0;
       exchange.grant?.settle(units);
-      exchange.passage?.settle(units);
+      exchange.settleAdmission?.(units);
       this.slow.settle(exchange, units);
     });
     exchange.touch();

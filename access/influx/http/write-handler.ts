@@ -107,11 +107,7 @@ export class WriteHandler {
       const isLarge = exchange.bodyLength > largeWorkBytes;
       await new Promise<void>((resolve) => turns.wait(target.tenant, resolve, isLarge));
     }
-    const { passage } = exchange;
-    target.passage = passage;
-    passage?.away();
     const body = early ?? (await exchange.body(limits));
-    passage?.back();
     const report = await points
       .write(target, body.whole ?? body.pieces, exchange.isV2)
       .catch((error: unknown) => this.#fail(error, target, exchange));
@@ -123,8 +119,7 @@ export class WriteHandler {
 
   async #enter(exchange: Exchange, target: WriteTarget): Promise<void> {
     const entrance = this.#options.entrance!;
-    const isLong = exchange.bodyLength > largeWorkBytes;
-    const guest = guestOf(target.tenant, target.database, { isWrite: true, isLong });
+    const guest = guestOf(target.tenant, target.database, true);
     if (entrance.mayBegin(exchange, guest)) return;
     const cameAt = performance.now();
     await entrance.write(exchange, guest);

@@ -1,7 +1,7 @@
 // Admission before a pod, as a Redis server meets it: the buckets say who is taken on, the fair queue in which order,
 // the slots how many at a time. The most that can stand in front of a pod, to see what it costs.
 
-import { CpuSlots } from '../../../storage-node/admission/cpu-slots.ts';
+import { CpuSlots } from '../baselines/cpu-slots.ts';
 import { FairQueue } from '../../../storage-node/admission/fair-queue.ts';
 import { PodBuckets } from '../../../storage-node/admission/pod-buckets.ts';
 import { type Command, isWrite } from '../../../universal-row/command.ts';

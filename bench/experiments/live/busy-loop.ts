@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { CpuSlots } from '../../../storage-node/admission/cpu-slots.ts';
+import { CpuSlots } from '../baselines/cpu-slots.ts';
 import { type Work, WorkQueue } from '../../../storage-node/admission/work-queue.ts';
 
 /** What one run of a loop is told. */

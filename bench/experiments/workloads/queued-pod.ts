@@ -2,13 +2,13 @@
 // slot for as long as the processor needs for them, and then, if the cache does not have it, a worker for so many reads
 // of the disk, one after the other.
 
-import { CpuSlots } from '../../../storage-node/admission/cpu-slots.ts';
+import { CpuSlots } from '../baselines/cpu-slots.ts';
 import {
   DualQueues,
   type DualQueuesOptions,
   type PodWork,
   type WriteGate,
-} from '../../../storage-node/admission/dual-queues.ts';
+} from '../baselines/dual-queues.ts';
 import type { Placed } from '../../../storage-node/admission/tenant-queue.ts';
 import { WorkKind } from '../../../storage-node/admission/work-kind.ts';
 import { Chance } from '../sim/chance.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CpuPlaces, tenantCapDefaults } from './cpu-places.ts';
 import { CpuSlots } from './cpu-slots.ts';
-import { SlotBalance } from './slot-balance.ts';
+import { SlotBalance } from '../../../storage-node/admission/slot-balance.ts';
 
 const slotsOf = (count: number): CpuSlots =>
   new CpuSlots({ startPerCore: count, maxPerCore: count });

@@ -2,8 +2,8 @@
 // one free even while the largest tenant floods the pod (ABase, section 4.3, rule 3).
 
 import type { CpuSlots } from './cpu-slots.ts';
-import type { Places } from './places.ts';
-import { SlotBalance } from './slot-balance.ts';
+import type { Places } from '../../../storage-node/admission/places.ts';
+import { SlotBalance } from '../../../storage-node/admission/slot-balance.ts';
 
 export interface TenantCapOptions {
   /** Of all slots, for one tenant. */

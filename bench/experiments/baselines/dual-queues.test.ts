@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CpuSlots } from './cpu-slots.ts';
 import { DualQueues, type DualQueuesOptions, type PodWork } from './dual-queues.ts';
-import type { Placed } from './tenant-queue.ts';
-import { isWriteKind, WorkKind } from './work-kind.ts';
+import type { Placed } from '../../../storage-node/admission/tenant-queue.ts';
+import { isWriteKind, WorkKind } from '../../../storage-node/admission/work-kind.ts';
 
 interface Job extends PodWork {
   name: string;

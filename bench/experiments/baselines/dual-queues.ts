@@ -5,19 +5,30 @@
 // refusal an object is made, which waits (`wait`), and is handed out by `next` when it is its turn, with its place
 // taken. After each `leave`, and every millisecond while something waits, `next` is to be called until it has nothing.
 
-import { CpuLimits, type CpuLimitsOptions } from './cpu-limits.ts';
+import { CpuLimits, type CpuLimitsOptions } from '../../../storage-node/admission/cpu-limits.ts';
 import { CpuPlaces, type TenantCapOptions, tenantCapDefaults } from './cpu-places.ts';
 import type { CpuSlots } from './cpu-slots.ts';
-import { IoWorkers, type IoWorkersOptions, ioWorkersDefaults } from './io-workers.ts';
-import { type KindSharesOptions, kindSharesDefaults } from './kind-shares.ts';
+import {
+  IoWorkers,
+  type IoWorkersOptions,
+  ioWorkersDefaults,
+} from '../../../storage-node/admission/io-workers.ts';
+import {
+  type KindSharesOptions,
+  kindSharesDefaults,
+} from '../../../storage-node/admission/kind-shares.ts';
 import {
   type BackgroundOptions,
   backgroundDefaults,
   type LayerWork,
   QueueLayer,
-} from './queue-layer.ts';
-import { TenantQueue, type TenantQueueOptions, tenantQueueDefaults } from './tenant-queue.ts';
-import type { WorkKind } from './work-kind.ts';
+} from '../../../storage-node/admission/queue-layer.ts';
+import {
+  TenantQueue,
+  type TenantQueueOptions,
+  tenantQueueDefaults,
+} from '../../../storage-node/admission/tenant-queue.ts';
+import type { WorkKind } from '../../../storage-node/admission/work-kind.ts';
 
 /** Work that waits. */
 export interface PodWork extends LayerWork {
