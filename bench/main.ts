@@ -1,8 +1,10 @@
-// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile [options]: side by side with the real peer, in one run.
 
+import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
+import { hostileBench, hostileCases } from './hostile.ts';
 import { kvFloodBench, kvFloodDefaults } from './kv-flood.ts';
 import { kvReadsBench, kvReadsDefaults } from './kv-reads.ts';
 import { kvBench, kvDefaults } from './kv.ts';
@@ -260,6 +262,17 @@ program
   .option('--points <n>', 'points that the query goes through', count, planesDefaults.points)
   .action(async (options: typeof planesDefaults) => {
     await planesBench(options, command);
+  });
+
+program
+  .command('hostile')
+  .description('attacks beside a pinging client on each plane')
+  .option('--only <list>', `of ${hostileCases.join(',')}`, list, [])
+  .option('--dist <folder>', 'the build to attack', resolve, dirname(import.meta.dirname))
+  .option('--seconds <n>', 'length of the quiet run and of an attack, at least', count, 4)
+  .option('--heap-megabytes <n>', 'limit of the heap of each thread', count, 512)
+  .action(async (options: Parameters<typeof hostileBench>[0]) => {
+    if (!(await hostileBench(options, command))) process.exitCode = 1;
   });
 
 try {

@@ -1,0 +1,176 @@
+// One case: how long the other clients wait without the attack and beside it, how memory grows, and what comes of it.
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { residentBytes } from '../support/process-usage.ts';
+import { type Attack, usualGrowthBytes } from './attack.ts';
+import { type AttackedServer, type ServerOptions, startAttacked } from './attacked-server.ts';
+import type { PingerData, Pings } from './pinger.ts';
+
+export interface CaseOptions extends ServerOptions {
+  /** Of the quiet run, and for which attacks are repeated. */
+  seconds: number;
+}
+
+export interface CaseResult {
+  name: string;
+  what: string;
+  /** Longest gaps of both planes, in ms. */
+  quietMs: number;
+  attackedMs: number;
+  /** Of both planes, the most by which the gap is beyond the quiet run's. */
+  beyondMs: number;
+  growthBytes: number;
+  growthLimit: number;
+  /** The server ended. */
+  died: boolean;
+  rounds: number;
+  verdict: string | undefined;
+  /** The attack could not be carried out, and so shows nothing. */
+  failure: string | undefined;
+}
+
+/** The other clients may be kept waiting for so long beyond the quiet run. */
+export const gapLimitMs = 50;
+
+const sampleEveryMs = 20;
+/** After an attack, for what it left behind to show. */
+const afterMs = 500;
+const planes = ['redis', 'influx'] as const;
+
+/** Whether the server kept what is promised. */
+export function isKept(result: CaseResult): boolean {
+  const { beyondMs, growthBytes, growthLimit, died, verdict, failure } = result;
+  if (died || verdict !== undefined || failure !== undefined) return false;
+  return beyondMs <= gapLimitMs && growthBytes <= growthLimit;
+}
+
+export async function runCase(
+  attacks: readonly Attack[],
+  { name, what }: Pick<Attack, 'name' | 'what'>,
+  options: CaseOptions,
+): Promise<CaseResult> {
+  const flags = attacks.flatMap((attack) => attack.flags ?? []);
+  const modes = attacks.flatMap(({ directoryMode }) => directoryMode ?? []);
+  const server = await startAttacked(
+    { flags, ...(modes.length === 0 ? {} : { directoryMode: modes[0]! }) },
+    options,
+  );
+  const password = attacks.find((attack) => attack.password !== undefined)?.password;
+  const pingers = planes.map((plane) => new Pinger(server, plane, password));
+  try {
+    await Promise.all(attacks.map(async (attack) => await attack.prepare?.(server)));
+    await sleep(200);
+    await Promise.all(pingers.map((pinger) => pinger.take()));
+    await sleep(options.seconds * 1000);
+    const quiet = await Promise.all(pingers.map((pinger) => pinger.take()));
+    const resident = new ResidentWatch(server);
+    const outcomes = await Promise.all(
+      attacks.map((attack) => repeat(attack, server, options.seconds)),
+    );
+    await sleep(afterMs);
+    const attacked = await Promise.all(pingers.map((pinger) => pinger.take()));
+    const growthBytes = resident.end();
+    const lost = attacked.some((pings) => pings.lost > 0);
+    const died = !server.isUp();
+    const verdicts: string[] = lost && !died ? ['another client was cut off'] : [];
+    for (const attack of died ? [] : attacks) {
+      const verdict = await verdictOf(attack, server);
+      if (verdict !== undefined) verdicts.push(verdict);
+    }
+    return {
+      name,
+      what,
+      quietMs: Math.max(...quiet.map(({ longestMs }) => longestMs)),
+      attackedMs: Math.max(...attacked.map(({ longestMs }) => longestMs)),
+      beyondMs: Math.max(...attacked.map((one, n) => one.longestMs - quiet[n]!.longestMs)),
+      growthBytes,
+      growthLimit: Math.max(...attacks.map((attack) => attack.growthBytes ?? usualGrowthBytes)),
+      died: died || !server.isUp(),
+      rounds: outcomes.reduce((sum, { rounds }) => sum + rounds, 0),
+      verdict: verdicts.length === 0 ? undefined : verdicts.join('; '),
+      failure: died ? undefined : outcomes.find(({ failure }) => failure !== undefined)?.failure,
+    };
+  } finally {
+    await Promise.all(pingers.map((pinger) => pinger.end()));
+    await server.stop();
+  }
+}
+
+async function verdictOf(attack: Attack, server: AttackedServer): Promise<string | undefined> {
+  try {
+    return await attack.verdict?.(server);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+interface Outcome {
+  rounds: number;
+  failure: string | undefined;
+}
+
+/** At least once; a server that refuses connections, or is gone, ends it. */
+async function repeat(attack: Attack, server: AttackedServer, seconds: number): Promise<Outcome> {
+  const until = performance.now() + seconds * 1000;
+  let rounds = 0;
+  try {
+    do {
+      await attack.run(server);
+      rounds++;
+    } while (performance.now() < until && server.isUp());
+    return { rounds, failure: undefined };
+  } catch (error) {
+    // Once some round has got through, a refusal is what it met with later.
+    const failure = rounds > 0 ? undefined : `${attack.name}: ${(error as Error).message}`;
+    return { rounds, failure };
+  }
+}
+
+class Pinger {
+  readonly #worker: Worker;
+
+  constructor(server: AttackedServer, plane: 'redis' | 'influx', password: string | undefined) {
+    const port = plane === 'redis' ? server.redisPort : server.influxPort;
+    const workerData: PingerData = { plane, port, password };
+    this.#worker = new Worker(join(import.meta.dirname, 'pinger.js'), { workerData });
+  }
+
+  /** The figures since it was last asked. */
+  take(): Promise<Pings> {
+    return new Promise((resolve) => {
+      this.#worker.once('message', resolve);
+      this.#worker.postMessage('take');
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/** How far resident memory grows from here on. */
+class ResidentWatch {
+  readonly #server: AttackedServer;
+  readonly #before: number;
+  #most: number;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(server: AttackedServer) {
+    this.#server = server;
+    this.#before = residentBytes(server.pid);
+    this.#most = this.#before;
+    this.#timer = setInterval(() => this.#look(), sampleEveryMs);
+  }
+
+  end(): number {
+    clearInterval(this.#timer);
+    this.#look();
+    return this.#most - this.#before;
+  }
+
+  #look(): void {
+    if (this.#server.isUp()) this.#most = Math.max(this.#most, residentBytes(this.#server.pid));
+  }
+}
