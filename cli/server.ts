@@ -16,6 +16,8 @@ import { TableCatalog } from '../control/metadata/table-catalog.ts';
 import { Tables } from '../control/metadata/tables.ts';
 import type { Endpoint } from '../control/monitor/endpoint.ts';
 import type { MetricSample } from '../control/monitor/metric-sample.ts';
+import { WorkflowEngine } from '../control/workflows/workflow-engine.ts';
+import { workflowRoutes } from '../control/workflows/workflow-routes.ts';
 import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
 import { realDisk } from '../storage-node/disk/real-disk.ts';
 import { defaultTenant, defaultUser } from '../universal-row/tenancy/definitions.ts';
@@ -132,13 +134,20 @@ export class Server {
     const report = (message: string): void => this.#log.warn(message);
     const databases = this.#config.get('redis.databases');
     const whyNotOpen = (): string | undefined => this.#exposures(true)[0];
+    const workflows = await WorkflowEngine.open(store, {
+      report,
+      ...(metadata.isShared ? {} : { leaseMs: 0 }),
+    });
+    this.#metrics.addSource(async () => workflows.samples());
     const tenants = await TenantCatalog.open(store, {
+      workflows,
       databases,
       hashPassword,
       report,
       whyNotOpen,
     });
     this.#closers.push(() => tenants.close());
+    this.#closers.push(() => workflows.close());
     this.#refuseExposure(tenants);
     const catalog = await TableCatalog.open(store, {
       databases,
@@ -169,6 +178,7 @@ export class Server {
     const { admin, url: adminUrl } = await this.#startAdmin(
       new Tables(catalog, seriesTables),
       tenants,
+      workflows,
       audit,
     );
 
@@ -204,6 +214,7 @@ export class Server {
     }
     seriesTables.attach(seriesTableHolder(this.#planes));
     await tenants.attach(tenantHolders(this.#planes, pools, catalog, seriesTables, usage));
+    workflows.start();
     usage.start();
     this.#tls?.follow(Object.values(this.#planes), data);
     this.#closers.push(() => data.remove(adminCertificateFile));
@@ -277,6 +288,7 @@ export class Server {
   async #startAdmin(
     tables: Tables,
     tenants: TenantCatalog,
+    workflows: WorkflowEngine,
     audit: AuditLog,
   ): Promise<{ admin: AdminServer; url: string }> {
     const usage = this.#usage!;
@@ -302,7 +314,10 @@ export class Server {
       requestsPerSecond: () => this.#config.get('admin.requests-per-second'),
       version: this.#options.version,
       tls: this.#tls?.admin,
-      moreRoutes: [(app) => backupRoutes(app, this.#backups!)],
+      moreRoutes: [
+        (app) => backupRoutes(app, this.#backups!),
+        (app) => workflowRoutes(app, workflows),
+      ],
       onError: (error) => this.#log.error({ err: error }, 'a request to the admin API failed'),
     });
     try {

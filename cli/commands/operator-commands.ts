@@ -22,6 +22,7 @@ import { usageCommand } from './usage.ts';
 import { userCommand } from './user.ts';
 import { verifyCommand } from './verify.ts';
 import { versionCommand } from './version.ts';
+import { workflowCommand } from './workflow.ts';
 
 /** In the order of the help. */
 const operatorCommands: readonly ((program: Command) => void)[] = [
@@ -36,6 +37,7 @@ const operatorCommands: readonly ((program: Command) => void)[] = [
   topCommand,
   slowlogCommand,
   auditCommand,
+  workflowCommand,
   backupCommand,
   restoreCommand,
   verifyCommand,

@@ -18,6 +18,8 @@ export const embeddedMetadata = 'embedded';
 
 export interface Metadata {
   store: DocumentStore;
+  /** Other processes may use it at the same time. */
+  isShared: boolean;
   samples(): MetricSample[];
 }
 
@@ -51,7 +53,11 @@ async function openEmbedded(data: DataDirectory, tell: Tell): Promise<Metadata> 
       throw new ExitError(`cannot take over the metadata from ${copy}: ${messageOf(error)}`);
     }
   }
-  return { store, samples: () => samplesOf({ up: true, revision: store.revision, ageMs: 0 }) };
+  return {
+    store,
+    isShared: false,
+    samples: () => samplesOf({ up: true, revision: store.revision, ageMs: 0 }),
+  };
 }
 
 async function openLevel(data: DataDirectory): Promise<EmbeddedDocumentStore> {
@@ -98,7 +104,7 @@ async function openMongo(data: DataDirectory, uri: string, tell: Tell): Promise<
     await store.close();
     throw new ExitError(`cannot move the metadata to ${name}: ${messageOf(error)}`);
   }
-  return { store, samples: () => samplesOf(store.status) };
+  return { store, isShared: true, samples: () => samplesOf(store.status) };
 }
 
 /** What the data directory holds goes into a database that holds nothing. */

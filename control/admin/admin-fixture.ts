@@ -12,7 +12,8 @@ import type { SlowlogEntry, StepEntry } from '../monitor/slowlog.ts';
 import type { TenantAdmission } from '../monitor/tenant-admission.ts';
 import type { TopEntry } from '../monitor/top.ts';
 import { UsageHistory } from '../monitor/usage-history.ts';
-import { MemoryStore } from '../tenants/memory-store-fixture.ts';
+import { MemoryStore } from '../metadata/memory-store-fixture.ts';
+import { WorkflowEngine } from '../workflows/workflow-engine.ts';
 import { TenantCatalog } from '../tenants/tenant-catalog.ts';
 import { AdminServer, type AdminServerOptions } from './admin-server.ts';
 import { AuditLog } from './audit/audit-log.ts';
@@ -98,6 +99,7 @@ export class AdminFixture {
   rows = 0;
   url = '';
   tenants!: TenantCatalog;
+  workflows!: WorkflowEngine;
   tables!: TableCatalog;
   audit!: AuditLog;
   /** Secrets by name: operator, viewer, shop, mill. */
@@ -114,11 +116,14 @@ export class AdminFixture {
 
   async #open(disk: Disk): Promise<void> {
     const store = new MemoryStore();
+    this.workflows = await WorkflowEngine.open(store, { report: () => {}, leaseMs: 0 });
     this.tenants = await TenantCatalog.open(store, {
+      workflows: this.workflows,
       databases: 3,
       hashPassword: async (password) => `scrypt$2$1$1$c2FsdA==$${password.toString('base64')}`,
     });
     await this.tenants.attach({ tenancy: async () => {}, dropData: async () => {} });
+    this.workflows.start();
     const options = { databases: 3, defaultModel: 'memory', owners: this.tenants } as const;
     const catalog = await TableCatalog.open(store, options);
     await catalog.attach({

@@ -83,7 +83,7 @@ export function tenantRoutes(app: FastifyInstance, tenants: TenantCatalog): void
     },
     async ({ path, reply }): Promise<Pick<TenantDefinition, 'name' | 'number'>> => {
       const { name, number } = await tenants.dropTenant(path['tenant']!);
-      if (!(await tenants.dropped(name, dropPatienceMs))) reply.code(202);
+      if (!(await tenants.dropped({ name, number }, dropPatienceMs))) reply.code(202);
       return { name, number };
     },
   );

@@ -2,7 +2,7 @@
 
 import type { UserDefinition } from '../../universal-row/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from '../metadata/document-store.ts';
-import { DocumentMirror, type MirrorWrite } from './document-mirror.ts';
+import { DocumentMirror, type MirrorWrite } from '../metadata/document-mirror.ts';
 import { TenancyPublisher } from './tenancy-publisher.ts';
 import { tenancyCollections, type TenancyDocuments, type TenancyState } from './tenancy-state.ts';
 

@@ -10,7 +10,7 @@ import {
   type UserDefinition,
 } from '../../universal-row/tenancy/definitions.ts';
 import type { AdminTokenDefinition } from './admin-token.ts';
-import type { MirrorChange } from './document-mirror.ts';
+import type { MirrorChange } from '../metadata/document-mirror.ts';
 import { TenantError } from './tenant-error.ts';
 
 /** What the documents of each collection are. */

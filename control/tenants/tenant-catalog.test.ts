@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
-import { MemoryStore } from './memory-store-fixture.ts';
+import { MemoryStore } from '../metadata/memory-store-fixture.ts';
+import { WorkflowEngine } from '../workflows/workflow-engine.ts';
 import { type NewTenant, TenantCatalog, type TenantHolders } from './tenant-catalog.ts';
 
 /** Fast, and good enough where nobody logs in. */
@@ -27,10 +28,21 @@ class FakePlanes implements TenantHolders {
 let store: MemoryStore;
 let planes: FakePlanes;
 let catalog: TenantCatalog;
+let workflows: WorkflowEngine;
 let reports: string[];
 
+async function openWorkflows(): Promise<WorkflowEngine> {
+  return await WorkflowEngine.open(store, {
+    report: (message) => reports.push(message),
+    leaseMs: 0,
+    retry: { firstMs: 20, mostMs: 100, compensations: 3 },
+  });
+}
+
 async function open(): Promise<void> {
+  workflows = await openWorkflows();
   catalog = await TenantCatalog.open(store, {
+    workflows,
     databases: 16,
     hashPassword: quickHash,
     report: (message) => reports.push(message),
@@ -44,11 +56,26 @@ beforeEach(async () => {
   reports = [];
   await open();
 });
-afterEach(() => catalog.close());
+afterEach(() => close());
+
+async function close(): Promise<void> {
+  await workflows.close();
+  await catalog.close();
+}
 
 async function reopen(): Promise<void> {
-  await catalog.close();
+  await close();
   await open();
+}
+
+async function attach(): Promise<void> {
+  await catalog.attach(planes);
+  workflows.start();
+}
+
+/** Documents of tenants, without what is kept of workflows that have ended. */
+function names(): string[] {
+  return store.names().filter((name) => !name.startsWith('workflows/'));
 }
 
 async function refused(change: Promise<unknown>): Promise<string> {
@@ -75,7 +102,7 @@ describe('whether credentials are checked', () => {
     expect(checked()).toEqual([false, false]);
     await catalog.setUser({ tenant: 'default', name: 'bob', change: { open: true } });
     expect(checked()).toEqual([false, false]);
-    await catalog.attach(planes);
+    await attach();
     await make();
     expect(planes.updates.at(-1)?.checksCredentials).toBe(true);
     await reopen();
@@ -83,14 +110,14 @@ describe('whether credentials are checked', () => {
   });
 
   test('they still are when the last tenant with a password is dropped, until a reset', async () => {
-    await catalog.attach(planes);
+    await attach();
     await catalog.createTenant({ name: 'shop' });
     expect(await refused(catalog.resetAuthentication())).toMatch(/^conflict: default@shop has a p/);
     await catalog.dropTenant('shop');
-    expect(await catalog.dropped('shop', 1000)).toBe(true);
+    expect(await catalog.dropped({ name: 'shop', number: 1 }, 1000)).toBe(true);
     await reopen();
     expect(checked()).toEqual([true, true]);
-    await catalog.attach(planes);
+    await attach();
     await catalog.resetAuthentication();
     expect(planes.updates.at(-1)).toMatchObject({ whole: false, checksCredentials: false });
     await catalog.resetAuthentication();
@@ -100,7 +127,7 @@ describe('whether credentials are checked', () => {
 
   test('metadata of an earlier release is read for passwords', async () => {
     await catalog.createTenant({ name: 'shop' });
-    await catalog.close();
+    await close();
     const record = await store.get('authentication', 'tenancy');
     const { revision: expected } = record!;
     await store.write([{ collection: 'authentication', id: 'tenancy', body: undefined, expected }]);
@@ -126,9 +153,9 @@ describe('tenants', () => {
       { number: 1, firstTable: 4096, databases: 16 },
       { number: 2, firstTable: 4112, databases: 100 },
     ]);
-    await catalog.attach(planes);
+    await attach();
     await catalog.dropTenant('mill');
-    expect(await catalog.dropped('mill', 1000)).toBe(true);
+    expect(await catalog.dropped({ name: 'mill', number: 2 }, 1000)).toBe(true);
     await reopen();
     const { tenant: again } = await catalog.createTenant({ name: 'mill' });
     expect(again).toMatchObject({ number: 3, firstTable: 4212 });
@@ -139,8 +166,13 @@ describe('tenants', () => {
 
   test('more databases of tenant default do not come near theirs', async () => {
     await catalog.createTenant({ name: 'shop' });
-    await catalog.close();
-    catalog = await TenantCatalog.open(store, { databases: 4096, hashPassword: quickHash });
+    await close();
+    workflows = await openWorkflows();
+    catalog = await TenantCatalog.open(store, {
+      workflows,
+      databases: 4096,
+      hashPassword: quickHash,
+    });
     expect(catalog.find('default').databases).toBe(4096);
     expect(catalog.ownerOf(4095)?.name).toBe('default');
     expect(catalog.ownerOf(4096)?.name).toBe('shop');
@@ -188,9 +220,9 @@ describe('tenants', () => {
   ] as [NewTenant, string][])('%j: %s', async (wish, message) => {
     await catalog.createTenant({ name: 'taken' });
     await catalog.setUser({ tenant: 'default', name: 'ann', change: {} });
-    const before = store.names();
+    const before = names();
     expect(await refused(catalog.createTenant(wish))).toContain(message);
-    expect(store.names()).toEqual(before);
+    expect(names()).toEqual(before);
   });
 
   test('default stays', async () => {
@@ -323,7 +355,7 @@ describe('tokens', () => {
 describe('the planes', () => {
   test('are told what has changed, in ascending revisions', async () => {
     const first = catalog.snapshot();
-    await catalog.attach(planes);
+    await attach();
     await catalog.createTenant({ name: 'shop' });
     await catalog.setUser({ tenant: 'shop', name: 'ann', change: {} });
     await catalog.dropUser('shop', 'ann');
@@ -340,13 +372,13 @@ describe('the planes', () => {
   test('are told at their attachment what changed after the snapshot', async () => {
     catalog.snapshot();
     await catalog.createTenant({ name: 'shop' });
-    await catalog.attach(planes);
+    await attach();
     expect(planes.updates).toMatchObject([{ whole: false, tenants: [{ name: 'shop' }] }]);
   });
 
   test('that did not answer get everything, again and again, until they do', async () => {
     catalog.snapshot();
-    await catalog.attach(planes);
+    await attach();
     planes.objection = 'busy';
     expect(await refused(catalog.createTenant({ name: 'shop' }))).toBe(
       'unconfirmed: stored, but not yet in force everywhere: busy',
@@ -364,8 +396,12 @@ describe('the planes', () => {
 
   test('hear what another control plane changes', async () => {
     catalog.snapshot();
-    await catalog.attach(planes);
-    const other = await TenantCatalog.open(store, { databases: 16, hashPassword: quickHash });
+    await attach();
+    const other = await TenantCatalog.open(store, {
+      workflows: await openWorkflows(),
+      databases: 16,
+      hashPassword: quickHash,
+    });
     await other.createTenant({ name: 'shop' });
     await expect.poll(() => planes.updates.length).toBe(1);
     // Both go on from the same counters.
@@ -381,6 +417,8 @@ describe('the planes', () => {
 });
 
 describe('dropping', () => {
+  const shop = { name: 'shop', number: 1 };
+
   async function fill(users = 3): Promise<void> {
     await catalog.createTenant({ name: 'shop' });
     for (let n = 0; n < users; n++) {
@@ -391,14 +429,14 @@ describe('dropping', () => {
   }
 
   test('lets nobody in first, then deletes the data, then forgets', async () => {
-    const before = store.names();
+    const before = names();
     await fill();
     catalog.snapshot();
-    await catalog.attach(planes);
+    await attach();
     planes.dropObjection = 'wait';
     expect(await catalog.dropTenant('shop')).toMatchObject({ state: 'dropping' });
     expect(planes.updates.at(-1)).toMatchObject({ tenants: [{ state: 'dropping' }] });
-    expect(await catalog.dropped('shop', 10)).toBe(false);
+    expect(await catalog.dropped(shop, 10)).toBe(false);
     const changes = [
       catalog.createTenant({ name: 'shop' }),
       catalog.setUser({ tenant: 'shop', name: 'late', change: {} }),
@@ -408,56 +446,57 @@ describe('dropping', () => {
     ];
     for (const change of changes) expect(await refused(change)).toContain('being dropped');
     planes.dropObjection = undefined;
-    expect(await catalog.dropped('shop', 10_000)).toBe(true);
+    expect(await catalog.dropped(shop, 10_000)).toBe(true);
     expect(planes.dropped).toEqual([1]);
     expect(planes.updates.at(-1)?.gone.tenants).toEqual(['shop']);
-    expect(store.names()).toEqual(['authentication/tenancy', ...before]);
-    expect(reports[0]).toContain('tenant shop is not dropped yet: wait');
+    expect(names()).toEqual(['authentication/tenancy', ...before]);
+    expect(reports[0]).toBe('workflow drop-tenant-1: delete-data failed: wait');
+    expect(workflows.find('drop-tenant-1')).toMatchObject({ status: 'done' });
   });
 
   test('waits with the data until all planes let nobody in', async () => {
     await fill();
     catalog.snapshot();
-    await catalog.attach(planes);
+    await attach();
     planes.objection = 'busy';
     expect(await refused(catalog.dropTenant('shop'))).toContain('unconfirmed');
-    expect(await catalog.dropped('shop', 100)).toBe(false);
+    expect(await catalog.dropped(shop, 100)).toBe(false);
     expect(planes.dropped).toEqual([]);
     planes.objection = undefined;
-    expect(await catalog.dropped('shop', 10_000)).toBe(true);
+    expect(await catalog.dropped(shop, 10_000)).toBe(true);
     expect(planes.dropped).toEqual([1]);
     expect(planes.updates[0]).toMatchObject({ whole: true });
   });
 
   test('goes on after a restart, wherever it was', async () => {
-    const before = store.names();
+    const before = names();
     // More than what is removed in one write.
     await fill(300);
     const full = await store.snapshot();
     let stops = 0;
     for (let writes = 0; ; writes++) {
-      await catalog.close();
+      await close();
       store = new MemoryStore();
       for (const { collection, id, body } of full.documents) {
         await store.write([{ collection, id, body, expected: 0 }]);
       }
       await open();
       planes = new FakePlanes();
-      await catalog.attach(planes);
+      await attach();
       store.writesLeft = writes;
       await catalog.dropTenant('shop').catch(() => {});
-      const isGone = await catalog.dropped('shop', 50);
+      const isGone = await catalog.dropped(shop, 50);
       // The next life.
-      await catalog.close();
+      await close();
       store.writesLeft = Infinity;
       await open();
-      await catalog.attach(planes);
+      await attach();
       const wasDropped = catalog.owner('shop')?.state !== 'active';
       expect(wasDropped).toBe(writes > 0);
       if (wasDropped) {
-        expect(await catalog.dropped('shop', 10_000)).toBe(true);
+        expect(await catalog.dropped(shop, 10_000)).toBe(true);
         expect(planes.dropped.length).toBeGreaterThan(0);
-        expect(store.names()).toEqual(['authentication/tenancy', ...before]);
+        expect(names()).toEqual(['authentication/tenancy', ...before]);
       }
       stops++;
       if (isGone) break;
@@ -468,7 +507,7 @@ describe('dropping', () => {
 
 test('ten thousand tenants: each is one write and one small update', async () => {
   catalog.snapshot();
-  await catalog.attach(planes);
+  await attach();
   for (let n = 0; n < 10_000; n++) await catalog.createTenant({ name: `t${n}`, password: 'x' });
   expect(planes.updates).toHaveLength(10_000);
   expect(Math.max(...planes.updates.map((u) => u.tenants.length + u.users.length))).toBe(2);
@@ -479,9 +518,15 @@ test('ten thousand tenants: each is one write and one small update', async () =>
 });
 
 test('the default user cannot go without a password while others can reach it', async () => {
-  await catalog.close();
+  await close();
   let reason: string | undefined = 'it can be reached';
-  const options = { databases: 16, hashPassword: quickHash, whyNotOpen: () => reason };
+  workflows = await openWorkflows();
+  const options = {
+    workflows,
+    databases: 16,
+    hashPassword: quickHash,
+    whyNotOpen: () => reason,
+  };
   catalog = await TenantCatalog.open(store, options);
   const wish = { tenant: 'default', name: 'default', change: { open: true } };
   await expect(catalog.setUser(wish)).rejects.toThrow('it can be reached');

@@ -4,8 +4,8 @@
 // answered when all of them go by it. Several control planes may write to the store at once: who loses the
 // comparison of revisions looks again.
 //
-// Dropping a tenant takes several steps. It is `dropping` first, which lets nobody in any more; then its data
-// goes, then its documents, the tenant's own as the last one. Whatever ends in between, the next start goes on.
+// Dropping a tenant is a workflow. It begins in the write that makes the tenant `dropping`, which lets nobody in
+// any more; see drop-tenant-workflow.ts.
 
 import {
   defaultTenant,
@@ -16,8 +16,9 @@ import {
   type UserDefinition,
 } from '../../universal-row/tenancy/definitions.ts';
 import type { DocumentStore } from '../metadata/document-store.ts';
+import type { WorkflowEngine } from '../workflows/workflow-engine.ts';
 import { adopted, type TenantMembers } from './adopted.ts';
-import type { MirrorWrite } from './document-mirror.ts';
+import type { MirrorWrite } from '../metadata/document-mirror.ts';
 import { type Planned, put, remove, TenancyChanges } from './tenancy-changes.ts';
 import {
   TenancyState,
@@ -25,7 +26,7 @@ import {
   type TenancyDocuments,
   userDocument,
 } from './tenancy-state.ts';
-import { TenantDropper } from './tenant-dropper.ts';
+import { dropTenantId, dropTenantRequest, dropTenantWorkflow } from './drop-tenant-workflow.ts';
 import { TenantError } from './tenant-error.ts';
 import {
   checkDatabases,
@@ -46,6 +47,8 @@ export const firstTenantTable = 4096;
 const atOnce = 500;
 
 export interface TenantCatalogOptions {
+  /** Runs the workflow that drops a tenant. */
+  workflows: WorkflowEngine;
   /** Of tenant `default`. */
   databases: number;
   /** Of a new tenant that does not ask for a number of its own. */
@@ -90,10 +93,11 @@ export class TenantCatalog {
   readonly #state: TenancyState;
   readonly #changes: TenancyChanges;
   readonly #users: UserCatalog;
-  readonly #dropper: TenantDropper;
+
+  #holders: TenantHolders | undefined;
 
   private constructor(state: TenancyState, changes: TenancyChanges, options: TenantCatalogOptions) {
-    const { report = () => {}, now = Date.now } = options;
+    const { now = Date.now } = options;
     this.#options = options;
     this.#state = state;
     this.#changes = changes;
@@ -101,12 +105,17 @@ export class TenantCatalog {
     this.#users = new UserCatalog(state, changes, hashPassword, whyNotOpen);
     this.tokens = new TokenCatalog(state, changes, now);
     this.adminTokens = new AdminTokenCatalog(state, changes, now);
-    this.#dropper = new TenantDropper({
-      find: (name) => state.tenants.get(name),
-      inForce: () => changes.publisher.publish(),
-      removeSome: (name) => this.#removeSome(name),
-      report,
-    });
+    options.workflows.register(
+      dropTenantWorkflow({
+        find: (name) => state.tenants.get(name),
+        publish: () => changes.publisher.publish(),
+        dropData: async (tenant) => {
+          if (this.#holders === undefined) throw new Error('the data planes are not there yet');
+          await this.#holders.dropData(tenant);
+        },
+        removeSome: (name) => this.#removeSome(name),
+      }),
+    );
   }
 
   /** Loads all there is. Tenant `default` and its user are there from here on. */
@@ -128,7 +137,7 @@ export class TenantCatalog {
     return this.#changes.publisher.onUpdate(listener);
   }
 
-  /** From now on these follow all changes. Tenants that were being dropped go on being dropped. */
+  /** From now on these follow all changes. Workflows may be started then. */
   async attach(holders: TenantHolders): Promise<void> {
     // What was not taken is reported, and sent again.
     await this.#changes.publisher
@@ -136,17 +145,12 @@ export class TenantCatalog {
       .catch((error: unknown) => {
         if (!(error instanceof TenantError)) throw error;
       });
-    this.#dropper.attach((tenant) => holders.dropData(tenant));
-    for (const tenant of this.tenants()) {
-      if (tenant.state === 'dropping') this.#dropper.drop(tenant.name);
-    }
+    this.#holders = holders;
   }
 
-  /** Nothing is told or dropped any more. The store stays open. */
+  /** No changes are taken or told any more. The store stays open. */
   async close(): Promise<void> {
-    this.#dropper.stop();
     await this.#changes.close();
-    await this.#dropper.stopped();
   }
 
   // ---- what there is
@@ -304,26 +308,27 @@ export class TenantCatalog {
     });
   }
 
-  /** Resolves when nobody is let in any more. What is left to do goes on: see `dropped`. */
-  async dropTenant(name: string): Promise<TenantDefinition> {
-    const marked = this.#changes.make(() => {
+  /** Resolves when nobody is let in any more. The workflow does the rest: see `dropped`. */
+  dropTenant(name: string): Promise<TenantDefinition> {
+    return this.#changes.make(() => {
       if (name === defaultTenant) {
         throw new TenantError('conflict', `tenant ${defaultTenant} cannot be dropped`);
       }
-      const tenant: TenantDefinition = { ...this.find(name), state: 'dropping' };
-      return { writes: [put('tenants', name, tenant)], result: tenant };
+      const found = this.find(name);
+      if (found.state === 'dropping') return { writes: [], result: found };
+      const tenant: TenantDefinition = { ...found, state: 'dropping' };
+      const workflow = this.#options.workflows.submission(...dropTenantRequest(tenant));
+      return { writes: [put('tenants', name, tenant), workflow], result: tenant };
     });
-    try {
-      return await marked;
-    } finally {
-      // As soon as it is written there is no way back, whether all planes have confirmed it or not.
-      if (this.owner(name)?.state === 'dropping') this.#dropper.drop(name);
-    }
   }
 
   /** Resolves when the tenant is gone altogether; false when that takes longer than so many milliseconds. */
-  async dropped(name: string, withinMs: number): Promise<boolean> {
-    return await this.#dropper.gone(name, withinMs);
+  async dropped(
+    { name, number }: Pick<TenantDefinition, 'name' | 'number'>,
+    withinMs: number,
+  ): Promise<boolean> {
+    await this.#options.workflows.ended(dropTenantId({ number }), withinMs);
+    return this.owner(name)?.number !== number;
   }
 
   // ---- users

@@ -3,11 +3,14 @@
 import { expect, test } from 'vitest';
 import { Principal, Principals } from '../../access/gateway/principals.ts';
 import { hashPassword } from '../../access/gateway/secrets.ts';
-import { MemoryStore } from '../../control/tenants/memory-store-fixture.ts';
+import { MemoryStore } from '../../control/metadata/memory-store-fixture.ts';
 import { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
+import { WorkflowEngine } from '../../control/workflows/workflow-engine.ts';
 
 test('whoever should be in is let in, and nobody else, as soon as a change is answered', async () => {
-  const catalog = await TenantCatalog.open(new MemoryStore(), { databases: 16, hashPassword });
+  const store = new MemoryStore();
+  const workflows = await WorkflowEngine.open(store, { report: () => {} });
+  const catalog = await TenantCatalog.open(store, { workflows, databases: 16, hashPassword });
   const principals = new Principals({ databases: 16 });
   principals.update(catalog.snapshot());
   await catalog.attach({

@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../access/gateway/secrets.ts';
 import type { DocumentWrite } from '../../control/metadata/document-store.ts';
 import { EmbeddedDocumentStore } from '../../control/metadata/embedded-document-store.ts';
-import { MemoryStore } from '../../control/tenants/memory-store-fixture.ts';
+import { MemoryStore } from '../../control/metadata/memory-store-fixture.ts';
 import { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
+import { WorkflowEngine } from '../../control/workflows/workflow-engine.ts';
 import { isBuilt } from '../cli/polyrow-process.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { RespClient } from '../support/resp-client.ts';
@@ -22,7 +23,9 @@ let server: Polyrow;
 async function fillMetadata(path: string): Promise<void> {
   const secret = await hashPassword(Buffer.from('hush'), '');
   const memory = new MemoryStore();
+  const workflows = await WorkflowEngine.open(memory, { report: () => {} });
   const catalog = await TenantCatalog.open(memory, {
+    workflows,
     databases: 16,
     hashPassword: async () => secret,
   });

@@ -8,7 +8,7 @@ import {
   RevisionConflict,
   type Snapshot,
   type StoredDocument,
-} from '../metadata/document-store.ts';
+} from './document-store.ts';
 
 export class MemoryStore implements DocumentStore {
   readonly pollMs = 1000;

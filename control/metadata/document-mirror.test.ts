@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { DocumentChange, Json } from '../metadata/document-store.ts';
+import type { DocumentChange, Json } from './document-store.ts';
 import { DocumentMirror, type MirrorChange } from './document-mirror.ts';
 import { MemoryStore } from './memory-store-fixture.ts';
 

@@ -7,7 +7,7 @@ import {
   type DocumentWrite,
   type Json,
   RevisionConflict,
-} from '../metadata/document-store.ts';
+} from './document-store.ts';
 
 export interface MirrorWrite {
   collection: string;
@@ -132,7 +132,8 @@ export class DocumentMirror {
   }
 
   #expecting(write: MirrorWrite): DocumentWrite {
-    const found = this.#documents.get(write.collection)!.get(write.id);
+    // Of a collection that is not mirrored only new documents can be written.
+    const found = this.#documents.get(write.collection)?.get(write.id);
     return { ...write, expected: found?.body === undefined ? 0 : found.revision };
   }
 
