@@ -1,6 +1,7 @@
 // What clients of a plane change of users (ACL SETUSER, CREATE USER), done by the control plane.
 
 import type { AuditLog } from '../../control/admin/audit/audit-log.ts';
+import { withoutSecrets } from '../../control/admin/audit/without-secrets.ts';
 import type { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
 import type { ControlHandlers } from './messages.ts';
 
@@ -38,8 +39,7 @@ export function userHandlers(
   };
   return {
     setUser: (request) => {
-      const { secrets, ...shown } = request.change;
-      const change = { ...shown, ...(secrets === undefined ? {} : { secrets: '[hidden]' }) };
+      const change = withoutSecrets({ ...request.change }, undefined, ['secrets']);
       return audited('PATCH', request, change, () => tenants.setUser(request));
     },
     dropUser: (user) =>

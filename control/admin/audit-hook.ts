@@ -5,8 +5,6 @@ import { pathOf } from './paths.ts';
 import type { AuditEntry, AuditLog } from './audit/audit-log.ts';
 import { withoutSecrets, type JsonSchema } from './audit/without-secrets.ts';
 
-const longestText = 500;
-
 /** Health and metrics are no calls: machines ask for them every few seconds. */
 const audited = /^\/v1(\/|$)/;
 
@@ -32,9 +30,9 @@ function entryOf(request: FastifyRequest, reply: FastifyReply): AuditEntry {
     ...(principal?.tenant === undefined ? {} : { tenant: principal.tenant }),
     address: request.ip,
     method,
-    path: pathOf(request).slice(0, longestText),
+    path: pathOf(request),
     status: reply.statusCode,
-    ...(refusal === undefined ? {} : { error: refusal.slice(0, longestText) }),
+    ...(refusal === undefined ? {} : { error: refusal }),
     ...(change === undefined ? {} : { change }),
   };
 }

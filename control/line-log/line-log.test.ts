@@ -33,6 +33,22 @@ function open(fileBytes = 1000, files = 3): void {
   });
 }
 
+test('after a crash while room was made no record is lost or read twice', async () => {
+  for (let seq = 1; seq <= 40; seq++) await log.append({ seq, text: 'x'.repeat(90) });
+  await log.close();
+  const names = readdirSync(directory).filter((name) => name.endsWith('.log'));
+  const before = (): number[] => log.read(0, 100).map(({ seq }) => seq);
+  open();
+  const all = before();
+  await log.close();
+  // Two files were put in the place of the first, and the second was not removed yet.
+  const [first, second] = names.map((name) => join(directory, name));
+  appendFileSync(first!, readFileSync(second!));
+  open();
+  expect(before()).toEqual(all);
+  expect(log.last(100).map(({ seq }) => seq)).toEqual(all);
+});
+
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'polyrow-lines-'));
   reports = [];

@@ -5,9 +5,13 @@
 // A file is called after the number of its first record: audit-000000000017.log. When it is full the next one
 // is begun and the oldest goes, so that all of it is bounded. A line torn by a crash is cut off at the next
 // start; a line that was damaged otherwise is reported, and left out.
+//
+// With `owner` the space is shared fairly: the oldest records of those who have most of it go, and who has less than
+// an equal part loses nothing (max-min fairness). See `fair-share.ts`.
 
 import { crc32 } from 'node:zlib';
 import { join } from 'node:path';
+import { equalPart } from './fair-share.ts';
 import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 
 export interface LogRecord {
@@ -15,7 +19,7 @@ export interface LogRecord {
   seq: number;
 }
 
-export interface LineLogOptions {
+export interface LineLogOptions<R extends LogRecord> {
   disk: Disk;
   directory: string;
   /** What the files' names begin with. */
@@ -27,10 +31,16 @@ export interface LineLogOptions {
   /** Whether a record is on disk when `append` resolves; otherwise the operating system decides. */
   sync: boolean;
   report?: (message: string) => void;
+  /** Whose a record is, where each has a fair part of the space. */
+  owner?: (record: R) => string;
 }
 
 const newline = 10;
 const crcLength = 8;
+/** Part of the space that is in use after the oldest records of the largest owners were dropped. */
+const keptPart = 0.75;
+/** Bytes of records looked at before others may use the thread. */
+const sliceBytes = 128 * 1024;
 
 interface LogFile {
   path: string;
@@ -38,7 +48,7 @@ interface LogFile {
 }
 
 export class LineLog<R extends LogRecord> {
-  readonly #options: LineLogOptions;
+  readonly #options: LineLogOptions<R>;
   #files: LogFile[] = [];
   #current: DiskFile | undefined;
   #length = 0;
@@ -46,12 +56,13 @@ export class LineLog<R extends LogRecord> {
   /** Files whose damage has been reported. */
   readonly #reported = new Set<string>();
   #syncing: Promise<void> | undefined;
+  #sharing: Promise<void> | undefined;
 
-  private constructor(options: LineLogOptions) {
+  private constructor(options: LineLogOptions<R>) {
     this.#options = options;
   }
 
-  static open<R extends LogRecord>(options: LineLogOptions): LineLog<R> {
+  static open<R extends LogRecord>(options: LineLogOptions<R>): LineLog<R> {
     const log = new LineLog<R>(options);
     const { disk, directory, name } = options;
     disk.makeDirectory(directory);
@@ -93,7 +104,8 @@ export class LineLog<R extends LogRecord> {
     for (at = Math.max(0, at); at < this.#files.length && records.length < limit; at++) {
       const { records: found } = this.#readFile(this.#files[at]!, part);
       for (const record of found) {
-        if (record.seq > after && records.length < limit) records.push(record);
+        const isNew = record.seq > Math.max(after, records.at(-1)?.seq ?? 0);
+        if (isNew && records.length < limit) records.push(record);
       }
     }
     return records;
@@ -103,12 +115,15 @@ export class LineLog<R extends LogRecord> {
   last(limit: number, part?: string): R[] {
     const newestFirst: R[] = [];
     for (let at = this.#files.length - 1; at >= 0 && newestFirst.length < limit; at--) {
-      newestFirst.push(...this.#readFile(this.#files[at]!, part).records.reverse());
+      const oldest = newestFirst.at(-1)?.seq ?? Infinity;
+      const { records } = this.#readFile(this.#files[at]!, part);
+      for (const record of records.reverse()) if (record.seq < oldest) newestFirst.push(record);
     }
     return newestFirst.slice(0, limit).reverse();
   }
 
   async close(): Promise<void> {
+    await this.#sharing;
     await this.#syncing?.catch(() => {});
     if (this.#current === undefined) return;
     this.#current.syncNow();
@@ -137,7 +152,7 @@ export class LineLog<R extends LogRecord> {
   }
 
   #begin(seq: number): void {
-    const { disk, directory, name, files } = this.#options;
+    const { disk, directory, name, files, owner, report } = this.#options;
     const full = this.#current;
     if (full !== undefined) {
       full.syncNow();
@@ -147,8 +162,93 @@ export class LineLog<R extends LogRecord> {
     this.#current = disk.open(path, 'create');
     this.#length = 0;
     this.#files.push({ path, first: seq });
-    while (this.#files.length > files) disk.remove(this.#files.shift()!.path);
+    // Should making room fail again and again, the oldest records go after all.
+    const most = owner === undefined ? files : 3 * files;
+    while (this.#files.length > most) disk.remove(this.#files.shift()!.path);
+    if (owner !== undefined && this.#files.length > files) {
+      this.#sharing ??= this.#share(owner)
+        .catch((error: Error) => report?.(`cannot make room in ${directory}: ${error.message}`))
+        .finally(() => (this.#sharing = undefined));
+    }
     disk.syncDirectory(directory);
+  }
+
+  /** Drops records so that the files that are full have room for others again, by fair parts. */
+  async #share(owner: (record: R) => string): Promise<void> {
+    const { files, fileBytes } = this.#options;
+    const full = this.#files.slice(0, -1);
+    const bytesOf = new Map<string, number>();
+    for (const file of full) {
+      for await (const { record, line } of this.#slices(file)) {
+        const name = owner(record);
+        bytesOf.set(name, (bytesOf.get(name) ?? 0) + line.length);
+      }
+    }
+    const part = equalPart(bytesOf.values(), keptPart * (files - 1) * fileBytes);
+    // From the oldest on: each owner loses what it has beyond its part.
+    const excess = new Map([...bytesOf].map(([name, bytes]) => [name, bytes - part]));
+    let kept: Buffer[] = [];
+    let keptBytes = 0;
+    let group: LogFile[] = [];
+    for (const file of full) {
+      const lines: Buffer[] = [];
+      let bytes = 0;
+      for await (const { record, line } of this.#slices(file)) {
+        const name = owner(record);
+        const over = excess.get(name) ?? 0;
+        if (over > 0) excess.set(name, over - line.length);
+        else {
+          lines.push(line);
+          bytes += line.length;
+        }
+      }
+      if (keptBytes + bytes > 2 * fileBytes && group.length > 0) {
+        this.#replace(group, kept);
+        [group, kept, keptBytes] = [[], [], 0];
+      }
+      group.push(file);
+      // A copy: the lines are views of the whole file.
+      kept.push(Buffer.concat(lines));
+      keptBytes += bytes;
+    }
+    this.#replace(group, kept);
+  }
+
+  /**
+   * Puts what is kept of adjacent files in the place of the first of them. After a crash in between records may be in
+   * two files; readers take each once.
+   */
+  #replace(group: readonly LogFile[], kept: readonly Buffer[]): void {
+    const { disk, directory } = this.#options;
+    const [first, ...rest] = group;
+    if (first === undefined) return;
+    const bytes = Buffer.concat(kept);
+    const gone = new Set(bytes.length === 0 ? group : rest);
+    if (bytes.length > 0) {
+      const temporary = `${first.path}.tmp`;
+      const file = disk.open(temporary, 'create');
+      file.write(bytes, 0, bytes.length, 0);
+      file.syncNow();
+      file.close();
+      disk.rename(temporary, first.path);
+      disk.syncDirectory(directory);
+    }
+    for (const { path } of gone) disk.remove(path);
+    this.#files = this.#files.filter((file) => !gone.has(file));
+  }
+
+  /** Records of a file with their lines; others may use the thread now and then. */
+  async *#slices({ path }: LogFile): AsyncGenerator<{ record: R; line: Buffer }> {
+    const bytes = this.#bytesOf(path);
+    let slice = 0;
+    for (let at = 0, end; (end = bytes.indexOf(newline, at)) >= 0; at = end + 1) {
+      const record = decode<R>(bytes.toString('utf8', at, end));
+      if (record !== undefined) yield { record, line: bytes.subarray(at, end + 1) };
+      slice += end - at;
+      if (slice < sliceBytes) continue;
+      slice = 0;
+      await new Promise(setImmediate);
+    }
   }
 
   /** The records of a file, and where its last whole line ends. */

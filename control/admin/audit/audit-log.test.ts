@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -54,6 +54,36 @@ test('nobody pushes out what others did by asking often', async () => {
   const strangers = log.last(1000).filter(({ role }) => role === '');
   expect(strangers.length).toBeGreaterThan(10);
   expect(strangers.length).toBeLessThan(40);
+});
+
+test('a tenant that makes many records pushes out its own, and no other tenant’s', async () => {
+  const other = entry({ who: 'y', role: 'tenant', tenant: 'mill', path: '/v1/tenants/mill/users' });
+  for (let n = 0; n < 20; n++) await log.append(other);
+  const change = { rules: 'x'.repeat(500) };
+  for (let n = 0; n < 2500; n++) {
+    await log.append({ ...tenant, change });
+    if (n % 100 === 0) await new Promise(setImmediate);
+  }
+  await log.close();
+  expect(log.last(1000, { tenant: 'mill' })).toHaveLength(20);
+  expect(log.read(0, 1000, { tenant: 'mill' })).toHaveLength(20);
+  // The newest of the one that makes many are there, and the space is bounded.
+  const own = log.last(1000, { tenant: 'shop' });
+  expect(own.at(-1)!.seq).toBe(2520);
+  expect(own.length).toBeGreaterThan(5);
+  const bytes = readdirSync(directory).map((name) => statSync(join(directory, name)).size);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(3 * 8 * 2000);
+  // All records have one order still.
+  const seqs = log.read(0, 1000).map(({ seq }) => seq);
+  expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+});
+
+test('a record has a bounded size', async () => {
+  const long = 'x'.repeat(100_000);
+  await log.append({ ...tenant, path: `/${long}`, who: long, error: long, change: { long } });
+  const [record] = log.last(1);
+  expect(JSON.stringify(record).length).toBeLessThan(4000);
+  expect(record!.change).toEqual({ cut: expect.stringMatching(/^\{"long":"x+$/) });
 });
 
 test('what the schema calls writeOnly is hidden, and what is long is cut', () => {

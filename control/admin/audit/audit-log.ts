@@ -1,8 +1,9 @@
 // Who did what through the admin API, when, from where, and what came of it. Never a secret.
 //
-// What was changed, and what was refused, is on disk before it is answered. It is kept in trails by who it was,
-// so that nobody can push out what others did by asking often; and what was only looked at is in a trail of
-// its own, for some programs look every second. All have one numbering.
+// What was changed, and what was refused, is on disk before it is answered. It is kept in trails by role, so that
+// nobody can push out what others did by asking often; and what was only looked at is in a trail of its own, for
+// some programs look every second. All have one numbering. Within a trail the space is shared fairly by tenants:
+// one that makes many records loses its own oldest ones. A record has a bounded size.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import { LineLog } from '../../line-log/line-log.ts';
@@ -47,6 +48,10 @@ export interface AuditLogOptions {
 
 const mebibyte = 1024 * 1024;
 
+/** Characters kept of each text, and of what was to be changed in all. */
+const longestText = 500;
+const longestChange = 2000;
+
 /** Files kept of each. */
 const trailFiles = { operators: 16, tenants: 8, strangers: 2, looks: 4 } as const;
 type Trail = keyof typeof trailFiles;
@@ -69,12 +74,18 @@ export class AuditLog {
   static open(options: AuditLogOptions): AuditLog {
     const common = { fileBytes: 4 * mebibyte, ...options };
     return new AuditLog((name) =>
-      LineLog.open({ ...common, name, files: trailFiles[name], sync: name !== 'looks' }),
+      LineLog.open({
+        ...common,
+        name,
+        files: trailFiles[name],
+        sync: name !== 'looks',
+        ...(name === 'strangers' ? {} : { owner: ownerOf }),
+      }),
     );
   }
 
   async append(entry: AuditEntry): Promise<void> {
-    const { at, who, role, tenant, ...rest } = entry;
+    const { at, who, role, tenant, ...rest } = bounded(entry);
     // In this order, by which those of a tenant are found again: see `#merged`.
     const owner = tenant === undefined ? {} : { tenant };
     const record = { seq: ++this.#seq, at, who, role, ...owner, ...rest };
@@ -112,6 +123,23 @@ export class AuditLog {
       .filter((record) => tenant === undefined || record.tenant === tenant)
       .sort((a, b) => a.seq - b.seq);
   }
+}
+
+/** Tenants have a part each, and so has each token of an operator or viewer. */
+function ownerOf({ tenant, who }: AuditRecord): string {
+  return tenant === undefined ? `by ${who}` : `of ${tenant}`;
+}
+
+function bounded(entry: AuditEntry): AuditEntry {
+  const { who, path, error, change } = entry;
+  const text = change === undefined ? '' : JSON.stringify(change);
+  return {
+    ...entry,
+    who: who.slice(0, longestText),
+    path: path.slice(0, longestText),
+    ...(error === undefined ? {} : { error: error.slice(0, longestText) }),
+    ...(text.length > longestChange ? { change: { cut: text.slice(0, longestChange) } } : {}),
+  };
 }
 
 function trailOf({ role, status, method }: AuditEntry): Trail {

@@ -22,6 +22,7 @@ export function withoutSecrets(
 }
 
 function shortened(value: unknown): unknown {
+  if (value === undefined) return undefined;
   const text = JSON.stringify(value);
   return text.length <= longestValue ? value : `${text.slice(0, longestValue)}…`;
 }

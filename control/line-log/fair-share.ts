@@ -1,0 +1,13 @@
+// Max-min fairness: who wants less than an equal part gets it all, and what is left is shared by the others.
+
+/** The most that anyone gets so that all together get `space` at most; Infinity when there is enough for all. */
+export function equalPart(wishes: Iterable<number>, space: number): number {
+  const ascending = [...wishes].sort((a, b) => a - b);
+  let left = space;
+  for (const [i, wish] of ascending.entries()) {
+    const part = left / (ascending.length - i);
+    if (wish > part) return part;
+    left -= wish;
+  }
+  return Infinity;
+}
