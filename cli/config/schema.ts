@@ -227,6 +227,13 @@ export const settings = {
     description:
       'Do not start on an address that others can reach while the default user needs no password.',
   },
+  'influx.allowed-hosts': {
+    type: 'text',
+    meaning: 'names, separated by commas',
+    default: '',
+    description:
+      'Names that a request may have in its `Host` header besides localhost, loopback addresses and `influx.host`: those of proxies and containers. Where it is empty and `influx.host` is not loopback, any name may be used.',
+  },
   'influx.tls': { ...onOff, description: 'Serve HTTPS on `influx.port` in place of HTTP.' },
   'influx.max-body-bytes': {
     ...anySize,

@@ -140,7 +140,16 @@ async function start(): Promise<void> {
   pod = opened;
   await dropShadowDatabases(pod);
   pod.start();
-  const gate = new TenantGate({ principals, store: pod, changeUsers, clock: systemClock });
+  const gate = new TenantGate({
+    principals,
+    store: pod,
+    changeUsers,
+    clock: systemClock,
+    onIgnored: (address) =>
+      log('info', 'credentials are ignored: no user has a password or a token yet', {
+        client: address,
+      }),
+  });
   engine.seriesAllowance = (database) => gate.seriesAllowance(database);
   const host = config['influx.host'];
   const maxBodyBytes = config['influx.max-body-bytes'];
@@ -162,6 +171,7 @@ async function start(): Promise<void> {
     // What packs better than this is more likely to be an attack than data.
     maxUnpackedBytes: 10 * maxBodyBytes,
     maxConnections: config['influx.max-connections'],
+    allowedHosts: config['influx.allowed-hosts'].split(/[,\s]+/).filter((name) => name !== ''),
     queries: {
       maxConcurrent: config['influx.max-concurrent-queries'],
       timeoutMs: config['influx.query-timeout'] * 1000,

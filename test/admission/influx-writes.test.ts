@@ -87,7 +87,7 @@ describe('over the quota a write', () => {
     const socket = connect(it.server.port, '127.0.0.1');
     await once(socket, 'connect');
     socket.write(
-      `POST /write?db=d&u=acme&p=acme HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`,
+      `POST /write?db=d&u=acme&p=acme HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`,
     );
     socket.write(body);
     await sleep(250);

@@ -38,12 +38,19 @@ describe('credentials', () => {
       for (const who of ['', 'root:root', 'default:x']) {
         expect((await alone.query(who, 'SHOW DATABASES')).status).toBe(200);
       }
+      const token = { headers: { Authorization: 'Token made-up' } };
+      expect((await alone.send('', '/query?q=SHOW+DATABASES', token)).status).toBe(200);
+      expect(alone.logged.filter((line) => line.includes('ignored'))).toHaveLength(1);
       await alone.result('root:root', "CREATE USER bob WITH PASSWORD 'bob'");
       expect((await alone.query('root:root', 'SHOW DATABASES')).status).toBe(401);
       expect((await alone.query('', 'SHOW DATABASES')).status).toBe(200);
       // Even when there is nobody else any more: who was thrown out does not become somebody else.
       await alone.result('', 'DROP USER bob');
       expect((await alone.query('bob:bob', 'SHOW DATABASES')).status).toBe(401);
+      expect((await alone.send('', '/query?q=SHOW+DATABASES', token)).status).toBe(401);
+      await alone.control.addTenant('last');
+      alone.control.forgetTenant('last');
+      expect((await alone.query('last:last', 'SHOW DATABASES')).status).toBe(401);
     } finally {
       await alone.close();
     }

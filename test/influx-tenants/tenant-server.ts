@@ -75,7 +75,13 @@ export class TenantServer {
     const principals = new Principals({ databases: 16 });
     const control = new TestControl(principals);
     const changeUsers = userChanges(principals, control);
-    const gate = new TenantGate({ principals, store: pod, changeUsers, clock: systemClock });
+    const gate = new TenantGate({
+      principals,
+      store: pod,
+      changeUsers,
+      clock: systemClock,
+      onIgnored: (address) => report('info', `ignored credentials of ${address}`),
+    });
     engine.seriesAllowance = (database) => gate.seriesAllowance(database);
     const server = new InfluxServer({
       host: '127.0.0.1',

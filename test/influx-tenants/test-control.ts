@@ -38,8 +38,13 @@ export class TestControl implements UserKeeper {
   }
 
   update(change: Partial<Omit<TenancyUpdate, 'gone'>> & { gone?: Partial<TenancyUpdate['gone']> }) {
+    const { users = [], tokens = [] } = change;
     const update: TenancyUpdate = {
       whole: false,
+      // Stays so.
+      ...((tokens.length > 0 || users.some(({ secrets }) => secrets.length > 0)) && {
+        checksCredentials: true,
+      }),
       revision: ++this.#revision,
       tenants: [],
       users: [],

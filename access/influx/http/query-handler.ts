@@ -20,6 +20,7 @@ import type { GroupCommit } from './group-commit.ts';
 import { ClientGone, headerText, HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
 import { JsonWriter } from './json-writer.ts';
+import { refuseForeignPages } from './browser-guard.ts';
 import { multipartFields } from './multipart.ts';
 import { tooManyParameters } from './parameters.ts';
 import type { PointWriter } from './point-writer.ts';
@@ -93,6 +94,7 @@ export class QueryHandler {
     try {
       await this.readForm(exchange);
       const statements = await this.#parse(exchange, caller);
+      if (statements.some(hasEffects)) refuseForeignPages(exchange.request);
       const database = exchange.parameters.get('db');
       check({ caller, statements, database });
       await this.#answer(exchange, caller, statements);
@@ -375,6 +377,18 @@ function failInCsv(exchange: Exchange, { status, message, headers }: HttpError):
     'Content-Type': 'text/csv',
     'X-Influxdb-Error': headerText(message),
   });
+}
+
+function hasEffects(statement: Statement): boolean {
+  switch (statement.kind) {
+    case 'show':
+    case 'explain':
+      return false;
+    case 'select':
+      return statement.into !== undefined;
+    default:
+      return true;
+  }
 }
 
 function changesData(statement: Statement): boolean {

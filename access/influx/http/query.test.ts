@@ -365,6 +365,57 @@ describe('parameters', () => {
   });
 });
 
+describe('web pages', () => {
+  const evil = { Origin: 'http://evil.example' };
+  const own = { Origin: `http://127.0.0.1:0` };
+
+  test('under a name of their own get nothing', async () => {
+    for (const place of ['/ping', '/query?q=show%20databases', '/write?db=d', '/nothing']) {
+      const { status, text } = await client.send(place, { headers: { Host: 'evil.example:8086' } });
+      expect([status, text]).toEqual([
+        403,
+        '{"error":"not served as evil.example: use localhost, or set influx.allowed-hosts"}\n',
+      ]);
+    }
+    await restart({ allowedHosts: ['db.example'] });
+    const { status } = await client.send('/ping', { headers: { Host: 'db.example' } });
+    expect(status).toBe(204);
+  });
+
+  test('of another origin change nothing', async () => {
+    const refused = '{"error":"not done for web pages of another origin"}\n';
+    const check = async (answer: Promise<Answer>) => {
+      const { status, text, headers } = await answer;
+      expect([status, text]).toEqual([403, refused]);
+      expect(headers['access-control-allow-origin']).toBeUndefined();
+    };
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    await check(client.send('/write?db=d', { headers: evil, body: 'm v=1' }));
+    for (const method of ['GET', 'POST']) {
+      for (const q of ['create database e', 'show databases; drop database d']) {
+        await check(get(q, {}, { method, headers: evil }));
+      }
+    }
+    await check(get('select v into x from m', {}, { headers: { 'Sec-Fetch-Site': 'cross-site' } }));
+    await check(
+      client.send('/query', { headers: { ...form, ...evil }, body: 'q=drop database d' }),
+    );
+    await check(get('create database e', {}, { headers: { 'User-Agent': 'Mozilla/5.0' } }));
+    expect(store.databases().map(({ name }) => name)).toEqual(['d']);
+    expect(await json('show measurements')).toEqual({ results: [{ statement_id: 0 }] });
+  });
+
+  test('may ask, without being shown the answer, and those of ours may change', async () => {
+    const { status, headers } = await get('show databases', {}, { headers: evil });
+    expect(status).toBe(200);
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+    const host = own.Origin.slice('http://'.length);
+    const made = await get('create database e', {}, { headers: { ...own, Host: host } });
+    expect(made.status).toBe(200);
+    expect(store.database('e')).toBeDefined();
+  });
+});
+
 describe('changes', () => {
   test('by GET come with a warning', async () => {
     expect(await json('create database g')).toEqual({
@@ -448,7 +499,7 @@ describe('clients that are slow, or leave', () => {
       socket.pause();
       // Enough for the sockets' buffers to be full.
       const q = encodeURIComponent(Array(10).fill('select * from generated limit 50000').join(';'));
-      socket.write(`GET /query?db=d&q=${q} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      socket.write(`GET /query?db=d&q=${q} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       return socket;
     });
     await until(() => server.metrics().queriesRunning === 3);
@@ -460,7 +511,7 @@ describe('clients that are slow, or leave', () => {
   test('one that leaves before there is an answer ends its query', async () => {
     const socket = connect(client.port, '127.0.0.1');
     socket.on('error', () => undefined);
-    socket.write('GET /query?q=select%20*%20from%20waiting HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET /query?q=select%20*%20from%20waiting HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await until(() => server.metrics().queriesRunning === 1);
     socket.resetAndDestroy();
     await until(() => server.metrics().queriesRunning === 0);
@@ -478,7 +529,7 @@ describe('clients that are slow, or leave', () => {
     const socket = connect(client.port, '127.0.0.1');
     socket.on('error', () => undefined);
     const q = encodeURIComponent(Array(50).fill('select * from generated limit 50000').join(';'));
-    socket.write(`GET /query?db=d&q=${q} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    socket.write(`GET /query?db=d&q=${q} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await new Promise((resolve) => socket.once('data', resolve));
     socket.resetAndDestroy();
     await until(() => server.metrics().queriesRunning === 0);

@@ -21,6 +21,8 @@ export interface Route {
   readonly isV2: boolean;
   /** Credentials may be in its form. */
   readonly hasForm: boolean;
+  /** It changes something, whatever it says. */
+  readonly hasEffects: boolean;
   readonly action:
     | { readonly isOpen: true; readonly handle: OpenHandle }
     | { readonly isOpen: false; readonly handle: Handle };
@@ -101,7 +103,7 @@ export class RouteTable {
   find(exchange: Exchange): Route {
     const { path, method } = exchange;
     const isV2 = path.startsWith('/api/v2/');
-    const plain = { isV2, hasForm: false };
+    const plain = { isV2, hasForm: false, hasEffects: false };
     if (method === 'OPTIONS') return { ...plain, name: 'options', action: open(allowAll) };
     const page = this.#pages.get(path) ?? this.#bucketPage(path);
     if (page === undefined) return { ...plain, name: 'other', action: open(notFound) };
@@ -111,7 +113,9 @@ export class RouteTable {
       const allowed = ['OPTIONS', ...Object.keys(page.methods)].join(', ');
       return { ...plain, name, action: open((e) => notAllowed(e, allowed)) };
     }
-    return { name, isV2, hasForm, action };
+    // What a query does is known when it has been parsed.
+    const hasEffects = method === 'POST' && !hasForm;
+    return { name, isV2, hasForm, hasEffects, action };
   }
 
   #bucketPage(path: string): Page | undefined {

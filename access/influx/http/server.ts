@@ -16,6 +16,7 @@ import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
 import { wholeSpace } from '../tenants/tenant-space.ts';
 import { InfluxAdmission } from './admission.ts';
+import { BrowserGuard, refuseForeignPages } from './browser-guard.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
 import { InfluxEntrance } from './entrance.ts';
@@ -62,6 +63,8 @@ export interface InfluxServerOptions {
   maxBodyBytes?: number;
   /** Bytes of a packed body when it is unpacked; 0 for no limit. */
   maxUnpackedBytes?: number;
+  /** Names besides those of loopback under which it serves there; where it listens elsewhere, besides its own. */
+  allowedHosts?: readonly string[];
   /** Beyond these new connections are closed at once. */
   maxConnections?: number;
   /** Connections that may wait to be accepted. */
@@ -118,6 +121,7 @@ export class InfluxServer {
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Set<Exchange>();
   readonly #connections = new TenantConnections();
+  readonly #browsers: BrowserGuard;
   /** Everybody, where there is no gate. */
   readonly #anybody: Caller;
   #isDraining = false;
@@ -130,6 +134,10 @@ export class InfluxServer {
     this.#options = options;
     const { store, clock } = options;
     this.metering = options.metering;
+    this.#browsers = new BrowserGuard({
+      host: options.host,
+      allowedHosts: options.allowedHosts ?? [],
+    });
     this.slow = new SlowRequests(options.slowRequestMs ?? Infinity, clock);
     const space = wholeSpace(store, clock);
     this.#anybody = { space, principal: undefined, users: undefined, ended: false };
@@ -290,6 +298,8 @@ export class InfluxServer {
     const found = this.#routes.find(exchange);
     exchange.route = found.name;
     exchange.isV2 = found.isV2;
+    this.#browsers.checkHost(exchange.request);
+    if (found.hasEffects) refuseForeignPages(exchange.request);
     if (exchange.parameters.isOverfull) throw tooManyParameters();
     if (found.action.isOpen) {
       await found.action.handle(exchange);

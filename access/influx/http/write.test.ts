@@ -370,7 +370,7 @@ describe('large bodies', () => {
     const socket = connect(client.port, '127.0.0.1');
     const heard = raw(socket);
     socket.write(
-      'POST /write?db=nope HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n',
+      'POST /write?db=nope HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n',
     );
     const text = await heard;
     expect(text).toMatch(/^HTTP\/1.1 404 /);
@@ -461,7 +461,9 @@ describe('clients that misbehave', () => {
   test('one that leaves in the middle', async () => {
     const socket = connect(client.port, '127.0.0.1');
     socket.on('error', () => undefined);
-    socket.write(`POST /write?db=d HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n${lines(5)}`);
+    socket.write(
+      `POST /write?db=d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n${lines(5)}`,
+    );
     await until(() => server.metrics().bytesIn > 0);
     socket.resetAndDestroy();
     await until(() => server.metrics().connections === 0);
@@ -473,7 +475,9 @@ describe('clients that misbehave', () => {
     await restart({ maxBodyBytes: 0 });
     const socket = connect(client.port, '127.0.0.1');
     socket.on('error', () => undefined);
-    socket.write('POST /write?db=d HTTP/1.1\r\nHost: x\r\nContent-Length: 99000000\r\n\r\n');
+    socket.write(
+      'POST /write?db=d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99000000\r\n\r\n',
+    );
     for (let i = 0; i < 50; i++) {
       if (!socket.write(lines(10_000, i * 10_000))) {
         await new Promise((go) => socket.once('drain', go));
@@ -489,7 +493,9 @@ describe('clients that misbehave', () => {
     await restart({ bodyTimeoutMs: 100 });
     const socket = connect(client.port, '127.0.0.1');
     const heard = raw(socket);
-    socket.write('POST /write?db=d HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nm v=1 1\n');
+    socket.write(
+      'POST /write?db=d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nm v=1 1\n',
+    );
     await heard;
     expect(store.dump('d')).toEqual([]);
   });
@@ -503,7 +509,7 @@ describe('clients that misbehave', () => {
     };
     expect(await answers('hello\r\n\r\n')).toBe('HTTP/1.1 400 Bad Request');
     const long = 'x'.repeat(300_000);
-    expect(await answers(`GET /ping?${long} HTTP/1.1\r\nHost: x\r\n\r\n`)).toBe(
+    expect(await answers(`GET /ping?${long} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).toBe(
       'HTTP/1.1 431 Request Header Fields Too Large',
     );
   });

@@ -1,17 +1,13 @@
 // Lets requests in: finds out who they are from, and what that tenant has.
 //
-// Who sends no credentials is the user `default` of the tenant `default`, if that needs no password. And as
-// long as nobody else was ever heard of, credentials are not looked at, as with an InfluxDB that asks for
-// none: many clients send some they made up. Once there was somebody, they must be right.
+// A client without credentials is the user `default` of the tenant `default`, if that needs no password. Until the
+// first user has a password or a token, credentials are not looked at either, as InfluxDB does while authentication is
+// off: Telegraf always sends some. From then on they must be right, also when that user is dropped again.
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
-import {
-  defaultTenant,
-  noLimits,
-  type TenantDefinition,
-} from '../../../universal-row/tenancy/definitions.ts';
+import { noLimits, type TenantDefinition } from '../../../universal-row/tenancy/definitions.ts';
 import { type Login, Principal, type Principals } from '../../gateway/principals.ts';
 import type { Caller, Gate, Refusal } from './caller.ts';
 import type { Credentials } from './credentials.ts';
@@ -29,7 +25,12 @@ export interface TenantGateOptions {
   store: SeriesStore & DatabaseSource;
   changeUsers: ChangeUsers;
   clock: Clock;
+  /** A client, by its address, sent credentials that were not looked at. Called once for each. */
+  onIgnored?: (address: string) => void;
 }
+
+/** Addresses that `onIgnored` is called for. */
+const maxIgnored = 1000;
 
 /** Databases that may have only so many series together. */
 export interface SeriesAllowance {
@@ -53,7 +54,8 @@ export class TenantGate implements Gate {
   readonly #changeUsers: ChangeUsers;
   readonly #spaces = new Map<number, TenantSpace>();
   readonly #callers = new WeakMap<Principal, TenantCaller>();
-  #asksForCredentials = false;
+  readonly #ignored = new Set<string>();
+  readonly #onIgnored: ((address: string) => void) | undefined;
 
   constructor(options: TenantGateOptions) {
     this.#principals = options.principals;
@@ -61,7 +63,7 @@ export class TenantGate implements Gate {
     this.#clock = options.clock;
     this.#changeUsers = options.changeUsers;
     this.#databases = new DatabaseIndex(options.store);
-    this.#noteOthers();
+    this.#onIgnored = options.onIgnored;
     this.#principals.onChange(({ goneTenants }) => {
       for (const { number } of goneTenants) this.#spaces.delete(number);
     });
@@ -71,19 +73,12 @@ export class TenantGate implements Gate {
     this.#principals.onChange(listener);
   }
 
-  /** An update is in force. */
-  #noteOthers(): void {
-    const { tenantCount, anonymous } = this.#principals;
-    const isAlone = tenantCount === 1 && this.#principals.users(defaultTenant).size === 1;
-    if (!isAlone || anonymous === undefined) this.#asksForCredentials = true;
-  }
-
   // ---- who it is
 
   enter(credentials: Credentials | undefined, address: string): MaybePromise<Caller | Refusal> {
-    this.#noteOthers();
-    const { anonymous } = this.#principals;
-    if (credentials === undefined || !this.#asksForCredentials) {
+    const { anonymous, checksCredentials } = this.#principals;
+    if (credentials === undefined || !checksCredentials) {
+      if (credentials !== undefined) this.#noteIgnored(address);
       return anonymous === undefined ? missing : this.#callerOf(anonymous);
     }
     if (credentials.kind === 'token')
@@ -94,6 +89,12 @@ export class TenantGate implements Gate {
     return login instanceof Promise
       ? login.then((settled) => this.#entered(settled))
       : this.#entered(login);
+  }
+
+  #noteIgnored(address: string): void {
+    if (this.#ignored.has(address) || this.#ignored.size >= maxIgnored) return;
+    this.#ignored.add(address);
+    this.#onIgnored?.(address);
   }
 
   #entered(login: Login): Caller | Refusal {
