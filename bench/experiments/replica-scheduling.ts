@@ -110,11 +110,12 @@ export const dailySchedule: Experiment = {
     'role switching alone, migration alone, and an operator who moves the heaviest replica of the highest peak.',
   run(context) {
     const { movedShare, thresholdShare } = usualParameters;
+    const moves = Math.floor(paperSize.partitions * 3 * movedShare);
     const of = runs(context, [
       dailyCycle(),
       migration(),
-      peakMover(movedShare, thresholdShare),
-      randomMoves(Math.floor(paperSize.partitions * 3 * movedShare)),
+      peakMover(moves, thresholdShare),
+      randomMoves(moves),
       doNothing,
     ]);
     const trials = of('xstor');
@@ -162,6 +163,7 @@ export const dailySchedule: Experiment = {
           '-87.46 %',
         ),
         against(trials, of('random'), 'violations', 'random moves'),
+        against(trials, of('peak-mover'), 'violations', 'the heaviest replica of the highest peak'),
         against(trials, of('peak-mover'), 'anomalies', 'the heaviest replica of the highest peak'),
         against(
           trials,

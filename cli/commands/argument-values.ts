@@ -13,6 +13,10 @@ import { ExitError } from '../lifecycle/exit-error.ts';
 import { exitCodes } from '../output/exit-codes.ts';
 import { formatBytes, formatDuration, formatNumber } from '../output/values.ts';
 
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
 export function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
@@ -30,6 +34,16 @@ export function positive(text: string): number {
     throw new InvalidArgumentError('It must be a number above 0.');
   }
   return value;
+}
+
+/** Milliseconds of `1m`, `6h` or `7d`. */
+export function durationOf(text: string): number {
+  const [, number, unit] = /^(\d{1,6})\s*(m|min|minutes?|h|hours?|d|days?)$/.exec(text) ?? [];
+  const word = /^(minute|hour|day)$/.exec(text)?.[0];
+  const width = { m: minuteMs, h: hourMs, d: dayMs }[(unit ?? word ?? '').charAt(0)];
+  const ms = Number(number ?? 1) * (width ?? NaN);
+  if (!(ms > 0)) throw new InvalidArgumentError('It must be a time, as 1m, 6h or 7d.');
+  return ms;
 }
 
 // ---- users

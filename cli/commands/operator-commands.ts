@@ -13,6 +13,7 @@ import { databaseCommand } from './database.ts';
 import { demoCommand } from './demo.ts';
 import { limitCommand } from './limit.ts';
 import { restoreCommand } from './restore.ts';
+import { simulateCommand } from './simulate.ts';
 import { slowlogCommand } from './slowlog.ts';
 import { tableCommand } from './table.ts';
 import { tenantCommand } from './tenant.ts';
@@ -44,6 +45,7 @@ const operatorCommands: readonly ((program: Command) => void)[] = [
   configCommand,
   commandsCommand,
   calibrateCommand,
+  simulateCommand,
   demoCommand,
   completionCommand,
   versionCommand,

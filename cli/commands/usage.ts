@@ -5,7 +5,7 @@ import type { UsageGroup, UsageRow, UsageSlot } from '../../control/monitor/usag
 import { answer, remark } from '../output/answer.ts';
 import { type Column, grid } from '../output/grid.ts';
 import { formatNumber, formatTime } from '../output/values.ts';
-import { addTenantFlag, wholeNumber } from './argument-values.ts';
+import { addTenantFlag, durationOf, wholeNumber } from './argument-values.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 
 /** As the admin API tells it: with the tenant's name in place of its number. */
@@ -65,15 +65,6 @@ export function usageCommand(program: Command): void {
       if (more) remark(`There is more than these ${usage.length}: ask for less, or raise --limit.`);
     },
   );
-}
-
-function durationOf(text: string): number {
-  const [, number, unit] = /^(\d{1,6})\s*(m|min|minutes?|h|hours?|d|days?)$/.exec(text) ?? [];
-  const word = /^(minute|hour|day)$/.exec(text)?.[0];
-  const width = { m: minuteMs, h: hourMs, d: dayMs }[(unit ?? word ?? '').charAt(0)];
-  const ms = Number(number ?? 1) * (width ?? NaN);
-  if (!(ms > 0)) throw new InvalidArgumentError('It must be a time, as 1m, 6h or 7d.');
-  return ms;
 }
 
 function groupsOf(text: string): UsageGroup[] {

@@ -37,11 +37,11 @@ export function randomMoves(moves: number, limits: HardLimits = usualLimits): Po
 }
 
 /**
- * At most `movedShare` of the replicas move. Stops when no pod's peak is above `thresholdShare` of its limit, or when no
+ * At most `moves` replicas move. Stops when no pod's peak is above `thresholdShare` of its limit, or when no
  * move lowers the highest peak.
  */
 export function peakMover(
-  movedShare: number,
+  moves: number,
   thresholdShare: number,
   limits: HardLimits = usualLimits,
 ): Policy {
@@ -52,8 +52,7 @@ export function peakMover(
       const dimension = mostUsedDimension(cluster);
       const peaks = cluster.replicasOfPod.map((_, pod) => peakOf(cluster, dimension, pod));
       const proposals: Proposal[] = [];
-      const most = Math.floor(cluster.podOf.length * movedShare);
-      while (proposals.length < most) {
+      while (proposals.length < moves) {
         const source = peaks.reduce(
           (best, peak, pod) => (peak.share > peaks[best]!.share ? pod : best),
           0,

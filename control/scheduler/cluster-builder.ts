@@ -30,6 +30,8 @@ export interface PartitionSpec {
   id: string;
   table: number;
   bytes?: number;
+  /** As many as `bytes` when it is absent. */
+  allocatedBytes?: number;
   allocatedLru?: number;
   leader: RowUse;
   /** Followers have no load when it is absent. */
@@ -119,7 +121,8 @@ export class ClusterBuilder {
     for (const { row } of [leader, follower]) {
       if (!(row >= 0 && row < this.#rowCount)) throw new RangeError(`there is no row ${row}`);
     }
-    return this.#partitions.push({ bytes: 0, allocatedLru: 0, ...spec, leader, follower }) - 1;
+    const all = { bytes: 0, allocatedLru: 0, allocatedBytes: spec.bytes ?? 0 };
+    return this.#partitions.push({ ...all, ...spec, leader, follower }) - 1;
   }
 
   replica(partition: number, pod: number, isLeader: boolean, isHealthy = true): number {
@@ -170,6 +173,7 @@ export class ClusterBuilder {
         ids: partitions.map(({ id }) => id),
         table: Uint32Array.from(partitions, ({ table }) => table),
         bytes: Float64Array.from(partitions, ({ bytes }) => bytes),
+        allocatedBytes: Float64Array.from(partitions, (one) => one.allocatedBytes),
         allocatedLru: Float64Array.from(partitions, ({ allocatedLru }) => allocatedLru),
         leaderRow: Uint32Array.from(partitions, ({ leader }) => leader.row),
         leaderScale: Float64Array.from(partitions, ({ leader }) => leader.scale ?? 1),

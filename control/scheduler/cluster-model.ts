@@ -54,8 +54,9 @@ export interface TableColumns {
 export interface PartitionColumns {
   readonly ids: readonly string[];
   readonly table: Uint32Array;
-  /** Bytes of one replica. */
+  /** Bytes of one replica, and bytes set aside for it. */
   readonly bytes: Float64Array;
+  readonly allocatedBytes: Float64Array;
   /** LRU a second set aside for one replica. */
   readonly allocatedLru: Float64Array;
   readonly leaderRow: Uint32Array;

@@ -3,6 +3,7 @@
 
 import { refusalOf } from '../hard-limits.ts';
 import type { WorkingCluster } from '../working-cluster.ts';
+import { budgetOf } from './parameters.ts';
 import type { SchedulingRun } from './scheduling-run.ts';
 
 interface Destination {
@@ -13,7 +14,7 @@ interface Destination {
 
 export function migrateReplicas(run: SchedulingRun): void {
   const { cluster, parameters } = run;
-  let left = Math.floor(cluster.podOf.length * parameters.movedShare);
+  let left = budgetOf(parameters.movedShare, cluster.podOf.length, parameters);
   for (const source of run.highLoadPods()) {
     for (const replica of run.candidates.get(source)!) {
       if (left === 0 || !run.isHighLoad(source)) break;

@@ -20,6 +20,8 @@ export interface SchedulingParameters {
   /** At most this share of the partitions changes its leader in a run, and of the replicas moves. */
   switchedShare: number;
   movedShare: number;
+  /** A small cluster may make so many of each all the same, unless their share is 0. */
+  leastChanges: number;
   /** When two destinations count as equal: anomalous points, cosine similarity, share of total load. */
   tolerance: { anomalies: number; similarity: number; load: number };
   limits: HardLimits;
@@ -35,6 +37,16 @@ export const usualParameters: SchedulingParameters = {
   acceptedAnomalies: 0,
   switchedShare: 0.0068,
   movedShare: 0.0043,
+  leastChanges: 10,
   tolerance: { anomalies: 2, similarity: 0.01, load: 0.05 },
   limits: { tableSlack: 5, diskShare: 0.85, crossSubcluster: true },
 };
+
+/** How many of `all` may be changed in a run. */
+export function budgetOf(
+  share: number,
+  all: number,
+  { leastChanges }: SchedulingParameters,
+): number {
+  return share === 0 ? 0 : Math.max(leastChanges, Math.floor(all * share));
+}

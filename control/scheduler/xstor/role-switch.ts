@@ -2,6 +2,7 @@
 // roles. Nothing is copied, so it comes before any migration.
 
 import { freeOfCost } from '../proposal.ts';
+import { budgetOf } from './parameters.ts';
 import type { SchedulingRun } from './scheduling-run.ts';
 
 interface Switch {
@@ -13,7 +14,7 @@ interface Switch {
 export function switchRoles(run: SchedulingRun): void {
   const { cluster, parameters } = run;
   const excluded = new Set<number>();
-  let left = Math.floor(cluster.partitionCount * parameters.switchedShare);
+  let left = budgetOf(parameters.switchedShare, cluster.partitionCount, parameters);
   while (left > 0) {
     const sources = run.highLoadPods();
     if (sources.length === 0) return;

@@ -56,17 +56,20 @@ export class SchedulingRun {
   }
 
   propose(proposal: Omit<Proposal, 'figures'>, pods: readonly number[]): void {
-    const before = pods.map((pod) => this.counts[pod]!);
+    const before = pods.map((pod) => [this.counts[pod]!, this.#meanUse(pod)] as const);
     this.cluster.apply(proposal.change);
     for (const pod of pods) {
       this.counts[pod] = this.anomalies.count(pod);
       this.totals[pod] = this.#totalOf(pod);
     }
-    const figures = pods.map((pod, i) => ({
-      name: `anomalous minutes of ${this.nameOf(pod)}`,
-      before: before[i]!,
-      after: this.counts[pod]!,
-    }));
+    const figures = pods.flatMap((pod, i) => {
+      const [anomalous, used] = before[i]!;
+      const name = this.nameOf(pod);
+      return [
+        { name: `anomalous minutes of ${name}`, before: anomalous, after: this.counts[pod]! },
+        { name: `mean use of ${name}, %`, before: used, after: this.#meanUse(pod) },
+      ];
+    });
     this.proposals.push({ ...proposal, figures });
   }
 
@@ -76,6 +79,10 @@ export class SchedulingRun {
 
   partitionName(partition: number): string {
     return this.cluster.model.partitions.ids[partition]!;
+  }
+
+  #meanUse(pod: number): number {
+    return (100 * this.totals[pod]!) / this.cluster.points / this.anomalies.limitOf(pod);
   }
 
   #totalOf(pod: number): number {

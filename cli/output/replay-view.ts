@@ -1,0 +1,90 @@
+// What policies would do, for people.
+
+import type { ClusterFigures, Replay } from '../../control/scheduler/simulation/replay.ts';
+import { type Column, grid } from './grid.ts';
+import { formatBytes } from './values.ts';
+
+/** More steps than this are not listed; JSON has them all. */
+const mostSteps = 40;
+
+export function describedReplay(one: Replay): string {
+  const { policy, steps, before, after, cost } = one;
+  const listed = steps
+    .slice(0, mostSteps)
+    .flatMap(({ text, reason, figures }, i) => [
+      `${i + 1}. ${text}`,
+      `   because ${reason}`,
+      ...figures.map(
+        (figure) => `   ${figure.name}: ${short(figure.before)} -> ${short(figure.after)}`,
+      ),
+    ]);
+  const rest = steps.length - mostSteps;
+  return [
+    steps.length === 0
+      ? `${policy} would do nothing.`
+      : `${policy} would take ${steps.length} steps:`,
+    ...(listed.length === 0 ? [] : ['', ...listed]),
+    ...(rest > 0 ? [`… and ${rest} more; --json has them all`] : []),
+    '',
+    `It copies ${cost.replicas} replicas, ${formatBytes(cost.bytes)}.`,
+    'Judged on another draw of the load:',
+    ...figureLines(before, after),
+  ].join('\n');
+}
+
+function figureLines(before: ClusterFigures, after: ClusterFigures): string[] {
+  const line = (name: string, of: (one: ClusterFigures) => string): string =>
+    `  ${name.padEnd(42)} ${of(before)} -> ${of(after)}`;
+  return [
+    line('points of pods above 60 % of their limit', ({ violations }) => String(violations)),
+    line('pods that ever are', ({ podsAbove, pods }) => `${podsAbove} of ${pods}`),
+    line('anomalous points of pods', ({ anomalies }) => String(anomalies)),
+    line('deviation of pods from their mean', ({ imbalance }) => percent(imbalance)),
+    line('highest use of a pod', ({ peak }) => percent(peak)),
+    `  (all of ${before.dimension}, the dimension that is used most)`,
+    ...(after.podsAbove === after.pods
+      ? [
+          'Every pod is above 60 % at times: load has nowhere to go. The cluster needs more pods, or larger ones.',
+        ]
+      : []),
+  ];
+}
+
+export async function comparedReplays(replays: readonly Replay[]): Promise<string> {
+  const before = replays[0]!.before;
+  const switches = ({ steps }: Replay): number =>
+    steps.filter(({ kind }) => kind === 'transfer-leader').length;
+  const number = (title: string, value: (one: Replay) => string | number): Column<Replay> => ({
+    title,
+    value,
+    right: true,
+  });
+  const columns: Column<Replay>[] = [
+    { title: 'policy', value: ({ policy }) => policy },
+    number('steps', ({ steps }) => steps.length),
+    number('new leaders', switches),
+    number('replicas copied', ({ cost }) => cost.replicas),
+    number('bytes', ({ cost }) => formatBytes(cost.bytes)),
+    number('above 60 %', ({ after }) => after.violations),
+    number('anomalous', ({ after }) => after.anomalies),
+    number('deviation', ({ after }) => percent(after.imbalance)),
+    number('highest use', ({ after }) => percent(after.peak)),
+    number('planned in', ({ planningMs }) => `${Math.round(planningMs)} ms`),
+  ];
+  return [
+    await grid(columns, replays),
+    '',
+    'above 60 %: points of pods above 60 % of their limit. anomalous: points far above the mean of all pods, or in a',
+    'run above 60 %. deviation: of pods from their mean. Judged on another draw of the load than was planned on.',
+    `Before: ${before.violations} above 60 %, ${before.anomalies} anomalous, deviation ${percent(before.imbalance)}, ` +
+      `highest use ${percent(before.peak)}, all of ${before.dimension}.`,
+  ].join('\n');
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+function short(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}

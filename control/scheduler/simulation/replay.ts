@@ -1,0 +1,138 @@
+// What policies would do with a cluster, and what it would come to: plans on one draw of its load, judges on another.
+
+import type { ClusterModel } from '../cluster-model.ts';
+import { imbalance, mostUsedDimension, violations } from '../load-measures.ts';
+import type { Change, Figure, Policy } from '../proposal.ts';
+import { WorkingCluster } from '../working-cluster.ts';
+import { Anomalies } from '../xstor/anomalies.ts';
+import { usualParameters } from '../xstor/parameters.ts';
+import { Chance } from './chance.ts';
+
+export interface ClusterFigures {
+  /** The dimension that is used most, to which the others refer. */
+  dimension: string;
+  /** Points of pods above 60 % of the limit. */
+  violations: number;
+  /** Pods that are above it at any point, and all pods. */
+  podsAbove: number;
+  pods: number;
+  /** Points of pods that are anomalous by X-Stor's Algorithm 1. */
+  anomalies: number;
+  /** Standard deviation over pods, over the mean of all pods. */
+  imbalance: number;
+  /** Highest share of a pod's limit at any point. */
+  peak: number;
+}
+
+export interface Step {
+  kind: Change['kind'];
+  /** What is done, with names. */
+  text: string;
+  reason: string;
+  figures: readonly Figure[];
+  bytes: number;
+}
+
+export interface Replay {
+  policy: string;
+  steps: Step[];
+  /** Replicas copied, and bytes. */
+  cost: { replicas: number; bytes: number };
+  before: ClusterFigures;
+  after: ClusterFigures;
+  planningMs: number;
+}
+
+/** `planned` and `judged` are the same cluster with different load; `clock` tells milliseconds. */
+export function replay(
+  planned: ClusterModel,
+  judged: ClusterModel,
+  policy: Policy,
+  seed: number,
+  clock: () => number,
+): Replay {
+  const startedAt = clock();
+  const proposals = policy.plan(planned, { now: planned.startAt * 1000, rng: new Chance(seed) });
+  const planningMs = clock() - startedAt;
+  const cluster = new WorkingCluster(judged);
+  const dimension = mostUsedDimension(cluster);
+  const before = figuresOf(cluster, dimension);
+  const steps = proposals.map(({ change, reason, figures, cost }): Step => {
+    const text = textOf(cluster, change);
+    cluster.apply(change);
+    return { kind: change.kind, text, reason, figures, bytes: cost.bytes };
+  });
+  return {
+    policy: policy.name,
+    steps,
+    cost: {
+      replicas: proposals.reduce((sum, { cost }) => sum + cost.replicas, 0),
+      bytes: proposals.reduce((sum, { cost }) => sum + cost.bytes, 0),
+    },
+    before,
+    after: figuresOf(cluster, dimension),
+    planningMs,
+  };
+}
+
+function figuresOf(cluster: WorkingCluster, dimension: number): ClusterFigures {
+  const { podCount, points, podLoad, model } = cluster;
+  const anomalies = new Anomalies(cluster, dimension, usualParameters);
+  let [anomalous, peak, total, podsAbove] = [0, 0, 0, 0];
+  for (let pod = 0; pod < podCount; pod++) {
+    anomalous += anomalies.count(pod);
+    const from = cluster.podSeries(pod, dimension);
+    let most = 0;
+    for (let t = 0; t < points; t++) {
+      most = Math.max(most, podLoad[from + t]! / anomalies.limitOf(pod));
+      total += podLoad[from + t]!;
+    }
+    peak = Math.max(peak, most);
+    if (most > usualParameters.thresholdShare) podsAbove++;
+  }
+  const mean = total / points / podCount;
+  return {
+    dimension: model.dimensions[dimension]!,
+    violations: violations(cluster, dimension, usualParameters.thresholdShare),
+    podsAbove,
+    pods: podCount,
+    anomalies: anomalous,
+    imbalance: mean > 0 ? imbalance(cluster, dimension) / mean : 0,
+    peak,
+  };
+}
+
+/** What a change does, before it is carried out. */
+function textOf(cluster: WorkingCluster, change: Change): string {
+  const { model, partitionOf, podOf } = cluster;
+  const { nodes, pods, partitions, tables, tenants, pools } = model;
+  const pod = (replica: number): string => pods.ids[podOf[replica]!]!;
+  // Halves of a split have no name of their own yet.
+  const partition = (number: number): string => partitions.ids[number] ?? `new${number}`;
+  switch (change.kind) {
+    case 'transfer-leader':
+      return `${pod(change.to)} leads ${partition(change.partition)} in place of ${pod(change.from)}`;
+    case 'move-replica': {
+      const name = partition(partitionOf[change.replica]!);
+      return `a replica of ${name} moves from ${pod(change.replica)} to ${pods.ids[change.toPod]}`;
+    }
+    case 'add-replica':
+      return `${pods.ids[change.pod]} gets a replica of ${partition(change.partition)}`;
+    case 'remove-replica':
+      return `${pod(change.replica)} drops its replica of ${partition(partitionOf[change.replica]!)}`;
+    case 'split':
+      return `${partition(change.partition)} is split`;
+    case 'merge':
+      return `${partition(change.right)} becomes part of ${partition(change.left)}`;
+    case 'move-table':
+      return `${tables.ids[change.table]} moves to pool ${pools[change.pool]}`;
+    case 'set-quota':
+      return `the quota of ${tenants[change.tenant]} goes from ${change.from} to ${change.to}`;
+    case 'scale-gateways':
+      return `gateways go from ${change.from} to ${change.to}`;
+    case 'move-pod':
+      return `${pods.ids[change.pod]} moves from ${nodes.ids[change.fromNode]} to ${nodes.ids[change.toNode]}`;
+    case 'disable-node':
+      return `${nodes.ids[change.node]} goes offline`;
+  }
+}

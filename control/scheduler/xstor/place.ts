@@ -1,0 +1,192 @@
+// Replica placement of a new table (X-Stor, section 5.3.1): how many partitions it needs, an even spread over all pods,
+// and the lowest score (eq. 6) for what the even spread leaves open. All replicas of a partition are in one subcluster,
+// on nodes and, where there are enough, in zones of their own.
+
+import type { Rng } from '../../../universal-row/environment.ts';
+
+export interface PartitionLimits {
+  /** LRU a second, and bytes, of one partition. */
+  lru: number;
+  bytes: number;
+}
+
+const gibibyte = 2 ** 30;
+
+/** A tenth of what a pod can do, and 10 GiB. */
+export function partitionLimits(podLru: number): PartitionLimits {
+  return { lru: podLru / 10, bytes: 10 * gibibyte };
+}
+
+/** Partitions of a table by the tenant's estimate; at least 1. */
+export function partitionCount(estimate: PartitionLimits, limit: PartitionLimits): number {
+  return Math.max(1, Math.ceil(estimate.lru / limit.lru), Math.ceil(estimate.bytes / limit.bytes));
+}
+
+export interface PlacementParameters {
+  /** Allocation may be so many times the capacity. */
+  overRu: number;
+  overDisk: number;
+  /** A pod with a term above it gets nothing. */
+  threshold: number;
+  /** Terms of the score; eq. 6 has all three. */
+  terms: readonly ('usedDisk' | 'allocatedRu' | 'allocatedDisk')[];
+}
+
+export const usualPlacement: PlacementParameters = {
+  overRu: 1.5,
+  overDisk: 1.2,
+  threshold: 0.85,
+  terms: ['usedDisk', 'allocatedRu', 'allocatedDisk'],
+};
+
+export interface PlacementPod {
+  node: number;
+  zone: number;
+  subcluster: number;
+  /** LRU a second, and bytes, that it can bear. */
+  lru: number;
+  diskBytes: number;
+  usedBytes: number;
+  allocatedLru: number;
+  allocatedBytes: number;
+}
+
+export interface TableRequest {
+  partitions: number;
+  /** Of one replica. */
+  allocatedLru: number;
+  allocatedBytes: number;
+}
+
+const copies = 3;
+
+/** There is no room for all replicas: the cluster needs another subcluster group. */
+export class NoRoomError extends Error {
+  constructor(partition: number) {
+    super(`no pods are left for partition ${partition}: add a subcluster group`);
+  }
+}
+
+/**
+ * Pods of each partition; the first is to lead. `pods` bear what is placed when this returns. Throws a NoRoomError, and
+ * then nothing is placed.
+ */
+export function placeTable(
+  pods: PlacementPod[],
+  request: TableRequest,
+  rng: Rng,
+  parameters = usualPlacement,
+): number[][] {
+  const groups = new Map<number, number[]>();
+  pods.forEach(({ subcluster }, pod) => {
+    const group = groups.get(subcluster);
+    if (group === undefined) groups.set(subcluster, [pod]);
+    else group.push(pod);
+  });
+  const held = new Uint32Array(pods.length);
+  const leads = new Uint32Array(pods.length);
+  const placed: number[][] = [];
+  try {
+    for (let partition = 0; partition < request.partitions; partition++) {
+      const chosen = choose(pods, [...groups.values()], held, request, rng, parameters);
+      if (chosen === undefined) throw new NoRoomError(partition);
+      for (const pod of chosen) bear(pods[pod]!, request, 1);
+      for (const pod of chosen) held[pod]!++;
+      chosen.sort((a, b) => leads[a]! - leads[b]!);
+      leads[chosen[0]!]!++;
+      placed.push(chosen);
+    }
+  } catch (error) {
+    for (const pod of placed.flat()) bear(pods[pod]!, request, -1);
+    throw error;
+  }
+  return placed;
+}
+
+function bear(pod: PlacementPod, { allocatedLru, allocatedBytes }: TableRequest, by: 1 | -1): void {
+  pod.allocatedLru += by * allocatedLru;
+  pod.allocatedBytes += by * allocatedBytes;
+}
+
+/** The three terms of eq. 6, with one more replica of a table. */
+export function termsOf(
+  pod: PlacementPod,
+  request: Pick<TableRequest, 'allocatedLru' | 'allocatedBytes'>,
+  { overRu, overDisk }: PlacementParameters,
+): Record<PlacementParameters['terms'][number], number> {
+  return {
+    usedDisk: pod.usedBytes / pod.diskBytes,
+    allocatedRu: (pod.allocatedLru + request.allocatedLru) / (pod.lru * overRu),
+    allocatedDisk: (pod.allocatedBytes + request.allocatedBytes) / (pod.diskBytes * overDisk),
+  };
+}
+
+/**
+ * Pods of one partition. Pods that hold fewest replicas of the table come first: until each has as many, that is the
+ * even spread, and afterwards the remainder, which goes to the lowest scores.
+ */
+function choose(
+  pods: readonly PlacementPod[],
+  groups: readonly number[][],
+  held: Uint32Array,
+  request: TableRequest,
+  rng: Rng,
+  parameters: PlacementParameters,
+): number[] | undefined {
+  const scored = groups.map((group) =>
+    group
+      .map((pod) => ({ pod, score: scoreOf(pods[pod]!, request, parameters), tie: rng.next() }))
+      .filter(({ score }) => score < Infinity)
+      .sort((a, b) => a.score - b.score || a.tie - b.tie)
+      .map(({ pod, score }) => ({ pod, score })),
+  );
+  const levels = [...new Set(scored.flat().map(({ pod }) => held[pod]!))].sort((a, b) => a - b);
+  for (const level of levels) {
+    let best: number[] | undefined;
+    let least = Infinity;
+    for (const group of scored) {
+      const chosen = apart(
+        pods,
+        group.filter(({ pod }) => held[pod]! <= level),
+      );
+      if (chosen === undefined) continue;
+      const score = chosen.reduce((sum, one) => sum + one.score, 0);
+      if (score < least) [best, least] = [chosen.map(({ pod }) => pod), score];
+    }
+    if (best !== undefined) return best;
+  }
+  return undefined;
+}
+
+interface Scored {
+  pod: number;
+  score: number;
+}
+
+/** The first that are on nodes of their own, in zones of their own where the group has enough zones. */
+function apart(pods: readonly PlacementPod[], group: readonly Scored[]): Scored[] | undefined {
+  const zones = new Set(group.map(({ pod }) => pods[pod]!.zone)).size;
+  for (const byZone of zones >= copies ? [true, false] : [false]) {
+    const chosen: Scored[] = [];
+    for (const one of group) {
+      const { node, zone } = pods[one.pod]!;
+      const isTaken = chosen.some(
+        ({ pod }) => pods[pod]!.node === node || (byZone && pods[pod]!.zone === zone),
+      );
+      if (!isTaken) chosen.push(one);
+      if (chosen.length === copies) return chosen;
+    }
+  }
+  return undefined;
+}
+
+/** Eq. 6; Infinity for a pod that a term excludes. */
+function scoreOf(
+  pod: PlacementPod,
+  request: TableRequest,
+  parameters: PlacementParameters,
+): number {
+  const terms = termsOf(pod, request, parameters);
+  if (Object.values(terms).some((term) => term > parameters.threshold)) return Infinity;
+  return Math.hypot(...parameters.terms.map((term) => terms[term]));
+}
