@@ -25,6 +25,8 @@ export interface RestoredTenant {
   /** Made by this, with its users and tokens. */
   created: boolean;
   state: TenantDefinition['state'];
+  /** `restored`: it has those of the backup. `kept`: it has those it had before. */
+  users: 'restored' | 'kept';
   tables: (Omit<RestoredTable, 'table'> & { database: number })[];
   shards: RestoredShard[];
   /** Points older than their policies keep. */
@@ -52,9 +54,15 @@ export async function runRestore(
   const plan = await planRestore(context.disk, request);
   await checkFiles(context, request.directory, plan, job);
   const tenants: RestoredTenant[] = [];
+  // Whom an operator has dropped or revoked since the backup does not come back unasked. On a server that never had
+  // a password or a token there was nobody to drop.
+  const { checksCredentials } = context.catalogs.tenants;
+  const restoresUsers = request.users === true || !checksCredentials;
   for (const group of inGroups(plan.tenants)) {
     job.signal.throwIfAborted();
-    tenants.push(...(await restoreGroup(context, id, request, plan, group, job)));
+    tenants.push(
+      ...(await restoreGroup(context, id, { ...request, users: restoresUsers }, plan, group, job)),
+    );
   }
   return { backup: plan.chain.at(-1)!.id, tenants };
 }
@@ -93,7 +101,9 @@ async function restoreGroup(
   const start = { id, replace: request.replace === true };
   let committed = false;
   try {
-    for (const restore of group) targets.push(await prepare(context, plan, restore));
+    for (const restore of group) {
+      targets.push(await prepare(context, plan, restore, request.users === true));
+    }
     for (const target of targets) refuseLostTables(plan, target);
     job.report({ phase: 'loading' });
     await eachPlane(planes, (plane) =>
@@ -104,7 +114,7 @@ async function restoreGroup(
     job.signal.throwIfAborted();
     await eachPlane(planes, (plane) => plane.restore({ action: 'commit', id }));
     committed = true;
-    return await finished(context, targets, loaded);
+    return await finished(context, targets, loaded, request.users === true);
   } finally {
     await eachPlane(planes, (plane) => plane.restore({ action: 'end', id })).catch(() => {});
     if (!committed) await dropCreated(context, targets);
@@ -116,12 +126,13 @@ async function prepare(
   { catalogs }: BackupContext,
   plan: RestorePlan,
   restore: TenantRestore,
+  users: boolean,
 ): Promise<Target> {
   const { document, name } = restore;
   const { tenants, tables, seriesTables } = catalogs;
   const found = tenants.owner(name);
   const made = found === undefined;
-  const tenant = found ?? (await tenants.adoptTenant(name, document));
+  const tenant = found ?? (await tenants.adoptTenant(name, membersOf(catalogs, restore, users)));
   if (tenant.state === 'dropping')
     throw new TenantError('conflict', `tenant ${name} is being dropped`);
   const target = { restore, tenant, created: made };
@@ -149,6 +160,21 @@ async function prepare(
     if (isOther) await change(database, { model });
   }
   return target;
+}
+
+/**
+ * What a copy of a tenant that is here still is made of: not of users that it has dropped since, and of no token, for
+ * those that are not its own any more were revoked.
+ */
+function membersOf(
+  { tenants }: Catalogs,
+  { document, name }: TenantRestore,
+  users: boolean,
+): TenantDocument {
+  const original = document.tenant.name;
+  if (users || name === original || tenants.owner(original) === undefined) return document;
+  const here = new Set(tenants.users(original).map((user) => user.name));
+  return { ...document, users: document.users.filter((user) => here.has(user.name)), tokens: [] };
 }
 
 /** Databases that held rows, and the engine that held them. */
@@ -231,6 +257,7 @@ async function finished(
   { catalogs }: BackupContext,
   targets: readonly Target[],
   loaded: readonly RestoreStatus[],
+  restoresUsers: boolean,
 ): Promise<RestoredTenant[]> {
   const restored: RestoredTenant[] = [];
   for (const { restore, tenant, created } of targets) {
@@ -238,7 +265,8 @@ async function finished(
     const wanted = document.tenant.state;
     const resumes = created && wanted === 'active';
     const now = resumes ? await catalogs.tenants.alterTenant(name, { state: 'active' }) : tenant;
-    if (!created && name === document.tenant.name) {
+    const adoptsUsers = !created && restoresUsers && name === document.tenant.name;
+    if (adoptsUsers) {
       await catalogs.tenants.adoptMembers(name, document);
     }
     const { firstTable, databases, number } = tenant;
@@ -247,6 +275,7 @@ async function finished(
       from: document.tenant.name,
       created,
       state: now.state,
+      users: created || adoptsUsers ? 'restored' : 'kept',
       tables: loaded
         .flatMap(({ tables }) => tables)
         .filter(({ table }) => table >= firstTable && table < firstTable + databases)

@@ -11,6 +11,18 @@ import type { TenantCatalog } from '../../control/tenants/tenant-catalog.ts';
 import type { ChunkFile } from '../../storage-node/backup/chunk-format.ts';
 import { readChunks } from '../../storage-node/backup/chunk-reader.ts';
 import { ChunkWriter } from '../../storage-node/backup/chunk-writer.ts';
+import { DamagedBackupError } from '../../storage-node/backup/damage.ts';
+import {
+  anyText,
+  count,
+  flag,
+  listOf,
+  objectOf,
+  oneOf,
+  optional,
+  ShapeError,
+  textLike,
+} from '../../storage-node/backup/shape.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import type {
   TenantDefinition,
@@ -89,8 +101,57 @@ export async function readDocuments(
   files: readonly ChunkFile[],
 ): Promise<TenantDocument[]> {
   const documents: TenantDocument[] = [];
-  for await (const { bytes } of readChunks(disk, directory, files)) {
-    documents.push(JSON.parse(bytes.toString('utf8')) as TenantDocument);
+  for await (const { bytes, path, offset } of readChunks(disk, directory, files)) {
+    documents.push(parsed(bytes, path, offset));
   }
   return documents;
+}
+
+// Of a tenant with as many users as it may have, each with the longest rules.
+const mostDocumentBytes = 256 * 1024 * 1024;
+
+const text = anyText;
+const document = objectOf({
+  tenant: objectOf({
+    name: text,
+    number: count,
+    state: oneOf('active', 'suspended', 'dropping'),
+    firstTable: count,
+    databases: count,
+    limits: objectOf({}),
+    createdAt: optional(count),
+  }),
+  users: listOf(
+    objectOf({
+      name: text,
+      enabled: flag,
+      open: flag,
+      secrets: listOf(text),
+      rules: text,
+      influxAdmin: flag,
+      grants: objectOf({}),
+    }),
+  ),
+  tokens: listOf(
+    objectOf({
+      user: text,
+      digest: textLike(/^[A-Za-z0-9+/]{43}=$/, 'a SHA-256 in base64'),
+      description: text,
+      createdAt: count,
+    }),
+  ),
+  tables: listOf(objectOf({ database: count, explicit: flag, model: text })),
+  seriesTables: optional(listOf(objectOf({ name: text }))),
+});
+
+function parsed(bytes: Buffer, path: string, offset: number): TenantDocument {
+  try {
+    if (bytes.length > mostDocumentBytes) throw new ShapeError('a tenant is too large');
+    const value = JSON.parse(bytes.toString('utf8')) as TenantDocument;
+    document(value, 'tenant');
+    return value;
+  } catch (error) {
+    if (!(error instanceof ShapeError) && !(error instanceof SyntaxError)) throw error;
+    throw new DamagedBackupError(path, offset, error.message);
+  }
 }

@@ -15,6 +15,7 @@ interface RestoreFlags extends AccessFlags {
   tenant?: string;
   as?: string;
   replace?: true;
+  users?: true;
   into?: string;
 }
 
@@ -28,6 +29,7 @@ export function restoreCommand(program: Command): void {
     .option('--tenant <name>', 'only this tenant')
     .option('--as <name>', 'under another name')
     .option('--replace', 'what is there goes')
+    .option('--users', 'tenants that are there get users and tokens of the backup that they lack')
     .option('--into <path>', 'make a new data directory of it, without a server');
   const config = addAccessFlags(command);
   command.action(async (path: string) => {
@@ -46,8 +48,10 @@ export function restoreCommand(program: Command): void {
 }
 
 function requestOf(path: string, flags: RestoreFlags): RestoreRequest {
-  const { backup, tenant, as, replace = false } = flags;
-  const given = Object.entries({ backup, tenant, as }).filter(([, value]) => value !== undefined);
+  const { backup, tenant, as, replace = false, users } = flags;
+  const given = Object.entries({ backup, tenant, as, users }).filter(
+    ([, value]) => value !== undefined,
+  );
   return { directory: resolve(path), replace, ...Object.fromEntries(given) };
 }
 
@@ -58,7 +62,7 @@ async function describe({ backup, tenants }: RestoreResult): Promise<string> {
 }
 
 async function describeTenant(tenant: RestoredTenant): Promise<string[]> {
-  const { name, from, created, state, tables, shards, expiredShards } = tenant;
+  const { name, from, created, users, state, tables, shards, expiredShards } = tenant;
   const source = name === from ? '' : `, was ${from}`;
   const lines = [`tenant ${name}${source}${created ? ', made' : ''}: ${state}`];
   if (tables.length > 0) {
@@ -94,6 +98,7 @@ async function describeTenant(tenant: RestoredTenant): Promise<string[]> {
     );
   }
   if (expiredShards > 0) lines.push(`${expiredShards} shards are older than their policies keep`);
+  if (users === 'kept') lines.push('its users and tokens are as they were: see --users');
   if (state === 'suspended') lines.push(`nobody is let in: polyrow tenant resume ${name}`);
   return lines;
 }

@@ -23,6 +23,8 @@ export interface RestoreRequest {
   as?: string;
   /** Rows that are there go. */
   replace?: boolean;
+  /** Tenants that are there get the users and tokens of the backup that they lack. */
+  users?: boolean;
 }
 
 /** What a job says of itself while it runs. */

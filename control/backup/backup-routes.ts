@@ -12,9 +12,10 @@ const backupId = { type: 'string', pattern: '^\\d{8}T\\d{6}\\.\\d{3}Z-[0-9a-f]{8
 const time = { type: 'integer', minimum: 0, description: 'Unix milliseconds.' } as const;
 
 const newBackup = object({ directory, tenant: name, incremental: flag }, ['directory']);
-const newRestore = object({ directory, backup: backupId, tenant: name, as: name, replace: flag }, [
-  'directory',
-]);
+const newRestore = object(
+  { directory, backup: backupId, tenant: name, as: name, replace: flag, users: flag },
+  ['directory'],
+);
 const job = object(
   {
     id: text,

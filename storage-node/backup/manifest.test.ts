@@ -1,11 +1,15 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { realDisk } from '../disk/real-disk.ts';
+import { DamagedBackupError } from './damage.ts';
 import { chainOf, partsOf, shardSources } from './chain.ts';
 import {
   type BackupManifest,
+  filesOf,
   listBackups,
   manifestName,
   manifestVersion,
@@ -40,6 +44,7 @@ function manifest(id: string, change: Partial<BackupManifest> = {}): BackupManif
 }
 
 async function made(one: BackupManifest): Promise<void> {
+  rmSync(join(set, one.id), { recursive: true, force: true });
   mkdirSync(partialPath(set, one.id));
   await publish(realDisk, set, one);
 }
@@ -75,6 +80,87 @@ test('a manifest of another backup, or of a later version, is refused', async ()
   const text = readFileSync(join(set, ids[0]!, manifestName));
   writeFileSync(join(set, ids[1]!, manifestName), text);
   expect(() => readManifest(realDisk, set, ids[1]!)).toThrow(/version 2|is the manifest of/);
+});
+
+describe('a manifest that somebody made up', () => {
+  const file = { name: 'a.chunk', bytes: 1, rawBytes: 1, frames: 1, sha256: 'a'.repeat(64) };
+  const memory = { model: 'memory', kind: 'all', point: { volume: 1, index: 1 }, at: 0, files: [] };
+
+  async function read(change: object): Promise<BackupManifest> {
+    await made({ ...manifest(ids[0]!), ...change });
+    return readManifest(realDisk, set, ids[0]!);
+  }
+  const withFile = (change: object) => ({
+    parts: [{ ...memory, files: [{ ...file, ...change }] }],
+  });
+
+  test.each<[string, object]>([
+    ['files[0].name', withFile({ name: '../../etc/passwd' })],
+    ['files[0].name', withFile({ name: '/etc/passwd' })],
+    ['files[0].name', withFile({ name: 'a/b.chunk' })],
+    ['files[0].name', withFile({ name: '..' })],
+    ['files[0].name', withFile({ name: 7 })],
+    ['files[0].bytes', withFile({ bytes: -1 })],
+    ['files[0].bytes', withFile({ bytes: '1' })],
+    ['files[0].rawBytes', withFile({ rawBytes: 1e300 })],
+    ['files[0].frames', withFile({ frames: 0.5 })],
+    ['files[0].sha256', withFile({ sha256: 'x' })],
+    ['file a.chunk is there twice', { parts: [{ ...memory, files: [file, file] }] }],
+    ['engine memory is there twice', { parts: [memory, memory] }],
+    ['manifest.parent', { parent: '../elsewhere' }],
+    ['manifest.chain', { chain: null }],
+    ['manifest.parts', { parts: {} }],
+    ['manifest.parts[0]', { parts: [null] }],
+    ['parts[0].kind', { parts: [{ ...memory, kind: 'most' }] }],
+    ['parts[0].point', { parts: [{ ...memory, point: [] }] }],
+    ['manifest.metadata', { metadata: 'none' }],
+    ['manifest.scope.tenant', { scope: { tenant: 'shop' } }],
+  ])('is refused: %s', async (place, change) => {
+    await expect(read(change)).rejects.toThrow(place);
+    await expect(read(change)).rejects.toBeInstanceOf(DamagedBackupError);
+  });
+
+  test('is refused whatever it is, and what is not refused stays in its directory', async () => {
+    mkdirSync(join(set, ids[0]!));
+    const path = join(set, ids[0]!, manifestName);
+    // Parts of a right one replaced by anything, at any depth.
+    const right = { ...manifest(ids[0]!), parts: [{ ...memory, files: [file] }] };
+    const anything = fc.oneof(
+      fc.jsonValue({ maxDepth: 3 }),
+      fc.constantFrom('..', '../x.chunk', '__proto__', -1, 2 ** 53, null),
+    );
+    const mutated = fc
+      .tuple(fc.array(fc.nat(30), { maxLength: 6 }), anything)
+      .map(([where, value]) => replaced(right, where, value));
+    fc.assert(
+      fc.property(fc.oneof(mutated, anything), (value) => {
+        const text = `${JSON.stringify(value)}\n`;
+        const sum = createHash('sha256').update(text).digest('hex');
+        writeFileSync(path, `${text}${sum}\n`);
+        let found: BackupManifest;
+        try {
+          found = readManifest(realDisk, set, ids[0]!);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DamagedBackupError);
+          return;
+        }
+        for (const { name } of filesOf(found)) expect(name).toBe(basename(name));
+        expect(found.parent ?? ids[0]).toMatch(/^[0-9TZa-f.-]+$/);
+      }),
+      { numRuns: process.env['POLYROW_FULL'] === undefined ? 1000 : 100_000 },
+    );
+  });
+
+  /** A copy with another value at the place that the numbers lead to. */
+  function replaced(value: unknown, [at, ...rest]: readonly number[], by: unknown): unknown {
+    if (at === undefined || typeof value !== 'object' || value === null) return by;
+    const names = Object.keys(value);
+    const name = names[at % (names.length + 1)] ?? 'other';
+    const inner = replaced((value as Record<string, unknown>)[name], rest, by);
+    return Array.isArray(value)
+      ? value.map((item: unknown, i) => (String(i) === name ? inner : item))
+      : { ...value, [name]: inner };
+  }
 });
 
 describe('chains', () => {

@@ -13,12 +13,14 @@ import { createHash } from 'node:crypto';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { ChunkFile } from './chunk-format.ts';
 import { DamagedBackupError } from './damage.ts';
+import { checkManifest } from './manifest-check.ts';
+import { ShapeError } from './shape.ts';
 
 export const manifestVersion = 1;
 export const manifestName = 'manifest.json';
 export const partialSuffix = '.partial';
 const idPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}$/;
-const maxManifestBytes = 256 * 1024 * 1024;
+const maxManifestBytes = 64 * 1024 * 1024;
 
 /** The place in a pod's log that a part of a backup is of: it has every entry up to `index`, and no later one. */
 export interface LogPoint {
@@ -146,14 +148,26 @@ export function readManifest(disk: Disk, set: string, id: string): BackupManifes
   if (end === 0 || text.slice(end) !== `${digest(text.slice(0, end))}\n`) {
     damaged('the checksum in its last line is not that of the rest');
   }
-  const manifest = JSON.parse(text.slice(0, end)) as BackupManifest;
-  if (manifest.version !== manifestVersion) {
-    damaged(
-      `version ${manifest.version} is not known to this program, which reads ${manifestVersion}`,
-    );
-  }
+  const manifest = parsed(text.slice(0, end), damaged);
   if (manifest.id !== id) damaged(`it is the manifest of ${manifest.id}`);
   return manifest;
+}
+
+function parsed(text: string, damaged: (what: string) => never): BackupManifest {
+  try {
+    const manifest = JSON.parse(text) as { version?: unknown } | null;
+    const version = manifest?.version;
+    if (version !== manifestVersion) {
+      const shown = Number.isSafeInteger(version) ? `version ${String(version)}` : 'its version';
+      damaged(`${shown} is not known to this program, which reads ${manifestVersion}`);
+    }
+    checkManifest(manifest);
+    return manifest;
+  } catch (error) {
+    if (error instanceof SyntaxError) return damaged('it is not JSON');
+    if (error instanceof ShapeError) return damaged(error.message);
+    throw error;
+  }
 }
 
 function readText(disk: Disk, path: string): string {

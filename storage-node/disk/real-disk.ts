@@ -26,7 +26,8 @@ import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 const maxCallBytes = 1 << 30;
 
 const flags = {
-  read: constants.O_RDONLY,
+  // A pipe where a file should be does not hold up the thread.
+  read: constants.O_RDONLY | constants.O_NONBLOCK,
   create: constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC,
   // Not O_APPEND: Linux would then ignore the position of a write.
   append: constants.O_RDWR | constants.O_CREAT,

@@ -65,6 +65,39 @@ describe.skipIf(!isBuilt)('a whole server with tenants', { timeout: 120_000 }, (
 });
 
 describe.skipIf(!isBuilt)('one tenant', { timeout: 120_000 }, () => {
+  test('that is there does not get back users it dropped and tokens it revoked, unless asked', async () => {
+    const server = await scene.server();
+    await scene.answer(server, 'tenant', 'create', 'shop');
+    const user = ['user', 'create', 'eve@shop', '--rules', '+@all ~*'];
+    const eve = await scene.answer<{ password: string }>(server, ...user);
+    const words = ['token', 'create', 'default@shop'];
+    const token = await scene.answer<{ id: string; secret: string }>(server, ...words);
+    await scene.backup(server);
+    await scene.answer(server, 'user', 'drop', 'eve@shop');
+    await scene.answer(server, 'token', 'revoke', token.id, '--tenant', 'shop');
+
+    const login = async (name: string, secret: string): Promise<string> => {
+      const client = await server.client();
+      const reply = await client.text('AUTH', name, secret);
+      client.close();
+      return reply;
+    };
+    const logins = async (tenant: string): Promise<boolean[]> => [
+      (await login(`eve@${tenant}`, eve.password)) === '+OK',
+      (await login(tenant, token.secret)) === '+OK',
+    ];
+    const restore = async (...flags: string[]): Promise<string> => {
+      const { tenants } = await scene.restore(server, '--tenant', 'shop', ...flags);
+      return tenants[0]!.users;
+    };
+    expect(await restore('--replace')).toBe('kept');
+    expect(await logins('shop')).toEqual([false, false]);
+    expect(await restore('--as', 'copy')).toBe('restored');
+    expect(await logins('copy')).toEqual([false, false]);
+    expect(await restore('--replace', '--users')).toBe('restored');
+    expect(await logins('shop')).toEqual([true, true]);
+  });
+
   test('goes elsewhere, with its users, and as another one', async () => {
     const source = await scene.server();
     await scene.answer(source, 'tenant', 'create', 'pad', '--databases', '3');
