@@ -1,14 +1,16 @@
 // The answer of a query under way: rows are written as they come, and sent whenever there are enough.
 
-import type { ResultSeries } from '../influxql/result.ts';
+import { QueryError, type ResultSeries } from '../influxql/result.ts';
 import type { AnswerWriter } from './answer-writer.ts';
 import type { ReplyStream } from './reply-stream.ts';
 
 /** So much is held back, so that a statement that fails soon can still be answered by its error alone. */
 const heldBytes = 1024 * 1024;
 const pieceBytes = 64 * 1024;
-/** Values written between two looks at the clock. */
-const sliceValues = 8192;
+/** Values written between two looks at the clock, and how much they should come to: long texts are written fewer at once. */
+const mostValues = 8192;
+const firstValues = 1024;
+const sliceBytes = 128 * 1024;
 const sliceMs = 8;
 
 export class AnswerStream {
@@ -16,6 +18,7 @@ export class AnswerStream {
   readonly #reply: ReplyStream;
   #sliceStart = performance.now();
   #threshold = heldBytes;
+  #values = firstValues;
 
   constructor(writer: AnswerWriter, reply: ReplyStream) {
     this.#writer = writer;
@@ -24,16 +27,28 @@ export class AnswerStream {
 
   /** Throws `ClientGone`. */
   async write(piece: ResultSeries): Promise<void> {
-    const { rows } = piece;
-    const step = Math.max(1, Math.floor(sliceValues / Math.max(1, piece.columns.length)));
+    const { rows, columns } = piece;
+    const { out } = this.#writer;
     let from = 0;
     do {
+      const step = Math.max(1, Math.floor(this.#values / Math.max(1, columns.length)));
       const to = Math.min(rows, from + step);
+      const before = out.length;
       this.#writer.rows(piece, from, to);
       from = to;
+      this.#adapt(out.length - before);
+      if (!this.#reply.holds(out.buf.length)) {
+        throw new QueryError('timeout: the server has no memory for this answer at the moment');
+      }
       if (this.#writer.out.length >= this.#threshold) await this.#send();
       else if (performance.now() - this.#sliceStart > sliceMs) await this.#yield();
     } while (from < rows);
+  }
+
+  /** What was just written came to so many bytes. */
+  #adapt(bytes: number): void {
+    if (bytes < sliceBytes) this.#values = Math.min(mostValues, this.#values * 2);
+    else this.#values = Math.max(1, Math.floor((this.#values * sliceBytes) / bytes));
   }
 
   async end(): Promise<void> {

@@ -5,7 +5,8 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { StepInfo, StepSource, StepWatcher } from '../../../universal-row/step-watcher.ts';
 import type { Caller } from '../tenants/caller.ts';
-import { unauthenticatedTenant } from '../../admission/request-memory.ts';
+import { type RequestMemory, unauthenticatedTenant } from '../../admission/request-memory.ts';
+import { ExchangeMemory } from './exchange-memory.ts';
 import { asHttpError, ClientGone, headerText, HttpError, v2Code } from './http-error.ts';
 import { costHeader, type InfluxMetering, workHeader } from './metering.ts';
 import { Parameters } from './parameters.ts';
@@ -25,6 +26,8 @@ export interface ExchangeOptions {
   expectsContinue: boolean;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher | undefined;
+  /** Where what requests hold is counted. */
+  memory?: RequestMemory | undefined;
   /** The connection is to close after this answer. */
   isDraining(): boolean;
   onBug(error: unknown, exchange: Exchange): void;
@@ -64,6 +67,8 @@ export class Exchange implements StepSource {
   readonly clientAddress: string;
   /** What is done for it. */
   readonly work = new SeriesWork();
+  /** What it holds of the plane's memory. */
+  readonly memory: ExchangeMemory;
   /** Absent while nothing is charged. */
   metering: InfluxMetering | undefined;
   /** It waits to be let in, or was not: it costs nothing. */
@@ -91,6 +96,7 @@ export class Exchange implements StepSource {
     this.requestId = givenId(request) ?? randomUUID();
     this.work.received = url.length + headBytes;
     for (const text of request.rawHeaders) this.work.received += text.length + 2;
+    this.memory = new ExchangeMemory(options.memory);
     this.#expectsContinue = options.expectsContinue;
     this.#options = options;
   }
@@ -139,6 +145,8 @@ export class Exchange implements StepSource {
   #counted(limits: BodyLimits): BodyLimits {
     return {
       ...limits,
+      memory: this.memory,
+      isV2: this.isV2,
       onBytes: (bytes) => {
         this.work.received += bytes;
         this.touch();

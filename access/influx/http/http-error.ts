@@ -27,6 +27,14 @@ export class HttpError extends Error {
   }
 }
 
+/** There is no memory for the request. The words make clients send it again. */
+export class MemoryRefusal extends HttpError {
+  constructor(isV2: boolean) {
+    const text = 'the server has no memory for this request at the moment';
+    super(isV2 ? 503 : 500, isV2 ? text : `timeout: ${text}`, { headers: { 'Retry-After': '1' } });
+  }
+}
+
 /** The client has gone, or takes nothing any more: nobody is there to be answered. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';

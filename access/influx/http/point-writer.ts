@@ -10,7 +10,8 @@ import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { HttpError } from './http-error.ts';
+import type { ExchangeMemory } from './exchange-memory.ts';
+import { HttpError, MemoryRefusal } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
 import { SeriesCaches } from './series-caches.ts';
 
@@ -27,6 +28,8 @@ export interface WriteTarget {
   readonly check?: () => void;
   /** Where what is done is added up. */
   readonly work?: SeriesWork | undefined;
+  /** Where what its parser holds is counted. */
+  memory?: ExchangeMemory | undefined;
   /** Milliseconds for which its client has waited already. */
   waitedMs?: number;
 }
@@ -61,7 +64,7 @@ export class WriteTimeout extends HttpError {
 /** What of the time limit is there for one that has waited. */
 const leastTimeout = 0.25;
 // A body that flows has a parser with part of a batch in it for as long as its client likes.
-const maxFlowing = 32;
+const maxFlowing = 64;
 // Two are needed to have one at hand while the store works on another's batch.
 const keptParsers = 4;
 const samplesPerBatch = 4;
@@ -72,11 +75,36 @@ const sliceMs = 8;
 /** Points of a batch where somebody is: about as many as are stored within such a stretch. */
 const crowdedRows = 250;
 
+/**
+ * Bodies that flow, by tenant. A tenant may have no more of them than places stay free, so that one that sends slowly
+ * does not keep the others out.
+ */
+class Flows {
+  #all = 0;
+  readonly #byTenant = new Map<number, number>();
+
+  mayBegin(tenant: number): boolean {
+    return (this.#byTenant.get(tenant) ?? 0) < maxFlowing - this.#all;
+  }
+
+  begin(tenant: number): void {
+    this.#all++;
+    this.#byTenant.set(tenant, (this.#byTenant.get(tenant) ?? 0) + 1);
+  }
+
+  end(tenant: number): void {
+    this.#all--;
+    const left = this.#byTenant.get(tenant)! - 1;
+    if (left === 0) this.#byTenant.delete(tenant);
+    else this.#byTenant.set(tenant, left);
+  }
+}
+
 export class PointWriter {
   readonly #options: PointWriterOptions;
   readonly #caches = new SeriesCaches();
   readonly #parsers: LineParser[] = [];
-  #flowing = 0;
+  readonly #flows = new Flows();
   readonly #queue: (() => void)[] = [];
 
   constructor(options: PointWriterOptions) {
@@ -94,15 +122,17 @@ export class PointWriter {
     const timeoutMs = Math.max(all - (target.waitedMs ?? 0), leastTimeout * all);
     if (isArray(body))
       return await this.#write(target, body, { isV2, timeoutMs, waitsForLog: true });
-    while (this.#flowing >= maxFlowing) {
+    const { tenant } = target;
+    while (!this.#flows.mayBegin(tenant)) {
       await new Promise<void>((resolve) => this.#queue.push(resolve));
     }
-    this.#flowing++;
+    this.#flows.begin(tenant);
     try {
       return await this.#write(target, body, { isV2, timeoutMs, waitsForLog: true });
     } finally {
-      this.#flowing--;
-      this.#queue.shift()?.();
+      this.#flows.end(tenant);
+      // Whoever may not begin waits again.
+      for (const retry of this.#queue.splice(0)) retry();
     }
   }
 
@@ -131,6 +161,9 @@ export class PointWriter {
           run.restartTimer();
           run.push(piece);
           await run.storeBatches();
+          if (target.memory?.parserHolds(parser.heldBytes) === false) {
+            throw new MemoryRefusal(waits.isV2);
+          }
         }
         run.restartTimer();
       }
@@ -210,6 +243,11 @@ class WriteRun {
       this.#parser.mostRows = this.#taker.isCrowded ? crowdedRows : Infinity;
       const batch = this.#parser.next();
       if (batch === undefined) return;
+      if (batch.rows === 0) {
+        // Nothing but bad or empty lines for a while.
+        if (this.#taker.isDue) await this.#taker.yield();
+        continue;
+      }
       check?.();
       const hot = this.#options.hot?.();
       if (hot !== undefined) this.#sample(hot, batch);

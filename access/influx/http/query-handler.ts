@@ -17,7 +17,7 @@ import { type InfluxAdmission, isHelper } from './admission.ts';
 import { guestOf, type InfluxEntrance } from './entrance.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { ClientGone, headerText, HttpError } from './http-error.ts';
+import { ClientGone, headerText, HttpError, MemoryRefusal } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
 import { JsonWriter } from './json-writer.ts';
 import { refuseForeignPages } from './browser-guard.ts';
@@ -106,6 +106,12 @@ export class QueryHandler {
   /** Answers in the form that was asked for, if there is no answer yet. */
   fail(exchange: Exchange, error: unknown): void {
     if (!(error instanceof HttpError) || exchange.response.headersSent) throw error;
+    if (error instanceof MemoryRefusal) {
+      // Grafana and others cannot take another status.
+      const failed = { results: [{ statement_id: 0, error: error.message }] };
+      exchange.json(200, failed, error.headers, isPretty(exchange));
+      return;
+    }
     if (wantsCsv(exchange)) failInCsv(exchange, error);
     else exchange.fail(error, isPretty(exchange));
   }

@@ -30,6 +30,11 @@ export class ReplyStream {
     this.#acceptsGzip = exchange.acceptsGzip;
   }
 
+  /** The answer takes so many bytes before it is sent. False when there is no memory for them. */
+  holds(bytes: number): boolean {
+    return this.#exchange.memory.answerHolds(bytes);
+  }
+
   /** Sends what `out` holds, and waits until there is room for more. Throws `ClientGone`. */
   async send(out: TextBuffer): Promise<void> {
     const { response } = this.#exchange;

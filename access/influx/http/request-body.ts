@@ -6,22 +6,21 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createGunzip, gunzip } from 'node:zlib';
-import { HttpError } from './http-error.ts';
+import type { BodyMemory } from './exchange-memory.ts';
+import { HttpError, MemoryRefusal } from './http-error.ts';
 
 const gunzipWhole = promisify(gunzip);
 
 /** A body up to this size, as it comes over the wire, is gathered. */
 const gatheredBytes = 8 * 1024 * 1024;
 
-/** All that is gathered at one time; when there is more, bodies flow from their first byte. */
-const gatheredInAll = 256 * 1024 * 1024;
-let gathered = 0;
-
 /** Unpacked in one piece up to this size. */
-const unpackedBytes = 32 * 1024 * 1024;
+const unpackedBytes = 8 * 1024 * 1024;
 
 /** What one read of a large packed body gives. */
 const pieceBytes = 256 * 1024;
+/** What it holds while it is unpacked: a piece that is read, the next one, and zlib's window. */
+const unpackingBytes = 2 * pieceBytes + 64 * 1024;
 
 export interface BodyLimits {
   /** Bytes over the wire; 0 for no limit. */
@@ -31,6 +30,10 @@ export interface BodyLimits {
   /** How long a client may send nothing when it is asked for more. */
   idleMs: number;
   onBytes(bytes: number): void;
+  /** Where what is held of the body is counted; absent where nothing is. */
+  memory?: BodyMemory | undefined;
+  /** Failures take the form of the v2 API. */
+  isV2?: boolean;
 }
 
 export interface Body {
@@ -49,25 +52,27 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   const first: Buffer[] = [];
   let size = 0;
   let isComplete = false;
-  try {
-    while (size <= gatheredBytes && gathered <= gatheredInAll) {
-      const { value, done } = await raw.next();
-      if (done === true) {
-        isComplete = true;
-        break;
-      }
-      first.push(value);
-      size += value.length;
-      gathered += value.length;
+  for (let hasRoom = true; hasRoom && size <= gatheredBytes; ) {
+    const { value, done } = await raw.next();
+    if (done === true) {
+      isComplete = true;
+      break;
     }
-  } finally {
-    gathered -= size;
+    hasRoom = limits.memory?.reserve('request', value.length) !== false;
+    // What there is flows on from here; but a body of which nothing is held yet is not begun.
+    if (!hasRoom && size === 0) throw new MemoryRefusal(limits.isV2 === true);
+    if (!hasRoom) limits.memory?.add('request', value.length);
+    first.push(value);
+    size += value.length;
   }
   const isPacked = isGzip(request);
   if (isComplete && (!isPacked || size === 0)) return { whole: first, pieces: all(first) };
   if (isComplete) {
     const unpacked = await unpackWhole(first, size, limits);
     if (unpacked !== undefined) return { whole: [unpacked], pieces: all([unpacked]) };
+  }
+  if (isPacked && limits.memory?.reserve('unpacked', unpackingBytes) === false) {
+    throw new MemoryRefusal(limits.isV2 === true);
   }
   const pieces = all(first, raw);
   return { whole: undefined, pieces: isPacked ? unpack(pieces, limits) : pieces };
@@ -144,9 +149,12 @@ async function unpackWhole(
   // The last four bytes tell the size, if they tell the truth. A buffer of that size saves copying.
   const told = packed.length < 18 ? 0 : packed.readUInt32LE(packed.length - 4);
   if (told > unpackedBytes) return undefined;
+  if (limits.memory?.reserve('unpacked', told) === false) return undefined;
   const chunkSize = Math.max(Math.min(told + 1, packed.length * 32), 16 * 1024);
   try {
-    const unpacked = await gunzipWhole(packed, { chunkSize, maxOutputLength: unpackedBytes });
+    // More than it told is no more than chance can make of it.
+    const maxOutputLength = Math.max(told, 64 * 1024);
+    const unpacked = await gunzipWhole(packed, { chunkSize, maxOutputLength });
     checkUnpacked(unpacked.length, limits);
     return unpacked;
   } catch (error) {

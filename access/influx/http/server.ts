@@ -268,6 +268,7 @@ export class InfluxServer {
       build: this.#options.build,
       expectsContinue,
       steps: this.#options.steps,
+      memory: this.#options.memory,
       isDraining: () => this.#isDraining,
       onBug: (error, { method, path }) =>
         this.#options.report('error', `${method} ${path} failed`, { error }),
@@ -279,6 +280,7 @@ export class InfluxServer {
     response.on('error', ignore);
     response.once('close', () => {
       this.#exchanges.delete(exchange);
+      exchange.memory.close();
       this.#counters.countRequest(
         exchange.route,
         response.headersSent ? response.statusCode : gone,
@@ -315,6 +317,7 @@ export class InfluxServer {
       return;
     }
     exchange.caller = caller;
+    exchange.memory.tenant = caller.space.number;
     await found.action.handle(exchange, caller);
   }
 

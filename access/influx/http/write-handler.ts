@@ -86,6 +86,7 @@ export class WriteHandler {
       store: caller.space.store,
       check: () => expectMayWrite(caller, named.database, exchange.isV2),
       work: exchange.work,
+      memory: exchange.memory,
       waitedMs: 0,
     };
     const { points, counters, body: limits, admission, entrance, turns } = this.#options;

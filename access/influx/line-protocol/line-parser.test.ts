@@ -539,3 +539,29 @@ describe('batches', () => {
     expect(() => parser.push(Buffer.from('m a=2\n'))).toThrow('not done');
   });
 });
+
+test('the parser stops for others while lines give no points', () => {
+  const most = (line: string): number => {
+    const parser = new LineParser(new SharedSeriesCache());
+    parser.begin({ now: 0 });
+    parser.push(Buffer.from(`${line.repeat(Math.ceil(1_000_000 / line.length))}m f=1\n`));
+    const bad: number[] = [];
+    let before = 0;
+    let points = 0;
+    for (let batch = parser.next(); batch !== undefined; batch = parser.next()) {
+      points += batch.rows;
+      bad.push(parser.badLines - before);
+      before = parser.badLines;
+    }
+    parser.finish();
+    for (let batch = parser.next(); batch !== undefined; batch = parser.next())
+      points += batch.rows;
+    expect(points).toBe(1);
+    expect(bad.length, line).toBeGreaterThan(1);
+    return Math.max(...bad);
+  };
+  expect(most('bad\n')).toBeLessThan(400);
+  expect(most(`m f=${'e'.repeat(500)}!\n`)).toBeLessThan(100);
+  expect(most('\n')).toBe(0);
+  expect(most('#\n')).toBe(0);
+});

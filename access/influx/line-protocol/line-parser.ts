@@ -39,7 +39,7 @@ export interface LineParserLimits {
 }
 
 export const defaultLineParserLimits: LineParserLimits = {
-  lineBytes: 32 * 1024 * 1024,
+  lineBytes: 8 * 1024 * 1024,
   keyBytes: 65_535,
   rows: 20_000,
   values: 65_536,
@@ -98,6 +98,8 @@ export class LineParser {
   private closed = false;
   /** The batch is the caller's. */
   private given = false;
+  /** What was done since the last batch for lines that give no points, in bytes and about. */
+  private fruitless = 0;
 
   constructor(cache: SharedSeriesCache, limits: Partial<LineParserLimits> = {}) {
     this.cache = cache;
@@ -110,6 +112,11 @@ export class LineParser {
   /** From now on; no more than the limits have it. */
   set mostRows(rows: number) {
     this.batch.mostRows = Math.min(rows, this.limits.rows);
+  }
+
+  /** Memory in an unfinished line and the batch under way. */
+  get heldBytes(): number {
+    return this.rest.length + this.batch.text.length + this.batch.held;
   }
 
   /** A new request. What was left of another one is forgotten. */
@@ -147,14 +154,16 @@ export class LineParser {
 
   /**
    * The next full batch, or the last one of the body; it is the caller's until the next call. When there
-   * is none, the parser needs the chunks it was given no more.
+   * is none, the parser needs the chunks it was given no more. A batch without points only says that there
+   * was much to do for none.
    */
   next(): PointBatch | undefined {
     if (this.given) this.restart();
+    this.fruitless = 0;
     const { batch, chunk } = this;
     for (;;) {
       if (batch.full || this.closed) {
-        if (batch.rows > 0) {
+        if (batch.rows > 0 || this.fruitless > maxFruitless) {
           this.given = true;
           return batch.settle();
         }
@@ -209,13 +218,13 @@ export class LineParser {
     let at = start;
     while (at < end) {
       const c = buf[at]!;
-      if (isBlank(c) || c === newline) {
-        at++;
-        continue;
-      }
-      if (c === hash) {
-        at = buf.indexOf(newline, at) + 1;
-        continue;
+      if (isBlank(c) || c === newline || c === hash) {
+        const from = at;
+        at = c === hash ? buf.indexOf(newline, at) + 1 : at + 1;
+        this.fruitless += (at - from + 7) >> 3;
+        if (this.fruitless <= maxFruitless) continue;
+        this.closed = true;
+        break;
       }
       // A chunk is rarely that long.
       const tooLong = end - at > this.limits.lineBytes && this.isTooLong(buf, at, end);
@@ -242,6 +251,7 @@ export class LineParser {
       }
       if (tooLong) this.addError(buf, at, stop, tooLongLine(this.limits.lineBytes));
       else this.refuse(buf, at, stop, outcome === droppedLine);
+      this.fruitless += stop - at + badLineCost;
       at = stop + 1;
       this.closeIfLarge();
       if (this.closed) break;
@@ -277,6 +287,7 @@ export class LineParser {
 
   /** Bad lines may leave names behind as well. */
   private closeIfLarge(): void {
+    if (this.fruitless > maxFruitless) this.closed = true;
     if (this.batch.held > 2 * keptBytes || this.cache.current() !== this.batch.cache) {
       this.closed = true;
     }
@@ -339,6 +350,11 @@ export class LineParser {
     }
   }
 }
+
+/** After so much work on lines that give no points the parser stops for others: about a millisecond. */
+const maxFruitless = 64 * 1024;
+/** Of a bad line besides its bytes. */
+const badLineCost = 200;
 
 const noTable = new SeriesCacheTable(-1);
 const noBytes = Buffer.alloc(0);
