@@ -268,7 +268,12 @@ program
   .command('hostile')
   .description('attacks beside a pinging client on each plane')
   .option('--only <list>', `of ${hostileCases.join(',')}`, list, [])
-  .option('--dist <folder>', 'the build to attack', resolve, dirname(import.meta.dirname))
+  .option(
+    '--dist <folder>',
+    'the build to attack',
+    (text) => resolve(text),
+    dirname(import.meta.dirname),
+  )
   .option('--seconds <n>', 'length of the quiet run and of an attack, at least', count, 4)
   .option('--heap-megabytes <n>', 'limit of the heap of each thread', count, 512)
   .action(async (options: Parameters<typeof hostileBench>[0]) => {

@@ -297,4 +297,36 @@ export const influxAttacks: readonly Attack[] = [
       );
     },
   },
+  {
+    name: 'many-shards',
+    what: 'points of 20,000 weeks, one a shard',
+    prepare: withDatabase,
+    run: async (target) => {
+      const week = 7n * 86_400n * 1_000_000_000n;
+      const lines = Array.from({ length: 20_000 }, (_, n) => `m v=1 ${BigInt(n - 10_000) * week}`);
+      await write(target, lines.join('\n'));
+    },
+  },
+  {
+    name: 'wide-queries',
+    what: '20,000 calls, fields, dimensions and names in one statement',
+    prepare: async (target) => {
+      await withDatabase(target);
+      await influxWrite(target.influxPort, database, 'm,t=a v=1');
+    },
+    run: async (target) => {
+      const names = Array.from({ length: 20_000 }, (_, n) => `f${n}`);
+      await query(target, `SELECT ${names.map((name) => `mean(${name})`).join(',')} FROM m`);
+      await query(target, `SELECT ${names.join(',')} FROM m`);
+      await query(target, `SELECT mean(v) FROM m GROUP BY ${names.join(',')}`);
+      await query(target, `SHOW TAG VALUES WITH KEY IN (${names.join(',')})`);
+      await query(target, `SELECT v FROM ${names.join(',')}`);
+      await query(target, `SELECT v+${names.join('+')} FROM m`);
+      const subqueries = 2000;
+      await query(
+        target,
+        `SELECT v FROM ${'(SELECT v FROM '.repeat(subqueries)}m${')'.repeat(subqueries)}`,
+      );
+    },
+  },
 ];

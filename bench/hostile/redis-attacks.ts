@@ -2,7 +2,7 @@
 
 import type { Attack, Target } from './attack.ts';
 import { globPattern, longGlob } from './payloads.ts';
-import { command, httpBytes, Wire } from './wire.ts';
+import { command, httpBytes, type Word, Wire } from './wire.ts';
 
 const mib = 1024 * 1024;
 
@@ -17,9 +17,14 @@ async function withClient<T>({ redisPort }: Target, run: (client: Wire) => Promi
 }
 
 /** One command, whose answer may be of any length: it is read up to a PING behind it, or the connection's end. */
-async function once(target: Target, ...words: readonly (string | number | Buffer)[]) {
+async function once(target: Target, ...words: readonly Word[]): Promise<void> {
+  await long(target, words);
+}
+
+/** The same for more words than a function takes arguments. */
+async function long(target: Target, words: readonly Word[]): Promise<void> {
   await withClient(target, async (client) => {
-    client.send(Buffer.concat([command(...words), command('PING', 'end-of-answer')]));
+    client.send(Buffer.concat([command(words), command(['PING', 'end-of-answer'])]));
     await readTo(client, 'end-of-answer\r\n');
   });
 }
@@ -79,7 +84,7 @@ export const redisAttacks: readonly Attack[] = [
     name: 'scan-glob',
     what: 'SCAN with a pattern of 30,000 letters over names of 60,000 bytes',
     prepare: async (target) => {
-      for (let n = 0; n < 100; n++) await once(target, 'SET', 'a'.repeat(60_000) + n, 1);
+      for (let n = 0; n < 4; n++) await once(target, 'SET', 'a'.repeat(60_000) + n, 1);
     },
     run: (target) => once(target, 'SCAN', 0, 'MATCH', longGlob(30_000), 'COUNT', 100_000),
   },
@@ -89,7 +94,7 @@ export const redisAttacks: readonly Attack[] = [
     run: (target) =>
       withClient(target, async (subscriber) => {
         const patterns = Array.from({ length: 50 }, (_, n) => longGlob(30_000 + n));
-        subscriber.send(command('PSUBSCRIBE', ...patterns));
+        subscriber.send(command(['PSUBSCRIBE', ...patterns]));
         await subscriber.line();
         await once(target, 'PUBLISH', 'a'.repeat(60_000), 'x');
       }),
@@ -102,7 +107,7 @@ export const redisAttacks: readonly Attack[] = [
         Array.from({ length: 400 }, () => Wire.connect(target.redisPort)),
       );
       for (const subscriber of subscribers) {
-        subscriber.send(command('SUBSCRIBE', 'c'));
+        subscriber.send(command(['SUBSCRIBE', 'c']));
         await subscriber.line();
         subscriber.pause();
       }
@@ -219,12 +224,13 @@ export const redisAttacks: readonly Attack[] = [
     run: async (target) => {
       const names = Array.from({ length: 500_000 }, (_, n) => `k${n}`);
       const pairs = names.flatMap((name, n) => [n, name]);
-      await once(target, 'EXISTS', ...names);
-      await once(target, 'SADD', 'wide-set', ...names);
-      await once(target, 'ZADD', 'wide-ranked', ...pairs);
-      await once(target, 'HSET', 'wide-hash', ...pairs);
-      await once(target, 'MSET', ...pairs.map(String));
-      await once(target, 'DEL', 'wide-set', 'wide-ranked', 'wide-hash', ...names);
+      await long(target, ['EXISTS', ...names]);
+      await long(target, ['SADD', 'wide-set', ...names]);
+      await long(target, ['ZADD', 'wide-ranked', ...pairs]);
+      await long(target, ['HSET', 'wide-hash', ...pairs]);
+      await long(target, ['MSET', ...pairs]);
+      await long(target, ['DEL', 'wide-set', 'wide-ranked', 'wide-hash', ...names]);
+      await long(target, ['DEL', ...names.map((_, n) => n)]);
     },
   },
   {
@@ -250,8 +256,10 @@ export const redisAttacks: readonly Attack[] = [
     run: (target) =>
       withClient(target, async (client) => {
         const all = Array.from({ length: 200_000 }, () => 'k');
-        await client.ask('WATCH', ...all);
-        await client.ask('WATCH', ...all.map((key, n) => key + n));
+        client.send(command(['WATCH', ...all]));
+        await client.line();
+        client.send(command(['WATCH', ...all.map((key, n) => key + n)]));
+        await client.line();
         await client.ask('UNWATCH');
       }),
   },
@@ -277,7 +285,7 @@ export const redisAttacks: readonly Attack[] = [
       withClient(target, async (client) => {
         for (let n = 0; n < 400 && !client.closed; n++) {
           const names = Array.from({ length: 1000 }, (_, i) => `${n}-${i}`.padEnd(1000, 'c'));
-          client.send(Buffer.concat([command('SUBSCRIBE', ...names)]));
+          client.send(command(['SUBSCRIBE', ...names]));
           await client.line();
         }
       }),
@@ -308,7 +316,7 @@ export const redisAttacks: readonly Attack[] = [
       const clients = await Promise.all(
         Array.from({ length: 100 }, () => Wire.connect(target.redisPort)),
       );
-      const gets = Buffer.concat(Array.from({ length: 100 }, () => command('GET', 'large')));
+      const gets = Buffer.concat(Array.from({ length: 100 }, () => command(['GET', 'large'])));
       for (const client of clients) {
         client.pause();
         client.send(gets);
@@ -344,5 +352,135 @@ export const redisAttacks: readonly Attack[] = [
         for (const client of silent) client.close();
       }
     },
+  },
+  {
+    name: 'acl-patterns',
+    what: 'a user with 20,000 key patterns, and a command of 5,000 keys by it',
+    run: async (target) => {
+      const patterns = Array.from({ length: 20_000 }, (_, n) => `~*${n}*x*y*z`);
+      await long(target, ['ACL', 'SETUSER', 'wide', 'on', 'nopass', '+@all', ...patterns]);
+      await withClient(target, async (client) => {
+        await client.ask('AUTH', 'wide', 'any');
+        const names = Array.from({ length: 5000 }, (_, n) => `none-of-them-${n}`);
+        client.send(command(['EXISTS', ...names]));
+        await client.line();
+      });
+      await once(target, 'ACL', 'DELUSER', 'wide');
+    },
+  },
+  {
+    name: 'repeated-keys',
+    what: 'SUNION, ZUNION and BITOP of one large key 2,000 times, and PFCOUNT-like walks',
+    prepare: async (target) => {
+      await fill(target, 's', 'SADD', 200_000, (n) => [`member-${n}`]);
+      await once(target, 'SET', 'big', Buffer.alloc(4 * mib, 'v'));
+    },
+    run: async (target) => {
+      const sets = Array.from({ length: 2000 }, () => 's');
+      await once(target, 'SUNIONSTORE', 'out', ...sets);
+      await once(target, 'SINTERCARD', sets.length, ...sets);
+      await once(target, 'ZUNIONSTORE', 'zout', sets.length, ...sets);
+      await once(target, 'BITOP', 'XOR', 'bits', ...sets.map(() => 'big'));
+    },
+  },
+  {
+    name: 'repeated-names',
+    what: 'COMMAND DOCS, COMMAND INFO and CONFIG GET of one name 200,000 times',
+    run: async (target) => {
+      const names = Array.from({ length: 200_000 }, () => 'client');
+      await long(target, ['COMMAND', 'DOCS', ...names]);
+      await long(target, ['COMMAND', 'INFO', ...names]);
+      await long(target, ['CONFIG', 'GET', ...names.map(() => '*')]);
+      await long(target, ['CLIENT', 'LIST', 'ID', ...names.map(() => 1)]);
+      await long(target, ['INFO', ...names.map(() => 'all')]);
+    },
+  },
+  {
+    name: 'long-words',
+    what: 'a command, a subcommand, a section and an option of 60 MB each',
+    run: async (target) => {
+      const word = Buffer.alloc(60 * mib, 'x');
+      await once(target, word);
+      await once(target, 'CLIENT', word);
+      await once(target, 'INFO', word);
+      await once(target, 'SET', 'k', 'v', word);
+      await once(target, 'INCRBYFLOAT', 'f', word);
+      await once(target, 'CONFIG', 'GET', word);
+      await once(target, 'AUTH', word);
+      await once(target, 'PUBLISH', word, word);
+    },
+  },
+  {
+    name: 'monitor-large',
+    what: 'a client in MONITOR while values of 60 MB are written',
+    run: (target) =>
+      withClient(target, async (monitor) => {
+        await monitor.ask('MONITOR');
+        const value = Buffer.alloc(60 * mib, 0);
+        for (let n = 0; n < 3; n++) await once(target, 'SET', 'k', value);
+      }),
+  },
+  {
+    name: 'large-values',
+    what: 'SET, GET, APPEND, COPY, GETRANGE and BITCOUNT of a value of 100 MB',
+    // What is stored counts as data: the value, its copy, and what each replaces.
+    growthBytes: 1000 * mib,
+    run: async (target) => {
+      const value = Buffer.alloc(100 * mib, 'v');
+      await once(target, 'SET', 'big', value);
+      await once(target, 'GET', 'big');
+      await once(target, 'APPEND', 'big', 'x');
+      await once(target, 'COPY', 'big', 'copy', 'REPLACE');
+      await once(target, 'GETRANGE', 'big', 0, 50 * mib);
+      await once(target, 'BITCOUNT', 'big');
+      await once(target, 'BITPOS', 'big', 0);
+      await once(target, 'DEL', 'big', 'copy');
+    },
+  },
+  {
+    name: 'block-many',
+    what: 'BLPOP of 200,000 keys by 10 clients, and 2,000 clients that wait for one key',
+    run: async (target) => {
+      const names = Array.from({ length: 200_000 }, (_, n) => `b${n}`);
+      const clients = await Promise.all(
+        Array.from({ length: 2000 }, () => Wire.connect(target.redisPort)),
+      );
+      clients.forEach((client, n) => {
+        client.send(command(n < 10 ? ['BLPOP', ...names, 0] : ['BLPOP', 'b1', 0]));
+      });
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      for (let n = 0; n < 100; n++) await once(target, 'RPUSH', 'b1', n);
+      for (const client of clients) client.close();
+    },
+  },
+  {
+    name: 'many-keys',
+    what: '2,000,000 small keys, all of which expire at once, and FLUSHALL',
+    // The keys themselves, and what an index of them takes while it grows.
+    growthBytes: 1000 * mib,
+    run: async (target) => {
+      await withClient(target, async (client) => {
+        const commands: Buffer[] = [];
+        for (let n = 0; n < 2_000_000; n++) {
+          commands.push(Buffer.from(`SET k${n} v PX 60000\r\n`));
+          if (commands.length < 10_000) continue;
+          client.send(Buffer.concat(commands.splice(0)));
+          await client.skip(10_000 * 5);
+        }
+      });
+      await once(target, 'FLUSHALL');
+    },
+  },
+  {
+    name: 'channels-listed',
+    what: 'PUBSUB CHANNELS with a long pattern over 50,000 channels',
+    run: (target) =>
+      withClient(target, async (client) => {
+        const names = Array.from({ length: 50_000 }, (_, n) => 'a'.repeat(500) + n);
+        client.send(command(['SUBSCRIBE', ...names]));
+        await client.line();
+        await once(target, 'PUBSUB', 'CHANNELS', globPattern(200));
+        await once(target, 'PUBSUB', 'NUMSUB', ...names.slice(0, 5000));
+      }),
   },
 ];

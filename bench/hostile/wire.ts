@@ -4,8 +4,10 @@ import { connect, type Socket } from 'node:net';
 
 const patienceMs = 120_000;
 
+export type Word = string | number | Buffer;
+
 /** A command of bulk strings, which may hold any bytes. */
-export function command(...words: readonly (string | number | Buffer)[]): Buffer {
+export function command(words: readonly Word[]): Buffer {
   const parts: Buffer[] = [Buffer.from(`*${words.length}\r\n`)];
   for (const word of words) {
     const bytes = Buffer.isBuffer(word) ? word : Buffer.from(String(word));
@@ -86,8 +88,8 @@ export class Wire {
     return bytes.toString('latin1').split('\r\n')[0]!;
   }
 
-  async ask(...words: readonly (string | number | Buffer)[]): Promise<string> {
-    this.send(command(...words));
+  async ask(...words: readonly Word[]): Promise<string> {
+    this.send(command(words));
     return await this.line();
   }
 
