@@ -1,8 +1,9 @@
-// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
+import { compareBench, compareDefaults } from './compare.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { hostileBench, hostileCases } from './hostile.ts';
 import { kvFloodBench, kvFloodDefaults } from './kv-flood.ts';
@@ -262,6 +263,24 @@ program
   .option('--points <n>', 'points that the query goes through', count, planesDefaults.points)
   .action(async (options: typeof planesDefaults) => {
     await planesBench(options, command);
+  });
+
+program
+  .command('compare')
+  .description('two builds by alternating turns: redis-benchmark, TSBS loads and queries')
+  .argument('<old>', 'folder of the build before', (text: string) => resolve(text))
+  .argument('<new>', 'folder of the build after', (text: string) => resolve(text))
+  .option('--parts <list>', 'of redis,tsbs-load,tsbs-queries', list, compareDefaults.parts)
+  .option('--pairs <n>', 'pairs of turns', count, compareDefaults.pairs)
+  .option('--pipelines <list>', 'pipeline depths', counts, compareDefaults.pipelines)
+  .option('--tests <list>', 'tests of redis-benchmark', list, compareDefaults.tests)
+  .option('--seconds <n>', 'length of a turn of it', count, compareDefaults.seconds)
+  .option('--queries <list>', 'query types of TSBS', list, compareDefaults.queries)
+  .option('--hosts <n>', 'hosts of the data of TSBS', count, compareDefaults.hosts)
+  .option('--load-minutes <n>', 'of the data that is loaded', count, compareDefaults.loadMinutes)
+  .option('--query-hours <n>', 'of the data that is queried', count, compareDefaults.queryHours)
+  .action(async (oldDist: string, newDist: string, options: typeof compareDefaults) => {
+    if (!(await compareBench(oldDist, newDist, options, command))) process.exitCode = 1;
   });
 
 program

@@ -199,7 +199,7 @@ async function compareLoads(
   ];
 }
 
-async function generate(data: TsbsData, directory: string): Promise<string> {
+export async function generate(data: TsbsData, directory: string): Promise<string> {
   const file = join(directory, `${name(data).replaceAll(' ', '-')}.lines`);
   if (existsSync(file)) return file;
   progress(`generating ${name(data)}`);
@@ -212,7 +212,7 @@ async function generate(data: TsbsData, directory: string): Promise<string> {
   return file;
 }
 
-async function load(
+export async function load(
   server: Running,
   file: string,
   workers: number,
@@ -375,20 +375,7 @@ async function compareQuery(
   directory: string,
   options: TsbsOptions,
 ): Promise<Row> {
-  // Enough for a second or so of the slower ones.
-  const isHeavy = /^(double|high-cpu-all|lastpoint|groupby|cpu-max-all-32)/.test(type);
-  const queries = isHeavy ? 5 : 100;
-  const file = join(directory, `${type}.queries`);
-  await output(
-    'sh',
-    [
-      '-c',
-      '"$0" "$@" > "$OUT"',
-      await tsbsTool('tsbs_generate_queries'),
-      ...queryArguments(data, type, queries),
-    ],
-    { environment: { OUT: file } },
-  );
+  const { file } = await generateQueries(data, type, directory);
   const mine: number[] = [];
   const other: number[] = [];
   for (let round = 1; round <= options.rounds; round++) {
@@ -396,14 +383,7 @@ async function compareQuery(
     const sides = [ours, theirs];
     if (round % 2 === 0) sides.reverse();
     for (const server of sides) {
-      const text = await output(await tsbsTool('tsbs_run_queries_influx'), [
-        `--urls=http://127.0.0.1:${server.port}`,
-        '--db-name=benchmark',
-        '--workers=1',
-        `--file=${file}`,
-        '--print-interval=0',
-      ]);
-      (server === ours ? mine : other).push(parseLatency(text).mean);
+      (server === ours ? mine : other).push(await meanLatency(server, file));
     }
   }
   rmSync(file);
@@ -418,6 +398,40 @@ async function compareQuery(
     better: 'lower',
     target: targetOf(type, data.hosts),
   };
+}
+
+/** A file of queries: enough for a second or so of the slower ones. */
+export async function generateQueries(
+  data: TsbsData,
+  type: QueryType,
+  directory: string,
+): Promise<{ file: string; queries: number }> {
+  const isHeavy = /^(double|high-cpu-all|lastpoint|groupby|cpu-max-all-32)/.test(type);
+  const queries = isHeavy ? 5 : 100;
+  const file = join(directory, `${type}.queries`);
+  await output(
+    'sh',
+    [
+      '-c',
+      '"$0" "$@" > "$OUT"',
+      await tsbsTool('tsbs_generate_queries'),
+      ...queryArguments(data, type, queries),
+    ],
+    { environment: { OUT: file } },
+  );
+  return { file, queries };
+}
+
+/** Of the queries in a file, one after the other, in ms. */
+export async function meanLatency(server: Running, file: string): Promise<number> {
+  const text = await output(await tsbsTool('tsbs_run_queries_influx'), [
+    `--urls=http://127.0.0.1:${server.port}`,
+    '--db-name=benchmark',
+    '--workers=1',
+    `--file=${file}`,
+    '--print-interval=0',
+  ]);
+  return parseLatency(text).mean;
 }
 
 function name({ useCase, hosts, minutes }: TsbsData): string {

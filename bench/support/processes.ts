@@ -27,6 +27,8 @@ export interface Probe {
 export interface StartOptions {
   /** That of an earlier start; a new one if not given. */
   directory?: string;
+  /** The folder of the build to start; this one unless given. */
+  dist?: string;
   /** PING unless given. */
   probe?: Probe;
 }
@@ -131,6 +133,11 @@ export async function startRedis(fsync: Fsync, options: StartOptions = {}): Prom
   return startServer('redis-server', 'redis-server', args, port, directory, options.probe);
 }
 
+/** The program of a build. */
+export function mainOf({ dist = join(import.meta.dirname, '..', '..') }: StartOptions): string {
+  return join(dist, 'cli', 'main.js');
+}
+
 export async function startPolyrow(
   fsync: Fsync,
   flags: readonly string[] = [],
@@ -139,7 +146,7 @@ export async function startPolyrow(
 ): Promise<Running> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyrow-bench-'));
   const port = await freePort();
-  const main = join(import.meta.dirname, '..', '..', 'cli', 'main.js');
+  const main = mainOf(options);
   const args = [...nodeOptions, main, 'start', '--data-dir', directory];
   args.push(
     '--redis.port',

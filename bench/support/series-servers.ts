@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   freePort,
+  mainOf,
   requireProgram,
   startServer,
   type Fsync,
@@ -79,7 +80,7 @@ export async function startPolyrowSeries(
 ): Promise<Running> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyrow-bench-'));
   const port = await freePort();
-  const main = join(import.meta.dirname, '..', '..', 'cli', 'main.js');
+  const main = mainOf(options);
   const args = [main, 'start', '--data-dir', directory, '--redis.port', '0', '--admin.port', '0'];
   args.push('--influx.port', String(port), '--wal.fsync', fsync, '--log.level', 'warn');
   args.push('--influx.max-body-bytes', '0', '--tsm.max-values-per-tag', '0');

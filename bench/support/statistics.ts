@@ -15,3 +15,21 @@ export function percentile(values: readonly number[], share: number): number {
 export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
+
+export interface Interval {
+  middle: number;
+  low: number;
+  high: number;
+}
+
+/** Standard deviations of a normal distribution between which 95 % of it are. */
+const certain = 1.96;
+
+/** The median of samples, and the order statistics between which that of what they were drawn from is with 95 %. */
+export function medianWithin(samples: readonly number[]): Interval {
+  const sorted = Float64Array.from(samples).sort();
+  const off = (certain * Math.sqrt(sorted.length)) / 2;
+  const low = sorted[Math.max(0, Math.floor(sorted.length / 2 - off))]!;
+  const high = sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length / 2 + off))]!;
+  return { middle: median(samples), low, high };
+}

@@ -6,7 +6,7 @@ import { adminOf } from './admin.ts';
 import { cpuNanoseconds } from './process-usage.ts';
 import type { Running } from './processes.ts';
 import type { Row } from './report.ts';
-import { median } from './statistics.ts';
+import { median, medianWithin } from './statistics.ts';
 
 /** A load that keeps the server busy until it is ended. */
 export interface SteadyLoad {
@@ -43,8 +43,6 @@ interface Speed {
 /** Until the load runs as it will, and what was decided before a switch has been done. */
 const warmUpMs = 2000;
 const settleMs = 20;
-/** Standard deviations of a normal distribution between which 95 % of it are. */
-const certain = 1.96;
 
 /** Ratios of on to off: the medians of those of all pairs, in `detail` between which values they are with 95 %. */
 export async function compareSwitched(switched: Switched): Promise<Row[]> {
@@ -68,11 +66,15 @@ export async function compareSwitched(switched: Switched): Promise<Row[]> {
   } finally {
     await load.end();
   }
-  const row = (of: keyof Speed): Pick<Row, 'ours' | 'peer' | 'ratio' | 'detail'> => ({
-    ours: median(on.map((speed) => speed[of])),
-    peer: median(off.map((speed) => speed[of])),
-    ...medianWithin(on.map((speed, i) => speed[of] / off[i]![of])),
-  });
+  const row = (of: keyof Speed): Pick<Row, 'ours' | 'peer' | 'ratio' | 'detail'> => {
+    const { middle, low, high } = medianWithin(on.map((speed, i) => speed[of] / off[i]![of]));
+    return {
+      ours: median(on.map((speed) => speed[of])),
+      peer: median(off.map((speed) => speed[of])),
+      ratio: middle,
+      detail: { low, high },
+    };
+  };
   const rows: Row[] = [
     { name, unit, better: 'higher', target, ...row('perSecond') },
     { name: `${name} CPU`, unit: 'us', better: 'lower', target: 1 / target, ...row('cpuMicros') },
@@ -99,13 +101,4 @@ async function speedOf({ server: { pid }, load, seconds }: Switched): Promise<Sp
     perSecond: (done / (after.at - before.at)) * 1000,
     cpuMicros: (after.cpu - before.cpu) / 1000 / done,
   };
-}
-
-/** The median of samples, and the order statistics between which that of what they were drawn from is with 95 %. */
-function medianWithin(samples: readonly number[]): Pick<Row, 'ratio' | 'detail'> {
-  const sorted = Float64Array.from(samples).sort();
-  const off = (certain * Math.sqrt(sorted.length)) / 2;
-  const low = sorted[Math.max(0, Math.floor(sorted.length / 2 - off))]!;
-  const high = sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length / 2 + off))]!;
-  return { ratio: median(samples), detail: { low, high } };
 }
