@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
+import type { StepWatcher } from '../universal-row/step-watcher.ts';
 import type { Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
@@ -39,6 +40,8 @@ export interface PodHostOptions {
   flows?: CommandFlowRegistry | undefined;
   /** Who has the thread next. */
   turns?: Turns | undefined;
+  /** Hears of maintenance that takes long. */
+  steps?: StepWatcher | undefined;
   /** Holds writes back; of an engine with a level 0. */
   brake?: WriteBrake | undefined;
   /** The log cannot go on, and neither can the process. */
@@ -109,6 +112,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     background: options.background,
     flows: options.flows,
     turns: options.turns,
+    steps: options.steps,
     brake: options.brake,
   });
   pod.stats.loadedEntries = entries;

@@ -7,6 +7,7 @@ import type { Executor, Refusable, RowObserver } from '../universal-row/executor
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
+import type { StepSource, StepWatcher } from '../universal-row/step-watcher.ts';
 import { backgroundWork, type Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
@@ -47,6 +48,8 @@ export interface PodOptions {
   flows?: CommandFlowRegistry | undefined;
   /** Who has the thread next; upkeep waits when others want it. */
   turns?: Turns | undefined;
+  /** Hears of maintenance that takes long. */
+  steps?: StepWatcher | undefined;
   /** Holds writes back while the engine has too much left to do. */
   brake?: WriteBrake | undefined;
 }
@@ -75,6 +78,11 @@ export interface PodStats {
 const expirySlice = 200;
 const backgroundBudgetMs = 1;
 const expiryBudgetMs = 1;
+
+/** What a pod does by itself in one go. */
+const maintenance: StepSource = {
+  stepInfo: () => ({ what: 'maintenance of rows', tenant: backgroundWork, bytes: 0 }),
+};
 const durableCheckMs = 20;
 
 export class Pod implements Executor {
@@ -116,6 +124,7 @@ export class Pod implements Executor {
   private checkpointLsn = 0;
   private timer: NodeJS.Timeout | undefined;
   private readonly turns: Turns | undefined;
+  private readonly steps: StepWatcher | undefined;
   private readonly brake: WriteBrake | undefined;
   private tickWaits = false;
 
@@ -129,6 +138,7 @@ export class Pod implements Executor {
     this.report = options.report;
     this.background = options.background;
     this.turns = options.turns;
+    this.steps = options.steps;
     this.brake = options.brake;
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
@@ -405,6 +415,7 @@ export class Pod implements Executor {
 
   /** One round of upkeep: expiry, freeing, the memory limit, and a checkpoint when one is due. */
   tick(): void {
+    const startedAt = this.clock.monotonic();
     this.#expire();
     // One opened here, or by a command whose client has gone: nobody else would end it, and its moment
     // would stay `now` for commands to come.
@@ -417,6 +428,7 @@ export class Pod implements Executor {
     }
     const { appendedLsn } = this.log.status();
     if (appendedLsn - this.checkpointLsn >= this.checkpointBytes) void this.checkpoint();
+    this.steps?.ended(startedAt, this.clock.monotonic(), maintenance);
   }
 
   #expire(): void {

@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import type { Clock, Disk } from '../universal-row/environment.ts';
+import type { StepWatcher } from '../universal-row/step-watcher.ts';
 import type { Turns } from '../universal-row/turns.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { LogPins } from './backup/log-pins.ts';
@@ -28,6 +29,8 @@ export interface SeriesPodHostOptions {
   acceptLoss: boolean;
   clock: Clock;
   turns?: Turns | undefined;
+  /** Hears of maintenance that takes long. */
+  steps?: StepWatcher | undefined;
   report: SeriesPodOptions['report'];
   /** The log cannot go on, and neither can the process. */
   fatal: (error: Error) => void;
@@ -84,6 +87,7 @@ export async function openSeriesPod(options: SeriesPodHostOptions): Promise<Seri
     background: options.background,
     clock: options.clock,
     turns: options.turns,
+    steps: options.steps,
     checkpointBytes: options.checkpointBytes,
     retentionIntervalMs: options.retentionIntervalMs,
     report,

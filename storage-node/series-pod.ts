@@ -21,7 +21,8 @@ import type {
   PortableSeriesEngine,
   SeriesEngineStats,
 } from '../engines/series-engine.ts';
-import { crowdedSliceMs, type Turns } from '../universal-row/turns.ts';
+import type { StepSource, StepWatcher } from '../universal-row/step-watcher.ts';
+import { backgroundWork, crowdedSliceMs, type Turns } from '../universal-row/turns.ts';
 import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
@@ -47,6 +48,8 @@ export interface SeriesPodOptions {
   clock: Clock;
   /** Who else is about: what happens by itself then holds others up for shorter. */
   turns?: Turns | undefined;
+  /** Hears of maintenance that takes long. */
+  steps?: StepWatcher | undefined;
   /** A checkpoint is made whenever the log has grown by this much. */
   checkpointBytes: number;
   /** Milliseconds between two looks for shards that are older than their policy keeps. */
@@ -79,6 +82,11 @@ function pointRulesOf({ ttlDefaultMs, maxRowBytes }: TableRules): PointRules {
 
 /** How long background work may hold up requests at a time, and how long it pauses when there is more. */
 const backgroundBudgetMs = 3;
+
+/** What a pod does by itself in one go. */
+const maintenance: StepSource = {
+  stepInfo: () => ({ what: 'maintenance of time series', tenant: backgroundWork, bytes: 0 }),
+};
 const busyPauseMs = 4;
 /** Where several tenants are about. */
 const crowdedPauseMs = 1;
@@ -103,6 +111,7 @@ export class SeriesPod implements SeriesStore {
   readonly #tables: TableRulesByName;
   readonly #clock: Clock;
   readonly #turns: Turns | undefined;
+  readonly #steps: StepWatcher | undefined;
   readonly #checkpointBytes: number;
   readonly #retentionIntervalMs: number;
   readonly #report: SeriesPodOptions['report'];
@@ -121,6 +130,7 @@ export class SeriesPod implements SeriesStore {
     this.#tables = options.tables ?? noTables;
     this.#clock = options.clock;
     this.#turns = options.turns;
+    this.#steps = options.steps;
     this.#checkpointBytes = options.checkpointBytes;
     this.#retentionIntervalMs = options.retentionIntervalMs;
     this.#report = options.report;
@@ -308,11 +318,13 @@ export class SeriesPod implements SeriesStore {
 
   #round(): void {
     let more = false;
+    const startedAt = this.#clock.monotonic();
     try {
       more = this.tick();
     } catch (error) {
       this.#report('error', 'upkeep of time series failed', { err: error });
     }
+    this.#steps?.ended(startedAt, this.#clock.monotonic(), maintenance);
     if (!more) this.#schedule(idlePauseMs);
     else this.#schedule(this.#isCrowded ? crowdedPauseMs : busyPauseMs);
   }

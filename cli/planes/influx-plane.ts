@@ -129,6 +129,7 @@ async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
     acceptLoss: config['wal.accept-loss'] === 'yes',
     clock: systemClock,
     turns: turns.queue,
+    steps: steps.watch,
     report: log,
     fatal,
   });
@@ -188,6 +189,7 @@ async function start(): Promise<void> {
     listensOn = await listener.listen();
   });
   const url = `${isSecure ? 'https' : 'http'}://${urlHost(host)}:${listensOn}`;
+  steps.start();
   report(port, { type: 'ready', endpoints: [{ name: 'influx', url }] });
 }
 

@@ -6,6 +6,7 @@ afterEach(() => steps?.close());
 
 it('finds a stall that no step was told of, and what was touched before it', async () => {
   steps = new PlaneSteps('redis', () => {});
+  steps.start();
   // The heartbeat begins.
   await new Promise((resolve) => setTimeout(resolve, 30));
   steps.watch.touched({ stepInfo: () => ({ what: 'keys', tenant: 7, bytes: 5 }) });

@@ -18,7 +18,7 @@ export class PlaneSteps {
   readonly watch: StepWatch;
   readonly #plane: string;
   readonly #interruptions = new ThreadInterruptions();
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   readonly #log: PlaneLog;
   #loggedAt = -Infinity;
   #notLogged = 0;
@@ -32,7 +32,12 @@ export class PlaneSteps {
       later: (run) => setTimeout(run, judgedAfterMs).unref(),
       now: () => Date.now(),
     });
+  }
+
+  /** From here on stalls are looked for: before, there is nobody to be kept waiting. */
+  start(): void {
     let last = performance.now();
+    this.#interruptions.sample(last);
     let beats = 0;
     this.#timer = setInterval(() => {
       const now = performance.now();

@@ -134,6 +134,7 @@ async function openModel(model: TableModel): Promise<void> {
     rng: systemRng,
     background: meter.backgroundOf(model),
     turns: turns.queue,
+    steps: steps.watch,
     report: log,
     fatal,
     acceptLoss: config['wal.accept-loss'] === 'yes',
@@ -473,6 +474,7 @@ async function start(): Promise<void> {
   const listener = server;
   turns.queue.afterSlice = listener.endTurn;
   await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
+  steps.start();
   tell(port, { type: 'ready', endpoints: endpoints(config, server) });
 }
 
