@@ -5,6 +5,7 @@ import { startCommand } from './commands/start.ts';
 import { ConfigError } from './config/resolve.ts';
 import { didYouMean } from './config/suggest.ts';
 import { ExitError } from './lifecycle/exit-error.ts';
+import { printableLines } from './output/values.ts';
 import type { Planes } from './planes/plane-host.ts';
 import { packageVersion } from './version.ts';
 
@@ -65,15 +66,17 @@ function report(error: unknown): number {
   // It has printed its message, or the help asked for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof ConfigError) {
-    for (const problem of error.problems) process.stderr.write(`polyrow: ${problem}\n`);
+    for (const problem of error.problems)
+      process.stderr.write(`polyrow: ${printableLines(problem)}\n`);
     return 2;
   }
   if (error instanceof ExitError) {
-    process.stderr.write(`polyrow: ${error.message}\n`);
+    process.stderr.write(`polyrow: ${printableLines(error.message)}\n`);
     return error.exitCode;
   }
   const { code, stack, message } = error as NodeJS.ErrnoException;
   // The operating system's refusals (no space, no permission) speak for themselves; the rest are bugs.
-  process.stderr.write(`polyrow: ${code === undefined ? (stack ?? String(error)) : message}\n`);
+  const text = code === undefined ? (stack ?? String(error)) : message;
+  process.stderr.write(`polyrow: ${printableLines(text)}\n`);
   return 1;
 }

@@ -85,8 +85,11 @@ const limits: Record<LimitName, { text: string; format: (value: number) => strin
   ruPerSecond: { text: 'request units a second', format: formatNumber },
   burstRu: { text: 'request units at once beyond that', format: formatNumber },
   peakRuPerSecond: { text: 'request units a second of such a burst', format: formatNumber },
-  scanRuPerSecond: { text: 'of them for scans over Redis', format: formatNumber },
-  queryRuPerSecond: { text: 'of them for queries over InfluxDB', format: formatNumber },
+  scanRuPerSecond: { text: 'request units a second for scans over Redis', format: formatNumber },
+  queryRuPerSecond: {
+    text: 'request units a second for queries over InfluxDB',
+    format: formatNumber,
+  },
   storedBytes: { text: 'bytes stored', format: formatBytes },
   keys: { text: 'keys', format: formatNumber },
   series: { text: 'series', format: formatNumber },

@@ -2,7 +2,7 @@
 // on standard output for programs.
 
 import type { SingleBar } from 'cli-progress';
-import { formatBytes } from '../output/values.ts';
+import { formatBytes, printable } from '../output/values.ts';
 
 export interface ProgressView {
   update(state: { phase: string; fraction: number; bytes: number }): void;
@@ -36,7 +36,7 @@ class BarView implements ProgressView {
   }
 
   update({ phase, fraction, bytes }: { phase: string; fraction: number; bytes: number }): void {
-    const shown = { phase: phase.padEnd(9), size: formatBytes(bytes) };
+    const shown = { phase: printable(phase).padEnd(9), size: formatBytes(bytes) };
     if (!this.#started) {
       this.#bar.start(1000, 0, shown);
       this.#started = true;

@@ -7,6 +7,7 @@ import type { RestoredTenant, RestoreResult } from '../backup/restore-run.ts';
 import type { Config } from '../config/schema.ts';
 import { answer } from '../output/answer.ts';
 import { grid } from '../output/grid.ts';
+import { printable } from '../output/values.ts';
 import { runJob } from './backup-jobs.ts';
 import { type AccessFlags, addAccessFlags, requireServer } from './server-access.ts';
 
@@ -63,7 +64,7 @@ async function describe({ backup, tenants }: RestoreResult): Promise<string> {
 
 async function describeTenant(tenant: RestoredTenant): Promise<string[]> {
   const { name, from, created, users, state, tables, shards, expiredShards } = tenant;
-  const source = name === from ? '' : `, was ${from}`;
+  const source = name === from ? '' : `, was ${printable(from)}`;
   const lines = [`tenant ${name}${source}${created ? ', made' : ''}: ${state}`];
   if (tables.length > 0) {
     lines.push(

@@ -90,11 +90,12 @@ function withProperties(command: Command): Command {
       new Option('--consistency <kind>', 'what reads may see').choices([...consistencyKinds]),
     )
     .option('--max-staleness-ms <ms>', 'of bounded consistency', wholeNumber)
-    .option('--max-lag-entries <n>', 'of bounded consistency', wholeNumber)
+    .option('--max-lag-entries <n>', 'not yet available', wholeNumber)
     .addOption(
-      new Option('--sharding-kind <kind>', 'how rows are spread; fixed at creation').choices([
-        ...shardingKinds,
-      ]),
+      new Option(
+        '--sharding-kind <kind>',
+        'how rows are spread: hash; range is not yet available',
+      ).choices([...shardingKinds]),
     )
     .option('--partitions <n>', 'ranges of slots by which its load is counted', wholeNumber)
     .addOption(

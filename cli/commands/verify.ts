@@ -15,7 +15,7 @@ import { ExitError } from '../lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
 import { exitCodes } from '../output/exit-codes.ts';
 import { grid } from '../output/grid.ts';
-import { formatBytes } from '../output/values.ts';
+import { formatBytes, printable } from '../output/values.ts';
 import { progressView } from './backup-progress.ts';
 import { whatOf } from './backup.ts';
 
@@ -108,7 +108,7 @@ async function describe({ backups, interrupted }: Verified): Promise<string> {
       rows,
     ),
   ];
-  for (const { problems } of backups) lines.push(...problems);
+  for (const { problems } of backups) lines.push(...problems.map(printable));
   for (const id of interrupted) {
     lines.push(`${id}.partial was interrupted: remove it (polyrow backup --remove-interrupted)`);
   }

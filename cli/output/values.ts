@@ -62,6 +62,11 @@ function codeText(code: number): string {
   return code < 256 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex}`;
 }
 
+/** As `printable`, for text of several lines. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
 export function shorten(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }

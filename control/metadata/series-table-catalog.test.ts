@@ -85,7 +85,7 @@ test('a database has the properties of its model until somebody gives it others'
 });
 
 test('one that is created is made with its properties', async () => {
-  await catalog.create('shop', 'd', { ttlDefaultMs: hour, shardingKind: 'range' });
+  await catalog.create('shop', 'd', { ttlDefaultMs: hour, shardingKind: 'hash' });
   expect(plane.names.get(7)).toEqual(['d']);
   expect(plane.told).toMatchObject([{ tenant: 7, name: 'd', ttlDefaultMs: hour }]);
   expect(await refused(catalog.create('shop', 'd', {}))).toBe(
@@ -105,7 +105,9 @@ test('what cannot be is refused, and changes nothing', async () => {
   await check({ maxRowBytes: 1.5 }, 'invalid: maxRowBytes cannot be 1.5');
   await check({ model: 'kv' }, 'invalid: InfluxDB database telegraf cannot be of model kv');
   await check({ name: 'other' }, 'cannot be given another name');
-  await check({ shardingKind: 'range' }, 'conflict: table telegraf is sharded by hash');
+  await check({ shardingKind: 'range' }, 'invalid: shardingKind range is not yet available');
+  const bounds = { kind: 'bounded', maxStalenessMs: 1, maxLagEntries: 2 } as const;
+  await check({ consistency: bounds }, 'invalid: consistency.maxLagEntries is not yet available');
   await check({ consistency: 'weak' as 'strong' }, 'invalid: consistency: expected strong');
   for (const name of ['', 'a/b', '..', 'a\u0001b', 'x'.repeat(256)]) {
     expect(await refused(catalog.create('default', name, {}))).toContain('invalid: a database');
@@ -130,13 +132,15 @@ test('a tenant that is dropped leaves nothing, and gets nothing more', async () 
   expect(catalog.definitions()).toMatchObject([{ tenant: 0, name: 'telegraf' }]);
 });
 
-test('properties from a backup go over what there is, but for how it is sharded', async () => {
-  const change = { shardingKind: 'range', maxRowBytes: 9 } as const;
+test('properties from a backup go over what there is, but for those that are not available', async () => {
+  const consistency = { kind: 'bounded', maxStalenessMs: 1, maxLagEntries: 2 } as const;
+  const change = { shardingKind: 'range', maxRowBytes: 9, consistency } as const;
+  const kept = { ...consistency, maxLagEntries: 10_000 };
   await catalog.adopt('default', 'telegraf', change);
   await catalog.adopt('default', 'new', change);
   expect(catalog.definitions()).toMatchObject([
-    { name: 'telegraf', shardingKind: 'hash', maxRowBytes: 9 },
-    { name: 'new', shardingKind: 'range', maxRowBytes: 9 },
+    { name: 'telegraf', shardingKind: 'hash', maxRowBytes: 9, consistency: kept },
+    { name: 'new', shardingKind: 'hash', maxRowBytes: 9, consistency: kept },
   ]);
 });
 

@@ -6,7 +6,7 @@ import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
 import { modelProperties, type TableProperties } from '../../universal-row/table-properties.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
 import { type SeriesTableDefinition, seriesModel, type TableChange } from './table-definition.ts';
-import { changedProperties, TableError } from './table-rules.ts';
+import { changedProperties, TableError, withoutUnavailable } from './table-rules.ts';
 
 const collection = 'seriesTables';
 
@@ -127,14 +127,13 @@ export class SeriesTableCatalog {
     });
   }
 
-  /** Properties it had elsewhere, as far as they can be had here: one that is there stays sharded as it is. */
+  /** Properties it had elsewhere, as far as they can be had here. */
   adopt(tenant: string, name: string, change: TableChange): Promise<SeriesTable> {
     return this.#inTurn(async () => {
       const owner = this.#owner(tenant);
       checkDatabaseName(name);
-      const { shardingKind: _, ...others } = change;
       const isThere = await this.#exists(owner, name);
-      return await this.#change(owner, name, isThere ? others : change, !isThere);
+      return await this.#change(owner, name, withoutUnavailable(change), !isThere);
     });
   }
 

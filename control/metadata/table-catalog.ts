@@ -14,6 +14,7 @@ import { modelProperties, type TableProperties } from '../../universal-row/table
 import type { TableChange, TableDefinition, TableModel } from './table-definition.ts';
 import {
   changedProperties,
+  withoutUnavailable,
   checkDefinition,
   documentId,
   newDefinition,
@@ -239,13 +240,11 @@ export class TableCatalog {
     return this.#inTurn(() => this.#change(this.#find(reference, within).table, change, true));
   }
 
-  /** Properties it had elsewhere, as far as they can be had here: one that holds rows stays sharded as it is. */
+  /** Properties it had elsewhere, as far as they can be had here. */
   adopt(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(async () => {
+    return this.#inTurn(() => {
       const { table } = this.#find(reference, within);
-      const { shardingKind: _, ...others } = change;
-      const isEmpty = ((await this.rowCount(table.definition.id)) ?? 0) === 0;
-      return await this.#change(table, isEmpty ? change : others, true, true);
+      return this.#change(table, withoutUnavailable(change), true, true);
     });
   }
 

@@ -2,6 +2,7 @@
 
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
 import {
+  defaultBounds,
   modelProperties,
   TablePropertyError,
   type TableProperties,
@@ -51,11 +52,43 @@ export function changedProperties(before: TableProperties, change: TableChange):
       throw invalid(`${property} cannot be ${value}: it must be a whole number from 0`);
     }
   }
+  refuseUnavailable(before, change);
   try {
     return withTableProperties(properties, before);
   } catch (error) {
     throw error instanceof TablePropertyError ? invalid(error.message) : error;
   }
+}
+
+/** Properties that nothing goes by yet are refused, so that nobody relies on them. */
+function refuseUnavailable(before: TableProperties, change: TableChange): void {
+  if (change.shardingKind === 'range' && before.shardingKind !== 'range') {
+    throw invalid('shardingKind range is not yet available: it can only be hash');
+  }
+  const usual = defaultBounds.maxLagEntries;
+  if (lagOf(change.consistency) === usual) return;
+  if (lagOf(change.consistency) === lagOf(before.consistency)) return;
+  throw invalid(
+    `consistency.maxLagEntries is not yet available, as tables have no copies: it can only be ${usual}`,
+  );
+}
+
+function lagOf(consistency: TableChange['consistency']): unknown {
+  const isBounded = typeof consistency === 'object' && consistency.kind === 'bounded';
+  return isBounded
+    ? (consistency.maxLagEntries ?? defaultBounds.maxLagEntries)
+    : defaultBounds.maxLagEntries;
+}
+
+/** Properties of a backup, without those that earlier releases kept although nothing went by them. */
+export function withoutUnavailable(change: TableChange): TableChange {
+  const { shardingKind: _, consistency, ...others } = change;
+  if (consistency === undefined) return others;
+  if (typeof consistency === 'string' || consistency.kind !== 'bounded') {
+    return { ...others, consistency };
+  }
+  const { maxLagEntries } = defaultBounds;
+  return { ...others, consistency: { ...consistency, maxLagEntries } };
 }
 
 function invalid(message: string): TableError {

@@ -54,7 +54,7 @@ async function rowsOf(server: Polyrow): Promise<string[]> {
 describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
   test('goes into another one, with rows of both engines, time series and tables', async () => {
     const source = await scene.server();
-    const kv = ['--model', 'kv', '--name', 'orders', '--sharding-kind', 'range'];
+    const kv = ['--model', 'kv', '--name', 'orders', '--partitions', '16'];
     await scene.answer(source, 'table', 'create', '1', ...kv);
     await fill(source, 'a');
     await query(source, 'CREATE DATABASE d');
@@ -87,7 +87,7 @@ describe.skipIf(!isBuilt)('a whole server', { timeout: 120_000 }, () => {
     expect(await query(target, policies)).toEqual(await query(source, policies));
     expect(await scene.answer(target, 'table', 'describe', 'orders')).toMatchObject({
       model: 'kv',
-      shardingKind: 'range',
+      partitions: 16,
     });
     expect(await scene.answer(target, 'table', 'describe', 'd')).toMatchObject({
       model: 'series',

@@ -66,6 +66,7 @@ describe.skipIf(!isBuilt)('an operator', () => {
     expect(made.code).toBe(0);
     expect(made.out).toMatch(/^tenant +shop\nstate +active\ndatabases +4\n/);
     expect(made.out).toMatch(/^limit of keys +1,000$/m);
+    expect(made.out).toMatch(/^limit of request units a second for scans over Redis +none$/m);
     const [, password] = /shown only now: (\S+)/.exec(made.err)!;
     expect(made.out).not.toContain(password);
     const client = await login('shop', password!);
@@ -100,6 +101,24 @@ describe.skipIf(!isBuilt)('an operator', () => {
   test('sees that credentials are checked, and cannot reset it while a tenant has a password', async () => {
     expect(await json('authentication', 'show')).toEqual({ checksCredentials: true });
     await refused(4, /has a password or a token/, 'authentication', 'reset');
+  });
+
+  test('sees what clients named, and their terminal is safe from it', async () => {
+    const client = await RespClient.connect(server.redisPort);
+    const hostile = '\u001b[2J\u001b]0;x\u0007\u009b31m\u202e\n';
+    await client.command('CLIENT', 'SETNAME', 'plain');
+    for (let i = 0; i < 50; i++) await client.command('SET', `hostile${hostile}`, 'v');
+    for (const words of [['slowlog'], ['top', '--once'], ['audit'], ['slowlog', '--json']]) {
+      const { code, out } = await run(...words);
+      expect([words, code]).toEqual([words, 0]);
+      // oxlint-disable-next-line no-control-regex
+      expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+      if (words[0] === 'slowlog') expect(out).toContain('hostile');
+    }
+    const wrong = await run('tenant', 'show', hostile);
+    // oxlint-disable-next-line no-control-regex
+    expect(wrong.err).not.toMatch(/[\u001b\u009b]/);
+    client.close();
   });
 
   test('sets limits', async () => {
