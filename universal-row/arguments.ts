@@ -5,8 +5,14 @@ import { emptyBytes, parseBigInteger, parseInteger } from './bytes.ts';
 export class Arguments {
   buf: Buffer = emptyBytes;
   count = 0;
-  starts = new Int32Array(32);
-  lens = new Int32Array(32);
+  starts: Int32Array;
+  lens: Int32Array;
+
+  /** With room for `capacity` words. */
+  constructor(capacity = 32) {
+    this.starts = new Int32Array(capacity);
+    this.lens = new Int32Array(capacity);
+  }
 
   /** Makes room for `count` words, keeping those there. */
   reserve(count: number): void {

@@ -16,9 +16,15 @@ export class CarryBuffers {
   /** Bytes of all spares. */
   bytes = 0;
 
+  /** Length of the buffer that `take` gives for `bytes`. */
+  static lengthFor(bytes: number): number {
+    const log2 = log2For(bytes);
+    return log2 > mostLog2 ? bytes : 2 ** log2;
+  }
+
   /** With room for `bytes` at least; what is in it is of no meaning. */
   take(bytes: number): Buffer {
-    const log2 = Math.max(leastLog2, 32 - Math.clz32(bytes - 1));
+    const log2 = log2For(bytes);
     // The largest are rare, and as large as they must be.
     if (log2 > mostLog2) return viewed(Buffer.allocUnsafeSlow(bytes));
     const spare = this.#spares[log2]!.pop();
@@ -34,6 +40,10 @@ export class CarryBuffers {
     this.#spares[31 - Math.clz32(length)]!.push(buffer);
     this.bytes += length;
   }
+}
+
+function log2For(bytes: number): number {
+  return Math.max(leastLog2, 32 - Math.clz32(bytes - 1));
 }
 
 /** Those of this thread. */

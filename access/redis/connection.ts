@@ -23,10 +23,16 @@ import type { TenantGate } from '../admission/tenant-gate.ts';
 import { CommandWait } from './admission/command-wait.ts';
 import { PartitionTicket, selected } from './admission/partition-ticket.ts';
 import { partitionKind, type Refused, refusedInARow } from './admission/refusals.ts';
-import { type CommandEntry, keyWords } from './commands/registry.ts';
+import { type CommandEntry, keyWords, maxHandlerWords } from './commands/registry.ts';
+import { HeldMemory, outOfRequestMemory } from './held-memory.ts';
 import { ConnectionMeter } from './metering.ts';
 import type { Load, ReadCache } from './read-cache.ts';
-import { ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
+import {
+  OutOfRequestMemory,
+  ProtocolError,
+  RespParser,
+  unauthenticatedLimits,
+} from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
 import type { RedisServer } from './server.ts';
 import { type Tenant, tooManyClients } from './tenant.ts';
@@ -61,6 +67,11 @@ const waitingAheadBytes = 16 * 1024 * 1024;
 const chargeEveryMs = 0.5;
 
 const queuedBytes = '+QUEUED\r\n'.length;
+// EXEC looks at all that is queued before it begins.
+const maxQueuedCommands = 65_536;
+// What a copy of a command takes beside its words, and a key that is watched beside its bytes.
+const commandOverheadBytes = 256;
+const watchOverheadBytes = 256;
 
 interface QueuedCommand {
   entry: CommandEntry;
@@ -69,6 +80,8 @@ interface QueuedCommand {
 
 class Transaction {
   readonly queue: QueuedCommand[] = [];
+  /** What it takes. */
+  bytes = 0;
   /** A command could not be queued: EXEC will refuse. */
   broken = false;
 }
@@ -78,6 +91,8 @@ class WatchGuard implements RowObserver {
   dirty = false;
   /** By table and the key's bytes. */
   readonly keys = new Map<string, { table: number; key: Buffer }>();
+  /** What they take. */
+  bytes = 0;
   rowChanged(): void {
     this.dirty = true;
   }
@@ -93,9 +108,13 @@ class Wait implements RowObserver {
   /** The retry under way has not answered yet. */
   retrying = false;
 
-  constructor(connection: Connection, entry: CommandEntry) {
+  /** Counted while it lasts. */
+  readonly bytes: number;
+
+  constructor(connection: Connection, entry: CommandEntry, bytes: number) {
     this.connection = connection;
     this.entry = entry;
+    this.bytes = bytes;
   }
 
   rowChanged(): void {
@@ -149,6 +168,10 @@ export class Connection implements StepSource {
   overSoftLimitSince = 0;
   /** What its commands cost. */
   readonly meter = new ConnectionMeter();
+  /** What it has in memory beyond a round of the event loop. */
+  readonly held: HeldMemory;
+  /** Bytes of this turn's output, from its start, that CLIENT REPLY does not keep back. */
+  private keptTo = 0;
 
   private readonly parser: RespParser;
   private args = new Arguments();
@@ -170,8 +193,11 @@ export class Connection implements StepSource {
   private chargedAt = 0;
   /** Of what is not charged yet, when the first command was let in, or began to wait. */
   private admittedAt: number | undefined;
+  /** Bytes of its words that are counted while its command waits. */
+  private keptBytes = 0;
   private busy = false;
-  private held = false;
+  /** Its commands wait until it has read its answers. */
+  private isStalled = false;
   /** By the last batch. */
   private repliedBytes = 0;
   /** What came is yet to be looked at. */
@@ -180,6 +206,10 @@ export class Connection implements StepSource {
   private resumes = false;
   private takeTurn: (() => void) | undefined;
   private paused = false;
+  /** A handler is being run by EXEC, which does not wait for it. */
+  isExecuting = false;
+  /** Bytes of messages that its command sends to others, beside its answer. */
+  fannedOutBytes = 0;
 
   constructor(
     server: RedisServer,
@@ -196,7 +226,8 @@ export class Connection implements StepSource {
     this.lastActiveAt = now;
     this.address = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
     this.localAddress = `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`;
-    this.parser = new RespParser(unauthenticatedLimits);
+    this.held = new HeldMemory(server.memory);
+    this.parser = new RespParser(unauthenticatedLimits, this.held);
     this.tenant = server.tenant(principal?.tenant ?? server.principals.tenant('default')!);
     this.command = {
       action: Action.fetch,
@@ -240,6 +271,7 @@ export class Connection implements StepSource {
     }
     this.special &= ~Special.unauthenticated;
     this.server.logins.done(this);
+    this.held.belongsTo(tenant.number);
     this.parser.limits = this.server.limits;
     this.meter.belongsTo(this.server.metering, {
       number: tenant.number,
@@ -260,6 +292,7 @@ export class Connection implements StepSource {
   }
 
   #awaitLogin(): void {
+    this.held.belongsTo(undefined);
     this.special = Special.unauthenticated;
     this.server.logins.await(this);
   }
@@ -323,8 +356,8 @@ export class Connection implements StepSource {
       this.#protocolError(error);
       return;
     }
-    if (this.busy || this.held || this.waitsTurn || this.resumes) {
-      this.parser.detach(this.args);
+    if (this.busy || this.isStalled || this.waitsTurn || this.resumes) {
+      this.#detach();
       const { pending } = this.parser;
       this.unitsWait?.received(this.arrived - pending, this.arrived, this.server.lapAt);
       if (pending > this.#readAheadBytes) this.#pause();
@@ -333,7 +366,7 @@ export class Connection implements StepSource {
     }
     const { turns, lapAt } = this.server;
     if (turns !== undefined && !turns.mayRun(this.tenant.number, lapAt)) {
-      this.parser.detach(this.args);
+      this.#detach();
       this.#waitTurn(turns);
       return;
     }
@@ -342,8 +375,18 @@ export class Connection implements StepSource {
     if (this.busy) {
       this.args = copyOf(this.args);
       this.command.args = this.args;
+      this.#keepArguments();
     }
-    this.parser.detach(this.args);
+    this.#detach();
+  }
+
+  /** The chunk's memory is about to be used for the next connection. */
+  #detach(): void {
+    try {
+      this.parser.detach(this.args);
+    } catch (error) {
+      this.#protocolError(error);
+    }
   }
 
   /** Others have the thread now. */
@@ -386,7 +429,7 @@ export class Connection implements StepSource {
           server.serveReadyWaits();
           server.open(this);
         }
-        if (this.busy || this.closing || this.held || this.closed) break;
+        if (this.busy || this.closing || this.isStalled || this.closed) break;
         if (server.writer.pos > turnOutputBytes) {
           // Enough for one turn: send it first, and let the others have theirs.
           this.resumes = true;
@@ -404,6 +447,10 @@ export class Connection implements StepSource {
     }
     this.repliedBytes = server.writer.pos - from;
     this.#endBatch();
+    if (this.keptBytes !== 0) {
+      this.held.release('request', this.keptBytes);
+      this.keptBytes = 0;
+    }
     if (this.busy) parser.lend();
     else {
       parser.release();
@@ -435,8 +482,15 @@ export class Connection implements StepSource {
     this.admittedAt = undefined;
   }
 
+  /** Counts the words of a command that waits. */
+  #keepArguments(): void {
+    this.keptBytes = sizeOf(this.args);
+    this.held.add('request', this.keptBytes);
+  }
+
   #protocolError(error: unknown): void {
-    if (!(error instanceof ProtocolError)) {
+    if (error instanceof OutOfRequestMemory) this.server.open(this).error(outOfRequestMemory);
+    else if (!(error instanceof ProtocolError)) {
       this.server.report('error', 'a connection failed', { err: error, client: this.address });
       this.server.open(this).error('ERR internal error');
     } else {
@@ -470,25 +524,36 @@ export class Connection implements StepSource {
       }
       entry = sub;
     }
-    if (this.special !== Special.none && !this.#mayRun(entry, args, reply)) return;
-    if (entry === undefined) {
-      reply.error(unknownCommand(args));
-      this.#rejected(undefined);
+    if (this.special !== Special.none && !this.#mayRun(entry, args, reply)) {
+      if (this.special >= Special.replyOff) this.#muffle(mark);
       return;
     }
-    if (!entry.takes(args.count)) {
-      const wrong = `wrong number of arguments for '${entry.fullName}' command`;
-      if (entry.spec.name === 'exec') {
-        this.endTransaction();
-        reply.error(`EXECABORT Transaction discarded because of: ${wrong}`);
-      } else reply.error(`ERR ${wrong}`);
-      this.#rejected(entry);
+    if (entry === undefined || !entry.takes(args.count)) {
+      this.#rejectUnfit(entry, args, reply);
+      if (this.special >= Special.replyOff) this.#muffle(mark);
       return;
     }
     if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
     if (server.cache !== undefined && this.#isRemembered(server.cache, entry, args, mark)) return;
     if (this.tenant.isLimited && !this.#isAdmitted(entry, mark)) return;
     this.#start(entry, args, mark);
+  }
+
+  /** Answers a command that is not there, or that does not take as many words. */
+  #rejectUnfit(entry: CommandEntry | undefined, args: Arguments, reply: RespWriter): void {
+    if (entry === undefined) reply.error(unknownCommand(args));
+    else if (args.count > entry.maxWords) {
+      reply.error(
+        `ERR too many arguments for '${entry.fullName}' command: at most ${entry.maxWords - 1}`,
+      );
+    } else {
+      const wrong = `wrong number of arguments for '${entry.fullName}' command`;
+      if (entry.spec.name === 'exec') {
+        this.endTransaction();
+        reply.error(`EXECABORT Transaction discarded because of: ${wrong}`);
+      } else reply.error(`ERR ${wrong}`);
+    }
+    this.#rejected(entry);
   }
 
   /**
@@ -569,7 +634,7 @@ export class Connection implements StepSource {
 
   /** Whether a command may run now. If not it waits where it is, or was refused. */
   #isAdmitted(entry: CommandEntry, mark: number): boolean {
-    if (entry.run === undefined && !this.#isFullExec(entry)) return true;
+    if (!entry.takesUnits && !this.#isFullExec(entry)) return true;
     if (this.server.partitions?.isWatched === true && !this.#hasRoom(entry, mark)) return false;
     const { gate, scanGate } = this.tenant;
     if (scanGate === undefined && gate !== undefined) {
@@ -812,10 +877,8 @@ export class Connection implements StepSource {
       this.#waitFor(waits, entry, own);
       return;
     }
-    if (entry.blocks !== undefined && server.writer.pos === mark && !this.closed) {
-      this.#block(entry, args);
-      return;
-    }
+    const mayBlock = entry.blocks !== undefined && server.writer.pos === mark && !this.closed;
+    if (mayBlock && this.#block(entry, args)) return;
     this.#settle(entry, args, mark);
   }
 
@@ -844,11 +907,16 @@ export class Connection implements StepSource {
       return entry.handle!(this, args, reply);
     } catch (error) {
       reply.rollback(mark);
-      if (error instanceof CommandError) reply.error(error.message);
-      else {
-        this.server.report('error', `command ${entry.fullName} failed`, { err: error });
-        reply.error('ERR internal error');
-      }
+      this.writeError(error, reply);
+    }
+  }
+
+  /** Answers what a handler has thrown. */
+  writeError(error: unknown, reply: RespWriter): void {
+    if (error instanceof CommandError) reply.error(error.message);
+    else {
+      this.server.report('error', `command ${this.lastCommand} failed`, { err: error });
+      reply.error('ERR internal error');
     }
   }
 
@@ -874,7 +942,9 @@ export class Connection implements StepSource {
   #charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
     const { meter, server } = this;
     const inTransaction = this.transaction !== undefined;
-    meter.settle(server.metering!, entry, args, this.table, sent, failed, inTransaction);
+    const out = sent + this.fannedOutBytes;
+    this.fannedOutBytes = 0;
+    meter.settle(server.metering!, entry, args, this.table, out, failed, inTransaction);
     if (this.ticket?.isOpen === true) this.#chargePartitions(this.ticket);
   }
 
@@ -893,13 +963,19 @@ export class Connection implements StepSource {
     return metering === undefined ? 0 : this.meter.recentRu(metering);
   }
 
+  /** What was written since the last command is sent even to a client that wants no replies, as messages are. */
+  keepReply(): void {
+    if (this.special & (Special.replyOff | Special.replySkip)) this.keptTo = this.server.writer.pos;
+  }
+
   #muffle(mark: number): void {
     if (this.special & Special.replySkipNext) {
       this.special = (this.special & ~Special.replySkipNext) | Special.replySkip;
       return;
     }
     if (this.special & (Special.replyOff | Special.replySkip)) {
-      this.server.writer.pos = mark;
+      this.server.takeBack(this, Math.max(mark, this.keptTo));
+      this.keptTo = 0;
       this.special &= ~Special.replySkip;
     }
   }
@@ -927,10 +1003,8 @@ export class Connection implements StepSource {
         if (own !== undefined) {
           if (own.pos === 0 && entry.blocks !== undefined) {
             this.server.giveBackWriter(own);
-            this.#block(entry, this.args);
-            return;
-          }
-          this.#append(own);
+            if (this.#block(entry, this.args)) return;
+          } else this.#append(own);
         }
         const spent = performance.now() - startedAt;
         entry.spentMs += spent;
@@ -963,9 +1037,14 @@ export class Connection implements StepSource {
     if (this.server.readyWaits.length !== 0) this.server.serveReadyWaits();
     this.#runAll();
     // Of what was read ahead no whole command is left: what is, waits for its other part.
-    if (this.paused && !this.busy && !this.held && !this.waitsTurn && !this.resumes) {
+    if (this.paused && !this.busy && !this.isStalled && !this.waitsTurn && !this.resumes) {
       this.#unpause();
     }
+  }
+
+  /** The words of the command that waits. They are not where they were when it began. */
+  get arguments(): Arguments {
+    return this.args;
   }
 
   /** Where to answer now, for a handler that answers later. */
@@ -1015,7 +1094,28 @@ export class Connection implements StepSource {
           return false;
         }
       }
-      this.transaction!.queue.push({ entry, args: copyOf(args) });
+      if (entry.run === undefined && args.count > maxHandlerWords) {
+        reply.error(`ERR too many arguments for '${entry.fullName}' in a transaction`);
+        this.#rejected(entry);
+        return false;
+      }
+      const bytes = sizeOf(args);
+      const limit = this.server.limits.queryBytes;
+      const transaction = this.transaction!;
+      if (transaction.bytes + bytes > limit) {
+        // As redis-server does: what is queued counts as part of the query.
+        this.server.queryTooLong(this);
+        this.destroy();
+        return false;
+      }
+      const isFull = transaction.queue.length >= maxQueuedCommands;
+      if (isFull || !this.held.reserve('transaction', bytes)) {
+        reply.error(isFull ? tooManyQueued : outOfRequestMemory);
+        this.#rejected(entry);
+        return false;
+      }
+      transaction.bytes += bytes;
+      transaction.queue.push({ entry, args: copyOf(args) });
       reply.simple('QUEUED');
       if (this.server.metering !== undefined) this.meter.queued(entry, args, queuedBytes);
       return false;
@@ -1030,26 +1130,33 @@ export class Connection implements StepSource {
 
   /** Forgets the transaction and what it watched. */
   endTransaction(): void {
+    this.held.release('transaction', this.transaction?.bytes ?? 0);
     this.transaction = undefined;
     this.special &= ~Special.multi;
     this.unwatch();
   }
 
-  watchKeys(args: Arguments): void {
+  /** False when there is no memory for the keys: then some may be watched, which does no harm. */
+  watchKeys(args: Arguments): boolean {
     const guard = (this.watch ??= new WatchGuard());
     const { executor } = this.server.router.to(this.table);
     for (let i = 1; i < args.count; i++) {
       const id = `${this.table} ${args.latin1(i)}`;
       if (guard.keys.has(id)) continue;
+      const bytes = watchOverheadBytes + 2 * args.lens[i]!;
+      if (!this.held.reserve('transaction', bytes)) return false;
+      guard.bytes += bytes;
       const key = Buffer.from(args.bytes(i));
       guard.keys.set(id, { table: this.table, key });
       executor.observe(this.table, key, guard);
     }
+    return true;
   }
 
   unwatch(): void {
     const guard = this.watch;
     if (guard === undefined) return;
+    this.held.release('transaction', guard.bytes);
     for (const { table, key } of guard.keys.values()) {
       this.server.router.to(table).executor.unobserve(table, key, guard);
     }
@@ -1058,7 +1165,7 @@ export class Connection implements StepSource {
 
   /** EXEC: everything queued, as one. */
   executeTransaction(reply: RespWriter): void | Promise<void> {
-    const { queue } = this.transaction!;
+    const { queue, bytes } = this.transaction!;
     const guard = this.watch;
     const { router } = this.server;
     const { span } = this.tenant;
@@ -1119,6 +1226,7 @@ export class Connection implements StepSource {
     this.special &= ~Special.multi;
     const done = route.executor.executeAll(commands, out, isClean);
     const forget = (): void => {
+      this.held.release('transaction', bytes);
       // Not before: a watched key may change while rows are read, and then nothing is to be done.
       if (hasRun) for (const one of elsewhere) this.server.runElsewhere(one, route.executor);
       const { cache } = this.server;
@@ -1170,16 +1278,25 @@ export class Connection implements StepSource {
         return;
       }
       const mark = writer.mark();
+      this.isExecuting = true;
       void this.#handle(entry, words, writer, mark);
+      this.isExecuting = false;
+      this.keptTo = 0;
       answered = Buffer.from(writer.buf.subarray(mark, writer.pos));
     };
   }
 
   // ---- waiting for a key
 
-  #block(entry: CommandEntry, args: Arguments): void {
+  /** Has the command wait for its keys; false when there is no memory for that, and it was answered. */
+  #block(entry: CommandEntry, args: Arguments): boolean {
     const { server } = this;
-    const wait = new Wait(this, entry);
+    const bytes = sizeOf(args);
+    if (!this.held.reserve('request', bytes)) {
+      server.open(this).error(outOfRequestMemory);
+      return false;
+    }
+    const wait = new Wait(this, entry, bytes);
     this.wait = wait;
     this.busy = true;
     const { executor } = server.router.to(this.table);
@@ -1196,6 +1313,7 @@ export class Connection implements StepSource {
     if (ms > 0) {
       wait.timer = setTimeout(() => this.#timeUp(wait), Math.min(ms, maxTimerMs));
     }
+    return true;
   }
 
   #timeUp(wait: Wait): void {
@@ -1227,6 +1345,7 @@ export class Connection implements StepSource {
 
   #unblock(wait: Wait): void {
     clearTimeout(wait.timer);
+    this.held.release('request', wait.bytes);
     for (const { table, key } of wait.keys) {
       this.server.router.to(table).executor.unobserve(table, key, wait);
     }
@@ -1312,13 +1431,18 @@ export class Connection implements StepSource {
     const isCopied = this.encrypted;
     socket.write(isCopied ? Buffer.from(bytes) : bytes);
     if (this.closing) {
-      socket.end();
+      this.endSoon();
       return isCopied || socket.writableLength === 0;
     }
     const waiting = socket.writableLength;
     if (waiting === 0) return true;
-    if (waiting > sendHighWaterBytes && !this.held) {
-      this.held = true;
+    // Less than this is counted by nothing that tells when it has left.
+    if (waiting > socket.writableHighWaterMark && !this.held.set('reply', waiting)) {
+      this.server.cutOff(this, waiting);
+      return true;
+    }
+    if (waiting > sendHighWaterBytes && !this.isStalled) {
+      this.isStalled = true;
       this.#pause();
     }
     this.server.checkOutputLimit(this, waiting);
@@ -1328,8 +1452,9 @@ export class Connection implements StepSource {
   /** All that was written has left. */
   drained(): void {
     this.overSoftLimitSince = 0;
-    if (!this.held) return;
-    this.held = false;
+    this.held.set('reply', 0);
+    if (!this.isStalled) return;
+    this.isStalled = false;
     this.#unpause();
     if (!this.busy) this.#goOn();
   }
@@ -1355,12 +1480,22 @@ export class Connection implements StepSource {
 
   /** It has waited for others to be read. */
   readAgain(): void {
-    if (!this.closed && !this.held && this.parser.pending <= this.#readAheadBytes) this.#unpause();
+    if (!this.closed && !this.isStalled && this.parser.pending <= this.#readAheadBytes)
+      this.#unpause();
   }
 
   /** Bytes taken in and not run yet. */
   get queryBytes(): number {
     return this.parser.pending;
+  }
+
+  /**
+   * Ends its output. What it still sends is thrown away for a moment, as a connection that is closed while bytes come
+   * is reset, and the client may lose the last answer; then it is closed.
+   */
+  endSoon(): void {
+    this.socket.end();
+    this.server.closeLater(this);
   }
 
   /** Closes once everything written so far is sent. */
@@ -1392,6 +1527,8 @@ export class Connection implements StepSource {
     this.unwatch();
     this.transaction = undefined;
     this.server.forget(this);
+    this.parser.drop();
+    this.held.close();
   }
 
   stepInfo(): StepInfo {
@@ -1422,6 +1559,7 @@ function refusedKind(
   return { kind: order.find((kind) => kinds.includes(kind)) ?? chargeClass, isTransaction: true };
 }
 
+const tooManyQueued = `ERR too many commands in a transaction: at most ${maxQueuedCommands}`;
 const noAuthText = 'NOAUTH Authentication required.';
 const maxTimerMs = 0x7fffffff;
 
@@ -1461,10 +1599,16 @@ function unknownCommand(args: Arguments): string {
   return `ERR unknown command '${clip(args.latin1(0), 128)}', with args beginning with: ${words}`;
 }
 
+/** Bytes that a copy of the words takes. */
+function sizeOf({ count, lens }: Arguments): number {
+  let bytes = commandOverheadBytes + 8 * count;
+  for (let i = 0; i < count; i++) bytes += lens[i]!;
+  return bytes;
+}
+
 /** The words in memory of their own. */
 export function copyOf(args: Arguments): Arguments {
-  const copy = new Arguments();
-  copy.reserve(args.count);
+  const copy = new Arguments(args.count);
   let total = 0;
   for (let i = 0; i < args.count; i++) total += args.lens[i]!;
   const buf = Buffer.allocUnsafe(total);

@@ -1,7 +1,9 @@
 // Channels, patterns and shard channels, and who listens. Names are latin1 strings: any bytes, exactly.
 
+import { CommandError } from '../../universal-row/errors.ts';
 import { Glob } from './commands/glob.ts';
 import type { Connection } from './connection.ts';
+import type { Audience } from './fan-out.ts';
 
 export type ChannelKind = 'channel' | 'pattern' | 'shard';
 
@@ -10,31 +12,41 @@ export class PubSub {
   readonly patterns = new Map<string, Set<Connection>>();
   readonly shardChannels = new Map<string, Set<Connection>>();
   /** Of `patterns`. */
-  readonly #globs = new Map<string, Glob>();
+  readonly #globs = new Map<string, { glob: Glob; bytes: Buffer }>();
 
   #of(kind: ChannelKind): Map<string, Set<Connection>> {
     if (kind === 'channel') return this.channels;
     return kind === 'pattern' ? this.patterns : this.shardChannels;
   }
 
-  /** Throws `CommandError` for a pattern that is too complex to be searched for. */
-  subscribe(connection: Connection, kind: ChannelKind, name: string): void {
+  /**
+   * False when there is no memory for it. Throws `CommandError` for a pattern that is too complex to be searched for, and
+   * for one too many.
+   */
+  subscribe(connection: Connection, kind: ChannelKind, name: string): boolean {
+    const names = own(connection, kind);
+    if (names.has(name)) return true;
+    if (subscriptionsOf(connection) >= maxSubscriptions) throw tooManySubscriptions;
     if (kind === 'pattern' && !this.#globs.has(name)) {
+      if (this.patterns.size >= maxPatterns) throw tooManyPatterns;
       const bytes = Buffer.from(name, 'latin1');
-      this.#globs.set(name, new Glob(bytes, 0, bytes.length));
-    }
-    own(connection, kind).add(name);
+      const glob = new Glob(bytes, 0, bytes.length);
+      if (!connection.held.reserve('subscription', bytesOf(name))) return false;
+      this.#globs.set(name, { glob, bytes });
+    } else if (!connection.held.reserve('subscription', bytesOf(name))) return false;
+    names.add(name);
     const listeners = this.#of(kind);
     let set = listeners.get(name);
     if (set === undefined) listeners.set(name, (set = new Set()));
     set.add(connection);
+    return true;
   }
 
   unsubscribe(connection: Connection, kind: ChannelKind, name: string): void {
-    own(connection, kind).delete(name);
+    if (!own(connection, kind).delete(name)) return;
+    connection.held.release('subscription', bytesOf(name));
     const listeners = this.#of(kind);
-    const set = listeners.get(name);
-    if (set === undefined) return;
+    const set = listeners.get(name)!;
     set.delete(connection);
     if (set.size > 0) return;
     listeners.delete(name);
@@ -43,42 +55,42 @@ export class PubSub {
 
   unsubscribeAll(connection: Connection): void {
     for (const kind of ['channel', 'pattern', 'shard'] as const) {
-      for (const name of [...own(connection, kind)]) this.unsubscribe(connection, kind, name);
+      for (const name of own(connection, kind)) this.unsubscribe(connection, kind, name);
     }
   }
 
-  /** Sends a message to everyone who listens; returns to how many. */
-  publish(channel: Buffer, message: Buffer, sharded: boolean): number {
+  /** All that listen to the channel. */
+  audiences(channel: Buffer, isSharded: boolean): Audience[] {
     const name = channel.toString('latin1');
-    let receivers = 0;
-    const direct = (sharded ? this.shardChannels : this.channels).get(name);
-    if (direct !== undefined) {
-      const kind = sharded ? 'smessage' : 'message';
-      for (const connection of direct) {
-        const out = connection.server.open(connection);
-        out.push(3);
-        out.text(kind);
-        out.bulk(channel, 0, channel.length);
-        out.bulk(message, 0, message.length);
-        receivers++;
-      }
+    const found: Audience[] = [];
+    const direct = (isSharded ? this.shardChannels : this.channels).get(name);
+    if (direct !== undefined) found.push({ listeners: direct, pattern: undefined });
+    if (isSharded) return found;
+    for (const [pattern, listeners] of this.patterns) {
+      const { glob, bytes } = this.#globs.get(pattern)!;
+      if (glob.matches(channel, 0, channel.length)) found.push({ listeners, pattern: bytes });
     }
-    if (sharded) return receivers;
-    for (const [pattern, set] of this.patterns) {
-      if (!this.#globs.get(pattern)!.matches(channel, 0, channel.length)) continue;
-      const glob = Buffer.from(pattern, 'latin1');
-      for (const connection of set) {
-        const out = connection.server.open(connection);
-        out.push(4);
-        out.text('pmessage');
-        out.bulk(glob, 0, glob.length);
-        out.bulk(channel, 0, channel.length);
-        out.bulk(message, 0, message.length);
-        receivers++;
-      }
-    }
-    return receivers;
+    return found;
   }
+}
+
+// A connection leaves all of its channels at once when it closes.
+const maxSubscriptions = 65_536;
+// Every message is held against all patterns of the tenant.
+const maxPatterns = 10_000;
+
+const tooManySubscriptions = new CommandError(
+  `ERR too many subscriptions: at most ${maxSubscriptions} of a connection`,
+);
+const tooManyPatterns = new CommandError(`ERR too many patterns: at most ${maxPatterns}`);
+
+/** What a subscription takes. Its name may be kept twice. */
+function bytesOf(name: string): number {
+  return 256 + 2 * name.length;
+}
+
+function subscriptionsOf({ channels, patterns, shardChannels }: Connection): number {
+  return channels.size + patterns.size + shardChannels.size;
 }
 
 export function own(connection: Connection, kind: ChannelKind): Set<string> {

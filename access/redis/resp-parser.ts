@@ -8,11 +8,17 @@
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { emptyBytes } from '../../universal-row/bytes.ts';
-import { carryBuffers, leastCarryBytes } from './carry-buffers.ts';
+import type { MemoryAccount } from '../admission/request-memory.ts';
+import { CarryBuffers, carryBuffers, leastCarryBytes } from './carry-buffers.ts';
 
 /** The stream is not RESP; the text goes to the client before it is disconnected. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
+}
+
+/** There is no memory for the rest of a command. */
+export class OutOfRequestMemory extends Error {
+  override readonly name = 'OutOfRequestMemory';
 }
 
 export interface ParserLimits {
@@ -33,12 +39,19 @@ export const defaultLimits: ParserLimits = {
   queryBytes: 1024 * 1024 * 1024,
 };
 
+/** Counts the memory of commands that have come in part. */
+export type RequestBudget = Pick<MemoryAccount, 'reserve' | 'release'>;
+
 /** Redis's own limits for a client that has not said who it is. */
 export const unauthenticatedLimits: ParserLimits = {
   ...defaultLimits,
   bulkBytes: 16_384,
   words: 10,
 };
+
+/** Two places of 4 bytes. */
+const bytesPerWord = 8;
+const largeCarryBytes = 64 * 1024;
 
 const cr = 13;
 const lf = 10;
@@ -61,8 +74,16 @@ export class RespParser {
   /** Length of the bulk string under way, -1 while its header is to come. */
   private bulk = -1;
 
-  constructor(limits: ParserLimits = defaultLimits) {
+  /** Bytes of `buf` that the budget counts. */
+  private counted = 0;
+  /** Bytes of buffers let go of that words still point into. */
+  private lent = 0;
+  private readonly budget: RequestBudget | undefined;
+
+  /** Throws `OutOfRequestMemory` from `push`, `next` and `detach` when the budget has no room. */
+  constructor(limits: ParserLimits = defaultLimits, budget?: RequestBudget) {
     this.limits = limits;
+    this.budget = budget;
   }
 
   /** Bytes taken in and not yet given out as a command. */
@@ -101,14 +122,18 @@ export class RespParser {
   /** Moves what is left to the front of a buffer of our own with room for `more`. */
   #carry(from: number, more: number, args: Arguments): void {
     const kept = this.end - from;
-    let capacity = Math.max(leastCarryBytes, this.carrying ? this.buf.length : 0);
+    let capacity = leastCarryBytes;
+    if (this.carrying && this.buf.length <= largeCarryBytes) capacity = this.buf.length;
     // At least half of it is for what comes next: a byte is copied a few times, however little comes at a time.
     if (kept + more > capacity / 2) capacity = (kept + more) * 2;
     // When the length of the string under way is known, doubling stops there.
     if (this.bulk >= 0) {
       const needed = this.pos - from + this.bulk + 2;
       if (needed >= kept + more && needed < capacity) capacity = needed;
+      // Nor is more needed when the command ends with what has come.
+      else if (this.wordsLeft === 1 && needed < kept + more) capacity = kept + more;
     }
+    const counted = this.#reserve(capacity, args);
     const larger = carryBuffers.take(capacity);
     this.buf.copy(larger, 0, from, this.end);
     if (this.wordsLeft > 0) {
@@ -117,10 +142,31 @@ export class RespParser {
     }
     this.#letGo();
     this.buf = larger;
+    this.counted = counted;
     this.carrying = true;
     this.pos -= from;
     this.begun -= from;
     this.end = kept;
+  }
+
+  /** Counts a buffer that is about to be made, and the places of the words in it. */
+  #reserve(capacity: number, args: Arguments): number {
+    if (this.budget === undefined) return 0;
+    const places = this.wordsLeft > 0 ? args.starts.length * bytesPerWord : 0;
+    const bytes = CarryBuffers.lengthFor(capacity) + places;
+    if (this.budget.reserve('request', bytes)) return bytes;
+    this.drop();
+    throw new OutOfRequestMemory('no memory for the rest of a command');
+  }
+
+  /** Forgets all that has come and was not given out. */
+  drop(): void {
+    this.#letGo();
+    this.buf = emptyBytes;
+    this.pos = 0;
+    this.end = 0;
+    this.wordsLeft = 0;
+    this.bulk = -1;
   }
 
   /**
@@ -233,7 +279,7 @@ export class RespParser {
       if (end - pos > this.limits.lineBytes) {
         throw new ProtocolError(`Protocol error: too big ${multi ? 'mbulk' : 'bulk'} count string`);
       }
-      if (buf.indexOf(cr, p) < 0 || buf.indexOf(cr, p) >= end) return noHeader;
+      if (!buf.subarray(p, end).includes(cr)) return noHeader;
       throw new ProtocolError(invalidLength(multi));
     }
     let i = pos + 1;
@@ -269,8 +315,10 @@ export class RespParser {
   /** An inline command: words split by spaces, with quotes as in redis-cli. */
   #inline(args: Arguments): boolean {
     const { buf, pos, end } = this;
-    const at = buf.indexOf(lf, pos);
-    if (at < 0 || at >= end) {
+    // Nothing behind `end` is looked at: there may be a lot of room left in a large buffer.
+    const found = buf.subarray(pos, Math.min(end, pos + this.limits.lineBytes + 2)).indexOf(lf);
+    const at = pos + found;
+    if (found < 0) {
       if (end - pos > this.limits.lineBytes) {
         throw new ProtocolError('Protocol error: too big inline request');
       }
@@ -280,28 +328,22 @@ export class RespParser {
       throw new ProtocolError('Protocol error: too big inline request');
     }
     this.pos = at + 1;
-    const words = splitLine(buf.subarray(pos, at > pos && buf[at - 1] === cr ? at - 1 : at));
-    if (words === undefined)
+    const stop = at > pos && buf[at - 1] === cr ? at - 1 : at;
+    if (!splitLine(buf, pos, stop, args)) {
       throw new ProtocolError('Protocol error: unbalanced quotes in request');
-    args.count = 0;
-    args.reserve(words.length);
-    args.buf = Buffer.concat(words);
-    let s = 0;
-    for (const word of words) {
-      args.starts[args.count] = s;
-      args.lens[args.count] = word.length;
-      s += word.length;
-      args.count++;
     }
     return true;
   }
 
   /** Copies what is left of the last chunk, whose memory is about to be used again. */
   detach(args: Arguments): void {
-    if (this.carrying) return;
     const from = this.wordsLeft > 0 ? this.begun : this.pos;
+    // A large buffer of which little is left is exchanged for a small one.
+    if (this.carrying && (this.end - from) * 8 > this.buf.length) return;
+    if (this.carrying && this.buf.length <= largeCarryBytes) return;
     if (from < this.end) this.#carry(from, 0, args);
     else {
+      this.#letGo();
       this.buf = emptyBytes;
       this.pos = 0;
       this.end = 0;
@@ -310,11 +352,19 @@ export class RespParser {
 
   /** The words of the last command are looked at even after the next `push`, `detach` or `release`. */
   lend(): void {
+    this.#endLoan();
     this.isLent = true;
+  }
+
+  #endLoan(): void {
+    if (this.lent === 0) return;
+    this.budget!.release('request', this.lent);
+    this.lent = 0;
   }
 
   /** Lets go of a large buffer once all that was in it has been used. */
   release(): void {
+    this.#endLoan();
     if (this.pos >= this.end && this.wordsLeft === 0) {
       this.#letGo();
       this.buf = emptyBytes;
@@ -325,6 +375,9 @@ export class RespParser {
 
   #letGo(): void {
     if (this.carrying && !this.isLent) carryBuffers.give(this.buf);
+    if (this.isLent) this.lent += this.counted;
+    else if (this.counted !== 0) this.budget!.release('request', this.counted);
+    this.counted = 0;
     this.carrying = false;
     this.isLent = false;
   }
@@ -341,62 +394,73 @@ function printable(c: string): string {
   return c >= ' ' && c <= '~' ? c : '?';
 }
 
-const space = /[\s\0]/;
+function isSpace(c: number): boolean {
+  return c === 32 || (c >= 9 && c <= 13) || c === 0;
+}
 
-/** The words of a line, or undefined when its quotes do not match. */
-function splitLine(line: Buffer): Buffer[] | undefined {
-  const text = line.toString('latin1');
-  const words: Buffer[] = [];
-  let i = 0;
+/** Puts the words of a line into `args`; false when its quotes do not match. */
+function splitLine(line: Buffer, from: number, end: number, args: Arguments): boolean {
+  // Words are never longer than they are written.
+  const out = Buffer.allocUnsafe(end - from);
+  args.buf = out;
+  args.count = 0;
+  let p = 0;
+  let i = from;
   for (;;) {
-    while (i < text.length && space.test(text[i]!)) i++;
-    if (i >= text.length) return words;
-    let word = '';
-    let quote = '';
+    while (i < end && isSpace(line[i]!)) i++;
+    if (i >= end) return true;
+    const start = p;
+    let quote = 0;
     for (; ; i++) {
-      const c = text[i];
-      if (c === undefined) {
-        if (quote !== '') return undefined;
+      if (i >= end) {
+        if (quote !== 0) return false;
         break;
       }
-      if (quote === '"') {
-        if (
-          c === '\\' &&
-          text[i + 1] === 'x' &&
-          /^[0-9a-fA-F]{2}$/.test(text.slice(i + 2, i + 4))
-        ) {
-          word += String.fromCharCode(Number.parseInt(text.slice(i + 2, i + 4), 16));
-          i += 3;
-        } else if (c === '\\' && i + 1 < text.length) {
-          i++;
-          const escaped = text[i]!;
-          word += escapes[escaped] ?? escaped;
-        } else if (c === '"') {
-          if (i + 1 < text.length && !space.test(text[i + 1]!)) return undefined;
-          i++;
-          break;
-        } else word += c;
-      } else if (quote === "'") {
-        if (c === '\\' && text[i + 1] === "'") {
-          i++;
-          word += "'";
-        } else if (c === "'") {
-          if (i + 1 < text.length && !space.test(text[i + 1]!)) return undefined;
-          i++;
-          break;
-        } else word += c;
-      } else if (space.test(c)) break;
-      else if (c === '"' || c === "'") quote = c;
-      else word += c;
+      const c = line[i]!;
+      if (quote === doubleQuote && c === backslash && i + 1 < end) {
+        i++;
+        const high = i + 2 < end && line[i] === 120 ? hexDigit(line[i + 1]!) : -1;
+        const low = high < 0 ? -1 : hexDigit(line[i + 2]!);
+        if (low >= 0) {
+          out[p++] = high * 16 + low;
+          i += 2;
+        } else out[p++] = escapes.get(line[i]!) ?? line[i]!;
+      } else if (quote === singleQuote && c === backslash && line[i + 1] === singleQuote) {
+        if (i + 1 >= end) return false;
+        i++;
+        out[p++] = singleQuote;
+      } else if (quote !== 0 && c === quote) {
+        if (i + 1 < end && !isSpace(line[i + 1]!)) return false;
+        i++;
+        break;
+      } else if (quote !== 0) out[p++] = c;
+      else if (isSpace(c)) break;
+      else if (c === doubleQuote || c === singleQuote) quote = c;
+      else out[p++] = c;
     }
-    words.push(Buffer.from(word, 'latin1'));
+    if (args.count === args.starts.length) args.reserve(args.count + 1);
+    args.starts[args.count] = start;
+    args.lens[args.count] = p - start;
+    args.count++;
   }
 }
 
-const escapes: Readonly<Record<string, string>> = {
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  b: '\b',
-  a: '\x07',
-};
+const doubleQuote = 34;
+const singleQuote = 39;
+const backslash = 92;
+
+/** The value of a hexadecimal digit, or -1. */
+function hexDigit(c: number): number {
+  if (c >= 48 && c <= 57) return c - 48;
+  const lower = c | 32;
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
+}
+
+/** What letters after a backslash stand for. */
+const escapes: ReadonlyMap<number, number> = new Map([
+  [110, lf],
+  [114, cr],
+  [116, 9],
+  [98, 8],
+  [97, 7],
+]);

@@ -141,6 +141,7 @@ export interface ServerCounters {
 // Reads in a row from one client after which it counts as the only one that is talking.
 const readsToBeAlone = 64;
 
+const endingMs = 1000;
 const httpLogEveryMs = 60_000;
 
 export class RedisServer {
@@ -209,6 +210,8 @@ export class RedisServer {
   private turnScheduled = false;
   private lastReader: Connection | undefined;
   private readsToBeAlone = readsToBeAlone;
+  /** Connections that have ended their output, and when they are closed. Monotonic milliseconds. */
+  private readonly ending = new Map<Connection, number>();
   private resuming: Connection[] = [];
   /** Clients that are held back, and not read for now. */
   private readonly readers = new Set<Connection>();
@@ -360,6 +363,7 @@ export class RedisServer {
   forget(connection: Connection): void {
     this.connections.delete(connection.id);
     this.logins.done(connection);
+    this.ending.delete(connection);
     if (this.lastReader === connection) this.lastReader = undefined;
     connection.leaveTenant();
     this.pausedConnections.delete(connection);
@@ -388,6 +392,13 @@ export class RedisServer {
     }
     writer.version = connection.version;
     return writer;
+  }
+
+  /** Takes back what was written for `connection` from position `mark` on, and nothing of others. */
+  takeBack(connection: Connection, mark: number): void {
+    const { owners, starts, writer } = this;
+    const last = owners.length - 1;
+    if (last >= 0 && owners[last] === connection) writer.pos = Math.max(mark, starts[last]!);
   }
 
   /**
@@ -515,7 +526,7 @@ export class RedisServer {
       const connection = owners[i]!;
       if (e > s) {
         if (!connection.send(buf.subarray(s, e))) free = false;
-      } else if (connection.closing) connection.socket.end();
+      } else if (connection.closing) connection.endSoon();
     }
     return free;
   }
@@ -719,7 +730,9 @@ export class RedisServer {
     const span = performance.now() - first.at;
     this.opsPerSecond = span > 0 ? Math.round(((commands - first.commands) * 1000) / span) : 0;
     this.#closeIdle();
-    this.logins.sweep(performance.now());
+    const now = performance.now();
+    this.logins.sweep(now);
+    this.#closeEnded(now);
   }
 
   #closeIdle(): void {
@@ -744,13 +757,36 @@ export class RedisServer {
       if (connection.overSoftLimitSince === 0) connection.overSoftLimitSince = this.now;
       else if (this.now - connection.overSoftLimitSince > limit.softSeconds * 1000) over = true;
     } else connection.overSoftLimitSince = 0;
-    if (!over) return;
+    if (over) this.cutOff(connection, waiting);
+  }
+
+  /** Closes a client that does not read what waits for it. */
+  cutOff(connection: Connection, waiting: number): void {
     this.counters.outputLimitDisconnections++;
     this.report('warn', 'client disconnected: its output buffer is over the limit', {
       client: connection.address,
       waitingBytes: waiting,
     });
     connection.destroy();
+  }
+
+  /** A client is about to be closed for what it has queued. */
+  queryTooLong({ address }: Connection): void {
+    this.report('warn', 'client disconnected: its query is over the limit', { client: address });
+  }
+
+  /** The connection has ended its output. It is closed when its client has had time to read that. */
+  closeLater(connection: Connection): void {
+    if (!this.ending.has(connection)) this.ending.set(connection, performance.now() + endingMs);
+  }
+
+  #closeEnded(now: number): void {
+    for (const [connection, deadline] of this.ending) {
+      if (now < deadline) return;
+      this.ending.delete(connection);
+      if (connection.socket.writableLength === 0) connection.destroy();
+      else this.closeLater(connection);
+    }
   }
 
   // ---- who is who

@@ -7,6 +7,7 @@ import type { TenantGate } from '../admission/tenant-gate.ts';
 import { AclLog } from './acl/acl-log.ts';
 import { Refusals } from './admission/refusals.ts';
 import type { Connection } from './connection.ts';
+import { FanOut } from './fan-out.ts';
 import { PubSub } from './pubsub.ts';
 import { Slowlog, type SlowlogLimits } from './slowlog.ts';
 
@@ -18,6 +19,7 @@ export class Tenant {
   /** Those that are logged in. */
   readonly connections = new Set<Connection>();
   readonly pubsub = new PubSub();
+  readonly fanOut = new FanOut();
   readonly slowlog: Slowlog;
   readonly aclLog = new AclLog();
   /** Absent while what its clients spend is not limited. */

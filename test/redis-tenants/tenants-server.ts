@@ -3,6 +3,7 @@
 
 import { scryptSync } from 'node:crypto';
 import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
+import type { RequestMemory } from '../../access/admission/request-memory.ts';
 import { Principals } from '../../access/gateway/principals.ts';
 import { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
@@ -42,6 +43,8 @@ export function quickSecret(password: string): string {
 }
 
 export interface TenantsServerOptions {
+  /** Of requests under way; not counted when left out. */
+  memory?: RequestMemory;
   /** 20,000 when left out. */
   maxClients?: number;
   /** No limit when left out. */
@@ -136,6 +139,7 @@ export class TenantsServer {
       host: '127.0.0.1',
       port: 0,
       backlog: 511,
+      ...(options.memory === undefined ? {} : { memory: options.memory }),
       maxClients: options.maxClients ?? 20_000,
       idleTimeout: 0,
       loginTimeoutMs: options.loginTimeoutMs ?? 0,

@@ -1,10 +1,17 @@
 // Publish and subscribe: channels, patterns, shard channels.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
+import { CommandError } from '../../../universal-row/errors.ts';
+import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { Special, type Connection } from '../connection.ts';
+import { FanOut } from '../fan-out.ts';
+import { outOfRequestMemory } from '../held-memory.ts';
+import { inSlices } from '../in-slices.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
 import { Glob } from './glob.ts';
 import type { CommandFlag, CommandSpec, Handler } from './spec.ts';
+
+const noMemory = new CommandError(outOfRequestMemory);
 
 const flags: readonly CommandFlag[] = ['pubsub', 'noscript', 'loading', 'stale'];
 
@@ -23,36 +30,56 @@ function markSubscribed(connection: Connection): void {
 
 function subscribe(kind: ChannelKind, word: string): Handler {
   return (connection, args, reply) => {
-    for (let i = 1; i < args.count; i++) {
-      const name = args.bytes(i).toString('latin1');
-      connection.tenant.pubsub.subscribe(connection, kind, name);
-      reply.push(3);
-      reply.text(word);
-      reply.bulk(args.buf, args.starts[i]!, args.lens[i]!);
-      reply.integer(listening(connection, kind));
-    }
-    markSubscribed(connection);
+    const { pubsub } = connection.tenant;
+    return inSlices(
+      connection,
+      args,
+      args.count - 1,
+      reply,
+      (i, words, out) => {
+        const name = words.latin1(i + 1);
+        if (!pubsub.subscribe(connection, kind, name)) throw noMemory;
+        out.push(3);
+        out.text(word);
+        out.bulk(words.buf, words.starts[i + 1]!, words.lens[i + 1]!);
+        out.integer(listening(connection, kind));
+        // What was acknowledged is so, whatever becomes of the rest.
+        connection.keepReply();
+      },
+      () => markSubscribed(connection),
+    );
   };
 }
 
 function unsubscribe(kind: ChannelKind, word: string): Handler {
   return (connection, args, reply) => {
+    const { pubsub } = connection.tenant;
     const names = named(connection, kind, args);
-    for (const name of names) {
-      connection.tenant.pubsub.unsubscribe(connection, kind, name);
-      const bytes = Buffer.from(name, 'latin1');
-      reply.push(3);
-      reply.text(word);
-      reply.bulk(bytes, 0, bytes.length);
-      reply.integer(listening(connection, kind));
-    }
     if (names.length === 0) {
       reply.push(3);
       reply.text(word);
       reply.nil();
       reply.integer(listening(connection, kind));
+      connection.keepReply();
+      return;
     }
-    markSubscribed(connection);
+    return inSlices(
+      connection,
+      args,
+      names.length,
+      reply,
+      (i, _words, out) => {
+        const name = names[i]!;
+        pubsub.unsubscribe(connection, kind, name);
+        const bytes = Buffer.from(name, 'latin1');
+        out.push(3);
+        out.text(word);
+        out.bulk(bytes, 0, bytes.length);
+        out.integer(listening(connection, kind));
+        connection.keepReply();
+      },
+      () => markSubscribed(connection),
+    );
   };
 }
 
@@ -64,13 +91,41 @@ function named(connection: Connection, kind: ChannelKind, args: Arguments): stri
   return names;
 }
 
-function publish(sharded: boolean): Handler {
+function publish(isSharded: boolean): Handler {
   return (connection, args, reply) => {
-    const { server } = connection;
-    // Receivers get their copies before the sender its count, so the sender's segment is opened anew.
-    const count = connection.tenant.pubsub.publish(args.bytes(1), args.bytes(2), sharded);
-    if (count > 0 && reply === server.writer) server.open(connection);
-    reply.integer(count);
+    const { server, tenant } = connection;
+    const message = { channel: args.bytes(1), payload: args.bytes(2), isSharded };
+    const audiences = tenant.pubsub.audiences(message.channel, isSharded);
+    let receivers = 0;
+    for (const { listeners } of audiences) receivers += listeners.size;
+    const { fanOut } = tenant;
+    if (receivers === 0 || fanOut.isImmediate(message, receivers)) {
+      void fanOut.send(message, audiences, receivers);
+      // Receivers get their copies before the sender its count, so the sender's segment is opened anew.
+      if (receivers > 0 && reply === server.writer) server.open(connection);
+      connection.keepReply();
+      reply.integer(receivers);
+      return;
+    }
+    const bytes = FanOut.sizeOf(message);
+    // The command's words do not stay where they are until all have the message.
+    if (!connection.held.reserve('request', bytes)) throw noMemory;
+    const kept = {
+      ...message,
+      channel: Buffer.from(message.channel),
+      payload: Buffer.from(message.payload),
+    };
+    connection.fannedOutBytes += bytes * receivers;
+    const sent = whenReady(fanOut.send(kept, audiences, receivers), () => {
+      connection.held.release('request', bytes);
+    });
+    if (connection.isExecuting) {
+      reply.integer(receivers);
+      return;
+    }
+    return whenReady(sent, () => {
+      if (!connection.closed) connection.answer().integer(receivers);
+    });
   };
 }
 
@@ -100,12 +155,17 @@ function countListeners(sharded: boolean): Handler {
   };
 }
 
+/** Names that PUBSUB NUMSUB looks up in one step. */
+const maxNames = 16_384;
+
 const common = { flags, group: 'pubsub' } as const;
 
 export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'subscribe',
+    maxWords: Infinity,
+    takesUnits: true,
     channels: { first: 1, last: -1, isPattern: false },
     arity: -2,
     syntax: 'channel [channel ...]',
@@ -116,6 +176,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'unsubscribe',
+    maxWords: Infinity,
     arity: -1,
     syntax: '[channel [channel ...]]',
     since: '2.0.0',
@@ -125,6 +186,8 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'psubscribe',
+    maxWords: Infinity,
+    takesUnits: true,
     channels: { first: 1, last: -1, isPattern: true },
     arity: -2,
     syntax: 'pattern [pattern ...]',
@@ -135,6 +198,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'punsubscribe',
+    maxWords: Infinity,
     arity: -1,
     syntax: '[pattern [pattern ...]]',
     since: '2.0.0',
@@ -144,6 +208,8 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'ssubscribe',
+    maxWords: Infinity,
+    takesUnits: true,
     channels: { first: 1, last: -1, isPattern: false },
     arity: -2,
     syntax: 'shardchannel [shardchannel ...]',
@@ -155,6 +221,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'sunsubscribe',
+    maxWords: Infinity,
     arity: -1,
     syntax: '[shardchannel [shardchannel ...]]',
     keys: { first: 1, last: -1, step: 1 },
@@ -165,6 +232,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'publish',
+    takesUnits: true,
     channels: { first: 1, last: 1, isPattern: false },
     arity: 3,
     syntax: 'channel message',
@@ -176,6 +244,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'spublish',
+    takesUnits: true,
     channels: { first: 1, last: 1, isPattern: false },
     arity: 3,
     syntax: 'shardchannel message',
@@ -209,6 +278,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
       {
         ...common,
         name: 'numsub',
+        maxWords: maxNames,
         arity: -2,
         syntax: '[channel [channel ...]]',
         flags: ['pubsub', 'loading', 'stale'],
@@ -240,6 +310,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
       {
         ...common,
         name: 'shardnumsub',
+        maxWords: maxNames,
         arity: -2,
         syntax: '[shardchannel [shardchannel ...]]',
         flags: ['pubsub', 'loading', 'stale'],

@@ -27,6 +27,10 @@ export class CommandEntry {
   readonly hidesCost: boolean;
   readonly chargeClass: ChargeClass;
   readonly serverWide: boolean;
+  /** It runs at its tenant's quota. */
+  readonly takesUnits: boolean;
+  /** More words are refused. */
+  readonly maxWords: number;
   readonly subcommands: ReadonlyMap<string, CommandEntry> | undefined;
   /** Small numbers from 0, for sets of commands. */
   id = 0;
@@ -58,6 +62,8 @@ export class CommandEntry {
     this.allowedInMulti = !spec.flags.includes('no_multi') && spec.mayNotQueue !== true;
     this.hidesCost = spec.hidesCost === true;
     this.chargeClass = chargeClassOf(this);
+    this.takesUnits = spec.run !== undefined || spec.takesUnits === true;
+    this.maxWords = spec.maxWords ?? (spec.run === undefined ? maxHandlerWords : Infinity);
     this.serverWide = (spec.serverWide ?? container?.serverWide) === true;
     this.categories = new Set(categoriesOf(spec, container?.name));
     // Shard channels are routed as keys are, and are none.
@@ -73,9 +79,12 @@ export class CommandEntry {
 
   /** Whether `count` words are as many as the command takes. */
   takes(count: number): boolean {
-    return this.arity >= 0 ? count === this.arity : count >= -this.arity;
+    return this.arity >= 0 ? count === this.arity : count >= -this.arity && count <= this.maxWords;
   }
 }
+
+/** What is not about rows runs in one step, so its words are bounded where nothing else is said. */
+export const maxHandlerWords = 1024;
 
 const buckets = 1024;
 

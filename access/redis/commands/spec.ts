@@ -106,6 +106,10 @@ export interface CommandSpec {
   blocks?: Blocking;
   /** For a command on the connection or the server. */
   handle?: Handler;
+  /** It waits for its tenant's units as a command on rows does. */
+  takesUnits?: boolean;
+  /** Words it takes at most, where that is another number than for its like. */
+  maxWords?: number;
   /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
   everyPod?: boolean;
   /** Asks for costs: what it costs itself is charged, and not told. */

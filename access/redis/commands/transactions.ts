@@ -1,6 +1,7 @@
 // MULTI, EXEC and optimistic locking. https://redis.io/docs/latest/develop/interact/transactions/
 
 import { Special } from '../connection.ts';
+import { outOfRequestMemory } from '../held-memory.ts';
 import { allKeys, type CommandSpec } from './spec.ts';
 
 const flags = ['noscript', 'loading', 'stale', 'fast'] as const;
@@ -67,6 +68,7 @@ export const transactionCommands: readonly CommandSpec[] = [
   },
   {
     name: 'watch',
+    maxWords: 16_384,
     arity: -2,
     syntax: 'key [key ...]',
     flags,
@@ -81,8 +83,8 @@ export const transactionCommands: readonly CommandSpec[] = [
         reply.error('ERR WATCH inside MULTI is not allowed');
         return;
       }
-      connection.watchKeys(args);
-      reply.ok();
+      if (connection.watchKeys(args)) reply.ok();
+      else reply.error(outOfRequestMemory);
     },
   },
   {

@@ -1,0 +1,110 @@
+// Messages of one tenant on their way to subscribers. A send to a socket costs far more than all else that PUBLISH
+// does, so a message to many goes out in slices, one in each round of the event loop, and the publisher is answered at
+// the end: that keeps other clients served, and no more than a slice is in the output buffer at once. Messages behind
+// one that is not done wait, as each subscriber must see them in order.
+
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import type { Connection } from './connection.ts';
+import type { RespWriter } from './resp-writer.ts';
+
+/** Subscribers of a channel, or by a pattern that the channel matches. */
+export interface Audience {
+  readonly listeners: ReadonlySet<Connection>;
+  /** Undefined for the channel itself. */
+  readonly pattern: Buffer | undefined;
+}
+
+export interface Message {
+  readonly channel: Buffer;
+  readonly payload: Buffer;
+  readonly isSharded: boolean;
+}
+
+const sliceReceivers = 64;
+const sliceBytes = 256 * 1024;
+// What a message has beside its channel, pattern and payload.
+const frameBytes = 48;
+
+interface Delivery {
+  message: Message;
+  receivers: { connection: Connection; audience: Audience }[];
+  next: number;
+  done: () => void;
+}
+
+export class FanOut {
+  readonly #queue: Delivery[] = [];
+  /** Slices sent so far. */
+  slices = 0;
+
+  /** Bytes of the message for each receiver. */
+  static sizeOf({ channel, payload }: Message): number {
+    return channel.length + payload.length + frameBytes;
+  }
+
+  /** Whether `receivers` receivers get the message in one slice, at once. */
+  isImmediate(message: Message, receivers: number): boolean {
+    return (
+      this.#queue.length === 0 &&
+      (receivers <= 1 ||
+        (receivers <= sliceReceivers && receivers * FanOut.sizeOf(message) <= sliceBytes))
+    );
+  }
+
+  /**
+   * Sends the message to all that listen now; done when the last has it. If it is not sent at once, its bytes must stay
+   * as they are until then.
+   */
+  send(message: Message, audiences: readonly Audience[], receivers: number): MaybePromise<void> {
+    if (this.isImmediate(message, receivers)) {
+      for (const audience of audiences) {
+        for (const connection of audience.listeners) write(connection, message, audience);
+      }
+      return undefined;
+    }
+    const all = audiences.flatMap((audience) =>
+      Array.from(audience.listeners, (connection) => ({ connection, audience })),
+    );
+    return new Promise((done) => {
+      this.#queue.push({ message, receivers: all, next: 0, done });
+      if (this.#queue.length === 1) setImmediate(this.#slice);
+    });
+  }
+
+  readonly #slice = (): void => {
+    this.slices++;
+    let bytes = 0;
+    for (let sent = 0; sent < sliceReceivers && bytes < sliceBytes; sent++) {
+      const delivery = this.#queue[0];
+      if (delivery === undefined) return;
+      const receiver = delivery.receivers[delivery.next++];
+      if (receiver === undefined) {
+        this.#queue.shift();
+        delivery.done();
+        continue;
+      }
+      const { connection, audience } = receiver;
+      // It may have gone, or stopped listening, since the message was published.
+      if (!connection.closed && audience.listeners.has(connection)) {
+        write(connection, delivery.message, audience);
+        bytes += FanOut.sizeOf(delivery.message);
+      }
+    }
+    if (this.#queue.length > 0) setImmediate(this.#slice);
+  };
+}
+
+function write(connection: Connection, message: Message, { pattern }: Audience): void {
+  const { channel, payload, isSharded } = message;
+  const out: RespWriter = connection.server.open(connection);
+  if (pattern === undefined) {
+    out.push(3);
+    out.text(isSharded ? 'smessage' : 'message');
+  } else {
+    out.push(4);
+    out.text('pmessage');
+    out.bulk(pattern, 0, pattern.length);
+  }
+  out.bulk(channel, 0, channel.length);
+  out.bulk(payload, 0, payload.length);
+}

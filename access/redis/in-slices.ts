@@ -1,0 +1,46 @@
+// Work of one command that is cut into slices: between two of them other clients are served.
+
+import type { Arguments } from '../../universal-row/arguments.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import type { Connection } from './connection.ts';
+import type { RespWriter } from './resp-writer.ts';
+
+const sliceSteps = 1024;
+
+/**
+ * Takes `count` steps, each of which may write a whole answer or message, `sliceSteps` in a round of the event loop;
+ * all at once within EXEC, where commands have as few words. `endSlice` is called after each slice. A connection that
+ * closes meanwhile ends it.
+ */
+export function inSlices(
+  connection: Connection,
+  args: Arguments,
+  count: number,
+  reply: RespWriter,
+  step: (i: number, words: Arguments, out: RespWriter) => void,
+  endSlice: () => void,
+): MaybePromise<void> {
+  let i = 0;
+  const run = (words: Arguments, out: RespWriter): void => {
+    const end = connection.isExecuting ? count : Math.min(count, i + sliceSteps);
+    try {
+      for (; i < end; i++) step(i, words, out);
+    } catch (error) {
+      // What the steps before have answered stays.
+      connection.writeError(error, out);
+      i = count;
+    }
+    endSlice();
+  };
+  run(args, reply);
+  if (i === count) return undefined;
+  return new Promise((resolve) => {
+    const next = (): void => {
+      // The words have been moved when the first slice was over.
+      if (!connection.closed) run(connection.arguments, connection.answer());
+      if (connection.closed || i === count) resolve();
+      else setImmediate(next);
+    };
+    setImmediate(next);
+  });
+}
