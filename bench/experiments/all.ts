@@ -6,6 +6,7 @@ import { activeUpdateCache } from './active-update-cache.ts';
 import { allocationExperiment } from './allocation.ts';
 import { backgroundLayer } from './background-layer.ts';
 import { bucketSeries } from './bucket-series.ts';
+import { gatewayConsolidation, modelConsolidation } from './consolidation.ts';
 import { cpuSlots } from './cpu-slots.ts';
 import { distributedGossip, distributedHash, distributedSplit } from './distributed-admission.ts';
 import { epochLifo } from './epoch-lifo.ts';
@@ -21,6 +22,8 @@ import { lockPriority } from './lock-priority.ts';
 import { noisyNeighbour, noisyNeighbourQueries, noisyNeighbourWrites } from './noisy-neighbour.ts';
 import { operationQuotas } from './operation-quotas.ts';
 import { partitionQuota } from './partition-quota.ts';
+import { copysets, placementScore } from './placement.ts';
+import { planningSpeed } from './planning-speed.ts';
 import { podBucketsLive } from './pod-buckets-live.ts';
 import { podBuckets } from './pod-buckets.ts';
 import { podQueues } from './pod-queues.ts';
@@ -53,8 +56,13 @@ export const allExperiments: readonly Experiment[] = [
   queryLoans,
   podBuckets,
   podQueues,
+  copysets,
+  gatewayConsolidation,
+  modelConsolidation,
+  placementScore,
   roleSwitchingAlone,
   dailySchedule,
+  planningSpeed,
   proxyQuota,
   partitionQuota,
   fairQueue,

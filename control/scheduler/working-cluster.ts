@@ -13,8 +13,9 @@ export class WorkingCluster {
   readonly podLoad: Float64Array;
   /** Bytes of the replicas on each pod. */
   readonly podBytes: Float64Array;
-  /** LRU a second set aside on each pod. */
+  /** LRU a second, and bytes, set aside on each pod. */
   readonly podAllocatedLru: Float64Array;
+  readonly podAllocatedBytes: Float64Array;
   /** Of each replica: its pod (-1 once removed), its partition, whether it leads. */
   readonly podOf: number[];
   readonly partitionOf: number[];
@@ -26,6 +27,7 @@ export class WorkingCluster {
   readonly tableOf: number[];
   readonly partitionBytes: number[];
   readonly partitionLru: number[];
+  readonly partitionAllocatedBytes: number[];
   readonly leaderRow: number[];
   readonly leaderScale: number[];
   readonly followerRow: number[];
@@ -52,6 +54,7 @@ export class WorkingCluster {
     this.podLoad = new Float64Array(pods.ids.length * this.dimensionCount * this.points);
     this.podBytes = new Float64Array(pods.ids.length);
     this.podAllocatedLru = new Float64Array(pods.ids.length);
+    this.podAllocatedBytes = new Float64Array(pods.ids.length);
     this.podOf = Array.from(replicas.pod);
     this.partitionOf = Array.from(replicas.partition);
     this.isLeader = Array.from(replicas.isLeader, Boolean);
@@ -59,6 +62,7 @@ export class WorkingCluster {
     this.tableOf = Array.from(partitions.table);
     this.partitionBytes = Array.from(partitions.bytes);
     this.partitionLru = Array.from(partitions.allocatedLru);
+    this.partitionAllocatedBytes = Array.from(partitions.allocatedBytes);
     this.leaderRow = Array.from(partitions.leaderRow);
     this.leaderScale = Array.from(partitions.leaderScale);
     this.followerRow = Array.from(partitions.followerRow);
@@ -219,6 +223,8 @@ export class WorkingCluster {
     this.partitionBytes[partition]! *= bytesShare;
     this.partitionLru.push(this.partitionLru[partition]! * (1 - bytesShare));
     this.partitionLru[partition]! *= bytesShare;
+    this.partitionAllocatedBytes.push(this.partitionAllocatedBytes[partition]! * (1 - bytesShare));
+    this.partitionAllocatedBytes[partition]! *= bytesShare;
     for (const [part, share] of [
       [partition, leftShare],
       [right, rightShare],
@@ -257,8 +263,10 @@ export class WorkingCluster {
     this.followerScale[left] = 1;
     this.partitionBytes[left]! += this.partitionBytes[right]!;
     this.partitionLru[left]! += this.partitionLru[right]!;
+    this.partitionAllocatedBytes[left]! += this.partitionAllocatedBytes[right]!;
     this.partitionBytes[right] = 0;
     this.partitionLru[right] = 0;
+    this.partitionAllocatedBytes[right] = 0;
     for (const replica of kept) this.#settle(replica, this.podOf[replica]!);
   }
 
@@ -289,6 +297,7 @@ export class WorkingCluster {
     this.replicasOfTable[table]! += by;
     this.podBytes[pod]! += by * this.partitionBytes[partition]!;
     this.podAllocatedLru[pod]! += by * this.partitionLru[partition]!;
+    this.podAllocatedBytes[pod]! += by * this.partitionAllocatedBytes[partition]!;
   }
 
   #addLoad(replica: number, sign: 1 | -1): void {

@@ -1,9 +1,13 @@
 // Candidate replicas of a high-load pod (X-Stor, Algorithm 1, lines 6 to 11): those that are most often among the
-// heaviest while the pod is anomalous.
+// heaviest while the pod is anomalous. A pod with few replicas has light ones among its k1 heaviest: those that bear less
+// than a tenth of the pod's mean replica then are left out, as nothing is gained by them.
 
 import type { WorkingCluster } from '../working-cluster.ts';
 import type { Anomalies } from './anomalies.ts';
 import type { SchedulingParameters } from './parameters.ts';
+
+/** Of the load of a pod's mean replica. */
+const leastShare = 0.1;
 
 /** Replicas, those that contribute most first. */
 export function candidatesOf(
@@ -20,10 +24,12 @@ export function candidatesOf(
   // Loads of the heaviest so far, ascending, and their places.
   const loads = new Float64Array(k1);
   const places = new Int32Array(k1);
+  const borne = new Float64Array(replicas.length);
   for (const t of anomalies.pointsOf(pod)) {
     let filled = 0;
     for (let i = 0; i < replicas.length; i++) {
       const load = cluster.rows[series[i]! + t]! * scales[i]!;
+      borne[i]! += load;
       if (filled === k1 && load <= loads[0]!) continue;
       let at = filled < k1 ? filled++ : 0;
       if (at === 0 && filled === k1) {
@@ -42,8 +48,9 @@ export function candidatesOf(
     }
     for (let i = 0; i < filled; i++) contribution[places[i]!]!++;
   }
+  const least = (leastShare * borne.reduce((sum, load) => sum + load, 0)) / replicas.length;
   return replicas
-    .map((replica, i) => ({ replica, counted: contribution[i]! }))
+    .map((replica, i) => ({ replica, counted: borne[i]! < least ? 0 : contribution[i]! }))
     .filter(({ counted }) => counted > 0)
     .sort((a, b) => b.counted - a.counted || a.replica - b.replica)
     .slice(0, k2)

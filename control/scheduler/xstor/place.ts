@@ -3,6 +3,8 @@
 // on nodes and, where there are enough, in zones of their own.
 
 import type { Rng } from '../../../universal-row/environment.ts';
+import type { PodModel } from '../cluster-model.ts';
+import type { WorkingCluster } from '../working-cluster.ts';
 
 export interface PartitionLimits {
   /** LRU a second, and bytes, of one partition. */
@@ -60,6 +62,38 @@ export interface TableRequest {
 
 const copies = 3;
 
+/**
+ * The pods that may get replicas of a model, by number. A subcluster with a node that is not active yet has none: a
+ * group comes in whole.
+ */
+export function placementPods(
+  { model, podBytes, podAllocatedLru, podAllocatedBytes }: WorkingCluster,
+  of: PodModel,
+): Map<number, PlacementPod> {
+  const { nodes, pods } = model;
+  const isActive = (pod: number): boolean => nodes.state[pods.node[pod]!] === 'active';
+  const half = new Set<number>();
+  pods.subcluster.forEach((subcluster, pod) => {
+    if (subcluster >= 0 && nodes.state[pods.node[pod]!] === 'adding') half.add(subcluster);
+  });
+  const found = new Map<number, PlacementPod>();
+  pods.ids.forEach((_, pod) => {
+    const subcluster = pods.subcluster[pod]!;
+    if (pods.model[pod] !== of || !isActive(pod) || half.has(subcluster)) return;
+    found.set(pod, {
+      node: pods.node[pod]!,
+      zone: nodes.zone[pods.node[pod]!]!,
+      subcluster,
+      lru: pods.lru[pod]!,
+      diskBytes: pods.diskBytes[pod]!,
+      usedBytes: podBytes[pod]!,
+      allocatedLru: podAllocatedLru[pod]!,
+      allocatedBytes: podAllocatedBytes[pod]!,
+    });
+  });
+  return found;
+}
+
 /** There is no room for all replicas: the cluster needs another subcluster group. */
 export class NoRoomError extends Error {
   constructor(partition: number) {
@@ -77,28 +111,34 @@ export function placeTable(
   rng: Rng,
   parameters = usualPlacement,
 ): number[][] {
-  const groups = new Map<number, number[]>();
+  const members = new Map<number, number[]>();
   pods.forEach(({ subcluster }, pod) => {
-    const group = groups.get(subcluster);
-    if (group === undefined) groups.set(subcluster, [pod]);
+    const group = members.get(subcluster);
+    if (group === undefined) members.set(subcluster, [pod]);
     else group.push(pod);
+  });
+  const groups = [...members.values()].map((group): Group => {
+    return { pods: group, scored: byScore(pods, group, request, rng, parameters) };
   });
   const held = new Uint32Array(pods.length);
   const leads = new Uint32Array(pods.length);
   const placed: number[][] = [];
-  try {
-    for (let partition = 0; partition < request.partitions; partition++) {
-      const chosen = choose(pods, [...groups.values()], held, request, rng, parameters);
-      if (chosen === undefined) throw new NoRoomError(partition);
-      for (const pod of chosen) bear(pods[pod]!, request, 1);
-      for (const pod of chosen) held[pod]!++;
-      chosen.sort((a, b) => leads[a]! - leads[b]!);
-      leads[chosen[0]!]!++;
-      placed.push(chosen);
+  for (let partition = 0; partition < request.partitions; partition++) {
+    const found = choose(pods, groups, held);
+    if (found === undefined) {
+      for (const pod of placed.flat()) bear(pods[pod]!, request, -1);
+      throw new NoRoomError(partition);
     }
-  } catch (error) {
-    for (const pod of placed.flat()) bear(pods[pod]!, request, -1);
-    throw error;
+    const { group, chosen } = found;
+    for (const pod of chosen) {
+      bear(pods[pod]!, request, 1);
+      held[pod]!++;
+    }
+    // Only its pods have other scores now.
+    group.scored = byScore(pods, group.pods, request, rng, parameters);
+    chosen.sort((a, b) => leads[a]! - leads[b]!);
+    leads[chosen[0]!]!++;
+    placed.push(chosen);
   }
   return placed;
 }
@@ -121,41 +161,52 @@ export function termsOf(
   };
 }
 
+/** A subcluster with its pods by score, the lowest first. */
+interface Group {
+  pods: readonly number[];
+  scored: Scored[];
+}
+
 /**
  * Pods of one partition. Pods that hold fewest replicas of the table come first: until each has as many, that is the
  * even spread, and afterwards the remainder, which goes to the lowest scores.
  */
 function choose(
   pods: readonly PlacementPod[],
-  groups: readonly number[][],
+  groups: readonly Group[],
   held: Uint32Array,
-  request: TableRequest,
-  rng: Rng,
-  parameters: PlacementParameters,
-): number[] | undefined {
-  const scored = groups.map((group) =>
-    group
-      .map((pod) => ({ pod, score: scoreOf(pods[pod]!, request, parameters), tie: rng.next() }))
-      .filter(({ score }) => score < Infinity)
-      .sort((a, b) => a.score - b.score || a.tie - b.tie)
-      .map(({ pod, score }) => ({ pod, score })),
-  );
-  const levels = [...new Set(scored.flat().map(({ pod }) => held[pod]!))].sort((a, b) => a - b);
-  for (const level of levels) {
-    let best: number[] | undefined;
+): { group: Group; chosen: number[] } | undefined {
+  const levels = new Set<number>();
+  for (const { scored } of groups) for (const { pod } of scored) levels.add(held[pod]!);
+  for (const level of [...levels].sort((a, b) => a - b)) {
+    let best: { group: Group; chosen: number[] } | undefined;
     let least = Infinity;
-    for (const group of scored) {
-      const chosen = apart(
-        pods,
-        group.filter(({ pod }) => held[pod]! <= level),
-      );
+    for (const group of groups) {
+      const free = group.scored.filter(({ pod }) => held[pod]! <= level);
+      const chosen = apart(pods, free);
       if (chosen === undefined) continue;
       const score = chosen.reduce((sum, one) => sum + one.score, 0);
-      if (score < least) [best, least] = [chosen.map(({ pod }) => pod), score];
+      if (score >= least) continue;
+      best = { group, chosen: chosen.map(({ pod }) => pod) };
+      least = score;
     }
     if (best !== undefined) return best;
   }
   return undefined;
+}
+
+/** Equal scores are in random order. */
+function byScore(
+  pods: readonly PlacementPod[],
+  group: readonly number[],
+  request: TableRequest,
+  rng: Rng,
+  parameters: PlacementParameters,
+): Scored[] {
+  return group
+    .map((pod) => ({ pod, score: scoreOf(pods[pod]!, request, parameters), tie: rng.next() }))
+    .filter(({ score }) => score < Infinity)
+    .sort((a, b) => a.score - b.score || a.tie - b.tie);
 }
 
 interface Scored {

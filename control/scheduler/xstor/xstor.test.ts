@@ -95,7 +95,12 @@ describe('Algorithm 1', () => {
         const anomalies = new Anomalies(cluster, 0, parameters);
         for (let pod = 0; pod < cluster.podCount; pod++) {
           const counted = new Map<number, number>();
-          for (const t of anomalies.pointsOf(pod)) {
+          const points = anomalies.pointsOf(pod);
+          const borne = (replica: number): number =>
+            points.reduce((sum, t) => sum + cluster.replicaLoad(replica, 0, t), 0);
+          const there = cluster.replicasOfPod[pod]!;
+          const mean = there.reduce((sum, replica) => sum + borne(replica), 0) / there.length;
+          for (const t of points) {
             const byLoad = [...cluster.replicasOfPod[pod]!].sort(
               (a, b) => cluster.replicaLoad(b, 0, t) - cluster.replicaLoad(a, 0, t),
             );
@@ -104,6 +109,7 @@ describe('Algorithm 1', () => {
             }
           }
           const expected = [...counted]
+            .filter(([replica]) => borne(replica) >= mean / 10)
             .sort((a, b) => b[1] - a[1] || a[0] - b[0])
             .slice(0, 4)
             .map(([replica]) => replica);

@@ -1,0 +1,102 @@
+// How many gateways there are, and on which storage nodes (X-Stor, section 3). The number follows the formula of the
+// Kubernetes horizontal pod autoscaler. Gateways hold no data: they go to nodes with idle processors, and are the first to
+// leave when the database pods of a node need them.
+
+export interface ScalerParameters {
+  /** Wanted use of a gateway: the larger of its CPU share and its LRU/s over what it can do. */
+  target: number;
+  /** A number is left as it is when use is so near the target. */
+  tolerance: number;
+  /** The highest number wanted within this time holds. */
+  stabilizationMs: number;
+  least: number;
+  most: number;
+}
+
+export const usualScaling: ScalerParameters = {
+  target: 0.7,
+  tolerance: 0.1,
+  stabilizationMs: 300_000,
+  least: 2,
+  most: 1000,
+};
+
+export class GatewayScaler {
+  readonly #parameters: ScalerParameters;
+  #wanted: { at: number; count: number }[] = [];
+
+  constructor(parameters: ScalerParameters = usualScaling) {
+    this.#parameters = parameters;
+  }
+
+  /** Gateways there should be. `use` is the mean over the `current` ones; `at` is in milliseconds. */
+  desired(at: number, current: number, use: number): number {
+    const { target, tolerance, stabilizationMs, least, most } = this.#parameters;
+    const ratio = use / target;
+    const isNear = Math.abs(ratio - 1) <= tolerance;
+    const count = isNear ? current : Math.ceil(current * ratio);
+    this.#wanted = this.#wanted.filter((one) => one.at > at - stabilizationMs);
+    this.#wanted.push({ at, count });
+    // Up at once, down only when nothing has wanted more for a while.
+    const held = Math.max(...this.#wanted.map((one) => one.count));
+    return Math.min(most, Math.max(least, count >= current ? count : Math.min(current, held)));
+  }
+}
+
+/** A node as a host. Shares of the whole node, of the database pods and the gateways on it. */
+export interface HostNode {
+  node: number;
+  /** 95th percentile of the last hour's CPU use. */
+  cpuP95: number;
+  /** CPU use now. */
+  cpu: number;
+  memory: number;
+  gateways: number;
+}
+
+export interface HostParameters {
+  /** Above them a node gets no gateway. */
+  cpuP95: number;
+  memory: number;
+  /** CPU use above which gateways leave the node. */
+  evictAbove: number;
+}
+
+export const usualHosts: HostParameters = { cpuP95: 0.5, memory: 0.6, evictAbove: 0.6 };
+
+/**
+ * Nodes for so many more gateways, those with the lowest use first; fewer when nodes run out. A node may get several,
+ * `gatewayShare` of its CPU each.
+ */
+export function hostsFor(
+  count: number,
+  nodes: readonly HostNode[],
+  gatewayShare: number,
+  parameters: HostParameters = usualHosts,
+): number[] {
+  const left = nodes
+    .filter(({ memory }) => memory < parameters.memory)
+    .map(({ node, cpuP95 }) => ({ node, cpuP95 }));
+  const chosen: number[] = [];
+  while (chosen.length < count) {
+    let best: { node: number; cpuP95: number } | undefined;
+    for (const one of left) {
+      if (one.cpuP95 >= parameters.cpuP95) continue;
+      if (best === undefined || one.cpuP95 < best.cpuP95) best = one;
+    }
+    if (best === undefined) break;
+    best.cpuP95 += gatewayShare;
+    chosen.push(best.node);
+  }
+  return chosen;
+}
+
+/** Nodes that one gateway has to leave now, because the database pods need the processors. */
+export function evictions(
+  nodes: readonly HostNode[],
+  parameters: HostParameters = usualHosts,
+): number[] {
+  return nodes
+    .filter(({ cpu, gateways }) => gateways > 0 && cpu > parameters.evictAbove)
+    .map(({ node }) => node);
+}
