@@ -33,6 +33,14 @@ import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
 import { queueClasses } from './queue-classes.ts';
 import { queueOrder } from './queue-order.ts';
+import {
+  rangeBaselines,
+  rangeCooperation,
+  rangeLambda,
+  rangePerformance,
+  rangePlanningTime,
+} from './range-scheduling.ts';
+import { rangeBound, rangeLazy, rangeSplitPoint, rangeSuspend } from './range-splits.ts';
 import { readCost } from './read-cost.ts';
 import { dailySchedule, roleSwitchingAlone } from './replica-scheduling.ts';
 import { kindsOfError, shedding } from './shedding.ts';
@@ -101,4 +109,13 @@ export const allExperiments: readonly Experiment[] = [
   layers,
   proxyQuotaLive,
   podBucketsLive,
+  rangeCooperation,
+  rangeBaselines,
+  rangeLambda,
+  rangePerformance,
+  rangePlanningTime,
+  rangeSplitPoint,
+  rangeBound,
+  rangeLazy,
+  rangeSuspend,
 ];

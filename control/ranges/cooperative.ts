@@ -1,0 +1,156 @@
+// Cooperative scheduling with lazy splits: Libra, sections III-B and IV-C. While some node is above 1 + λ, its dimension
+// that deviates most is the critical one. The node's regions are looked at in the order of their critical load; those
+// that the least loaded node can take, and that weigh more there than in the other dimension, are scheduled. Where
+// they do not bring the node down, large regions are split instead, and the next round moves the parts.
+
+import type { RangePlan, RangePlanner, RangeStep } from './range-plan.ts';
+import { type Dimension, otherThan, type RangeModel, RangeState } from './range-state.ts';
+
+export interface CooperativeParameters {
+  /** Highest deviation that is left alone. */
+  lambda: number;
+  /** Least critical load of a region that is worth a move. */
+  leastLoad: number;
+  /** Not lazy: bring all regions of an overloaded node below the bound of theorem 1, then move. */
+  isEager?: boolean;
+  /** Regions are never split. */
+  withoutSplits?: boolean;
+}
+
+export const cooperativeDefaults: CooperativeParameters = { lambda: 0.05, leastLoad: 1 / 500 };
+
+interface Queues {
+  moves: { region: number; to: number }[];
+  /** The source's critical load once they are made. */
+  left: number;
+  splits: { region: number; ratio: number }[];
+}
+
+export function cooperative(parameters: Partial<CooperativeParameters> = {}): RangePlanner {
+  const all = { ...cooperativeDefaults, ...parameters };
+  return { name: 'cooperative', plan: (model) => new Planning(model, all).plan() };
+}
+
+class Planning {
+  readonly #state: RangeState;
+  readonly #parameters: CooperativeParameters;
+  readonly #steps: RangeStep[] = [];
+  /** Nodes that nothing more can be done for in this round. */
+  readonly #settled = new Set<number>();
+  #bytes = 0;
+
+  constructor(model: RangeModel, parameters: CooperativeParameters) {
+    this.#state = new RangeState(model);
+    this.#parameters = parameters;
+  }
+
+  plan(): RangePlan {
+    const before = this.#state.imbalance();
+    // A region that was moved rarely moves again; the bound only guards against rounding.
+    for (let left = 4 * this.#state.regionCount; left > 0; left--) {
+      const node = this.#mostDeviating();
+      if (node === undefined) break;
+      this.#relieve(node);
+    }
+    return { steps: this.#steps, before, after: this.#state.imbalance(), bytes: this.#bytes };
+  }
+
+  #mostDeviating(): number | undefined {
+    let best: number | undefined;
+    let most = this.#parameters.lambda;
+    for (let node = 0; node < this.#state.nodeCount; node++) {
+      const deviation = this.#state.deviation(node);
+      if (deviation <= most || this.#settled.has(node)) continue;
+      most = deviation;
+      best = node;
+    }
+    return best;
+  }
+
+  #relieve(node: number): void {
+    const { lambda, isEager = false } = this.#parameters;
+    const { total } = this.#state;
+    const critical = total.cpu[node]! > total.io[node]! ? 'cpu' : 'io';
+    const large = isEager
+      ? this.#state.regionsOf[node]!.filter((each) => this.#mayBeSplit(each))
+      : [];
+    const queues = this.#queues(node, critical);
+    // Any region above the bound of theorem 1 is significant.
+    const splits =
+      large.length > 0 ? large.map((region) => ({ region, ratio: 0.5 })) : queues.splits;
+    if (large.length > 0 || (queues.left > 1 + lambda && splits.length > 0)) {
+      for (const { region, ratio } of splits) this.#split(region, ratio, critical);
+      this.#settled.add(node);
+      return;
+    }
+    for (const { region, to } of queues.moves) this.#move(region, to, critical);
+    if (queues.moves.length === 0) this.#settled.add(node);
+  }
+
+  /** What could be done for a node, without doing it. */
+  #queues(node: number, critical: Dimension): Queues {
+    const { lambda, leastLoad } = this.#parameters;
+    const state = this.#state;
+    const load = state.load[critical];
+    const other = state.load[otherThan(critical)];
+    const loads = Float64Array.from(state.total[critical]);
+    const queues: Queues = { moves: [], left: loads[node]!, splits: [] };
+    const dominant = state
+      .sorted(node, critical)
+      .filter((region) => other[region]! < load[region]!);
+    for (const region of dominant) {
+      // Regions follow in falling order.
+      if (load[region]! <= leastLoad || queues.left <= 1) break;
+      const to = lowestOf(loads);
+      if (to === node) break;
+      const added = state.loadOn(region, critical, to);
+      // The literal rule bounds only the destination; below 1 the source would become the one that lacks load.
+      const leaves = queues.left - state.loadOn(region, critical, node);
+      if (loads[to]! + added < 1 + lambda && leaves >= 1 - lambda) {
+        loads[to] = loads[to]! + added;
+        loads[node] = leaves;
+        queues.left = leaves;
+        queues.moves.push({ region, to });
+      } else if (this.#mayBeSplit(region)) {
+        // The left part is what the source has too much and the destination has room for.
+        const room = (1 - loads[to]!) * state.capacity[to]!;
+        const excess = (loads[node]! - 1) * state.capacity[node]!;
+        const ratio = Math.max(Math.min(room, excess), lambda / 2) / load[region]!;
+        if (ratio < 1) {
+          queues.splits.push({ region, ratio });
+        }
+      }
+    }
+    // One of them is enough: the others would only make more regions.
+    queues.splits.length = Math.min(1, queues.splits.length);
+    return queues;
+  }
+
+  /** The bound of theorem 1: regions below it can always be placed. */
+  #mayBeSplit(region: number): boolean {
+    const { lambda, withoutSplits = false } = this.#parameters;
+    const { cpu, io } = this.#state.load;
+    return !withoutSplits && Math.max(cpu[region]!, io[region]!) > lambda / 2;
+  }
+
+  #move(region: number, to: number, critical: Dimension): void {
+    const from = this.#state.node[region]!;
+    const share = this.#state.total[critical][from]!;
+    this.#state.move(region, to);
+    this.#bytes += this.#state.bytes[region]!;
+    const reason = `node ${from} has ${share.toFixed(2)} of the mean ${critical} load, node ${to} the least`;
+    this.#steps.push({ kind: 'move', region, from, to, reason });
+  }
+
+  #split(region: number, ratio: number, dimension: Dimension): void {
+    const load = this.#state.load[dimension][region]!;
+    const reason = `its ${dimension} load, ${load.toFixed(3)} of a node, fits on no other node`;
+    this.#steps.push({ kind: 'split', region, ratio, dimension, reason });
+  }
+}
+
+function lowestOf(loads: Float64Array): number {
+  let best = 0;
+  for (let node = 1; node < loads.length; node++) if (loads[node]! < loads[best]!) best = node;
+  return best;
+}

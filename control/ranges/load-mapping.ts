@@ -1,0 +1,40 @@
+// The load of a region from what can be counted of it: Libra, section IV-A.
+
+/** A write costs as much processor time as so many reads. */
+export const writeFactor = 1.63;
+
+export interface RegionRates {
+  /** Operations a second. */
+  reads: number;
+  writes: number;
+  /** Bytes a second, as clients see them. */
+  readBytes: number;
+  writtenBytes: number;
+  /** Share of reads that a cache answers. */
+  cacheHits: number;
+}
+
+/** Each region's part of the processor time measured for the whole node, in the same unit. */
+export function regionCpu(
+  nodeCpu: number,
+  regions: readonly RegionRates[],
+  factor = writeFactor,
+): number[] {
+  const weights = regions.map(({ reads, writes }) => reads + factor * writes);
+  const sum = weights.reduce((a, b) => a + b, 0);
+  return weights.map((weight) => (sum === 0 ? 0 : (nodeCpu * weight) / sum));
+}
+
+/** Bytes of disk I/O a second: what is written goes to every copy, what is read misses the cache at times. */
+export function regionIo(region: RegionRates, replication: number): number {
+  const { readBytes, writtenBytes, cacheHits } = region;
+  return readBytes * (1 - cacheHits) + writtenBytes * replication;
+}
+
+/** Mean processor time of a write over that of a read, from two calibration runs. */
+export function calibratedFactor(
+  readsOnly: { cpu: number; operations: number },
+  writesOnly: { cpu: number; operations: number },
+): number {
+  return writesOnly.cpu / writesOnly.operations / (readsOnly.cpu / readsOnly.operations);
+}

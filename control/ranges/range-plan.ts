@@ -1,0 +1,24 @@
+// What a planner of range tables proposes. A node that is asked to split samples the region's requests and cuts where
+// it finds the ratio; the parts are known to the next round.
+
+import type { Dimension, RangeModel } from './range-state.ts';
+
+export type RangeStep =
+  | { kind: 'move'; region: number; from: number; to: number; reason: string }
+  /** The left part is to have `ratio` of the load in a dimension. */
+  | { kind: 'split'; region: number; ratio: number; dimension: Dimension; reason: string };
+
+export interface RangePlan {
+  steps: readonly RangeStep[];
+  /** The imbalance degree, before and as it will be. */
+  before: number;
+  after: number;
+  /** Bytes that are copied. */
+  bytes: number;
+}
+
+/** Pure: the same model gives the same plan. */
+export interface RangePlanner {
+  readonly name: string;
+  plan(model: RangeModel): RangePlan;
+}
