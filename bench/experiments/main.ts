@@ -1,6 +1,7 @@
 // npm run experiment -- ID... | all [--quick] [--seeds n] [--docs]: runs mechanisms with and without their policy,
 // prints a line of JSON for each measure, and draws what it looks like. Exit code 1 when a measure falls short.
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -78,6 +79,7 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
     const record: Recorded = {
       id: experiment.id,
       date: new Date().toISOString(),
+      commit: commitOf(),
       seconds,
       outcome,
     };
@@ -105,6 +107,14 @@ function tell({ id }: Experiment, { measures, explanation }: Outcome): number {
   }
   if (short > 0 && explanation !== undefined) console.log(`${id}: ${explanation}`);
   return short;
+}
+
+/** Records and pictures of runs do not count as changes. */
+function commitOf(): string {
+  const git = (...words: string[]): string =>
+    execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+  const changed = git('status', '--porcelain', '--', '.', ':!bench/results', ':!docs');
+  return `${git('rev-parse', '--short=10', 'HEAD')}${changed === '' ? '' : '+'}`;
 }
 
 function writePage(): void {

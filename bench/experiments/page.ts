@@ -8,6 +8,8 @@ import { type Experiment, type Measure, type Outcome, reaches } from './experime
 export interface Recorded {
   id: string;
   date: string;
+  /** Of the tree that was run, with `+` behind it when files had been changed since; records of old have none. */
+  commit?: string;
   seconds: number;
   outcome: Outcome;
 }
@@ -76,6 +78,9 @@ function section({ id, title, source, setup }: Experiment, record: Recorded | un
     ].join('\n'),
   );
   if (explanation !== undefined) lines.push(explanation);
+  if (record.commit !== undefined) {
+    lines.push(`Recorded on ${record.date.slice(0, 10)} at commit ${record.commit}.`);
+  }
   lines.push(`![before and after](../bench/results/experiments/${id}.svg)`);
   return lines.join('\n\n');
 }
