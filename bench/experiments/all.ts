@@ -27,6 +27,7 @@ import { planningSpeed } from './planning-speed.ts';
 import { podBucketsLive } from './pod-buckets-live.ts';
 import { podBuckets } from './pod-buckets.ts';
 import { podQueues } from './pod-queues.ts';
+import { automaticGrowth, cautiousReductions, predictiveScaling } from './predictive-scaling.ts';
 import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
@@ -104,6 +105,9 @@ export const allExperiments: readonly Experiment[] = [
   noisyNeighbourQueries,
   usageDenoising,
   usageForecast,
+  predictiveScaling,
+  cautiousReductions,
+  automaticGrowth,
   shedding,
   kindsOfError,
   layers,

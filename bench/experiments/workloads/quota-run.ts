@@ -1,0 +1,149 @@
+// Runs a scaling policy over a tenant's demand, hour by hour: what it sees is the past, and what it is judged on comes
+// after. A change of quota takes effect an hour later.
+
+import { type Forecast, forecast } from '../../../control/autoscaler/forecast/forecast.ts';
+import {
+  defaultScalingRules,
+  planScaling,
+  type ScalingRules,
+  upperUse,
+} from '../../../control/autoscaler/scaling/predictive-scaling.ts';
+import { maximum } from '../../../control/autoscaler/statistics.ts';
+
+export const historyHours = 720;
+const day = 24;
+const week = 168;
+/** A forecast is made once a day, and when the use comes near the quota, but not more often than this. */
+const shortestPauseHours = 6;
+
+/** The demand of one tenant: `historyHours` of history, then what the policies are run on. Forecasts are kept. */
+export class Tenant {
+  readonly demand: Float64Array;
+  readonly #forecasts = new Map<number, Forecast>();
+
+  constructor(demand: Float64Array) {
+    this.demand = demand;
+  }
+
+  past(hour: number): Float64Array {
+    return this.demand.subarray(hour - historyHours, hour);
+  }
+
+  forecast(hour: number): Forecast {
+    let made = this.#forecasts.get(hour);
+    if (made === undefined) {
+      made = forecast({
+        usage: this.past(hour),
+        quota: new Float64Array(historyHours).fill(1),
+        known: new Uint8Array(historyHours).fill(1),
+      });
+      this.#forecasts.set(hour, made);
+    }
+    return made;
+  }
+}
+
+export interface QuotaState {
+  quota: number;
+  hoursSinceChange: number;
+  hoursSinceForecast: number;
+}
+
+/** The quota wanted after the hours before `hour`, undefined for no change. */
+export type QuotaPolicy = (tenant: Tenant, hour: number, state: QuotaState) => number | undefined;
+
+/** Algorithm 1 with a way to forecast the highest hour of the next week. */
+export function algorithm1(
+  highest: (tenant: Tenant, hour: number) => number,
+  rules: ScalingRules = defaultScalingRules,
+  isFixed = false,
+): QuotaPolicy {
+  return (tenant, hour, state) => {
+    const last = tenant.demand[hour - 1]!;
+    const isDue = state.hoursSinceForecast >= day;
+    const isClose = last > upperUse * state.quota && state.hoursSinceForecast >= shortestPauseHours;
+    if (!isDue && !isClose) return undefined;
+    state.hoursSinceForecast = 0;
+    const decision = planScaling(
+      { ...state, partitions: 1, used: 0, isFixed },
+      highest(tenant, hour),
+      rules,
+    );
+    return decision.kind === 'scale' ? decision.quota : undefined;
+  };
+}
+
+/** Raises the quota when the last hour used `threshold` of it, lowers it by the highest hour of the last week. */
+export function thresholdScaling(threshold: number): QuotaPolicy {
+  return (tenant, hour, { quota, hoursSinceChange }) => {
+    const last = tenant.demand[hour - 1]!;
+    if (last > threshold * quota) return last / 0.65;
+    if (hoursSinceChange < week || hour % day !== 0) return undefined;
+    const highest = maximum(tenant.demand, hour - week, hour);
+    return highest < 0.65 * 0.9 * quota ? highest / 0.65 : undefined;
+  };
+}
+
+export interface QuotaRun {
+  hours: number;
+  throttledHours: number;
+  /** Sum over hours of the quota over the highest hour of its week. */
+  excess: number;
+  raised: number;
+  lowered: number;
+  /** Reductions that were taken back within a week. */
+  regretted: number;
+  /** What was used, at most the quota. */
+  billed: number;
+  quotas: Float64Array;
+}
+
+/** The first quota is right for the week before: its highest hour is 75 % of it. */
+export function runQuota(tenant: Tenant, policy: QuotaPolicy): QuotaRun {
+  const { demand } = tenant;
+  const hours = demand.length - historyHours;
+  const quotas = new Float64Array(hours);
+  const state: QuotaState = {
+    quota: maximum(demand, historyHours - week, historyHours) / 0.75,
+    hoursSinceChange: week,
+    hoursSinceForecast: day,
+  };
+  const run = {
+    hours,
+    throttledHours: 0,
+    excess: 0,
+    raised: 0,
+    lowered: 0,
+    regretted: 0,
+    billed: 0,
+  };
+  let next: number | undefined;
+  let loweredAt = -Infinity;
+  let weekHighest = 0;
+  for (let hour = historyHours; hour < demand.length; hour++) {
+    if (next !== undefined) {
+      if (next > state.quota) {
+        run.raised++;
+        if (hour - loweredAt <= week) run.regretted++;
+        loweredAt = -Infinity;
+      } else {
+        run.lowered++;
+        loweredAt = hour;
+      }
+      state.quota = next;
+      state.hoursSinceChange = 0;
+    }
+    const used = demand[hour]!;
+    if (used > state.quota) run.throttledHours++;
+    run.billed += Math.min(used, state.quota);
+    const at = hour - historyHours;
+    quotas[at] = state.quota;
+    if (at % week === 0) weekHighest = maximum(demand, hour, Math.min(hour + week, demand.length));
+    run.excess += state.quota / weekHighest;
+    state.hoursSinceChange++;
+    state.hoursSinceForecast++;
+    const wanted = policy(tenant, hour + 1, state);
+    next = wanted === undefined || wanted === state.quota ? undefined : wanted;
+  }
+  return { ...run, quotas };
+}
