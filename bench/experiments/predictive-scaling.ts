@@ -133,14 +133,14 @@ export const predictiveScaling: Experiment = {
   source: 'ABase, section 5.1, Algorithm 1 and figure 8',
   setup:
     '200 tenants over 26 weeks, growing by -1 to 4 % a week with days, periods of 3.5 days, bursts at random hours or flat, and ' +
-    'noise of 2 to 6 %. Then 50 tenants of a rough kind: a sporadic peak every 60 days, and a new level for one in ten, which ' +
+    'noise of 2 to 6 %. Then 40 tenants of a rough kind: a sporadic peak every 60 days, and a new level for one in ten, which ' +
     'nothing in the past tells. Each policy sees the hours before, and its changes take effect an hour later. An hour is ' +
     'throttled when the demand is above the quota; idle quota is the quota over the highest hour of its week. All but the ' +
     'threshold autoscaler are Algorithm 1 with another forecast.',
   run(context) {
     const policies = { predictive: () => predictive, ...others };
     const { byPolicy, shown } = runAll(policies, context, steadyGrowth, 200);
-    const rough = runAll(policies, context, roughGrowth, 50).byPolicy;
+    const rough = runAll(policies, context, roughGrowth, 40).byPolicy;
     const ours = byPolicy.get('predictive')!;
     const theirs = byPolicy.get('a threshold of 95 %')!;
     const measures: Measure[] = [

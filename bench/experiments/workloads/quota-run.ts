@@ -60,7 +60,7 @@ export function algorithm1(
 ): QuotaPolicy {
   return (tenant, hour, state) => {
     const last = tenant.demand[hour - 1]!;
-    const isDue = state.hoursSinceForecast >= day;
+    const isDue = hour % day === 0;
     const isClose = last > upperUse * state.quota && state.hoursSinceForecast >= shortestPauseHours;
     if (!isDue && !isClose) return undefined;
     state.hoursSinceForecast = 0;
@@ -106,7 +106,7 @@ export function runQuota(tenant: Tenant, policy: QuotaPolicy): QuotaRun {
   const state: QuotaState = {
     quota: maximum(demand, historyHours - week, historyHours) / 0.75,
     hoursSinceChange: week,
-    hoursSinceForecast: day,
+    hoursSinceForecast: shortestPauseHours,
   };
   const run = {
     hours,
