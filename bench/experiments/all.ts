@@ -53,8 +53,10 @@ import { tokenRelease } from './token-release.ts';
 import { usageDenoising } from './usage-denoising.ts';
 import { usageForecast } from './usage-forecast.ts';
 import { warmup } from './warmup.ts';
+import { countPhase, interPool, intraPool } from './workload-rescheduling.ts';
 import { writeCeiling } from './write-ceiling.ts';
 import { writeTokens } from './write-tokens.ts';
+import { parallelRebuild, zonePlacement } from './zones-and-recovery.ts';
 
 export const allExperiments: readonly Experiment[] = [
   accessPools,
@@ -108,6 +110,11 @@ export const allExperiments: readonly Experiment[] = [
   predictiveScaling,
   cautiousReductions,
   automaticGrowth,
+  zonePlacement,
+  parallelRebuild,
+  countPhase,
+  intraPool,
+  interPool,
   shedding,
   kindsOfError,
   layers,

@@ -32,7 +32,9 @@ export function refusalOf(
     return 'the node takes no replicas';
   }
   if (model.pods.model[toPod] !== model.pods.model[fromPod]) return 'the pod is of another model';
-  if (model.nodes.pool[toNode] !== model.nodes.pool[fromNode]) return 'the pod is in another pool';
+  if (cluster.poolOfNode[toNode] !== cluster.poolOfNode[fromNode]) {
+    return 'the pod is in another pool';
+  }
   if (!limits.crossSubcluster && model.pods.subcluster[toPod] !== model.pods.subcluster[fromPod]) {
     return 'the pod is in another subcluster';
   }

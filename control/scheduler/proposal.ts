@@ -18,6 +18,8 @@ export type Change =
   | { kind: 'move-table'; table: number; pool: number }
   | { kind: 'set-quota'; tenant: number; from: number; to: number }
   | { kind: 'scale-gateways'; from: number; to: number; nodes: readonly number[] }
+  /** An empty node joins another pool. */
+  | { kind: 'move-node'; node: number; fromPool: number; toPool: number }
   | { kind: 'move-pod'; pod: number; fromNode: number; toNode: number }
   | { kind: 'disable-node'; node: number };
 

@@ -35,6 +35,7 @@ export class WorkingCluster {
   /** Node of each pod; node states. */
   readonly nodeOfPod: number[];
   readonly isNodeDisabled: boolean[];
+  readonly poolOfNode: number[];
   readonly tenantQuota: number[];
   /** Replicas of each table in all. */
   readonly replicasOfTable: number[];
@@ -69,6 +70,7 @@ export class WorkingCluster {
     this.followerScale = Array.from(partitions.followerScale);
     this.nodeOfPod = Array.from(pods.node);
     this.isNodeDisabled = model.nodes.ids.map(() => false);
+    this.poolOfNode = Array.from(model.nodes.pool);
     this.tenantQuota = model.tenants.map(() => 0);
     model.tables.quota.forEach((quota, table) => {
       this.tenantQuota[model.tables.tenant[table]!]! += quota;
@@ -159,6 +161,9 @@ export class WorkingCluster {
         return;
       case 'scale-gateways':
         this.gateways = change.to;
+        return;
+      case 'move-node':
+        this.poolOfNode[change.node] = change.toPool;
         return;
       case 'move-pod':
         this.nodeOfPod[change.pod] = change.toNode;

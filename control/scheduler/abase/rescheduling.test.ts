@@ -12,10 +12,8 @@ import { rescheduling } from './rescheduling.ts';
 
 const environment = { now: 0, rng: new Chance(1) };
 const shape = { dimensions: ['ru', 'storage'], points: 24, pointSeconds: 3600 };
-const flat = (ru: number, storage: number): number[] => [
-  ...new Array<number>(24).fill(ru),
-  ...new Array<number>(24).fill(storage),
-];
+const flat = (ru: number, storage: number): number[] =>
+  Array.from({ length: 48 }, (_, i) => (i < 24 ? ru : storage));
 
 interface Setting {
   seed: number;

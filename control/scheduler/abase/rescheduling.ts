@@ -12,6 +12,8 @@ export interface ReschedulingOptions {
   /** 1 for a run every ten minutes; more plan as many runs ahead, as if all moves of one were done before the next. */
   rounds: number;
   limits: HardLimits;
+  /** No node that takes a replica is used more than this part of its capacity afterwards, in either resource. */
+  mostUse: number;
   /** Pods with a migration under way, which neither give nor take. */
   isMigrating: (pod: number) => boolean;
 }
@@ -21,6 +23,7 @@ export const defaultRescheduling: ReschedulingOptions = {
   thresholds: [0.05, 0.02],
   rounds: 1,
   limits: { tableSlack: Infinity, diskShare: 0.85, crossSubcluster: false },
+  mostUse: 1,
   isMigrating: () => false,
 };
 
@@ -134,7 +137,9 @@ class Round {
     const table = cluster.tableOf[cluster.partitionOf[replica]!]!;
     if (cluster.tableOnPod(table, toPod) >= cluster.tableOnPod(table, fromPod)) return false;
     for (const dimension of this.#load.dimensions) {
-      if (this.#load.utilization(toPod, dimension, this.#series) > 1) return false;
+      if (this.#load.utilization(toPod, dimension, this.#series) > this.#options.mostUse) {
+        return false;
+      }
     }
     return refusalOf(cluster, replica, toPod, this.#options.limits) === undefined;
   }

@@ -130,6 +130,8 @@ function textOf(cluster: WorkingCluster, change: Change): string {
       return `the quota of ${tenants[change.tenant]} goes from ${change.from} to ${change.to}`;
     case 'scale-gateways':
       return `gateways go from ${change.from} to ${change.to}`;
+    case 'move-node':
+      return `node ${nodes.ids[change.node]} joins pool ${pools[change.toPool]}`;
     case 'move-pod':
       return `${pods.ids[change.pod]} moves from ${nodes.ids[change.fromNode]} to ${nodes.ids[change.toNode]}`;
     case 'disable-node':
