@@ -11,6 +11,8 @@ const firstCapacity = 16;
 export const keptBytes = 32 * 1024 * 1024;
 /** Longer strings are copied by the built-in function, which is slow to begin. */
 const shortText = 64;
+/** New keys of a batch. */
+const maxNewKeys = 2000;
 const keptTextBytes = 4 * 1024 * 1024;
 /** Of a value with its flag, and roughly of a field and of a group without their values. */
 const cellBytes = 9;
@@ -71,8 +73,11 @@ export class BatchBuilder implements PointBatch {
   private cells = 0;
   /** Memory in groups and columns. */
   held = 0;
-  /** Points with which it is full. */
-  mostRows: number;
+  /** Points with which it is full, and with which it was to be at its beginning. */
+  private fullRows: number;
+  private wantedRows: number;
+  /** Keys that were not known before. */
+  private newKeys = 0;
   private readonly limits: BatchLimits;
   private readonly opened: BatchGroup[] = [];
   private byName = new Map<string, BatchGroup>();
@@ -83,7 +88,19 @@ export class BatchBuilder implements PointBatch {
     this.cache = cache;
     this.generation = cache.generation;
     this.limits = limits;
-    this.mostRows = limits.rows;
+    this.fullRows = limits.rows;
+    this.wantedRows = limits.rows;
+  }
+
+  /** Points with which this batch and the next ones are full. */
+  set mostRows(rows: number) {
+    this.wantedRows = rows;
+    this.fullRows = rows;
+  }
+
+  /** The row under way has a key that is new. Many of them fill a batch: they cost the store much more than points. */
+  noteNewKey(): void {
+    if (++this.newKeys >= maxNewKeys) this.fullRows = this.rows + 1;
   }
 
   /** The group of a measurement of the cache, with room for a row. */
@@ -144,7 +161,7 @@ export class BatchBuilder implements PointBatch {
   get full(): boolean {
     const { limits } = this;
     return (
-      this.rows >= this.mostRows ||
+      this.rows >= this.fullRows ||
       this.values >= limits.values ||
       this.textLength >= limits.textBytes ||
       // Many fields of which each point has few.
@@ -205,6 +222,8 @@ export class BatchBuilder implements PointBatch {
     this.rows = 0;
     this.values = 0;
     this.cells = 0;
+    this.newKeys = 0;
+    this.fullRows = this.wantedRows;
     this.textLength = 0;
     this.textCount = 0;
     if (this.text.length > keptTextBytes) this.text = Buffer.allocUnsafeSlow(1024);

@@ -540,6 +540,13 @@ describe('batches', () => {
   });
 });
 
+test('new series fill a batch before known ones do', () => {
+  const cache = new SharedSeriesCache();
+  const lines = Array.from({ length: 5000 }, (_, i) => `m,t=${i} f=1 1\n`).join('');
+  expect(parseBody(lines, { cache })).toMatchObject({ batches: 3, goodLines: 5000 });
+  expect(parseBody(lines, { cache })).toMatchObject({ batches: 1, goodLines: 5000 });
+});
+
 test('the parser stops for others while lines give no points', () => {
   const most = (line: string): number => {
     const parser = new LineParser(new SharedSeriesCache());

@@ -244,7 +244,10 @@ export class PointReader {
     const found = this.table.find(view, start, i);
     if (found >= 0) return found;
     const added = this.table.add(buf, view, start, i, this.maxKeyBytes);
-    if (added >= 0) return added;
+    if (added >= 0) {
+      this.batch.noteNewKey();
+      return added;
+    }
     if (!this.table.dropped) return badLine;
     this.dropReason = this.table.reason;
     return droppedLine;

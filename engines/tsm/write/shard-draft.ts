@@ -10,7 +10,8 @@ import type { HandleNumbers } from './handle-numbers.ts';
 interface MeasurementDraft {
   /** Number of fields before, which are in the index. */
   readonly indexed: number;
-  readonly fields: FieldInfo[];
+  /** New ones, by name. */
+  readonly fields: Map<string, FieldInfo>;
   newSeries: number;
 }
 
@@ -66,14 +67,14 @@ export class ShardDraft {
     if (measurement < 0) return undefined;
     return (
       (this.#isIndexed(measurement) ? this.index!.findField(measurement, name) : undefined) ??
-      this.#measurements.get(measurement)?.fields.find((field) => field.name === name)
+      this.#measurements.get(measurement)?.fields.get(name)
     );
   }
 
   addField(measurement: number, name: string, type: FieldType): FieldInfo {
     const { indexed, fields } = this.#draftOf(measurement);
-    const field = { number: indexed + fields.length, name, type };
-    fields.push(field);
+    const field = { number: indexed + fields.size, name, type };
+    fields.set(name, field);
     return field;
   }
 
@@ -96,7 +97,7 @@ export class ShardDraft {
     let draft = this.#measurements.get(measurement);
     if (draft === undefined) {
       const indexed = this.#isIndexed(measurement) ? this.index!.fields(measurement).length : 0;
-      draft = { indexed, fields: [], newSeries: 0 };
+      draft = { indexed, fields: new Map(), newSeries: 0 };
       this.#measurements.set(measurement, draft);
     }
     return draft;

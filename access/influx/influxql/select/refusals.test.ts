@@ -1,4 +1,7 @@
+import { describe, expect, test } from 'vitest';
 import { check } from './testing/check.ts';
+import { NaiveStore } from './testing/naive-store.ts';
+import { shown } from './testing/select.ts';
 
 const refuse = (query: string, error: string): readonly [string, string] => [
   query,
@@ -140,3 +143,27 @@ check(
   [refuse('SELECT median(v) FROM cpu', 'query memory limit exceeded: (8240/8000 bytes)')],
   { limits: { maxSeries: 0, maxBuckets: 0, maxPoints: 0, maxMemoryBytes: 8000, timeoutMs: 0 } },
 );
+
+describe('what would take too long to plan', () => {
+  const store = new NaiveStore().load(
+    Array.from({ length: 40 }, (_, m) => `m${m},t=a f${m}=1,g=2 1`).join('\n'),
+  );
+  const many = (count: number, item: (i: number) => string): string =>
+    Array.from({ length: count }, (_, i) => item(i)).join(',');
+
+  test.each([
+    [`SELECT ${many(16_000, () => '*')} FROM /./`, 'more than 32768 columns: select fewer fields'],
+    [`SELECT g FROM m1 GROUP BY ${many(1001, (i) => `t${i}`)}`, 'more than 1000 tags in GROUP BY'],
+    [
+      `SELECT ${many(620, () => '*')} FROM /./`,
+      '26040 columns of 40 measurements are more than 1000000 together: select fewer of either',
+    ],
+  ])('%.40s', async (text, message) => {
+    expect(await shown(text, store)).toBe(`error: ${message}`);
+  });
+
+  test('7,500 names are not too many, in a subquery either', async () => {
+    const names = many(7500, (i) => `f${i}`);
+    expect(await shown(`SELECT ${names} FROM (SELECT ${names} FROM m1)`, store)).toContain('m1');
+  });
+});

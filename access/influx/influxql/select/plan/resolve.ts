@@ -5,10 +5,11 @@ import { minTime } from '../../../../../universal-row/series/series-store.ts';
 import type { Expression, SelectField } from '../../ast.ts';
 import { splitTags } from '../../conditions.ts';
 import { print } from '../../parser/print.ts';
+import { QueryError } from '../../result.ts';
 import type { SelectContext } from '../context.ts';
 import { columnNames, fieldName } from './column-names.ts';
 import type { Compiled } from './compile.ts';
-import { expand } from './expand.ts';
+import { expand, type Expanded } from './expand.ts';
 import { mathFunctions } from './math-functions.ts';
 import type { Call, MeasurementPlan, Node, Plan, Ref, RowFilter, SubqueryPlan } from './plan.ts';
 import { MeasurementSchema, measurementsOf, type SourceSchema, SubquerySchema } from './schema.ts';
@@ -61,6 +62,7 @@ export function resolve(compiled: Compiled, context: SelectContext, outer = noOu
     }
   });
   const expanded = expand(compiled.fields, statement.groupBy, schemas);
+  checkSize(expanded, schemas.length);
   const symbols = new Symbols((reference) => typeOf(reference, schemas));
   for (const { expression } of expanded.fields) symbols.typeOf(expression);
   const listed = withArguments(expanded.fields, statement.into !== undefined);
@@ -88,6 +90,27 @@ export function resolve(compiled: Compiled, context: SelectContext, outer = noOu
     seriesOffset: own.seriesOffset,
     timeZone: statement.timeZone,
   };
+}
+
+/** Columns of one SELECT, tags of its GROUP BY, and columns times the measurements that they are looked up in. */
+const maxColumns = 32_768;
+const maxDimensions = 1000;
+const maxLookups = 1_000_000;
+
+/** Throws for what would take too long to plan in one go. */
+function checkSize({ fields, dimensions }: Expanded, sources: number): void {
+  const columns = fields.length;
+  if (columns > maxColumns) {
+    throw new QueryError(`more than ${maxColumns} columns: select fewer fields`);
+  }
+  if (dimensions.length > maxDimensions) {
+    throw new QueryError(`more than ${maxDimensions} tags in GROUP BY`);
+  }
+  if (columns * sources > maxLookups) {
+    throw new QueryError(
+      `${columns} columns of ${sources} measurements are more than ${maxLookups} together: select fewer of either`,
+    );
+  }
 }
 
 /** top(v, tag, n) needs its input told apart by the tag. */
@@ -138,9 +161,17 @@ class Symbols {
   readonly calls: Call[] = [];
   readonly refs: Ref[] = [];
   readonly #typeOf: (reference: Reference) => ValueType;
+  // By text, and by name and type: where they are in `calls` and `refs`.
+  readonly #callPlaces = new Map<string, number>();
+  readonly #refPlaces = new Map<string, number>();
 
   constructor(typeOf: (reference: Reference) => ValueType) {
-    this.#typeOf = typeOf;
+    const known = new Map<string, ValueType>();
+    this.#typeOf = (reference) => {
+      const key = `${reference.cast ?? ''} ${reference.name}`;
+      if (!known.has(key)) known.set(key, typeOf(reference));
+      return known.get(key);
+    };
   }
 
   typeOf(expression: Expression): ValueType {
@@ -152,7 +183,9 @@ class Symbols {
     switch (expression.kind) {
       case 'reference': {
         const ref = this.#ref(expression);
-        if (this.#placeOf(ref) < 0) this.refs.push(ref);
+        if (this.#placeOf(ref) >= 0) return;
+        this.#refPlaces.set(keyOf(ref), this.refs.length);
+        this.refs.push(ref);
         return;
       }
       case 'call': {
@@ -161,7 +194,9 @@ class Symbols {
           return;
         }
         const call = this.#call(expression);
-        if (!this.calls.some(({ text }) => text === call.text)) this.calls.push(call);
+        if (this.#callPlaces.has(call.text)) return;
+        this.#callPlaces.set(call.text, this.calls.length);
+        this.calls.push(call);
         return;
       }
       case 'parentheses':
@@ -178,7 +213,7 @@ class Symbols {
         return this.calls.length + this.#placeOf(this.#ref(symbol));
       }
       const { text } = this.#call(symbol);
-      return this.calls.findIndex((call) => call.text === text);
+      return this.#callPlaces.get(text) ?? -1;
     });
   }
 
@@ -191,7 +226,7 @@ class Symbols {
   }
 
   #placeOf(ref: Ref): number {
-    return this.refs.findIndex(({ name, type }) => name === ref.name && type === ref.type);
+    return this.#refPlaces.get(keyOf(ref)) ?? -1;
   }
 
   #call(expression: CallExpression): Call {
@@ -210,6 +245,10 @@ class Symbols {
       tags: tags.map((tag) => this.#ref(tag as Reference)),
     };
   }
+}
+
+function keyOf({ name, type }: Ref): string {
+  return `${type ?? ''} ${name}`;
 }
 
 function literal(expression: Expression): number {
@@ -263,6 +302,7 @@ function integerNode(value: bigint): Node {
 function rowFilter(condition: Expression | undefined, schema: SourceSchema): RowFilter | undefined {
   if (condition === undefined) return undefined;
   const refs: Ref[] = [];
+  const places = new Map<string, number>();
   const node = toNode(condition, (symbol) => {
     // Calls of anything else were refused before.
     const { name, cast } = symbol as Reference;
@@ -273,8 +313,10 @@ function rowFilter(condition: Expression | undefined, schema: SourceSchema): Row
       type: type ?? (cast === 'field' ? undefined : ('tag' as const)),
       isCast,
     };
-    const at = refs.findIndex((ref) => ref.name === name && ref.type === wanted.type);
-    return at >= 0 ? at : refs.push(wanted) - 1;
+    const known = places.get(keyOf(wanted));
+    if (known !== undefined) return known;
+    places.set(keyOf(wanted), refs.length);
+    return refs.push(wanted) - 1;
   });
   // A cast value says nothing of the one that is kept.
   const bounds = boundsOf(node, refs).filter(({ name, type }) => schema.fieldType(name) === type);

@@ -101,9 +101,16 @@ export class MeasurementSchema implements SourceSchema {
 
 export class SubquerySchema implements SourceSchema {
   readonly #plan: Plan;
+  readonly #dimensions: ReadonlySet<string>;
+  /** Of the first column of a name. */
+  readonly #types = new Map<string, ValueType>();
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    this.#dimensions = new Set(plan.dimensions);
+    plan.names.forEach((name, i) => {
+      if (!this.#types.has(name)) this.#types.set(name, plan.outputTypes[i]);
+    });
   }
 
   fields(): ReadonlyMap<string, ValueType> {
@@ -117,21 +124,18 @@ export class SubquerySchema implements SourceSchema {
   }
 
   tags(): ReadonlySet<string> {
-    return new Set(this.#plan.dimensions);
+    return this.#dimensions;
   }
 
   isField(name: string): boolean {
-    return this.#plan.names.includes(name);
+    return this.#types.has(name);
   }
 
   fieldType(name: string): ValueType {
-    const at = this.#plan.names.indexOf(name);
-    return at < 0 ? undefined : this.#plan.outputTypes[at];
+    return this.#types.get(name);
   }
 
   typeOf(name: string): ValueType {
-    const type = this.fieldType(name);
-    if (type !== undefined) return type;
-    return this.#plan.dimensions.includes(name) ? 'tag' : undefined;
+    return this.fieldType(name) ?? (this.#dimensions.has(name) ? 'tag' : undefined);
   }
 }

@@ -67,10 +67,13 @@ export function openMeasurement(
 ): OpenInputs {
   const { refs } = request;
   const fields: string[] = [];
+  const places = new Map<string, number>();
   const fieldIndex = (ref: Ref): number => {
     if (ref.type === 'tag' || ref.type === undefined) return -1;
-    const at = fields.indexOf(ref.name);
-    return at >= 0 ? at : fields.push(ref.name) - 1;
+    const known = places.get(ref.name);
+    if (known !== undefined) return known;
+    places.set(ref.name, fields.length);
+    return fields.push(ref.name) - 1;
   };
   const indexes = refs.map(fieldIndex);
   const wanted = fields.length;
@@ -91,7 +94,7 @@ export function openMeasurement(
     rowsPerSeries: isExact ? request.rowsPerSeries : undefined,
     totals: isExact ? request.totals : undefined,
     bounds: source.rows?.bounds.map(({ name, op, value }) => ({
-      field: fields.indexOf(name),
+      field: places.get(name) ?? -1,
       op,
       value,
     })),
@@ -283,33 +286,38 @@ export function subqueryInputs(
   rows: RowFilter | undefined,
   refs: readonly Ref[],
 ): Input[] {
+  const places = new Map<string, number>();
+  plan.names.forEach((name, i) => {
+    if (!places.has(name)) places.set(name, i);
+  });
   return groups.map((group) => {
     const tags = new Map(group.tags);
     return {
       name: group.name,
       tag: (name) => tags.get(name) ?? '',
-      open: () => new GroupStream(plan, group.rows(), tags, rows, refs),
+      open: () => new GroupStream(places, group.rows(), tags, rows, refs),
     };
   });
 }
 
 class GroupStream implements InputStream {
-  readonly #plan: Plan;
   readonly #rows: Stream;
   readonly #tags: ReadonlyMap<string, string>;
   readonly #filter: RowFilter | undefined;
   readonly #refs: readonly Ref[];
+  /** Where its rows have their columns: of a name the first. */
+  readonly #places: ReadonlyMap<string, number>;
   /** The chunk that is being filtered. */
   #filtering: Filtering | undefined;
 
   constructor(
-    plan: Plan,
+    places: ReadonlyMap<string, number>,
     rows: Stream,
     tags: ReadonlyMap<string, string>,
     filter: RowFilter | undefined,
     refs: readonly Ref[],
   ) {
-    this.#plan = plan;
+    this.#places = places;
     this.#rows = rows;
     this.#tags = tags;
     this.#filter = filter;
@@ -334,8 +342,8 @@ class GroupStream implements InputStream {
   }
 
   #column(ref: Ref, inner: Chunk, emptyIsNull: boolean): Column | undefined {
-    const at = this.#plan.names.indexOf(ref.name);
-    if (at >= 0) {
+    const at = this.#places.get(ref.name);
+    if (at !== undefined) {
       const column = inner.columns[at];
       const wanted = ref.type === 'tag' || ref.type === undefined ? 'string' : ref.type;
       return column && cast(column, wanted, inner.count);
