@@ -40,7 +40,7 @@ export const farLine = -3;
 export const droppedLine = -4;
 
 /** New fields take some hundred bytes each, so that one line must not bring any number of them. */
-export const maxFields = 32_768;
+export const maxFields = 16_384;
 
 const floatCode = fieldTypeCodes.float;
 const integerCode = fieldTypeCodes.integer;

@@ -3,6 +3,7 @@
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { Rows } from '../parts.ts';
+import { sortByTime } from './sort-by-time.ts';
 import type { HeadField, HeadTable } from './head-table.ts';
 import type { Deletion } from './memory-head.ts';
 import { pageRows, pageShift } from './page-pool.ts';
@@ -48,11 +49,11 @@ export class RowReader {
   ): Rows {
     const count = this.#collect(table, newest, limit, isOrdered, deletions, from, to);
     if (count === 0) return this.nothing(fields.length);
-    if (!isOrdered) this.#sort(table, count);
     this.#reserveTimes(count);
     const rows = this.#rows;
     const times = this.#times;
     for (let i = 0; i < count; i++) times[i] = table.timeOf(rows[i]!);
+    if (!isOrdered) sortByTime(rows, times, count);
     const distinct = isOrdered ? count : this.#mergeTimes(count);
     const columns = fields.map((number, i) => {
       const field = table.fields[number];
@@ -97,11 +98,6 @@ export class RowReader {
     }
     rows.subarray(0, count).reverse();
     return count;
-  }
-
-  /** By time, and those of one time in the order they came. */
-  #sort(table: HeadTable, count: number): void {
-    this.#rows.subarray(0, count).sort((a, b) => table.timeOf(a) - table.timeOf(b) || a - b);
   }
 
   /** Leaves each time once in `times`, and in `ends` where its rows end. Returns how many there are. */
