@@ -28,6 +28,11 @@ export interface EngineStats {
   extra: Record<string, number>;
 }
 
+/** What an open entry has done so far, as its engine keeps it. */
+export interface SuspendedEntry {
+  readonly isSuspended: true;
+}
+
 /** Of an engine whose writes leave most of their work for later; counters are of bytes since it was opened. */
 export interface LevelZeroState {
   /** Sorted runs that a read looks through before it comes to level 1. */
@@ -77,6 +82,17 @@ export interface Engine {
   commit(index: number): void;
   /** Undoes everything since the last `commit`. An engine that never throws `ReadFault` need not. */
   rollback(): void;
+  /**
+   * Puts aside what was done since the last `commit`, for entries that take several turns: others are
+   * committed and rolled back meanwhile, on other tables, and nothing goes to disk. Undefined when
+   * nothing was done. An engine that needs no `rollback` needs none of these.
+   */
+  suspend?(): SuspendedEntry | undefined;
+  /** Goes on with an entry that was put aside; there must be no other one open. */
+  resume?(entry: SuspendedEntry | undefined): void;
+  /** A point within the open entry to go back to. */
+  savepoint?(): number;
+  rollbackTo?(savepoint: number): void;
 
   /** The event-loop turn is over: a good time to hand a batch to the disk. Errors show in `failure`. */
   endTurn(): void;

@@ -93,6 +93,11 @@ export class TextReply implements Reply {
   rollback(mark: number): void {
     this.items.length = mark;
   }
+  fork(mark: number): TextReply {
+    const own = new TextReply();
+    own.items.push(...this.items.splice(mark));
+    return own;
+  }
   toString(): string {
     return this.items.join(' ');
   }

@@ -1,5 +1,7 @@
-// A pod: one engine, one log, one thread. Commands run here one at a time, each whole.
+// A pod: one engine, one log, one thread. Commands run here one at a time, each whole. One that is long
+// holds its tables instead, and takes the thread for a step at a time (long-run.ts).
 
+import { assert } from '../universal-row/assert.ts';
 import { isWrite, type Command, type TableSpan } from '../universal-row/command.ts';
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import { CommandError, ReadFault } from '../universal-row/errors.ts';
@@ -8,6 +10,7 @@ import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
 import type { StepSource, StepWatcher } from '../universal-row/step-watcher.ts';
+import type { Steps, StepTransform } from '../universal-row/steps.ts';
 import { backgroundWork, type Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
@@ -20,7 +23,9 @@ import type { WriteBrake } from './admission/write-brake.ts';
 import type { BackgroundWork, TableRows } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import { isShadowTable } from './backup/shadow.ts';
+import { type HeldTable, LongRun } from './long-run.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
+import { TableHolds } from './table-holds.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import { everything, Transaction } from './transaction.ts';
 
@@ -72,7 +77,12 @@ export interface PodStats {
   lastCheckpointAt: number;
   checkpointFailures: number;
   loadedEntries: number;
+  /** Commands and transactions that took many steps, and their steps. */
+  longCommands: number;
+  longSteps: number;
 }
+
+const tooManyWait = 'BUSY a long command holds the table, and too many other commands wait for it';
 
 // Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
 const expirySlice = 200;
@@ -95,6 +105,8 @@ export class Pod implements Executor {
     lastCheckpointAt: 0,
     checkpointFailures: 0,
     loadedEntries: 0,
+    longCommands: 0,
+    longSteps: 0,
   };
   maxMemoryBytes: number;
 
@@ -127,6 +139,9 @@ export class Pod implements Executor {
   private readonly steps: StepWatcher | undefined;
   private readonly brake: WriteBrake | undefined;
   private tickWaits = false;
+  private readonly holds = new TableHolds();
+  private readonly runs = new Map<LongRun, Promise<unknown>>();
+  private readonly rng: Rng;
 
   constructor(options: PodOptions) {
     this.engine = options.engine;
@@ -135,6 +150,7 @@ export class Pod implements Executor {
     this.pins = options.pins;
     this.tables = options.tables;
     this.clock = options.clock;
+    this.rng = options.rng;
     this.report = options.report;
     this.background = options.background;
     this.turns = options.turns;
@@ -143,15 +159,18 @@ export class Pod implements Executor {
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
     this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
-    this.tx.beforeTableChange = (tables) => this.#touchTables(tables);
+    this.tx.beforeTableChange = (tables) => this.#touchTables(tables, this.tx);
     this.checkpointLsn = options.log.status().appendedLsn;
     this.flows = options.flows && this.#flowsOf(options.flows);
   }
 
   #flowsOf(registry: CommandFlowRegistry): CommandFlows | undefined {
     const flows = new CommandFlows(registry, this.engine.model, this.clock, {
-      attempt: (commands, reply, before, outcomes) =>
-        this.#attemptAll(commands, reply, before, outcomes),
+      attempt: (commands, reply, before, outcomes) => {
+        const waits = this.#attemptAll(commands, reply, before, outcomes);
+        assert(!(waits instanceof LongRun), 'commands with outcomes are run whole');
+        return waits;
+      },
       internalError: (what, error) => this.#internalError(what, error),
     });
     return flows.isStandard ? undefined : flows;
@@ -176,7 +195,11 @@ export class Pod implements Executor {
     }
   }
 
-  execute(command: Command, reply: Reply): MaybePromise<void> {
+  execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    if (this.holds.size !== 0) {
+      const waits = this.#waitForTables([command], reply, (own) => this.execute(command, own));
+      if (waits !== undefined) return waits;
+    }
     const { flows } = this;
     if (flows !== undefined && flows.plans[command.action] !== undefined) {
       return flows.execute(command, reply);
@@ -190,7 +213,7 @@ export class Pod implements Executor {
         return;
       }
       if (this.engine.congested === true) {
-        const again = (): MaybePromise<void> => this.execute(command, reply);
+        const again = (): MaybePromise<Reply | void> => this.execute(command, reply);
         // After a failure the command is refused for its reason.
         return this.engine.drained!().then(again, again);
       }
@@ -204,9 +227,11 @@ export class Pod implements Executor {
     const logged = log.writer.pos;
     const work = (tx.work = command.work ?? this.unclaimed);
     if (this.mayMiss) this.workBefore.copy(work);
+    let long: StepTransform | void = undefined;
     try {
       tx.begin(command.table, command.span, command.args, writing, this.turnNow, true);
-      command.transform(tx, command.args, reply);
+      if (this.holds.size !== 0) this.#freeze(command.table);
+      long = command.transform(tx, command.args, reply);
     } catch (error) {
       const failure = this.#recover(error, reply, mark, command);
       if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
@@ -216,25 +241,225 @@ export class Pod implements Executor {
     if (writing && this.brake !== undefined) this.brake.wrote(bytes);
     const index = log.end();
     if (index !== 0) this.#committed(index);
+    if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);
   }
 
   executeAll(
     commands: readonly Command[],
     reply: Reply,
-    before: () => boolean,
-  ): MaybePromise<void> {
+    before: (reply: Reply) => boolean,
+  ): MaybePromise<Reply | void> {
+    if (this.holds.size !== 0) {
+      const waits = this.#waitForTables(commands, reply, (own) =>
+        this.executeAll(commands, own, before),
+      );
+      if (waits !== undefined) return waits;
+    }
     if (this.flows !== undefined) return this.flows.executeAll(commands, reply, before);
     const wait = this.#attemptAll(commands, reply, before, undefined);
+    if (wait instanceof LongRun) return this.#finish(wait);
     if (wait !== undefined) return wait.then(() => this.executeAll(commands, reply, before));
+  }
+
+  // ---- long commands
+
+  /** What to wait for before the commands may run, if a long one holds a table of theirs. */
+  #waitForTables(
+    commands: readonly Command[],
+    reply: Reply,
+    then: (own: Reply) => MaybePromise<Reply | void>,
+  ): Promise<Reply | void> | undefined {
+    const { holds } = this;
+    for (const { table, isWrite: writing } of this.#tablesOf(commands)) {
+      if (holds.mayRun(table, writing)) continue;
+      const own = reply.fork(reply.mark());
+      return new Promise((resolve, reject) => {
+        const isIn = holds.wait(table, writing, () => {
+          try {
+            const done = then(own);
+            if (done instanceof Promise) done.then((other) => resolve(other ?? own), reject);
+            else resolve(done ?? own);
+          } catch (error) {
+            reject(error instanceof Error ? error : new Error(String(error)));
+          }
+        });
+        if (isIn) return;
+        own.error(tooManyWait);
+        resolve(own);
+      });
+    }
+    return undefined;
+  }
+
+  /** All tables of this pod that the commands may touch. */
+  #tablesOf(commands: readonly Command[]): HeldTable[] {
+    const found = new Map<number, boolean>();
+    for (const { table, span, action, usesSpan } of commands) {
+      const writing = isWrite(action);
+      const first = usesSpan === true ? span.first : table;
+      const end = usesSpan === true ? span.first + span.count : table + 1;
+      for (let one = first; one < end; one++) {
+        if (one !== table && this.tables.get(one) === undefined) continue;
+        found.set(one, writing || found.get(one) === true);
+      }
+    }
+    return Array.from(found, ([table, writing]) => ({ table, isWrite: writing }));
+  }
+
+  /** Rows of a table that a long command reads stay, expired or not. */
+  #freeze(table: number): void {
+    this.tx.frozen = this.writeFailure !== undefined || this.holds.isRead(table);
+  }
+
+  /** `commands` from the one at `from` on; what was answered since `mark` is taken along. */
+  #newRun(
+    commands: readonly Command[],
+    from: number,
+    form: StepTransform,
+    reply: Reply,
+    mark: number,
+  ): LongRun {
+    const { engine, turns, holds } = this;
+    const held = this.#tablesOf(commands);
+    const run: LongRun = new LongRun({
+      engine,
+      turns,
+      commands,
+      from,
+      form,
+      reply: reply.fork(mark),
+      held,
+      transaction: (writer) => {
+        const tx = new Transaction(engine, writer, this.tables, this.rng);
+        tx.beforeTableChange = (tables) => this.#touchTables(tables, tx);
+        tx.now = this.turnNow;
+        tx.observing = true;
+        tx.work = this.unclaimed;
+        return tx;
+      },
+      attempt: (command, tx, own) => {
+        const refusal = isWrite(command.action) ? this.refusal(command) : undefined;
+        if (refusal !== undefined) {
+          own.error(refusal);
+          return;
+        }
+        run.begin(command);
+        return command.transform(tx, command.args, own);
+      },
+      complete: (done) => this.#commitRun(done),
+      errorText: (command, error) => this.#errorText(command, error),
+    });
+    for (const { table, isWrite: writing } of held) holds.take(table, writing);
+    return run;
+  }
+
+  #runLong(
+    commands: readonly Command[],
+    from: number,
+    form: StepTransform,
+    reply: Reply,
+    mark: number,
+  ): Promise<Reply> {
+    reply.rollback(mark);
+    return this.#finish(this.#newRun(commands, from, form, reply, mark));
+  }
+
+  #finish(run: LongRun): Promise<Reply> {
+    const done = this.#drive(run).finally(() => {
+      this.runs.delete(run);
+      for (const { table, isWrite: writing } of run.held) this.holds.release(table, writing);
+    });
+    this.runs.set(run, done);
+    return done;
+  }
+
+  async #drive(run: LongRun): Promise<Reply> {
+    this.stats.longCommands++;
+    try {
+      await run.run();
+    } catch (error) {
+      // Reading failed for good. What was written before is in the engine, and goes into the log.
+      run.reply.error(this.#errorText(run.commands[0]!, error));
+      this.engine.resume?.(run.suspended);
+      this.#commitRun(run);
+    }
+    this.stats.longSteps += run.steps;
+    this.stats.readFaults += run.faults;
+    return run.reply;
+  }
+
+  /** What it wrote becomes one entry. */
+  #commitRun({ tx, writer, commands }: LongRun): void {
+    const { engine, log } = this;
+    const bytes = writer.pos;
+    this.tx.hits += tx.hits;
+    this.tx.misses += tx.misses;
+    this.tx.expiredRows += tx.expiredRows;
+    if (bytes === 0) {
+      engine.rollback();
+      return;
+    }
+    if (!this.turnOpen) this.#openTurn();
+    log.begin();
+    log.writer.reserve(bytes);
+    writer.buf.copy(log.writer.buf, log.writer.pos, 0, bytes);
+    log.writer.pos += bytes;
+    (commands[0]!.work ?? this.unclaimed).logBytes += bytes;
+    this.brake?.wrote(bytes);
+    const index = log.end();
+    for (const touched of tx.touched) this.tx.touched.push(touched);
+    this.tx.refresh();
+    this.#committed(index);
+  }
+
+  /** Resolves in an instant in which no long command has written a part of what it writes. */
+  async whole(): Promise<void> {
+    for (;;) {
+      const writing = [...this.runs].filter(([run]) => run.isWriting);
+      if (writing.length === 0) return;
+      await Promise.allSettled(writing.map(([, done]) => done));
+    }
+  }
+
+  /** Long commands under way. */
+  get longRuns(): number {
+    return this.runs.size;
+  }
+
+  /** Commands that wait for tables that long ones hold. */
+  get waitingCommands(): number {
+    return this.holds.waiting;
+  }
+
+  /** Resolves when the long commands that are under way now have answered. */
+  async longRunsEnded(): Promise<void> {
+    await Promise.allSettled(this.runs.values());
+  }
+
+  get isWhole(): boolean {
+    for (const [run] of this.runs) if (run.isWriting) return false;
+    return true;
+  }
+
+  /** Resolves when nobody holds the table, in the instant in which that is so. */
+  async #freed(table: number): Promise<void> {
+    if (this.holds.mayRun(table, true)) return;
+    const isIn = await new Promise<boolean>((resolve) => {
+      if (!this.holds.wait(table, true, () => resolve(true))) resolve(false);
+    });
+    if (!isIn || !this.holds.mayRun(table, true)) {
+      await new Promise((resolve) => setTimeout(resolve, durableCheckMs));
+      await this.#freed(table);
+    }
   }
 
   /** `BarePath.attempt`; without flows nobody asks for outcomes. */
   #attemptAll(
     commands: readonly Command[],
     reply: Reply,
-    before: () => boolean,
+    before: (reply: Reply) => boolean,
     outcomes: (Outcome | undefined)[] | undefined,
-  ): Promise<void> | undefined {
+  ): Promise<void> | LongRun | undefined {
     if (this.engine.congested === true && this.engine.failure === undefined) {
       // After a failure the commands are refused for its reason.
       return this.engine.drained!().catch(() => {});
@@ -243,12 +468,13 @@ export class Pod implements Executor {
       return this.brake.released();
     }
     const start = reply.mark();
-    if (!before()) return undefined;
+    if (!before(reply)) return undefined;
     const { tx, log } = this;
     if (!this.turnOpen) this.#openTurn();
     if (outcomes !== undefined) tx.observing = true;
     if (this.mayMiss) this.workBefore.copy(commands[0]?.work ?? this.unclaimed);
     log.begin();
+    const entryAt = log.writer.pos;
     for (let i = 0; i < commands.length; i++) {
       const command = commands[i]!;
       const mark = reply.mark();
@@ -266,7 +492,16 @@ export class Pod implements Executor {
           const fresh = i === 0 || outcomes !== undefined;
           tx.work = command.work ?? this.unclaimed;
           tx.begin(command.table, command.span, command.args, writing, this.turnNow, fresh);
-          command.transform(tx, command.args, reply);
+          if (this.holds.size !== 0) this.#freeze(command.table);
+          const long = command.transform(tx, command.args, reply);
+          if (long !== undefined) {
+            reply.rollback(mark);
+            if (outcomes === undefined) {
+              return this.#continueLong(commands, i, long, reply, start, entryAt);
+            }
+            // Who asks for outcomes has the commands whole.
+            runWhole(long(tx, command.args, reply));
+          }
         } catch (thrown) {
           const failure = this.#recover(thrown, reply, mark, command);
           if (typeof failure !== 'string') {
@@ -294,6 +529,27 @@ export class Pod implements Executor {
     return undefined;
   }
 
+  /** A transaction comes to a long command: what was done so far becomes the beginning of a run. */
+  #continueLong(
+    commands: readonly Command[],
+    from: number,
+    form: StepTransform,
+    reply: Reply,
+    start: number,
+    entryAt: number,
+  ): LongRun {
+    const { log, tx, engine } = this;
+    const run = this.#newRun(commands, from, form, reply, start);
+    const bytes = log.writer.pos - entryAt;
+    run.writer.reserve(bytes);
+    log.writer.buf.copy(run.writer.buf, 0, entryAt, log.writer.pos);
+    run.writer.pos = bytes;
+    run.tx.touched.push(...tx.touched.splice(0));
+    run.suspended = engine.suspend?.();
+    log.abandon();
+    return run;
+  }
+
   /**
    * Answers the error of a command and returns it, or undoes everything and returns what to wait for
    * before it runs again. A command that failed after some writes keeps them: they are in the engine,
@@ -310,12 +566,15 @@ export class Pod implements Executor {
       this.tx.work.restart(this.workBefore);
       return error.ready;
     }
-    const text =
-      error instanceof CommandError
-        ? error.message
-        : this.#internalError(`command ${command.name} failed`, error);
+    const text = this.#errorText(command, error);
     reply.error(text);
     return text;
+  }
+
+  #errorText(command: Command, error: unknown): string {
+    return error instanceof CommandError
+      ? error.message
+      : this.#internalError(`command ${command.name} failed`, error);
   }
 
   #internalError(what: string, error: unknown): string {
@@ -374,6 +633,12 @@ export class Pod implements Executor {
     if (set === undefined) this.observers.set(id, (set = new Set()));
     set.add(observer);
     this.tx.observing = true;
+    // A long command may have changed it already, and not told yet.
+    for (const [run] of this.runs) {
+      if (run.held.some((one) => one.isWrite && one.table === table)) {
+        run.tx.touched.push({ table, key });
+      }
+    }
   }
 
   unobserve(table: number, key: Buffer, observer: RowObserver): void {
@@ -399,14 +664,14 @@ export class Pod implements Executor {
    * A table is about to be emptied, or to change places with another: an observed key changes if it is
    * in one of them.
    */
-  #touchTables(tables: readonly number[]): void {
+  #touchTables(tables: readonly number[], tx: Transaction): void {
     for (const id of this.observers.keys()) {
       const colon = id.indexOf(':');
       const table = Number(id.slice(0, colon));
       if (!tables.includes(table)) continue;
       const key = Buffer.from(id.slice(colon + 1), 'latin1');
       if (tables.some((one) => this.engine.table(one).find(key, 0, key.length) !== 0)) {
-        this.tx.touched.push({ table, key });
+        tx.touched.push({ table, key });
       }
     }
   }
@@ -440,6 +705,7 @@ export class Pod implements Executor {
       const table = this.expiring.pop()!;
       // A restore has what it is comparing stay as it is.
       if (isShadowTable(table) || this.tables.get(table) === undefined) continue;
+      if (this.holds.isHeld(table)) continue;
       while (this.engine.table(table).expiringRows !== 0) {
         const dropped = this.#expireSlice(table);
         if (dropped < expirySlice || performance.now() > deadline) break;
@@ -488,6 +754,7 @@ export class Pod implements Executor {
     for (const table of this.engine.tables()) {
       if (table < span.first || table >= end) continue;
       for (;;) {
+        await this.#freed(table);
         const waits = this.#clearTable(table);
         if (waits === undefined) break;
         await waits;
@@ -537,6 +804,7 @@ export class Pod implements Executor {
   }
 
   async #checkpoint(): Promise<void> {
+    await this.whole();
     const startedAt = this.clock.monotonic();
     this.checkpointLsn = this.log.status().appendedLsn;
     const tables = this.background === undefined ? [] : this.#tableRows();
@@ -650,10 +918,23 @@ export class Pod implements Executor {
     clearInterval(this.timer);
     this.timer = undefined;
     this.brake?.close();
+    for (const [run] of this.runs) {
+      for (const command of run.commands) command.isAbandoned = true;
+    }
+    await this.longRunsEnded();
     await this.checkpointing;
     this.endTurn();
     await this.log.close();
     await this.engine.close();
+  }
+}
+
+/** In one go. What is not in memory makes all of it run again. */
+function runWhole(steps: Steps): void {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return;
+    if (value !== undefined) throw value;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Arguments } from './arguments.ts';
 import type { Reply } from './reply.ts';
 import type { RowWork } from './row-work.ts';
 import type { Rows } from './rows.ts';
+import type { StepTransform } from './steps.ts';
 
 /**
  * fetch reads rows by key, update reads and writes them, put writes blindly, delete removes, scan
@@ -20,8 +21,11 @@ export function isWrite(action: Action): boolean {
 /**
  * Reads rows, writes rows and answers. A pure function of its input: it may be run again from the
  * start after a `ReadFault`, with all its writes and its answer undone. Throws `CommandError`.
+ *
+ * One whose work turns out to be long, by the sizes of rows and its arguments, returns its long form
+ * before it writes: what it has answered so far is forgotten, and the long form is run in its place.
  */
-export type Transform = (rows: Rows, args: Arguments, reply: Reply) => void;
+export type Transform = (rows: Rows, args: Arguments, reply: Reply) => StepTransform | void;
 
 /** The tables that a client knows by numbers of its own: n is table `first + n`, for n below `count`. */
 export interface TableSpan {
@@ -41,7 +45,13 @@ export interface Command {
   table: number;
   /** The tables it can reach. */
   span: TableSpan;
+  /** It uses others of them than the one it begins on. */
+  usesSpan?: boolean | undefined;
   args: Arguments;
   /** Where what it has the store do is added up; absent where nobody wants to know. */
   work?: RowWork | undefined;
+  /** Whose turn of the thread its steps take. */
+  tenant?: number | undefined;
+  /** Nobody waits for its answer any more: a long one that only reads ends. */
+  isAbandoned?: boolean | undefined;
 }

@@ -18,15 +18,22 @@ export interface Executor {
 
   /**
    * Runs the command and writes its answer, an error included; never throws or rejects for what a
-   * client can cause. Until the answer is there, `args` and the bytes they point at must stay put.
+   * client can cause. Until the answer is there, `args` and the bytes they point at must stay put:
+   * from when this has returned a promise, `command.args` may be another copy of them. The promise
+   * resolves to where the answer is, if that is not `reply`.
    */
-  execute(command: Command, reply: Reply): MaybePromise<void>;
+  execute(command: Command, reply: Reply): MaybePromise<Reply | void>;
 
   /**
    * Runs several commands as one: nothing else happens in between and what they write is one log
-   * entry. `before` runs first, in the same instant; if it returns false nothing is run.
+   * entry. `before` runs first, in the same instant, and is given where to answer; if it returns false
+   * nothing is run. It resolves as `execute` does.
    */
-  executeAll(commands: readonly Command[], reply: Reply, before: () => boolean): MaybePromise<void>;
+  executeAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: (reply: Reply) => boolean,
+  ): MaybePromise<Reply | void>;
 
   /** Calls the observer after each command that touched the row, until `unobserve`. */
   observe(table: number, key: Buffer, observer: RowObserver): void;

@@ -37,4 +37,6 @@ export interface Reply {
   /** A point to go back to with `rollback`, when a command is run again. */
   mark(): number;
   rollback(mark: number): void;
+  /** Moves what was written since `mark` to an answer of its own, which may be long, to go on there. */
+  fork(mark: number): Reply;
 }

@@ -33,7 +33,7 @@ import {
   RespParser,
   unauthenticatedLimits,
 } from './resp-parser.ts';
-import type { RespWriter } from './resp-writer.ts';
+import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import type { RedisServer } from './server.ts';
 import { type Tenant, tooManyClients } from './tenant.ts';
 
@@ -52,6 +52,8 @@ export const Special = {
   restricted: 128,
 } as const;
 
+// A larger answer is sent by parts.
+const largeAnswerBytes = 256 * 1024;
 // A client that does not read has this much kept for it before its own commands wait.
 const sendHighWaterBytes = 1024 * 1024;
 // Replies of one turn, all connections together, before the rest waits for the next turn.
@@ -205,6 +207,8 @@ export class Connection implements StepSource {
   /** It goes on in the next turn: this one has enough to send. */
   private resumes = false;
   private takeTurn: (() => void) | undefined;
+  /** Parts of a large answer, the next one last. */
+  private unsent: Buffer[] | undefined;
   private paused = false;
   /** A handler is being run by EXEC, which does not wait for it. */
   isExecuting = false;
@@ -356,7 +360,13 @@ export class Connection implements StepSource {
       this.#protocolError(error);
       return;
     }
-    if (this.busy || this.isStalled || this.waitsTurn || this.resumes) {
+    if (
+      this.busy ||
+      this.isStalled ||
+      this.waitsTurn ||
+      this.resumes ||
+      this.unsent !== undefined
+    ) {
       this.#detach();
       const { pending } = this.parser;
       this.unitsWait?.received(this.arrived - pending, this.arrived, this.server.lapAt);
@@ -834,7 +844,7 @@ export class Connection implements StepSource {
     const { server } = this;
     entry.calls++;
     const { run } = entry;
-    let waits: Promise<void> | undefined;
+    let waits: Promise<Reply | void> | undefined;
     let own: RespWriter | undefined;
     if (run !== undefined) {
       const { command } = this;
@@ -844,6 +854,8 @@ export class Connection implements StepSource {
       command.grows = entry.grows;
       command.table = this.table;
       command.args = args;
+      command.usesSpan = entry.usesSpan;
+      command.tenant = this.tenant.number;
       const route = server.router.to(this.table);
       const { metering } = server;
       command.work =
@@ -858,7 +870,8 @@ export class Connection implements StepSource {
       }
       if (entry.everyPod) server.runElsewhere(command, route.executor);
       if (!route.mayWait) {
-        void route.executor.execute(command, reply);
+        const done = route.executor.execute(command, reply);
+        if (done instanceof Promise) waits = done;
       } else {
         own = server.borrowWriter(this.version);
         if (server.cache !== undefined) this.#remember(server.cache, entry);
@@ -902,7 +915,7 @@ export class Connection implements StepSource {
     args: Arguments,
     reply: RespWriter,
     mark: number,
-  ): void | Promise<void> {
+  ): void | Promise<Reply | void> {
     try {
       return entry.handle!(this, args, reply);
     } catch (error) {
@@ -981,7 +994,7 @@ export class Connection implements StepSource {
   }
 
   /** The command answers later, into `own` or through `answer`. */
-  #waitFor(done: Promise<void>, entry: CommandEntry, own: RespWriter | undefined): void {
+  #waitFor(done: Promise<Reply | void>, entry: CommandEntry, own: RespWriter | undefined): void {
     this.busy = true;
     const startedAt = performance.now();
     done
@@ -989,7 +1002,11 @@ export class Connection implements StepSource {
         this.server.report('error', `command ${entry.fullName} failed`, { err: error });
         this.server.open(this).error('ERR internal error');
       })
-      .then(() => {
+      .then((answer) => {
+        if (answer instanceof LongAnswer) {
+          this.#answerLong(entry, answer, own, startedAt);
+          return;
+        }
         this.busy = false;
         if (own !== undefined) this.#hasRun(entry, own);
         if (this.closed) {
@@ -1024,6 +1041,69 @@ export class Connection implements StepSource {
       });
   }
 
+  /** A long command has answered, or one that waited for one. */
+  #answerLong(
+    entry: CommandEntry,
+    answer: LongAnswer,
+    own: RespWriter | undefined,
+    startedAt: number,
+  ): void {
+    const { server } = this;
+    const { length } = answer;
+    const failed = answer.firstByte === 45;
+    this.busy = false;
+    this.load = undefined;
+    if (own !== undefined) server.giveBackWriter(own);
+    if (entry.run !== undefined) {
+      const { args, table, span } = this.command;
+      server.cache?.wrote(entry, args, table, span);
+    }
+    const spent = performance.now() - startedAt;
+    entry.spentMs += spent;
+    if (failed) entry.failedCalls++;
+    if (server.metering !== undefined) this.#charge(entry, this.args, length, failed);
+    if (this.closed) {
+      this.#endBatch();
+      return;
+    }
+    if (length === 0 && entry.blocks !== undefined) {
+      if (!this.#block(entry, this.args)) this.#goOn();
+      return;
+    }
+    if (spent >= server.slowlogMs) {
+      this.tenant.slowlog.add(this, entry, this.args, spent, this.#lastRu);
+    }
+    const mark = server.open(this).pos;
+    const parts = answer.take();
+    if (length <= largeAnswerBytes) {
+      for (const part of parts) server.writer.rawBytes(part, 0, part.length);
+      if (this.special >= Special.replyOff) this.#muffle(mark);
+    } else {
+      const isMuted = (this.special & (Special.replyOff | Special.replySkip)) !== 0;
+      if (this.special >= Special.replyOff) this.#muffle(mark);
+      if (!isMuted) {
+        this.unsent = parts.reverse();
+        this.#sendPart();
+        return;
+      }
+    }
+    this.#goOn();
+  }
+
+  /** Sends a part of a large answer, the next one in the next turn, as the client takes them. */
+  #sendPart(): void {
+    const { server, unsent } = this;
+    const part = unsent?.pop();
+    if (part === undefined || this.closed) {
+      this.unsent = undefined;
+      this.#goOn();
+      return;
+    }
+    server.open(this).rawBytes(part, 0, part.length);
+    this.resumes = true;
+    server.resume(this);
+  }
+
   /** Copies an answer that was written aside behind what this connection is being sent. */
   #append(own: RespWriter): void {
     this.server.open(this).rawBytes(own.buf, 0, own.pos);
@@ -1033,6 +1113,7 @@ export class Connection implements StepSource {
   /** Takes up the commands that came while the connection was waiting. */
   #goOn(): void {
     if (this.closed || this.closing || this.busy || this.waitsTurn || this.resumes) return;
+    if (this.unsent !== undefined) return;
     this.server.lap();
     if (this.server.readyWaits.length !== 0) this.server.serveReadyWaits();
     this.#runAll();
@@ -1164,7 +1245,7 @@ export class Connection implements StepSource {
   }
 
   /** EXEC: everything queued, as one. */
-  executeTransaction(reply: RespWriter): void | Promise<void> {
+  executeTransaction(reply: RespWriter): void | Promise<Reply | void> {
     const { queue, bytes } = this.transaction!;
     const guard = this.watch;
     const { router } = this.server;
@@ -1192,6 +1273,8 @@ export class Connection implements StepSource {
         table,
         span,
         args,
+        usesSpan: entry.usesSpan,
+        tenant: this.tenant.number,
       });
       // The tables of later commands follow from a SELECT before them.
       if (entry.spec.name === 'select') table = selected(args, span) ?? table;
@@ -1213,13 +1296,13 @@ export class Connection implements StepSource {
     for (const command of commands) command.work = work;
     const out = route.mayWait ? this.server.borrowWriter(this.version) : reply;
     let hasRun = false;
-    const isClean = (): boolean => {
+    const isClean = (answer: Reply): boolean => {
       hasRun = guard === undefined || !guard.dirty;
       if (!hasRun) {
-        out.nilArray();
+        answer.nilArray();
         return false;
       }
-      out.array(commands.length);
+      answer.array(commands.length);
       return true;
     };
     this.transaction = undefined;
@@ -1241,10 +1324,12 @@ export class Connection implements StepSource {
       if (out !== reply) this.#append(out);
       return;
     }
-    return done.then(() => {
+    return done.then((long) => {
       forget();
       this.unwatch();
-      this.#append(out);
+      if (long === undefined) this.#append(out);
+      else if (out !== reply) this.server.giveBackWriter(out);
+      return long;
     });
   }
 
@@ -1261,8 +1346,8 @@ export class Connection implements StepSource {
     if (blocks === undefined) return run;
     return (rows: Rows, words: Arguments, reply: Reply) => {
       const mark = reply.mark();
-      run(rows, words, reply);
-      if (reply.mark() !== mark) return;
+      const long = run(rows, words, reply);
+      if (long !== undefined || reply.mark() !== mark) return long;
       if ((blocks.inTransaction ?? blocks.onTimeout) === 'nil') reply.nil();
       else reply.nilArray();
     };
@@ -1361,30 +1446,31 @@ export class Connection implements StepSource {
     const route = server.router.to(this.table);
     const reply = server.open(this);
     const mark = reply.pos;
-    if (!route.mayWait) {
-      void route.executor.execute(command, reply);
-      this.#afterRetry(wait, mark);
-      return;
-    }
-    const own = server.borrowWriter(this.version);
-    const done = route.executor.execute(command, own);
+    const own = route.mayWait ? server.borrowWriter(this.version) : undefined;
+    const done = route.executor.execute(command, own ?? reply);
     if (!(done instanceof Promise)) {
-      this.#hasRun(wait.entry, own);
-      this.#append(own);
+      if (own !== undefined) {
+        this.#hasRun(wait.entry, own);
+        this.#append(own);
+      }
       this.#afterRetry(wait, mark);
       return;
     }
     wait.retrying = true;
     done
-      .then(() => {
+      .then((answer) => {
         wait.retrying = false;
-        this.#hasRun(wait.entry, own);
+        if (own !== undefined) this.#hasRun(wait.entry, own);
         if (this.closed) {
-          server.giveBackWriter(own);
+          if (own !== undefined) server.giveBackWriter(own);
           return;
         }
-        const at = server.open(this).pos;
-        this.#append(own);
+        const writer = server.open(this);
+        const at = writer.pos;
+        if (own !== undefined) this.#append(own);
+        if (answer instanceof LongAnswer) {
+          for (const part of answer.take()) writer.rawBytes(part, 0, part.length);
+        }
         this.#afterRetry(wait, at);
       })
       .catch((error: unknown) => {
@@ -1415,7 +1501,8 @@ export class Connection implements StepSource {
   /** Goes on with the pipeline of a client that was served. */
   resumeNow(): void {
     this.resumes = false;
-    this.#goOn();
+    if (this.unsent === undefined) this.#goOn();
+    else if (!this.isStalled) this.#sendPart();
   }
 
   // ---- out
@@ -1455,6 +1542,10 @@ export class Connection implements StepSource {
     this.held.set('reply', 0);
     if (!this.isStalled) return;
     this.isStalled = false;
+    if (this.unsent !== undefined) {
+      if (!this.resumes) this.#sendPart();
+      return;
+    }
     this.#unpause();
     if (!this.busy) this.#goOn();
   }
@@ -1521,6 +1612,8 @@ export class Connection implements StepSource {
   dispose(): void {
     if (this.closed) return;
     this.closed = true;
+    this.command.isAbandoned = true;
+    this.unsent = undefined;
     if (this.wait !== undefined) this.#unblock(this.wait);
     this.unitsWait?.leave();
     clearTimeout(this.refusalTimer);

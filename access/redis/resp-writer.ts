@@ -1,6 +1,7 @@
 // Replies as RESP2 or RESP3, into one growing buffer that many connections share within a turn.
 
 import { copyBytes, viewed, writeInteger } from '../../universal-row/bytes.ts';
+import { CommandError } from '../../universal-row/errors.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import { formatDouble } from './commands/support/format-double.ts';
 
@@ -16,6 +17,8 @@ export class RespWriter implements Reply {
   version = 2;
   buf: Buffer;
   pos = 0;
+  /** Bytes that one long answer may have. */
+  longLimit = Infinity;
 
   constructor(bytes: number = initialBytes) {
     this.buf = viewed(Buffer.allocUnsafeSlow(bytes));
@@ -167,6 +170,14 @@ export class RespWriter implements Reply {
     this.pos = mark;
   }
 
+  fork(mark: number): LongAnswer {
+    const own = new LongAnswer(this.longLimit);
+    own.version = this.version;
+    own.rawBytes(this.buf, mark, this.pos - mark);
+    this.pos = mark;
+    return own;
+  }
+
   /** ASCII that is RESP already. */
   raw(text: string): void {
     this.reserve(text.length);
@@ -198,5 +209,98 @@ export class RespWriter implements Reply {
     this.buf[this.pos] = 13;
     this.buf[this.pos + 1] = 10;
     this.pos += 2;
+  }
+}
+
+const partBytes = 256 * 1024;
+
+/** A finished part of a long answer: the first so many bytes of a buffer. */
+interface Part {
+  buf: Buffer;
+  length: number;
+}
+
+/** The answer of one long command: parts that never move, so that no step of it copies what is there. */
+export class LongAnswer extends RespWriter {
+  readonly #parts: Part[] = [];
+  /** Bytes of the parts; `pos` counts from there. */
+  #before = 0;
+  #first: number | undefined = undefined;
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    super(4096);
+    this.#limit = limit;
+  }
+
+  /** Bytes in all. */
+  get length(): number {
+    return this.#before + this.pos;
+  }
+
+  /** The first byte, which tells an error; undefined when there is none. */
+  get firstByte(): number | undefined {
+    return this.length === 0 ? undefined : (this.#first ?? this.buf[0]);
+  }
+
+  override reserve(n: number): void {
+    if (this.pos + n <= this.buf.length) return;
+    if (this.#before + this.pos + n > this.#limit) {
+      throw new CommandError(
+        'ERR the answer is larger than redis.max-reply-bytes; ask for it in parts',
+      );
+    }
+    this.#seal();
+    this.buf = viewed(Buffer.allocUnsafeSlow(Math.max(partBytes, n)));
+  }
+
+  #seal(): void {
+    if (this.pos === 0) return;
+    this.#first ??= this.buf[0];
+    this.#parts.push({ buf: this.buf, length: this.pos });
+    this.#before += this.pos;
+    this.buf = this.buf.subarray(this.pos);
+    this.pos = 0;
+  }
+
+  /** The parts, which are its caller's from here on. */
+  take(): Buffer[] {
+    this.#seal();
+    return this.#parts.splice(0).map(({ buf, length }) => buf.subarray(0, length));
+  }
+
+  override open(): number {
+    this.#seal();
+    return this.#before;
+  }
+
+  override close(mark: number, kind: 'array' | 'set' | 'map', count: number): void {
+    this.#seal();
+    const header = new RespWriter(32);
+    header.version = this.version;
+    if (kind === 'array') header.array(count);
+    else if (kind === 'set') header.set(count);
+    else header.map(count);
+    let at = 0;
+    let index = 0;
+    while (at < mark) at += this.#parts[index++]!.length;
+    this.#parts.splice(index, 0, { buf: header.buf, length: header.pos });
+    this.#before += header.pos;
+    if (mark === 0) this.#first = header.buf[0];
+  }
+
+  override mark(): number {
+    return this.length;
+  }
+
+  override rollback(mark: number): void {
+    while (this.#before > mark) {
+      const part = this.#parts.pop()!;
+      this.#before -= part.length;
+      this.buf = part.buf;
+      this.pos = part.length;
+    }
+    this.pos = mark - this.#before;
+    if (mark === 0) this.#first = undefined;
   }
 }

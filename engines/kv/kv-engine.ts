@@ -27,7 +27,7 @@ import {
 } from './level-store.ts';
 import { KvTable, type TableHost } from './kv-table.ts';
 import { Purger } from './purge.ts';
-import { RecordStore, type StoreOwner } from './record-store.ts';
+import { RecordStore, type StoreOwner, type SuspendedJournal } from './record-store.ts';
 import { type ExportedTable, SnapshotReader } from './snapshot.ts';
 import { TableState } from './table-state.ts';
 import type { Note } from './write-queue.ts';
@@ -276,6 +276,22 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
 
   rollback(): void {
     this.store.rollback();
+  }
+
+  suspend(): SuspendedJournal | undefined {
+    return this.store.suspend();
+  }
+
+  resume(entry: SuspendedJournal | undefined): void {
+    this.store.resume(entry);
+  }
+
+  savepoint(): number {
+    return this.store.savepoint();
+  }
+
+  rollbackTo(savepoint: number): void {
+    this.store.rollbackTo(savepoint);
   }
 
   endTurn(): void {

@@ -3,7 +3,7 @@
 // are visible at once and can be undone until `commit`.
 
 import { Shape } from '../../universal-row/rows.ts';
-import type { ReadGate } from '../engine.ts';
+import type { ReadGate, SuspendedEntry } from '../engine.ts';
 import { lastKey, subPrefix } from './key-layout.ts';
 import type { LevelBatch, LevelStore } from './level-store.ts';
 import { Loader, type LoadReceiver } from './loader.ts';
@@ -15,6 +15,11 @@ import { WriteQueue, type Note, type QueueOwner } from './write-queue.ts';
 /** Undoes one change. */
 export interface Undo {
   undo(): void;
+}
+
+/** See `Engine.suspend`. */
+export interface SuspendedJournal extends SuspendedEntry {
+  readonly journal: Undo[];
 }
 
 /** What the engine adds to the store's own part of a batch. */
@@ -53,6 +58,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   readonly #owner: StoreOwner;
   readonly #options: StoreOptions;
   #journal: Undo[] = [];
+  /** Journals put aside. */
+  #suspended = 0;
   readonly #slots: (RowRecord | undefined)[] = [undefined];
   readonly #freeSlots: number[] = [];
   /** Batches on disk whose records still hide what older loads may bring. */
@@ -308,13 +315,41 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     notes.push(note);
     this.#journal.push({
       undo: () => {
-        notes.pop();
+        // An entry put aside may have noted something since.
+        notes.splice(notes.lastIndexOf(note), 1);
       },
     });
   }
 
   get betweenCommands(): boolean {
-    return this.#journal.length === 0;
+    return this.#journal.length === 0 && this.#suspended === 0;
+  }
+
+  suspend(): SuspendedJournal | undefined {
+    this.command++;
+    if (this.#journal.length === 0) return undefined;
+    const entry = { isSuspended: true as const, journal: this.#journal };
+    this.#journal = [];
+    this.#suspended++;
+    return entry;
+  }
+
+  resume(entry: SuspendedJournal | undefined): void {
+    this.command++;
+    if (entry === undefined) return;
+    this.#journal = entry.journal;
+    this.#suspended--;
+  }
+
+  savepoint(): number {
+    this.command++;
+    return this.#journal.length;
+  }
+
+  rollbackTo(savepoint: number): void {
+    this.command++;
+    for (let i = this.#journal.length - 1; i >= savepoint; i--) this.#journal[i]!.undo();
+    this.#journal.length = savepoint;
   }
 
   commit(): void {

@@ -54,7 +54,10 @@ export function rowRestore(
     },
     total: restore.total,
     load: async () => ({ tables: await restore.load(), shards: [], expiredShards: 0 }),
-    commit: async () => restore.commit(),
+    commit: async () => {
+      await restore.ready();
+      restore.commit();
+    },
     cancel: () => restore.cancel(),
     release: () => restore.release(),
   };

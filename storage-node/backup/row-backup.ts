@@ -49,9 +49,16 @@ export class RowBackup implements PartBackup {
   #cancelled = false;
   #began = false;
 
-  /** Fixes the point. Waits for a checkpoint under way, for an engine makes one export at a time. */
+  /**
+   * Fixes the point. Waits for a checkpoint under way, for an engine makes one export at a time, and for
+   * long commands, of which a part would be in it.
+   */
   static async begin(options: RowBackupOptions): Promise<RowBackup> {
-    while (options.pod.checkpointInProgress) await options.pod.checkpoint();
+    const { pod } = options;
+    while (pod.checkpointInProgress || !pod.isWhole) {
+      if (pod.checkpointInProgress) await pod.checkpoint();
+      else await pod.whole();
+    }
     return new RowBackup(options);
   }
 

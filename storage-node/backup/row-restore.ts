@@ -93,6 +93,13 @@ export class RowRestore {
     return restored.sort((a, b) => a.table - b.table);
   }
 
+  /** Resolves in an instant in which no long command holds a table. */
+  async ready(): Promise<void> {
+    while ([...this.#pods].some(({ longRuns }) => longRuns > 0)) {
+      for (const pod of this.#pods) await pod.longRunsEnded();
+    }
+  }
+
   /** The tables take their places, those of each pod in one entry of its log. */
   commit(): void {
     this.refuseRows();

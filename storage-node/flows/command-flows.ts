@@ -47,7 +47,7 @@ export interface BarePath {
   attempt(
     commands: readonly Command[],
     reply: Reply,
-    before: () => boolean,
+    before: (reply: Reply) => boolean,
     outcomes: (Outcome | undefined)[],
   ): Promise<void> | undefined;
   /** Reports a failure that is nobody's mistake but ours; the text to answer. */
@@ -97,7 +97,7 @@ export class CommandFlows {
   executeAll(
     commands: readonly Command[],
     reply: Reply,
-    before: () => boolean,
+    before: (reply: Reply) => boolean,
   ): MaybePromise<void> {
     const requests = commands.map((command) => this.#request(command));
     const waits = this.#runBefore(requests, 0);
@@ -168,7 +168,7 @@ export class CommandFlows {
     requests: readonly (Request | undefined)[],
     commands: readonly Command[],
     reply: Reply,
-    before: () => boolean,
+    before: (reply: Reply) => boolean,
   ): MaybePromise<void> {
     for (const request of requests) {
       if (request === undefined || request.outcome !== undefined) continue;
@@ -185,7 +185,7 @@ export class CommandFlows {
       commands,
       reply,
       () => {
-        if (!before()) return false;
+        if (!before(reply)) return false;
         answersAt = reply.mark();
         return true;
       },

@@ -1,14 +1,19 @@
 // Runs made-up command lines through the transforms and through redis-server, and wants the same answers.
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandSpec } from '../../access/redis/commands/spec.ts';
+import { shortWork } from '../../universal-row/steps.ts';
 import { withinTime } from '../support/time-limit.ts';
 import { Harness } from './harness.ts';
 import { RedisServer, redisInstalled } from './redis-server.ts';
 
 /** Commands whose answers come in no particular order. */
 const unordered = /^(HGETALL|HKEYS|HVALS|SMEMBERS|SPOP|SINTER|SUNION|SDIFF) /;
+
+const usual = { ...shortWork };
+/** With these every command that has a long form takes it. */
+const none = { elements: 0, bytes: 0 };
 
 /** `line` makes one command line. Random picks and cursors have no place in it. */
 export function testDifferential(specs: readonly CommandSpec[], line: fc.Arbitrary<string>): void {
@@ -21,7 +26,16 @@ export function testDifferential(specs: readonly CommandSpec[], line: fc.Arbitra
       await server.stop();
     });
 
-    test.each([2, 3])('in RESP%i', async (version) => {
+    afterEach(() => Object.assign(shortWork, usual));
+
+    const forms = [
+      { version: 2, short: usual },
+      { version: 3, short: usual },
+      { version: 2, short: none },
+      { version: 3, short: none },
+    ];
+    test.each(forms)('in RESP$version, short up to $short.elements', async ({ version, short }) => {
+      Object.assign(shortWork, short);
       await server.run(`HELLO ${version}`);
       const lines = fc.array(line, { minLength: 1, maxLength: 60, size: 'max' });
       const compare = async (commands: readonly string[]): Promise<void> => {

@@ -65,7 +65,12 @@ export class Harness {
     this.rows.begin(this.#table);
     const reply = this.#reply;
     try {
-      spec.run(this.rows, args, reply);
+      const long = spec.run(this.rows, args, reply);
+      if (long !== undefined) {
+        assert(!this.rows.wrote, `${spec.name} wrote before it turned out to be long`);
+        reply.rollback(0);
+        for (const _ of long(this.rows, args, reply));
+      }
     } catch (e) {
       if (!(e instanceof CommandError)) throw e;
       assert(!this.rows.wrote, `${spec.name} wrote before it failed`);

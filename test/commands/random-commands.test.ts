@@ -8,6 +8,7 @@ import { listCommands } from '../../access/redis/commands/list.ts';
 import { stringCommands } from '../../access/redis/commands/string.ts';
 import { formatDouble } from '../../access/redis/commands/support/format-double.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
+import { shortWork } from '../../universal-row/steps.ts';
 import { Harness } from './harness.ts';
 import { RedisServer, redisInstalled } from './redis-server.ts';
 
@@ -135,6 +136,15 @@ describe.skipIf(!redisInstalled)('random commands, as redis-server 7.0 answers t
   test('strings', () => check(fc.oneof(stringShapes, stringShapes, keyShapes)));
   test('lists', () => check(fc.oneof(listShapes, listShapes, keyShapes)));
   test('both', () => check(fc.oneof(stringShapes, listShapes, keyShapes)));
+  test('both, in the long form of every command that has one', async () => {
+    const usual = { ...shortWork };
+    Object.assign(shortWork, { elements: 0, bytes: 0 });
+    try {
+      await check(fc.oneof(stringShapes, listShapes, keyShapes));
+    } finally {
+      Object.assign(shortWork, usual);
+    }
+  });
 
   test('INCRBYFLOAT', async () => {
     const number = fc.oneof(

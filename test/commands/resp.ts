@@ -85,6 +85,12 @@ export class TestReply implements Reply {
   rollback(mark: number): void {
     this.#parts.length = mark;
   }
+  fork(mark: number): TestReply {
+    const own = new TestReply();
+    own.version = this.version;
+    own.#parts = this.#parts.splice(mark);
+    return own;
+  }
 }
 
 function readAll(bytes: Buffer, sorted: boolean): string {

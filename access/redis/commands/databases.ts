@@ -4,7 +4,8 @@ import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action } from '../../../universal-row/command.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
-import type { Rows } from '../../../universal-row/rows.ts';
+import type { Row, Rows } from '../../../universal-row/rows.ts';
+import { isLong, step, type Steps, type StepTransform } from '../../../universal-row/steps.ts';
 import { type CommandSpec, firstKey, noKeys } from './spec.ts';
 import { intArgument } from './support/ranged-integer.ts';
 import { RowCopy } from './support/row-copy.ts';
@@ -26,7 +27,7 @@ function sameKey(args: Arguments): boolean {
   return args.bytes(1).equals(args.bytes(2));
 }
 
-function copy(rows: Rows, args: Arguments, reply: Reply): void {
+function copy(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens } = args;
   const from = rows.table;
   let to = from;
@@ -45,6 +46,7 @@ function copy(rows: Rows, args: Arguments, reply: Reply): void {
     reply.integer(0);
     return;
   }
+  if (isLong(rows, source)) return copyInSteps;
   rows.useTable(to);
   if (!replace && rows.find(buf, starts[2]!, lens[2]!) !== 0) {
     reply.integer(0);
@@ -58,7 +60,58 @@ function copy(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(1);
 }
 
-function move(rows: Rows, args: Arguments, reply: Reply): void {
+function* copyInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens } = args;
+  const from = rows.table;
+  let to = from;
+  let replace = false;
+  for (let i = 3; i < args.count; i++) {
+    if (args.is(i, 'REPLACE')) replace = true;
+    else to = tableNumber(rows, args, ++i);
+  }
+  const isTaken = yield* step(() => {
+    rows.useTable(to);
+    const there = rows.find(buf, starts[2]!, lens[2]!) !== 0;
+    rows.useTable(from);
+    return there && !replace;
+  });
+  if (isTaken) {
+    reply.integer(0);
+    return;
+  }
+  const large = new RowCopy();
+  yield* large.takeInSteps(rows, () => rows.find(buf, starts[1]!, lens[1]!));
+  rows.useTable(to);
+  yield* large.putInSteps(rows, buf, starts[2]!, lens[2]!);
+  reply.integer(1);
+}
+
+function* moveInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens } = args;
+  const s = starts[1]!;
+  const n = lens[1]!;
+  const from = rows.table;
+  const to = tableNumber(rows, args, 2);
+  const find = (): Row => rows.find(buf, s, n);
+  const isTaken = yield* step(() => {
+    rows.useTable(to);
+    const there = find() !== 0;
+    rows.useTable(from);
+    return there;
+  });
+  if (isTaken) {
+    reply.integer(0);
+    return;
+  }
+  const large = new RowCopy();
+  yield* large.takeInSteps(rows, find);
+  yield* step(() => rows.drop(find()));
+  rows.useTable(to);
+  yield* large.putInSteps(rows, buf, s, n);
+  reply.integer(1);
+}
+
+function move(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens } = args;
   const s = starts[1]!;
   const n = lens[1]!;
@@ -70,6 +123,7 @@ function move(rows: Rows, args: Arguments, reply: Reply): void {
     reply.integer(0);
     return;
   }
+  if (isLong(rows, source)) return moveInSteps;
   rows.useTable(to);
   if (rows.find(buf, s, n) !== 0) {
     reply.integer(0);
@@ -131,6 +185,7 @@ export const databaseCommands: readonly CommandSpec[] = [
     complexity: 'O(N) for N elements',
     action: Action.update,
     run: copy,
+    usesSpan: true,
   },
   {
     name: 'move',
@@ -144,6 +199,7 @@ export const databaseCommands: readonly CommandSpec[] = [
     complexity: 'O(N) for N elements',
     action: Action.update,
     run: move,
+    usesSpan: true,
   },
   {
     name: 'dbsize',
@@ -183,6 +239,7 @@ export const databaseCommands: readonly CommandSpec[] = [
     complexity: 'O(1), and O(N) later for N keys',
     action: Action.delete,
     run: flushall,
+    usesSpan: true,
   },
   {
     name: 'swapdb',
@@ -196,5 +253,6 @@ export const databaseCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     action: Action.update,
     run: swapdb,
+    usesSpan: true,
   },
 ];

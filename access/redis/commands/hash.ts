@@ -9,16 +9,20 @@ import {
   writeInteger,
 } from '../../../universal-row/bytes.ts';
 import { Action } from '../../../universal-row/command.ts';
-import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import { CommandError, type ReadFault, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import { isLong, shortWork, type Steps, type StepTransform } from '../../../universal-row/steps.ts';
 import type { CommandSpec } from './spec.ts';
 import { firstKey } from './spec.ts';
 import { addLongDoubles, formatLongDouble, parseLongDouble } from './support/long-double.ts';
+import { eachFieldInSteps, eachWord, finder, Tally } from './support/long-walks.ts';
+import { type Answered, isLongPick, randomInSteps } from './support/long-picks.ts';
 import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
 import { checkRandomPairs, randomCount } from './support/ranged-integer.ts';
 import { scanRow } from './support/scan-fields.ts';
+import { removeFieldsInSteps } from './support/long-removals.ts';
 import { createRow, sizeOf, typedRow, typedRowToFill } from './support/typed-row.ts';
 
 const hsetArity = new CommandError("ERR wrong number of arguments for 'hset' command");
@@ -77,11 +81,63 @@ function setFields(rows: Rows, args: Arguments, wrongCount: CommandError): numbe
   return created;
 }
 
-function hset(rows: Rows, args: Arguments, reply: Reply): void {
+function isLongSet(args: Arguments): boolean {
+  if (args.count > shortWork.elements) return true;
+  let bytes = 0;
+  for (let i = 2; i < args.count; i++) bytes += args.lens[i]!;
+  return bytes > shortWork.bytes;
+}
+
+function* setFieldsInSteps(
+  rows: Rows,
+  args: Arguments,
+  wrongCount: CommandError,
+): Generator<ReadFault | undefined, number, undefined> {
+  const { buf, starts, lens, count } = args;
+  if (count % 2 !== 0) throw wrongCount;
+  const created = new Tally();
+  let row: Row = 0;
+  yield* eachWord(
+    args,
+    2,
+    count,
+    2,
+    created,
+    () => {
+      row = typedRowToFill(rows, args, 1, Shape.map);
+    },
+    (i) => {
+      const isNew = rows.putField(
+        row,
+        buf,
+        starts[i]!,
+        lens[i]!,
+        buf,
+        starts[i + 1]!,
+        lens[i + 1]!,
+      );
+      if (isNew) created.value++;
+    },
+  );
+  return created.value;
+}
+
+function* hsetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  reply.integer(yield* setFieldsInSteps(rows, args, hsetArity));
+}
+
+function* hmsetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* setFieldsInSteps(rows, args, hmsetArity);
+  reply.ok();
+}
+
+function hset(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > 4 && isLongSet(args)) return hsetInSteps;
   reply.integer(setFields(rows, args, hsetArity));
 }
 
-function hmset(rows: Rows, args: Arguments, reply: Reply): void {
+function hmset(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > 4 && isLongSet(args)) return hmsetInSteps;
   setFields(rows, args, hmsetArity);
   reply.ok();
 }
@@ -111,15 +167,44 @@ function hget(rows: Rows, args: Arguments, reply: Reply): void {
   forget();
 }
 
-function hmget(rows: Rows, args: Arguments, reply: Reply): void {
+function* hmgetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.map);
+  let row: Row = 0;
+  reply.array(args.count - 2);
+  yield* eachWord(
+    args,
+    2,
+    args.count,
+    1,
+    undefined,
+    () => {
+      row = find();
+    },
+    (i) => answerValueOf(rows, row, args, i, reply),
+  );
+  forget();
+}
+
+function hmget(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const row = typedRow(rows, args, 1, Shape.map);
+  if (args.count > shortWork.elements) return hmgetInSteps;
   reply.array(args.count - 2);
   for (let i = 2; i < args.count; i++) answerValueOf(rows, row, args, i, reply);
   forget();
 }
 
-function hgetall(rows: Rows, args: Arguments, reply: Reply): void {
+function* hgetallInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.map);
+  reply.map(sizeOf(rows, find()));
+  yield* eachFieldInSteps(rows, find, (fb, fs, fn, vb, vs, vn) => {
+    reply.bulk(fb, fs, fn);
+    reply.bulk(vb, vs, vn);
+  });
+}
+
+function hgetall(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const row = typedRow(rows, args, 1, Shape.map);
+  if (isLong(rows, row)) return hgetallInSteps;
   reply.map(sizeOf(rows, row));
   if (row === 0) return;
   answer = reply;
@@ -127,8 +212,17 @@ function hgetall(rows: Rows, args: Arguments, reply: Reply): void {
   forget();
 }
 
-function hkeys(rows: Rows, args: Arguments, reply: Reply): void {
+function* hkeysInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.map);
+  reply.array(sizeOf(rows, find()));
+  yield* eachFieldInSteps(rows, find, (fb, fs, fn) => {
+    reply.bulk(fb, fs, fn);
+  });
+}
+
+function hkeys(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const row = typedRow(rows, args, 1, Shape.map);
+  if (isLong(rows, row)) return hkeysInSteps;
   reply.array(sizeOf(rows, row));
   if (row === 0) return;
   answer = reply;
@@ -136,8 +230,17 @@ function hkeys(rows: Rows, args: Arguments, reply: Reply): void {
   forget();
 }
 
-function hvals(rows: Rows, args: Arguments, reply: Reply): void {
+function* hvalsInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.map);
+  reply.array(sizeOf(rows, find()));
+  yield* eachFieldInSteps(rows, find, (_fb, _fs, _fn, vb, vs, vn) => {
+    reply.bulk(vb, vs, vn);
+  });
+}
+
+function hvals(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const row = typedRow(rows, args, 1, Shape.map);
+  if (isLong(rows, row)) return hvalsInSteps;
   reply.array(sizeOf(rows, row));
   if (row === 0) return;
   answer = reply;
@@ -162,8 +265,13 @@ function hexists(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(there ? 1 : 0);
 }
 
-function hdel(rows: Rows, args: Arguments, reply: Reply): void {
+function* hdelInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* removeFieldsInSteps(rows, args, reply, Shape.map);
+}
+
+function hdel(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const row = typedRow(rows, args, 1, Shape.map);
+  if (args.count > shortWork.elements) return hdelInSteps;
   let left = sizeOf(rows, row);
   let removed = 0;
   for (let i = 2; i < args.count && left > 0; i++) {
@@ -224,10 +332,23 @@ function hincrbyfloat(rows: Rows, args: Arguments, reply: Reply): void {
   reply.bulk(text, 0, text.length);
 }
 
-function hrandfield(rows: Rows, args: Arguments, reply: Reply): void {
+function* hrandfieldInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const wanted = randomCount(args, 2);
+  const withValues = args.count === 4;
+  const nested = withValues && reply.version > 2;
+  const answerOne: Answered = (fb, fs, fn, vb, vs, vn) => {
+    if (nested) reply.array(2);
+    reply.bulk(fb, fs, fn);
+    if (withValues) reply.bulk(vb, vs, vn);
+  };
+  yield* randomInSteps(rows, finder(rows, args, 1, Shape.map), wanted, answerOne, (count) =>
+    reply.array(withValues && !nested ? count * 2 : count),
+  );
+}
+
+function hrandfield(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   if (args.count > 2) {
-    hrandfieldWithCount(rows, args, reply);
-    return;
+    return hrandfieldWithCount(rows, args, reply);
   }
   const row = typedRow(rows, args, 1, Shape.map);
   if (row === 0) {
@@ -239,7 +360,7 @@ function hrandfield(rows: Rows, args: Arguments, reply: Reply): void {
   forget();
 }
 
-function hrandfieldWithCount(rows: Rows, args: Arguments, reply: Reply): void {
+function hrandfieldWithCount(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const wanted = randomCount(args, 2);
   if (args.count > 4 || (args.count === 4 && !args.is(3, 'WITHVALUES'))) throw syntaxError;
   const withValues = args.count === 4;
@@ -251,6 +372,7 @@ function hrandfieldWithCount(rows: Rows, args: Arguments, reply: Reply): void {
     reply.array(0);
     return;
   }
+  if (isLongPick(rows, row, wanted)) return hrandfieldInSteps;
   const nested = withValues && reply.version > 2;
   const answerOne = (
     fb: Buffer,

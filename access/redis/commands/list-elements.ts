@@ -10,7 +10,15 @@ import {
 } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { type Row, type Rows, Shape } from '../../../universal-row/rows.ts';
+import {
+  isLong,
+  step,
+  stepElements,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import { answerElements } from './list-ends.ts';
+import { eachElementInSteps, finder, Tally } from './support/long-walks.ts';
 import { integerAtLeast } from './support/ranged-integer.ts';
 import { sizeOf, typedRow } from './support/typed-row.ts';
 
@@ -54,7 +62,24 @@ export function lset(rows: Rows, args: Arguments, reply: Reply): void {
   reply.ok();
 }
 
-export function lrange(rows: Rows, args: Arguments, reply: Reply): void {
+function* lrangeInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.array);
+  const { from, count } = rangeOf(args, sizeOf(rows, find()));
+  reply.array(count);
+  yield* eachElementInSteps(rows, find, from, count, false, (b, s, n) => reply.bulk(b, s, n));
+}
+
+/** The positions that words 2 and 3 mean in a list of this size. */
+function rangeOf(args: Arguments, size: number): { from: number; count: number } {
+  let from = args.integer(2);
+  let to = args.integer(3);
+  if (from < 0) from = Math.max(0, size + from);
+  if (to < 0) to += size;
+  if (to >= size) to = size - 1;
+  return { from, count: Math.max(0, to - from + 1) };
+}
+
+export function lrange(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   let from = args.integer(2);
   let to = args.integer(3);
   const row = typedRow(rows, args, 1, Shape.array);
@@ -66,11 +91,29 @@ export function lrange(rows: Rows, args: Arguments, reply: Reply): void {
     reply.array(0);
     return;
   }
+  if (isLong(rows, row, to - from + 1)) return lrangeInSteps;
   reply.array(to - from + 1);
   answerElements(rows, row, from, to - from + 1, false, reply);
 }
 
-export function ltrim(rows: Rows, args: Arguments, reply: Reply): void {
+function* ltrimInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.array);
+  const size = sizeOf(rows, find());
+  const { from, count } = rangeOf(args, size);
+  const behind = size - from - count;
+  for (let left = behind; left > 0; left -= stepElements) {
+    yield* step(() => {
+      const n = Math.min(left, stepElements);
+      rows.removeElements(find(), from + count + left - n, n);
+    });
+  }
+  for (let left = from; left > 0; left -= stepElements) {
+    yield* step(() => rows.removeElements(find(), 0, Math.min(left, stepElements)));
+  }
+  reply.ok();
+}
+
+export function ltrim(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   let from = args.integer(2);
   let to = args.integer(3);
   const row = typedRow(rows, args, 1, Shape.array);
@@ -84,6 +127,7 @@ export function ltrim(rows: Rows, args: Arguments, reply: Reply): void {
     rows.drop(row);
     return;
   }
+  if (isLong(rows, row, size - (to - from + 1))) return ltrimInSteps;
   if (to + 1 < size) rows.removeElements(row, to + 1, size - to - 1);
   if (from > 0) rows.removeElements(row, 0, from);
 }
@@ -121,9 +165,76 @@ function walkMatches(
   });
 }
 
-export function lrem(rows: Rows, args: Arguments, reply: Reply): void {
+/** As `walkMatches`, of all elements. */
+function* matchesInSteps(
+  rows: Rows,
+  args: Arguments,
+  word: number,
+  reverse: boolean,
+  limit: number,
+  matches: (index: number) => boolean | void,
+  found: number[],
+): Steps {
+  const find = finder(rows, args, 1, Shape.array);
+  const { buf } = args;
+  const s = args.starts[word]!;
+  const n = args.lens[word]!;
+  const size = sizeOf(rows, find());
+  const from = reverse ? size - 1 : 0;
+  const seen = new Tally();
+  let count = 0;
+  // What the visitor has found, by how many; and how far it has come.
+  const undo = {
+    mark() {
+      count = found.length;
+      return seen.mark();
+    },
+    rollback(mark: number) {
+      found.length = count;
+      seen.rollback(mark);
+    },
+  };
+  yield* eachElementInSteps(
+    rows,
+    find,
+    from,
+    Math.min(limit, size),
+    reverse,
+    (eb, es, en) => {
+      const index = reverse ? from - seen.value : seen.value;
+      seen.value++;
+      return equalBytes(eb, es, en, buf, s, n) && matches(index) === true;
+    },
+    undo,
+  );
+}
+
+function* lremInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const wanted = args.integer(2);
+  const limit = wanted === 0 ? Infinity : Math.abs(wanted);
+  const found: number[] = [];
+  const add = (index: number): boolean => found.push(index) >= limit;
+  yield* matchesInSteps(rows, args, 3, wanted < 0, Infinity, add, found);
+  if (wanted >= 0) found.reverse();
+  const find = finder(rows, args, 1, Shape.array);
+  for (let i = 0; i < found.length; ) {
+    const last = found[i]!;
+    let first = last;
+    let next = i + 1;
+    while (next < found.length && next - i < stepElements && found[next] === first - 1) {
+      first--;
+      next++;
+    }
+    yield* step(() => rows.removeElements(find(), first, last - first + 1));
+    i = next;
+  }
+  reply.integer(found.length);
+}
+
+export function lrem(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const wanted = args.integer(2);
   const row = typedRow(rows, args, 1, Shape.array);
+  if (isLong(rows, row)) return lremInSteps;
   if (row === 0) {
     reply.integer(0);
     return;
@@ -146,10 +257,26 @@ function removeAt(rows: Rows, row: Row, indexes: readonly number[]): void {
   }
 }
 
-export function linsert(rows: Rows, args: Arguments, reply: Reply): void {
+function* linsertInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const found: number[] = [];
+  const add = (index: number): boolean => found.push(index) > 0;
+  yield* matchesInSteps(rows, args, 3, false, Infinity, add, found);
+  const [pivot] = found;
+  if (pivot === undefined) {
+    reply.integer(-1);
+    return;
+  }
+  const find = finder(rows, args, 1, Shape.array);
+  const at = args.is(2, 'AFTER') ? pivot + 1 : pivot;
+  yield* step(() => rows.insertElement(find(), at, args.buf, args.starts[4]!, args.lens[4]!));
+  reply.integer(rows.count(find()));
+}
+
+export function linsert(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const after = args.is(2, 'AFTER');
   if (!after && !args.is(2, 'BEFORE')) throw syntaxError;
   const row = typedRow(rows, args, 1, Shape.array);
+  if (isLong(rows, row)) return linsertInSteps;
   if (row === 0) {
     reply.integer(0);
     return;
@@ -170,9 +297,27 @@ interface LposOptions {
   maxLen: number;
 }
 
-export function lpos(rows: Rows, args: Arguments, reply: Reply): void {
+function* lposInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { rank, count, maxLen } = parseLposOptions(args);
+  const one = count === -1;
+  const toSkip = Math.abs(rank) - 1;
+  const limit = (one ? 1 : count === 0 ? Infinity : count) + toSkip;
+  const found: number[] = [];
+  const most = maxLen === 0 ? Infinity : maxLen;
+  const add = (index: number): boolean => found.push(index) >= limit;
+  yield* matchesInSteps(rows, args, 2, rank < 0, most, add, found);
+  if (!one) reply.array(Math.max(0, found.length - toSkip));
+  else if (found.length <= toSkip) reply.nil();
+  for (let i = toSkip; i < found.length; i++) {
+    if ((i & 4095) === 4095) yield;
+    reply.integer(found[i]!);
+  }
+}
+
+export function lpos(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { rank, count, maxLen } = parseLposOptions(args);
   const row = typedRow(rows, args, 1, Shape.array);
+  if (isLong(rows, row, maxLen === 0 ? Infinity : maxLen)) return lposInSteps;
   const one = count === -1;
   const limit = one ? 1 : count === 0 ? Infinity : count;
   const found: number[] = [];

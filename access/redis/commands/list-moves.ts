@@ -6,8 +6,10 @@ import { emptyBytes, Slice } from '../../../universal-row/bytes.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { type Rows, Shape } from '../../../universal-row/rows.ts';
-import { popMany, popOne } from './list-ends.ts';
+import { isLong, type Steps, type StepTransform } from '../../../universal-row/steps.ts';
+import { popMany, popManyInSteps, popOne } from './list-ends.ts';
 import { ByteList } from './support/byte-list.ts';
+import { finder } from './support/long-walks.ts';
 import { integerAtLeast } from './support/ranged-integer.ts';
 import { checkTimeout } from './support/timeout.ts';
 import { createRow, typedRow } from './support/typed-row.ts';
@@ -109,7 +111,7 @@ function popFromFirst(
   reply: Reply,
   countWord: number,
   timeoutWord: number,
-): boolean {
+): boolean | StepTransform {
   const { buf, starts, lens } = args;
   const keys = integerAtLeast(args, countWord, 1, noKeys);
   const whereWord = countWord + keys + 1;
@@ -127,16 +129,29 @@ function popFromFirst(
     if (row === 0) continue;
     reply.array(2);
     reply.bulk(buf, starts[i]!, lens[i]!);
-    popMany(rows, row, atHead, Math.max(1, count), reply);
+    const wanted = Math.max(1, count);
+    if (isLong(rows, row, wanted)) {
+      const word = i;
+      return function* (all: Rows, words: Arguments, answer: Reply): Steps {
+        answer.array(2);
+        answer.bulk(words.buf, words.starts[word]!, words.lens[word]!);
+        const find = finder(all, words, word, Shape.array);
+        yield* popManyInSteps(all, find, atHead, wanted, answer);
+      };
+    }
+    popMany(rows, row, atHead, wanted, reply);
     return true;
   }
   return false;
 }
 
-export function lmpop(rows: Rows, args: Arguments, reply: Reply): void {
-  if (!popFromFirst(rows, args, reply, 1, 0)) reply.nilArray();
+export function lmpop(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const found = popFromFirst(rows, args, reply, 1, 0);
+  if (typeof found === 'function') return found;
+  if (!found) reply.nilArray();
 }
 
-export function blmpop(rows: Rows, args: Arguments, reply: Reply): void {
-  popFromFirst(rows, args, reply, 2, 1);
+export function blmpop(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const found = popFromFirst(rows, args, reply, 2, 1);
+  if (typeof found === 'function') return found;
 }

@@ -264,6 +264,7 @@ const memorySubcommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     action: Action.fetch,
     run: memoryStats,
+    usesSpan: true,
   },
   {
     name: 'usage',

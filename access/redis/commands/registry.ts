@@ -22,6 +22,7 @@ export class CommandEntry {
   readonly grows: boolean;
   readonly immediate: boolean;
   readonly everyPod: boolean;
+  readonly usesSpan: boolean;
   readonly noAuth: boolean;
   readonly allowedInMulti: boolean;
   readonly hidesCost: boolean;
@@ -58,6 +59,7 @@ export class CommandEntry {
     this.grows = spec.flags.includes('denyoom');
     this.immediate = spec.immediate === true;
     this.everyPod = spec.everyPod === true;
+    this.usesSpan = spec.usesSpan === true;
     this.noAuth = spec.flags.includes('no_auth');
     this.allowedInMulti = !spec.flags.includes('no_multi') && spec.mayNotQueue !== true;
     this.hidesCost = spec.hidesCost === true;

@@ -5,8 +5,16 @@ import { emptyBytes, Slice } from '../../../universal-row/bytes.ts';
 import { Action } from '../../../universal-row/command.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
+import {
+  shortWork,
+  step,
+  type Steps,
+  StepSize,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import { Glob } from './glob.ts';
 import { type CommandSpec, noKeys } from './spec.ts';
+import { countedAnswer } from './support/long-walks.ts';
 import { walkPage } from './support/scan-page.ts';
 import { parseScanCursor, parseScanOptions } from './support/scan-options.ts';
 import { typeName } from './support/type-name.ts';
@@ -16,7 +24,8 @@ const star = 42;
 /** Bytes around a bulk string. */
 const frame = 16;
 
-function keys(rows: Rows, args: Arguments, reply: Reply): void {
+function keys(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (rows.rowCount() > shortWork.elements) return keysInSteps;
   const { buf } = args;
   const s = args.starts[1]!;
   const n = args.lens[1]!;
@@ -36,6 +45,34 @@ function keys(rows: Rows, args: Arguments, reply: Reply): void {
   key.b = emptyBytes;
 }
 
+function* keysInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf } = args;
+  const s = args.starts[1]!;
+  const n = args.lens[1]!;
+  const glob = n === 1 && buf[s] === star ? undefined : new Glob(buf, s, n);
+  const size = new StepSize();
+  yield* countedAnswer(reply, 'array', function* (tally) {
+    let cursor = 0;
+    do {
+      const from = cursor;
+      const before = tally.mark();
+      cursor = yield* step(() => {
+        tally.rollback(before);
+        size.begin();
+        return rows.scan(from, size.elements, (row) => {
+          rows.key(row, key);
+          size.add(key.n);
+          if (glob?.matches(key.b, key.s, key.n) === false) return;
+          reply.bulk(key.b, key.s, key.n);
+          tally.value++;
+        });
+      });
+      size.end();
+    } while (cursor !== 0);
+  });
+  key.b = emptyBytes;
+}
+
 function scan(rows: Rows, args: Arguments, reply: Reply): void {
   const cursor = parseScanCursor(args, 1);
   const options = parseScanOptions(args, 2, true);
@@ -44,16 +81,19 @@ function scan(rows: Rows, args: Arguments, reply: Reply): void {
   const found: Row[] = [];
   /** Bytes of the answer with each of them, and those before it. */
   const bytes: number[] = [];
+  let scanned = 0;
   const next = walkPage(cursor, options.count, {
     walk: (from, budget) =>
       rows.scan(from, budget, (row) => {
         if (type !== '' && typeName(rows, row) !== type) return;
         rows.key(row, key);
+        scanned += key.n;
         if (options.pattern?.matches(key.b, key.s, key.n) === false) return;
         found.push(row);
         bytes.push((bytes.at(-1) ?? 0) + key.n + frame);
       }),
     bytes: () => bytes.at(-1) ?? 0,
+    scanned: () => scanned,
     kept: () => found.length,
     cut: (kept) => {
       found.length = kept;

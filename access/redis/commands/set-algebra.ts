@@ -7,13 +7,29 @@ import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { BytesVisitor, Row, Rows } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import {
+  isLong,
+  shortWork,
+  step,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import type { CommandSpec } from './spec.ts';
 import { allKeys } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
 import { countedKeys } from './support/counted-keys.ts';
-import { membership } from './support/membership.ts';
+import {
+  countedAnswer,
+  eachFieldInSteps,
+  eachSized,
+  Names,
+  Tally,
+  together,
+  type Undo,
+} from './support/long-walks.ts';
+import { askUpTo, membership } from './support/membership.ts';
 import { integerAtLeast } from './support/ranged-integer.ts';
-import { createRow, dropRow, typedRow } from './support/typed-row.ts';
+import { createRow, dropRow, typedRow, typedRowToFill } from './support/typed-row.ts';
 
 const countTooSmall = new CommandError('ERR numkeys should be greater than 0');
 const tooManyKeys = new CommandError("ERR Number of keys can't be greater than number of args");
@@ -62,9 +78,200 @@ function subtract(rows: Rows, sets: readonly Row[], visit: BytesVisitor): void {
   rows.eachField(first, (b, s, n) => (excluded.has(b, s, n) ? false : visit(b, s, n)));
 }
 
-function answering(operation: Operation) {
-  return (rows: Rows, args: Arguments, reply: Reply): void => {
+/** As an `Operation`, in steps. What the visitor gathers is in `undo`. */
+type LongOperation = (rows: Rows, keys: LongSets, visit: BytesVisitor, undo: Undo) => Steps;
+
+/** The sets of a long command. Their rows are found again in every step. */
+class LongSets {
+  readonly #rows: Rows;
+  readonly #args: Arguments;
+  /** Words of distinct keys that have a set, in order; -1 stands for those that have none. */
+  readonly words: number[] = [];
+  readonly sizes = new Map<number, number>();
+  hasMissing = false;
+
+  constructor(rows: Rows, args: Arguments) {
+    this.#rows = rows;
+    this.#args = args;
+  }
+
+  *find(first: number, last: number): Steps {
+    const known = new Map<Row, number>();
+    yield* step(() => {
+      known.clear();
+      this.words.length = 0;
+      this.hasMissing = false;
+      this.#rows.expect(first, last, 1);
+      for (let word = first; word <= last; word++) {
+        const row = this.row(word);
+        if (row === 0) {
+          this.hasMissing = true;
+          this.words.push(-1);
+          continue;
+        }
+        const same = known.get(row);
+        known.set(row, word);
+        this.words.push(same ?? word);
+        this.sizes.set(same ?? word, this.#rows.count(row));
+        if (same !== undefined) known.set(row, same);
+      }
+    });
+  }
+
+  row(word: number): Row {
+    return typedRow(this.#rows, this.#args, word, Shape.set);
+  }
+
+  /** Words of these keys, each set once, those without a set left out. */
+  distinct(from = 0): number[] {
+    return [...new Set(this.words.slice(from))].filter((word) => word >= 0);
+  }
+
+  size(word: number): number {
+    return this.sizes.get(word)!;
+  }
+}
+
+function* intersectInSteps(rows: Rows, sets: LongSets, visit: BytesVisitor, undo: Undo): Steps {
+  if (sets.hasMissing) return;
+  const [smallest, ...others] = sets.distinct().sort((a, b) => sets.size(a) - sets.size(b));
+  let found: Row[] = [];
+  const find = (): Row => {
+    found = others.map((word) => sets.row(word));
+    return sets.row(smallest!);
+  };
+  yield* eachFieldInSteps(
+    rows,
+    find,
+    (b, s, n) => {
+      for (const row of found) if (!rows.field(row, b, s, n)) return false;
+      return visit(b, s, n);
+    },
+    undo,
+    others.length + 1,
+  );
+}
+
+function* uniteInSteps(rows: Rows, sets: LongSets, visit: BytesVisitor, undo: Undo): Steps {
+  const words = sets.distinct();
+  const seen = new Names();
+  const asks = words.length - 1 <= askUpTo;
+  for (const [i, word] of words.entries()) {
+    let earlier: Row[] = [];
+    const find = (): Row => {
+      if (asks) earlier = words.slice(0, i).map((one) => sets.row(one));
+      return sets.row(word);
+    };
+    yield* eachFieldInSteps(
+      rows,
+      find,
+      (b, s, n) => {
+        if (asks) {
+          for (const row of earlier) if (rows.field(row, b, s, n)) return false;
+        } else if (!seen.add(b.toString('latin1', s, s + n))) return false;
+        return visit(b, s, n);
+      },
+      together(undo, seen),
+      asks ? i + 1 : 2,
+    );
+  }
+}
+
+function* subtractInSteps(rows: Rows, sets: LongSets, visit: BytesVisitor, undo: Undo): Steps {
+  const first = sets.words[0]!;
+  const others = sets.distinct(1);
+  if (first < 0 || others.includes(first)) return;
+  others.sort((a, b) => sets.size(b) - sets.size(a));
+  const asks = others.length <= askUpTo;
+  const excluded = new Names();
+  if (!asks) {
+    for (const word of others) {
+      yield* eachFieldInSteps(
+        rows,
+        () => sets.row(word),
+        (b, s, n) => {
+          excluded.add(b.toString('latin1', s, s + n));
+        },
+        excluded,
+        2,
+      );
+    }
+  }
+  let found: Row[] = [];
+  const find = (): Row => {
+    if (asks) found = others.map((word) => sets.row(word));
+    return sets.row(first);
+  };
+  yield* eachFieldInSteps(
+    rows,
+    find,
+    (b, s, n) => {
+      for (const row of found) if (rows.field(row, b, s, n)) return false;
+      if (!asks && excluded.has(b.toString('latin1', s, s + n))) return false;
+      return visit(b, s, n);
+    },
+    undo,
+    asks ? others.length + 1 : 2,
+  );
+}
+
+/** Of the words, for the sizes of sets that are there. Many keys are long, however small their sets are. */
+function isLongAlgebra(rows: Rows, sets: readonly Row[]): boolean {
+  let total = 0;
+  for (const row of sets) {
+    total += 1 + (row === 0 ? 0 : rows.count(row));
+    if (total > shortWork.elements || isLong(rows, row)) return true;
+  }
+  return false;
+}
+
+function answeringInSteps(operation: LongOperation): StepTransform {
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    const sets = new LongSets(rows, args);
+    yield* sets.find(1, args.count - 1);
+    yield* countedAnswer(reply, 'set', (tally) =>
+      operation(
+        rows,
+        sets,
+        (b, s, n) => {
+          reply.bulk(b, s, n);
+          tally.value++;
+        },
+        tally,
+      ),
+    );
+  };
+}
+
+function storingInSteps(operation: LongOperation): StepTransform {
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    const sets = new LongSets(rows, args);
+    yield* sets.find(2, args.count - 1);
+    const result = new ByteList();
+    yield* operation(rows, sets, (b, s, n) => result.add(b, s, n), result);
+    yield* step(() => {
+      if (result.count === 0) dropRow(rows, args, 1);
+      else createRow(rows, args, 1, Shape.set);
+    });
+    let into: Row = 0;
+    yield* eachSized(
+      result.count,
+      (i) => result.length(i),
+      (i) => {
+        if (i % 64 === 0 || into === 0) into = typedRowToFill(rows, args, 1, Shape.set);
+        rows.putField(into, result.buf, result.start(i), result.length(i), emptyBytes, 0, 0);
+      },
+    );
+    reply.integer(result.count);
+  };
+}
+
+function answering(operation: Operation, long: LongOperation) {
+  const inSteps = answeringInSteps(long);
+  return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
+    if (args.count > shortWork.elements) return inSteps;
     const sets = findSets(rows, args, 1, args.count - 1);
+    if (isLongAlgebra(rows, sets)) return inSteps;
     const mark = reply.open();
     let count = 0;
     operation(rows, sets, (b, s, n) => {
@@ -75,9 +282,12 @@ function answering(operation: Operation) {
   };
 }
 
-function storing(operation: Operation) {
-  return (rows: Rows, args: Arguments, reply: Reply): void => {
+function storing(operation: Operation, long: LongOperation) {
+  const inSteps = storingInSteps(long);
+  return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
+    if (args.count > shortWork.elements) return inSteps;
     const sets = findSets(rows, args, 2, args.count - 1);
+    if (isLongAlgebra(rows, sets)) return inSteps;
     // The destination may be one of the sets, so nothing is written before all is read.
     const result = new ByteList();
     operation(rows, sets, (b, s, n) => result.add(b, s, n));
@@ -92,7 +302,17 @@ function storing(operation: Operation) {
   };
 }
 
-function sintercard(rows: Rows, args: Arguments, reply: Reply): void {
+function* sintercardInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const keys = args.integer(1);
+  const limit = args.count > 2 + keys ? args.integer(args.count - 1) : 0;
+  const sets = new LongSets(rows, args);
+  yield* sets.find(2, 1 + keys);
+  const tally = new Tally();
+  yield* intersectInSteps(rows, sets, () => ++tally.value === limit, tally);
+  reply.integer(tally.value);
+}
+
+function sintercard(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const keys = integerAtLeast(args, 1, 1, countTooSmall);
   if (keys > args.count - 2) throw tooManyKeys;
   let limit = 0;
@@ -100,7 +320,9 @@ function sintercard(rows: Rows, args: Arguments, reply: Reply): void {
     if (!args.is(i, 'LIMIT') || i + 1 >= args.count) throw syntaxError;
     limit = integerAtLeast(args, i + 1, 0, negativeLimit);
   }
+  if (keys > shortWork.elements) return sintercardInSteps;
   const sets = findSets(rows, args, 2, 1 + keys);
+  if (isLongAlgebra(rows, sets)) return sintercardInSteps;
   let count = 0;
   intersect(rows, sets, () => ++count === limit);
   reply.integer(count);
@@ -118,7 +340,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members that are in all of the sets.',
     complexity: 'O(N*M) for M sets, the smallest of N members',
     action: Action.query,
-    run: answering(intersect),
+    run: answering(intersect, intersectInSteps),
   },
   {
     name: 'sinterstore',
@@ -131,7 +353,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members that are in all of the sets.',
     complexity: 'O(N*M) for M sets, the smallest of N members',
     action: Action.update,
-    run: storing(intersect),
+    run: storing(intersect, intersectInSteps),
   },
   {
     name: 'sintercard',
@@ -157,7 +379,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members that are in any of the sets.',
     complexity: 'O(N) for N members in all sets',
     action: Action.query,
-    run: answering(unite),
+    run: answering(unite, uniteInSteps),
   },
   {
     name: 'sunionstore',
@@ -170,7 +392,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members that are in any of the sets.',
     complexity: 'O(N) for N members in all sets',
     action: Action.update,
-    run: storing(unite),
+    run: storing(unite, uniteInSteps),
   },
   {
     name: 'sdiff',
@@ -183,7 +405,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members of the first set that are in no other.',
     complexity: 'O(N) for N members in all sets',
     action: Action.query,
-    run: answering(subtract),
+    run: answering(subtract, subtractInSteps),
   },
   {
     name: 'sdiffstore',
@@ -196,6 +418,6 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members of the first set that are in no other.',
     complexity: 'O(N) for N members in all sets',
     action: Action.update,
-    run: storing(subtract),
+    run: storing(subtract, subtractInSteps),
   },
 ];

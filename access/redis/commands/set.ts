@@ -7,14 +7,26 @@ import { syntaxError, wrongType } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import {
+  isLong,
+  shortWork,
+  step,
+  stepBytes,
+  stepElements,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import { setAlgebraCommands } from './set-algebra.ts';
 import type { CommandSpec } from './spec.ts';
 import { firstKey } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
+import { isLongPick, randomInSteps } from './support/long-picks.ts';
+import { removeFieldsInSteps } from './support/long-removals.ts';
+import { eachFieldInSteps, eachWord, finder, Tally } from './support/long-walks.ts';
 import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
 import { integerAtLeast, randomCount } from './support/ranged-integer.ts';
 import { scanRow } from './support/scan-fields.ts';
-import { createRow, sizeOf, typedRow } from './support/typed-row.ts';
+import { createRow, sizeOf, typedRow, typedRowToFill } from './support/typed-row.ts';
 
 const member = new Slice();
 const noValue = new Slice();
@@ -37,8 +49,30 @@ function hasMember(rows: Rows, row: Row, args: Arguments, word: number): boolean
   return row !== 0 && rows.field(row, args.buf, args.starts[word]!, args.lens[word]!);
 }
 
-function sadd(rows: Rows, args: Arguments, reply: Reply): void {
+function* saddInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   const { buf, starts, lens, count } = args;
+  const added = new Tally();
+  let row: Row = 0;
+  yield* eachWord(
+    args,
+    2,
+    count,
+    1,
+    added,
+    () => {
+      row = typedRowToFill(rows, args, 1, Shape.set);
+    },
+    (i) => {
+      if (rows.field(row, buf, starts[i]!, lens[i]!)) return;
+      if (rows.putField(row, buf, starts[i]!, lens[i]!, emptyBytes, 0, 0)) added.value++;
+    },
+  );
+  reply.integer(added.value);
+}
+
+function sadd(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const { buf, starts, lens, count } = args;
+  if (count > shortWork.elements) return saddInSteps;
   let row = typedRow(rows, args, 1, Shape.set);
   const fresh = row === 0;
   if (fresh) row = createRow(rows, args, 1, Shape.set);
@@ -51,7 +85,12 @@ function sadd(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(added);
 }
 
-function srem(rows: Rows, args: Arguments, reply: Reply): void {
+function sremInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  return removeFieldsInSteps(rows, args, reply, Shape.set);
+}
+
+function srem(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > shortWork.elements) return sremInSteps;
   const row = typedRow(rows, args, 1, Shape.set);
   let left = sizeOf(rows, row);
   let removed = 0;
@@ -67,14 +106,38 @@ function sismember(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(hasMember(rows, typedRow(rows, args, 1, Shape.set), args, 2) ? 1 : 0);
 }
 
-function smismember(rows: Rows, args: Arguments, reply: Reply): void {
+function* smismemberInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  let row: Row = 0;
+  reply.array(args.count - 2);
+  yield* eachWord(
+    args,
+    2,
+    args.count,
+    1,
+    undefined,
+    () => {
+      row = typedRow(rows, args, 1, Shape.set);
+    },
+    (i) => reply.integer(hasMember(rows, row, args, i) ? 1 : 0),
+  );
+}
+
+function smismember(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > shortWork.elements) return smismemberInSteps;
   const row = typedRow(rows, args, 1, Shape.set);
   reply.array(args.count - 2);
   for (let i = 2; i < args.count; i++) reply.integer(hasMember(rows, row, args, i) ? 1 : 0);
 }
 
-function smembers(rows: Rows, args: Arguments, reply: Reply): void {
+function* smembersInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const find = finder(rows, args, 1, Shape.set);
+  reply.set(sizeOf(rows, find()));
+  yield* eachFieldInSteps(rows, find, (b, s, n) => reply.bulk(b, s, n));
+}
+
+function smembers(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const row = typedRow(rows, args, 1, Shape.set);
+  if (isLong(rows, row)) return smembersInSteps;
   reply.set(sizeOf(rows, row));
   if (row !== 0) answerAll(rows, row, reply);
 }
@@ -89,12 +152,35 @@ function scard(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(sizeOf(rows, typedRow(rows, args, 1, Shape.set)));
 }
 
-function spop(rows: Rows, args: Arguments, reply: Reply): void {
-  if (args.count > 3) throw syntaxError;
-  if (args.count === 3) {
-    spopWithCount(rows, args, reply);
+function* spopInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const wanted = integerAtLeast(args, 2, 0);
+  const find = finder(rows, args, 1, Shape.set);
+  const size = sizeOf(rows, find());
+  const count = Math.min(wanted, size);
+  reply.set(count);
+  if (count === size) {
+    yield* eachFieldInSteps(rows, find, (b, s, n) => reply.bulk(b, s, n));
+    yield* step(() => rows.drop(find()));
     return;
   }
+  for (let done = 0; done < count; ) {
+    const before = done;
+    done = yield* step(() => {
+      const row = find();
+      const end = Math.min(count, before + (stepElements >>> 2));
+      let i = before;
+      for (let bytes = 0; i < end && bytes < stepBytes; i++) {
+        popAny(rows, row, size - i, reply);
+        bytes += popped.bytes;
+      }
+      return i;
+    });
+  }
+}
+
+function spop(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > 3) throw syntaxError;
+  if (args.count === 3) return spopWithCount(rows, args, reply);
   const row = typedRow(rows, args, 1, Shape.set);
   if (row === 0) reply.nil();
   else popAny(rows, row, rows.count(row), reply);
@@ -114,11 +200,14 @@ function popAny(rows: Rows, row: Row, size: number, reply: Reply): void {
 // With fewer than one in this many to be left, they are moved to a new set instead of removing the rest.
 const moveStrategyFactor = 5;
 
-function spopWithCount(rows: Rows, args: Arguments, reply: Reply): void {
+function spopWithCount(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const wanted = integerAtLeast(args, 2, 0);
   const row = typedRow(rows, args, 1, Shape.set);
   const size = sizeOf(rows, row);
   const count = Math.min(wanted, size);
+  // Where most are to go the others are moved.
+  const handled = (size - count) * moveStrategyFactor > count ? count : size;
+  if (count > 0 && isLong(rows, row, handled)) return spopInSteps;
   reply.set(count);
   if (count === 0) return;
   if (count === size) {
@@ -147,11 +236,20 @@ function popMost(rows: Rows, row: Row, args: Arguments, count: number, reply: Re
   }
 }
 
-function srandmember(rows: Rows, args: Arguments, reply: Reply): void {
+function* srandmemberInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* randomInSteps(
+    rows,
+    finder(rows, args, 1, Shape.set),
+    randomCount(args, 2),
+    (b, s, n) => reply.bulk(b, s, n),
+    (count) => reply.array(count),
+  );
+}
+
+function srandmember(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   if (args.count > 3) throw syntaxError;
   if (args.count === 3) {
-    srandmemberWithCount(rows, args, reply);
-    return;
+    return srandmemberWithCount(rows, args, reply);
   }
   const row = typedRow(rows, args, 1, Shape.set);
   if (row === 0) reply.nil();
@@ -164,9 +262,10 @@ function answerMemberAt(rows: Rows, row: Row, index: number, reply: Reply): void
   reply.bulk(member.b, member.s, member.n);
 }
 
-function srandmemberWithCount(rows: Rows, args: Arguments, reply: Reply): void {
+function srandmemberWithCount(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const wanted = randomCount(args, 2);
   const row = typedRow(rows, args, 1, Shape.set);
+  if (isLongPick(rows, row, wanted)) return srandmemberInSteps;
   const size = sizeOf(rows, row);
   const count = size === 0 ? 0 : wanted < 0 ? -wanted : Math.min(wanted, size);
   reply.array(count);

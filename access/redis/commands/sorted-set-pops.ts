@@ -6,6 +6,13 @@ import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import {
+  isLong,
+  step,
+  stepElements,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import type { CommandSpec } from './spec.ts';
 import { firstKey } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
@@ -48,20 +55,60 @@ function pop(
   popped.clear();
 }
 
-function zpopmin(rows: Rows, args: Arguments, reply: Reply): void {
-  popFromOne(rows, args, false, reply);
+/** As `pop`, from the row in this word. */
+function* popInSteps(
+  rows: Rows,
+  args: Arguments,
+  word: number,
+  count: number,
+  highest: boolean,
+  pairs: boolean,
+  reply: Reply,
+): Steps {
+  for (let left = count; left > 0; ) {
+    const n = Math.min(left, stepElements >>> 2);
+    yield* step(() => {
+      const row = typedRow(rows, args, word, Shape.ranked);
+      pop(rows, row, rows.count(row), n, highest, pairs, reply);
+    });
+    left -= n;
+  }
 }
 
-function zpopmax(rows: Rows, args: Arguments, reply: Reply): void {
-  popFromOne(rows, args, true, reply);
+function popOneInSteps(highest: boolean): StepTransform {
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    const size = sizeOf(rows, typedRow(rows, args, 1, Shape.ranked));
+    const count = Math.min(integerAtLeast(args, 2, 0), size);
+    const pairs = reply.version > 2;
+    reply.array(pairs ? count : count * 2);
+    yield* popInSteps(rows, args, 1, count, highest, pairs, reply);
+  };
 }
 
-function popFromOne(rows: Rows, args: Arguments, highest: boolean, reply: Reply): void {
+const longPops = { lowest: popOneInSteps(false), highest: popOneInSteps(true) };
+
+function zpopmin(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return popFromOne(rows, args, false, reply);
+}
+
+function zpopmax(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return popFromOne(rows, args, true, reply);
+}
+
+function popFromOne(
+  rows: Rows,
+  args: Arguments,
+  highest: boolean,
+  reply: Reply,
+): StepTransform | void {
   if (args.count > 3) throw syntaxError;
   const wanted = args.count === 3 ? integerAtLeast(args, 2, 0) : 1;
   const row = typedRow(rows, args, 1, Shape.ranked);
   const size = sizeOf(rows, row);
   const count = Math.min(wanted, size);
+  if (args.count === 3 && isLong(rows, row, count)) {
+    return highest ? longPops.highest : longPops.lowest;
+  }
   // RESP3 has pairs only where there may be several.
   const pairs = args.count === 3 && reply.version > 2;
   reply.array(pairs ? count : count * 2);
@@ -93,16 +140,24 @@ function firstFull(rows: Rows, args: Arguments, first: number, last: number): nu
   return 0;
 }
 
-function zmpop(rows: Rows, args: Arguments, reply: Reply): void {
-  if (!popSeveral(rows, args, 1, reply)) reply.nilArray();
+function zmpop(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const found = popSeveral(rows, args, 1, reply);
+  if (typeof found === 'function') return found;
+  if (!found) reply.nilArray();
 }
 
-function bzmpop(rows: Rows, args: Arguments, reply: Reply): void {
-  popSeveral(rows, args, 2, reply);
+function bzmpop(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const found = popSeveral(rows, args, 2, reply);
+  if (typeof found === 'function') return found;
 }
 
 /** ZMPOP and BZMPOP from their number of keys on. Returns false when there is nothing to pop. */
-function popSeveral(rows: Rows, args: Arguments, countWord: number, reply: Reply): boolean {
+function popSeveral(
+  rows: Rows,
+  args: Arguments,
+  countWord: number,
+  reply: Reply,
+): boolean | StepTransform {
   const keys = integerAtLeast(args, countWord, 1, tooFewKeys);
   const whereWord = countWord + keys + 1;
   if (whereWord >= args.count) throw syntaxError;
@@ -115,6 +170,14 @@ function popSeveral(rows: Rows, args: Arguments, countWord: number, reply: Reply
   const row = typedRow(rows, args, word, Shape.ranked);
   const size = rows.count(row);
   const count = Math.min(wanted, size);
+  if (isLong(rows, row, count)) {
+    return function* (all: Rows, words: Arguments, answer: Reply): Steps {
+      answer.array(2);
+      answer.bulk(words.buf, words.starts[word]!, words.lens[word]!);
+      answer.array(count);
+      yield* popInSteps(all, words, word, count, highest, true, answer);
+    };
+  }
   reply.array(2);
   reply.bulk(args.buf, args.starts[word]!, args.lens[word]!);
   reply.array(count);

@@ -15,12 +15,20 @@ import type {
   ScoreRange,
 } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import {
+  shortWork,
+  step,
+  stepElements,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import type { CommandSpec } from './spec.ts';
 import { firstKey } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
+import { countedAnswer, eachPosition, type Undo } from './support/long-walks.ts';
 import { readLexRange, readScoreRange } from './support/range-bounds.ts';
 import { answerScored } from './support/scored-answer.ts';
-import { storeScored } from './support/store-scored.ts';
+import { storeScored, storeScoredInSteps } from './support/store-scored.ts';
 import { sizeOf, typedRow } from './support/typed-row.ts';
 
 const limitNeedsOrder = new CommandError(
@@ -135,6 +143,119 @@ function walkRange(rows: Rows, row: Row, visit: RankedVisitor): void {
   }
 }
 
+/** Whether there are many to walk in what `findRange` found. */
+function isLongRange(rows: Rows, row: Row): boolean {
+  const { by, offset, limit, start, end } = request;
+  if (row === 0) return false;
+  if (by === 'rank') return end - start + 1 > shortWork.elements;
+  if (Math.min(limit, rows.count(row)) <= shortWork.elements) return false;
+  return Math.min(limit, countInRange(rows, row) - offset) > shortWork.elements;
+}
+
+function countInRange(rows: Rows, row: Row): number {
+  return request.by === 'score'
+    ? rows.countByScore(row, scoreRange)
+    : rows.countByLex(row, lexRange!);
+}
+
+/** As `walkRange`, of what the command's options and bounds have just been read for. */
+function* walkRangeInSteps(rows: Rows, find: () => Row, visit: RankedVisitor, undo?: Undo): Steps {
+  // Other commands use the request meanwhile.
+  const { by, reverse, offset, limit, start, end } = request;
+  const scores = { ...scoreRange };
+  const members = lexRange;
+  lexRange = undefined;
+  const row = find();
+  let total = end - start + 1;
+  if (by !== 'rank') {
+    const within = by === 'score' ? rows.countByScore(row, scores) : rows.countByLex(row, members!);
+    total = Math.min(limit, within - offset);
+  }
+  yield* eachPosition(
+    total,
+    (at, want, size) => {
+      const see: RankedVisitor = (b, s, n, score) => {
+        visit(b, s, n, score);
+        return size.add(n);
+      };
+      const found = find();
+      if (by === 'rank') rows.eachByRank(found, start + at, want, reverse, see);
+      else if (by === 'score') rows.eachByScore(found, scores, reverse, offset + at, want, see);
+      else rows.eachByLex(found, members!, reverse, offset + at, want, see);
+    },
+    undo,
+  );
+}
+
+function answerInSteps(by?: By, reverse?: boolean): StepTransform {
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    readOptions(args, 4, by, reverse, false);
+    const { withScores } = request;
+    const flat = withScores && reply.version < 3;
+    yield* countedAnswer(reply, 'array', (tally) => {
+      findRange(rows, args, 1);
+      return walkRangeInSteps(
+        rows,
+        () => typedRow(rows, args, 1, Shape.ranked),
+        (b, s, n, score) => {
+          answerScored(reply, withScores, b, s, n, score);
+          tally.value += flat ? 2 : 1;
+        },
+        tally,
+      );
+    });
+  };
+}
+
+function* zrangestoreInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  readOptions(args, 5, undefined, undefined, true);
+  findRange(rows, args, 2);
+  const result = new ByteList();
+  yield* walkRangeInSteps(
+    rows,
+    () => typedRow(rows, args, 2, Shape.ranked),
+    (b, s, n, score) => result.add(b, s, n, score),
+    result,
+  );
+  yield* storeScoredInSteps(rows, args, 1, result);
+  reply.integer(result.count);
+}
+
+function removeInSteps(by: By): StepTransform {
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    const find = (): Row => typedRow(rows, args, 1, Shape.ranked);
+    readOptions(args, args.count, by, false, true);
+    findRange(rows, args, 1);
+    const doomed = new ByteList();
+    yield* walkRangeInSteps(rows, find, (b, s, n) => doomed.add(b, s, n), doomed);
+    if (doomed.count === rows.count(find())) yield* step(() => rows.drop(find()));
+    else {
+      for (let from = 0; from < doomed.count; from += stepElements >>> 2) {
+        const end = Math.min(doomed.count, from + (stepElements >>> 2));
+        yield* step(() => {
+          const row = find();
+          for (let i = from; i < end; i++) {
+            rows.removeField(row, doomed.buf, doomed.start(i), doomed.length(i));
+          }
+        });
+      }
+    }
+    reply.integer(doomed.count);
+  };
+}
+
+const longRemovals = {
+  rank: removeInSteps('rank'),
+  score: removeInSteps('score'),
+  lex: removeInSteps('lex'),
+};
+const longRanges = {
+  rank: [answerInSteps('rank', false), answerInSteps('rank', true)],
+  score: [answerInSteps('score', false), answerInSteps('score', true)],
+  lex: [answerInSteps('lex', false), answerInSteps('lex', true)],
+} as const;
+const longZrange = answerInSteps();
+
 let answer: Reply | undefined;
 let answered = 0;
 
@@ -143,12 +264,22 @@ function answerMember(b: Buffer, s: number, n: number, score: number): void {
   answered++;
 }
 
-function answerRange(rows: Rows, args: Arguments, reply: Reply, by?: By, reverse?: boolean): void {
+function answerRange(
+  rows: Rows,
+  args: Arguments,
+  reply: Reply,
+  by?: By,
+  reverse?: boolean,
+): StepTransform | void {
   readOptions(args, 4, by, reverse, false);
   const row = findRange(rows, args, 1);
   if (row === 0) {
     reply.array(0);
     return;
+  }
+  if (isLongRange(rows, row)) {
+    lexRange = undefined;
+    return by === undefined ? longZrange : longRanges[by][reverse === true ? 1 : 0];
   }
   answer = reply;
   answered = 0;
@@ -159,34 +290,38 @@ function answerRange(rows: Rows, args: Arguments, reply: Reply, by?: By, reverse
   answer = undefined;
 }
 
-function zrange(rows: Rows, args: Arguments, reply: Reply): void {
-  answerRange(rows, args, reply);
+function zrange(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerRange(rows, args, reply);
 }
 
-function zrevrange(rows: Rows, args: Arguments, reply: Reply): void {
-  answerRange(rows, args, reply, 'rank', true);
+function zrevrange(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerRange(rows, args, reply, 'rank', true);
 }
 
-function zrangebyscore(rows: Rows, args: Arguments, reply: Reply): void {
-  answerRange(rows, args, reply, 'score', false);
+function zrangebyscore(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerRange(rows, args, reply, 'score', false);
 }
 
-function zrevrangebyscore(rows: Rows, args: Arguments, reply: Reply): void {
-  answerRange(rows, args, reply, 'score', true);
+function zrevrangebyscore(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerRange(rows, args, reply, 'score', true);
 }
 
-function zrangebylex(rows: Rows, args: Arguments, reply: Reply): void {
-  answerRange(rows, args, reply, 'lex', false);
+function zrangebylex(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerRange(rows, args, reply, 'lex', false);
 }
 
-function zrevrangebylex(rows: Rows, args: Arguments, reply: Reply): void {
-  answerRange(rows, args, reply, 'lex', true);
+function zrevrangebylex(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return answerRange(rows, args, reply, 'lex', true);
 }
 
-function zrangestore(rows: Rows, args: Arguments, reply: Reply): void {
+function zrangestore(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   readOptions(args, 5, undefined, undefined, true);
   rows.expect(1, 2, 1);
   const row = findRange(rows, args, 2);
+  if (isLongRange(rows, row)) {
+    lexRange = undefined;
+    return zrangestoreInSteps;
+  }
   const result = new ByteList();
   if (row !== 0) walkRange(rows, row, (b, s, n, score) => result.add(b, s, n, score));
   storeScored(rows, args, 1, result);
@@ -205,9 +340,13 @@ function zlexcount(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(row === 0 || range === undefined ? 0 : rows.countByLex(row, range));
 }
 
-function removeRange(rows: Rows, args: Arguments, reply: Reply, by: By): void {
+function removeRange(rows: Rows, args: Arguments, reply: Reply, by: By): StepTransform | void {
   readOptions(args, args.count, by, false, true);
   const row = findRange(rows, args, 1);
+  if (isLongRange(rows, row)) {
+    lexRange = undefined;
+    return longRemovals[by];
+  }
   const size = sizeOf(rows, row);
   const doomed = new ByteList();
   if (row !== 0) walkRange(rows, row, (b, s, n) => doomed.add(b, s, n));
@@ -220,16 +359,16 @@ function removeRange(rows: Rows, args: Arguments, reply: Reply, by: By): void {
   reply.integer(doomed.count);
 }
 
-function zremrangebyrank(rows: Rows, args: Arguments, reply: Reply): void {
-  removeRange(rows, args, reply, 'rank');
+function zremrangebyrank(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return removeRange(rows, args, reply, 'rank');
 }
 
-function zremrangebyscore(rows: Rows, args: Arguments, reply: Reply): void {
-  removeRange(rows, args, reply, 'score');
+function zremrangebyscore(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return removeRange(rows, args, reply, 'score');
 }
 
-function zremrangebylex(rows: Rows, args: Arguments, reply: Reply): void {
-  removeRange(rows, args, reply, 'lex');
+function zremrangebylex(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return removeRange(rows, args, reply, 'lex');
 }
 
 const costOfRange = 'O(log(N)+M) for M members of a sorted set of N';

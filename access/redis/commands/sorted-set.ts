@@ -8,11 +8,15 @@ import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { Row, Rows } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import { shortWork, type Steps, type StepTransform } from '../../../universal-row/steps.ts';
 import { sortedSetAlgebraCommands } from './sorted-set-algebra.ts';
 import { sortedSetPopCommands } from './sorted-set-pops.ts';
 import { sortedSetRangeCommands } from './sorted-set-ranges.ts';
 import type { CommandSpec } from './spec.ts';
 import { firstKey } from './spec.ts';
+import { isLongPick, randomInSteps } from './support/long-picks.ts';
+import { removeFieldsInSteps } from './support/long-removals.ts';
+import { eachWord, Tally, together } from './support/long-walks.ts';
 import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
 import { checkRandomPairs, randomCount } from './support/ranged-integer.ts';
 import { scanRow } from './support/scan-fields.ts';
@@ -52,15 +56,16 @@ function mayBeOption(args: Arguments, word: number): boolean {
   return word < args.count && args.lens[word]! > 0 && args.buf[args.starts[word]!]! >= 65;
 }
 
-function zadd(rows: Rows, args: Arguments, reply: Reply): void {
-  addScores(rows, args, reply, 0);
+function zadd(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return addScores(rows, args, reply, 0);
 }
 
 function zincrby(rows: Rows, args: Arguments, reply: Reply): void {
   addScores(rows, args, reply, incr);
 }
 
-function addScores(rows: Rows, args: Arguments, reply: Reply, given: number): void {
+/** The options that begin at word 2, and the word behind them. */
+function readAddOptions(args: Arguments, given: number): { options: number; first: number } {
   let options = given;
   let first = 2;
   while (mayBeOption(args, first)) {
@@ -69,6 +74,56 @@ function addScores(rows: Rows, args: Arguments, reply: Reply, given: number): vo
     options |= option;
     first++;
   }
+  return { options, first };
+}
+
+/** ZADD of very many members. */
+function* zaddInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens, count } = args;
+  const { options, first } = readAddOptions(args, 0);
+  checkOptions(options, count - first);
+  const given = new Float64Array((count - first) / 2);
+  yield* eachWord(args, first, count, 2, undefined, nothing, (i) => {
+    given[(i - first) >> 1] = scoreAt(args, i);
+  });
+  const added = new Tally();
+  const changed = new Tally();
+  let row: Row = 0;
+  let isNew = false;
+  yield* eachWord(
+    args,
+    first,
+    count,
+    2,
+    together(added, changed),
+    () => {
+      row = typedRow(rows, args, 1, Shape.ranked);
+      isNew = row === 0;
+      if (isNew && (options & xx) === 0) row = createRow(rows, args, 1, Shape.ranked);
+    },
+    (i) => {
+      if (row === 0) return true;
+      const score = given[(i - first) >> 1]!;
+      const old = isNew ? NaN : rows.score(row, buf, starts[i + 1]!, lens[i + 1]!);
+      isNew = false;
+      if (old === score || !allows(options, old, score)) return false;
+      if (rows.putScore(row, buf, starts[i + 1]!, lens[i + 1]!, score)) added.value++;
+      else changed.value++;
+      return false;
+    },
+  );
+  reply.integer((options & ch) !== 0 ? added.value + changed.value : added.value);
+}
+
+function nothing(): void {
+  // A step that begins again has nothing to find.
+}
+
+function addScores(rows: Rows, args: Arguments, reply: Reply, given: number): StepTransform | void {
+  if (args.count > shortWork.elements && (readAddOptions(args, given).options & incr) === 0) {
+    return zaddInSteps;
+  }
+  const { options, first } = readAddOptions(args, given);
   checkOptions(options, args.count - first);
   readScores(args, first);
   const row = typedRow(rows, args, 1, Shape.ranked);
@@ -160,7 +215,12 @@ function incrementScore(
   reply.double(score);
 }
 
-function zrem(rows: Rows, args: Arguments, reply: Reply): void {
+function zremInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  return removeFieldsInSteps(rows, args, reply, Shape.ranked);
+}
+
+function zrem(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > shortWork.elements) return zremInSteps;
   const row = typedRow(rows, args, 1, Shape.ranked);
   let left = sizeOf(rows, row);
   let removed = 0;
@@ -182,7 +242,24 @@ function zscore(rows: Rows, args: Arguments, reply: Reply): void {
   answerScoreOf(rows, typedRow(rows, args, 1, Shape.ranked), args, 2, reply);
 }
 
-function zmscore(rows: Rows, args: Arguments, reply: Reply): void {
+function* zmscoreInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  let row: Row = 0;
+  reply.array(args.count - 2);
+  yield* eachWord(
+    args,
+    2,
+    args.count,
+    1,
+    undefined,
+    () => {
+      row = typedRow(rows, args, 1, Shape.ranked);
+    },
+    (i) => answerScoreOf(rows, row, args, i, reply),
+  );
+}
+
+function zmscore(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count > shortWork.elements) return zmscoreInSteps;
   const row = typedRow(rows, args, 1, Shape.ranked);
   reply.array(args.count - 2);
   for (let i = 2; i < args.count; i++) answerScoreOf(rows, row, args, i, reply);
@@ -210,10 +287,21 @@ function answerRank(rows: Rows, args: Arguments, reverse: boolean, reply: Reply)
 const member = new Slice();
 const noValue = new Slice();
 
-function zrandmember(rows: Rows, args: Arguments, reply: Reply): void {
+function* zrandmemberInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const withScores = args.count === 4;
+  yield* randomInSteps(
+    rows,
+    () => typedRow(rows, args, 1, Shape.ranked),
+    randomCount(args, 2),
+    (b, s, n, _vb, _vs, _vn, row) =>
+      answerScored(reply, withScores, b, s, n, withScores ? rows.score(row, b, s, n) : 0),
+    (count) => answerScoredHeader(reply, count, withScores),
+  );
+}
+
+function zrandmember(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   if (args.count > 2) {
-    zrandmemberWithCount(rows, args, reply);
-    return;
+    return zrandmemberWithCount(rows, args, reply);
   }
   const row = typedRow(rows, args, 1, Shape.ranked);
   if (row === 0) reply.nil();
@@ -238,7 +326,7 @@ function forget(): void {
   noValue.set(emptyBytes, 0, 0);
 }
 
-function zrandmemberWithCount(rows: Rows, args: Arguments, reply: Reply): void {
+function zrandmemberWithCount(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const wanted = randomCount(args, 2);
   if (args.count > 4 || (args.count === 4 && !args.is(3, 'WITHSCORES'))) throw syntaxError;
   const withScores = args.count === 4;
@@ -246,6 +334,7 @@ function zrandmemberWithCount(rows: Rows, args: Arguments, reply: Reply): void {
   const row = typedRow(rows, args, 1, Shape.ranked);
   const size = sizeOf(rows, row);
   const count = size === 0 ? 0 : wanted < 0 ? -wanted : Math.min(wanted, size);
+  if (isLongPick(rows, row, wanted)) return zrandmemberInSteps;
   answerScoredHeader(reply, count, withScores);
   if (count === 0) return;
   if (wanted < 0) {

@@ -4,19 +4,20 @@
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { Action, Transform } from '../../../universal-row/command.ts';
-import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
 import type { Connection } from '../connection.ts';
 import type { RespWriter } from '../resp-writer.ts';
 
 /**
  * A command about the connection or the server rather than about rows. A promise makes the connection
- * wait before its next command; then the reply goes to the writer that `connection.answer` gives.
+ * wait before its next command; then the reply goes to the writer that `connection.answer` gives, or
+ * is what the promise resolves to.
  */
 export type Handler = (
   connection: Connection,
   args: Arguments,
   reply: RespWriter,
-) => MaybePromise<void>;
+) => void | Promise<Reply | void>;
 
 export type CommandFlag =
   | 'write'
@@ -110,6 +111,8 @@ export interface CommandSpec {
   takesUnits?: boolean;
   /** Words it takes at most, where that is another number than for its like. */
   maxWords?: number;
+  /** It uses other databases than the one that is selected. */
+  usesSpan?: boolean;
   /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
   everyPod?: boolean;
   /** Asks for costs: what it costs itself is charged, and not told. */

@@ -5,6 +5,7 @@ import { emptyBytes, Slice } from '../../../universal-row/bytes.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { type Rows, Shape } from '../../../universal-row/rows.ts';
+import type { Steps, StepTransform } from '../../../universal-row/steps.ts';
 import { maxStringBytes } from './string-ranges.ts';
 
 const notStrings = new CommandError('ERR The specified keys must contain string values');
@@ -25,27 +26,51 @@ interface LcsOptions {
   minMatch: number;
 }
 
-export function lcs(rows: Rows, args: Arguments, reply: Reply): void {
+/** Cells of the table, and steps of the way back through it, between two looks at others. */
+const cellsPerStep = 100_000;
+
+export function lcs(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   rows.expect(1, 2, 1);
   const a = stringAt(rows, args, 1);
   const b = stringAt(rows, args, 2);
   const options = parseOptions(args);
   if ((a.n + 1) * (b.n + 1) * cellBytes > maxStringBytes) throw tooLarge;
 
+  if ((a.n + 1) * (b.n + 1) > cellsPerStep) return lcsInSteps;
+  // One step of it is all of it.
+  for (const _ of answerLcs(a, b, options, reply));
+}
+
+function* lcsInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  rows.expect(1, 2, 1);
+  // Both outlive the step.
+  const a = copied(stringAt(rows, args, 1));
+  const b = copied(stringAt(rows, args, 2));
+  yield* answerLcs(a, b, parseOptions(args), reply);
+}
+
+function* answerLcs(a: Slice, b: Slice, options: LcsOptions, reply: Reply): Steps {
   const table = new PrefixTable(a, b);
+  yield* table.fill();
   const total = table.at(a.n, b.n);
   if (options.indexes) {
     reply.map(2);
     reply.text('matches');
-    answerMatches(table, reply, options);
+    yield* answerMatches(table, reply, options);
     reply.text('len');
     reply.integer(total);
   } else if (options.length) {
     reply.integer(total);
   } else {
-    const text = commonBytes(table, total);
+    const text = yield* commonBytes(table, total);
     reply.bulk(text, 0, text.length);
   }
+}
+
+function copied(value: Slice): Slice {
+  const copy = new Slice();
+  copy.set(value.copy(), 0, value.n);
+  return copy;
 }
 
 function stringAt(rows: Rows, args: Arguments, word: number): Slice {
@@ -84,20 +109,35 @@ class PrefixTable {
     const width = b.n + 1;
     const size = (a.n + 1) * width;
     const cells = Math.min(a.n, b.n) < 65536 ? new Uint16Array(size) : new Uint32Array(size);
-    const across = b.b;
-    const before = b.s - 1;
-    for (let i = 1; i <= a.n; i++) {
-      const byte = a.b[a.s + i - 1];
-      for (let j = 1; j < width; j++) {
-        const at = i * width + j;
-        cells[at] =
-          byte === across[before + j]
-            ? cells[at - width - 1]! + 1
-            : Math.max(cells[at - width]!, cells[at - 1]!);
-      }
-    }
     this.#width = width;
     this.#cells = cells;
+  }
+
+  *fill(): Steps {
+    const { a, b } = this;
+    const cells = this.#cells;
+    const width = this.#width;
+    const across = b.b;
+    const before = b.s - 1;
+    let left = cellsPerStep;
+    for (let i = 1; i <= a.n; i++) {
+      const byte = a.b[a.s + i - 1];
+      for (let from = 1; from < width; ) {
+        const to = Math.min(width, from + left);
+        for (let j = from; j < to; j++) {
+          const at = i * width + j;
+          cells[at] =
+            byte === across[before + j]
+              ? cells[at - width - 1]! + 1
+              : Math.max(cells[at - width]!, cells[at - 1]!);
+        }
+        left -= to - from;
+        from = to;
+        if (left > 0) continue;
+        left = cellsPerStep;
+        yield;
+      }
+    }
   }
 
   at(i: number, j: number): number {
@@ -115,12 +155,14 @@ class PrefixTable {
   }
 }
 
-function commonBytes(table: PrefixTable, total: number): Buffer {
+function* commonBytes(table: PrefixTable, total: number): Generator<undefined, Buffer, undefined> {
   if (total === 0) return emptyBytes;
   const { a, b } = table;
   const text = Buffer.allocUnsafe(total);
   let left = total;
+  let work = 0;
   for (let i = a.n, j = b.n; left > 0; ) {
+    if (++work % cellsPerStep === 0) yield;
     if (table.same(i, j)) {
       text[--left] = a.b[a.s + i - 1]!;
       i--;
@@ -132,7 +174,7 @@ function commonBytes(table: PrefixTable, total: number): Buffer {
 }
 
 /** The runs of bytes that match, from the last to the first, as ranges of a and of b. */
-function answerMatches(table: PrefixTable, reply: Reply, options: LcsOptions): void {
+function* answerMatches(table: PrefixTable, reply: Reply, options: LcsOptions): Steps {
   const mark = reply.open();
   let count = 0;
   const answerRun = (i: number, j: number, n: number): void => {
@@ -150,7 +192,9 @@ function answerMatches(table: PrefixTable, reply: Reply, options: LcsOptions): v
   let n = 0;
   let i = table.a.n;
   let j = table.b.n;
+  let work = 0;
   while (i > 0 && j > 0) {
+    if (++work % (cellsPerStep / 16) === 0) yield;
     if (table.same(i, j)) {
       i--;
       j--;

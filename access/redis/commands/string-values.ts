@@ -6,11 +6,19 @@ import { CommandError, wrongType } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { type Row, type Rows, Shape } from '../../../universal-row/rows.ts';
 import {
+  shortWork,
+  step,
+  stepBytes,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
+import {
   invalidExpireTime,
   milliseconds,
   positiveExpiryTime,
   seconds,
 } from './support/expiry-time.ts';
+import { eachWord } from './support/long-walks.ts';
 import { typedRow } from './support/typed-row.ts';
 import { ValueOptions } from './support/value-options.ts';
 
@@ -20,6 +28,9 @@ const invalidPsetexTime = invalidExpireTime('psetex');
 const invalidGetexTime = invalidExpireTime('getex');
 const msetArity = new CommandError("ERR wrong number of arguments for 'mset' command");
 const msetnxArity = new CommandError("ERR wrong number of arguments for 'msetnx' command");
+
+/** Keys that one step looks up. */
+const keysPerStep = 256;
 
 const value = new Slice();
 const options = new ValueOptions();
@@ -144,26 +155,93 @@ export function getex(rows: Rows, args: Arguments, reply: Reply): void {
   else if (options.persist && rows.expireAt(row) !== 0) rows.setExpireAt(row, 0);
 }
 
-export function mget(rows: Rows, args: Arguments, reply: Reply): void {
+export function mget(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens, count } = args;
+  if (count > shortWork.elements) return mgetInSteps;
   rows.expect(1, count - 1, 1);
   reply.array(count - 1);
+  let bytes = 0;
   for (let i = 1; i < count; i++) {
     const row = rows.find(buf, starts[i]!, lens[i]!);
     if (row === 0 || rows.shape(row) !== Shape.value) reply.nil();
-    else answerValue(rows, row, reply);
+    else {
+      rows.value(row, value);
+      bytes += value.n;
+      if (bytes > shortWork.bytes) {
+        value.b = emptyBytes;
+        return mgetInSteps;
+      }
+      reply.bulk(value.b, value.s, value.n);
+    }
+  }
+  value.b = emptyBytes;
+}
+
+function* mgetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens, count } = args;
+  reply.array(count - 1);
+  for (let i = 1; i < count; ) {
+    const from = i;
+    i = yield* step(() => {
+      const end = Math.min(count, from + keysPerStep);
+      rows.expect(from, end - 1, 1);
+      let word = from;
+      for (let bytes = 0; word < end && bytes < stepBytes; word++) {
+        const row = rows.find(buf, starts[word]!, lens[word]!);
+        if (row === 0 || rows.shape(row) !== Shape.value) reply.nil();
+        else {
+          bytes += rows.count(row);
+          answerValue(rows, row, reply);
+        }
+      }
+      return word;
+    });
   }
 }
 
-export function mset(rows: Rows, args: Arguments, reply: Reply): void {
+export function mset(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   if (args.count % 2 === 0) throw msetArity;
+  if (isLongPut(args)) return msetInSteps;
   for (let i = 1; i < args.count; i += 2) put(rows, args, i, i + 1, 0);
   reply.ok();
 }
 
-export function msetnx(rows: Rows, args: Arguments, reply: Reply): void {
+function isLongPut(args: Arguments): boolean {
+  if (args.count > shortWork.elements) return true;
+  let bytes = 0;
+  for (let i = 2; i < args.count; i += 2) bytes += args.lens[i]!;
+  return bytes > shortWork.bytes;
+}
+
+function* putAllInSteps(rows: Rows, args: Arguments): Steps {
+  yield* eachWord(args, 1, args.count, 2, undefined, nothing, (word) =>
+    put(rows, args, word, word + 1, 0),
+  );
+}
+
+function nothing(): void {
+  // There is nothing to prepare for a step.
+}
+
+function* msetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* putAllInSteps(rows, args);
+  reply.ok();
+}
+
+function* msetnxInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  let isThere = false;
+  yield* eachWord(args, 1, args.count, 2, undefined, nothing, (word) => {
+    isThere = rows.find(args.buf, args.starts[word]!, args.lens[word]!) !== 0;
+    return isThere;
+  });
+  if (!isThere) yield* putAllInSteps(rows, args);
+  reply.integer(isThere ? 0 : 1);
+}
+
+export function msetnx(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const { buf, starts, lens, count } = args;
   if (count % 2 === 0) throw msetnxArity;
+  if (isLongPut(args)) return msetnxInSteps;
   rows.expect(1, count - 2, 2);
   for (let i = 1; i < count; i += 2) {
     if (rows.find(buf, starts[i]!, lens[i]!) === 0) continue;

@@ -53,7 +53,7 @@ export class AdmittingExecutor implements Executor {
     this.refused = 0;
   }
 
-  execute(command: Command, reply: Reply): MaybePromise<void> {
+  execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
     const now = this.#now;
     const tenant = this.#next;
     this.#next = tenant + 1 === tenants ? 0 : tenant + 1;
@@ -72,7 +72,7 @@ export class AdmittingExecutor implements Executor {
     // The pod runs a command at once, whole: a slot is always free again by the next.
     if (!this.#slots.take()) throw new Error('no slot');
     const done = this.#pod.execute(next, reply);
-    if (done !== undefined) return done.finally(() => this.#slots.free());
+    if (done instanceof Promise) return done.finally(() => this.#slots.free());
     this.#slots.free();
     return undefined;
   }
@@ -80,8 +80,8 @@ export class AdmittingExecutor implements Executor {
   executeAll(
     commands: readonly Command[],
     reply: Reply,
-    before: () => boolean,
-  ): MaybePromise<void> {
+    before: (reply: Reply) => boolean,
+  ): MaybePromise<Reply | void> {
     return this.#pod.executeAll(commands, reply, before);
   }
 

@@ -35,6 +35,14 @@ export class ByteList {
     this.count = count;
   }
 
+  mark(): number {
+    return this.count;
+  }
+
+  rollback(mark: number): void {
+    this.count = mark;
+  }
+
   start(i: number): number {
     return i === 0 ? 0 : this.ends[i - 1]!;
   }

@@ -4,7 +4,7 @@
 import type { Row, Rows } from '../../../../universal-row/rows.ts';
 import { Shape } from '../../../../universal-row/rows.ts';
 
-const askUpTo = 8;
+export const askUpTo = 8;
 
 export interface Membership {
   has(b: Buffer, s: number, n: number): boolean;

@@ -37,6 +37,18 @@ export class WalkPicker {
     this.#left = size;
   }
 
+  #wantedAt = 0;
+
+  mark(): number {
+    this.#wantedAt = this.#wanted;
+    return this.#left;
+  }
+
+  rollback(mark: number): void {
+    this.#left = mark;
+    this.#wanted = this.#wantedAt;
+  }
+
   take(): boolean {
     const chosen = this.#rows.random() * this.#left < this.#wanted;
     this.#left--;

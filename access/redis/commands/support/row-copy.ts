@@ -3,7 +3,15 @@
 
 import { emptyBytes, Slice } from '../../../../universal-row/bytes.ts';
 import { type Row, type Rows, Shape } from '../../../../universal-row/rows.ts';
+import { step, type Steps } from '../../../../universal-row/steps.ts';
 import { ByteList } from './byte-list.ts';
+import {
+  eachElementInSteps,
+  eachFieldInSteps,
+  eachRankInSteps,
+  eachSized,
+  type Find,
+} from './long-walks.ts';
 
 export class RowCopy {
   #shape: Shape = Shape.none;
@@ -42,6 +50,81 @@ export class RowCopy {
       default:
         break;
     }
+  }
+
+  /** As `take`, in steps. */
+  *takeInSteps(rows: Rows, find: Find): Steps {
+    const items = this.#items;
+    items.clear();
+    const row = find();
+    this.#shape = rows.shape(row);
+    this.#expireAt = rows.expireAt(row);
+    const size = rows.count(row);
+    switch (this.#shape) {
+      case Shape.value:
+        this.take(rows, row);
+        break;
+      case Shape.map:
+        yield* eachFieldInSteps(
+          rows,
+          find,
+          (fb, fs, fn, vb, vs, vn) => {
+            items.add(fb, fs, fn);
+            items.add(vb, vs, vn);
+          },
+          items,
+        );
+        break;
+      case Shape.set:
+        yield* eachFieldInSteps(rows, find, (b, s, n) => items.add(b, s, n), items);
+        break;
+      case Shape.ranked:
+        yield* eachRankInSteps(
+          rows,
+          find,
+          size,
+          (b, s, n, score) => items.add(b, s, n, score),
+          items,
+        );
+        break;
+      default:
+        yield* eachElementInSteps(
+          rows,
+          find,
+          0,
+          size,
+          false,
+          (b, s, n) => items.add(b, s, n),
+          items,
+        );
+    }
+  }
+
+  /** As `put`, in steps. */
+  *putInSteps(rows: Rows, b: Buffer, s: number, n: number): Steps {
+    const items = this.#items;
+    if (this.#shape === Shape.value) {
+      yield* step(() => this.put(rows, b, s, n));
+      return;
+    }
+    yield* step(() => {
+      rows.create(b, s, n, this.#shape);
+    });
+    let into: Row = 0;
+    let last = -1;
+    yield* eachSized(
+      items.count,
+      (i) => items.length(i),
+      (i) => {
+        // Each step begins anew with the row, and with where the one before it ended.
+        if (i !== last + 1 || i % 64 === 0 || into === 0) into = rows.find(b, s, n);
+        last = i;
+        this.#putItem(rows, into, i);
+      },
+    );
+    yield* step(() => {
+      if (this.#expireAt !== 0) rows.setExpireAt(rows.find(b, s, n), this.#expireAt);
+    });
   }
 
   /** Makes the row under this key what was taken, with the same expiry. */

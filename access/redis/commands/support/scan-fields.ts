@@ -35,14 +35,17 @@ export function scanRow(rows: Rows, args: Arguments, reply: Reply, shape: Shape)
   const options = parseScanOptions(args, 3, false);
   const whole = shape !== Shape.set && rows.count(row) <= wholeUpTo;
   seen.clear();
+  let scanned = 0;
   const next = walkPage(cursor, whole ? Math.max(options.count, wholeUpTo) : options.count, {
     walk: (from, budget) =>
       rows.scanFields(row, from, budget, (fb, fs, fn, vb, vs, vn) => {
+        scanned += fn;
         if (options.pattern?.matches(fb, fs, fn) === false) return;
         seen.add(fb, fs, fn, shape === Shape.ranked ? rows.score(row, fb, fs, fn) : 0);
         if (shape === Shape.map) seen.add(vb, vs, vn);
       }),
     bytes: () => seen.bytes + seen.count * (shape === Shape.ranked ? scoredFrame : frame),
+    scanned: () => scanned,
     kept: () => seen.count,
     cut: (kept) => seen.cut(kept),
   });

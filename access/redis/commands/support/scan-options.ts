@@ -6,6 +6,8 @@ import { Glob } from '../glob.ts';
 
 const invalidCursor = new CommandError('ERR invalid cursor');
 const cursorLimit = 2n ** 53n;
+/** COUNT is a hint. One answer is one step, whatever it says. */
+const mostScanned = 8192;
 
 export interface ScanOptions {
   /** How many to look at. */
@@ -35,6 +37,7 @@ export function parseScanOptions(args: Arguments, from: number, takesType: boole
     if (hasValue && args.is(i, 'COUNT')) {
       options.count = args.integer(i + 1);
       if (options.count < 1) throw syntaxError;
+      options.count = Math.min(options.count, mostScanned);
     } else if (hasValue && args.is(i, 'MATCH')) {
       const everything = args.lens[i + 1] === 1 && args.buf[args.starts[i + 1]!] === 42;
       options.pattern = everything

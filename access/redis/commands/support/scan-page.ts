@@ -13,12 +13,16 @@ export interface PageWalk {
   /** Of the answer with all that is kept. */
   bytes(): number;
   kept(): number;
+  /** Bytes of the keys and fields that were looked at. */
+  scanned(): number;
   /** Only the first so many are kept. */
   cut(kept: number): void;
 }
 
 // Few enough that most of them fit into a page, and as many as nearly any client asks for.
 const firstStep = 128;
+// Names are matched with a pattern: after so many bytes of them an answer ends, with less than COUNT.
+const scannedLimitBytes = 512 * 1024;
 
 /**
  * Walks about `count`, or until a page is full. Something that is too large for any page is one by itself: a walk that
@@ -41,7 +45,7 @@ export function walkPage(from: number, count: number, page: PageWalk): number {
       continue;
     }
     left -= step;
-    if (next === 0 || left <= 0) return next;
+    if (next === 0 || left <= 0 || page.scanned() > scannedLimitBytes) return next;
     cursor = next;
     step = Math.min(step * 2, left);
   }

@@ -1,8 +1,10 @@
 import type { Arguments } from '../../../../universal-row/arguments.ts';
-import type { Rows } from '../../../../universal-row/rows.ts';
+import type { Row, Rows } from '../../../../universal-row/rows.ts';
 import { Shape } from '../../../../universal-row/rows.ts';
+import { step, type Steps } from '../../../../universal-row/steps.ts';
 import type { ByteList } from './byte-list.ts';
-import { createRow, dropRow } from './typed-row.ts';
+import { eachSized } from './long-walks.ts';
+import { createRow, dropRow, typedRow } from './typed-row.ts';
 
 /** Puts a sorted set of these members under the key in this word; with none, drops what is there. */
 export function storeScored(rows: Rows, args: Arguments, word: number, members: ByteList): void {
@@ -14,4 +16,26 @@ export function storeScored(rows: Rows, args: Arguments, word: number, members: 
   for (let i = 0; i < members.count; i++) {
     rows.putScore(row, members.buf, members.start(i), members.length(i), members.score(i));
   }
+}
+
+/** As `storeScored`. */
+export function* storeScoredInSteps(
+  rows: Rows,
+  args: Arguments,
+  word: number,
+  members: ByteList,
+): Steps {
+  yield* step(() => {
+    if (members.count === 0) dropRow(rows, args, word);
+    else createRow(rows, args, word, Shape.ranked);
+  });
+  let row: Row = 0;
+  yield* eachSized(
+    members.count,
+    (i) => members.length(i),
+    (i) => {
+      if (i % 64 === 0 || row === 0) row = typedRow(rows, args, word, Shape.ranked);
+      rows.putScore(row, members.buf, members.start(i), members.length(i), members.score(i));
+    },
+  );
 }

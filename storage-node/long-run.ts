@@ -1,0 +1,177 @@
+// Commands that take many steps: one that turned out to be long, or a transaction with one in it. A run
+// has a transaction and a record batch of its own, so that others are executed between its steps. What
+// it wrote becomes one log entry at its end.
+
+import { isWrite, type Command } from '../universal-row/command.ts';
+import { ReadFault } from '../universal-row/errors.ts';
+import { RecordBatchWriter } from '../universal-row/record-batch.ts';
+import type { Reply } from '../universal-row/reply.ts';
+import type { Steps, StepTransform } from '../universal-row/steps.ts';
+import { TurnTaker, type Turns } from '../universal-row/turns.ts';
+import type { Engine, SuspendedEntry } from '../engines/engine.ts';
+import type { Transaction } from './transaction.ts';
+
+/** Milliseconds of steps before others have the thread, where nobody else is known to want it. */
+const sliceMs = 1;
+
+export interface HeldTable {
+  readonly table: number;
+  readonly isWrite: boolean;
+}
+
+export interface LongRunOptions {
+  readonly engine: Engine;
+  readonly turns: Turns | undefined;
+  readonly commands: readonly Command[];
+  /** The command that is long; those before it have been run. */
+  readonly from: number;
+  readonly form: StepTransform;
+  /** The answer so far. */
+  readonly reply: Reply;
+  readonly held: readonly HeldTable[];
+  readonly transaction: (writer: RecordBatchWriter) => Transaction;
+  /** Runs the command in the transaction, up to its long form if it has one. Throws. */
+  readonly attempt: (command: Command, tx: Transaction, reply: Reply) => StepTransform | void;
+  /** Called in the instant in which the last step is done, with the engine's entry open. */
+  readonly complete: (run: LongRun) => void;
+  /** The text to answer a failure with. */
+  readonly errorText: (command: Command, error: unknown) => string;
+}
+
+export class LongRun {
+  readonly tx: Transaction;
+  readonly writer = new RecordBatchWriter();
+  readonly reply: Reply;
+  readonly held: readonly HeldTable[];
+  readonly isWriting: boolean;
+  /** What the engine put aside between two steps. */
+  suspended: SuspendedEntry | undefined;
+  steps = 0;
+  faults = 0;
+  readonly #options: LongRunOptions;
+
+  constructor(options: LongRunOptions) {
+    this.#options = options;
+    this.reply = options.reply;
+    this.held = options.held;
+    this.isWriting = options.held.some((one) => one.isWrite);
+    this.tx = options.transaction(this.writer);
+  }
+
+  get commands(): readonly Command[] {
+    return this.#options.commands;
+  }
+
+  /** Resolves when it is complete, or given up because nobody waits for it. */
+  async run(): Promise<void> {
+    const { engine, turns, commands, complete } = this.#options;
+    const { tx } = this;
+    const first = commands[0]!;
+    const steps = this.#all();
+    // Whoever sent it puts its arguments where they can stay, once `execute` has returned.
+    await new Promise(setImmediate);
+    const taker = new TurnTaker(
+      first.tenant === undefined ? undefined : turns,
+      first.tenant ?? 0,
+      sliceMs,
+    );
+    for (;;) {
+      if (this.#isAbandoned()) {
+        steps.return();
+        return;
+      }
+      engine.resume?.(this.suspended);
+      this.suspended = undefined;
+      tx.refresh();
+      let fault: ReadFault | undefined;
+      for (;;) {
+        const savepoint = engine.savepoint?.() ?? 0;
+        const logged = this.writer.pos;
+        const touched = tx.touched.length;
+        const answered = this.reply.mark();
+        const next = steps.next();
+        this.steps++;
+        if (next.done === true) {
+          complete(this);
+          return;
+        }
+        fault = next.value;
+        if (fault !== undefined) {
+          this.faults++;
+          engine.rollbackTo?.(savepoint);
+          this.writer.pos = logged;
+          tx.touched.length = touched;
+          this.reply.rollback(answered);
+          tx.refresh();
+          break;
+        }
+        if (taker.isDue) break;
+      }
+      this.suspended = engine.suspend?.();
+      if (fault !== undefined) {
+        await fault.ready;
+        taker.restart();
+      } else await taker.yield();
+    }
+  }
+
+  #isAbandoned(): boolean {
+    return !this.isWriting && this.#options.commands[0]!.isAbandoned === true;
+  }
+
+  *#all(): Steps {
+    const { commands, from, form, errorText } = this.#options;
+    for (let i = from; i < commands.length; i++) {
+      const command = commands[i]!;
+      yield;
+      const mark = this.reply.mark();
+      try {
+        yield* this.#one(command, i === from ? form : undefined);
+      } catch (error) {
+        this.reply.rollback(mark);
+        this.reply.error(errorText(command, error));
+      }
+    }
+  }
+
+  *#one(command: Command, known: StepTransform | undefined): Steps {
+    const { attempt } = this.#options;
+    const { reply, tx } = this;
+    let form = known;
+    while (form === undefined) {
+      try {
+        const mark = reply.mark();
+        const found = attempt(command, tx, reply);
+        if (found === undefined) return;
+        reply.rollback(mark);
+        form = found;
+      } catch (error) {
+        if (!(error instanceof ReadFault)) throw error;
+        yield error;
+      }
+    }
+    const mark = reply.mark();
+    const logged = this.writer.pos;
+    for (;;) {
+      this.begin(command);
+      try {
+        yield* form(tx, command.args, reply);
+        return;
+      } catch (error) {
+        // A read outside of any step, of what its first steps look for: it begins again.
+        if (!(error instanceof ReadFault) || this.writer.pos !== logged) throw error;
+        reply.rollback(mark);
+        yield error;
+      }
+    }
+  }
+
+  /** Lets the transaction act for a command. */
+  begin(command: Command): void {
+    const { tx } = this;
+    if (command.work !== undefined) tx.work = command.work;
+    const writing = isWrite(command.action);
+    tx.frozen = !writing;
+    tx.begin(command.table, command.span, command.args, writing, tx.now, false);
+  }
+}

@@ -1,0 +1,106 @@
+// Which tables long commands hold. A long command that reads shares a table with others that read; one
+// that writes has it alone. Commands that come meanwhile wait in the order in which they came.
+
+/** Of all tables of a pod; commands beyond it are refused. */
+const maxWaiting = 16_384;
+/** Milliseconds for which commands that waited are run before others have the thread. */
+const drainMs = 1;
+
+interface Waiting {
+  readonly isWrite: boolean;
+  readonly run: () => void;
+}
+
+interface Hold {
+  readers: number;
+  isWritten: boolean;
+  readonly queue: Waiting[];
+  /** The first of the queue is being run. */
+  isServing: boolean;
+  isScheduled: boolean;
+}
+
+export class TableHolds {
+  /** Commands that wait for tables. */
+  waiting = 0;
+  readonly #holds = new Map<number, Hold>();
+
+  /** Tables that are held, or waited for. */
+  get size(): number {
+    return this.#holds.size;
+  }
+
+  isHeld(table: number): boolean {
+    return this.#holds.has(table);
+  }
+
+  /** Long commands read the table: nobody may change it, not even drop an expired row. */
+  isRead(table: number): boolean {
+    return (this.#holds.get(table)?.readers ?? 0) > 0;
+  }
+
+  mayRun(table: number, isWrite: boolean): boolean {
+    const hold = this.#holds.get(table);
+    if (hold === undefined) return true;
+    return isFree(hold, isWrite) && (hold.queue.length === 0 || hold.isServing);
+  }
+
+  /** `run` is called once when the table is free for it; false when too many wait already. */
+  wait(table: number, isWrite: boolean, run: () => void): boolean {
+    if (this.waiting >= maxWaiting) return false;
+    this.waiting++;
+    this.#of(table).queue.push({ isWrite, run });
+    return true;
+  }
+
+  /** Only when `mayRun` says so. */
+  take(table: number, isWrite: boolean): void {
+    const hold = this.#of(table);
+    if (isWrite) hold.isWritten = true;
+    else hold.readers++;
+  }
+
+  release(table: number, isWrite: boolean): void {
+    const hold = this.#holds.get(table)!;
+    if (isWrite) hold.isWritten = false;
+    else hold.readers--;
+    this.#serve(table, hold);
+  }
+
+  #of(table: number): Hold {
+    let hold = this.#holds.get(table);
+    if (hold === undefined) {
+      hold = { readers: 0, isWritten: false, queue: [], isServing: false, isScheduled: false };
+      this.#holds.set(table, hold);
+    }
+    return hold;
+  }
+
+  #serve(table: number, hold: Hold): void {
+    if (hold.isServing || hold.isScheduled) return;
+    const deadline = performance.now() + drainMs;
+    while (hold.queue.length > 0 && isFree(hold, hold.queue[0]!.isWrite)) {
+      if (performance.now() > deadline) {
+        hold.isScheduled = true;
+        setImmediate(() => {
+          hold.isScheduled = false;
+          this.#serve(table, hold);
+        });
+        return;
+      }
+      const { run } = hold.queue.shift()!;
+      this.waiting--;
+      hold.isServing = true;
+      try {
+        run();
+      } finally {
+        hold.isServing = false;
+      }
+    }
+    if (hold.queue.length === 0 && isFree(hold, true)) this.#holds.delete(table);
+  }
+}
+
+function isFree(hold: Hold, isWrite: boolean): boolean {
+  return !hold.isWritten && (!isWrite || hold.readers === 0);
+}
