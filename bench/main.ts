@@ -1,10 +1,11 @@
-// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile|compare [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
 import { compareBench, compareDefaults } from './compare.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
+import { fuzzBench } from './fuzz.ts';
 import { hostileBench, hostileCases } from './hostile.ts';
 import { kvFloodBench, kvFloodDefaults } from './kv-flood.ts';
 import { kvReadsBench, kvReadsDefaults } from './kv-reads.ts';
@@ -297,6 +298,16 @@ program
   .option('--heap-megabytes <n>', 'limit of the heap of each thread', count, 512)
   .action(async (options: Parameters<typeof hostileBench>[0]) => {
     if (!(await hostileBench(options, command))) process.exitCode = 1;
+  });
+
+program
+  .command('fuzz')
+  .description('random inputs to every parser, looking for cost that grows faster than the input')
+  .option('--inputs <n>', 'of all parsers together', count, 1_000_000)
+  .option('--seed <n>', 'the same inputs for the same seed', Number, 1)
+  .option('--only <list>', 'parsers, by their names', list, [])
+  .action((options: Parameters<typeof fuzzBench>[0]) => {
+    if (!fuzzBench(options, command)) process.exitCode = 1;
   });
 
 try {

@@ -22,7 +22,23 @@ export interface ServerOptions {
   heapMegabytes: number;
 }
 
+/** A free port may be taken by another process before the server has it. */
+const starts = 5;
+
 export async function startAttacked(
+  attack: Pick<Attack, 'flags' | 'directoryMode'>,
+  options: ServerOptions,
+): Promise<AttackedServer> {
+  for (let left = starts; ; left--) {
+    try {
+      return await start(attack, options);
+    } catch (error) {
+      if (left === 1) throw error;
+    }
+  }
+}
+
+async function start(
   attack: Pick<Attack, 'flags' | 'directoryMode'>,
   { dist, heapMegabytes }: ServerOptions,
 ): Promise<AttackedServer> {
