@@ -585,6 +585,12 @@ export class Connection implements StepSource {
     const { server } = this;
     this.lastEntry = entry;
     if (server.monitors.size === 0) return mark;
+    // What was queued is shown when it runs, before EXEC.
+    if (entry.spec.name === 'exec' && this.transaction?.broken === false) {
+      for (const queued of this.transaction.queue) {
+        server.feedMonitors(this, queued.entry, queued.args);
+      }
+    }
     server.feedMonitors(this, entry, args);
     return server.open(this).pos;
   }
@@ -1123,6 +1129,11 @@ export class Connection implements StepSource {
     }
   }
 
+  /** The command that runs, or ran last. */
+  get entry(): CommandEntry | undefined {
+    return this.lastEntry;
+  }
+
   /** The words of the command that waits. They are not where they were when it began. */
   get arguments(): Arguments {
     return this.args;
@@ -1625,10 +1636,23 @@ export class Connection implements StepSource {
   }
 
   stepInfo(): StepInfo {
+    return { what: this.lastCommand, tenant: this.tenant.number, bytes: this.wordBytes };
+  }
+
+  /** Bytes of the words of the command that runs, or ran last. */
+  get wordBytes(): number {
     const { args } = this;
     let bytes = 0;
     for (let i = 0; i < args.count; i++) bytes += args.lens[i]!;
-    return { what: this.lastCommand, tenant: this.tenant.number, bytes };
+    return bytes;
+  }
+
+  /** As `wordBytes`, with its headers, as an array of bulk strings. */
+  get commandBytes(): number {
+    const { count, lens } = this.args;
+    let bytes = lineBytes(count);
+    for (let i = 0; i < count; i++) bytes += lineBytes(lens[i]!) + lens[i]! + 2;
+    return bytes;
   }
 
   /** Name of the command run last, `NULL` before the first. */
@@ -1690,6 +1714,11 @@ function unknownCommand(args: Arguments): string {
     words += `'${clip(args.latin1(i), 128 - words.length)}' `;
   }
   return `ERR unknown command '${clip(args.latin1(0), 128)}', with args beginning with: ${words}`;
+}
+
+/** Bytes of a header line with this number. */
+function lineBytes(value: number): number {
+  return String(value).length + 3;
 }
 
 /** Bytes that a copy of the words takes. */

@@ -20,40 +20,12 @@ export function describeClient(connection: Connection, running?: CommandEntry): 
   if (connection.wait !== undefined) flags += 'b';
   if (connection.noEvict) flags += 'e';
   if (connection.noTouch) flags += 'T';
-  const fields: [string, string | number][] = [
-    ['id', connection.id],
-    ['addr', connection.address],
-    ['laddr', connection.localAddress],
-    ['fd', connection.id],
-    ['name', connection.name],
-    ['age', Math.floor((now - connection.createdAt) / 1000)],
-    ['idle', Math.floor((now - connection.lastActiveAt) / 1000)],
-    ['flags', flags === '' ? 'N' : flags],
-    ['db', connection.db],
-    ['sub', connection.channels.size],
-    ['psub', connection.patterns.size],
-    ['ssub', connection.shardChannels.size],
-    ['multi', connection.transaction === undefined ? -1 : connection.transaction.queue.length],
-    ['watch', connection.watch === undefined ? 0 : connection.watch.keys.size],
-    ['qbuf', connection.queryBytes],
-    ['qbuf-free', 0],
-    ['argv-mem', 0],
-    ['multi-mem', 0],
-    ['rbs', 0],
-    ['rbp', 0],
-    ['obl', 0],
-    ['oll', 0],
-    ['omem', socket.writableLength],
-    ['tot-mem', socket.writableLength + connection.queryBytes],
-    ['events', 'r'],
-    ['cmd', running?.fullName ?? connection.lastCommand],
-    ['user', connection.user],
-    ['redir', -1],
-    ['resp', connection.version],
-    ['lib-name', connection.libName],
-    ['lib-ver', connection.libVersion],
-  ];
+  const { transaction } = connection;
+  const waiting = socket.writableLength;
+  const input = connection.queryBytes + (running === undefined ? 0 : connection.commandBytes);
+  // Redis's fields in its order, then ours.
   const since = connection.unitsWaitSince;
-  if (since !== undefined) fields.push(['ru-wait-ms', Math.round(performance.now() - since)]);
-  return fields.map(([name, value]) => `${name}=${value}`).join(' ');
+  const unitsWait =
+    since === undefined ? '' : ` ru-wait-ms=${Math.round(performance.now() - since)}`;
+  return `id=${connection.id} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=-1 resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watch?.keys.size ?? 0}${unitsWait}`;
 }

@@ -44,3 +44,28 @@ export function inSlices(
     setImmediate(next);
   });
 }
+
+const sliceItems = 256;
+
+/** Visits all items, some in each round of the event loop; all at once within EXEC, or when there are few. */
+export function eachInSlices<T>(
+  connection: Connection,
+  items: readonly T[],
+  visit: (item: T) => void,
+  perSlice = sliceItems,
+): MaybePromise<void> {
+  if (connection.isExecuting || items.length <= perSlice) {
+    for (const item of items) visit(item);
+    return undefined;
+  }
+  return new Promise((resolve) => {
+    let i = 0;
+    const next = (): void => {
+      const end = Math.min(items.length, i + perSlice);
+      for (; i < end; i++) visit(items[i]!);
+      if (i < items.length) setImmediate(next);
+      else resolve();
+    };
+    next();
+  });
+}

@@ -141,6 +141,9 @@ export interface ServerCounters {
 // Reads in a row from one client after which it counts as the only one that is talking.
 const readsToBeAlone = 64;
 
+// MONITOR shows as much of a word, and begins another one as long as there is less in its line.
+const monitorWordBytes = 1024;
+const monitorLineBytes = 8192;
 const endingMs = 1000;
 const httpLogEveryMs = 60_000;
 
@@ -856,7 +859,16 @@ export class RedisServer {
     const seconds = Math.floor(now / 1000);
     const micros = String(Math.floor((now % 1000) * 1000)).padStart(6, '0');
     let line = `+${seconds}.${micros} [${connection.db} ${connection.address}]`;
-    for (let i = 0; i < args.count; i++) line += ` "${escaped(args.bytes(i))}"`;
+    for (let i = 0; i < args.count; i++) {
+      if (line.length > monitorLineBytes) {
+        line += ` "... (${args.count - i} more arguments)"`;
+        break;
+      }
+      const word = args.bytes(i);
+      const cut = word.length - monitorWordBytes;
+      const rest = cut > 0 ? `... (${cut} more bytes)` : '';
+      line += ` "${escaped(word.subarray(0, monitorWordBytes))}${rest}"`;
+    }
     line += '\r\n';
     for (const monitor of monitors) {
       if (monitor.tenant === connection.tenant) this.open(monitor).raw(line);

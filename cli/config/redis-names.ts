@@ -2,6 +2,10 @@
 // the Redis server as plain functions, so that it need not know our configuration.
 
 import { resolve } from 'node:path';
+import {
+  encodingLimits,
+  type EncodingLimit,
+} from '../../access/redis/commands/support/encoding-limits.ts';
 import type { LiveConfig } from './live-config.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
 import { parseSize } from './setting.ts';
@@ -45,10 +49,6 @@ const fixed = {
   appendonly: 'yes',
   'cluster-enabled': 'no',
   daemonize: 'no',
-  'hash-max-listpack-entries': '512',
-  'hash-max-listpack-value': '64',
-  'hash-max-ziplist-entries': '512',
-  'hash-max-ziplist-value': '64',
   hz: '10',
   'io-threads': '1',
   'lazyfree-lazy-expire': 'yes',
@@ -56,19 +56,29 @@ const fixed = {
   'lazyfree-lazy-user-del': 'yes',
   'lazyfree-lazy-user-flush': 'yes',
   'list-compress-depth': '0',
-  'list-max-listpack-size': '-2',
-  'list-max-ziplist-size': '-2',
   'maxmemory-policy': 'noeviction',
   'notify-keyspace-events': '',
   save: '',
-  'set-max-intset-entries': '512',
   supervised: 'no',
   unixsocket: '',
-  'zset-max-listpack-entries': '128',
-  'zset-max-listpack-value': '64',
-  'zset-max-ziplist-entries': '128',
-  'zset-max-ziplist-value': '64',
 } as const;
+
+/** Limits of what OBJECT ENCODING says; not kept when the server stops, as with redis-server without a file. */
+const encodings = {
+  'hash-max-listpack-entries': 'hashEntries',
+  'hash-max-listpack-value': 'hashValueBytes',
+  'hash-max-ziplist-entries': 'hashEntries',
+  'hash-max-ziplist-value': 'hashValueBytes',
+  'list-max-listpack-size': 'listSize',
+  'list-max-ziplist-size': 'listSize',
+  'set-max-intset-entries': 'setIntegers',
+  'set-max-listpack-entries': 'setEntries',
+  'set-max-listpack-value': 'setValueBytes',
+  'zset-max-listpack-entries': 'rankedEntries',
+  'zset-max-listpack-value': 'rankedValueBytes',
+  'zset-max-ziplist-entries': 'rankedEntries',
+  'zset-max-ziplist-value': 'rankedValueBytes',
+} as const satisfies Record<string, EncodingLimit>;
 
 const clientAuth = { no: 'no', optional: 'optional', require: 'yes' } as const;
 
@@ -88,6 +98,7 @@ export function redisConfigEntries(live: LiveConfig): RedisConfigEntry[] {
   const entries: RedisConfigEntry[] = [];
   for (const [name, key] of Object.entries(byKey)) entries.push(settingEntry(live, name, key));
   for (const [name, value] of Object.entries(fixed)) entries.push(fixedEntry(name, value));
+  for (const [name, limit] of Object.entries(encodings)) entries.push(encodingEntry(name, limit));
   entries.push(
     { name: 'dir', get: () => resolve(live.get('data-dir')) },
     { name: 'tls-auth-clients', get: () => clientAuth[live.get('tls.client-auth')] },
@@ -142,6 +153,21 @@ function fixedEntry(name: string, value: string): RedisConfigEntry {
   const set = (text: string) =>
     text.toLowerCase() === value ? undefined : `this server only supports '${value}'`;
   return { name, get: () => value, set };
+}
+
+function encodingEntry(name: string, limit: EncodingLimit): RedisConfigEntry {
+  const set = (text: string) => {
+    const value = limit.endsWith('Bytes') ? parseSize(text) : Number(text);
+    const min = limit === 'listSize' ? -0x80000000 : 0;
+    if (text === '' || !Number.isSafeInteger(value)) {
+      return "argument couldn't be parsed into an integer";
+    }
+    if (value < min)
+      return `argument must be between ${min} and ${Number.MAX_SAFE_INTEGER} inclusive`;
+    encodingLimits[limit] = value;
+    return undefined;
+  };
+  return { name, get: () => String(encodingLimits[limit]), set };
 }
 
 function oneOf(choices: readonly string[]): string {

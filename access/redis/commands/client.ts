@@ -2,8 +2,11 @@
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
+import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { Special, type Connection } from '../connection.ts';
 import { type ClientType, describeClient, typeOf } from '../describe-client.ts';
+import { eachInSlices } from '../in-slices.ts';
+import type { RespWriter } from '../resp-writer.ts';
 import { isPlainName } from './connection.ts';
 import { helpOf } from './support/help.ts';
 import type { CommandSpec } from './spec.ts';
@@ -43,7 +46,7 @@ interface KillFilter {
   skipMe: boolean;
 }
 
-function killFilter(args: Arguments): KillFilter {
+function killFilter({ server, tenant }: Connection, args: Arguments): KillFilter {
   const filter: KillFilter = { skipMe: true };
   for (let i = 2; i < args.count; i += 2) {
     if (i + 1 >= args.count) throw syntaxError;
@@ -52,8 +55,12 @@ function killFilter(args: Arguments): KillFilter {
     else if (args.is(i, 'TYPE')) filter.type = clientType(value);
     else if (args.is(i, 'ADDR')) filter.address = value;
     else if (args.is(i, 'LADDR')) filter.localAddress = value;
-    else if (args.is(i, 'USER')) filter.user = value;
-    else if (args.is(i, 'SKIPME') && args.is(i + 1, 'YES')) filter.skipMe = true;
+    else if (args.is(i, 'USER')) {
+      if (server.principals.user(tenant.definition.name, value) === undefined) {
+        throw new CommandError(`ERR No such user '${args.latin1(i + 1)}'`);
+      }
+      filter.user = value;
+    } else if (args.is(i, 'SKIPME') && args.is(i + 1, 'YES')) filter.skipMe = true;
     else if (args.is(i, 'SKIPME') && args.is(i + 1, 'NO')) filter.skipMe = false;
     else throw syntaxError;
   }
@@ -69,6 +76,14 @@ function matches(connection: Connection, filter: KillFilter, self: Connection): 
     (filter.localAddress === undefined || connection.localAddress === filter.localAddress) &&
     (filter.user === undefined || connection.user === filter.user)
   );
+}
+
+/** Closing a socket takes longer than looking at one. */
+const killsAtOnce = 64;
+
+/** Where to answer: within EXEC where the others do, else in a segment of its own behind what was written for others. */
+function outOf(connection: Connection, reply: RespWriter): RespWriter {
+  return connection.isExecuting && reply !== connection.server.writer ? reply : connection.answer();
 }
 
 /** Cuts a client off; the one asking first gets its answer. */
@@ -101,12 +116,13 @@ const subcommands: readonly CommandSpec[] = [
     since: '6.2.0',
     summary: 'Returns information about the connection.',
     handle(connection, _args, reply) {
-      reply.verbatim(`${describeClient(connection)}\n`);
+      reply.verbatim(`${describeClient(connection, connection.entry)}\n`);
     },
   },
   {
     ...common,
     name: 'list',
+    maxWords: 16_384,
     arity: -2,
     syntax: '[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]',
     since: '2.4.0',
@@ -128,7 +144,12 @@ const subcommands: readonly CommandSpec[] = [
           shown = shown.filter((one) => ids.has(one.id));
         } else throw syntaxError;
       }
-      reply.verbatim(shown.map((one) => `${describeClient(one)}\n`).join(''));
+      const lines: string[] = [];
+      const { entry } = connection;
+      const all = eachInSlices(connection, shown, (one) => {
+        lines.push(`${describeClient(one, one === connection ? entry : undefined)}\n`);
+      });
+      return whenReady(all, () => outOf(connection, reply).verbatim(lines.join('')));
     },
   },
   {
@@ -194,10 +215,10 @@ const subcommands: readonly CommandSpec[] = [
         reply.ok();
         return;
       }
-      const filter = killFilter(args);
+      const filter = killFilter(connection, args);
       const doomed = all.filter((one) => matches(one, filter, connection));
-      for (const one of doomed) kill(one, connection);
-      connection.server.open(connection).integer(doomed.length);
+      const killed = eachInSlices(connection, doomed, (one) => kill(one, connection), killsAtOnce);
+      return whenReady(killed, () => outOf(connection, reply).integer(doomed.length));
     },
   },
   {
@@ -218,8 +239,7 @@ const subcommands: readonly CommandSpec[] = [
       const other = connection.server.connections.get(args.integer(2));
       const isOwn = other !== undefined && other.tenant === connection.tenant;
       const done = isOwn && other.unblockNow(withError);
-      void reply;
-      connection.server.open(connection).integer(done ? 1 : 0);
+      outOf(connection, reply).integer(done ? 1 : 0);
     },
   },
   {

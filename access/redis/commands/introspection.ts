@@ -218,13 +218,13 @@ const subcommands: readonly CommandSpec[] = [
     since: '7.0.0',
     summary: 'Returns a list of command names.',
     handle(connection, args, reply) {
-      let entries = [...connection.server.registry.all()];
+      let entries = [...connection.server.registry.entries()];
       if (args.count > 2) {
         if (!args.is(2, 'FILTERBY') || args.count !== 5) throw new CommandError('ERR syntax error');
         if (args.is(3, 'PATTERN')) {
           const glob = new Glob(args.buf, args.starts[4]!, args.lens[4]!, true);
-          entries = entries.filter(({ spec }) => {
-            const name = Buffer.from(spec.name);
+          entries = entries.filter(({ fullName }) => {
+            const name = Buffer.from(fullName);
             return glob.matches(name, 0, name.length);
           });
         } else if (args.is(3, 'ACLCAT')) {

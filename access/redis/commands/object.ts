@@ -1,5 +1,5 @@
-// What Redis would say about how it keeps a row, told from the row's contents by Redis's default
-// limits; and how much memory rows take here.
+// What Redis would say about how it keeps a row, told from the row's contents by the limits that CONFIG
+// has; and how much memory rows take here.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { emptyBytes, parseInteger, Slice } from '../../../universal-row/bytes.ts';
@@ -8,6 +8,7 @@ import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { type Row, type Rows, Shape } from '../../../universal-row/rows.ts';
 import { type CommandSpec, type KeyRange, noKeys } from './spec.ts';
+import { encodingLimits as limits, maxCompactEntries } from './support/encoding-limits.ts';
 import { helpOf } from './support/help.ts';
 
 const noFrequencies = new CommandError(
@@ -17,10 +18,6 @@ const noFrequencies = new CommandError(
 const embeddedBytes = 44;
 const sharedIntegers = 10_000;
 const sharedReferences = 2_147_483_647;
-const hashPackedFields = 512;
-const rankedPackedMembers = 128;
-const packedBytes = 64;
-const intSetMembers = 512;
 
 const value = new Slice();
 
@@ -29,11 +26,18 @@ function encodingOf(rows: Rows, row: Row): string {
     case Shape.value:
       return stringEncoding(rows, row);
     case Shape.map:
-      return rows.count(row) <= hashPackedFields && isShort(rows, row) ? 'listpack' : 'hashtable';
+      return isCompact(rows, row, limits.hashEntries, limits.hashValueBytes)
+        ? 'listpack'
+        : 'hashtable';
     case Shape.set:
-      return rows.count(row) <= intSetMembers && isAllIntegers(rows, row) ? 'intset' : 'hashtable';
+      if (isFew(rows, row, limits.setIntegers) && isAllIntegers(rows, row)) return 'intset';
+      return isCompact(rows, row, limits.setEntries, limits.setValueBytes)
+        ? 'listpack'
+        : 'hashtable';
     case Shape.ranked:
-      return rows.count(row) <= rankedPackedMembers && isShort(rows, row) ? 'listpack' : 'skiplist';
+      return isCompact(rows, row, limits.rankedEntries, limits.rankedValueBytes)
+        ? 'listpack'
+        : 'skiplist';
     default:
       return 'quicklist';
   }
@@ -53,17 +57,22 @@ function integerValue(rows: Rows, row: Row): number {
   return integer;
 }
 
-/** Whether no field, value or member is longer than Redis packs. */
-function isShort(rows: Rows, row: Row): boolean {
+function isFew(rows: Rows, row: Row, entries: number): boolean {
+  return rows.count(row) <= Math.min(entries, maxCompactEntries);
+}
+
+/** Whether it has no more fields or members, and none is longer. */
+function isCompact(rows: Rows, row: Row, entries: number, bytes: number): boolean {
+  if (!isFew(rows, row, entries)) return false;
   let short = true;
   if (rows.shape(row) === Shape.ranked) {
     rows.eachByRank(row, 0, rows.count(row), false, (_b, _s, n) => {
-      short = n <= packedBytes;
+      short = n <= bytes;
       return !short;
     });
   } else {
     rows.eachField(row, (_fb, _fs, fn, _vb, _vs, vn) => {
-      short = fn <= packedBytes && vn <= packedBytes;
+      short = fn <= bytes && vn <= bytes;
       return !short;
     });
   }

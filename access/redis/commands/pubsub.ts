@@ -6,7 +6,7 @@ import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { Special, type Connection } from '../connection.ts';
 import { FanOut } from '../fan-out.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
-import { inSlices } from '../in-slices.ts';
+import { eachInSlices, inSlices } from '../in-slices.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
 import { Glob } from './glob.ts';
 import type { CommandFlag, CommandSpec, Handler } from './spec.ts';
@@ -129,17 +129,27 @@ function publish(isSharded: boolean): Handler {
   };
 }
 
-function listChannels(sharded: boolean): Handler {
+function listChannels(isSharded: boolean): Handler {
   return (connection, args, reply) => {
     const { channels, shardChannels } = connection.tenant.pubsub;
-    const names = [...(sharded ? shardChannels : channels).keys()].map((name) =>
-      Buffer.from(name, 'latin1'),
-    );
     const glob = args.count < 3 ? undefined : new Glob(args.buf, args.starts[2]!, args.lens[2]!);
-    const shown =
-      glob === undefined ? names : names.filter((name) => glob.matches(name, 0, name.length));
-    reply.array(shown.length);
-    for (const name of shown) reply.bulk(name, 0, name.length);
+    const shown: Buffer[] = [];
+    const all = [...(isSharded ? shardChannels : channels).keys()];
+    const found = eachInSlices(
+      connection,
+      all,
+      (name) => {
+        const bytes = Buffer.from(name, 'latin1');
+        if (glob?.matches(bytes, 0, bytes.length) !== false) shown.push(bytes);
+      },
+      channelsAtOnce,
+    );
+    return whenReady(found, () => {
+      const out =
+        all.length > channelsAtOnce && !connection.isExecuting ? connection.answer() : reply;
+      out.array(shown.length);
+      for (const name of shown) out.bulk(name, 0, name.length);
+    });
   };
 }
 
@@ -155,6 +165,8 @@ function countListeners(sharded: boolean): Handler {
   };
 }
 
+/** Names that PUBSUB CHANNELS looks at in one step. */
+const channelsAtOnce = 4096;
 /** Names that PUBSUB NUMSUB looks up in one step. */
 const maxNames = 16_384;
 

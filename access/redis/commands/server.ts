@@ -53,6 +53,7 @@ const configSubcommands: readonly CommandSpec[] = [
       }
       const { config } = connection.server;
       const undo: (() => void)[] = [];
+      const names = new Set<string>();
       for (let i = 2; i < args.count; i += 2) {
         const name = args.text(i).toLowerCase();
         const entry = config.get(name);
@@ -63,10 +64,11 @@ const configSubcommands: readonly CommandSpec[] = [
           );
         }
         const before = entry.get();
-        const wrong =
-          entry.set === undefined
-            ? "can't set immutable config"
-            : entry.set(args.bytes(i + 1).toString('utf8'));
+        let wrong: string | undefined;
+        if (entry.set === undefined) wrong = "can't set immutable config";
+        else if (names.has(name)) wrong = 'duplicate parameter';
+        else wrong = entry.set(args.bytes(i + 1).toString('utf8'));
+        names.add(name);
         if (wrong !== undefined) {
           for (const step of undo.reverse()) step();
           throw new CommandError(

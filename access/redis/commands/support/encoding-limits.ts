@@ -1,0 +1,21 @@
+// Up to which sizes OBJECT ENCODING tells of Redis's compact encodings. Rows are kept the same way here whatever the
+// limits are; clients and test suites set them, and look at what follows from them.
+
+/** Of the whole thread, as CONFIG SET is about the whole server. */
+export const encodingLimits = {
+  hashEntries: 512,
+  hashValueBytes: 64,
+  setIntegers: 512,
+  /** Redis 7.0 has none; of 7.2 it is 128. */
+  setEntries: 0,
+  setValueBytes: 64,
+  rankedEntries: 128,
+  rankedValueBytes: 64,
+  /** In 7.0 lists are quicklists whatever it is. */
+  listSize: -2,
+};
+
+export type EncodingLimit = keyof typeof encodingLimits;
+
+/** Elements that OBJECT ENCODING looks at: rows with more are never told to be compact. */
+export const maxCompactEntries = 65_536;
