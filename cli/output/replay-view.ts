@@ -29,6 +29,9 @@ export function describedReplay(one: Replay): string {
     `It copies ${cost.replicas} replicas, ${formatBytes(cost.bytes)}.`,
     'Judged on another draw of the load:',
     ...figureLines(before, after),
+    ...(one.wouldStop
+      ? ['After a tenth of the steps the cluster would be worse off: a live run would stop there.']
+      : []),
   ].join('\n');
 }
 

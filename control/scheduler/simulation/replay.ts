@@ -5,6 +5,7 @@ import { imbalance, mostUsedDimension, violations } from '../load-measures.ts';
 import type { Change, Figure, Policy } from '../proposal.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 import { Anomalies } from '../xstor/anomalies.ts';
+import { isWorse, stepsBeforeCheck } from '../xstor/daily-cycle.ts';
 import { usualParameters } from '../xstor/parameters.ts';
 import { Chance } from './chance.ts';
 
@@ -40,6 +41,8 @@ export interface Replay {
   cost: { replicas: number; bytes: number };
   before: ClusterFigures;
   after: ClusterFigures;
+  /** Whether the cluster is worse off after a tenth of the steps, so that the rest would not be carried out. */
+  wouldStop: boolean;
   planningMs: number;
 }
 
@@ -57,9 +60,13 @@ export function replay(
   const cluster = new WorkingCluster(judged);
   const dimension = mostUsedDimension(cluster);
   const before = figuresOf(cluster, dimension);
-  const steps = proposals.map(({ change, reason, figures, cost }): Step => {
+  let wouldStop = false;
+  const steps = proposals.map(({ change, reason, figures, cost }, i): Step => {
     const text = textOf(cluster, change);
     cluster.apply(change);
+    if (i + 1 === stepsBeforeCheck(proposals.length)) {
+      wouldStop = isWorse(before, figuresOf(cluster, dimension));
+    }
     return { kind: change.kind, text, reason, figures, bytes: cost.bytes };
   });
   return {
@@ -71,6 +78,7 @@ export function replay(
     },
     before,
     after: figuresOf(cluster, dimension),
+    wouldStop,
     planningMs,
   };
 }

@@ -1,6 +1,6 @@
 // The daily run of replica scheduling (X-Stor, section 5.3.2): where pods have too many anomalous minutes, switch roles,
-// then migrate what is left. `worsens` is for the workflow that carries it out: it looks after the first tenth of the
-// plan, and stops when the cluster is worse off than before.
+// then migrate what is left. Whoever carries a plan out looks at the cluster after its first tenth, and stops when it is
+// worse off than before.
 
 import type { Policy } from '../proposal.ts';
 import { migrateReplicas } from './migrate.ts';
@@ -32,4 +32,24 @@ export function migration(parameters: SchedulingParameters = usualParameters): P
 
 function dailyCycleNamed(name: string, parameters: SchedulingParameters): Policy {
   return { ...dailyCycle(parameters), name };
+}
+
+/** Steps of a plan that are carried out before the cluster is looked at again. */
+export function stepsBeforeCheck(steps: number): number {
+  return Math.ceil(steps / 10);
+}
+
+export interface CheckedFigures {
+  violations: number;
+  anomalies: number;
+}
+
+/** Load changes by itself between two looks; only what is more than a tenth is put down to the plan. */
+const tolerated = 1.1;
+
+/** Whether the rest of a plan must not be carried out. */
+export function isWorse(before: CheckedFigures, now: CheckedFigures): boolean {
+  return (
+    now.violations > before.violations * tolerated || now.anomalies > before.anomalies * tolerated
+  );
 }

@@ -9,7 +9,7 @@ import { replicaScheduling } from '../simulation/workloads/replica-scheduling.ts
 import { WorkingCluster } from '../working-cluster.ts';
 import { Anomalies } from './anomalies.ts';
 import { candidatesOf } from './candidates.ts';
-import { dailyCycle } from './daily-cycle.ts';
+import { dailyCycle, isWorse, stepsBeforeCheck } from './daily-cycle.ts';
 import { destinationOf } from './migrate.ts';
 import { usualParameters } from './parameters.ts';
 import { SchedulingRun } from './scheduling-run.ts';
@@ -187,6 +187,16 @@ describe('the daily run', () => {
     model.replicas.isHealthy.fill(0);
     const proposals = dailyCycle().plan(model, environment(1));
     expect(proposals.filter(({ change }) => change.kind === 'transfer-leader')).toEqual([]);
+  });
+
+  test.each([
+    [{ violations: 100, anomalies: 50 }, false],
+    [{ violations: 110, anomalies: 55 }, false],
+    [{ violations: 111, anomalies: 0 }, true],
+    [{ violations: 0, anomalies: 56 }, true],
+  ])('after the first tenth, %j instead of 100 and 50 is worse: %s', (now, expected) => {
+    expect(isWorse({ violations: 100, anomalies: 50 }, now)).toBe(expected);
+    expect([0, 1, 10, 11].map(stepsBeforeCheck)).toEqual([0, 1, 1, 2]);
   });
 
   test('a cluster without anomalies is left as it is', () => {
