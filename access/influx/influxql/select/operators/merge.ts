@@ -20,6 +20,9 @@ import {
 const rebaseAfter = 40 * 86_400;
 /** Inputs looked at between two looks at the clock. */
 const loadsPerStep = 32;
+/** Places for values in a piece: there is memory for all of them at once. */
+const pieceValues = 1024 * 1024;
+const fewestRows = 16;
 
 export function merge(
   inputs: readonly InputStream[],
@@ -63,13 +66,15 @@ class Merge implements Stream {
   #base = NaN;
 
   // Rows picked, and not yet copied: valid until an input is asked again.
-  readonly #picked = new Int32Array(chunkRows);
-  readonly #pickedRows = new Int32Array(chunkRows);
+  readonly #picked: Int32Array;
+  readonly #pickedRows: Int32Array;
   #pickedCount = 0;
 
   #outBase = 0;
   #outCount = 0;
-  #outTimes = new Float64Array(chunkRows);
+  #outTimes: Float64Array;
+  /** Rows of a piece: fewer where there are many columns. */
+  readonly #pieceRows: number;
   readonly #columns: readonly MergedColumn[];
 
   constructor(inputs: readonly InputStream[], refs: readonly Ref[], descending: boolean) {
@@ -81,7 +86,12 @@ class Merge implements Stream {
     this.#keys = new Float64Array(inputs.length);
     this.#heap = new Int32Array(inputs.length);
     this.#waiting = inputs.map((_, i) => i).reverse();
-    this.#columns = types.map((type) => new MergedColumn(type));
+    const most = Math.floor(pieceValues / Math.max(1, types.length));
+    this.#pieceRows = Math.max(fewestRows, Math.min(chunkRows, most));
+    this.#picked = new Int32Array(this.#pieceRows);
+    this.#pickedRows = new Int32Array(this.#pieceRows);
+    this.#outTimes = new Float64Array(this.#pieceRows);
+    this.#columns = types.map((type) => new MergedColumn(type, this.#pieceRows));
   }
 
   next(): Chunk | typeof pending | undefined {
@@ -91,7 +101,8 @@ class Merge implements Stream {
     }
     while (this.#size > 0 && this.#waiting.length === 0) {
       if (Math.abs(this.#keys[this.#heap[0]!]!) > rebaseAfter * 1e9) this.#rebase();
-      if (this.#outCount + this.#pickedCount === chunkRows || !this.#fits()) return this.#emit();
+      if (this.#outCount + this.#pickedCount === this.#pieceRows || !this.#fits())
+        return this.#emit();
       this.#pick();
     }
     if (this.#waiting.length > 0) {
@@ -182,7 +193,7 @@ class Merge implements Stream {
       count: this.#outCount,
       columns: this.#columns.map((column) => column.take(this.#outCount)),
     };
-    this.#outTimes = new Float64Array(chunkRows);
+    this.#outTimes = new Float64Array(this.#pieceRows);
     this.#outCount = 0;
     return chunk;
   }
@@ -226,15 +237,18 @@ class Merge implements Stream {
 /** A column of the piece that is being made. */
 class MergedColumn {
   readonly #type: FieldType;
+  readonly #rows: number;
   #numbers = noNumbers;
   #texts: string[] | undefined;
-  #present = new Uint8Array(chunkRows);
+  #present = new Uint8Array(0);
   #values = 0;
   /** Once there are integers that are no doubles, all goes here. */
   #wide: ColumnBuilder | undefined;
 
-  constructor(type: FieldType) {
+  /** For pieces of so many rows. */
+  constructor(type: FieldType, rows: number) {
     this.#type = type;
+    this.#rows = rows;
     this.#start();
   }
 
@@ -275,9 +289,9 @@ class MergedColumn {
 
   #start(): void {
     this.#wide = undefined;
-    if (this.#type === 'string') this.#texts = repeated('', chunkRows);
-    else this.#numbers = new Float64Array(chunkRows);
-    this.#present = new Uint8Array(chunkRows);
+    if (this.#type === 'string') this.#texts = repeated('', this.#rows);
+    else this.#numbers = new Float64Array(this.#rows);
+    this.#present = new Uint8Array(this.#rows);
     this.#values = 0;
   }
 
