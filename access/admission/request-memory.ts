@@ -6,7 +6,13 @@
 // and what stays free is room for a tenant that has nothing yet. No tenant needs to be known in advance.
 
 /** What the bytes are for. */
-export type MemoryUse = 'request' | 'unpacked' | 'reply' | 'transaction' | 'subscription';
+export type MemoryUse =
+  | 'request'
+  | 'unpacked'
+  | 'reply'
+  | 'transaction'
+  | 'subscription'
+  | 'answer';
 
 export const memoryUses: readonly MemoryUse[] = [
   'request',
@@ -14,6 +20,7 @@ export const memoryUses: readonly MemoryUse[] = [
   'reply',
   'transaction',
   'subscription',
+  'answer',
 ];
 
 /** In the place of a tenant's number: clients that have not logged in, all together. */
@@ -51,6 +58,7 @@ export class RequestMemory {
     reply: 0,
     transaction: 0,
     subscription: 0,
+    answer: 0,
   };
   /** By tenant; only those that hold bytes. */
   readonly #held = new Map<number, number>();

@@ -209,6 +209,8 @@ export class Connection implements StepSource {
   private takeTurn: (() => void) | undefined;
   /** Parts of a large answer, the next one last. */
   private unsent: Buffer[] | undefined;
+  /** Bytes of it that are counted. */
+  private keptAnswer = 0;
   private paused = false;
   /** A handler is being run by EXEC, which does not wait for it. */
   isExecuting = false;
@@ -880,6 +882,7 @@ export class Connection implements StepSource {
         if (done instanceof Promise) waits = done;
       } else {
         own = server.borrowWriter(this.version);
+        own.keeper = this;
         if (server.cache !== undefined) this.#remember(server.cache, entry);
         const done = route.executor.execute(command, own);
         if (done instanceof Promise) waits = done;
@@ -1068,6 +1071,7 @@ export class Connection implements StepSource {
     entry.spentMs += spent;
     if (failed) entry.failedCalls++;
     if (server.metering !== undefined) this.#charge(entry, this.args, length, failed);
+    this.keptAnswer = answer.kept;
     if (this.closed) {
       this.#endBatch();
       return;
@@ -1093,7 +1097,19 @@ export class Connection implements StepSource {
         return;
       }
     }
+    this.#letGoOfAnswer(Infinity);
     this.#goOn();
+  }
+
+  /** Counts bytes of a long answer; false when there are not as many left. */
+  keepAnswer(bytes: number): boolean {
+    return this.held.reserve('answer', bytes);
+  }
+
+  #letGoOfAnswer(bytes: number): void {
+    const gone = Math.min(bytes, this.keptAnswer);
+    this.keptAnswer -= gone;
+    this.held.release('answer', gone);
   }
 
   /** Sends a part of a large answer, the next one in the next turn, as the client takes them. */
@@ -1102,9 +1118,11 @@ export class Connection implements StepSource {
     const part = unsent?.pop();
     if (part === undefined || this.closed) {
       this.unsent = undefined;
+      this.#letGoOfAnswer(Infinity);
       this.#goOn();
       return;
     }
+    this.#letGoOfAnswer(part.length);
     server.open(this).rawBytes(part, 0, part.length);
     this.resumes = true;
     server.resume(this);
@@ -1306,6 +1324,7 @@ export class Connection implements StepSource {
     const work = metering && this.meter.beginQueued(metering, this.lastEntry!, home, route.pricer);
     for (const command of commands) command.work = work;
     const out = route.mayWait ? this.server.borrowWriter(this.version) : reply;
+    out.keeper = this;
     let hasRun = false;
     const isClean = (answer: Reply): boolean => {
       hasRun = guard === undefined || !guard.dirty;
@@ -1458,6 +1477,7 @@ export class Connection implements StepSource {
     const reply = server.open(this);
     const mark = reply.pos;
     const own = route.mayWait ? server.borrowWriter(this.version) : undefined;
+    if (own !== undefined) own.keeper = this;
     const done = route.executor.execute(command, own ?? reply);
     if (!(done instanceof Promise)) {
       if (own !== undefined) {
@@ -1481,6 +1501,7 @@ export class Connection implements StepSource {
         if (own !== undefined) this.#append(own);
         if (answer instanceof LongAnswer) {
           for (const part of answer.take()) writer.rawBytes(part, 0, part.length);
+          this.held.release('answer', answer.kept);
         }
         this.#afterRetry(wait, at);
       })

@@ -20,6 +20,7 @@ export class HeldMemory {
     reply: 0,
     transaction: 0,
     subscription: 0,
+    answer: 0,
   };
 
   constructor(memory: RequestMemory | undefined) {

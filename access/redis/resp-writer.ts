@@ -3,6 +3,7 @@
 import { copyBytes, viewed, writeInteger } from '../../universal-row/bytes.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import type { Reply } from '../../universal-row/reply.ts';
+import { outOfRequestMemory } from './held-memory.ts';
 import { formatDouble } from './commands/support/format-double.ts';
 
 const initialBytes = 256 * 1024;
@@ -13,12 +14,18 @@ const wide = /[^\0-\xff]/;
 
 const okBytes = Buffer.from('+OK\r\n');
 
+/** Where the memory of long answers is counted. */
+export interface AnswerKeeper {
+  /** False when there is not as much left. */
+  keepAnswer(bytes: number): boolean;
+}
+
 export class RespWriter implements Reply {
   version = 2;
   buf: Buffer;
   pos = 0;
-  /** Bytes that one long answer may have. */
-  longLimit = Infinity;
+  /** Counts what long answers take; absent where nobody does. */
+  keeper: AnswerKeeper | undefined;
 
   constructor(bytes: number = initialBytes) {
     this.buf = viewed(Buffer.allocUnsafeSlow(bytes));
@@ -171,7 +178,7 @@ export class RespWriter implements Reply {
   }
 
   fork(mark: number): LongAnswer {
-    const own = new LongAnswer(this.longLimit);
+    const own = new LongAnswer(this.keeper);
     own.version = this.version;
     own.rawBytes(this.buf, mark, this.pos - mark);
     this.pos = mark;
@@ -226,11 +233,12 @@ export class LongAnswer extends RespWriter {
   /** Bytes of the parts; `pos` counts from there. */
   #before = 0;
   #first: number | undefined = undefined;
-  readonly #limit: number;
+  /** Bytes that its keeper has counted. */
+  kept = 0;
 
-  constructor(limit: number) {
+  constructor(keeper: AnswerKeeper | undefined) {
     super(4096);
-    this.#limit = limit;
+    this.keeper = keeper;
   }
 
   /** Bytes in all. */
@@ -245,13 +253,13 @@ export class LongAnswer extends RespWriter {
 
   override reserve(n: number): void {
     if (this.pos + n <= this.buf.length) return;
-    if (this.#before + this.pos + n > this.#limit) {
-      throw new CommandError(
-        'ERR the answer is larger than redis.max-reply-bytes; ask for it in parts',
-      );
+    const bytes = Math.max(partBytes, n);
+    if (this.keeper !== undefined) {
+      if (!this.keeper.keepAnswer(bytes)) throw new CommandError(outOfRequestMemory);
+      this.kept += bytes;
     }
     this.#seal();
-    this.buf = viewed(Buffer.allocUnsafeSlow(Math.max(partBytes, n)));
+    this.buf = viewed(Buffer.allocUnsafeSlow(bytes));
   }
 
   #seal(): void {

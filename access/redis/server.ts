@@ -394,6 +394,7 @@ export class RedisServer {
       if (!this.turnScheduled) this.#scheduleTurn();
     }
     writer.version = connection.version;
+    writer.keeper = connection;
     return writer;
   }
 
@@ -645,6 +646,7 @@ export class RedisServer {
     const writer = this.spareWriters.pop() ?? new RespWriter(4096);
     writer.version = version;
     writer.pos = 0;
+    writer.keeper = undefined;
     return writer;
   }
 

@@ -139,7 +139,7 @@ export const settings = {
     default: 256 * mib,
     live: true,
     description:
-      'Memory of the Redis plane for commands being received, answers that wait to be sent, transactions and subscriptions, of all tenants together; 0 no limit. One tenant can have half of it at most, n busy ones as many equal parts of n/(n + 1). Requests that need more are refused.',
+      'Memory of the Redis plane for commands being received, answers that are long or wait to be sent, transactions and subscriptions, of all tenants together; 0 no limit. One tenant can have half of it at most, n busy ones as many equal parts of n/(n + 1). Requests that need more are refused.',
   },
   'redis.slowlog-log-slower-than': {
     type: 'integer',

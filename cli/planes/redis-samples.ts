@@ -122,5 +122,14 @@ function addPod(samples: MetricSample[], model: string, pod: Pod): void {
     'Commands that failed by a fault of ours.',
     pod.stats.internalErrors,
   );
+  add('counter', 'pod_long_commands', 'Commands run in steps.', pod.stats.longCommands);
+  add('counter', 'pod_long_steps', 'Steps of long commands.', pod.stats.longSteps);
+  add('gauge', 'pod_long_commands_running', 'Long commands that hold tables.', pod.longRuns);
+  add(
+    'gauge',
+    'pod_waiting_commands',
+    'Commands that wait for a table that a long command holds.',
+    pod.waitingCommands,
+  );
   addLogAndCheckpoints(add, pod);
 }

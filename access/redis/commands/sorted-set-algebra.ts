@@ -5,23 +5,47 @@ import type { Arguments } from '../../../universal-row/arguments.ts';
 import { compareBytes } from '../../../universal-row/bytes.ts';
 import type { Transform } from '../../../universal-row/command.ts';
 import { Action } from '../../../universal-row/command.ts';
-import { CommandError, syntaxError, wrongType } from '../../../universal-row/errors.ts';
+import {
+  CommandError,
+  type ReadFault,
+  syntaxError,
+  wrongType,
+} from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { RankedVisitor, Row, Rows } from '../../../universal-row/rows.ts';
 import { Shape } from '../../../universal-row/rows.ts';
+import {
+  isLong,
+  shortWork,
+  step,
+  type Steps,
+  type StepTransform,
+} from '../../../universal-row/steps.ts';
 import type { CommandSpec } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
 import { countedKeys } from './support/counted-keys.ts';
+import {
+  eachFieldInSteps,
+  eachRankInSteps,
+  eachSized,
+  Names,
+  sorted,
+  Tally,
+  together,
+  type Undo,
+} from './support/long-walks.ts';
 import { membership } from './support/membership.ts';
 import { integerAtLeast } from './support/ranged-integer.ts';
 import { answerScored, answerScoredHeader } from './support/scored-answer.ts';
-import { storeScored } from './support/store-scored.ts';
+import { storeScored, storeScoredInSteps } from './support/store-scored.ts';
 
 const weightNotAFloat = new CommandError('ERR weight value is not a float');
 const negativeLimit = new CommandError("ERR LIMIT can't be negative");
 
 /** One input. */
 interface Source {
+  /** The word of its key. */
+  word: number;
   row: Row;
   plain: boolean;
   size: number;
@@ -91,7 +115,7 @@ function findSources(rows: Rows, args: Arguments, first: number, last: number): 
     const shape = row === 0 ? Shape.none : rows.shape(row);
     if (row !== 0 && shape !== Shape.ranked && shape !== Shape.set) throw wrongType;
     const size = row === 0 ? 0 : rows.count(row);
-    sources.push({ row, plain: shape === Shape.set, size, weight: 1 });
+    sources.push({ word: i, row, plain: shape === Shape.set, size, weight: 1 });
   }
   return sources;
 }
@@ -221,20 +245,214 @@ function gather(rows: Rows, request: Request, operation: Operation): ByteList {
 
 /** Places in the list in the order of a sorted set: by score, then by member. */
 function ranked(list: ByteList): Uint32Array {
-  const places = Uint32Array.from({ length: list.count }, (_, i) => i);
+  return Uint32Array.from({ length: list.count }, (_, i) => i).sort(byScore(list));
+}
+
+function byScore(list: ByteList): (x: number, y: number) => number {
   const { buf } = list;
-  return places.sort((x, y) => {
+  return (x, y) => {
     const a = list.score(x);
     const b = list.score(y);
     if (a !== b) return a < b ? -1 : 1;
     return compareBytes(buf, list.start(x), list.length(x), buf, list.start(y), list.length(y));
-  });
+  };
+}
+
+/** As an `Operation`, in steps; `undo` is of what the visitor gathers. */
+type LongOperation = (
+  rows: Rows,
+  request: Request,
+  visit: RankedVisitor,
+  undo: Undo,
+  refind: (source: Source) => Row,
+) => Steps;
+
+/** The request of a long command, with a way to find the row of a source anew. */
+function* readInSteps(
+  rows: Rows,
+  args: Arguments,
+  countWord: number,
+  name: string,
+  options: Options,
+): Generator<ReadFault | undefined, Request, undefined> {
+  return yield* step(() => readRequest(rows, args, countWord, name, options));
+}
+
+function* walkInSteps(
+  rows: Rows,
+  source: Source,
+  others: readonly Source[],
+  refind: (source: Source) => Row,
+  visit: RankedVisitor,
+  undo: Undo,
+): Steps {
+  if (source.row === 0) return;
+  const find = (): Row => {
+    for (const other of others) if (other.row !== 0) other.row = refind(other);
+    source.row = refind(source);
+    return source.row;
+  };
+  const weight = others.length + 2;
+  if (source.plain) {
+    yield* eachFieldInSteps(rows, find, (b, s, n) => visit(b, s, n, 1), undo, weight);
+  } else yield* eachRankInSteps(rows, find, source.size, visit, undo, weight);
+}
+
+function* intersectInSteps(
+  rows: Rows,
+  { sources, aggregate }: Request,
+  visit: RankedVisitor,
+  undo: Undo,
+  refind: (source: Source) => Row,
+): Steps {
+  const [smallest, ...others] = bySize(sources) as [Source, ...Source[]];
+  yield* walkInSteps(
+    rows,
+    smallest,
+    others,
+    refind,
+    (b, s, n, own) => {
+      let score = numberOrZero(own * smallest.weight);
+      for (const source of others) {
+        const other = scoreIn(rows, source, b, s, n);
+        if (Number.isNaN(other)) return false;
+        score = aggregate(score, other * source.weight);
+      }
+      return visit(b, s, n, score);
+    },
+    undo,
+  );
+}
+
+/** Meets each member in the first source that has it, and asks the later ones for its other scores. */
+function* uniteInSteps(
+  rows: Rows,
+  { sources, aggregate }: Request,
+  visit: RankedVisitor,
+  undo: Undo,
+  refind: (source: Source) => Row,
+): Steps {
+  const ordered = bySize(sources);
+  const seen = new Names();
+  for (const [at, source] of ordered.entries()) {
+    yield* walkInSteps(
+      rows,
+      source,
+      ordered.slice(at + 1),
+      refind,
+      (b, s, n, own) => {
+        if (!seen.add(b.toString('latin1', s, s + n))) return false;
+        let score = numberOrZero(own * source.weight);
+        for (let i = at + 1; i < ordered.length; i++) {
+          const other = scoreIn(rows, ordered[i]!, b, s, n);
+          if (Number.isNaN(other)) continue;
+          score = aggregate(score, numberOrZero(other * ordered[i]!.weight));
+        }
+        return visit(b, s, n, score);
+      },
+      together(undo, seen),
+    );
+  }
+}
+
+function* subtractInSteps(
+  rows: Rows,
+  { sources }: Request,
+  visit: RankedVisitor,
+  undo: Undo,
+  refind: (source: Source) => Row,
+): Steps {
+  const [first, ...others] = sources as [Source, ...Source[]];
+  if (first.row === 0 || others.some((source) => source.row === first.row)) return;
+  const there = others.filter((source) => source.row !== 0).sort((a, b) => b.size - a.size);
+  yield* walkInSteps(
+    rows,
+    first,
+    there,
+    refind,
+    (b, s, n, score) => {
+      for (const other of there) if (!Number.isNaN(scoreIn(rows, other, b, s, n))) return false;
+      return visit(b, s, n, score);
+    },
+    undo,
+  );
+}
+
+const longForms = new Map<Operation, LongOperation>([
+  [intersect, intersectInSteps],
+  [unite, uniteInSteps],
+  [subtract, subtractInSteps],
+]);
+
+function isLongRequest(rows: Rows, { sources }: Request): boolean {
+  let total = 0;
+  for (const { row, size } of sources) {
+    total += 1 + size;
+    if (total > shortWork.elements || isLong(rows, row)) return true;
+  }
+  return false;
+}
+
+function* gatherInSteps(
+  rows: Rows,
+  args: Arguments,
+  request: Request,
+  operation: LongOperation,
+): Generator<ReadFault | undefined, ByteList, undefined> {
+  const result = new ByteList();
+  const refind = ({ word }: Source): Row =>
+    rows.find(args.buf, args.starts[word]!, args.lens[word]!);
+  const add: RankedVisitor = (b, s, n, score) => result.add(b, s, n, score);
+  yield* operation(rows, request, add, result, refind);
+  return result;
+}
+
+function answeringInSteps(name: string, operation: LongOperation, weights: boolean): StepTransform {
+  const options = { weights, scores: true, limit: false };
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    const request = yield* readInSteps(rows, args, 1, name, options);
+    const result = yield* gatherInSteps(rows, args, request, operation);
+    const { withScores } = request;
+    answerScoredHeader(reply, result.count, withScores);
+    const { buf } = result;
+    const places = yield* sorted(result.count, byScore(result));
+    yield* eachSized(
+      places.length,
+      (at) => result.length(places[at]!),
+      (at) => {
+        const i = places[at]!;
+        answerScored(reply, withScores, buf, result.start(i), result.length(i), result.score(i));
+      },
+    );
+  };
+}
+
+function storingInSteps(name: string, operation: LongOperation, weights: boolean): StepTransform {
+  const options = { weights, scores: false, limit: false };
+  return function* (rows: Rows, args: Arguments, reply: Reply): Steps {
+    const request = yield* readInSteps(rows, args, 2, name, options);
+    const result = yield* gatherInSteps(rows, args, request, operation);
+    yield* storeScoredInSteps(rows, args, 1, result);
+    reply.integer(result.count);
+  };
+}
+
+function* zintercardInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const options = { weights: false, scores: false, limit: true };
+  const request = yield* readInSteps(rows, args, 1, 'zintercard', options);
+  const tally = new Tally();
+  const refind = ({ word }: Source): Row =>
+    rows.find(args.buf, args.starts[word]!, args.lens[word]!);
+  yield* intersectInSteps(rows, request, () => ++tally.value === request.limit, tally, refind);
+  reply.integer(tally.value);
 }
 
 function answering(name: string, operation: Operation, weights: boolean): Transform {
   const options = { weights, scores: true, limit: false };
-  return (rows: Rows, args: Arguments, reply: Reply): void => {
+  const inSteps = answeringInSteps(name, longForms.get(operation)!, weights);
+  return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
     const request = readRequest(rows, args, 1, name, options);
+    if (isLongRequest(rows, request)) return inSteps;
     const result = gather(rows, request, operation);
     const { withScores } = request;
     answerScoredHeader(reply, result.count, withScores);
@@ -247,17 +465,21 @@ function answering(name: string, operation: Operation, weights: boolean): Transf
 
 function storing(name: string, operation: Operation, weights: boolean): Transform {
   const options = { weights, scores: false, limit: false };
-  return (rows: Rows, args: Arguments, reply: Reply): void => {
+  const inSteps = storingInSteps(name, longForms.get(operation)!, weights);
+  return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
+    const request = readRequest(rows, args, 2, name, options);
+    if (isLongRequest(rows, request)) return inSteps;
     // The destination may be one of the sources, so nothing is written before all is read.
-    const result = gather(rows, readRequest(rows, args, 2, name, options), operation);
+    const result = gather(rows, request, operation);
     storeScored(rows, args, 1, result);
     reply.integer(result.count);
   };
 }
 
-function zintercard(rows: Rows, args: Arguments, reply: Reply): void {
+function zintercard(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const options = { weights: false, scores: false, limit: true };
   const request = readRequest(rows, args, 1, 'zintercard', options);
+  if (isLongRequest(rows, request)) return zintercardInSteps;
   let count = 0;
   intersect(rows, request, () => ++count === request.limit);
   reply.integer(count);
