@@ -324,14 +324,17 @@ export class Connection implements StepSource {
     const permissions = this.server.permissionsOf(principal!.user);
     if (permissions.isUnlimited && tenant.isFirst) this.special &= ~Special.restricted;
     else this.special |= Special.restricted;
-    const keepsListening =
-      [...this.channels, ...this.shardChannels].every((name) =>
-        permissions.allowsChannel(Buffer.from(name, 'latin1'), false),
-      ) &&
-      [...this.patterns].every((name) =>
-        permissions.allowsChannel(Buffer.from(name, 'latin1'), true),
-      );
-    if (!keepsListening) this.revoke();
+    const names = this.channels.size + this.patterns.size + this.shardChannels.size;
+    if (names === 0) return;
+    const matches = names * (1 + permissions.channelPatterns);
+    this.server.rechecks.add(this, permissions, matches);
+  }
+
+  /** What it listens to, and whether each is a pattern. */
+  *subscriptions(): Generator<{ name: string; isPattern: boolean }> {
+    for (const name of this.channels) yield { name, isPattern: false };
+    for (const name of this.shardChannels) yield { name, isPattern: false };
+    for (const name of this.patterns) yield { name, isPattern: true };
   }
 
   /** Its user may be no more: ends at once, or with the answer to the command that brought it about. */
@@ -343,6 +346,11 @@ export class Connection implements StepSource {
   select(db: number): void {
     this.db = db;
     this.table = this.tenant.span.first + db;
+  }
+
+  /** Undefined before it has logged in. */
+  get currentPermissions(): Permissions | undefined {
+    return this.principal && this.permissions;
   }
 
   get permissions(): Permissions {

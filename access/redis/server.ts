@@ -25,6 +25,7 @@ import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import { LoginDeadlines } from './login-deadlines.ts';
 import type { RedisMetering } from './metering.ts';
 import { Permissions } from './acl/acl-user.ts';
+import { ChannelRechecks } from './acl/channel-rechecks.ts';
 import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
 import { defaultLimits, type ParserLimits } from './resp-parser.ts';
 import { RespWriter } from './resp-writer.ts';
@@ -159,6 +160,7 @@ export class RedisServer {
   readonly tenants = new Map<number, Tenant>();
   readonly connections = new Map<number, Connection>();
   readonly monitors = new Set<Connection>();
+  readonly rechecks = new ChannelRechecks();
   /** Of those that have not logged in yet. */
   readonly logins: LoginDeadlines;
   readonly facts: ServerFacts;

@@ -5,6 +5,8 @@ import type { UserDefinition } from '../../../universal-row/tenancy/definitions.
 import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
 import { type Denial, outranks, type RuleError, ruleErrors, Selector } from './selector.ts';
 
+const maxSelectors = 32;
+
 /** What a user may do. */
 export class Permissions {
   root: Selector;
@@ -40,6 +42,7 @@ export class Permissions {
         const wrong = selector.apply(inner);
         if (wrong !== undefined) return wrong;
       }
+      if (this.selectors.length >= maxSelectors) return ruleErrors.tooManySelectors;
       this.selectors.push(selector);
       return undefined;
     }
@@ -78,6 +81,13 @@ export class Permissions {
   /** Whether one may go on listening there. */
   allowsChannel(name: Buffer, isPattern: boolean): boolean {
     return [this.root, ...this.selectors].some((one) => one.allowsChannel(name, isPattern));
+  }
+
+  /** Patterns that a channel's name is held against, all selectors together. */
+  get channelPatterns(): number {
+    let patterns = this.root.channelPatterns;
+    for (const selector of this.selectors) patterns += selector.channelPatterns;
+    return patterns;
   }
 
   /** Whether it may run the command on any key there is: what finds keys by patterns needs that. */

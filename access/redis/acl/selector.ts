@@ -19,11 +19,18 @@ export const ruleErrors = {
     "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels",
   argumentOfSubcommand: 'Allowing first-arg of a subcommand is not supported',
   noSuchPassword: 'The password you are trying to remove from the user does not exist',
+  tooMany: 'Too many rules in one selector',
+  tooManySelectors: 'Too many selectors',
   badHash:
     'The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters',
 } as const;
 
 export type RuleError = (typeof ruleErrors)[keyof typeof ruleErrors];
+
+/** Patterns of keys, patterns of channels, and rules about commands: so many of each in a selector. */
+const maxRules = 1024;
+// Of one command's keys with patterns. Beyond it the command is refused: nothing else is served meanwhile.
+const maxKeyMatches = 1_000_000;
 
 /** Why something is refused, and by which word of the command. The later ones are the more telling. */
 export interface Denial {
@@ -134,6 +141,7 @@ export class Selector {
     }
     const glob = globOf(text);
     if (glob === undefined) return ruleErrors.syntax;
+    if (this.#keys.length >= maxRules) return ruleErrors.tooMany;
     this.#keys.push({ text, glob, access });
     return undefined;
   }
@@ -143,6 +151,7 @@ export class Selector {
     if (hasSpace(text)) return ruleErrors.syntax;
     const glob = globOf(text);
     if (glob === undefined) return ruleErrors.syntax;
+    if (this.#channels.size >= maxRules && !this.#channels.has(text)) return ruleErrors.tooMany;
     this.#channels.set(text, glob);
     return undefined;
   }
@@ -172,6 +181,7 @@ export class Selector {
     if (of.fullName.includes('|')) return ruleErrors.argumentOfSubcommand;
     if (argument === '') return ruleErrors.syntax;
     if (of.subcommands !== undefined) return ruleErrors.unknown;
+    if (this.#commandRules.length >= maxRules) return ruleErrors.tooMany;
     const known = this.#firstArguments.get(of.id) ?? [];
     if (!known.includes(argument)) known.push(argument);
     this.#firstArguments.set(of.id, known);
@@ -253,6 +263,11 @@ export class Selector {
 
   // ---- what it allows
 
+  /** Patterns that a channel's name is held against. */
+  get channelPatterns(): number {
+    return this.allChannels ? 0 : this.#channels.size;
+  }
+
   /** Why the command is refused, if it is. */
   check(entry: CommandEntry, args: Arguments): Denial | undefined {
     if (!this.allCommands && !entry.noAuth && !this.#has(entry)) {
@@ -263,9 +278,13 @@ export class Selector {
     }
     if (!this.allKeys && entry.hasKeys) {
       let refused = 0;
+      let matches = maxKeyMatches;
       const allowed = everyKey(entry, args, (word, access) => {
         refused = word;
-        return this.#allowsKey(args.buf, args.starts[word]!, args.lens[word]!, access);
+        matches -= this.#keys.length;
+        return (
+          matches >= 0 && this.#allowsKey(args.buf, args.starts[word]!, args.lens[word]!, access)
+        );
       });
       if (!allowed) return { reason: 'key', word: refused };
     }
