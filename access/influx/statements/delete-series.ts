@@ -1,5 +1,6 @@
 // DELETE, DROP SERIES and DROP MEASUREMENT: in the request's database, in all its retention policies.
 
+import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
 import type { DeleteStatement } from '../influxql/ast.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { StatementContext } from './context.ts';
@@ -13,9 +14,16 @@ export function deleteSeries(statement: DeleteStatement, context: StatementConte
     throw new QueryError("DROP SERIES doesn't support time in WHERE clause");
   }
   const targets = targetsOf(context, { database: '', sources, onePolicy: false });
-  const narrowed = narrow(context, targets, where);
+  const narrowed = narrow(context, targets, where).map(({ target, residual }) => ({
+    target: { ...target, filter: target.filter && remembering(target.filter) },
+    residual,
+  }));
   // All or nothing: what cannot be deleted is found before anything is.
-  for (const each of narrowed) refuseFields(each, context);
+  for (const each of narrowed) {
+    refuseFields(each, context);
+    // A pattern that takes too long is refused here.
+    store.seriesCardinality(each.target);
+  }
   for (const { target } of narrowed) {
     if (kind === 'dropSeries') {
       store.dropSeries(target);
@@ -23,6 +31,19 @@ export function deleteSeries(statement: DeleteStatement, context: StatementConte
     }
     for (const retentionPolicy of policies) store.deletePoints({ ...target, retentionPolicy });
   }
+}
+
+/** A pattern is tried once on each value, so that the deletion itself cannot fail by what patterns may take. */
+function remembering(filter: SeriesFilter): SeriesFilter {
+  if ('terms' in filter) return { ...filter, terms: filter.terms.map(remembering) };
+  if (!('matches' in filter)) return filter;
+  const known = new Map<string, boolean>();
+  const matches = (value: string): boolean => {
+    let found = known.get(value);
+    if (found === undefined) known.set(value, (found = filter.matches(value)));
+    return found;
+  };
+  return { ...filter, matches };
 }
 
 /** Names of the policies of the request's database. */

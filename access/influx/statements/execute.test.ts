@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CatalogChange } from '../../../universal-row/series/series-store.ts';
+import { matchWork } from '../influxql/parser/match-work.ts';
 import { parseQuery } from '../influxql/parser/parser.ts';
 import { QueryError, type ResultSeries } from '../influxql/result.ts';
 import type { StatementContext } from './context.ts';
@@ -431,6 +432,36 @@ describe('changes', () => {
     expect(executeStatement(plain!, context)).toEqual({ messages: [], series });
     expect(executeStatement(into!, context).messages).toHaveLength(1);
   });
+});
+
+test('a pattern that takes long deletes all or nothing, and is tried once on each value', async () => {
+  const of = setting();
+  let seed = 1;
+  const letter = (): string => {
+    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+    return seed & 0x10000 ? 'a' : 'b';
+  };
+  const host = (length: number): string => Array.from({ length }, letter).join('');
+  const work = async (text: string): Promise<number> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    const before = matchWork.total;
+    await run(text, of);
+    return matchWork.total - before;
+  };
+  const where = 'where host !~ /a[ab]{60}c$/';
+  of.store.series = ['m', 'n'].map((name) =>
+    stored(name, { host: host(5000) }, { v: 'float' }, 0n),
+  );
+  const shown = await work(`show series ${where}`);
+  expect(shown).toBeGreaterThan(100_000);
+  expect(await work(`drop series ${where}`)).toBeLessThanOrEqual(shown);
+  expect(of.store.deleted).toHaveLength(2);
+  of.store.deleted.length = 0;
+  of.store.series = ['m', 'n'].map((name) =>
+    stored(name, { host: host(20_000) }, { v: 'float' }, 0n),
+  );
+  await expect(work(`drop series ${where}`)).rejects.toThrow('regular expression takes more than');
+  expect(of.store.deleted).toEqual([]);
 });
 
 describe('failures, as InfluxDB words them', () => {
