@@ -21,6 +21,7 @@ import {
   wholeNumber,
 } from './argument-values.ts';
 import { admissionOf, showUse } from './limit.ts';
+import { allTenants } from './pages.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 
 interface TenantFlags extends AccessFlags, PasswordFlags {
@@ -37,8 +38,7 @@ export function tenantCommand(program: Command): void {
   withServer(
     tenant.command('list').description('Show all tenants.'),
     async (client, flags: TenantFlags) => {
-      const { tenants } = await client.get<{ tenants: TenantDefinition[] }>('/v1/tenants');
-      await answer(flags, tenants, (all) => grid(columns, all));
+      await answer(flags, await allTenants(client), (all) => grid(columns, all));
     },
   );
   withServer(

@@ -3,13 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { type TopOrder, topOrders } from '../../control/monitor/top.ts';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
 import type { AdmissionView } from '../output/admission-view.ts';
 import { answer } from '../output/answer.ts';
 import { type HotName, topText, type TenantRate, type TopView } from '../output/top-view.ts';
 import type { AdminClient } from './admin-client.ts';
 import { addTenantFlag, positive, wholeNumber } from './argument-values.ts';
 import { admissionOf } from './limit.ts';
+import { allTenants } from './pages.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 import type { UsageAnswer, UsageView } from './usage.ts';
 
@@ -136,7 +136,7 @@ class Watcher {
   async #lookAtLimits(): Promise<void> {
     if (performance.now() - this.#limitsAt < limitsEveryMs) return;
     this.#limitsAt = performance.now();
-    const { tenants } = await this.#client.get<{ tenants: TenantDefinition[] }>('/v1/tenants');
+    const tenants = await allTenants(this.#client);
     this.#limits = new Map(tenants.map(({ name, limits }) => [name, limits.ruPerSecond]));
   }
 

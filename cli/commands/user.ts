@@ -11,6 +11,7 @@ import { type PasswordFlags, wantedPassword } from '../output/secret-input.ts';
 import type { AdminClient } from './admin-client.ts';
 import { tenantPage, userPage } from './admin-pages.ts';
 import { addPasswordFlags, addTenantFlag, checkNewName, userName } from './argument-values.ts';
+import { allOf } from './pages.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 
 interface UserFlags extends AccessFlags, PasswordFlags {
@@ -48,7 +49,7 @@ export function userCommand(program: Command): void {
     ),
     async (client, flags: UserFlags) => {
       const page = `${tenantPage(flags.tenant ?? defaultTenant)}/users`;
-      const { users } = await client.get<{ users: UserView[] }>(page);
+      const users = await allOf<UserView>(client, page, 'users', ({ name }) => name);
       await answer(flags, users, (all) => grid(columns, all));
     },
   );

@@ -162,6 +162,25 @@ describe('tables', () => {
   });
 });
 
+test('lists of tenants and users are answered in parts', async () => {
+  await admin.addTenants();
+  for (const name of ['ann', 'bob', 'cid']) {
+    await admin.tenants.setUser({ tenant: 'shop', name, change: {} });
+  }
+  const names = async (page: string, member: string): Promise<string[]> => {
+    const all = (await ask('GET', page)).json() as Record<string, { name: string }[]>;
+    return all[member]!.map(({ name }) => name);
+  };
+  expect(await names('/v1/tenants?limit=2', 'tenants')).toEqual(['default', 'shop']);
+  expect(await names('/v1/tenants?after=1', 'tenants')).toEqual(['mill']);
+  const users = '/v1/tenants/shop/users';
+  expect(await names(`${users}?limit=2`, 'users')).toEqual(['ann', 'bob']);
+  expect(await names(`${users}?after=bob`, 'users')).toEqual(['cid', 'default']);
+  for (const page of ['/v1/tenants?limit=1001', `${users}?limit=1001`]) {
+    expect((await ask('GET', page)).status).toBe(400);
+  }
+});
+
 test('settings change all or none', async () => {
   const wrong = await ask('PATCH', '/v1/config', { 'log.level': 'debug', nothing: 1 });
   expect([wrong.status, wrong.json()]).toEqual([400, { error: 'there is no setting nothing' }]);

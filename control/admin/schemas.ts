@@ -90,6 +90,15 @@ export const limits = {
 };
 export const limitChange = object(Object.fromEntries(limitNames.map((limit) => [limit, whole])));
 
+/** Tenants or users in one answer; who wants more asks again, after the last one. */
+export const mostOfPage = 1000;
+const pageLimit = {
+  type: 'integer',
+  minimum: 1,
+  maximum: mostOfPage,
+  default: mostOfPage,
+} as const;
+
 const tenantProperties = {
   name,
   number: { ...whole, description: 'Never used again.' },
@@ -115,7 +124,7 @@ export const madeTenant = record(
 );
 export const tenantQuery = object({
   after: { ...whole, description: 'Only those with a higher number.' },
-  limit: { type: 'integer', minimum: 1 },
+  limit: pageLimit,
 });
 export const droppedTenant = record({ name, number: whole });
 export const limitsAnswer = record({ limits });
@@ -155,6 +164,10 @@ export const madeUser = record(
   },
   ['password'],
 );
+export const userQuery = object({
+  after: { ...name, description: 'Only those with a name behind this one.' },
+  limit: pageLimit,
+});
 export const newUser = object({ name, password, ...userProperties }, ['name']);
 export const userChange = { ...object({ password, ...userProperties }), minProperties: 1 };
 

@@ -17,12 +17,12 @@ export function tenantRoutes(app: FastifyInstance, tenants: TenantCatalog): void
       method: 'GET',
       url: '/v1/tenants',
       access: 'read',
-      summary: 'Tenants, by number.',
+      summary: 'Tenants, by number; up to 1000 in an answer.',
       query: schema.tenantQuery,
       answer: schema.listOf('tenants', schema.tenant),
     },
     ({ request, query }) => {
-      const { after = -1, limit = Infinity } = query;
+      const { after = -1, limit = schema.mostOfPage } = query;
       const scope = scopeOf(callerOf(request));
       const all = scope === undefined ? tenants.tenants() : [tenants.find(scope)];
       return { tenants: all.filter(({ number }) => number > after).slice(0, limit) };

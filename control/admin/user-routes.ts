@@ -20,16 +20,20 @@ interface UserBody {
 }
 
 export function userRoutes(app: FastifyInstance, tenants: TenantCatalog): void {
-  addRoute(
+  addRoute<undefined, { after?: string; limit?: number }>(
     app,
     {
       method: 'GET',
       url: '/v1/tenants/:tenant/users',
       access: 'readTenant',
-      summary: 'Users of a tenant, by name.',
+      summary: 'Users of a tenant, by name; up to 1000 in an answer.',
+      query: schema.userQuery,
       answer: schema.listOf('users', schema.user),
     },
-    ({ path }) => ({ users: tenants.users(path['tenant']!).map(viewOf) }),
+    ({ path, query: { after = '', limit = schema.mostOfPage } }) => {
+      const users = tenants.users(path['tenant']!).filter(({ name }) => name > after);
+      return { users: users.slice(0, limit).map(viewOf) };
+    },
   );
 
   addRoute<UserBody & { name: string }>(
