@@ -27,6 +27,7 @@ import { planningSpeed } from './planning-speed.ts';
 import { podBucketsLive } from './pod-buckets-live.ts';
 import { podBuckets } from './pod-buckets.ts';
 import { podQueues } from './pod-queues.ts';
+import { poolHeadroom } from './pool-headroom.ts';
 import { automaticGrowth, cautiousReductions, predictiveScaling } from './predictive-scaling.ts';
 import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
@@ -110,6 +111,7 @@ export const allExperiments: readonly Experiment[] = [
   predictiveScaling,
   cautiousReductions,
   automaticGrowth,
+  poolHeadroom,
   zonePlacement,
   parallelRebuild,
   countPhase,

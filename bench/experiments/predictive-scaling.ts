@@ -179,6 +179,8 @@ export const predictiveScaling: Experiment = {
     }
     return {
       measures,
+      explanation:
+        "Recorded with 5 seeds. Tenants of steady growth are never throttled, and neither are they with the last week's maximum in place of a forecast; its reductions are taken back more often among rough ones. Where peaks and new levels come without notice a plain threshold, looked at every hour, throttles fewer hours: forecasts leave out a peak seen once, and are made every six hours at most. A deployment needs such a threshold beside the forecast.",
       xLabel: 'day',
       yLabel: 'LRU/s',
       before: { title: 'threshold of 95 %', lines: quotaLines(shown, reactive) },

@@ -145,9 +145,8 @@ export const usageForecast: Experiment = {
       xLabel: usageFamilies.map((family, i) => `${i + 1}: ${family}`).join(', '),
       yLabel: 'median error, %',
       explanation:
-        'With its allowance for peaks the trend model alone is as good as the mix here: their difference is far within the ' +
-        'spread of the seeds. The mix stays the default for what AB-5.1-scale finds: with peaks and new levels it throttles ' +
-        'fewer hours.',
+        'With its allowance for peaks the trend model alone is as good as the mix: their difference is far within the spread of ' +
+        'the seeds, here and in AB-5.1-scale.',
       before: { title: 'simple ways', lines: ways.slice(3).map(byFamily) },
       after: { title: 'ensemble and its members', lines: ways.slice(0, 3).map(byFamily) },
     };

@@ -103,6 +103,11 @@ export const intraPool: Experiment = {
       policies: [rescheduling({ rounds, thresholds: [0.05] })],
       seeds,
     });
+    const byPool = runTrials({
+      ...common,
+      policies: [rescheduling({ rounds, divideBy: 'pool' })],
+      seeds,
+    });
     const others = (policy: (moves: number) => Policy): Trial[] =>
       ours.flatMap(({ seed, proposals }) =>
         runTrials({ ...common, policies: [policy(proposals.length)], seeds: [seed] }),
@@ -148,6 +153,17 @@ export const intraPool: Experiment = {
         },
         fall(wide, 'ru'),
       ),
+      overSeeds(
+        fall(ours, 'ru'),
+        {
+          metric:
+            "fall of RU deviation with nodes divided by their mean, beside the pool's load as in the paper",
+          threshold: mean(fall(byPool, 'ru')),
+          better: 'higher',
+          paper: '74.5',
+        },
+        fall(byPool, 'ru'),
+      ),
       ...Object.entries(simple).flatMap(([name, trials]) =>
         (['ru', 'storage'] as const).map((of) =>
           overSeeds(
@@ -167,9 +183,9 @@ export const intraPool: Experiment = {
     return {
       measures,
       explanation:
-        "The optimum is the pool's load in its one highest hour. Nodes have theirs in other hours, so that on average they are " +
-        'above it, and targets fill up to it before the nodes above it have given all they should. Counting by a range of ' +
-        'replicas of a table, in place of never raising a number above that of the source, changes nothing.',
+        "The paper divides nodes by the pool's load in its one highest hour, 51 % here. Nodes have their highest hours at other " +
+        'times, 55 % on average: two thirds of them stay above the line after no node is left below it. Divided by the mean of ' +
+        "the nodes' own highest hours, which is the default, all can come to the same use.",
       xLabel: 'node, by use',
       yLabel: 'use, %',
       before: { title: 'before', lines: lines(carriedOut(judged, [])) },

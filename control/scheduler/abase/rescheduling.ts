@@ -11,6 +11,12 @@ export interface ReschedulingOptions {
   thresholds: readonly number[];
   /** 1 for a run every ten minutes; more plan as many runs ahead, as if all moves of one were done before the next. */
   rounds: number;
+  /**
+   * What divides nodes into high and low ones. `pool` is the paper's: the pool's load in its one highest hour. Nodes have
+   * their highest hours at different times, so that on average they are above it, and targets are full before all high
+   * nodes have given. `nodes` is the mean of the nodes' own highest hours.
+   */
+  divideBy: 'nodes' | 'pool';
   limits: HardLimits;
   /** No node that takes a replica is used more than this part of its capacity afterwards, in either resource. */
   mostUse: number;
@@ -22,6 +28,7 @@ export interface ReschedulingOptions {
 export const defaultRescheduling: ReschedulingOptions = {
   thresholds: [0.05, 0.02],
   rounds: 1,
+  divideBy: 'nodes',
   limits: { tableSlack: Infinity, diskShare: 0.85, crossSubcluster: false },
   mostUse: 1,
   isMigrating: () => false,
@@ -79,17 +86,19 @@ class Round {
   }
 
   run(threshold: number): Proposal[] {
-    const { ru, storage } = this.#load.optimum;
-    return [...this.#balance(0, ru, threshold), ...this.#balance(1, storage, threshold)];
+    return [...this.#balance(0, threshold), ...this.#balance(1, threshold)];
   }
 
   /** Over one resource: high nodes give, in descending load and at most half as many as there are low ones. */
-  #balance(resource: 0 | 1, optimum: number, threshold: number): Proposal[] {
+  #balance(resource: 0 | 1, threshold: number): Proposal[] {
     const dimension = this.#load.dimensions[resource];
     const used = this.#load.pods.map((pod) => ({
       pod,
       use: this.#load.utilization(pod, dimension),
     }));
+    const { ru, storage } = this.#load.optimum;
+    const mean = used.reduce((sum, { use }) => sum + use, 0) / used.length;
+    const optimum = this.#options.divideBy === 'nodes' ? mean : [ru, storage][resource]!;
     const low = used.filter(({ use }) => use <= optimum - threshold).map(({ pod }) => pod);
     const high = used.filter(({ use }) => use > optimum).sort((a, b) => b.use - a.use);
     const most = Math.floor(low.length / 2);
