@@ -14,6 +14,7 @@ import type { Experiment } from './experiment.ts';
 import { extraWorkers } from './extra-workers.ts';
 import { fairQueue } from './fair-queue.ts';
 import { fanOut } from './fan-out.ts';
+import { faultDetection } from './fault-detection.ts';
 import { gatewayBurst } from './gateway-burst.ts';
 import { gatewayQuota } from './gateway-quota.ts';
 import { gatewayShareMoves } from './gateway-share-moves.ts';
@@ -122,6 +123,7 @@ export const allExperiments: readonly Experiment[] = [
   layers,
   proxyQuotaLive,
   podBucketsLive,
+  faultDetection,
   rangeCooperation,
   rangeBaselines,
   rangeLambda,

@@ -23,7 +23,7 @@ interface Queues {
   moves: { region: number; to: number }[];
   /** The source's critical load once they are made. */
   left: number;
-  splits: { region: number; ratio: number }[];
+  splits: { region: number; ratio: number; to?: number }[];
 }
 
 export function cooperative(parameters: Partial<CooperativeParameters> = {}): RangePlanner {
@@ -37,6 +37,8 @@ class Planning {
   readonly #steps: RangeStep[] = [];
   /** Nodes that nothing more can be done for in this round. */
   readonly #settled = new Set<number>();
+  /** Regions that are split in this round: their parts are known to the next. */
+  readonly #cut = new Set<number>();
   #bytes = 0;
 
   constructor(model: RangeModel, parameters: CooperativeParameters) {
@@ -76,11 +78,11 @@ class Planning {
       : [];
     const queues = this.#queues(node, critical);
     // Any region above the bound of theorem 1 is significant.
-    const splits =
+    const splits: Queues['splits'] =
       large.length > 0 ? large.map((region) => ({ region, ratio: 0.5 })) : queues.splits;
     if (large.length > 0 || (queues.left > 1 + lambda && splits.length > 0)) {
-      for (const { region, ratio } of splits) this.#split(region, ratio, critical);
-      this.#settled.add(node);
+      for (const { region, ratio, to } of splits) this.#split(region, ratio, critical, to);
+      if (large.length > 0) this.#settled.add(node);
       return;
     }
     for (const { region, to } of queues.moves) this.#move(region, to, critical);
@@ -97,7 +99,7 @@ class Planning {
     const queues: Queues = { moves: [], left: loads[node]!, splits: [] };
     const dominant = state
       .sorted(node, critical)
-      .filter((region) => other[region]! < load[region]!);
+      .filter((region) => other[region]! < load[region]! && !this.#cut.has(region));
     for (const region of dominant) {
       // Regions follow in falling order.
       if (load[region]! <= leastLoad || queues.left <= 1) break;
@@ -117,7 +119,7 @@ class Planning {
         const excess = (loads[node]! - 1) * state.capacity[node]!;
         const ratio = Math.max(Math.min(room, excess), lambda / 2) / load[region]!;
         if (ratio < 1) {
-          queues.splits.push({ region, ratio });
+          queues.splits.push({ region, ratio, to });
         }
       }
     }
@@ -142,7 +144,10 @@ class Planning {
     this.#steps.push({ kind: 'move', region, from, to, reason });
   }
 
-  #split(region: number, ratio: number, dimension: Dimension): void {
+  /** What is to go to `to` in the next round is reckoned there from now on. */
+  #split(region: number, ratio: number, dimension: Dimension, to?: number): void {
+    this.#cut.add(region);
+    if (to !== undefined) this.#state.reckon(region, ratio, to);
     const load = this.#state.load[dimension][region]!;
     const reason = `its ${dimension} load, ${load.toFixed(3)} of a node, fits on no other node`;
     this.#steps.push({ kind: 'split', region, ratio, dimension, reason });

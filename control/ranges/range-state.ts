@@ -129,6 +129,17 @@ export class RangeState {
     return order;
   }
 
+  /** Counts a share of a region's load where it will be, while the region itself stays whole. */
+  reckon(region: number, share: number, to: number): void {
+    const from = this.node[region]!;
+    for (const dimension of ['cpu', 'io'] as const) {
+      const total = this.total[dimension];
+      const load = this.load[dimension][region]! * share;
+      total[from] = total[from]! - load / this.capacity[from]!;
+      total[to] = total[to]! + load / this.capacity[to]!;
+    }
+  }
+
   /** What the region would add to a node. */
   loadOn(region: number, dimension: Dimension, node: number): number {
     return this.load[dimension][region]! / this.capacity[node]!;

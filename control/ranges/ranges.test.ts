@@ -125,7 +125,10 @@ describe('the cooperative planner', () => {
         ],
       ),
     );
-    expect(steps).toMatchObject([{ kind: 'split', region: 0, dimension: 'cpu' }]);
+    expect(steps[0]).toMatchObject({ kind: 'split', region: 0, dimension: 'cpu' });
+    // Its part takes disk load along, which the other node has to give back.
+    expect(steps[1]).toMatchObject({ kind: 'split', region: 1, dimension: 'io' });
+    expect(steps).toHaveLength(2);
     expect((steps[0] as { ratio: number }).ratio).toBeCloseTo(1 / 3, 9);
     const even = model(
       [1, 1],
