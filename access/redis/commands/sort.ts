@@ -7,7 +7,16 @@ import { Action } from '../../../universal-row/command.ts';
 import { CommandError, syntaxError, wrongType } from '../../../universal-row/errors.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import { type Row, type Rows, Shape } from '../../../universal-row/rows.ts';
+import { isLong, step, type Steps, type StepTransform } from '../../../universal-row/steps.ts';
 import { type CommandSpec, firstKey, type KeyFinder } from './spec.ts';
+import {
+  eachElementInSteps,
+  eachFieldInSteps,
+  eachOf,
+  eachRankInSteps,
+  eachSized,
+  sorted as sortedInSteps,
+} from './support/long-walks.ts';
 import { patternOf, resolve, type SortPattern } from './support/sort-pattern.ts';
 import { createRow, dropRow } from './support/typed-row.ts';
 
@@ -63,17 +72,87 @@ function parseOptions(args: Arguments, mayStore: boolean): SortOptions {
   return options;
 }
 
-function runSort(rows: Rows, args: Arguments, reply: Reply, mayStore: boolean): void {
+/** SORT of very many elements. */
+function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolean): Steps {
+  const options = parseOptions(args, mayStore);
+  const find = (): Row => rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+  const row = find();
+  const shape = rows.shape(row);
+  orderStored(options, shape);
+  const items: Item[] = [];
+  const undo = {
+    mark: () => items.length,
+    rollback: (mark: number) => {
+      items.length = mark;
+    },
+  };
+  const add = (b: Buffer, s: number, n: number): void => {
+    items.push({ bytes: Buffer.from(b.subarray(s, s + n)), score: 0, weight: undefined });
+  };
+  const size = rows.count(row);
+  const reverse = options.unsorted && options.descending;
+  if (shape === Shape.set) yield* eachFieldInSteps(rows, find, add, undo);
+  else if (shape === Shape.ranked) yield* eachRankInSteps(rows, find, size, add, undo);
+  else yield* eachElementInSteps(rows, find, 0, size, false, add, undo);
+  let places: Uint32Array = Uint32Array.from(items, (_, i) => i);
+  if (reverse && shape !== Shape.set) places.reverse();
+  if (!options.unsorted) {
+    let allDoubles = true;
+    yield* eachOf(items.length, (i) => {
+      if (!weigh(rows, items[i]!, options)) allDoubles = false;
+    });
+    if (!allDoubles) throw notDoubles;
+    const compare = comparison(options);
+    places = yield* sortedInSteps(items.length, (x, y) => compare(items[x]!, items[y]!));
+  }
+  const from = Math.max(0, options.offset);
+  const chosen = places.subarray(from, options.limit < 0 ? places.length : from + options.limit);
+  const output: (Buffer | undefined)[] = [];
+  yield* eachOf(chosen.length, (i) => {
+    const projected = project(rows, [items[chosen[i]!]!], options.gets);
+    for (const [j, bytes] of projected.entries()) output[i * projected.length + j] = bytes;
+  });
+  const bytesOf = (i: number): number => output[i]?.length ?? 0;
+  const { storeWord } = options;
+  if (storeWord === 0) {
+    reply.array(output.length);
+    yield* eachSized(output.length, bytesOf, (i) => answerOne(output[i], reply));
+    return;
+  }
+  yield* step(() => {
+    if (output.length === 0) dropRow(rows, args, storeWord);
+    else createRow(rows, args, storeWord, Shape.array);
+  });
+  yield* eachSized(output.length, bytesOf, (i) => {
+    const list = rows.find(args.buf, args.starts[storeWord]!, args.lens[storeWord]!);
+    rows.push(list, false, output[i] ?? emptyBytes, 0, bytesOf(i));
+  });
+  reply.integer(output.length);
+}
+
+const longSort: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, true);
+const longSortRo: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, false);
+
+/** The order of a set is nobody's promise: what is stored must not depend on it. */
+function orderStored(options: SortOptions, shape: Shape): void {
+  if (!options.unsorted || shape !== Shape.set || options.storeWord === 0) return;
+  options.unsorted = false;
+  options.alpha = true;
+  options.by = undefined;
+}
+
+function runSort(
+  rows: Rows,
+  args: Arguments,
+  reply: Reply,
+  mayStore: boolean,
+): StepTransform | void {
   const options = parseOptions(args, mayStore);
   const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
   const shape = rows.shape(row);
   if (shape === Shape.value || shape === Shape.map) throw wrongType;
-  // The order of a set is nobody's promise: what is stored must not depend on it.
-  if (options.unsorted && shape === Shape.set && options.storeWord !== 0) {
-    options.unsorted = false;
-    options.alpha = true;
-    options.by = undefined;
-  }
+  if (isLong(rows, row)) return mayStore ? longSort : longSortRo;
+  orderStored(options, shape);
   const sorted = row === 0 ? [] : readItems(rows, row, shape, options);
   if (!options.unsorted) sortItems(rows, sorted, options);
   const offset = Math.max(0, options.offset);
@@ -99,17 +178,23 @@ function readItems(rows: Rows, row: Row, shape: Shape, options: SortOptions): It
 
 function sortItems(rows: Rows, items: Item[], options: SortOptions): void {
   let allDoubles = true;
-  for (const item of items) {
-    const { by } = options;
-    item.weight = by === undefined ? item.bytes : resolve(rows, by, item.bytes);
-    if (options.alpha || item.weight === undefined) continue;
-    item.score = leadingSpaceDouble(item.weight);
-    if (Number.isNaN(item.score)) allDoubles = false;
-  }
+  for (const item of items) if (!weigh(rows, item, options)) allDoubles = false;
   if (!allDoubles) throw notDoubles;
-  const direction = options.descending ? -1 : 1;
-  const compare = options.alpha ? compareWeights : compareScores;
-  items.sort((x, y) => direction * compare(x, y));
+  items.sort(comparison(options));
+}
+
+/** Finds what to compare the item by; false when that should be a number and is none. */
+function weigh(rows: Rows, item: Item, { by, alpha }: SortOptions): boolean {
+  item.weight = by === undefined ? item.bytes : resolve(rows, by, item.bytes);
+  if (alpha || item.weight === undefined) return true;
+  item.score = leadingSpaceDouble(item.weight);
+  return !Number.isNaN(item.score);
+}
+
+function comparison({ descending, alpha }: SortOptions): (x: Item, y: Item) => number {
+  const direction = descending ? -1 : 1;
+  const compare = alpha ? compareWeights : compareScores;
+  return (x, y) => direction * compare(x, y);
 }
 
 /** As strtod, which passes over leading spaces, makes 0 of nothing, and ends at a zero byte. */
@@ -147,10 +232,12 @@ function project(
 
 function answer(output: readonly (Buffer | undefined)[], reply: Reply): void {
   reply.array(output.length);
-  for (const bytes of output) {
-    if (bytes === undefined) reply.nil();
-    else reply.bulk(bytes, 0, bytes.length);
-  }
+  for (const bytes of output) answerOne(bytes, reply);
+}
+
+function answerOne(bytes: Buffer | undefined, reply: Reply): void {
+  if (bytes === undefined) reply.nil();
+  else reply.bulk(bytes, 0, bytes.length);
 }
 
 function store(
@@ -169,12 +256,12 @@ function store(
   reply.integer(output.length);
 }
 
-function sort(rows: Rows, args: Arguments, reply: Reply): void {
-  runSort(rows, args, reply, true);
+function sort(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return runSort(rows, args, reply, true);
 }
 
-function sortRo(rows: Rows, args: Arguments, reply: Reply): void {
-  runSort(rows, args, reply, false);
+function sortRo(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  return runSort(rows, args, reply, false);
 }
 
 /** The row sorted, and the one stored to: the last STORE counts. */
