@@ -20,6 +20,7 @@ import { defaultLimits, ProtocolError, RespParser } from '../../access/redis/res
 import { Arguments } from '../../universal-row/arguments.ts';
 import type { Rng } from '../../universal-row/environment.ts';
 import { CommandError } from '../../universal-row/errors.ts';
+import { commandText, runCommand } from './fuzz-commands.ts';
 import * as texts from './fuzz-texts.ts';
 
 export interface FuzzTarget {
@@ -98,6 +99,7 @@ function matchRegex(text: string): void {
 
 export const fuzzTargets: readonly FuzzTarget[] = [
   { name: 'Redis requests', make: texts.respText, read: reading(readCommands) },
+  { name: 'Redis commands', make: commandText, read: reading(runCommand) },
   {
     name: 'glob patterns',
     make: (rng, length) =>

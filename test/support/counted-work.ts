@@ -5,7 +5,13 @@ import { Session } from 'node:inspector';
 import { sep } from 'node:path';
 
 /** Code of others that reads what clients send. */
-const counted = ['/access/', '/universal-row/', '/node_modules/re2js/'];
+const counted = [
+  '/access/',
+  '/universal-row/',
+  '/storage-node/',
+  '/engines/',
+  '/node_modules/re2js/',
+];
 
 interface Coverage {
   result: {
