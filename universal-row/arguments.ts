@@ -45,9 +45,9 @@ export class Arguments {
   }
 
   /** One character a byte, for error texts: they give back exactly what came. */
-  latin1(i: number): string {
+  latin1(i: number, maxBytes = Infinity): string {
     const s = this.starts[i]!;
-    return this.buf.toString('latin1', s, s + this.lens[i]!);
+    return this.buf.toString('latin1', s, s + Math.min(this.lens[i]!, maxBytes));
   }
 
   /** Whether a word is this keyword, given in upper case, in any case. */

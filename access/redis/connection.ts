@@ -390,6 +390,13 @@ export class Connection implements StepSource {
       this.#waitTurn(turns);
       return;
     }
+    if (this.server.writer.pos > turnOutputBytes) {
+      // Others have filled this turn.
+      this.#detach();
+      this.resumes = true;
+      this.server.resume(this);
+      return;
+    }
     this.#runAll();
     // The chunk's memory is used for the next connection: what is still needed of it is copied.
     if (this.busy) {
@@ -531,12 +538,12 @@ export class Connection implements StepSource {
         return;
       }
     } else if (entry.subcommands !== undefined && args.count > 1) {
-      const sub = entry.subcommands.get(args.text(1).toLowerCase());
+      const sub = entry.subcommand(args);
       if (sub === undefined) {
         if (this.special & Special.unauthenticated) reply.error(noAuthText);
         else {
           reply.error(
-            `ERR unknown subcommand '${clip(args.latin1(1), 128)}'. Try ${entry.spec.name.toUpperCase()} HELP.`,
+            `ERR unknown subcommand '${clip(args.latin1(1, 128), 128)}'. Try ${entry.spec.name.toUpperCase()} HELP.`,
           );
         }
         this.#rejected(entry);
@@ -934,6 +941,7 @@ export class Connection implements StepSource {
     mark: number,
   ): void | Promise<Reply | void> {
     try {
+      if (entry.boundsWords && hasLongWord(args)) throw longWord;
       return entry.handle!(this, args, reply);
     } catch (error) {
       reply.rollback(mark);
@@ -1540,6 +1548,10 @@ export class Connection implements StepSource {
 
   /** Goes on with the pipeline of a client that was served. */
   resumeNow(): void {
+    if (this.server.writer.pos > turnOutputBytes) {
+      this.server.resume(this);
+      return;
+    }
     this.resumes = false;
     if (this.unsent === undefined) this.#goOn();
     else if (!this.isStalled) this.#sendPart();
@@ -1740,9 +1752,18 @@ function isHttp(args: Arguments): boolean {
 function unknownCommand(args: Arguments): string {
   let words = '';
   for (let i = 1; i < args.count && words.length < 128; i++) {
-    words += `'${clip(args.latin1(i), 128 - words.length)}' `;
+    words += `'${clip(args.latin1(i, 128), 128 - words.length)}' `;
   }
-  return `ERR unknown command '${clip(args.latin1(0), 128)}', with args beginning with: ${words}`;
+  return `ERR unknown command '${clip(args.latin1(0, 128), 128)}', with args beginning with: ${words}`;
+}
+
+/** What is read into strings is no longer: names, options, patterns, rules. */
+const maxWordBytes = 64 * 1024;
+const longWord = new CommandError(`ERR an argument is longer than ${maxWordBytes} bytes`);
+
+function hasLongWord({ count, lens }: Arguments): boolean {
+  for (let i = 1; i < count; i++) if (lens[i]! > maxWordBytes) return true;
+  return false;
 }
 
 /** Bytes of a header line with this number. */

@@ -50,3 +50,25 @@ test('INFO shows a section once, however often it is asked for', async () => {
   expect(text.match(/# Clients/g)).toHaveLength(1);
   expect(text.indexOf('# Server')).toBeLessThan(text.indexOf('# Clients'));
 });
+
+describe('a word of a megabyte', () => {
+  const long = 'x'.repeat(1024 * 1024);
+  test.each([
+    ['INFO', long],
+    ['CONFIG', 'GET', long],
+    ['CONFIG', 'SET', long, '1'],
+    ['CLIENT', 'SETNAME', long],
+    ['ACL', 'GETUSER', long],
+    ['COMMAND', 'DOCS', long],
+    ['CLIENT', long],
+    [long],
+  ])('is not read into a string: %.20s', async (...words) => {
+    const answer = await client.text(...words);
+    expect(answer).toMatch(/^-ERR (an argument is longer|unknown)/);
+    expect(answer.length).toBeLessThan(500);
+  });
+
+  test('may be echoed', async () => {
+    expect(await client.text('ECHO', long)).toHaveLength(long.length + 2);
+  });
+});

@@ -18,7 +18,7 @@ export interface AclLogEntry {
 
 const maxEntries = 128;
 const togetherMs = 60_000;
-const maxObjectLength = 256;
+export const maxObjectLength = 256;
 
 export class AclLog {
   #entries: AclLogEntry[] = [];

@@ -4,6 +4,7 @@ import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 import type { Connection } from '../connection.ts';
 import { describeClient } from '../describe-client.ts';
+import { maxObjectLength } from './acl-log.ts';
 import type { Denial } from './selector.ts';
 
 /** The error to answer when its user may not run the command. */
@@ -72,7 +73,7 @@ function log(
   connection.tenant.aclLog.add({
     reason,
     context: connection.transaction === undefined ? 'toplevel' : 'multi',
-    object: reason === 'command' ? entry.fullName : args.latin1(word),
+    object: reason === 'command' ? entry.fullName : args.latin1(word, maxObjectLength),
     user: connection.user,
     at: connection.server.now,
     client: describeClient(connection, entry),

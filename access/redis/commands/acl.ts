@@ -81,7 +81,7 @@ function dryRun(connection: Connection, args: Arguments, reply: RespWriter): voi
   const inner = innerCommand(args, 3);
   const found = server.registry.lookup(inner);
   const isContainer = found?.subcommands !== undefined && inner.count > 1;
-  const entry = isContainer ? found.subcommands!.get(inner.text(1).toLowerCase()) : found;
+  const entry = isContainer ? found.subcommand(inner) : found;
   if (entry === undefined) throw new CommandError(`ERR Command '${args.latin1(3)}' not found`);
   if (!entry.takes(inner.count)) {
     throw new CommandError(`ERR wrong number of arguments for '${entry.fullName}' command`);

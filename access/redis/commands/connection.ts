@@ -40,6 +40,7 @@ export const redisVersion = '7.0.15';
 export const connectionCommands: readonly CommandSpec[] = [
   {
     name: 'ping',
+    longWords: true,
     arity: -1,
     syntax: '[message]',
     flags: ['fast'],
@@ -61,6 +62,7 @@ export const connectionCommands: readonly CommandSpec[] = [
   },
   {
     name: 'echo',
+    longWords: true,
     arity: 2,
     syntax: 'message',
     flags: ['fast'],

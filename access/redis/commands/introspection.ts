@@ -242,6 +242,7 @@ const subcommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'getkeys',
+    longWords: true,
     arity: -4,
     since: '2.8.13',
     summary: 'Extracts the key names from an arbitrary command.',
@@ -252,6 +253,7 @@ const subcommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'getkeysandflags',
+    longWords: true,
     arity: -4,
     since: '7.0.0',
     summary: 'Extracts the key names and access flags for an arbitrary command.',

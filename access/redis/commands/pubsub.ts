@@ -176,6 +176,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'subscribe',
+    longWords: true,
     maxWords: Infinity,
     takesUnits: true,
     channels: { first: 1, last: -1, isPattern: false },
@@ -188,6 +189,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'unsubscribe',
+    longWords: true,
     maxWords: Infinity,
     arity: -1,
     syntax: '[channel [channel ...]]',
@@ -198,6 +200,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'psubscribe',
+    longWords: true,
     maxWords: Infinity,
     takesUnits: true,
     channels: { first: 1, last: -1, isPattern: true },
@@ -210,6 +213,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'punsubscribe',
+    longWords: true,
     maxWords: Infinity,
     arity: -1,
     syntax: '[pattern [pattern ...]]',
@@ -220,6 +224,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'ssubscribe',
+    longWords: true,
     maxWords: Infinity,
     takesUnits: true,
     channels: { first: 1, last: -1, isPattern: false },
@@ -233,6 +238,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'sunsubscribe',
+    longWords: true,
     maxWords: Infinity,
     arity: -1,
     syntax: '[shardchannel [shardchannel ...]]',
@@ -244,6 +250,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'publish',
+    longWords: true,
     takesUnits: true,
     channels: { first: 1, last: 1, isPattern: false },
     arity: 3,
@@ -256,6 +263,7 @@ export const pubsubCommands: readonly CommandSpec[] = [
   {
     ...common,
     name: 'spublish',
+    longWords: true,
     takesUnits: true,
     channels: { first: 1, last: 1, isPattern: false },
     arity: 3,

@@ -30,6 +30,8 @@ export class CommandEntry {
   readonly serverWide: boolean;
   /** It runs at its tenant's quota. */
   readonly takesUnits: boolean;
+  /** It reads its words into strings, so that long ones are refused. */
+  readonly boundsWords: boolean;
   /** More words are refused. */
   readonly maxWords: number;
   readonly subcommands: ReadonlyMap<string, CommandEntry> | undefined;
@@ -65,6 +67,7 @@ export class CommandEntry {
     this.hidesCost = spec.hidesCost === true;
     this.chargeClass = chargeClassOf(this);
     this.takesUnits = spec.run !== undefined || spec.takesUnits === true;
+    this.boundsWords = spec.run === undefined && spec.longWords !== true;
     this.maxWords = spec.maxWords ?? (spec.run === undefined ? maxHandlerWords : Infinity);
     this.serverWide = (spec.serverWide ?? container?.serverWide) === true;
     this.categories = new Set(categoriesOf(spec, container?.name));
@@ -79,6 +82,13 @@ export class CommandEntry {
         : new Map(spec.subcommands.map((sub) => [sub.name, new CommandEntry(sub, spec)]));
   }
 
+  /** The subcommand that word 1 names. */
+  subcommand(args: Arguments): CommandEntry | undefined {
+    return args.lens[1]! > maxNameBytes
+      ? undefined
+      : this.subcommands?.get(args.text(1).toLowerCase());
+  }
+
   /** Whether `count` words are as many as the command takes. */
   takes(count: number): boolean {
     return this.arity >= 0 ? count === this.arity : count >= -this.arity && count <= this.maxWords;
@@ -87,6 +97,8 @@ export class CommandEntry {
 
 /** What is not about rows runs in one step, so its words are bounded where nothing else is said. */
 export const maxHandlerWords = 1024;
+
+const maxNameBytes = 32;
 
 const buckets = 1024;
 
@@ -116,7 +128,7 @@ export class CommandRegistry {
     const { buf } = args;
     const s = args.starts[0]!;
     const n = args.lens[0]!;
-    if (n > 32) return undefined;
+    if (n > maxNameBytes) return undefined;
     const bucket = this.table[hashName(buf, s, n)];
     if (bucket === undefined) return undefined;
     for (let i = 0; i < bucket.length; i++) {

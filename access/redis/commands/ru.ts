@@ -130,6 +130,7 @@ const subcommands: readonly CommandSpec[] = [
   },
   {
     ...common,
+    longWords: true,
     name: 'explain',
     arity: -3,
     syntax: 'command [arg [arg ...]]',

@@ -109,6 +109,8 @@ export interface CommandSpec {
   handle?: Handler;
   /** It waits for its tenant's units as a command on rows does. */
   takesUnits?: boolean;
+  /** It leaves its words as they are, or counts what it makes of them: they may be of any length. */
+  longWords?: boolean;
   /** Words it takes at most, where that is another number than for its like. */
   maxWords?: number;
   /** It uses other databases than the one that is selected. */

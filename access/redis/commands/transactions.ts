@@ -68,6 +68,7 @@ export const transactionCommands: readonly CommandSpec[] = [
   },
   {
     name: 'watch',
+    longWords: true,
     maxWords: 16_384,
     arity: -2,
     syntax: 'key [key ...]',
