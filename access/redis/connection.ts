@@ -1422,7 +1422,7 @@ export class Connection implements StepSource {
   /** Has the command wait for its keys; false when there is no memory for that, and it was answered. */
   #block(entry: CommandEntry, args: Arguments): boolean {
     const { server } = this;
-    const bytes = sizeOf(args);
+    const bytes = sizeOf(args) + watchOverheadBytes * args.count;
     if (!this.held.reserve('request', bytes)) {
       server.open(this).error(outOfRequestMemory);
       return false;

@@ -18,6 +18,14 @@ export const generalDifferences: readonly string[] = [
   'Users belong to tenants. What `CLIENT`, `PUBSUB`, `MONITOR`, `SLOWLOG`, `INFO` and `ACL` tell is of the own ' +
     'tenant, and what is about the whole server (`CONFIG`, `SHUTDOWN`, `SAVE` and others) answers `NOPERM` ' +
     'to users of tenants other than `default`.',
+  'What a client has the server keep (commands that come in part, transactions, watched keys, subscriptions, ' +
+    'blocked commands, answers it does not read) counts as `redis.max-request-memory`. Beyond it commands ' +
+    'answer `OOM`, and clients that send or read too slowly are closed.',
+  'A transaction has at most 65,536 commands, a connection 65,536 subscriptions, a tenant 10,000 patterns, an ' +
+    'ACL selector 1,024 patterns of keys and as many of channels, a user 32 selectors. Commands that are not ' +
+    'about rows take 1,023 arguments (`WATCH`, `CLIENT LIST ID` and `PUBSUB NUMSUB` 16,383; `SUBSCRIBE` any ' +
+    'number) of at most 64 kB each.',
+  '`MONITOR` cuts words at 1 kB and commands at 8 kB.',
   'A tenant at one of its limits is refused with `LIMIT` what may need more room.',
   'Scores of -0 are stored as 0.',
   'Expiry times are kept as milliseconds in a double, so one beyond 2^53 ms is rounded.',
