@@ -262,7 +262,15 @@ export const influxAttacks: readonly Attack[] = [
         headers: { Host: 'evil.example:8086' },
       });
       if (read.status === 200) return 'a foreign Host was answered';
-      await http(influxPort, { path: '/query?q=CREATE+DATABASE+stolen' });
+      // As an old browser loads an image: it does not say for which page.
+      await http(influxPort, {
+        path: '/query?q=CREATE+DATABASE+stolen',
+        headers: { 'User-Agent': 'Mozilla/5.0', Accept: 'image/*' },
+      });
+      await http(influxPort, {
+        path: '/query?q=CREATE+DATABASE+stolen',
+        headers: { 'Sec-Fetch-Site': 'cross-site' },
+      });
       await http(influxPort, {
         method: 'POST',
         path: '/query?q=CREATE+DATABASE+stolen',
