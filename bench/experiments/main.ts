@@ -60,7 +60,10 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
   let unjudged = 0;
   for (const experiment of experiments) {
     const startedAt = performance.now();
-    const seeds = Array.from({ length: options.quick ? 3 : options.seeds }, (_, i) => i + 1);
+    const seeds = Array.from(
+      { length: options.quick ? (experiment.quickSeeds ?? 3) : options.seeds },
+      (_, i) => i + 1,
+    );
     const running = experiment.run({
       quick: options.quick ?? false,
       seeds,
