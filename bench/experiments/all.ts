@@ -5,6 +5,7 @@ import { accessPools } from './access-pools.ts';
 import { activeUpdateCache } from './active-update-cache.ts';
 import { allocationExperiment } from './allocation.ts';
 import { backgroundLayer } from './background-layer.ts';
+import { borrowedCapacity } from './borrowed-capacity.ts';
 import { bucketSeries } from './bucket-series.ts';
 import { gatewayConsolidation, modelConsolidation } from './consolidation.ts';
 import { cpuSlots } from './cpu-slots.ts';
@@ -112,6 +113,7 @@ export const allExperiments: readonly Experiment[] = [
   predictiveScaling,
   cautiousReductions,
   automaticGrowth,
+  borrowedCapacity,
   poolHeadroom,
   zonePlacement,
   parallelRebuild,

@@ -85,7 +85,7 @@ function least(
 }
 
 /** Cosine of the angle between the load of a pod and a series of a replica (eq. 10). */
-function similarity(
+export function similarity(
   cluster: WorkingCluster,
   dimension: number,
   pod: number,
