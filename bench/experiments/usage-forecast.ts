@@ -16,8 +16,8 @@ const history = 720;
 const week = 168;
 
 const ways = [
+  'trend model',
   'ensemble',
-  'trend model alone',
   'phase average alone',
   'Holt-Winters',
   "last day's maximum",
@@ -41,12 +41,14 @@ function judge(family: (typeof usageFamilies)[number], seed: number): Judged & {
   const truth = maximum(draw(2), history);
   const quota = new Float64Array(history).fill(1e6);
   const startedAt = performance.now();
-  const { highest, members } = forecast({ usage, quota, known: new Uint8Array(history).fill(1) });
+  const past = { usage, quota, known: new Uint8Array(history).fill(1) };
+  const { highest } = forecast(past);
   const ms = performance.now() - startedAt;
+  const { highest: mixed, members } = forecast(past, 'ensemble');
   const values: Record<Way, number> = {
-    ensemble: highest,
-    'trend model alone': members.trend,
-    'phase average alone': members.average,
+    'trend model': highest,
+    ensemble: mixed,
+    'phase average alone': members!.average,
     'Holt-Winters': holtWinters(usage),
     "last day's maximum": lastDayMaximum(usage),
     "last week's maximum": lastWeekMaximum(usage),
@@ -96,37 +98,37 @@ export const usageForecast: Experiment = {
     const mean = (values: readonly number[]): number =>
       values.reduce((sum, value) => sum + value, 0) / values.length;
     const measures: Measure[] = [
-      overSeeds(misses('ensemble'), { metric: 'missed, %', threshold: 2, better: 'lower' }),
-      overSeeds(medians('ensemble'), {
+      overSeeds(misses('trend model'), { metric: 'missed, %', threshold: 2, better: 'lower' }),
+      overSeeds(medians('trend model'), {
         metric: 'median error of the highest hour, %',
         threshold: 10,
         better: 'lower',
       }),
-      ...ways.slice(1, 3).map((way) =>
+      ...ways
+        .slice(1)
+        .flatMap((way): Measure[] => [
+          overSeeds(
+            medians('trend model'),
+            { metric: `the same, beside ${way}`, threshold: mean(medians(way)), better: 'lower' },
+            medians(way),
+          ),
+          overSeeds(
+            misses('trend model'),
+            { metric: `missed beside ${way}, %`, threshold: mean(misses(way)), better: 'lower' },
+            misses(way),
+          ),
+        ]),
+      ...(['trend model', 'phase average alone'] as const).map((way) =>
         overSeeds(
           medians('ensemble'),
           {
-            metric: `the same, beside the ${way}`,
+            metric: `median error of the ensemble, beside its member, the ${way}, %`,
             threshold: mean(medians(way)),
             better: 'lower',
           },
           medians(way),
         ),
       ),
-      ...ways
-        .slice(3)
-        .flatMap((way): Measure[] => [
-          overSeeds(
-            medians('ensemble'),
-            { metric: `the same, beside ${way}`, threshold: mean(medians(way)), better: 'lower' },
-            medians(way),
-          ),
-          overSeeds(
-            misses('ensemble'),
-            { metric: `missed beside ${way}, %`, threshold: mean(misses(way)), better: 'lower' },
-            misses(way),
-          ),
-        ]),
       overSeeds(
         runs.map((run) => mean(run.map(({ ms }) => ms))),
         { metric: 'time of one forecast, ms', threshold: 50, better: 'lower' },
@@ -145,10 +147,10 @@ export const usageForecast: Experiment = {
       xLabel: usageFamilies.map((family, i) => `${i + 1}: ${family}`).join(', '),
       yLabel: 'median error, %',
       explanation:
-        'With its allowance for peaks the trend model alone is as good as the mix: their difference is far within the spread of ' +
-        'the seeds, here and in AB-5.1-scale.',
+        'The trend model alone is the default. With its allowance for peaks it is as good as the mix of the paper, the ensemble: ' +
+        'their difference is far within the spread of the seeds, here and in AB-5.1-scale, and it misses no more.',
       before: { title: 'simple ways', lines: ways.slice(3).map(byFamily) },
-      after: { title: 'ensemble and its members', lines: ways.slice(0, 3).map(byFamily) },
+      after: { title: 'trend model, ensemble, average', lines: ways.slice(0, 3).map(byFamily) },
     };
   },
 };

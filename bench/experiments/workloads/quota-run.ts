@@ -29,14 +29,13 @@ export class Tenant {
     return this.demand.subarray(hour - historyHours, hour);
   }
 
+  /** The ensemble's, whose members show what the default, the trend model alone, forecasts. */
   forecast(hour: number): Forecast {
     let made = this.#forecasts.get(hour);
     if (made === undefined) {
-      made = forecast({
-        usage: this.past(hour),
-        quota: new Float64Array(historyHours).fill(1),
-        known: new Uint8Array(historyHours).fill(1),
-      });
+      const quota = new Float64Array(historyHours).fill(1);
+      const known = new Uint8Array(historyHours).fill(1);
+      made = forecast({ usage: this.past(hour), quota, known }, 'ensemble');
       this.#forecasts.set(hour, made);
     }
     return made;

@@ -45,11 +45,11 @@ const anyHistory = fc
   });
 
 describe('a forecast', () => {
-  test('is finite and bounded for any series', () => {
+  test.each(['trend', 'ensemble'] as const)('is finite and bounded for any series: %s', (model) => {
     fc.assert(
       fc.property(anyHistory, (made) => {
         const most = maximum(made.usage.filter((_, hour) => made.known[hour] !== 0));
-        const { hourly, highest } = forecast(made);
+        const { hourly, highest } = forecast(made, model);
         expect(hourly).toHaveLength(horizonHours);
         for (const value of [...hourly, highest]) {
           expect(Number.isFinite(value)).toBe(true);
@@ -69,9 +69,9 @@ describe('a forecast', () => {
 
   test('of a trend goes on with it, where the average would not', () => {
     const growing = (hour: number): number => 1000 + hour;
-    const { members } = forecast(history(growing));
-    expect(members.trend / growing(month + horizonHours)).toBeCloseTo(1, 1);
-    expect(members.average).toBeLessThan(0.9 * members.trend);
+    const { members } = forecast(history(growing), 'ensemble');
+    expect(members!.trend / growing(month + horizonHours)).toBeCloseTo(1, 1);
+    expect(members!.average).toBeLessThan(0.9 * members!.trend);
   });
 
   test.each([24, 84, 168])('finds a period of %i hours', (period) => {

@@ -1,5 +1,6 @@
-// The forecast of a resource's use over the next week: a weighted mix of a model of trend and periods and of the
-// historical average (ABase, section 5.2). Each is weighted by how well it would have foretold the last week.
+// The forecast of a resource's use over the next week (ABase, section 5.2). The paper mixes a model of trend and periods
+// with the historical average, each weighted by how well it would have foretold the last week. In AB-5.2-forecast the
+// mix is no better than the first model alone, which is the default for that.
 
 import { preprocess } from '../denoise/preprocess.ts';
 import { maximum, mean } from '../statistics.ts';
@@ -19,6 +20,9 @@ const longestAverageHours = hoursPerWeek;
 /** What the error of single hours counts beside that of the week's mean. */
 const hourlyWeight = 0.1;
 
+/** `trend`: the model of trend and periods. `ensemble`: the paper's mix of it and the historical average. */
+export type ForecastModel = 'trend' | 'ensemble';
+
 export interface Forecast {
   /** Use in each hour of the next week, in the unit of the history. */
   hourly: Float64Array;
@@ -27,8 +31,8 @@ export interface Forecast {
    * model's in the weeks before.
    */
   highest: number;
-  /** Each member's own highest hour, and the weight of the trend model (the average has the rest). */
-  members: { trend: number; average: number; trendWeight: number };
+  /** Of an ensemble: each member's own highest hour, and the weight of the trend model (the average has the rest). */
+  members: { trend: number; average: number; trendWeight: number } | undefined;
   periods: readonly Period[];
   /** The first hour of the history that was used. */
   trainedFrom: number;
@@ -37,12 +41,52 @@ export interface Forecast {
 }
 
 /** Throws a RangeError for a history that `checkHistory` refuses. The same history always gives the same forecast. */
-export function forecast(history: UsageHistory): Forecast {
+export function forecast(history: UsageHistory, model: ForecastModel = 'trend'): Forecast {
   const { usage, known, trainFrom, periods } = preprocess(history);
   const values = usage.subarray(trainFrom);
   const isKnown = known.subarray(trainFrom);
   const limit = mostGrowth * maximum(values);
-  const [trend, average] = fitMembers(values, isKnown, periods);
+  const predicted =
+    model === 'trend'
+      ? trendAlone(values, isKnown, periods, limit)
+      : ensemble(values, isKnown, periods, limit);
+  const common = { members: predicted.members, periods, trainedFrom: trainFrom };
+  const last = lastPeriod(values, periods);
+  const lastHighest = maximum(last);
+  if (predicted.highest >= believedPart * lastHighest) {
+    return { ...predicted, ...common, isLastPeriod: false };
+  }
+  const repeated = predicted.hourly.map((_, hour) => last[hour % last.length]!);
+  return { hourly: repeated, highest: lastHighest, ...common, isLastPeriod: true };
+}
+
+type Predicted = Pick<Forecast, 'hourly' | 'highest' | 'members'>;
+
+function trendAlone(
+  values: Float64Array,
+  known: Uint8Array,
+  periods: readonly Period[],
+  limit: number,
+): Predicted {
+  const hours = periods.map((period) => period.hours);
+  const [trend] = new TrendModel(values, known, hours, horizonHours).fit(
+    [values.length],
+    horizonHours,
+  );
+  return {
+    hourly: trend!.forecast.map((value) => within(value, limit)),
+    highest: within(highestOf(values, trend!), limit),
+    members: undefined,
+  };
+}
+
+function ensemble(
+  values: Float64Array,
+  known: Uint8Array,
+  periods: readonly Period[],
+  limit: number,
+): Predicted {
+  const [trend, average] = fitMembers(values, known, periods);
   const trendWeight = weightOfFirst(trend.error, average.error);
   const hourly = Float64Array.from({ length: horizonHours }, (_, hour) =>
     within(
@@ -56,14 +100,7 @@ export function forecast(history: UsageHistory): Forecast {
     trendWeight,
   };
   const highest = trendWeight * members.trend + (1 - trendWeight) * members.average;
-  const common = { members, periods, trainedFrom: trainFrom };
-  const last = lastPeriod(values, periods);
-  const lastHighest = maximum(last);
-  if (highest >= believedPart * lastHighest) {
-    return { hourly, highest, ...common, isLastPeriod: false };
-  }
-  const repeated = hourly.map((_, hour) => last[hour % last.length]!);
-  return { hourly: repeated, highest: lastHighest, ...common, isLastPeriod: true };
+  return { hourly, highest, members };
 }
 
 /** A value from 0 to `limit`; what cannot be computed is the limit, the cautious answer. */
@@ -120,7 +157,12 @@ function leastCommonMultiple(a: number, b: number): number {
 }
 
 function asMember(values: Float64Array, member: MemberForecast, error: number): Member {
-  return { ...member, error, highest: maximum(member.forecast) + peakAllowance(values, member) };
+  return { ...member, error, highest: highestOf(values, member) };
+}
+
+/** The highest hour of a member's forecast, with its allowance for peaks. */
+function highestOf(values: Float64Array, member: MemberForecast): number {
+  return maximum(member.forecast) + peakAllowance(values, member);
 }
 
 /** By how much the highest hour of a week was above the model's highest, on average over the weeks fitted. */
