@@ -22,7 +22,7 @@ import { firstKey } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
 import { isLongPick, randomInSteps } from './support/long-picks.ts';
 import { removeFieldsInSteps } from './support/long-removals.ts';
-import { eachFieldInSteps, eachWord, finder, Tally } from './support/long-walks.ts';
+import { eachFieldInSteps, eachWord, finder, Tally, together } from './support/long-walks.ts';
 import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
 import { integerAtLeast, randomCount } from './support/ranged-integer.ts';
 import { scanRow } from './support/scan-fields.ts';
@@ -163,6 +163,13 @@ function* spopInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
     yield* step(() => rows.drop(find()));
     return;
   }
+  // Chosen on one walk, before any goes: with some of them gone, an engine on disk counts its way to a position.
+  const picker = new WalkPicker(rows, count, size);
+  const chosen = new ByteList();
+  const choose = (b: Buffer, s: number, n: number): void => {
+    if (picker.take()) chosen.add(b, s, n);
+  };
+  yield* eachFieldInSteps(rows, find, choose, together(chosen, picker));
   for (let done = 0; done < count; ) {
     const before = done;
     done = yield* step(() => {
@@ -170,8 +177,10 @@ function* spopInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
       const end = Math.min(count, before + (stepElements >>> 2));
       let i = before;
       for (let bytes = 0; i < end && bytes < stepBytes; i++) {
-        popAny(rows, row, size - i, reply);
-        bytes += popped.bytes;
+        const n = chosen.length(i);
+        reply.bulk(chosen.buf, chosen.start(i), n);
+        rows.removeField(row, chosen.buf, chosen.start(i), n);
+        bytes += n;
       }
       return i;
     });
