@@ -1702,7 +1702,7 @@ export class Connection implements StepSource {
   }
 
   get isBusy(): boolean {
-    return this.busy;
+    return this.busy || this.unsent !== undefined;
   }
 }
 
