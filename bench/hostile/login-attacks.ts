@@ -35,6 +35,18 @@ async function loggedIn({ redisPort }: Target, tenant: string): Promise<Wire> {
   return client;
 }
 
+async function isAudited(target: Target, path: string): Promise<boolean> {
+  for (let after = 0; ; ) {
+    const page = `/v1/audit?after=${after}&limit=1000`;
+    const { audit } = (await admin(target, 'GET', page)) as {
+      audit: { seq: number; path: string }[];
+    };
+    if (audit.some((record) => record.path === path)) return true;
+    if (audit.length === 0) return false;
+    after = Math.max(...audit.map(({ seq }) => seq));
+  }
+}
+
 /** Longest time that a login of the other tenant may take. A hash alone takes some 60 ms. */
 const loginWithinMs = 500;
 
@@ -59,8 +71,7 @@ export const loginAttacks: readonly Attack[] = [
         await client.ask('ACL', 'SETUSER', 'u', 'reset', ...rules);
       }
       client.close();
-      const text = JSON.stringify(await admin(target, 'GET', '/v1/audit?after=0&limit=100000'));
-      return text.includes('/v1/tenants/victim/limits')
+      return (await isAudited(target, '/v1/tenants/victim/limits'))
         ? undefined
         : "another tenant's record is gone";
     },
@@ -102,13 +113,13 @@ export const loginAttacks: readonly Attack[] = [
   },
   {
     name: 'wrong-passwords',
-    what: 'a client that tries 300 wrong passwords of another tenant',
+    what: '20 clients that try wrong passwords of another tenant',
     prepare: makeTenants,
     run: async (target) => {
       await Promise.all(
-        Array.from({ length: 50 }, async (_, n) => {
+        Array.from({ length: 20 }, async (_, n) => {
           const client = await Wire.connect(target.redisPort);
-          for (let i = 0; i < 6; i++) await client.ask('AUTH', 'attacker', `wrong-${n}-${i}`);
+          for (let i = 0; i < 2; i++) await client.ask('AUTH', 'attacker', `wrong-${n}-${i}`);
           client.close();
         }),
       );
@@ -156,7 +167,9 @@ export const loginAttacks: readonly Attack[] = [
     name: 'readable-files',
     what: 'a data directory that anybody may read when the server first starts',
     directoryMode: 0o755,
-    run: async () => {},
+    run: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    },
     verdict: async ({ directory }) => {
       const open = [directory, ...filesUnder(directory)].find(
         (path) => (statSync(path).mode & 0o077) !== 0,
