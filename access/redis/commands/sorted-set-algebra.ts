@@ -313,8 +313,12 @@ function* intersectInSteps(
     refind,
     (b, s, n, own) => {
       let score = numberOrZero(own * smallest.weight);
+      let row = smallest.row;
+      let other = own;
       for (const source of others) {
-        const other = scoreIn(rows, source, b, s, n);
+        // One key may be named many times.
+        if (source.row !== row) other = scoreIn(rows, source, b, s, n);
+        ({ row } = source);
         if (Number.isNaN(other)) return false;
         score = aggregate(score, other * source.weight);
       }
@@ -335,6 +339,8 @@ function* uniteInSteps(
   const ordered = bySize(sources);
   const seen = new Names();
   for (const [at, source] of ordered.entries()) {
+    // One key may be named many times: then all of its members were seen.
+    if (at > 0 && ordered[at - 1]!.row === source.row) continue;
     yield* walkInSteps(
       rows,
       source,
@@ -343,10 +349,14 @@ function* uniteInSteps(
       (b, s, n, own) => {
         if (!seen.add(b.toString('latin1', s, s + n))) return false;
         let score = numberOrZero(own * source.weight);
+        let { row } = source;
+        let other = own;
         for (let i = at + 1; i < ordered.length; i++) {
-          const other = scoreIn(rows, ordered[i]!, b, s, n);
+          const next = ordered[i]!;
+          if (next.row !== row) other = scoreIn(rows, next, b, s, n);
+          ({ row } = next);
           if (Number.isNaN(other)) continue;
-          score = aggregate(score, numberOrZero(other * ordered[i]!.weight));
+          score = aggregate(score, numberOrZero(other * next.weight));
         }
         return visit(b, s, n, score);
       },
@@ -364,7 +374,10 @@ function* subtractInSteps(
 ): Steps {
   const [first, ...others] = sources as [Source, ...Source[]];
   if (first.row === 0 || others.some((source) => source.row === first.row)) return;
-  const there = others.filter((source) => source.row !== 0).sort((a, b) => b.size - a.size);
+  // One key may be named many times.
+  const byRow = new Map(others.map((source) => [source.row, source]));
+  byRow.delete(0);
+  const there = [...byRow.values()].sort((a, b) => b.size - a.size);
   yield* walkInSteps(
     rows,
     first,
