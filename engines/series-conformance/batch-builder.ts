@@ -9,7 +9,8 @@ import type {
   PointGroup,
 } from '../../universal-row/series/point-batch.ts';
 import type { SeriesCache } from '../../universal-row/series/series-cache.ts';
-import { decodeSeriesKey, hashKey } from '../../universal-row/series/series-key.ts';
+import { keyedHash } from '../../universal-row/keyed-hash.ts';
+import { decodeSeriesKey } from '../../universal-row/series/series-key.ts';
 import { second, typeOf, type FieldValue, type Point } from './points.ts';
 
 export class SimpleSeriesCache implements SeriesCache {
@@ -30,7 +31,7 @@ export class SimpleSeriesCache implements SeriesCache {
     const start = this.#keys.length;
     this.#keys = viewed(Buffer.concat([this.#keys, bytes]));
     const end = this.#keys.length;
-    this.#entries.push({ start, end, hash: hashKey(this.#keys, start, end) });
+    this.#entries.push({ start, end, hash: keyedHash(this.#keys, start, end) });
     this.#handles.set(key, this.size - 1);
     return this.size - 1;
   }

@@ -62,11 +62,11 @@ export interface SeriesIndex {
   findField(measurement: number, name: string): FieldInfo | undefined;
   addField(measurement: number, name: string, type: FieldType): FieldInfo;
 
-  // Series. Keys are in the form of series-key.ts, hashes by its `hashKey`.
-  /** -1 when there is none. */
+  // Series. Keys are in the form of series-key.ts.
+  /** -1 when there is none. `hash` is by `keyedHash`. */
   findSeries(keys: Buffer, start: number, end: number, hash: number): number;
   /** The key's measurement is added where need be. */
-  addSeries(keys: Buffer, start: number, end: number, hash: number): number;
+  addSeries(keys: Buffer, start: number, end: number): number;
   /** It is found and listed no more. The same key added later is a new series. */
   removeSeries(series: number): void;
   isRemoved(series: number): boolean;

@@ -13,6 +13,6 @@ export interface SeriesCache {
   keys(handle: number): Buffer;
   keyStart(handle: number): number;
   keyEnd(handle: number): number;
-  /** A 32-bit hash of the key, as `hashKey` of series-key.ts. */
+  /** Of the key, by `keyedHash`. */
   keyHash(handle: number): number;
 }

@@ -19,7 +19,10 @@ const backslash = 0x5c;
 const fnvOffset = 0x811c9dc5;
 const fnvPrime = 0x01000193;
 
-/** FNV-1a over 32 bits, stirred once more so that the low bits are good for a table. */
+/**
+ * FNV-1a over 32 bits, stirred once more: what log entries and index files have beside a key. Clients can choose
+ * keys that collide, so tables in memory go by keyed-hash.ts.
+ */
 export function hashKey(buf: Buffer, start: number, end: number): number {
   let hash = fnvOffset;
   for (let i = start; i < end; i++) hash = Math.imul(hash ^ buf[i]!, fnvPrime);

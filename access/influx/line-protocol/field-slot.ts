@@ -3,6 +3,7 @@
 // key is found by one comparison, four bytes at a time.
 
 import { equalBytes } from '../../../universal-row/bytes.ts';
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { type FieldType, fieldTypeCodes } from '../../../universal-row/series/field-type.ts';
 import { BatchColumn } from './batch-column.ts';
 import { equals } from './characters.ts';
@@ -69,10 +70,6 @@ export class FieldSlot {
   }
 }
 
-// Chosen anew each time, so that nobody outside can make keys that collide.
-const seed = (Math.random() * 0x100000000) | 0;
-const multiplier = (Math.random() * 0x100000000) | 1;
-
 /** The slots of one measurement, by the bytes of their keys. */
 export class FieldTable {
   // By the order in which they came: the key as written, its hash, and the slot.
@@ -89,9 +86,7 @@ export class FieldTable {
 
   /** The slot of a key as it was written; two ways to write one name have the same slot. */
   find(buf: Buffer, start: number, end: number): FieldSlot {
-    let hash = seed;
-    for (let i = start; i < end; i++) hash = Math.imul(hash ^ buf[i]!, multiplier);
-    hash ^= hash >>> 15;
+    const hash = keyedHash(buf, start, end);
     const mask = this.places.length - 1;
     let place = hash & mask;
     for (; ; place = (place + 1) & mask) {

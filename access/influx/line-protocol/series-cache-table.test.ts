@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  decodeSeriesKey,
-  encodeSeriesKey,
-  hashKey,
-} from '../../../universal-row/series/series-key.ts';
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
+import { decodeSeriesKey, encodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 import { LineParser } from './line-parser.ts';
 import { parseWith } from './parser-fixture.ts';
 import { SeriesCacheTable, SharedSeriesCache } from './series-cache-table.ts';
@@ -62,7 +59,7 @@ test('keys are as series-key.ts has them, and stay as the table grows', () => {
       ],
     });
     expect(encodeSeriesKey(name).equals(table.keys(i).subarray(start, end))).toBe(true);
-    expect(table.keyHash(i)).toBe(hashKey(table.keys(i), start, end));
+    expect(table.keyHash(i)).toBe(keyedHash(table.keys(i), start, end));
     expect(table.measurements[table.measurement(i)]).toBe(`m${i % 7}`);
   }
 });

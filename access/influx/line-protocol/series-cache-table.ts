@@ -6,8 +6,9 @@
 // came after it, and the next line is first held against that: no hash is computed, and the end of the
 // key need not be searched for.
 
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
-import { encodeSeriesKey, hashKey } from '../../../universal-row/series/series-key.ts';
+import { encodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 import { space } from './characters.ts';
 import { parseLineKey } from './line-key.ts';
 import { PlainKey } from './plain-key.ts';
@@ -253,7 +254,7 @@ export class SeriesCacheTable implements SeriesCache {
       const handle = this.addHandle(measurement);
       canonical = this.addSpelling(key, 0, length, hash, handle);
       this.canonical[handle] = canonical;
-      this.keyHashes[handle] = hashKey(key, 0, length);
+      this.keyHashes[handle] = keyedHash(key, 0, length);
     }
     if (length === end - start && hash === written && this.equal(canonical, view, start, length)) {
       return canonical;

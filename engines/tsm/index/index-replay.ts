@@ -71,7 +71,8 @@ export class IndexReplay {
   #series(): void {
     const reader = this.#reader;
     const shape: KeyShape = known(this.#state.rows.shapes, reader.varint());
-    const hash = reader.u32();
+    // Its hash, by `hashKey`: the table goes by another.
+    reader.u32();
     const tags = shape.tags;
     const values = this.#values;
     for (let i = 0; i < tags.length; i++) {
@@ -83,7 +84,7 @@ export class IndexReplay {
       } else if (value > dictionary.count) throw new BadRecordError(`no such value ${value}`);
       values[i] = value;
     }
-    this.#state.addSeries(shape, values, hash);
+    this.#state.restoreSeries(shape, values);
   }
 }
 

@@ -2,7 +2,7 @@
 // (series-index.ts) or has read it (index-replay.ts).
 
 import { copyBytes, viewed } from '../../../universal-row/bytes.ts';
-import { hashKey } from '../../../universal-row/series/series-key.ts';
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { ByteArena } from './byte-arena.ts';
 import type { MemoryTally } from './growing.ts';
 import { KeyOrder } from './key-order.ts';
@@ -61,16 +61,21 @@ export class IndexState {
     return this.#addShape(new KeyShape(this.rows.shapes.length, parent.measurement, parent, tag));
   }
 
-  /** `values` has a number for each tag of the shape. */
+  /** `values` has a number for each tag of the shape; `hash` is that of the key by `keyedHash`. */
   addSeries(shape: KeyShape, values: readonly number[], hash: number): number {
     const series = this.rows.append(shape, values);
     this.table.add(series, hash);
     return series;
   }
 
+  /** As `addSeries` of one that was stored. */
+  restoreSeries(shape: KeyShape, values: readonly number[]): void {
+    const series = this.rows.append(shape, values);
+    this.table.add(series, this.#hashOf(series));
+  }
+
   removeSeries(series: number): void {
-    const keys = this.rows.keyBytes(series);
-    this.table.remove(series, hashKey(keys, 0, this.rows.keyLength(series)));
+    this.table.remove(series, this.#hashOf(series));
     this.rows.remove(series);
     this.removedCount++;
   }
@@ -78,6 +83,11 @@ export class IndexState {
   /** Takes numbers that series removed long ago have had. */
   skipSeries(measurement: MeasurementIndex, count: number): void {
     for (let i = 0; i < count; i++) this.rows.appendRemoved(measurement.root);
+  }
+
+  #hashOf(series: number): number {
+    const keys = this.rows.keyBytes(series);
+    return keyedHash(keys, 0, this.rows.keyLength(series));
   }
 
   #addShape(shape: KeyShape): KeyShape {

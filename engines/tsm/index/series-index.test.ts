@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  decodeSeriesKey,
-  encodeSeriesKey,
-  hashKey,
-} from '../../../universal-row/series/series-key.ts';
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
+import { decodeSeriesKey, encodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
 import { MemoryDisk } from '../../memory/testing/memory-disk.ts';
 import { CorruptFileError, type SeriesIndex } from '../parts.ts';
@@ -26,14 +23,14 @@ function key(measurement: string, tags: Record<string, string>): string {
 function ensure(index: SeriesIndex, text: string): number {
   // Not at the start of its buffer, nor up to its end.
   const keys = Buffer.from(`..${text},`);
-  const hash = hashKey(keys, 2, keys.length - 1);
+  const hash = keyedHash(keys, 2, keys.length - 1);
   const known = index.findSeries(keys, 2, keys.length - 1, hash);
-  return known >= 0 ? known : index.addSeries(keys, 2, keys.length - 1, hash);
+  return known >= 0 ? known : index.addSeries(keys, 2, keys.length - 1);
 }
 
 function find(index: SeriesIndex, text: string): number {
   const keys = Buffer.from(text);
-  return index.findSeries(keys, 0, keys.length, hashKey(keys, 0, keys.length));
+  return index.findSeries(keys, 0, keys.length, keyedHash(keys, 0, keys.length));
 }
 
 const keysOf = (index: SeriesIndex, filter?: SeriesFilter) =>

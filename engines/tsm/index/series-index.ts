@@ -9,6 +9,7 @@
 
 import { assert } from '../../../universal-row/assert.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { type FieldType, fieldTypeCodes } from '../../../universal-row/series/field-type.ts';
 import { compareText, hashKey, partEnd } from '../../../universal-row/series/series-key.ts';
 import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
@@ -125,14 +126,14 @@ class FileSeriesIndex implements SeriesIndex {
     return this.#state.table.find(keys, start, end, hash);
   }
 
-  addSeries(keys: Buffer, start: number, end: number, hash: number): number {
+  addSeries(keys: Buffer, start: number, end: number): number {
     const shape = this.#takeApart(keys, start, end);
     const tags = shape.tags;
     const writer = this.#writer;
     const arena = this.#state.arena;
     writer.begin(Op.series, end - start + (2 + 2 * tags.length) * numberBytes);
     writer.varint(shape.number);
-    writer.u32(hash);
+    writer.u32(hashKey(keys, start, end));
     for (let i = 0; i < tags.length; i++) {
       const value = this.#values[i]!;
       if (this.#isNew[i] === 1) {
@@ -141,7 +142,7 @@ class FileSeriesIndex implements SeriesIndex {
         writer.run(arena.buf, arena.start, arena.start + arena.length);
       } else writer.varint(value);
     }
-    return this.#state.addSeries(shape, this.#values, hash);
+    return this.#state.addSeries(shape, this.#values, keyedHash(keys, start, end));
   }
 
   removeSeries(series: number): void {
@@ -394,7 +395,7 @@ function compacted(file: IndexFile, old: IndexState): FileSeriesIndex {
     }
     const keys = rows.keyBytes(series);
     const length = rows.keyLength(series);
-    index.addSeries(keys, 0, length, hashKey(keys, 0, length));
+    index.addSeries(keys, 0, length);
   }
   index.persistAnew();
   return index;

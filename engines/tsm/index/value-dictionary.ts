@@ -2,14 +2,13 @@
 // as they stand in series keys, escaped, and are made strings only when somebody asks: a million host
 // names as strings in a Map would be some 100 MB, and as many objects for the garbage collector.
 
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import type { ByteArena } from './byte-arena.ts';
 import { GrowingUint32, type MemoryTally } from './growing.ts';
 import { grownPairs, placePair } from './hash-pairs.ts';
 
 const comma = 0x2c;
 const backslash = 0x5c;
-const fnvOffset = 0x811c9dc5;
-const fnvPrime = 0x01000193;
 
 const initialSlots = 8;
 /** Strings of the first values are kept: the tags one groups by have few. */
@@ -48,12 +47,12 @@ export class ValueDictionary {
 
   /** 0 when there is none. */
   find(buf: Buffer, start: number, end: number): number {
-    return this.#find(hashOf(buf, start, end), buf, start, end);
+    return this.#find(keyedHash(buf, start, end), buf, start, end);
   }
 
   /** The number of a text, a new one where need be: then `count` has grown to it. */
   intern(buf: Buffer, start: number, end: number): number {
-    return this.#intern(hashOf(buf, start, end), buf, start, end);
+    return this.#intern(keyedHash(buf, start, end), buf, start, end);
   }
 
   /** As `intern`, for the value that begins at `start` of a key. It ends at `partEnd`. */
@@ -69,16 +68,13 @@ export class ValueDictionary {
         return this.#lately;
       }
     }
-    let hash = fnvOffset;
     let at = start;
     for (; at < end; at++) {
-      const c = keys[at]!;
       // As `partEnd` of series-key.ts: whatever is before the backslash before it.
-      if (c === comma && (at === start || keys[at - 1] !== backslash)) break;
-      hash = Math.imul(hash ^ c, fnvPrime);
+      if (keys[at] === comma && (at === start || keys[at - 1] !== backslash)) break;
     }
     this.partEnd = at;
-    this.#lately = this.#intern(stirred(hash), keys, start, at);
+    this.#lately = this.#intern(keyedHash(keys, start, at), keys, start, at);
     return this.#lately;
   }
 
@@ -154,18 +150,6 @@ export class ValueDictionary {
       if (this.match(number, buf, start, end) === end) return number;
     }
   }
-}
-
-function hashOf(buf: Buffer, start: number, end: number): number {
-  let hash = fnvOffset;
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ buf[i]!, fnvPrime);
-  return stirred(hash);
-}
-
-/** So that the low bits, which choose the slot, depend on all. */
-function stirred(hash: number): number {
-  const once = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  return (once ^ (once >>> 12)) >>> 0;
 }
 
 function hasBackslash(buf: Buffer, start: number, end: number): boolean {

@@ -7,7 +7,8 @@ import type {
   PointGroup,
 } from '../../../universal-row/series/point-batch.ts';
 import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
-import { decodeSeriesKey, hashKey } from '../../../universal-row/series/series-key.ts';
+import { keyedHash } from '../../../universal-row/keyed-hash.ts';
+import { decodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 
 /** A whole number is an integer by being `{ integer }`; a number is a float. */
 export type FieldValue = number | boolean | string | { integer: number | bigint };
@@ -59,7 +60,7 @@ export class TestSeriesCache implements SeriesCache {
 
   keyHash(handle: number): number {
     const key = this.#keys[handle]!;
-    return hashKey(key, 0, key.length);
+    return keyedHash(key, 0, key.length);
   }
 }
 

@@ -55,11 +55,12 @@ function readNewSeries(reader: WordsReader, index: SeriesIndex): number {
   const first = reader.u32();
   let added = 0;
   for (let number = first; number < first + count; number++) {
-    const hash = reader.u32();
+    // Its hash, by `hashKey`: the index makes its own.
+    reader.u32();
     const length = reader.u32();
     const start = reader.skip(length);
     if (number < index.seriesCount) continue;
-    if (index.addSeries(reader.buf, start, start + length, hash) !== number) {
+    if (index.addSeries(reader.buf, start, start + length) !== number) {
       reader.damaged(`series ${number} is not the next one`);
     }
     added++;

@@ -6,6 +6,7 @@ import type {
   PointColumn,
   PointGroup,
 } from '../../../universal-row/series/point-batch.ts';
+import { hashKey } from '../../../universal-row/series/series-key.ts';
 import type { FieldInfo } from '../parts.ts';
 import { putShard } from '../words/change-words.ts';
 import {
@@ -114,10 +115,11 @@ export class GroupWords {
     for (const handle of added) {
       const start = cache.keyStart(handle);
       const length = cache.keyEnd(handle) - start;
-      putU32(into, cache.keyHash(handle));
+      const keys = cache.keys(handle);
+      putU32(into, hashKey(keys, start, start + length));
       putU32(into, length);
       into.reserve(length);
-      cache.keys(handle).copy(into.buf, into.pos, start, start + length);
+      keys.copy(into.buf, into.pos, start, start + length);
       into.pos += length;
     }
   }

@@ -1,6 +1,6 @@
 // Points as a test has them, in the columns in which they are appended to a shard.
 
-import { hashKey } from '../../../../universal-row/series/series-key.ts';
+import { keyedHash } from '../../../../universal-row/keyed-hash.ts';
 import type { Column, Scalar } from '../../../../universal-row/series/column.ts';
 import type { HeadTexts } from '../../parts.ts';
 import type { Shard } from '../shard.ts';
@@ -39,14 +39,14 @@ export function appendPoints(
 /** -1 when there is none. */
 export function findSeries(shard: Shard, key: string): number {
   const bytes = Buffer.from(key);
-  return shard.index.findSeries(bytes, 0, bytes.length, hashKey(bytes, 0, bytes.length));
+  return shard.index.findSeries(bytes, 0, bytes.length, keyedHash(bytes, 0, bytes.length));
 }
 
 function seriesOf(shard: Shard, key: string): number {
   const found = findSeries(shard, key);
   if (found >= 0) return found;
   const bytes = Buffer.from(key);
-  return shard.index.addSeries(bytes, 0, bytes.length, hashKey(bytes, 0, bytes.length));
+  return shard.index.addSeries(bytes, 0, bytes.length);
 }
 
 function columnOf(

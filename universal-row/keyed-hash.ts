@@ -1,0 +1,29 @@
+// The hash of tables in memory whose keys are bytes of clients. It depends on numbers that each process draws
+// anew, so nobody can choose keys that collide; what is stored or sent needs another one. A random basis alone
+// would not do: by FNV whether two keys collide hangs on eight bits of it, and by any polynomial whatever the
+// multiplier is, keys as the Thue-Morse sequence do.
+
+import { randomBytes } from 'node:crypto';
+
+const drawn = randomBytes(16);
+const seed = drawn.readInt32LE(0);
+const first = drawn.readInt32LE(4) | 1;
+const second = drawn.readInt32LE(8) | 1;
+const third = drawn.readInt32LE(12) | 1;
+
+/** Of `b[start, end)`, 32 bits unsigned; the low ones are as good as the high ones. */
+export function keyedHash(b: Uint8Array, start: number, end: number): number {
+  let h = seed ^ (end - start);
+  let i = start;
+  for (const last = end - 4; i <= last; i += 4) {
+    const word = b[i]! | (b[i + 1]! << 8) | (b[i + 2]! << 16) | (b[i + 3]! << 24);
+    h = Math.imul(h ^ word, first);
+    h = Math.imul(h ^ (h >>> 16), second);
+  }
+  for (; i < end; i++) {
+    h = Math.imul(h ^ b[i]!, first);
+    h ^= h >>> 15;
+  }
+  h = Math.imul(h ^ (h >>> 15), third);
+  return (h ^ (h >>> 13)) >>> 0;
+}
