@@ -140,6 +140,22 @@ describe('a quota', () => {
     expect(within(f, 1, 'put d v')).toBe('OK');
   });
 
+  test('of bytes refuses a large value before it is stored', async () => {
+    const f = await PodFixture.open({ rules });
+    const quota = new TenantQuota('red', { keys: 0, storedBytes: 1_000_000 }, () => [f.pod]);
+    quota.add(100);
+    f.tables.set(100, { ...noRules, quota });
+    f.pod.endTurn();
+    const before = f.pod.tableBytes(100);
+    expect(within(f, 0, 'put a v')).toBe('OK');
+    for (const command of ['patch a 500000000 x', 'patch a 1100000 x']) {
+      expect(within(f, 0, command)).toContain("LIMIT tenant 'red' is at its limit storedBytes");
+    }
+    expect(within(f, 0, 'get a')).toBe('v');
+    expect(within(f, 0, 'patch a 100000 x')).toBe('OK');
+    expect(f.pod.tableBytes(100)).toBeLessThan(before + 300_000);
+  });
+
   test('of bytes is looked at now and then', async () => {
     let now = 0;
     let bytes = 10;

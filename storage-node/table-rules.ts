@@ -27,8 +27,8 @@ export interface TableRules {
 }
 
 export interface TableQuota {
-  /** Why a command that may need more room is refused just now, if it is. */
-  refusal(): string | undefined;
+  /** Why a command is refused that needs `moreBytes` of room, or an unknown amount if that is 0; undefined if it is not. */
+  refusal(moreBytes?: number): string | undefined;
 }
 
 /** Rules by table number, as they are now. A `Map` is one of these. */

@@ -1,5 +1,5 @@
-// How much a tenant may keep, all of its tables together wherever they are. Checked before each command that
-// may need more room, so that one command may go beyond it; what shrinks is never refused.
+// How much a tenant may keep, all of its tables together wherever they are. Checked before each command that may need
+// more room, and before a value grows by much, so that a command exceeds it by little; shrinking is never refused.
 
 import type { TableQuota } from './table-rules.ts';
 
@@ -46,7 +46,7 @@ export class TenantQuota implements TableQuota {
     this.#tables.add(table);
   }
 
-  refusal(): string | undefined {
+  refusal(moreBytes = 0): string | undefined {
     const { keys, storedBytes } = this.limits;
     if (keys > 0) {
       const has = this.keys();
@@ -54,7 +54,8 @@ export class TenantQuota implements TableQuota {
     }
     if (storedBytes > 0) {
       const has = this.storedBytes();
-      if (has >= storedBytes) return this.#full('storedBytes', has, storedBytes);
+      if (has >= storedBytes || has + moreBytes > storedBytes)
+        return this.#full('storedBytes', has, storedBytes);
     }
     return undefined;
   }

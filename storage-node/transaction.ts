@@ -27,6 +27,9 @@ const otherPod = new CommandError(
 const readOnlyTable = new CommandError("READONLY You can't write against a read only table.");
 
 /** For what happens by itself. */
+/** A value that grows by more is checked against the tenant's quota with its size. */
+const largeGrowthBytes = 64 * 1024;
+
 export const everything: TableSpan = { first: 0, count: Infinity };
 
 /** A key that the running command changed. */
@@ -378,6 +381,23 @@ export class Transaction implements Rows {
     }
   }
 
+  /** Before memory is taken for it: the quota was checked for a command of unknown size. */
+  #checkRoom(bytes: number): void {
+    const full = this.rule.quota?.refusal(bytes);
+    if (full !== undefined) throw new CommandError(full);
+  }
+
+  /** A value that grows to `bytes`. One that was created empty for this is dropped when it may not. */
+  #checkPatch(row: Row, length: number, bytes: number): void {
+    try {
+      this.#checkBytes(bytes);
+      this.#checkRoom(bytes - length);
+    } catch (error) {
+      if (length === 0) this.drop(row);
+      throw error;
+    }
+  }
+
   /** As `#checkBytes`. A container that is still empty goes: there is no such row. */
   #checkGrowth(row: Row, bytes: number): void {
     const footprint = this.t.footprint(row) + bytes;
@@ -397,6 +417,7 @@ export class Transaction implements Rows {
   ): Row {
     const rule = this.rule;
     if (vn > rule.maxRowBytes) this.#checkBytes(vn);
+    if (vn > largeGrowthBytes) this.#checkRoom(vn);
     this.work.values++;
     const until =
       expireAt === 0 && rule.ttlDefaultMs !== 0 ? this.now + rule.ttlDefaultMs : expireAt;
@@ -408,7 +429,10 @@ export class Transaction implements Rows {
   }
 
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
-    if (offset + vn > this.rule.maxRowBytes) this.#checkBytes(offset + vn);
+    const length = this.t.count(row);
+    if (offset + vn > this.rule.maxRowBytes || offset + vn - length > largeGrowthBytes) {
+      this.#checkPatch(row, length, offset + vn);
+    }
     this.work.values++;
     this.#log(row);
     this.w.patch(offset, vb, vs, vn);
