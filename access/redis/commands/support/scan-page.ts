@@ -21,7 +21,7 @@ export interface PageWalk {
 
 // Few enough that most of them fit into a page, and as many as nearly any client asks for.
 const firstStep = 128;
-// Names are matched with a pattern: after so many bytes of them an answer ends, with less than COUNT.
+// Bytes of names looked at and not kept, after which an answer ends with less than COUNT.
 const scannedLimitBytes = 512 * 1024;
 
 /**
@@ -34,18 +34,23 @@ export function walkPage(from: number, count: number, page: PageWalk): number {
   let cursor = from;
   let left = count;
   let step = Math.min(firstStep, count);
+  // Of walks that were cut off and are walked again in smaller steps.
+  let again = 0;
   for (;;) {
     const kept = page.kept();
+    const scanned = page.scanned();
     const next = page.walk(cursor, step);
     if (page.bytes() > limit && (kept > 0 || step > 1)) {
       page.cut(kept);
+      again += page.scanned() - scanned;
       if (step === 1) return cursor;
       // Some of them may fit.
       step = Math.max(1, step >> 2);
       continue;
     }
     left -= step;
-    if (next === 0 || left <= 0 || page.scanned() > scannedLimitBytes) return next;
+    const unkept = page.scanned() - again - page.bytes();
+    if (next === 0 || left <= 0 || unkept > scannedLimitBytes) return next;
     cursor = next;
     step = Math.min(step * 2, left);
   }
