@@ -171,14 +171,14 @@ export const faultDetection: Experiment = {
     '200 faults of five kinds, each on a pod of its own; three pods in ten are idle but for the keep-alives of gateways. 3 % of probes and of reports of gateways ' +
     'are disturbed by something else. A probe reads 16 rows; corruption has 5 % of them. A suspicion is confirmed by three other nodes with two probes each. False positives: ' +
     'thirty healthy pods for a day.',
-  run({ seeds, quick, progress }) {
+  run({ seeds, progress }) {
     const both = seeds.map((seed) => inject(seed, {}));
     const active = seeds.map((seed) => inject(seed, { passive: false }));
     const passive = seeds.map((seed) => inject(seed, { active: false }));
     const recalls = (all: readonly Found[]): number[] => all.map(({ times }) => recall(times));
     const wrong = seeds.map((seed) => {
       progress(`a day of healthy pods, seed ${seed}`);
-      return falsePositives(seed, 30, quick ? 14_400 : 86_400);
+      return falsePositives(seed, 30, 86_400);
     });
     const curve = (all: Found): [number, number][] =>
       Array.from({ length: 61 }, (_, i) => [

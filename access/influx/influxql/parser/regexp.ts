@@ -81,7 +81,8 @@ export function estimatedSize(source: string): number {
     const c = source[at]!;
     if (c === '(') {
       sums.push(sum);
-      sum = 2;
+      // Its two captures, and what stands for an empty text.
+      sum = 3;
       last = 0;
       at++;
     } else if (c === ')') {
@@ -107,7 +108,8 @@ export function estimatedSize(source: string): number {
       if (kind === 'Q') sum += end - at;
       at = end;
     } else {
-      add(c === '.' ? 2 : folds ? 3 : 1);
+      // A star over what may be empty is an optional plus; a bar may have an empty side.
+      add('.*|'.includes(c) ? 2 : folds ? 3 : 1);
       at++;
     }
   }
