@@ -22,7 +22,14 @@ import { firstKey } from './spec.ts';
 import { ByteList } from './support/byte-list.ts';
 import { isLongPick, randomInSteps } from './support/long-picks.ts';
 import { removeFieldsInSteps } from './support/long-removals.ts';
-import { eachFieldInSteps, eachWord, finder, Tally, together } from './support/long-walks.ts';
+import {
+  answerEachWord,
+  eachFieldInSteps,
+  eachWord,
+  finder,
+  Tally,
+  together,
+} from './support/long-walks.ts';
 import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
 import { integerAtLeast, randomCount } from './support/ranged-integer.ts';
 import { scanRow } from './support/scan-fields.ts';
@@ -106,20 +113,10 @@ function sismember(rows: Rows, args: Arguments, reply: Reply): void {
   reply.integer(hasMember(rows, typedRow(rows, args, 1, Shape.set), args, 2) ? 1 : 0);
 }
 
-function* smismemberInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
-  let row: Row = 0;
-  reply.array(args.count - 2);
-  yield* eachWord(
-    args,
-    2,
-    args.count,
-    1,
-    undefined,
-    () => {
-      row = typedRow(rows, args, 1, Shape.set);
-    },
-    (i) => reply.integer(hasMember(rows, row, args, i) ? 1 : 0),
-  );
+function smismemberInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  return answerEachWord(rows, args, reply, Shape.set, (row, word) => {
+    reply.integer(hasMember(rows, row, args, word) ? 1 : 0);
+  });
 }
 
 function smismember(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {

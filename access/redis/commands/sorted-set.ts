@@ -16,7 +16,7 @@ import type { CommandSpec } from './spec.ts';
 import { firstKey } from './spec.ts';
 import { isLongPick, randomInSteps } from './support/long-picks.ts';
 import { removeFieldsInSteps } from './support/long-removals.ts';
-import { eachWord, Tally, together } from './support/long-walks.ts';
+import { answerEachWord, eachWord, Tally, together } from './support/long-walks.ts';
 import { isFew, pickFew, pickOne, WalkPicker } from './support/random-picks.ts';
 import { checkRandomPairs, randomCount } from './support/ranged-integer.ts';
 import { scanRow } from './support/scan-fields.ts';
@@ -242,20 +242,10 @@ function zscore(rows: Rows, args: Arguments, reply: Reply): void {
   answerScoreOf(rows, typedRow(rows, args, 1, Shape.ranked), args, 2, reply);
 }
 
-function* zmscoreInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
-  let row: Row = 0;
-  reply.array(args.count - 2);
-  yield* eachWord(
-    args,
-    2,
-    args.count,
-    1,
-    undefined,
-    () => {
-      row = typedRow(rows, args, 1, Shape.ranked);
-    },
-    (i) => answerScoreOf(rows, row, args, i, reply),
-  );
+function zmscoreInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  return answerEachWord(rows, args, reply, Shape.ranked, (row, word) => {
+    answerScoreOf(rows, row, args, word, reply);
+  });
 }
 
 function zmscore(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {

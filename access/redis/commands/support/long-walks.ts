@@ -76,6 +76,29 @@ export function* eachWord(
   }
 }
 
+/** Answers an array with an element for each argument behind the key, which names a row of the shape. */
+export function* answerEachWord(
+  rows: Rows,
+  args: Arguments,
+  reply: Reply,
+  shape: Shape,
+  answer: (row: Row, word: number) => void,
+): Steps {
+  let row: Row = 0;
+  reply.array(args.count - 2);
+  yield* eachWord(
+    args,
+    2,
+    args.count,
+    1,
+    undefined,
+    () => {
+      row = typedRow(rows, args, 1, shape);
+    },
+    (word) => answer(row, word),
+  );
+}
+
 /** All fields of a map or set, or members of a ranked row, in the order of `scanFields`. */
 export function* eachFieldInSteps(
   rows: Rows,
