@@ -95,7 +95,7 @@ interface Attempt {
 
 /**
  * The tenant as the client names it, or the whole name where it names none. It does not depend on what exists, so
- * that nobody can tell by being slowed down which tenants do.
+ * delays do not reveal which tenants exist.
  */
 function brakeNameOf(name: string): string {
   return name.length > maxNameLength ? '' : name.slice(name.lastIndexOf('@') + 1);

@@ -1,5 +1,5 @@
 // Connections that have to log in and have not. They hold a part of the connections there may be, and for a time only:
-// whoever opens connections and says nothing would keep others out otherwise.
+// otherwise silent connections would fill the limit on clients.
 
 import { PendingClients } from '../gateway/pending-clients.ts';
 import type { Connection } from './connection.ts';

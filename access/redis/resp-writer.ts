@@ -24,7 +24,7 @@ export class RespWriter implements Reply {
   version = 2;
   buf: Buffer;
   pos = 0;
-  /** Counts what long answers take; absent where nobody does. */
+  /** Counts the memory of long answers; undefined when memory is not counted. */
   keeper: AnswerKeeper | undefined;
 
   constructor(bytes: number = initialBytes) {

@@ -189,7 +189,7 @@ export class RedisServer {
   cache: ReadCache | undefined;
   readonly turns: Turns | undefined;
   readonly steps: StepWatcher | undefined;
-  /** Milliseconds; Infinity where nobody looks for long steps. */
+  /** Milliseconds; Infinity when the step watchdog is disabled. */
   readonly stepLimitMs: number;
   readonly memory: RequestMemory | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */

@@ -21,7 +21,7 @@ export interface CostReport {
   inputs: number;
   /** The most a byte of inputs of at least `leastBytes`. */
   worstPerByte: number;
-  /** Of the inputs that were made longer: what the dearest byte costs then, in terms of before. */
+  /** Cost of the most expensive byte of the lengthened inputs, over that of the original ones. */
   growth: number;
   /** The beginning of that input, and the seed that makes it. */
   example: string;
@@ -68,7 +68,7 @@ export function costFuzz(target: FuzzTarget, options: CostFuzzOptions): CostRepo
     example: '',
     exampleSeed: 0,
   };
-  // A longer text of the same seed is another text: the dearest of all are compared, not each with its own.
+  // A longer text of the same seed is a different text, so the most expensive ones are compared, not pairs.
   let before = 0;
   let after = 0;
   for (const { seed, length } of worst) {

@@ -90,12 +90,12 @@ export const influxAttacks: readonly Attack[] = [
     what: 'a pattern on a field of 60 kB, on tags of 5,000 series, and on names of measurements',
     prepare: async (target) => {
       await withDatabase(target);
-      await influxWrite(target.influxPort, database, `m v="${almostMatching(60_000)}"`);
+      await influxWrite(target.influxPort, database, `texts v="${almostMatching(60_000)}"`);
       const series = Array.from({ length: 5000 }, (_, n) => `s,t=${almostMatching(300)}${n} v=1`);
       await influxWrite(target.influxPort, database, series.join('\n'));
     },
     run: async (target) => {
-      await query(target, `SELECT v FROM m WHERE v =~ /(a|b|ab)*c$/`);
+      await query(target, `SELECT v FROM texts WHERE v =~ /(a|b|ab)*c$/`);
       await query(target, `SELECT v FROM s WHERE t =~ /(a|b|ab)*c$/`);
       await query(target, `SHOW TAG VALUES FROM s WITH KEY =~ /(t|s|ts)*x$/`);
       await query(target, `SELECT v FROM /(m|s|ms)*x$/`);

@@ -131,7 +131,7 @@ export class PointWriter {
       return await this.#write(target, body, { isV2, timeoutMs, waitsForLog: true });
     } finally {
       this.#flows.end(tenant);
-      // Whoever may not begin waits again.
+      // A write that may not begin is queued again.
       for (const retry of this.#queue.splice(0)) retry();
     }
   }

@@ -133,7 +133,7 @@ function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolea
 const longSort: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, true);
 const longSortRo: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, false);
 
-/** The order of a set is nobody's promise: what is stored must not depend on it. */
+/** Sets have no defined order, so the stored result must not depend on it. */
 function orderStored(options: SortOptions, shape: Shape): void {
   if (!options.unsorted || shape !== Shape.set || options.storeWord === 0) return;
   options.unsorted = false;
