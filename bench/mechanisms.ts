@@ -2,7 +2,7 @@
 // uses, planes that could do far more, and every `mech.*` that is on as it comes, or all, switched on and off meanwhile.
 
 import { Agent, request } from 'node:http';
-import { settings as allSettings } from '../cli/config/schema.ts';
+import { settings as allSettings } from '../server/settings/schema.ts';
 import { adminOf } from './support/admin.ts';
 import { steadyRedisBenchmark } from './redis-benchmark.ts';
 import { freePort, requireProgram, startPolyrow, type Running } from './support/processes.ts';

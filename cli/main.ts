@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 // The `polyrow` command. Exit codes: 0 done, 1 failed, 2 asked for wrongly (a flag, a setting).
 
-import { fitToOneProcessor } from './lifecycle/one-processor.ts';
-import { makeFilesPrivate } from './lifecycle/private-files.ts';
-import { PlaneHost } from './planes/plane-host.ts';
+import { fitToOneProcessor } from '../server/lifecycle/one-processor.ts';
+import { makeFilesPrivate } from '../server/lifecycle/private-files.ts';
+import { PlaneHost } from '../server/planes/plane-host.ts';
 
 const words = process.argv.slice(2);
 const planes = {
-  redis: new PlaneHost('redis', new URL('./planes/redis-plane.js', import.meta.url)),
-  influx: new PlaneHost('influx', new URL('./planes/influx-plane.js', import.meta.url)),
+  redis: new PlaneHost('redis', new URL('../server/planes/redis-plane.js', import.meta.url)),
+  influx: new PlaneHost('influx', new URL('../server/planes/influx-plane.js', import.meta.url)),
 };
 makeFilesPrivate();
 fitToOneProcessor();

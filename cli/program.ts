@@ -2,12 +2,12 @@
 
 import { Command, CommanderError } from 'commander';
 import { startCommand } from './commands/start.ts';
-import { ConfigError } from './config/resolve.ts';
-import { didYouMean } from './config/suggest.ts';
-import { ExitError } from './lifecycle/exit-error.ts';
+import { ConfigError } from '../server/settings/resolve.ts';
+import { didYouMean } from '../server/settings/suggest.ts';
+import { ExitError } from '../server/lifecycle/exit-error.ts';
 import { printableLines } from './output/values.ts';
-import type { Planes } from './planes/plane-host.ts';
-import { packageVersion } from './version.ts';
+import type { Planes } from '../server/planes/plane-host.ts';
+import { packageVersion } from '../server/version.ts';
 
 async function buildProgram(words: readonly string[], planes: Planes): Promise<Command> {
   const program = new Command('polyrow')

@@ -80,7 +80,11 @@ describe.skipIf(!isBuilt)('the package', () => {
   });
 
   test('has every file that the command can load', () => {
-    const entries = ['cli/main.js', 'cli/planes/redis-plane.js', 'cli/planes/influx-plane.js'];
+    const entries = [
+      'cli/main.js',
+      'server/planes/redis-plane.js',
+      'server/planes/influx-plane.js',
+    ];
     const found = new Set<string>();
     const look = (file: string): void => {
       if (found.has(file)) return;

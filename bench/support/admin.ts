@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AdminClient } from '../../cli/commands/admin-client.ts';
-import { adminTokenFile } from '../../cli/lifecycle/admin-token.ts';
+import { adminTokenFile } from '../../server/lifecycle/admin-token.ts';
 import type { Running } from './processes.ts';
 
 /** The Redis port answers a little before the admin port does. */

@@ -8,7 +8,7 @@ import {
   tableFormat,
 } from '../../request-units/cost-table.ts';
 import { rowCosts, seriesCosts } from '../../request-units/physical.ts';
-import { OwnServer } from '../lifecycle/own-server.ts';
+import { OwnServer } from '../own-server.ts';
 import type { Columns, Sample } from './cost-fit.ts';
 import { InfluxLoad } from './influx-load.ts';
 import type { Progress } from './progress.ts';

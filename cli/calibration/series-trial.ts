@@ -2,7 +2,7 @@
 // what the meter of a server says they cost against the CPU time that the server took. None of these windows is
 // one that the table was made from.
 
-import type { OwnServer } from '../lifecycle/own-server.ts';
+import type { OwnServer } from '../own-server.ts';
 import { changesAtHalfSpeed, type Charges } from './capped.ts';
 import type { InfluxLoad } from './influx-load.ts';
 import type { Progress } from './progress.ts';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import type { ExitError } from '../lifecycle/exit-error.ts';
+import type { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { AdminClient } from './admin-client.ts';
 
 let server: Server | undefined;

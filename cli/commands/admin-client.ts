@@ -1,8 +1,8 @@
 // Speaks to the admin API of a running server on behalf of a command.
 
 import { request as httpRequest, type RequestOptions } from 'node:http';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { type ExitCode, exitCodes } from '../output/exit-codes.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { type ExitCode, exitCodes } from '../../server/exit-codes.ts';
 
 const timeoutMs = 30_000;
 const longestAnswerBytes = 64 * 1024 * 1024;

@@ -7,10 +7,10 @@ import {
   noLimits,
   type TenantLimits,
 } from '../../universal-row/tenancy/definitions.ts';
-import { parseSize } from '../config/setting.ts';
-import { didYouMean } from '../config/suggest.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { parseSize } from '../../server/settings/setting.ts';
+import { didYouMean } from '../../server/settings/suggest.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { formatBytes, formatDuration, formatNumber } from '../output/values.ts';
 
 const minuteMs = 60_000;

@@ -1,8 +1,8 @@
 // Begins a backup or a restore on a server, watches it to its end, and has it cancelled by Ctrl-C.
 
 import type { Job } from '../../control/backup/backup-jobs.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import type { AdminClient } from './admin-client.ts';
 import { progressView } from './backup-progress.ts';
 

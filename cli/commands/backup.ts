@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { listBackups, partialPath } from '../../storage-node/backup/manifest.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
-import type { BackupResult } from '../backup/backup-run.ts';
+import type { BackupResult } from '../../server/backup/backup-run.ts';
 import { answer } from '../output/answer.ts';
 import { grid } from '../output/grid.ts';
 import { formatBytes } from '../output/values.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../request-units/cost-table.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
 import type { TableQuality } from '../calibration/calibrate.ts';
-import { packageVersion } from '../version.ts';
+import { packageVersion } from '../../server/version.ts';
 
 export function calibrateCommand(program: Command): void {
   program

@@ -2,12 +2,12 @@
 
 import type { Command } from 'commander';
 import type { ConfigItem } from '../../control/admin/config-view.ts';
-import { configurationDocs } from '../config/docs.ts';
-import { configKeys } from '../config/schema.ts';
-import { didYouMean } from '../config/suggest.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { configurationDocs } from '../../server/settings/docs.ts';
+import { configKeys } from '../../server/settings/schema.ts';
+import { didYouMean } from '../../server/settings/suggest.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { type Column, grid } from '../output/grid.ts';
 import { shorten } from '../output/values.ts';
 import type { AdminClient } from './admin-client.ts';

@@ -3,8 +3,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Kind } from '../demo/workloads.ts';
 import type { NoisyNeighbour, Watcher } from '../demo/noisy-neighbour.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { wholeNumber } from './argument-values.ts';
 
 interface DemoFlags {

@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
-import type { RestoredTenant, RestoreResult } from '../backup/restore-run.ts';
-import type { Config } from '../config/schema.ts';
+import type { RestoredTenant, RestoreResult } from '../../server/backup/restore-run.ts';
+import type { Config } from '../../server/settings/schema.ts';
 import { answer } from '../output/answer.ts';
 import { grid } from '../output/grid.ts';
 import { printable } from '../output/values.ts';
@@ -40,7 +40,7 @@ export function restoreCommand(program: Command): void {
       runJob(requireServer(access, found), '/v1/restores', request, flags.json === true);
     if (flags.into === undefined) return await answer(flags, await run(config(), flags), describe);
     const directory = resolve(flags.into);
-    const { inNewDirectory } = await import('../backup/new-directory.ts');
+    const { inNewDirectory } = await import('../restore/new-directory.ts');
     const result = await inNewDirectory(directory, request, () =>
       run({ ...config(), 'data-dir': directory, 'admin.token': '' }, {}),
     );

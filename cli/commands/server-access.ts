@@ -8,14 +8,14 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { resolveConfig } from '../config/resolve.ts';
-import type { Config } from '../config/schema.ts';
-import { didYouMean } from '../config/suggest.ts';
-import { adminTokenFile } from '../lifecycle/admin-token.ts';
-import { lockHolder } from '../lifecycle/data-directory.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { adminCertificateFile } from '../lifecycle/tls.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { resolveConfig } from '../../server/settings/resolve.ts';
+import type { Config } from '../../server/settings/schema.ts';
+import { didYouMean } from '../../server/settings/suggest.ts';
+import { adminTokenFile } from '../../server/lifecycle/admin-token.ts';
+import { lockHolder } from '../../server/lifecycle/data-directory.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { adminCertificateFile } from '../../server/lifecycle/tls.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { AdminClient, type ClientTls } from './admin-client.ts';
 import { addSettingFlags } from './setting-flags.ts';
 

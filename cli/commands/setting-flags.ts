@@ -1,9 +1,9 @@
 // A flag for every setting, for whichever command takes settings.
 
 import { type Command, Option } from 'commander';
-import { acceptedKeys } from '../config/resolve.ts';
-import { isConfigKey, settingOf } from '../config/schema.ts';
-import { formatSize, type Setting } from '../config/setting.ts';
+import { acceptedKeys } from '../../server/settings/resolve.ts';
+import { isConfigKey, settingOf } from '../../server/settings/schema.ts';
+import { formatSize, type Setting } from '../../server/settings/setting.ts';
 
 /** Adds the flags to a command; the function returned picks out those that were given. */
 export function addSettingFlags(

@@ -1,13 +1,17 @@
 // `polyrow start`: the whole server in this process, until a signal.
 
 import type { Command } from 'commander';
-import { printConfig } from '../config/print.ts';
-import { type ResolvedConfig, resolveConfig } from '../config/resolve.ts';
-import { onReloadSignal, onStopSignals, stopSignalsOfService } from '../lifecycle/signals.ts';
-import { servesTls } from '../lifecycle/tls.ts';
-import type { Planes } from '../planes/plane-host.ts';
-import type { Server } from '../server.ts';
-import { packageVersion } from '../version.ts';
+import { printConfig } from '../../server/settings/print.ts';
+import { type ResolvedConfig, resolveConfig } from '../../server/settings/resolve.ts';
+import {
+  onReloadSignal,
+  onStopSignals,
+  stopSignalsOfService,
+} from '../../server/lifecycle/signals.ts';
+import { servesTls } from '../../server/lifecycle/tls.ts';
+import type { Planes } from '../../server/planes/plane-host.ts';
+import type { Server } from '../../server/server.ts';
+import { packageVersion } from '../../server/version.ts';
 import { addSettingFlags } from './setting-flags.ts';
 
 interface StartFlags {
@@ -42,8 +46,8 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
   const { config } = resolved;
   // Loaded only here: the other commands have no need of a server.
   const [{ createLogger }, { Server }] = await Promise.all([
-    import('../logging.ts'),
-    import('../server.ts'),
+    import('../../server/logging.ts'),
+    import('../../server/server.ts'),
   ]);
   const logger = await createLogger(config['log.level'], config['log.format']);
   const version = packageVersion();

@@ -14,9 +14,9 @@ import {
   shardingKinds,
   writePriorities,
 } from '../../universal-row/table-properties.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { addTenantFlag, size, wholeNumber } from './argument-values.ts';
 import { type AccessFlags, addAccessFlags } from './server-access.ts';
 import { describedTable, listedTables } from './table-view.ts';

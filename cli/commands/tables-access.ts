@@ -6,11 +6,11 @@ import { TableCatalog, TableError } from '../../control/metadata/table-catalog.t
 import type { TableChange } from '../../control/metadata/table-definition.ts';
 import { type TableDescription, Tables } from '../../control/metadata/tables.ts';
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
-import type { Config } from '../config/schema.ts';
-import { DataDirectory } from '../lifecycle/data-directory.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { openMetadata } from '../lifecycle/metadata.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import type { Config } from '../../server/settings/schema.ts';
+import { DataDirectory } from '../../server/lifecycle/data-directory.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { openMetadata } from '../../server/lifecycle/metadata.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import type { AdminClient } from './admin-client.ts';
 import { tablesPage } from './admin-pages.ts';
 import { type AccessFlags, findServer, requireServer } from './server-access.ts';

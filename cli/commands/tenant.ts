@@ -2,10 +2,10 @@
 
 import type { Command } from 'commander';
 import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
 import { confirmName } from '../output/confirmation.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { card, type Column, grid } from '../output/grid.ts';
 import { type PasswordFlags, wantedPassword } from '../output/secret-input.ts';
 import type { AdminClient } from './admin-client.ts';

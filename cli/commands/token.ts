@@ -3,9 +3,9 @@
 
 import { type Command, Option } from 'commander';
 import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { type Column, grid } from '../output/grid.ts';
 import { formatTime } from '../output/values.ts';
 import type { AdminClient } from './admin-client.ts';

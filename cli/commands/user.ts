@@ -3,9 +3,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { UserView } from '../../control/admin/user-routes.ts';
 import { defaultTenant, type Privilege } from '../../universal-row/tenancy/definitions.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { type Column, grid } from '../output/grid.ts';
 import { type PasswordFlags, wantedPassword } from '../output/secret-input.ts';
 import type { AdminClient } from './admin-client.ts';

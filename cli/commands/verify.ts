@@ -11,9 +11,9 @@ import {
   verifyBackup,
 } from '../../storage-node/backup/verify.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { grid } from '../output/grid.ts';
 import { formatBytes, printable } from '../output/values.ts';
 import { progressView } from './backup-progress.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { packageVersion } from '../version.ts';
+import { packageVersion } from '../../server/version.ts';
 
 export function versionCommand(program: Command): void {
   program

@@ -4,7 +4,7 @@
 import { AdminClient } from '../commands/admin-client.ts';
 import type { AdmissionView } from '../output/admission-view.ts';
 import type { Target } from './load/load-messages.ts';
-import { OwnServer, type OwnServerOptions } from '../lifecycle/own-server.ts';
+import { OwnServer, type OwnServerOptions } from '../own-server.ts';
 
 export type Plane = 'redis' | 'influx';
 

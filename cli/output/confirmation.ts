@@ -1,8 +1,8 @@
 // Asks before something is done that cannot be undone.
 
 import { createInterface } from 'node:readline/promises';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { exitCodes } from './exit-codes.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 
 /** Goes on only if whoever asked for it types the name of what will be gone. */
 export async function confirmName(warning: string, name: string): Promise<void> {

@@ -3,8 +3,8 @@
 import { randomInt } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
 import { type Readable, Writable } from 'node:stream';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { exitCodes } from './exit-codes.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 
 const longestBytes = 4096;
 

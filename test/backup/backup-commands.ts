@@ -3,8 +3,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BackupResult } from '../../cli/backup/backup-run.ts';
-import type { RestoreResult } from '../../cli/backup/restore-run.ts';
+import type { BackupResult } from '../../server/backup/backup-run.ts';
+import type { RestoreResult } from '../../server/backup/restore-run.ts';
 import type { VerifiedBackup } from '../../storage-node/backup/verify.ts';
 import { type Finished, PolyrowProcess } from '../cli/polyrow-process.ts';
 import { Polyrow } from '../support/polyrow.ts';

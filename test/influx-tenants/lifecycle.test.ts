@@ -2,7 +2,7 @@
 
 import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { dropAllDatabases } from '../../cli/planes/influx-databases.ts';
+import { dropAllDatabases } from '../../server/planes/influx-databases.ts';
 import { longQuery, longWrite } from './long-requests.ts';
 import { TenantServer } from './tenant-server.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Principals } from '../../access/gateway/principals.ts';
 import { InfluxServer, type InfluxServerOptions } from '../../access/influx/http/server.ts';
 import { TenantGate } from '../../access/influx/tenants/tenant-gate.ts';
-import { userChanges } from '../../cli/planes/influx-users.ts';
+import { userChanges } from '../../server/planes/influx-users.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { Principals } from '../../access/gateway/principals.ts';
 import { hashPassword } from '../../access/gateway/secrets.ts';
-import type { UserKeeper } from '../../cli/planes/influx-users.ts';
-import type { UserRequest } from '../../cli/planes/messages.ts';
+import type { UserKeeper } from '../../server/planes/influx-users.ts';
+import type { UserRequest } from '../../server/planes/messages.ts';
 import {
   defaultTenant,
   defaultUser,

@@ -55,7 +55,7 @@ export class OwnServer {
   };
 
   async #spawn(flags: readonly string[]): Promise<void> {
-    const main = join(import.meta.dirname, '..', 'main.js');
+    const main = join(import.meta.dirname, 'main.js');
     const ports = ['redis', 'influx', 'admin'].flatMap((name) => [`--${name}.port`, '0']);
     const words = [...this.#pin, process.execPath, main, 'start', '--data-dir', this.#directory];
     // Variables meant for the user's own server must not reach this one.

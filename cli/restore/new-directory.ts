@@ -3,10 +3,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
-import { ExitError } from '../lifecycle/exit-error.ts';
-import { exitCodes } from '../output/exit-codes.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
+import { exitCodes } from '../../server/exit-codes.ts';
 import { PrivateServer } from './private-server.ts';
-import { planRestore } from './restore-plan.ts';
+import { planRestore } from '../../server/backup/restore-plan.ts';
 
 /**
  * Starts a server on a directory that is empty or not there, and has `work` done while it runs. What it has

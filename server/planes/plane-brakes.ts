@@ -6,8 +6,8 @@ import type { Engine } from '../../engines/engine.ts';
 import { WriteBrake } from '../../storage-node/admission/write-brake.ts';
 import { WriteCeiling } from '../../storage-node/admission/write-ceiling.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { LiveConfig } from '../config/live-config.ts';
-import type { ConfigKey } from '../config/schema.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
 interface Braked {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { defaultConfig } from '../config/schema.ts';
+import { defaultConfig } from '../settings/schema.ts';
 import { PlaneHost, type PlaneListener } from './plane-host.ts';
 
 // A plane that does what the table number of a rowCount call says.

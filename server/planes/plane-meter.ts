@@ -17,7 +17,7 @@ import {
 import { dimensions } from '../../request-units/pru.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
-import type { Config } from '../config/schema.ts';
+import type { Config } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
 /** Tenants that have metrics of their own: those that come first. The others share one label. */

@@ -7,8 +7,8 @@ import type { PodEntrance } from '../../storage-node/admission/pod-entrance.ts';
 import { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
-import type { LiveConfig } from '../config/live-config.ts';
-import type { ConfigKey } from '../config/schema.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
 /** Of a tenant without a quota. Those with one weigh by it, in terms of this. */

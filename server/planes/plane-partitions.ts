@@ -11,8 +11,8 @@ import {
 } from '../../storage-node/admission/partition-ceilings.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
-import type { LiveConfig } from '../config/live-config.ts';
-import type { ConfigKey } from '../config/schema.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
 const ourKeys: ReadonlySet<ConfigKey> = new Set([

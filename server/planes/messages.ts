@@ -19,7 +19,7 @@ import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plan
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
 import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
-import type { Config, ConfigKey, ConfigValue } from '../config/schema.ts';
+import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
 
 /** What a plane is started with: the first message to it. */
 export interface PlaneData {

@@ -4,8 +4,8 @@ import { type AdmissionRules, GatewayAdmission } from '../../access/admission/ga
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { FromGateway } from '../../universal-row/tenancy/pool-messages.ts';
-import type { LiveConfig } from '../config/live-config.ts';
-import type { ConfigKey } from '../config/schema.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ConfigKey } from '../settings/schema.ts';
 import type { Turns } from '../../universal-row/turns.ts';
 import { PlanePool } from './plane-pool.ts';
 

@@ -2,8 +2,8 @@
 
 import { memoryUses, RequestMemory } from '../../access/admission/request-memory.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import type { LiveConfig } from '../config/live-config.ts';
-import type { ConfigKey } from '../config/schema.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
 export class PlaneMemory {

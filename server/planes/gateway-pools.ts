@@ -7,7 +7,7 @@ import { QuotaWatch } from '../../access/admission/quota-watch.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
 import type { FromGateway } from '../../universal-row/tenancy/pool-messages.ts';
-import type { LiveConfig } from '../config/live-config.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
 import type { PlaneHost, Planes } from './plane-host.ts';
 
 const callTimeoutMs = 5000;

@@ -3,7 +3,7 @@
 
 import type { TlsListeners, TlsMaterial } from '../../access/gateway/tls-context.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import type { Config } from '../config/schema.ts';
+import type { Config } from '../settings/schema.ts';
 import type { PlaneHost } from '../planes/plane-host.ts';
 import { tlsListeners } from '../planes/plane-support.ts';
 import type { DataDirectory } from './data-directory.ts';

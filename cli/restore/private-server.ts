@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { ExitError } from '../lifecycle/exit-error.ts';
+import { ExitError } from '../../server/lifecycle/exit-error.ts';
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
 const loopback = ['redis', 'influx', 'admin'].flatMap((part) => [

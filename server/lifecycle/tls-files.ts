@@ -9,7 +9,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { contextOf, type TlsMaterial } from '../../access/gateway/tls-context.ts';
-import type { Config } from '../config/schema.ts';
+import type { Config } from '../settings/schema.ts';
 import { ExitError } from './exit-error.ts';
 
 const lookEveryMs = 2000;
