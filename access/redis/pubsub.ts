@@ -1,7 +1,7 @@
 // Channels, patterns and shard channels, and who listens. Names are latin1 strings: any bytes, exactly.
 
 import { CommandError } from '../../universal-row/errors.ts';
-import { Glob } from './commands/glob.ts';
+import { Glob } from '../../universal-row/transforms/redis/glob.ts';
 import type { Connection } from './connection.ts';
 import type { Audience } from './fan-out.ts';
 

@@ -11,7 +11,7 @@ import {
   type Flight,
 } from '../gateway/active-update-cache.ts';
 import { type CommandEntry, keyWords } from './commands/registry.ts';
-import { answerGet, get } from './commands/string-values.ts';
+import { answerGet, get } from '../../universal-row/transforms/redis/string-values.ts';
 import type { RespWriter } from './resp-writer.ts';
 
 /** Times in a time to live that `tick` is to be called. */

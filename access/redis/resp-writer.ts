@@ -4,7 +4,7 @@ import { copyBytes, viewed, writeInteger } from '../../universal-row/bytes.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import { outOfRequestMemory } from './held-memory.ts';
-import { formatDouble } from './commands/support/format-double.ts';
+import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 
 const initialBytes = 256 * 1024;
 /** A buffer larger than this is let go after the turn that needed it. */

@@ -14,7 +14,7 @@ import { LineParser } from '../../access/influx/line-protocol/line-parser.ts';
 import { SharedSeriesCache } from '../../access/influx/line-protocol/series-cache-table.ts';
 import { Permissions } from '../../access/redis/acl/acl-user.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
-import { Glob } from '../../access/redis/commands/glob.ts';
+import { Glob } from '../../universal-row/transforms/redis/glob.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { defaultLimits, ProtocolError, RespParser } from '../../access/redis/resp-parser.ts';
 import { Arguments } from '../../universal-row/arguments.ts';

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { set } from '../../access/redis/commands/string-values.ts';
+import { set } from '../../universal-row/transforms/redis/string-values.ts';
 import { RespWriter } from '../../access/redis/resp-writer.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { Arguments } from '../../universal-row/arguments.ts';

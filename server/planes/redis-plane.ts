@@ -5,10 +5,12 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { Principals } from '../../access/gateway/principals.ts';
-import { replyPageDefaults } from '../../access/admission/reply-page.ts';
 import { type Route, Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
-import { scanPage } from '../../access/redis/commands/support/scan-page.ts';
+import {
+  defaultPageBytes,
+  scanPage,
+} from '../../universal-row/transforms/redis/support/scan-page.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { RedisServer, type OutputLimit, type RedisTls } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
@@ -290,7 +292,7 @@ function slowlogMs(micros: number): number {
 /** How large an answer of SCAN and its like may be. */
 function limitScans(): void {
   const isOn = live.get('mech.aws-cost-quotas') === 'on';
-  scanPage.limitBytes = isOn ? replyPageDefaults.limitBytes : Infinity;
+  scanPage.limitBytes = isOn ? defaultPageBytes : Infinity;
 }
 
 /** Acts on a live setting, whoever changed it. */

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import {
   encodingLimits,
   type EncodingLimit,
-} from '../../access/redis/commands/support/encoding-limits.ts';
+} from '../../universal-row/transforms/redis/support/encoding-limits.ts';
 import type { LiveConfig } from './live-config.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
 import { parseSize } from './setting.ts';

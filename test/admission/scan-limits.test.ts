@@ -2,7 +2,7 @@
 // end before they are too large.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { scanPage } from '../../access/redis/commands/support/scan-page.ts';
+import { scanPage } from '../../universal-row/transforms/redis/support/scan-page.ts';
 import type { TenantGate } from '../../access/admission/tenant-gate.ts';
 import { ChargeClass } from '../../request-units/meter.ts';
 import { noLimits } from '../../universal-row/tenancy/definitions.ts';

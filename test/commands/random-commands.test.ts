@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { keysCommands } from '../../access/redis/commands/keys.ts';
 import { listCommands } from '../../access/redis/commands/list.ts';
 import { stringCommands } from '../../access/redis/commands/string.ts';
-import { formatDouble } from '../../access/redis/commands/support/format-double.ts';
+import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import { shortWork } from '../../universal-row/steps.ts';
 import { Harness } from './harness.ts';

@@ -3,7 +3,7 @@
 //   OK   "bulk"   (integer) 1   (nil)   (nil array)   (error) ERR x   [..]   {k: v}   set[..]   1.5 (double)
 
 import type { Reply } from '../../universal-row/reply.ts';
-import { formatDouble } from '../../access/redis/commands/support/format-double.ts';
+import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 
 export class TestReply implements Reply {
   version = 2;

@@ -4,7 +4,7 @@
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
-import { Glob } from '../commands/glob.ts';
+import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
 import { type Category, isCategory } from './categories.ts';
 import { Access, everyKey } from './key-access.ts';

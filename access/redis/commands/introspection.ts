@@ -5,7 +5,7 @@ import { isWrite } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { isCategory } from '../acl/categories.ts';
-import { Glob } from './glob.ts';
+import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import { keyWords, type CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';

@@ -1,9 +1,34 @@
 // Lists: the commands, and where each is carried out.
 
 import { Action } from '../../../universal-row/command.ts';
-import { lindex, linsert, llen, lpos, lrange, lrem, lset, ltrim } from './list-elements.ts';
-import { lpop, lpush, lpushx, rpop, rpush, rpushx } from './list-ends.ts';
-import { blmove, blmpop, blpop, brpop, brpoplpush, lmove, lmpop, rpoplpush } from './list-moves.ts';
+import {
+  lindex,
+  linsert,
+  llen,
+  lpos,
+  lrange,
+  lrem,
+  lset,
+  ltrim,
+} from '../../../universal-row/transforms/redis/list-elements.ts';
+import {
+  lpop,
+  lpush,
+  lpushx,
+  rpop,
+  rpush,
+  rpushx,
+} from '../../../universal-row/transforms/redis/list-ends.ts';
+import {
+  blmove,
+  blmpop,
+  blpop,
+  brpop,
+  brpoplpush,
+  lmove,
+  lmpop,
+  rpoplpush,
+} from '../../../universal-row/transforms/redis/list-moves.ts';
 import { type CommandSpec, firstKey, type KeyRange } from './spec.ts';
 import { countedKeys } from './support/counted-keys.ts';
 

@@ -8,7 +8,7 @@ import { FanOut } from '../fan-out.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
 import { eachInSlices, inSlices } from '../in-slices.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
-import { Glob } from './glob.ts';
+import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import type { CommandFlag, CommandSpec, Handler } from './spec.ts';
 
 const noMemory = new CommandError(outOfRequestMemory);

@@ -4,7 +4,7 @@
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import { Special } from '../connection.ts';
 import { writeInfo } from '../info.ts';
-import { Glob } from './glob.ts';
+import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 

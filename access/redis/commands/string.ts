@@ -2,9 +2,19 @@
 
 import { Action } from '../../../universal-row/command.ts';
 import { allKeys, type CommandSpec, firstKey, type KeyRange } from './spec.ts';
-import { decr, decrby, incr, incrby, incrbyfloat } from './string-counters.ts';
-import { lcs } from './string-lcs.ts';
-import { append, getrange, setrange } from './string-ranges.ts';
+import {
+  decr,
+  decrby,
+  incr,
+  incrby,
+  incrbyfloat,
+} from '../../../universal-row/transforms/redis/string-counters.ts';
+import { lcs } from '../../../universal-row/transforms/redis/string-lcs.ts';
+import {
+  append,
+  getrange,
+  setrange,
+} from '../../../universal-row/transforms/redis/string-ranges.ts';
 import {
   get,
   getdel,
@@ -18,7 +28,7 @@ import {
   setex,
   setnx,
   strlen,
-} from './string-values.ts';
+} from '../../../universal-row/transforms/redis/string-values.ts';
 
 const keysAndValues: KeyRange = { first: 1, last: -1, step: 2 };
 

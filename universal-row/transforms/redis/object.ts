@@ -1,0 +1,163 @@
+// What Redis would say about how it keeps a row, told from the row's contents by the limits that CONFIG
+// has; and how much memory rows take here.
+
+import type { Arguments } from '../../arguments.ts';
+import { emptyBytes, parseInteger, Slice } from '../../bytes.ts';
+import { CommandError, syntaxError } from '../../errors.ts';
+import type { Reply } from '../../reply.ts';
+import { type Row, type Rows, Shape } from '../../rows.ts';
+import { encodingLimits as limits, maxCompactEntries } from './support/encoding-limits.ts';
+
+const noFrequencies = new CommandError(
+  'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
+);
+
+const embeddedBytes = 44;
+const sharedIntegers = 10_000;
+const sharedReferences = 2_147_483_647;
+
+const value = new Slice();
+
+function encodingOf(rows: Rows, row: Row): string {
+  switch (rows.shape(row)) {
+    case Shape.value:
+      return stringEncoding(rows, row);
+    case Shape.map:
+      return isCompact(rows, row, limits.hashEntries, limits.hashValueBytes)
+        ? 'listpack'
+        : 'hashtable';
+    case Shape.set:
+      if (isFew(rows, row, limits.setIntegers) && isAllIntegers(rows, row)) return 'intset';
+      return isCompact(rows, row, limits.setEntries, limits.setValueBytes)
+        ? 'listpack'
+        : 'hashtable';
+    case Shape.ranked:
+      return isCompact(rows, row, limits.rankedEntries, limits.rankedValueBytes)
+        ? 'listpack'
+        : 'skiplist';
+    default:
+      return 'quicklist';
+  }
+}
+
+function stringEncoding(rows: Rows, row: Row): string {
+  if (!Number.isNaN(integerValue(rows, row))) return 'int';
+  return rows.count(row) <= embeddedBytes ? 'embstr' : 'raw';
+}
+
+/** NaN when the row is not a value that is an integer. */
+function integerValue(rows: Rows, row: Row): number {
+  if (rows.shape(row) !== Shape.value) return NaN;
+  rows.value(row, value);
+  const integer = parseInteger(value.b, value.s, value.n);
+  value.b = emptyBytes;
+  return integer;
+}
+
+function isFew(rows: Rows, row: Row, entries: number): boolean {
+  return rows.count(row) <= Math.min(entries, maxCompactEntries);
+}
+
+/** Whether it has no more fields or members, and none is longer. */
+function isCompact(rows: Rows, row: Row, entries: number, bytes: number): boolean {
+  if (!isFew(rows, row, entries)) return false;
+  let short = true;
+  if (rows.shape(row) === Shape.ranked) {
+    rows.eachByRank(row, 0, rows.count(row), false, (_b, _s, n) => {
+      short = n <= bytes;
+      return !short;
+    });
+  } else {
+    rows.eachField(row, (_fb, _fs, fn, _vb, _vs, vn) => {
+      short = fn <= bytes && vn <= bytes;
+      return !short;
+    });
+  }
+  return short;
+}
+
+function isAllIntegers(rows: Rows, row: Row): boolean {
+  let integers = true;
+  rows.eachField(row, (b, s, n) => {
+    integers = !Number.isNaN(parseInteger(b, s, n));
+    return !integers;
+  });
+  return integers;
+}
+
+/** The row under the key in word 2; answers nil when there is none. */
+function rowOrNil(rows: Rows, args: Arguments, reply: Reply): Row {
+  const row = rows.find(args.buf, args.starts[2]!, args.lens[2]!);
+  if (row === 0) reply.nil();
+  return row;
+}
+
+export function objectEncoding(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = rowOrNil(rows, args, reply);
+  if (row !== 0) reply.text(encodingOf(rows, row));
+}
+
+export function objectRefcount(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = rowOrNil(rows, args, reply);
+  if (row === 0) return;
+  const integer = integerValue(rows, row);
+  reply.integer(integer >= 0 && integer < sharedIntegers ? sharedReferences : 1);
+}
+
+/** Reads leave no trace on a row here, so none has been idle. */
+export function objectIdletime(rows: Rows, args: Arguments, reply: Reply): void {
+  if (rowOrNil(rows, args, reply) !== 0) reply.integer(0);
+}
+
+export function objectFreq(rows: Rows, args: Arguments, reply: Reply): void {
+  if (rowOrNil(rows, args, reply) !== 0) throw noFrequencies;
+}
+
+export function memoryUsage(rows: Rows, args: Arguments, reply: Reply): void {
+  for (let i = 3; i < args.count; i += 2) {
+    if (i + 1 === args.count || !args.is(i, 'SAMPLES')) throw syntaxError;
+    // The engine keeps count of what a row takes: there is nothing to sample.
+    if (args.integer(i + 1) < 0) throw syntaxError;
+  }
+  const row = rowOrNil(rows, args, reply);
+  if (row !== 0) reply.integer(Math.round(rows.footprint(row)));
+}
+
+export function memoryDoctor(_rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.verbatim('No memory problem is known. INFO memory and MEMORY STATS have the figures.\n');
+}
+
+export function memoryStats(rows: Rows, _args: Arguments, reply: Reply): void {
+  const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
+  const own = rows.table;
+  let keys = 0;
+  for (let table = 0; table < rows.tableCount; table++) {
+    if (!rows.hasTable(table)) continue;
+    rows.useTable(table);
+    keys += rows.rowCount();
+  }
+  rows.useTable(own);
+  const allocated = heapUsed + arrayBuffers;
+  const figures: [string, number][] = [
+    ['total.allocated', allocated],
+    ['keys.count', keys],
+    ['keys.bytes-per-key', keys === 0 ? 0 : Math.floor(allocated / keys)],
+    ['allocator.resident', rss],
+    ['rss-overhead.bytes', rss - allocated],
+  ];
+  reply.map(figures.length + 1);
+  for (const [name, figure] of figures) {
+    reply.text(name);
+    reply.integer(figure);
+  }
+  reply.text('fragmentation');
+  reply.double(rss / allocated);
+}
+
+export function memoryPurge(_rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.ok();
+}
+
+export function memoryMallocStats(_rows: Rows, _args: Arguments, reply: Reply): void {
+  reply.verbatim('Stats not supported for the current allocator');
+}

@@ -1,0 +1,67 @@
+// Parts of strings.
+
+import type { Arguments } from '../../arguments.ts';
+import { emptyBytes, Slice } from '../../bytes.ts';
+import { CommandError } from '../../errors.ts';
+import type { Reply } from '../../reply.ts';
+import { type Rows, Shape } from '../../rows.ts';
+import { typedRow } from './support/typed-row.ts';
+
+const tooLong = new CommandError('ERR string exceeds maximum allowed size (proto-max-bulk-len)');
+const offsetOutOfRange = new CommandError('ERR offset is out of range');
+
+/** Redis's default for proto-max-bulk-len. */
+export const maxStringBytes = 512 * 1024 * 1024;
+
+const value = new Slice();
+
+export function append(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const row = typedRow(rows, args, 1, Shape.value);
+  const more = lens[2]!;
+  if (row === 0) {
+    rows.putValue(buf, starts[1]!, lens[1]!, buf, starts[2]!, more, 0);
+    reply.integer(more);
+    return;
+  }
+  const length = rows.count(row);
+  if (length + more > maxStringBytes) throw tooLong;
+  rows.patchValue(row, length, buf, starts[2]!, more);
+  reply.integer(length + more);
+}
+
+export function getrange(rows: Rows, args: Arguments, reply: Reply): void {
+  let from = args.integer(2);
+  let to = args.integer(3);
+  const row = typedRow(rows, args, 1, Shape.value);
+  const length = row === 0 ? 0 : rows.count(row);
+  // Decided before the negative ones are counted from the end, for then they may be cut off to 0.
+  const backwards = from < 0 && to < 0 && from > to;
+  if (from < 0) from = Math.max(0, length + from);
+  if (to < 0) to = Math.max(0, length + to);
+  if (to >= length) to = length - 1;
+  if (backwards || from > to || length === 0) {
+    reply.bulk(emptyBytes, 0, 0);
+    return;
+  }
+  rows.value(row, value);
+  reply.bulk(value.b, value.s + from, to - from + 1);
+  value.b = emptyBytes;
+}
+
+export function setrange(rows: Rows, args: Arguments, reply: Reply): void {
+  const { buf, starts, lens } = args;
+  const offset = args.integer(2);
+  if (offset < 0) throw offsetOutOfRange;
+  const found = typedRow(rows, args, 1, Shape.value);
+  const length = found === 0 ? 0 : rows.count(found);
+  const n = lens[3]!;
+  if (n === 0) {
+    reply.integer(length);
+    return;
+  }
+  if (offset + n > maxStringBytes) throw tooLong;
+  const row = found !== 0 ? found : rows.putValue(buf, starts[1]!, lens[1]!, emptyBytes, 0, 0, 0);
+  rows.patchValue(row, offset, buf, starts[3]!, n);
+  reply.integer(Math.max(length, offset + n));
+}

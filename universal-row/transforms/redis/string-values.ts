@@ -1,0 +1,252 @@
+// Whole strings: GET, SET and their kin.
+
+import type { Arguments } from '../../arguments.ts';
+import { emptyBytes, Slice } from '../../bytes.ts';
+import { CommandError, wrongType } from '../../errors.ts';
+import type { Reply } from '../../reply.ts';
+import { type Row, type Rows, Shape } from '../../rows.ts';
+import { shortWork, step, stepBytes, type Steps, type StepTransform } from '../../steps.ts';
+import {
+  invalidExpireTime,
+  milliseconds,
+  positiveExpiryTime,
+  seconds,
+} from './support/expiry-time.ts';
+import { eachWord } from './support/long-walks.ts';
+import { typedRow } from './support/typed-row.ts';
+import { ValueOptions } from './support/value-options.ts';
+
+const invalidSetTime = invalidExpireTime('set');
+const invalidSetexTime = invalidExpireTime('setex');
+const invalidPsetexTime = invalidExpireTime('psetex');
+const invalidGetexTime = invalidExpireTime('getex');
+const msetArity = new CommandError("ERR wrong number of arguments for 'mset' command");
+const msetnxArity = new CommandError("ERR wrong number of arguments for 'msetnx' command");
+
+/** Keys that one step looks up. */
+const keysPerStep = 256;
+
+const value = new Slice();
+const options = new ValueOptions();
+
+export function answerValue(rows: Rows, row: Row, reply: Reply): void {
+  rows.value(row, value);
+  reply.bulk(value.b, value.s, value.n);
+  value.b = emptyBytes;
+}
+
+export function get(rows: Rows, args: Arguments, reply: Reply): void {
+  answerGet(rows, args, reply);
+}
+
+/** Returns the row that was answered; 0 if there is none. */
+export function answerGet(rows: Rows, args: Arguments, reply: Reply): Row {
+  const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+  if (row === 0) {
+    reply.nil();
+    return 0;
+  }
+  if (rows.shape(row) !== Shape.value) throw wrongType;
+  answerValue(rows, row, reply);
+  return row;
+}
+
+/** Makes word `valueWord` the value of the key in word `keyWord`. */
+function put(
+  rows: Rows,
+  args: Arguments,
+  keyWord: number,
+  valueWord: number,
+  expireAt: number,
+): void {
+  const { buf, starts, lens } = args;
+  rows.putValue(
+    buf,
+    starts[keyWord]!,
+    lens[keyWord]!,
+    buf,
+    starts[valueWord]!,
+    lens[valueWord]!,
+    expireAt,
+  );
+}
+
+export function set(rows: Rows, args: Arguments, reply: Reply): void {
+  if (args.count > 3) {
+    setWithOptions(rows, args, reply);
+    return;
+  }
+  put(rows, args, 1, 2, 0);
+  reply.ok();
+}
+
+function setWithOptions(rows: Rows, args: Arguments, reply: Reply): void {
+  options.parse(args, 3, true);
+  let expireAt = options.expireAt(args, rows.now, invalidSetTime);
+  const needsRow = options.nx || options.xx || options.get || options.keepTtl;
+  const row = needsRow ? rows.find(args.buf, args.starts[1]!, args.lens[1]!) : 0;
+  if (options.get) {
+    if (row === 0) reply.nil();
+    else if (rows.shape(row) !== Shape.value) throw wrongType;
+    else answerValue(rows, row, reply);
+  }
+  if ((options.nx && row !== 0) || (options.xx && row === 0)) {
+    if (!options.get) reply.nil();
+    return;
+  }
+  if (options.keepTtl && row !== 0) expireAt = rows.expireAt(row);
+  put(rows, args, 1, 2, expireAt);
+  if (!options.get) reply.ok();
+}
+
+export function setnx(rows: Rows, args: Arguments, reply: Reply): void {
+  if (rows.find(args.buf, args.starts[1]!, args.lens[1]!) !== 0) {
+    reply.integer(0);
+    return;
+  }
+  put(rows, args, 1, 2, 0);
+  reply.integer(1);
+}
+
+export function setex(rows: Rows, args: Arguments, reply: Reply): void {
+  const expireAt = positiveExpiryTime(args, 2, seconds, rows.now, invalidSetexTime);
+  put(rows, args, 1, 3, expireAt);
+  reply.ok();
+}
+
+export function psetex(rows: Rows, args: Arguments, reply: Reply): void {
+  const expireAt = positiveExpiryTime(args, 2, milliseconds, rows.now, invalidPsetexTime);
+  put(rows, args, 1, 3, expireAt);
+  reply.ok();
+}
+
+export function getset(rows: Rows, args: Arguments, reply: Reply): void {
+  get(rows, args, reply);
+  put(rows, args, 1, 2, 0);
+}
+
+export function getdel(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.value);
+  if (row === 0) {
+    reply.nil();
+    return;
+  }
+  answerValue(rows, row, reply);
+  rows.drop(row);
+}
+
+export function getex(rows: Rows, args: Arguments, reply: Reply): void {
+  options.parse(args, 2, false);
+  const row = typedRow(rows, args, 1, Shape.value);
+  if (row === 0) {
+    reply.nil();
+    return;
+  }
+  const expireAt = options.expireAt(args, rows.now, invalidGetexTime);
+  answerValue(rows, row, reply);
+  if (options.hasPointInTime && expireAt <= rows.now) rows.drop(row);
+  else if (options.hasTime) rows.setExpireAt(row, expireAt);
+  else if (options.persist && rows.expireAt(row) !== 0) rows.setExpireAt(row, 0);
+}
+
+export function mget(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const { buf, starts, lens, count } = args;
+  if (count > shortWork.elements) return mgetInSteps;
+  rows.expect(1, count - 1, 1);
+  reply.array(count - 1);
+  let bytes = 0;
+  for (let i = 1; i < count; i++) {
+    const row = rows.find(buf, starts[i]!, lens[i]!);
+    if (row === 0 || rows.shape(row) !== Shape.value) reply.nil();
+    else {
+      rows.value(row, value);
+      bytes += value.n;
+      if (bytes > shortWork.bytes) {
+        value.b = emptyBytes;
+        return mgetInSteps;
+      }
+      reply.bulk(value.b, value.s, value.n);
+    }
+  }
+  value.b = emptyBytes;
+}
+
+function* mgetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  const { buf, starts, lens, count } = args;
+  reply.array(count - 1);
+  for (let i = 1; i < count; ) {
+    const from = i;
+    i = yield* step(() => {
+      const end = Math.min(count, from + keysPerStep);
+      rows.expect(from, end - 1, 1);
+      let word = from;
+      for (let bytes = 0; word < end && bytes < stepBytes; word++) {
+        const row = rows.find(buf, starts[word]!, lens[word]!);
+        if (row === 0 || rows.shape(row) !== Shape.value) reply.nil();
+        else {
+          bytes += rows.count(row);
+          answerValue(rows, row, reply);
+        }
+      }
+      return word;
+    });
+  }
+}
+
+export function mset(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  if (args.count % 2 === 0) throw msetArity;
+  if (isLongPut(args)) return msetInSteps;
+  for (let i = 1; i < args.count; i += 2) put(rows, args, i, i + 1, 0);
+  reply.ok();
+}
+
+function isLongPut(args: Arguments): boolean {
+  if (args.count > shortWork.elements) return true;
+  let bytes = 0;
+  for (let i = 2; i < args.count; i += 2) bytes += args.lens[i]!;
+  return bytes > shortWork.bytes;
+}
+
+function* putAllInSteps(rows: Rows, args: Arguments): Steps {
+  yield* eachWord(args, 1, args.count, 2, undefined, nothing, (word) =>
+    put(rows, args, word, word + 1, 0),
+  );
+}
+
+function nothing(): void {
+  // There is nothing to prepare for a step.
+}
+
+function* msetInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  yield* putAllInSteps(rows, args);
+  reply.ok();
+}
+
+function* msetnxInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
+  let isThere = false;
+  yield* eachWord(args, 1, args.count, 2, undefined, nothing, (word) => {
+    isThere = rows.find(args.buf, args.starts[word]!, args.lens[word]!) !== 0;
+    return isThere;
+  });
+  if (!isThere) yield* putAllInSteps(rows, args);
+  reply.integer(isThere ? 0 : 1);
+}
+
+export function msetnx(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
+  const { buf, starts, lens, count } = args;
+  if (count % 2 === 0) throw msetnxArity;
+  if (isLongPut(args)) return msetnxInSteps;
+  rows.expect(1, count - 2, 2);
+  for (let i = 1; i < count; i += 2) {
+    if (rows.find(buf, starts[i]!, lens[i]!) === 0) continue;
+    reply.integer(0);
+    return;
+  }
+  for (let i = 1; i < count; i += 2) put(rows, args, i, i + 1, 0);
+  reply.integer(1);
+}
+
+export function strlen(rows: Rows, args: Arguments, reply: Reply): void {
+  const row = typedRow(rows, args, 1, Shape.value);
+  reply.integer(row === 0 ? 0 : rows.count(row));
+}

@@ -1,0 +1,59 @@
+// How much one answer of SCAN, HSCAN, SSCAN or ZSCAN holds: what COUNT says, and no more bytes than a page has (Amazon,
+// "Fairness in multi-tenant systems"). The cursor in it goes on from there, so that nothing is left out.
+
+/** Bytes of an answer by default, and of them for the cursor and the framing. */
+export const defaultPageBytes = 1_000_000;
+const frameBytes = 256;
+
+/** The limit of all answers in this thread, in bytes; Infinity for no limit. */
+export const scanPage = { limitBytes: defaultPageBytes };
+
+/** What is walked for one answer, and what of it is kept. */
+export interface PageWalk {
+  /** Walks so many on from the cursor, keeps what it is about, and returns the next cursor, 0 at the end. */
+  walk(cursor: number, budget: number): number;
+  /** Of the answer with all that is kept. */
+  bytes(): number;
+  kept(): number;
+  /** Bytes of the keys and fields that were looked at. */
+  scanned(): number;
+  /** Only the first so many are kept. */
+  cut(kept: number): void;
+}
+
+// Few enough that most of them fit into a page, and as many as nearly any client asks for.
+const firstStep = 128;
+// Bytes of names looked at and not kept, after which an answer ends with less than COUNT.
+const scannedLimitBytes = 512 * 1024;
+
+/**
+ * Walks about `count`, or until a page is full. Something that is too large for any page is one by itself: a walk that
+ * could not pass it would never end. Returns the cursor to go on from.
+ */
+export function walkPage(from: number, count: number, page: PageWalk): number {
+  const limit = scanPage.limitBytes - frameBytes;
+  if (limit === Infinity) return page.walk(from, count);
+  let cursor = from;
+  let left = count;
+  let step = Math.min(firstStep, count);
+  // Of walks that were cut off and are walked again in smaller steps.
+  let again = 0;
+  for (;;) {
+    const kept = page.kept();
+    const scanned = page.scanned();
+    const next = page.walk(cursor, step);
+    if (page.bytes() > limit && (kept > 0 || step > 1)) {
+      page.cut(kept);
+      again += page.scanned() - scanned;
+      if (step === 1) return cursor;
+      // Some of them may fit.
+      step = Math.max(1, step >> 2);
+      continue;
+    }
+    left -= step;
+    const unkept = page.scanned() - again - page.bytes();
+    if (next === 0 || left <= 0 || unkept > scannedLimitBytes) return next;
+    cursor = next;
+    step = Math.min(step * 2, left);
+  }
+}

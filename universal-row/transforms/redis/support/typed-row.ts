@@ -1,0 +1,34 @@
+// Finding the row a command is about, and making it when it is missing.
+
+import type { Arguments } from '../../../arguments.ts';
+import { wrongType } from '../../../errors.ts';
+import type { Row, Rows, Shape } from '../../../rows.ts';
+
+/** The row under the key in this word, or 0. Throws when it is of another shape. */
+export function typedRow(rows: Rows, args: Arguments, word: number, shape: Shape): Row {
+  const row = rows.find(args.buf, args.starts[word]!, args.lens[word]!);
+  if (row !== 0 && rows.shape(row) !== shape) throw wrongType;
+  return row;
+}
+
+/** As `typedRow`, but an empty row in place of none. */
+export function typedRowToFill(rows: Rows, args: Arguments, word: number, shape: Shape): Row {
+  const row = typedRow(rows, args, word, shape);
+  return row !== 0 ? row : createRow(rows, args, word, shape);
+}
+
+/** An empty row under the key in this word, in place of whatever is there. */
+export function createRow(rows: Rows, args: Arguments, word: number, shape: Shape): Row {
+  return rows.create(args.buf, args.starts[word]!, args.lens[word]!, shape);
+}
+
+/** Drops whatever is under the key in this word. */
+export function dropRow(rows: Rows, args: Arguments, word: number): void {
+  const row = rows.find(args.buf, args.starts[word]!, args.lens[word]!);
+  if (row !== 0) rows.drop(row);
+}
+
+/** How many elements the row has; 0 for no row. */
+export function sizeOf(rows: Rows, row: Row): number {
+  return row === 0 ? 0 : rows.count(row);
+}
