@@ -1,4 +1,4 @@
-// npm run bench -- redis|ycsb|kv|kv-flood|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -7,7 +7,6 @@ import { compareBench, compareDefaults } from './compare.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { fuzzBench } from './fuzz.ts';
 import { hostileBench, hostileCases } from './hostile.ts';
-import { kvFloodBench, kvFloodDefaults } from './kv-flood.ts';
 import { kvReadsBench, kvReadsDefaults } from './kv-reads.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
@@ -220,19 +219,6 @@ program
   .option('--value-bytes <n>', 'size of values', count, kvReadsDefaults.valueBytes)
   .action(async (options: typeof kvReadsDefaults) => {
     await kvReadsBench(options, command);
-  });
-
-program
-  .command('kv-flood')
-  .description(
-    'reads of a kv table beside clients that write as fast as they can, with tokens and without',
-  )
-  .option('--rounds <n>', 'rounds', count, kvFloodDefaults.rounds)
-  .option('--seconds <n>', 'length of a measurement', count, kvFloodDefaults.seconds)
-  .option('--value-bytes <n>', 'bytes of a value', count, kvFloodDefaults.valueBytes)
-  .option('--keys <n>', 'keys', count, kvFloodDefaults.keys)
-  .action(async (options: typeof kvFloodDefaults) => {
-    await kvFloodBench(options, command);
   });
 
 program

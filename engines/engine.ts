@@ -33,14 +33,6 @@ export interface SuspendedEntry {
   readonly isSuspended: true;
 }
 
-/** Of an engine whose writes leave most of their work for later; counters are of bytes since it was opened. */
-export interface LevelZeroState {
-  /** Sorted runs that a read looks through before it comes to level 1. */
-  files: number;
-  flushedBytes: number;
-  compactedBytes: number;
-}
-
 /**
  * Says when an engine may read from disk what it does not have in memory. What tables of different owners miss is read
  * apart, and by a little at a time: nobody then waits for all that another has missed.
@@ -103,8 +95,6 @@ export interface Engine {
   readonly congested?: boolean;
   /** Rejects when the disk fails meanwhile; then there is a `failure`. */
   drained?(): Promise<void>;
-  /** What may be on its way before it is congested, as a part of what is usual. */
-  setWriteCeiling?(part: number): void;
   /**
    * Tables of which what is read is kept no longer than it is in use, in place of those named before. An engine
    * without this has no cache to bypass.
@@ -115,8 +105,6 @@ export interface Engine {
    * one `ReadFault` for those not in memory. An engine without this needs no such word.
    */
   expectRows?(table: number, args: Arguments, first: number, last: number, step: number): void;
-  /** What waits for compaction. An engine without this has none. */
-  levelZero?(): LevelZeroState;
   /** Why the engine takes no more writes for now (a full disk), or undefined. */
   readonly failure: Error | undefined;
 

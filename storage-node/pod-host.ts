@@ -7,7 +7,6 @@ import type { StepWatcher } from '../universal-row/step-watcher.ts';
 import type { Turns } from '../universal-row/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
-import type { WriteBrake } from './admission/write-brake.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { LogPins } from './backup/log-pins.ts';
 import type { CommandFlowRegistry } from './flows/command-flows.ts';
@@ -42,8 +41,6 @@ export interface PodHostOptions {
   turns?: Turns | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
-  /** Holds writes back; of an engine with a level 0. */
-  brake?: WriteBrake | undefined;
   /** The log cannot go on, and neither can the process. */
   fatal: (error: Error) => void;
 }
@@ -113,7 +110,6 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     flows: options.flows,
     turns: options.turns,
     steps: options.steps,
-    brake: options.brake,
   });
   pod.stats.loadedEntries = entries;
   report('info', `${engine.model} pod is ready`, {

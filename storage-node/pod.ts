@@ -19,7 +19,6 @@ import {
   type Outcome,
   type TaskCostRow,
 } from './flows/command-flows.ts';
-import type { WriteBrake } from './admission/write-brake.ts';
 import type { BackgroundWork, TableRows } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import { isShadowTable } from './backup/shadow.ts';
@@ -55,8 +54,6 @@ export interface PodOptions {
   turns?: Turns | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
-  /** Holds writes back while the engine has too much left to do. */
-  brake?: WriteBrake | undefined;
 }
 
 /** See `Pod.parts`. */
@@ -65,7 +62,6 @@ export interface PodParts {
   readonly log: ReplicatedLog;
   readonly pins: LogPins | undefined;
   readonly background: BackgroundWork | undefined;
-  readonly brake: WriteBrake | undefined;
 }
 
 export interface PodStats {
@@ -137,7 +133,6 @@ export class Pod implements Executor {
   private timer: NodeJS.Timeout | undefined;
   private readonly turns: Turns | undefined;
   private readonly steps: StepWatcher | undefined;
-  private readonly brake: WriteBrake | undefined;
   private tickWaits = false;
   private readonly holds = new TableHolds();
   private readonly runs = new Map<LongRun, Promise<unknown>>();
@@ -155,7 +150,6 @@ export class Pod implements Executor {
     this.background = options.background;
     this.turns = options.turns;
     this.steps = options.steps;
-    this.brake = options.brake;
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
     this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
@@ -217,9 +211,6 @@ export class Pod implements Executor {
         // After a failure the command is refused for its reason.
         return this.engine.drained!().then(again, again);
       }
-      if (this.brake !== undefined && this.brake.holds()) {
-        return this.brake.released().then(() => this.execute(command, reply));
-      }
     }
     if (!this.turnOpen) this.#openTurn();
     const mark = reply.mark();
@@ -236,9 +227,7 @@ export class Pod implements Executor {
       const failure = this.#recover(error, reply, mark, command);
       if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
     }
-    const bytes = log.writer.pos - logged;
-    work.logBytes += bytes;
-    if (writing && this.brake !== undefined) this.brake.wrote(bytes);
+    work.logBytes += log.writer.pos - logged;
     const index = log.end();
     if (index !== 0) this.#committed(index);
     if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);
@@ -405,7 +394,6 @@ export class Pod implements Executor {
     writer.buf.copy(log.writer.buf, log.writer.pos, 0, bytes);
     log.writer.pos += bytes;
     (commands[0]!.work ?? this.unclaimed).logBytes += bytes;
-    this.brake?.wrote(bytes);
     const index = log.end();
     for (const touched of tx.touched) this.tx.touched.push(touched);
     this.tx.refresh();
@@ -464,9 +452,6 @@ export class Pod implements Executor {
       // After a failure the commands are refused for its reason.
       return this.engine.drained!().catch(() => {});
     }
-    if (this.brake?.holds() === true && commands.some(({ action }) => isWrite(action))) {
-      return this.brake.released();
-    }
     const start = reply.mark();
     if (!before(reply)) return undefined;
     const { tx, log } = this;
@@ -515,7 +500,6 @@ export class Pod implements Executor {
         }
       }
       tx.work.logBytes += log.writer.pos - logged;
-      this.brake?.wrote(log.writer.pos - logged);
       if (outcomes === undefined) continue;
       if (reply.mark() === mark) kind = 'waits';
       // Whether it wrote, until the index is known.
@@ -686,7 +670,6 @@ export class Pod implements Executor {
     // would stay `now` for commands to come.
     if (this.turnOpen) this.endTurn();
     this.engine.background(backgroundBudgetMs);
-    this.brake?.look();
     this.unclaimed.reset();
     if (this.maxMemoryBytes !== Infinity) {
       this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
@@ -870,8 +853,8 @@ export class Pod implements Executor {
 
   /** What backups and restores work on, beside the commands: whoever touches it ends the turn first. */
   get parts(): PodParts {
-    const { engine, log, pins, background, brake } = this;
-    return { engine, log, pins, background, brake };
+    const { engine, log, pins, background } = this;
+    return { engine, log, pins, background };
   }
 
   /** Tables change places, all of them in the same instant. */
@@ -917,7 +900,6 @@ export class Pod implements Executor {
   async close(): Promise<void> {
     clearInterval(this.timer);
     this.timer = undefined;
-    this.brake?.close();
     for (const [run] of this.runs) {
       for (const command of run.commands) command.isAbandoned = true;
     }

@@ -52,13 +52,10 @@ import { sizeAwareCache } from './size-aware-cache.ts';
 import { slowError } from './slow-error.ts';
 import { tenantCap } from './tenant-cap.ts';
 import { tenantHeaps } from './tenant-heaps.ts';
-import { tokenRelease } from './token-release.ts';
 import { usageDenoising } from './usage-denoising.ts';
 import { usageForecast } from './usage-forecast.ts';
 import { warmup } from './warmup.ts';
 import { countPhase, interPool, intraPool } from './workload-rescheduling.ts';
-import { writeCeiling } from './write-ceiling.ts';
-import { writeTokens } from './write-tokens.ts';
 import { parallelRebuild, zonePlacement } from './zones-and-recovery.ts';
 
 export const allExperiments: readonly Experiment[] = [
@@ -82,7 +79,6 @@ export const allExperiments: readonly Experiment[] = [
   fairQueue,
   queueClasses,
   readCost,
-  writeCeiling,
   tenantCap,
   extraWorkers,
   allocationExperiment,
@@ -101,8 +97,6 @@ export const allExperiments: readonly Experiment[] = [
   epochLifo,
   lockPriority,
   cpuSlots,
-  writeTokens,
-  tokenRelease,
   admissionCost,
   sizeAwareCache,
   noisyNeighbour,

@@ -330,25 +330,6 @@ describe('failures', () => {
     await engine.close();
   });
 
-  test('the limit on what waits may be lowered, and whoever waits goes when it is raised', async () => {
-    const directory = newDirectory();
-    const level = new FailingStore(directory);
-    const engine = new KvEngine({ directory, levelStore: level, waitingLimitBytes: 30_000 });
-    await engine.open();
-    const value = Buffer.alloc(20_000);
-    engine.table(0).putValue(value, 0, 1, value, 0, value.length, 0);
-    engine.commit(1);
-    expect(engine.congested).toBe(false);
-    engine.setWriteCeiling(0.5);
-    expect(engine.congested).toBe(true);
-    const drained = engine.drained();
-    // Nothing was written meanwhile.
-    engine.setWriteCeiling(1);
-    await drained;
-    expect(engine.congested).toBe(false);
-    await engine.close();
-  });
-
   test('what is damaged is refused with the name of its directory', async () => {
     const directory = newDirectory();
     mkdirSync(directory, { recursive: true });

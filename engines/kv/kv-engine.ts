@@ -9,7 +9,7 @@ import type { Arguments } from '../../universal-row/arguments.ts';
 import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
 import { applyOps } from '../apply.ts';
-import type { Engine, EngineStats, LevelZeroState, ReadGate } from '../engine.ts';
+import type { Engine, EngineStats, ReadGate } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
@@ -312,10 +312,6 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     return this.store.queue.drained();
   }
 
-  setWriteCeiling(part: number): void {
-    this.store.queue.setLimit(part);
-  }
-
   addState(batch: LevelBatch): void {
     const state = Buffer.allocUnsafe(19);
     state[0] = formatVersion;
@@ -496,10 +492,6 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       // It is being closed or reopened; the last figure stands.
       () => {},
     );
-  }
-
-  levelZero(): LevelZeroState {
-    return this.#level.levelZero();
   }
 
   stats(): EngineStats {

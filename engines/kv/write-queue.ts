@@ -70,14 +70,12 @@ export class WriteQueue {
   #closed = false;
   readonly #level: LevelStore;
   readonly #owner: QueueOwner;
-  readonly #mostBytes: number;
-  #limitBytes: number;
+  readonly #limitBytes: number;
   #drained: Waiter[] = [];
 
   constructor(level: LevelStore, owner: QueueOwner, limitBytes: number) {
     this.#level = level;
     this.#owner = owner;
-    this.#mostBytes = limitBytes;
     this.#limitBytes = limitBytes;
   }
 
@@ -89,12 +87,6 @@ export class WriteQueue {
 
   get overLimit(): boolean {
     return this.waitingBytes > this.#limitBytes;
-  }
-
-  /** As a part of the limit that it was made with. */
-  setLimit(part: number): void {
-    this.#limitBytes = part * this.#mostBytes;
-    this.#letGo();
   }
 
   #letGo(): void {

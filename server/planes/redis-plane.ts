@@ -41,7 +41,6 @@ import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { hashSamples } from './hash-samples.ts';
 import { redisSamples } from './redis-samples.ts';
-import { PlaneBrakes } from './plane-brakes.ts';
 import { PlaneCache } from './plane-cache.ts';
 import { PlaneMemory } from './plane-memory.ts';
 import { PlanePartitions } from './plane-partitions.ts';
@@ -87,7 +86,6 @@ const admission = new PlaneAdmission({
   turns: turns.queue,
   send: (message) => tell(port, { type: 'pool', message }),
 });
-const brakes = new PlaneBrakes(live);
 const cache = new PlaneCache({
   live,
   ownerOf: (table) => tables.ownerOf(table),
@@ -120,10 +118,8 @@ async function openModel(model: TableModel): Promise<void> {
     writeBufferBytes: config['kv.write-buffer-bytes'],
     readGate: reads.gateOf(model),
   });
-  const brake = brakes.of(model, engine);
   const pod = await openPod({
     engine,
-    brake,
     disk: realDisk,
     directory,
     podId: podIds[model],
@@ -297,7 +293,6 @@ function limitScans(): void {
 
 /** Acts on a live setting, whoever changed it. */
 function applySetting(key: ConfigKey): void {
-  brakes.settingChanged(key);
   memory.settingChanged(key);
   reads.settingChanged(key);
   admission.settingChanged(key);
@@ -452,7 +447,6 @@ function samples(): MetricSample[] {
     ...turns.samples(),
     ...steps.samples(),
     ...memory.samples(),
-    ...brakes.samples(),
     ...partitions.samples(),
     ...cache.samples(),
     ...reads.samples(),

@@ -644,23 +644,6 @@ export const settings = {
     description:
       'What others leave, where `admission.allocation`, or the `quotaMode` of a table, is `stacked`. Off, all is `hard`.',
   },
-  'mech.cr-kvstore-tokens': {
-    ...mechanism,
-    default: 'off',
-    description:
-      'Writes to tables of model `kv` are held to what LevelDB compacts while it has much left to do, before it stalls them by itself. Off, they wait when it does.',
-  },
-  'mech.cr-ticks': {
-    ...mechanism,
-    description:
-      'What these writes are held to comes millisecond by millisecond. Off, it comes a quarter of a second’s at a time; from the next five seconds on.',
-  },
-  'mech.ab-43-r2': {
-    ...mechanism,
-    default: 'off',
-    description:
-      'Of writes to tables of model `kv` half as much, 32 MB, may be on its way to LevelDB while that merges files of its level 0. Off, 64 MB at any time. Writes beyond that wait.',
-  },
   'mech.xs-52-accum': {
     ...mechanism,
     description:

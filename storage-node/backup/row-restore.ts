@@ -240,9 +240,7 @@ export async function dropShadowTables(pod: Pod): Promise<void> {
 
 /** Ops as an entry of the log, and in the engine. */
 async function applySlice(pod: Pod, slice: Buffer): Promise<void> {
-  const { engine, log, brake } = pod.parts;
-  if (brake?.holds() === true) await brake.released();
-  brake?.wrote(slice.length);
+  const { engine, log } = pod.parts;
   for (;;) {
     if (pod.writeFailure !== undefined) throw pod.writeFailure;
     if (engine.congested === true) await engine.drained!();

@@ -14,7 +14,6 @@ import { RedisPlaneMeter } from '../../server/planes/redis-metering.ts';
 import { RedisTables } from '../../server/planes/redis-tables.ts';
 import type { Engine } from '../../engines/engine.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
-import type { WriteBrake } from '../../storage-node/admission/write-brake.ts';
 import type { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
@@ -55,8 +54,6 @@ export interface TenantsServerOptions {
   limits?: Partial<AdmissionRules>;
   /** Who has the thread next; everyone at once when left out. */
   turns?: TurnQueue;
-  /** Holds writes back. */
-  brake?: WriteBrake;
   /** What partitions may take. */
   partitions?: PartitionEntrance;
   /** Of which tables answers are remembered. */
@@ -92,14 +89,13 @@ export class TenantsServer {
   }
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
-    const { defaultPassword = '', config = [], limits, turns, brake, partitions } = options;
+    const { defaultPassword = '', config = [], limits, turns, partitions } = options;
     const { remembered, engine, failed, logged } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
     const tables = new RedisTables('memory', () => pods);
     const pod = await openPod({
       engine: engine?.((table) => tables.ownerOf(table)?.number) ?? new MemoryEngine(),
-      brake,
       disk: new FaultyDisk({ rng: systemRng }),
       directory: '/data',
       podId: 1,
@@ -127,7 +123,7 @@ export class TenantsServer {
     });
     const router = new Router();
     // Only answers that are written aside are remembered.
-    const mayWait = brake !== undefined || engine !== undefined || remembered !== undefined;
+    const mayWait = engine !== undefined || remembered !== undefined;
     router.set({ executor: pod, mayWait, pricer: meter.pricerOf('memory') });
     const users = {
       setUser: async (tenant: string, name: string, change: Partial<UserDefinition>) => {
