@@ -5,7 +5,7 @@ import { PoolAgent } from '../access/admission/pool-agent.ts';
 import { PoolScheduler } from '../access/admission/pool-scheduler.ts';
 import { ChargeClass, Meter } from '../request-units/meter.ts';
 import { systemClock } from '../universal-row/environment.ts';
-import { noLimits } from '../universal-row/tenancy/definitions.ts';
+import { noLimits } from '../contracts/tenancy/definitions.ts';
 import { machine, printTable, type Report, type Row, save } from './support/report.ts';
 import { seededRandom } from './support/random.ts';
 import { median } from './support/statistics.ts';

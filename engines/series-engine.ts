@@ -10,7 +10,7 @@ import type {
   SeriesSelection,
   SeriesStore,
   WriteOutcome,
-} from '../universal-row/series/series-store.ts';
+} from '../contracts/series-store.ts';
 
 /** What an engine answers by itself, as `SeriesStore` says it. */
 export type SeriesReads = Pick<

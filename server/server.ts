@@ -20,7 +20,7 @@ import { WorkflowEngine } from '../control/workflows/workflow-engine.ts';
 import { workflowRoutes } from '../control/workflows/workflow-routes.ts';
 import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
 import { realDisk } from '../storage-node/disk/real-disk.ts';
-import { defaultTenant, defaultUser } from '../universal-row/tenancy/definitions.ts';
+import { defaultTenant, defaultUser } from '../contracts/tenancy/definitions.ts';
 import { backupJobs } from './backup/backup-service.ts';
 import { configView } from './settings/admin-view.ts';
 import { type AdminToken, openAdminToken } from './lifecycle/admin-token.ts';

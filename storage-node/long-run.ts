@@ -7,7 +7,7 @@ import { ReadFault } from '../universal-row/errors.ts';
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
-import { TurnTaker, type Turns } from '../universal-row/turns.ts';
+import { TurnTaker, type Turns } from '../contracts/turns.ts';
 import type { Engine, SuspendedEntry } from '../engines/engine.ts';
 import type { Transaction } from './transaction.ts';
 

@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
-import type { StepWatcher } from '../universal-row/step-watcher.ts';
-import type { Turns } from '../universal-row/turns.ts';
+import type { StepWatcher } from '../contracts/step-watcher.ts';
+import type { Turns } from '../contracts/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
 import type { BackgroundWork } from './background-work.ts';

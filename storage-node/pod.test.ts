@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { CommandError } from '../universal-row/errors.ts';
-import type { Turns } from '../universal-row/turns.ts';
+import type { Turns } from '../contracts/turns.ts';
 import { assertSameContents } from '../engines/conformance/contents.ts';
 import { PodFixture, TextReply, verbs } from './pod-fixture.ts';
 import { noRules } from './table-rules.ts';

@@ -9,9 +9,9 @@ import type { Executor, Refusable, RowObserver } from '../universal-row/executor
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
-import type { StepSource, StepWatcher } from '../universal-row/step-watcher.ts';
+import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
-import { backgroundWork, type Turns } from '../universal-row/turns.ts';
+import { backgroundWork, type Turns } from '../contracts/turns.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
   CommandFlows,

@@ -3,8 +3,8 @@
 
 import { join } from 'node:path';
 import type { Clock, Disk } from '../universal-row/environment.ts';
-import type { StepWatcher } from '../universal-row/step-watcher.ts';
-import type { Turns } from '../universal-row/turns.ts';
+import type { StepWatcher } from '../contracts/step-watcher.ts';
+import type { Turns } from '../contracts/turns.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { LogPins } from './backup/log-pins.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';

@@ -15,14 +15,14 @@ import {
   type SeriesSelection,
   type SeriesStore,
   type WriteOutcome,
-} from '../universal-row/series/series-store.ts';
+} from '../contracts/series-store.ts';
 import type {
   PointRules,
   PortableSeriesEngine,
   SeriesEngineStats,
 } from '../engines/series-engine.ts';
-import type { StepSource, StepWatcher } from '../universal-row/step-watcher.ts';
-import { backgroundWork, crowdedSliceMs, type Turns } from '../universal-row/turns.ts';
+import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
+import { backgroundWork, crowdedSliceMs, type Turns } from '../contracts/turns.ts';
 import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';

@@ -5,7 +5,7 @@ import {
   type QuotaMode,
   type TableProperties,
   type WritePriority,
-} from '../universal-row/table-properties.ts';
+} from '../contracts/table-properties.ts';
 
 export interface TableRules {
   readOnly: boolean;

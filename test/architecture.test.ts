@@ -10,14 +10,32 @@ const root = join(import.meta.dirname, '..');
 const mayImport = {
   'universal-row': [],
   'request-units': [],
-  engines: ['universal-row'],
-  'storage-node': ['engines', 'universal-row', 'request-units'],
-  access: ['universal-row', 'request-units'],
-  control: ['universal-row', 'request-units'],
+  contracts: ['universal-row'],
+  engines: ['contracts', 'universal-row'],
+  'storage-node': ['contracts', 'engines', 'universal-row', 'request-units'],
+  access: ['contracts', 'universal-row', 'request-units'],
+  control: ['contracts', 'universal-row', 'request-units'],
   // The one place that wires all.
-  server: ['access', 'control', 'engines', 'request-units', 'storage-node', 'universal-row'],
+  server: [
+    'access',
+    'contracts',
+    'control',
+    'engines',
+    'request-units',
+    'storage-node',
+    'universal-row',
+  ],
   // The operator's tool; `polyrow start` starts the server.
-  cli: ['access', 'control', 'engines', 'request-units', 'server', 'storage-node', 'universal-row'],
+  cli: [
+    'access',
+    'contracts',
+    'control',
+    'engines',
+    'request-units',
+    'server',
+    'storage-node',
+    'universal-row',
+  ],
 } as const satisfies Record<string, readonly string[]>;
 
 type Part = keyof typeof mayImport;

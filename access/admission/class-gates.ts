@@ -5,7 +5,7 @@
 
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
 import { type GateAccount, TenantGate } from './tenant-gate.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
-import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
 import type { LineQuery } from './query-line.ts';
 import type { GateWaiter, TenantGate } from './tenant-gate.ts';

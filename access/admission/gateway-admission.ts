@@ -2,9 +2,9 @@
 
 import type { TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
-import type { QuotaMode } from '../../universal-row/table-properties.ts';
-import type { TenancyUpdate, TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
-import type { Turns } from '../../universal-row/turns.ts';
+import type { QuotaMode } from '../../contracts/table-properties.ts';
+import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { Turns } from '../../contracts/turns.ts';
 import { Allocation, type AllocationPolicy } from './allocation.ts';
 import { BurstPackage, sharedBurstCap } from './burst-package.ts';
 import { ErrorDelay } from './error-delay.ts';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
-import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
 import type { TenantGate } from './tenant-gate.ts';
 

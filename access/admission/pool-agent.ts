@@ -9,7 +9,7 @@ import {
   type PoolOrder,
   type PoolReport,
   type ToGateway,
-} from '../../universal-row/tenancy/pool-messages.ts';
+} from '../../contracts/tenancy/pool-messages.ts';
 import type { GatewayAdmission } from './gateway-admission.ts';
 import type { TenantGate } from './tenant-gate.ts';
 

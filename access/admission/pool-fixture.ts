@@ -2,8 +2,8 @@
 // is told to, on a clock of its own.
 
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
-import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
-import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
 import { GatewayAdmission } from './gateway-admission.ts';
 import { PoolAgent } from './pool-agent.ts';
 import { PoolScheduler, type PoolSchedulerOptions } from './pool-scheduler.ts';

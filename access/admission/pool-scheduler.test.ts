@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { poolLeaseMs } from '../../universal-row/tenancy/pool-messages.ts';
+import { poolLeaseMs } from '../../contracts/tenancy/pool-messages.ts';
 import { limited, PoolWorld } from './pool-fixture.ts';
 
 function world(quota = 900): PoolWorld {

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
-import type { QuotaMode } from '../../universal-row/table-properties.ts';
-import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { QuotaMode } from '../../contracts/table-properties.ts';
+import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
 import type { TenantGate } from './tenant-gate.ts';
 

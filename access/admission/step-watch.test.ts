@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StepSource } from '../../universal-row/step-watcher.ts';
+import type { StepSource } from '../../contracts/step-watcher.ts';
 import { type Interruptions, type LongStep, StepWatch } from './step-watch.ts';
 
 const none: Interruptions = { collectionMs: () => 0, preemptedMs: () => 0 };

@@ -1,8 +1,8 @@
 // Finds synchronous steps that keep a plane's thread for too long, and tells long work from other reasons: a garbage
 // collection in the midst of it, or a machine so busy that the thread did not get a processor.
 
-import { backgroundWork } from '../../universal-row/turns.ts';
-import type { StepInfo, StepSource, StepWatcher } from '../../universal-row/step-watcher.ts';
+import { backgroundWork } from '../../contracts/turns.ts';
+import type { StepInfo, StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import { NewestByTenant } from './newest-by-tenant.ts';
 
 /** Why a step was long: its own work, garbage collection, or other threads and processes that had the processor. */

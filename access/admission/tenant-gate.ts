@@ -5,7 +5,7 @@
 
 import { ChargeClass } from '../../request-units/meter.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
-import type { QuotaMode } from '../../universal-row/table-properties.ts';
+import type { QuotaMode } from '../../contracts/table-properties.ts';
 import { BucketSeries, type GateBucket } from './bucket-series.ts';
 import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
 import { type LineGate, QueryLine, type LineQuery } from './query-line.ts';

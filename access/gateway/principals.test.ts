@@ -7,7 +7,7 @@ import {
   type TenantDefinition,
   type TokenDefinition,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { type Login, Principal, Principals, type PrincipalsChange } from './principals.ts';
 
 /** A stored secret that is quick to check. */

@@ -17,7 +17,7 @@ import {
   type TenantDefinition,
   type TokenDefinition,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { addressBrake, LoginBrake, userBrake } from './login-brake.ts';
 import { findSecret } from './secrets.ts';
 

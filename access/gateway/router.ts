@@ -1,7 +1,7 @@
 // Where a table's rows are: which executor answers for it.
 
 import type { RowPricer } from '../../request-units/row-pricer.ts';
-import type { QuotaMode } from '../../universal-row/table-properties.ts';
+import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { Executor } from '../../universal-row/executor.ts';
 
 export interface Route {

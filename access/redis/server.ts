@@ -10,11 +10,11 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
 import type { Executor } from '../../universal-row/executor.ts';
-import type { TenantDefinition, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
-import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
+import type { TenantDefinition, UserDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
-import type { StepWatcher } from '../../universal-row/step-watcher.ts';
-import type { Turns } from '../../universal-row/turns.ts';
+import type { StepWatcher } from '../../contracts/step-watcher.ts';
+import type { Turns } from '../../contracts/turns.ts';
 import type { RequestMemory } from '../admission/request-memory.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';

@@ -2,7 +2,7 @@
 // list of clients, counters.
 
 import type { TableSpan } from '../../universal-row/command.ts';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { TenantGate } from '../admission/tenant-gate.ts';
 import { AclLog } from './acl/acl-log.ts';
 import { Refusals } from './admission/refusals.ts';

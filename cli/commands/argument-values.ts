@@ -6,7 +6,7 @@ import {
   defaultUser,
   noLimits,
   type TenantLimits,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { parseSize } from '../../server/settings/setting.ts';
 import { didYouMean } from '../../server/settings/suggest.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';

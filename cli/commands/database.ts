@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { answer } from '../output/answer.ts';
 import { confirmName } from '../output/confirmation.ts';
 import { grid } from '../output/grid.ts';

@@ -1,7 +1,7 @@
 // `polyrow limit`: what a tenant may take at most.
 
 import { Argument, type Command, Option } from 'commander';
-import type { TenantLimits } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantLimits } from '../../contracts/tenancy/definitions.ts';
 import { type AdmissionView, admissionText } from '../output/admission-view.ts';
 import { answer } from '../output/answer.ts';
 import { grid } from '../output/grid.ts';

@@ -1,6 +1,6 @@
 // Lists that the admin API answers in parts.
 
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { AdminClient } from './admin-client.ts';
 
 /** As many as a server answers at a time. */

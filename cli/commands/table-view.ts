@@ -2,7 +2,7 @@
 
 import { seriesModel } from '../../control/metadata/table-definition.ts';
 import type { TableDescription } from '../../control/metadata/tables.ts';
-import { type Consistency, modelProperties } from '../../universal-row/table-properties.ts';
+import { type Consistency, modelProperties } from '../../contracts/table-properties.ts';
 import { type Column, grid } from '../output/grid.ts';
 import { formatBytes, formatDuration, formatNumber } from '../output/values.ts';
 

@@ -13,7 +13,7 @@ import {
   quotaModes,
   shardingKinds,
   writePriorities,
-} from '../../universal-row/table-properties.ts';
+} from '../../contracts/table-properties.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer } from '../output/answer.ts';
 import { exitCodes } from '../../server/exit-codes.ts';

@@ -5,7 +5,7 @@ import { SeriesTableCatalog } from '../../control/metadata/series-table-catalog.
 import { TableCatalog, TableError } from '../../control/metadata/table-catalog.ts';
 import type { TableChange } from '../../control/metadata/table-definition.ts';
 import { type TableDescription, Tables } from '../../control/metadata/tables.ts';
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import type { Config } from '../../server/settings/schema.ts';
 import { DataDirectory } from '../../server/lifecycle/data-directory.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';

@@ -1,7 +1,7 @@
 // `polyrow tenant`: who shares the server.
 
 import type { Command } from 'commander';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
 import { confirmName } from '../output/confirmation.ts';

@@ -2,7 +2,7 @@
 // admin API.
 
 import { type Command, Option } from 'commander';
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
 import { exitCodes } from '../../server/exit-codes.ts';

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { UserView } from '../../control/admin/user-routes.ts';
-import { defaultTenant, type Privilege } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant, type Privilege } from '../../contracts/tenancy/definitions.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
 import { exitCodes } from '../../server/exit-codes.ts';

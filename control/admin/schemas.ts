@@ -10,7 +10,7 @@ import {
   quotaModes,
   shardingKinds,
   writePriorities,
-} from '../../universal-row/table-properties.ts';
+} from '../../contracts/table-properties.ts';
 import { adminRoles } from '../tenants/admin-token.ts';
 import {
   limitNames,

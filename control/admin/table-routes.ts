@@ -4,7 +4,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { TableChange } from '../metadata/table-definition.ts';
 import type { TableDescription, Tables } from '../metadata/tables.ts';
-import { modelProperties } from '../../universal-row/table-properties.ts';
+import { modelProperties } from '../../contracts/table-properties.ts';
 import { type AdminPrincipal, NotAllowed, scopeOf } from './principal.ts';
 import { addRoute, callerOf, type RouteDescription } from './route.ts';
 import * as schema from './schemas.ts';

@@ -1,7 +1,7 @@
 // /v1/tenants and limits.
 
 import type { FastifyInstance } from 'fastify';
-import type { TenantDefinition, TenantLimits } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition, TenantLimits } from '../../contracts/tenancy/definitions.ts';
 import type { NewTenant, TenantCatalog } from '../tenants/tenant-catalog.ts';
 import { scopeOf } from './principal.ts';
 import { addRoute, callerOf } from './route.ts';

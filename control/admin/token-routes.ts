@@ -1,7 +1,7 @@
 // Tokens: of a tenant's users, for its data; and those of the admin API itself.
 
 import type { FastifyInstance } from 'fastify';
-import { defaultUser } from '../../universal-row/tenancy/definitions.ts';
+import { defaultUser } from '../../contracts/tenancy/definitions.ts';
 import type { AdminRole } from '../tenants/admin-token.ts';
 import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
 import { type AdminPrincipal, NotAllowed, scopeOf } from './principal.ts';

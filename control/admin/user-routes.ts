@@ -1,7 +1,7 @@
 // /v1/tenants/:tenant/users. Of passwords nothing is told but whether there are any.
 
 import type { FastifyInstance } from 'fastify';
-import type { Privilege, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { Privilege, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
 import { newPassword } from '../tenants/token-secrets.ts';
 import { allRules } from '../tenants/user-definitions.ts';

@@ -2,8 +2,8 @@
 // and dropped by their clients: one is in here only if somebody gave it properties, and those belong to its name:
 // they are there before the database is, and after it is dropped, until they are taken back.
 
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
-import { modelProperties, type TableProperties } from '../../universal-row/table-properties.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
+import { modelProperties, type TableProperties } from '../../contracts/table-properties.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
 import { type SeriesTableDefinition, seriesModel, type TableChange } from './table-definition.ts';
 import { changedProperties, TableError, withoutUnavailable } from './table-rules.ts';

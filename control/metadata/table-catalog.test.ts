@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { defaultTableProperties } from '../../universal-row/table-properties.ts';
+import { defaultTableProperties } from '../../contracts/table-properties.ts';
 import { EmbeddedDocumentStore } from './embedded-document-store.ts';
 import {
   type CatalogOptions,

@@ -8,9 +8,9 @@
 // change of model, for only it knows for certain that a table holds no row: if it objects, the change is
 // taken back.
 
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
-import { modelProperties, type TableProperties } from '../../universal-row/table-properties.ts';
+import { modelProperties, type TableProperties } from '../../contracts/table-properties.ts';
 import type { TableChange, TableDefinition, TableModel } from './table-definition.ts';
 import {
   changedProperties,

@@ -1,6 +1,6 @@
 // What the catalog knows of a table. The data plane gets these at its start and on every change.
 
-import type { TableProperties } from '../../universal-row/table-properties.ts';
+import type { TableProperties } from '../../contracts/table-properties.ts';
 
 export const tableModels = ['memory', 'kv'] as const;
 export type TableModel = (typeof tableModels)[number];

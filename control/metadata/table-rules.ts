@@ -1,13 +1,13 @@
 // How tables are named and made, and what their properties may be.
 
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import {
   defaultBounds,
   modelProperties,
   TablePropertyError,
   type TableProperties,
   withTableProperties,
-} from '../../universal-row/table-properties.ts';
+} from '../../contracts/table-properties.ts';
 import {
   type TableChange,
   type TableDefinition,

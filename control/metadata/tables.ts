@@ -1,8 +1,8 @@
 // All tables together: the databases of Redis, which are numbers, and those of InfluxDB, which are names. Where a
 // name is one of both, Redis has it, and `series:` in front says that the other is meant.
 
-import { defaultTenant } from '../../universal-row/tenancy/definitions.ts';
-import type { TableProperties } from '../../universal-row/table-properties.ts';
+import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
+import type { TableProperties } from '../../contracts/table-properties.ts';
 import type { SeriesTable, SeriesTableCatalog } from './series-table-catalog.ts';
 import type { TableCatalog } from './table-catalog.ts';
 import {

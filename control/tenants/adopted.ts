@@ -4,7 +4,7 @@ import {
   defaultUser,
   type TokenDefinition,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { checkUser } from './tenant-rules.ts';
 import { newTokenId } from './token-secrets.ts';
 import { ownerOf } from './user-definitions.ts';

@@ -1,7 +1,7 @@
 // Drops a tenant that is `dropping`: its data first, then its documents, the tenant's own as the last one. There is
 // no way back, so that what fails is tried until it succeeds.
 
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { Json } from '../metadata/document-store.ts';
 import type { WorkflowDefinition } from '../workflows/workflow.ts';
 

@@ -1,6 +1,6 @@
 // How a change of tenants, users or tokens is made: one at a time, written as a whole, then in force.
 
-import type { UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from '../metadata/document-store.ts';
 import { DocumentMirror, type MirrorWrite } from '../metadata/document-mirror.ts';
 import { TenancyPublisher } from './tenancy-publisher.ts';

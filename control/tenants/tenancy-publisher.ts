@@ -2,7 +2,7 @@
 // order. A change is confirmed when all planes have taken it. A plane that did not answer may have missed
 // something, so the next update is everything, and is sent again until it is taken.
 
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { TenancyState } from './tenancy-state.ts';
 import { TenantError } from './tenant-error.ts';
 

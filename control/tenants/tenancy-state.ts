@@ -8,7 +8,7 @@ import {
   type TenantDefinition,
   type TokenDefinition,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import type { AdminTokenDefinition } from './admin-token.ts';
 import type { MirrorChange } from '../metadata/document-mirror.ts';
 import { TenantError } from './tenant-error.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import { MemoryStore } from '../metadata/memory-store-fixture.ts';
 import { WorkflowEngine } from '../workflows/workflow-engine.ts';
 import { type NewTenant, TenantCatalog, type TenantHolders } from './tenant-catalog.ts';

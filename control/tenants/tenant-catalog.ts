@@ -14,7 +14,7 @@ import {
   type TenantDefinition,
   type TenantLimits,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import type { DocumentStore } from '../metadata/document-store.ts';
 import type { WorkflowEngine } from '../workflows/workflow-engine.ts';
 import { adopted, type TenantMembers } from './adopted.ts';

@@ -5,7 +5,7 @@ import {
   type Privilege,
   type TenantLimits,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { TenantError } from './tenant-error.ts';
 
 /** Of tenants and of users. Neither `@` nor `/`, by which names are put together. */

@@ -1,7 +1,7 @@
 // Tokens of the tenants' users, and tokens for the admin API. Of each only a digest is kept: whoever asks for a
 // token sees its secret once.
 
-import type { TokenDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TokenDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { AdminRole, AdminTokenDefinition } from './admin-token.ts';
 import { put, remove, type TenancyChanges } from './tenancy-changes.ts';
 import type { TenancyState } from './tenancy-state.ts';

@@ -4,7 +4,7 @@ import {
   defaultTenant,
   defaultUser,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { put, remove, type TenancyChanges } from './tenancy-changes.ts';
 import { type TenancyState, userDocument } from './tenancy-state.ts';
 import { TenantError } from './tenant-error.ts';

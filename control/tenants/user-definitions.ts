@@ -1,6 +1,6 @@
 // Users as they are made.
 
-import { defaultUser, type UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { defaultUser, type UserDefinition } from '../../contracts/tenancy/definitions.ts';
 
 /** In the words of ACL SETUSER. */
 export const allRules = '+@all ~* &*';

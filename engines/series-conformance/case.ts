@@ -6,7 +6,7 @@ import {
   type CatalogChange,
   type RetentionPolicyChange,
   SeriesError,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import { merged, type Point, withFields } from './points.ts';
 import type { SeriesTrial } from './trial.ts';
 import type { ReadOptions, View } from './view.ts';

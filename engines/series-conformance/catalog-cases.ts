@@ -5,7 +5,7 @@ import type {
   CatalogChange,
   Database,
   RetentionPolicyChange,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import { assertFails, createDatabase, type SeriesCase } from './case.ts';
 import { day, hour, point } from './points.ts';
 import type { View } from './view.ts';

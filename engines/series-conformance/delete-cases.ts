@@ -1,7 +1,7 @@
 // Deletions: of points in a range, of whole series, of what is too old.
 
 import assert from 'node:assert/strict';
-import type { SeriesFilter } from '../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../contracts/series-store.ts';
 import { assertFails, type SeriesCase } from './case.ts';
 import {
   bySeries,

@@ -1,7 +1,7 @@
 // Scans: which rows, in which order, of which series.
 
 import assert from 'node:assert/strict';
-import type { SeriesFilter, ValueBound } from '../../universal-row/series/series-store.ts';
+import type { SeriesFilter, ValueBound } from '../../contracts/series-store.ts';
 import { answeredCase, type AnsweredCase, type SeriesCase } from './case.ts';
 import {
   bySeries,

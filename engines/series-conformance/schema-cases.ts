@@ -1,7 +1,7 @@
 // What there is: measurements, fields, tags and series.
 
 import assert from 'node:assert/strict';
-import type { SeriesFilter } from '../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../contracts/series-store.ts';
 import { answeredCase, type AnsweredCase, type SeriesCase } from './case.ts';
 import { day, point, range } from './points.ts';
 

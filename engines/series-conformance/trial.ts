@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
-import type { CatalogChange, WriteOutcome } from '../../universal-row/series/series-store.ts';
+import type { CatalogChange, WriteOutcome } from '../../contracts/series-store.ts';
 import type { SeriesEngine } from '../series-engine.ts';
 import { batchesOf, scribbleOver, SimpleSeriesCache } from './batch-builder.ts';
 import type { Point } from './points.ts';

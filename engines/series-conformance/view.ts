@@ -16,7 +16,7 @@ import {
   type ScanRequest,
   type SeriesScan,
   type SeriesSelection,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import type { SeriesReads } from '../series-engine.ts';
 import { Fold, type Folds } from './fold.ts';
 import { second, unsigned, valueAt, type FieldValue, type Point } from './points.ts';

@@ -1,8 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type {
-  CatalogChange,
-  RetentionPolicyChange,
-} from '../../universal-row/series/series-store.ts';
+import type { CatalogChange, RetentionPolicyChange } from '../../contracts/series-store.ts';
 import { Catalog, spanFor } from './catalog.ts';
 import { day, hour } from './durations.ts';
 

@@ -7,7 +7,7 @@ import {
   type RetentionPolicy,
   type RetentionPolicyChange,
   SeriesError,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import { minRetention, normalShardDuration } from './durations.ts';
 import { maxShardSeconds } from './parts.ts';
 

@@ -7,7 +7,7 @@ import type {
   ScanRequest,
   SeriesCursor,
   SeriesScan,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { refused } from './series-scan.ts';

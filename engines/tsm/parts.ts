@@ -10,7 +10,7 @@
 
 import type { Column, ColumnSummary } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
-import type { SeriesFilter } from '../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../contracts/series-store.ts';
 import type { DiskWait, SlicedWork } from './sliced-work.ts';
 
 /** 13 weeks. A policy with longer shard groups gets several shards for one. 2^53 ns are 104 days. */

@@ -2,7 +2,7 @@
 // that several have is listed once.
 
 import { compareText } from '../../universal-row/series/series-key.ts';
-import type { FieldKey, SeriesFilter } from '../../universal-row/series/series-store.ts';
+import type { FieldKey, SeriesFilter } from '../../contracts/series-store.ts';
 import type { LiveShard } from './live-shard.ts';
 import type { SeriesIndex } from './parts.ts';
 

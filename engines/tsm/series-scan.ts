@@ -10,7 +10,7 @@ import {
   type SeriesCursor,
   SeriesError,
   type SeriesScan,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { CorruptFileError, type SeriesIndex } from './parts.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import type { Clock } from '../../universal-row/environment.ts';
-import { type SeriesFilter } from '../../universal-row/series/series-store.ts';
+import { type SeriesFilter } from '../../contracts/series-store.ts';
 import { day } from './durations.ts';
 import { seeded } from './shard/testing/seeded.ts';
 import { directory, EngineTrial, i, point } from './testing/engine-trial.ts';

@@ -8,7 +8,7 @@ import {
   minTime,
   type SeriesFilter,
   type WriteOutcome,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import { day, hour } from './durations.ts';
 import { seeded } from './shard/testing/seeded.ts';
 import { directory, EngineTrial, i, point } from './testing/engine-trial.ts';

@@ -17,7 +17,7 @@ import type {
   SeriesScan,
   SeriesSelection,
   WriteOutcome,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import type {
   PointRules,
   PortableSeriesEngine,

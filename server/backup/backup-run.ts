@@ -18,7 +18,7 @@ import {
 } from '../../storage-node/backup/manifest.ts';
 import type { BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type { Disk } from '../../universal-row/environment.ts';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { type BackupPlane, untilAll } from './plane-orders.ts';
 import { type Catalogs, tenantDocuments, writeDocuments } from './tenant-documents.ts';
 

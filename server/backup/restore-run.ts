@@ -12,7 +12,7 @@ import { filesOf } from '../../storage-node/backup/manifest.ts';
 import type { RestoreStart, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { RestoredShard, RestoredTable } from '../../storage-node/backup/restore-report.ts';
 import { ownerOf } from '../../storage-node/backup/shadow.ts';
-import { defaultTenant, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { defaultTenant, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { BackupContext } from './backup-run.ts';
 import { type BackupPlane, untilAll } from './plane-orders.ts';
 import { inGroups, planRestore, type RestorePlan, type TenantRestore } from './restore-plan.ts';

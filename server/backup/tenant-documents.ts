@@ -28,7 +28,7 @@ import type {
   TenantDefinition,
   TokenDefinition,
   UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 
 export interface TableDocument extends Omit<TableDefinition, 'id'> {
   /** As clients SELECT it. */

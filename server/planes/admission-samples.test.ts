@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
-import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { admissionSamples } from './admission-samples.ts';
 
 function tenant(number: number, ruPerSecond: number): TenantDefinition {

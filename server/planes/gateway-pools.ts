@@ -5,8 +5,8 @@ import { PoolScheduler } from '../../access/admission/pool-scheduler.ts';
 import type { PoolRules } from '../../access/admission/pool-tenant.ts';
 import { QuotaWatch } from '../../access/admission/quota-watch.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
-import type { FromGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
+import type { FromGateway } from '../../contracts/tenancy/pool-messages.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { PlaneHost, Planes } from './plane-host.ts';
 

@@ -1,7 +1,7 @@
 // The databases of tenants in the InfluxDB plane, for the control plane.
 
 import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-info.ts';
-import type { CatalogChange, SeriesStore } from '../../universal-row/series/series-store.ts';
+import type { CatalogChange, SeriesStore } from '../../contracts/series-store.ts';
 
 // A tenant's databases are told apart by this in front of their names; those of tenant 0 have none.
 const separator = '\u0001';

@@ -17,7 +17,7 @@ import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import { LiveConfig } from '../settings/live-config.ts';
 import { admissionSamples } from './admission-samples.ts';
 import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';

@@ -4,7 +4,7 @@ import type { Principals } from '../../access/gateway/principals.ts';
 import { hashPassword } from '../../access/gateway/secrets.ts';
 import type { UserChange } from '../../access/influx/statements/user-directory.ts';
 import type { ChangeUsers, Changer } from '../../access/influx/tenants/tenant-users.ts';
-import type { Privilege, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { Privilege, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { ControlCalls, UserRequest } from './messages.ts';
 
 /** What is asked of the control plane; answered once it is in force here, too. */

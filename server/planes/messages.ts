@@ -17,8 +17,8 @@ import type { MeterSnapshot } from '../../request-units/meter.ts';
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
-import type { TenancyUpdate, UserDefinition } from '../../universal-row/tenancy/definitions.ts';
-import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
 import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
 
 /** What a plane is started with: the first message to it. */

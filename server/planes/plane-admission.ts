@@ -3,10 +3,10 @@
 import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { FromGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import type { FromGateway } from '../../contracts/tenancy/pool-messages.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
-import type { Turns } from '../../universal-row/turns.ts';
+import type { Turns } from '../../contracts/turns.ts';
 import { PlanePool } from './plane-pool.ts';
 
 /** Keys of other settings than `admission.*` and `mech.*` that are about limits. */

@@ -10,8 +10,8 @@ import {
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
-import type { Consistency } from '../../universal-row/table-properties.ts';
-import type { TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { Consistency } from '../../contracts/table-properties.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';

@@ -3,7 +3,7 @@
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { PodEntrance } from '../../storage-node/admission/pod-entrance.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import { modelProperties } from '../../universal-row/table-properties.ts';
+import { modelProperties } from '../../contracts/table-properties.ts';
 import { keptName } from './influx-databases.ts';
 import type { InfluxTables } from './influx-tables.ts';
 import { adder } from './pod-samples.ts';

@@ -4,7 +4,7 @@
 
 import { Worker } from 'node:worker_threads';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
-import type { FromGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import type { FromGateway } from '../../contracts/tenancy/pool-messages.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
 import type {
   ConfigChange,

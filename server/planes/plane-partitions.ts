@@ -10,7 +10,7 @@ import {
   type PartitionRules,
 } from '../../storage-node/admission/partition-ceilings.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';

@@ -11,7 +11,7 @@ import {
   usedPartOf,
 } from '../../control/monitor/tenant-admission.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
 
 type ClassTold = Pick<
   TenantAdmission,

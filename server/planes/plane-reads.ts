@@ -4,7 +4,7 @@ import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { IoLine, type IoRules } from '../../storage-node/admission/io-line.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import { weightOf } from './plane-turns.ts';

@@ -6,7 +6,7 @@ import { PodCapacity } from '../../storage-node/admission/pod-capacity.ts';
 import type { PodEntrance } from '../../storage-node/admission/pod-entrance.ts';
 import { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';

@@ -27,7 +27,7 @@ import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
-import type { TenancyUpdate } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import { LiveConfig } from '../settings/live-config.ts';
 import { redisConfigEntries } from '../settings/redis-names.ts';
 import type { Config, ConfigKey } from '../settings/schema.ts';

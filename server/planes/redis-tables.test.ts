@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { defaultTableProperties } from '../../universal-row/table-properties.ts';
+import { defaultTableProperties } from '../../contracts/table-properties.ts';
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import {
   noLimits,
   type TenancyUpdate,
   type TenantDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { RedisTables } from './redis-tables.ts';
 
 function tenant(name: string, number: number, change: Partial<TenantDefinition> = {}) {

@@ -9,7 +9,7 @@ import {
   type TableRulesByNumber,
 } from '../../storage-node/table-rules.ts';
 import { type RowHolder, TenantQuota } from '../../storage-node/tenant-quota.ts';
-import type { TenancyUpdate, TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 
 /** A table of a tenant that is going, or has gone: what is still under way for it writes nothing more. */
 const nobodys: TableRules = { ...noRules, readOnly: true };

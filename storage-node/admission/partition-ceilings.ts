@@ -5,7 +5,7 @@
 // not kept.
 
 import { slotCount } from '../../universal-row/crc16.ts';
-import type { PartitionEntrance, PartitionVisit } from '../../universal-row/partition-entrance.ts';
+import type { PartitionEntrance, PartitionVisit } from '../../contracts/partition-entrance.ts';
 import { PartitionQuota } from './partition-quota.ts';
 import { podQueuesDefaults } from './pod-queues.ts';
 import { SpendRate } from './spend-rate.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { Meter, ChargeClass } from '../../request-units/meter.ts';
-import type { Guest } from '../../universal-row/entrance.ts';
-import type { WritePriority } from '../../universal-row/table-properties.ts';
+import type { Guest } from '../../contracts/entrance.ts';
+import type { WritePriority } from '../../contracts/table-properties.ts';
 import { PodCapacity } from './pod-capacity.ts';
 import { PodEntrance } from './pod-entrance.ts';
 

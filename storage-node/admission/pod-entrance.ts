@@ -2,8 +2,8 @@
 // wait for its tokens, those of tenants within their guarantee excepted. What a request costs is known when it is done;
 // until then it has cost what those of its kind do on average.
 
-import type { Entrance, Guest } from '../../universal-row/entrance.ts';
-import type { WritePriority } from '../../universal-row/table-properties.ts';
+import type { Entrance, Guest } from '../../contracts/entrance.ts';
+import type { WritePriority } from '../../contracts/table-properties.ts';
 import type { PodCapacity } from './pod-capacity.ts';
 import { PodQueues, type WorkKind } from './pod-queues.ts';
 

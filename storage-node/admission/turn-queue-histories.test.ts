@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { backgroundWork } from '../../universal-row/turns.ts';
+import { backgroundWork } from '../../contracts/turns.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 /** An event loop whose time only work moves, and waiting for a timer. */

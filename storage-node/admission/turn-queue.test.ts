@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { backgroundWork, TurnTaker } from '../../universal-row/turns.ts';
+import { backgroundWork, TurnTaker } from '../../contracts/turns.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 /** A clock that only work moves, and work that takes so long. */

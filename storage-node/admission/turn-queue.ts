@@ -6,8 +6,8 @@
 // section 4.3; `fair-queue.ts`), their cost being the milliseconds they take. Between two slices the
 // loop reads what has come since.
 
-import type { Turns } from '../../universal-row/turns.ts';
-import { backgroundWork, crowdedSliceMs } from '../../universal-row/turns.ts';
+import type { Turns } from '../../contracts/turns.ts';
+import { backgroundWork, crowdedSliceMs } from '../../contracts/turns.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import { FairQueue } from './fair-queue.ts';
 import { ParkedTurns } from './parked-turns.ts';

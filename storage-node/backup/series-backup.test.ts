@@ -6,7 +6,7 @@ import {
   TestSeriesCache,
 } from '../../engines/tsm/testing/point-batches.ts';
 import { type ReadPoint, readAll } from '../../engines/tsm/testing/read-points.ts';
-import { maxTime, minTime } from '../../universal-row/series/series-store.ts';
+import { maxTime, minTime } from '../../contracts/series-store.ts';
 import { realDisk } from '../disk/real-disk.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BackupFixture, ended } from './backup-fixture.ts';

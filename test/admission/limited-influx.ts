@@ -7,7 +7,7 @@ import { Meter } from '../../request-units/meter.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
 import { SeriesPricer } from '../../request-units/series-pricer.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { TenantLimits } from '../../universal-row/tenancy/definitions.ts';
+import type { TenantLimits } from '../../contracts/tenancy/definitions.ts';
 import type { InfluxServerOptions } from '../../access/influx/http/server.ts';
 import { TenantServer } from '../influx-tenants/tenant-server.ts';
 

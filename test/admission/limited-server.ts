@@ -4,8 +4,8 @@
 import type { AdmissionRules } from '../../access/admission/gateway-admission.ts';
 import type { TenantGate } from '../../access/admission/tenant-gate.ts';
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
-import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
-import { noLimits, type TenantDefinition } from '../../universal-row/tenancy/definitions.ts';
+import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
+import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
 import type { RespClient } from '../support/resp-client.ts';
 

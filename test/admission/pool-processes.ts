@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { FromGateway, ToGateway } from '../../universal-row/tenancy/pool-messages.ts';
+import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 

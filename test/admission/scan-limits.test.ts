@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { scanPage } from '../../universal-row/transforms/redis/support/scan-page.ts';
 import type { TenantGate } from '../../access/admission/tenant-gate.ts';
 import { ChargeClass } from '../../request-units/meter.ts';
-import { noLimits } from '../../universal-row/tenancy/definitions.ts';
+import { noLimits } from '../../contracts/tenancy/definitions.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';
 import { LimitedServer, until } from './limited-server.ts';

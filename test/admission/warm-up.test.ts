@@ -1,7 +1,7 @@
 // What a new tenant may spend beyond its quota, once.
 
 import { afterEach, expect, test } from 'vitest';
-import { noLimits } from '../../universal-row/tenancy/definitions.ts';
+import { noLimits } from '../../contracts/tenancy/definitions.ts';
 import { polyrow } from '../cli/polyrow-process.ts';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
 import type { RespClient } from '../support/resp-client.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../engines/series-conformance/points.ts';
 import type { SeriesTrial } from '../../engines/series-conformance/trial.ts';
 import type { ReadOptions, Selected } from '../../engines/series-conformance/view.ts';
-import type { CatalogChange, SeriesFilter } from '../../universal-row/series/series-store.ts';
+import type { CatalogChange, SeriesFilter } from '../../contracts/series-store.ts';
 import type { Random } from '../support/random.ts';
 
 export type Operation =

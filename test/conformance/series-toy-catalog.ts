@@ -6,7 +6,7 @@ import {
   type CatalogChange,
   type Database,
   type RetentionPolicyChange,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import type { ToyValue } from './series-toy-points.ts';
 
 export interface ToySeries {

@@ -20,7 +20,7 @@ import {
   type SeriesSelection,
   type WriteOutcome,
   type RetentionPolicy,
-} from '../../universal-row/series/series-store.ts';
+} from '../../contracts/series-store.ts';
 import {
   effectOf,
   expectPolicy,

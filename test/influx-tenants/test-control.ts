@@ -16,7 +16,7 @@ import {
   type TenantDefinition,
   type TenantLimits,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 
 export interface TestUser {
   password: string;

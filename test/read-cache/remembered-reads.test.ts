@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type ReadCache, ttlMs } from '../../access/redis/read-cache.ts';
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
-import { noLimits } from '../../universal-row/tenancy/definitions.ts';
+import { noLimits } from '../../contracts/tenancy/definitions.ts';
 import { databases, firstTenantTable, TenantsServer } from '../redis-tenants/tenants-server.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';

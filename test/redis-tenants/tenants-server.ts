@@ -20,13 +20,13 @@ import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
-import type { PartitionEntrance } from '../../universal-row/partition-entrance.ts';
+import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
 import {
   noLimits,
   type TenancyUpdate,
   type TenantDefinition,
   type UserDefinition,
-} from '../../universal-row/tenancy/definitions.ts';
+} from '../../contracts/tenancy/definitions.ts';
 import { RespClient } from '../support/resp-client.ts';
 
 export const databases = 16;

@@ -3,7 +3,7 @@
 // takes what queries of its kind have cost from what the tenant's last minute left over, or waits in line for it.
 
 import { StatementHistory } from '../../../request-units/estimate.ts';
-import type { QuotaMode } from '../../../universal-row/table-properties.ts';
+import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import type { LineQuery } from '../../admission/query-line.ts';

@@ -8,8 +8,8 @@ import {
   type RetentionPolicyChange,
   ReadOnlyError,
   SeriesError,
-} from '../../../universal-row/series/series-store.ts';
-import { defaultTenant } from '../../../universal-row/tenancy/definitions.ts';
+} from '../../../contracts/series-store.ts';
+import { defaultTenant } from '../../../contracts/tenancy/definitions.ts';
 import { mayKnow } from '../statements/principal.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { Exchange } from './exchange.ts';

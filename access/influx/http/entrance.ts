@@ -2,7 +2,7 @@
 // refused in the words after which clients send them again; queries say so in their result.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import type { Entrance, Guest } from '../../../universal-row/entrance.ts';
+import type { Entrance, Guest } from '../../../contracts/entrance.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { QueryTask } from '../statements/query-registry.ts';
 import type { Exchange } from './exchange.ts';

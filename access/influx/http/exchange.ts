@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
-import type { StepInfo, StepSource, StepWatcher } from '../../../universal-row/step-watcher.ts';
+import type { StepInfo, StepSource, StepWatcher } from '../../../contracts/step-watcher.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { type RequestMemory, unauthenticatedTenant } from '../../admission/request-memory.ts';
 import { ExchangeMemory } from './exchange-memory.ts';

@@ -1,6 +1,6 @@
 // Waiting for the log, one wait for all who changed something in a turn of the event loop.
 
-import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { SeriesStore } from '../../../contracts/series-store.ts';
 
 interface Waiter {
   resolve: () => void;

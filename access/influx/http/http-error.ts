@@ -1,6 +1,6 @@
 // Failures of requests as clients of the v1 and of the v2 API expect them.
 
-import { ReadOnlyError, SeriesError } from '../../../universal-row/series/series-store.ts';
+import { ReadOnlyError, SeriesError } from '../../../contracts/series-store.ts';
 
 export interface HttpErrorDetails {
   headers?: Readonly<Record<string, string>>;

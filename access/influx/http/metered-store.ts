@@ -11,7 +11,7 @@ import type {
   SeriesSelection,
   SeriesStore,
   WriteOutcome,
-} from '../../../universal-row/series/series-store.ts';
+} from '../../../contracts/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 
 // A change of the catalog is an entry of about so many bytes.

@@ -4,9 +4,9 @@
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { PointBatch, PointGroup } from '../../../universal-row/series/point-batch.ts';
-import type { SeriesStore, WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import type { SeriesStore, WriteOutcome } from '../../../contracts/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
-import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
+import { type Turns, TurnTaker } from '../../../contracts/turns.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
 import type { GroupCommit } from './group-commit.ts';

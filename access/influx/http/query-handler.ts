@@ -1,9 +1,9 @@
 // /query: a text of one or more statements, run one after the other, and their answers in one reply.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import { ReadOnlyError, SeriesError } from '../../../universal-row/series/series-store.ts';
-import type { Guest } from '../../../universal-row/entrance.ts';
-import type { Turns } from '../../../universal-row/turns.ts';
+import { ReadOnlyError, SeriesError } from '../../../contracts/series-store.ts';
+import type { Guest } from '../../../contracts/entrance.ts';
+import type { Turns } from '../../../contracts/turns.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { ParseError, QueryError } from '../influxql/result.ts';
 import { printStatement } from '../influxql/parser/print.ts';

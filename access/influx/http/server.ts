@@ -5,10 +5,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
-import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
-import type { StepWatcher } from '../../../universal-row/step-watcher.ts';
-import type { Turns } from '../../../universal-row/turns.ts';
-import type { Entrance } from '../../../universal-row/entrance.ts';
+import type { SeriesStore } from '../../../contracts/series-store.ts';
+import type { StepWatcher } from '../../../contracts/step-watcher.ts';
+import type { Turns } from '../../../contracts/turns.ts';
+import type { Entrance } from '../../../contracts/entrance.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
 import type { RequestMemory } from '../../admission/request-memory.ts';

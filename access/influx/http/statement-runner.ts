@@ -3,8 +3,8 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
-import type { WriteOutcome } from '../../../universal-row/series/series-store.ts';
-import { type Turns, TurnTaker } from '../../../universal-row/turns.ts';
+import type { WriteOutcome } from '../../../contracts/series-store.ts';
+import { type Turns, TurnTaker } from '../../../contracts/turns.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { parseStatements } from '../influxql/parser/parser.ts';
 import { ParseError, type StatementResult } from '../influxql/result.ts';

@@ -1,13 +1,9 @@
 // /write and /api/v2/write.
 
-import {
-  ReadOnlyError,
-  SeriesError,
-  type SeriesStore,
-} from '../../../universal-row/series/series-store.ts';
-import type { QuotaMode } from '../../../universal-row/table-properties.ts';
+import { ReadOnlyError, SeriesError, type SeriesStore } from '../../../contracts/series-store.ts';
+import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import { expectWritable } from '../statements/read-only.ts';
-import { largeWorkBytes, type Turns } from '../../../universal-row/turns.ts';
+import { largeWorkBytes, type Turns } from '../../../contracts/turns.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { InfluxAdmission } from './admission.ts';
 import { bucketNotFound, bucketTarget } from './bucket-routes.ts';

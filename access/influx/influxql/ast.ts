@@ -1,6 +1,6 @@
 // InfluxQL as a tree. Durations and times are nanoseconds as `bigint`.
 
-import type { Privilege } from '../../../universal-row/tenancy/definitions.ts';
+import type { Privilege } from '../../../contracts/tenancy/definitions.ts';
 import type { Secret } from './secret.ts';
 
 export type Statement =

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import { splitCondition } from './conditions.ts';
 import { parseQuery } from './parser/parser.ts';
 import { print } from './parser/print.ts';

@@ -1,7 +1,7 @@
 // WHERE taken apart: the time range, what the tags must be, and what only the rows can tell.
 
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
-import { maxTime, minTime } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
+import { maxTime, minTime } from '../../../contracts/series-store.ts';
 import type { BinaryOperator, Expression } from './ast.ts';
 import { print } from './parser/print.ts';
 import { type ReduceContext, reduce } from './parser/reduce.ts';

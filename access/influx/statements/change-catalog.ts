@@ -1,6 +1,6 @@
 // CREATE, DROP and ALTER of databases and retention policies. The store checks what they ask for.
 
-import type { RetentionPolicyChange } from '../../../universal-row/series/series-store.ts';
+import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
 import type {
   CreateDatabaseStatement,
   RetentionPolicyClauses,

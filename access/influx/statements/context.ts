@@ -1,10 +1,6 @@
 // What a statement has around it while it runs.
 
-import type {
-  Database,
-  RetentionPolicy,
-  SeriesStore,
-} from '../../../universal-row/series/series-store.ts';
+import type { Database, RetentionPolicy, SeriesStore } from '../../../contracts/series-store.ts';
 import type { SelectStatement, Statement } from '../influxql/ast.ts';
 import { QueryError, type StatementResult, type Value } from '../influxql/result.ts';
 import type { Principal } from './principal.ts';

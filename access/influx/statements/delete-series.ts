@@ -1,6 +1,6 @@
 // DELETE, DROP SERIES and DROP MEASUREMENT: in the request's database, in all its retention policies.
 
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { DeleteStatement } from '../influxql/ast.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { StatementContext } from './context.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CatalogChange } from '../../../universal-row/series/series-store.ts';
+import type { CatalogChange } from '../../../contracts/series-store.ts';
 import { matchWork } from '../influxql/parser/match-work.ts';
 import { parseQuery } from '../influxql/parser/parser.ts';
 import { QueryError, type ResultSeries } from '../influxql/result.ts';

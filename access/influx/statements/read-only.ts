@@ -1,7 +1,7 @@
 // What a read-only database refuses is refused by its pod, whoever asks. Statements look before they begin, so that
 // nothing is half done, nor read for nothing.
 
-import { ReadOnlyError, type SeriesStore } from '../../../universal-row/series/series-store.ts';
+import { ReadOnlyError, type SeriesStore } from '../../../contracts/series-store.ts';
 import type { Statement } from '../influxql/ast.ts';
 
 /** Throws the `ReadOnlyError` that changing the database would come to. */

@@ -1,7 +1,7 @@
 // SHOW MEASUREMENTS. Its condition is about measurements: host = 'a' holds for one in which some series
 // has that tag, host != 'a' for one that has the tag but no such series.
 
-import type { SeriesFilter, SeriesSelection } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter, SeriesSelection } from '../../../contracts/series-store.ts';
 import type { Expression, ShowStatement } from '../influxql/ast.ts';
 import { print } from '../influxql/parser/print.ts';
 import { QueryError, type ResultSeries } from '../influxql/result.ts';

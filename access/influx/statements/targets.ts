@@ -1,7 +1,7 @@
 // The measurements that a SHOW or DELETE is about, and which of their series.
 
 import { compareText } from '../../../universal-row/series/series-key.ts';
-import type { SeriesFilter, SeriesSelection } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter, SeriesSelection } from '../../../contracts/series-store.ts';
 import type { Expression, Source } from '../influxql/ast.ts';
 import { splitTags, splitTime } from '../influxql/conditions.ts';
 import { QueryError } from '../influxql/result.ts';

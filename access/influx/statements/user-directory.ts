@@ -1,6 +1,6 @@
 // The users of who asks, as CREATE USER, GRANT and their like see and change them.
 
-import type { Privilege, UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { Privilege, UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 
 /** What a statement wants changed. Names of databases are those that clients use. */
 export type UserChange =

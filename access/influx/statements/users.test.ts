@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import { parseQuery } from '../influxql/parser/parser.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { StatementContext } from './context.ts';

@@ -1,6 +1,6 @@
 // CREATE USER, DROP USER, SET PASSWORD, GRANT, REVOKE, SHOW USERS and SHOW GRANTS.
 
-import type { Privilege, UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { Privilege, UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { CreateUserStatement, PrivilegeStatement, Statement } from '../influxql/ast.ts';
 import { QueryError, type ResultSeries } from '../influxql/result.ts';
 import { table } from './answers.ts';

@@ -1,6 +1,6 @@
 // Which databases each tenant has, so that nobody's answer takes longer for what others have.
 
-import type { CatalogChange, SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { CatalogChange, SeriesStore } from '../../../contracts/series-store.ts';
 import { ownerOf } from './database-names.ts';
 
 export interface DatabaseSource extends Pick<SeriesStore, 'databases'> {

@@ -1,6 +1,6 @@
 // A user of a tenant, as it is at the moment.
 
-import type { Privilege } from '../../../universal-row/tenancy/definitions.ts';
+import type { Privilege } from '../../../contracts/tenancy/definitions.ts';
 import type { Principal as KnownPrincipal } from '../../gateway/principals.ts';
 import type { Principal } from '../statements/principal.ts';
 import type { UserDirectory } from '../statements/user-directory.ts';

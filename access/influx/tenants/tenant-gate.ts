@@ -6,8 +6,8 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
-import { noLimits, type TenantDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { SeriesStore } from '../../../contracts/series-store.ts';
+import { noLimits, type TenantDefinition } from '../../../contracts/tenancy/definitions.ts';
 import { type Login, Principal, type Principals } from '../../gateway/principals.ts';
 import type { Caller, Gate, Refusal } from './caller.ts';
 import type { Credentials } from './credentials.ts';

@@ -1,12 +1,12 @@
 // All that the requests of one tenant work with and share.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import type { SeriesStore } from '../../../universal-row/series/series-store.ts';
+import type { SeriesStore } from '../../../contracts/series-store.ts';
 import {
   defaultTenant,
   noLimits,
   type TenantLimits,
-} from '../../../universal-row/tenancy/definitions.ts';
+} from '../../../contracts/tenancy/definitions.ts';
 import type { ServerFacts } from '../statements/context.ts';
 import { QueryRegistry } from '../statements/query-registry.ts';
 import { ownerOf } from './database-names.ts';

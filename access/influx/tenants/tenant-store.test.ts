@@ -3,7 +3,7 @@ import {
   type CatalogChange,
   SeriesError,
   type SeriesStore,
-} from '../../../universal-row/series/series-store.ts';
+} from '../../../contracts/series-store.ts';
 import { MemorySeriesStore } from '../http/testing/memory-series-store.ts';
 import { DatabaseIndex } from './database-index.ts';
 import { databasePrefix, isClientName, ownerOf } from './database-names.ts';

@@ -14,7 +14,7 @@ import {
   type SeriesSelection,
   type SeriesStore,
   type WriteOutcome,
-} from '../../../universal-row/series/series-store.ts';
+} from '../../../contracts/series-store.ts';
 import type { DatabaseIndex } from './database-index.ts';
 import { databasePrefix, isClientName } from './database-names.ts';
 

@@ -1,6 +1,6 @@
 // The users of a tenant: read as the plane knows them, changed by whoever keeps them.
 
-import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { Principals } from '../../gateway/principals.ts';
 import { findSecret } from '../../gateway/secrets.ts';
 import { QueryError } from '../influxql/result.ts';

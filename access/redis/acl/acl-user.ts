@@ -1,7 +1,7 @@
 // A user in the words of ACL: what it may do, in one or more selectors, and how it may log in.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
-import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
 import { type Denial, outranks, type RuleError, ruleErrors, Selector } from './selector.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Arguments } from '../../../universal-row/arguments.ts';
-import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import { allCommands } from '../commands/all.ts';
 import { CommandRegistry } from '../commands/registry.ts';
 import { type PasswordKeeper, Permissions } from './acl-user.ts';

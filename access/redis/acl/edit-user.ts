@@ -1,7 +1,7 @@
 // ACL SETUSER: from what a user is and the rules given to what it is to be.
 
 import { CommandError } from '../../../universal-row/errors.ts';
-import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { CommandRegistry } from '../commands/registry.ts';
 import type { RedisServer } from '../server.ts';
 import {

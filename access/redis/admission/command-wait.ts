@@ -1,7 +1,7 @@
 // How the commands of one connection wait for the request units of their tenant. The connection hands in the command
 // that was not let in; what follows it stays in the parser.
 
-import type { QuotaMode } from '../../../universal-row/table-properties.ts';
+import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
 import type { CommandEntry } from '../commands/registry.ts';

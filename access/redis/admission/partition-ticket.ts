@@ -3,7 +3,7 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { TableSpan } from '../../../universal-row/command.ts';
 import { hashSlot } from '../../../universal-row/crc16.ts';
-import type { PartitionVisit } from '../../../universal-row/partition-entrance.ts';
+import type { PartitionVisit } from '../../../contracts/partition-entrance.ts';
 import { type CommandEntry, keyWords } from '../commands/registry.ts';
 
 interface RequestedCommand {

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
-import type { UserDefinition } from '../../../universal-row/tenancy/definitions.ts';
+import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import { describeUser } from '../acl/acl-user.ts';
 import { categoryNames, isCategory } from '../acl/categories.ts';
 import type { Permissions } from '../acl/acl-user.ts';

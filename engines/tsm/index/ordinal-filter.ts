@@ -3,7 +3,7 @@
 // values it wants: their postings are followed and each series found is tried, or all columns concerned
 // are gone through into bitmaps.
 
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
 import type { Tag } from './tag.ts';
 import { hasBit, setBit } from './value-column.ts';

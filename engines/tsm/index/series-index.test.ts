@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { decodeSeriesKey, encodeSeriesKey } from '../../../universal-row/series/series-key.ts';
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import { MemoryDisk } from '../../memory/testing/memory-disk.ts';
 import { CorruptFileError, type SeriesIndex } from '../parts.ts';
 import { firstFrameAt, indexFileName } from './index-file.ts';

@@ -12,7 +12,7 @@ import type { Disk } from '../../../universal-row/environment.ts';
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { type FieldType, fieldTypeCodes } from '../../../universal-row/series/field-type.ts';
 import { compareText, hashKey, partEnd } from '../../../universal-row/series/series-key.ts';
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { FieldInfo, SeriesChoice, SeriesGroups, SeriesIndex } from '../parts.ts';
 import { finished, type SlicedWork } from '../sliced-work.ts';
 import { groupByTags } from './group-by-tags.ts';

@@ -2,7 +2,7 @@
 
 import type { Column, ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
-import type { SeriesCursor } from '../../../universal-row/series/series-store.ts';
+import type { SeriesCursor } from '../../../contracts/series-store.ts';
 import type { SeriesIndex } from '../parts.ts';
 import { Buckets } from './buckets.ts';
 import { LastPoint } from './last-point.ts';

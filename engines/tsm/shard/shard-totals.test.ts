@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { FaultyDisk } from '../../../storage-node/disk/faulty-disk.ts';
 import type { Scalar } from '../../../universal-row/series/column.ts';
-import type { SeriesFilter } from '../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import { openShard } from './open-shard.ts';
 import type { Shard } from './shard.ts';
 import type { TotalsRequest } from './shard-totals.ts';

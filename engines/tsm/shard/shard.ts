@@ -9,11 +9,7 @@
 import type { Clock, Disk } from '../../../universal-row/environment.ts';
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
-import type {
-  SeriesCursor,
-  SeriesFilter,
-  ValueBound,
-} from '../../../universal-row/series/series-store.ts';
+import type { SeriesCursor, SeriesFilter, ValueBound } from '../../../contracts/series-store.ts';
 import type {
   BlockCache,
   Head,

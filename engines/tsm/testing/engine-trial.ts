@@ -8,7 +8,7 @@ import {
   minTime,
   type SeriesSelection,
   type WriteOutcome,
-} from '../../../universal-row/series/series-store.ts';
+} from '../../../contracts/series-store.ts';
 import { TsmEngine, type TsmEngineOptions } from '../tsm-engine.ts';
 import { batchOf, type FieldValue, type TestPoint, TestSeriesCache } from './point-batches.ts';
 import { type ReadPoint, readAll } from './read-points.ts';

@@ -1,7 +1,7 @@
 // What a scan finds, written down for tests to compare.
 
 import type { Column } from '../../../universal-row/series/column.ts';
-import type { SeriesScan } from '../../../universal-row/series/series-store.ts';
+import type { SeriesScan } from '../../../contracts/series-store.ts';
 
 /** A row as `field=value` in the order of the fields; integers end in i. */
 export type ReadPoint = [series: string, time: bigint, fields: string];

@@ -1,7 +1,7 @@
 // What is rarely said is said in JSON: changes of the catalog, shards, the catalog as a whole.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type { RetentionPolicyChange } from '../../../universal-row/series/series-store.ts';
+import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
 import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
 import { Op, putText, putU8, type WordsReader } from './words.ts';
 

@@ -2,7 +2,7 @@
 // they are now: whoever applies the words is told numbers. So is which series are left without a point.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type { SeriesSelection } from '../../../universal-row/series/series-store.ts';
+import type { SeriesSelection } from '../../../contracts/series-store.ts';
 import type { LiveShard } from '../live-shard.ts';
 import { Op, putF64, putSeries, putU32, putU8 } from '../words/words.ts';
 

@@ -10,7 +10,7 @@ import type {
   PointColumn,
   PointGroup,
 } from '../../../universal-row/series/point-batch.ts';
-import { SeriesError, type WriteOutcome } from '../../../universal-row/series/series-store.ts';
+import { SeriesError, type WriteOutcome } from '../../../contracts/series-store.ts';
 import type { PointRules, SeriesAllowance, SeriesLimits } from '../../series-engine.ts';
 import { type Catalog, inForce, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
 import type { LiveShard } from '../live-shard.ts';

@@ -18,7 +18,7 @@ import {
   type SeriesSelection,
   type SeriesStore,
   type WriteOutcome,
-} from '../../../../universal-row/series/series-store.ts';
+} from '../../../../contracts/series-store.ts';
 
 interface Series extends SeriesName {
   key: string;

@@ -1,7 +1,7 @@
 // A gate that knows some people, who all work on the same store.
 
 import { systemClock } from '../../../../universal-row/environment.ts';
-import type { SeriesStore } from '../../../../universal-row/series/series-store.ts';
+import type { SeriesStore } from '../../../../contracts/series-store.ts';
 import type { Principal } from '../../statements/principal.ts';
 import type { Caller, Gate, Refusal } from '../../tenants/caller.ts';
 import type { Credentials } from '../../tenants/credentials.ts';

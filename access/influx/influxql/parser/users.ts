@@ -1,6 +1,6 @@
 // Statements about users and what they may do.
 
-import type { Privilege } from '../../../../universal-row/tenancy/definitions.ts';
+import type { Privilege } from '../../../../contracts/tenancy/definitions.ts';
 import type { PrivilegeStatement, ShowStatement, Statement } from '../ast.ts';
 import { Secret } from '../secret.ts';
 import { plainShow } from './show.ts';

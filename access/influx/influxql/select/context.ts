@@ -1,8 +1,8 @@
 // What a running SELECT has around it, and what it may use up.
 
 import type { MaybePromise } from '../../../../universal-row/maybe-promise.ts';
-import type { SeriesStore, WriteOutcome } from '../../../../universal-row/series/series-store.ts';
-import { crowdedSliceMs } from '../../../../universal-row/turns.ts';
+import type { SeriesStore, WriteOutcome } from '../../../../contracts/series-store.ts';
+import { crowdedSliceMs } from '../../../../contracts/turns.ts';
 import { QueryError } from '../result.ts';
 
 /** Of one statement; 0 for no limit. */

@@ -1,7 +1,7 @@
 // SELECT ... INTO: the rows of an answer as points of another measurement.
 
 import type { Column } from '../../../../universal-row/series/column.ts';
-import { minTime } from '../../../../universal-row/series/series-store.ts';
+import { minTime } from '../../../../contracts/series-store.ts';
 import type { MeasurementSource } from '../ast.ts';
 import { QueryError, type ResultSeries } from '../result.ts';
 import type { Run } from './context.ts';

@@ -8,7 +8,7 @@ import type {
   SeriesFilter,
   SeriesSelection,
   SeriesStore,
-} from '../../../../universal-row/series/series-store.ts';
+} from '../../../../contracts/series-store.ts';
 
 const hour = 3_600_000_000_000n;
 /** Of the requests: 2020-09-13T12:26:40Z. */

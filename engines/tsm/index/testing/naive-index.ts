@@ -1,7 +1,7 @@
 // What a series index ought to answer, from Maps and filters: the other side of its tests.
 
 import { compareText, decodeSeriesKey } from '../../../../universal-row/series/series-key.ts';
-import type { SeriesFilter } from '../../../../universal-row/series/series-store.ts';
+import type { SeriesFilter } from '../../../../contracts/series-store.ts';
 
 interface NaiveSeries {
   key: string;

@@ -8,7 +8,7 @@ import type {
   SeriesRows,
 } from '../../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../../universal-row/series/field-type.ts';
-import type { SeriesCursor } from '../../../../universal-row/series/series-store.ts';
+import type { SeriesCursor } from '../../../../contracts/series-store.ts';
 
 export interface ModelField {
   readonly name: string;

@@ -1,7 +1,7 @@
 // SELECT of calls. Calls over fields are worked out bucket by bucket, those that share a range in one look
 // at the rows; functions that follow points from one to the next come on top.
 
-import { maxTime, minTime } from '../../../../../universal-row/series/series-store.ts';
+import { maxTime, minTime } from '../../../../../contracts/series-store.ts';
 import { checkType, summable } from '../accumulators/create.ts';
 import type { Run } from '../context.ts';
 import { type Call, isCall, type Plan, type Ref } from '../plan/plan.ts';

@@ -1,7 +1,7 @@
 // Empty buckets between those with points, for one call of one group.
 
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
-import { minTime } from '../../../../../universal-row/series/series-store.ts';
+import { minTime } from '../../../../../contracts/series-store.ts';
 import type { Fill as FillOption } from '../../ast.ts';
 import { type Windows, WindowSteps } from '../plan/windows.ts';
 import {

@@ -1,4 +1,4 @@
-import { minTime } from '../../../../../universal-row/series/series-store.ts';
+import { minTime } from '../../../../../contracts/series-store.ts';
 import { QueryError } from '../../result.ts';
 import type { Plan } from './plan.ts';
 

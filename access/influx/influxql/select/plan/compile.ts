@@ -1,7 +1,7 @@
 // What can be said of a SELECT before any data is looked at: its time range, its buckets, and whether its
 // fields go together. The texts of failures are InfluxDB's.
 
-import { maxTime, minTime } from '../../../../../universal-row/series/series-store.ts';
+import { maxTime, minTime } from '../../../../../contracts/series-store.ts';
 import type { Expression, SelectField, SelectStatement, SubquerySource } from '../../ast.ts';
 import { splitTime } from '../../conditions.ts';
 import { print } from '../../parser/print.ts';

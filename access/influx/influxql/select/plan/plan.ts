@@ -1,7 +1,7 @@
 // A SELECT as it is carried out: expressions over symbols, calls over fields, and where rows come from.
 
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
-import type { SeriesFilter, ValueBound } from '../../../../../universal-row/series/series-store.ts';
+import type { SeriesFilter, ValueBound } from '../../../../../contracts/series-store.ts';
 import type { BinaryOperator, Fill, TextMatcher } from '../../ast.ts';
 import type { Interval } from './compile.ts';
 

@@ -1,7 +1,7 @@
 // From a compiled SELECT to a plan: with the schema of its sources at hand, names become typed columns.
 
 import { compareText } from '../../../../../universal-row/series/series-key.ts';
-import { minTime } from '../../../../../universal-row/series/series-store.ts';
+import { minTime } from '../../../../../contracts/series-store.ts';
 import type { Expression, SelectField } from '../../ast.ts';
 import { splitTags } from '../../conditions.ts';
 import { print } from '../../parser/print.ts';

@@ -1,6 +1,6 @@
 // What a SELECT's sources have to offer: measurements with their fields and tags, columns of subqueries.
 
-import type { SeriesStore } from '../../../../../universal-row/series/series-store.ts';
+import type { SeriesStore } from '../../../../../contracts/series-store.ts';
 import type { MeasurementSource } from '../../ast.ts';
 import { QueryError } from '../../result.ts';
 import type { Plan } from './plan.ts';

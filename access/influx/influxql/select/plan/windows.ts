@@ -1,7 +1,7 @@
 // The buckets of GROUP BY time. Each has a key: a double that grows with time and tells it apart from all
 // others of the statement.
 
-import { maxTime, minTime } from '../../../../../universal-row/series/series-store.ts';
+import { maxTime, minTime } from '../../../../../contracts/series-store.ts';
 import { zoneOffset } from '../../parser/time-zone.ts';
 import { bigTime } from '../vector.ts';
 import type { Interval } from './compile.ts';

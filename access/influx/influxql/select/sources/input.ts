@@ -9,7 +9,7 @@ import type {
   ScannedSeries,
   SeriesCursor,
   SeriesScan,
-} from '../../../../../universal-row/series/series-store.ts';
+} from '../../../../../contracts/series-store.ts';
 import type { Run } from '../context.ts';
 import { matching, RowMatches } from '../expressions/evaluate.ts';
 import type { MeasurementPlan, Plan, Ref, RowFilter } from '../plan/plan.ts';

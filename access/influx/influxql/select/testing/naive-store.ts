@@ -19,7 +19,7 @@ import {
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
-} from '../../../../../universal-row/series/series-store.ts';
+} from '../../../../../contracts/series-store.ts';
 import { ColumnBuilder } from '../vector.ts';
 
 export interface NaivePoint {

@@ -1,8 +1,8 @@
 // What an operator may set for a table, whatever its data model. Enforced in one place, on actions, so
 // that no protocol and no engine has rules of its own.
 
-import { isWrite, type Action } from './command.ts';
-import { slotCount } from './crc16.ts';
+import { isWrite, type Action } from '../universal-row/command.ts';
+import { slotCount } from '../universal-row/crc16.ts';
 
 /** What a read may see: the latest write, any replica's state, or one no older than the bounds. */
 export type Consistency =

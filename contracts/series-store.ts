@@ -1,11 +1,11 @@
 // The seam between the access layer and whatever holds the time series: a pod in this thread, or one
 // elsewhere. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
 
-import type { MaybePromise } from '../maybe-promise.ts';
-import type { QuotaMode } from '../table-properties.ts';
-import type { BlockSummary, SeriesRows } from './column.ts';
-import type { FieldType } from './field-type.ts';
-import type { PointBatch } from './point-batch.ts';
+import type { MaybePromise } from '../universal-row/maybe-promise.ts';
+import type { QuotaMode } from './table-properties.ts';
+import type { BlockSummary, SeriesRows } from '../universal-row/series/column.ts';
+import type { FieldType } from '../universal-row/series/field-type.ts';
+import type { PointBatch } from '../universal-row/series/point-batch.ts';
 
 /** The valid times: InfluxDB leaves out the two lowest and the highest of 64 bits. */
 export const minTime = -9223372036854775806n;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Action } from './command.ts';
+import { Action } from '../universal-row/command.ts';
 import {
   TablePropertyError,
   checkAction,
