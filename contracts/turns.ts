@@ -50,9 +50,22 @@ export class TurnTaker {
     return ms > this.#sliceMs || (ms > crowdedSliceMs && this.isCrowded);
   }
 
-  /** What went by was not its own. */
+  /** Others had the thread in the time that went by. */
   restart(): void {
     this.#since = performance.now();
+  }
+
+  /**
+   * Waits for something that may be there already. The time is not counted, but what was worked before is: an await
+   * of something that is at hand lets nobody else run.
+   */
+  async awaiting<T>(pending: PromiseLike<T>): Promise<T> {
+    const worked = performance.now() - this.#since;
+    try {
+      return await pending;
+    } finally {
+      this.#since = performance.now() - worked;
+    }
   }
 
   /** Resolves at its next turn. */

@@ -209,6 +209,25 @@ describe('memory', () => {
     expect(trial.read()).toHaveLength(1000);
   });
 
+  test.each([
+    ['a series with many rows is flushed', 1, 1],
+    ['rows of many series are not', 1000, 0],
+  ])('%s', async (_, seriesCount, files) => {
+    const trial = await openTrial({ longestRead: 9000 });
+    const batch = (from: number): TestPoint[] =>
+      Array.from({ length: 1000 }, (_row, n) =>
+        point(`m,h=${n % seriesCount}`, BigInt(from + n), n),
+      );
+    // A read goes through the time, the row before and the field of each row.
+    for (let n = 0; n < 3; n++) trial.write(batch(n * 1000));
+    expect(trial.engine.background(Infinity)).toBe(false);
+    expect(trial.engine.stats().files).toBe(0);
+    trial.write(batch(3000));
+    while (trial.engine.background(5));
+    expect(trial.engine.stats()).toMatchObject({ files, headPoints: files === 1 ? 0 : 4000 });
+    expect(trial.read()).toHaveLength(4000);
+  });
+
   test('a shard that is not written to is flushed', async () => {
     const trial = await openTrial({ coldAfterMs: 50, clock: ticking() });
     trial.write(rows(0, 10));

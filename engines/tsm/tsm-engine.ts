@@ -73,9 +73,13 @@ export interface TsmEngineOptions {
   /** A shard without a write for so long is flushed and made one file. Default 10 minutes. */
   coldAfterMs?: number;
   limits?: Partial<SeriesLimits>;
+  /** Values of one series in memory, beyond which its shard's points are written to files. Default 1.5 million. */
+  longestRead?: number;
 }
 
 const mebibyte = 1024 * 1024;
+/** About 10 ms of reading. */
+const longestRead = 1_500_000;
 const sliceMs = 4;
 const patienceMs = 20;
 const tidyEveryMs = 5000;
@@ -130,7 +134,12 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
       liveShard: (number) => this.#shards.get(number),
     });
     this.#upkeep = new Upkeep(
-      { clock: this.#clock, headBytes: this.#headBytes, coldAfterMs: this.#coldAfterMs },
+      {
+        clock: this.#clock,
+        headBytes: this.#headBytes,
+        coldAfterMs: this.#coldAfterMs,
+        longestRead: options.longestRead ?? longestRead,
+      },
       this.#shards,
     );
   }

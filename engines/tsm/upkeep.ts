@@ -10,6 +10,8 @@ export interface UpkeepOptions {
   readonly headBytes: number;
   /** A head without a write for so long is flushed. */
   readonly coldAfterMs: number;
+  /** A head is flushed when reading one of its series goes through more values. */
+  readonly longestRead: number;
 }
 
 const flushRetryMs = 1000;
@@ -138,13 +140,14 @@ export class Upkeep {
   }
 
   #nextToFlush(): LiveShard | undefined {
-    const { headBytes, coldAfterMs, clock } = this.#options;
+    const { headBytes, coldAfterMs, longestRead, clock } = this.#options;
     const tooMuch = this.headBytes > headBytes;
     const coldSince = clock.monotonic() - coldAfterMs;
     let largest: LiveShard | undefined;
     for (const live of this.#shards.values()) {
       if (live.shard.isFlushing) return live;
       if (live.shard.head.rows === 0) continue;
+      if (live.shard.head.longestRead > longestRead) return live;
       if (!tooMuch && live.lastWriteAt > coldSince) continue;
       if (live.countedHeadBytes > (largest?.countedHeadBytes ?? -1)) largest = live;
     }

@@ -157,15 +157,13 @@ export class PointWriter {
           await run.storeBatches();
         }
       } else {
-        for await (const piece of body) {
-          run.restartTimer();
+        for await (const piece of run.received(body)) {
           run.push(piece);
           await run.storeBatches();
           if (target.memory?.parserHolds(parser.heldBytes) === false) {
             throw new MemoryRefusal(waits.isV2);
           }
         }
-        run.restartTimer();
       }
       parser.finish();
       await run.storeBatches();
@@ -221,12 +219,28 @@ class WriteRun {
     this.#parser = parser;
     this.#waits = waits;
     this.#taker = new TurnTaker(options.turns, target.tenant, sliceMs);
-    this.restartTimer();
+    this.#restartTimer();
   }
 
-  /** The client had its share in the time that went by. */
-  restartTimer(): void {
-    this.#taker.restart();
+  /** The time limit begins anew with each piece: the client had its share in the time that went by. */
+  async *received(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, undefined> {
+    const pieces = body[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { value, done } = (await this.#taker.awaiting(pieces.next())) as IteratorResult<
+          Buffer,
+          undefined
+        >;
+        this.#restartTimer();
+        if (done === true) return;
+        yield value;
+      }
+    } finally {
+      await pieces.return?.();
+    }
+  }
+
+  #restartTimer(): void {
     this.#deadline = performance.now() + this.#waits.timeoutMs;
   }
 
@@ -242,7 +256,11 @@ class WriteRun {
     for (;;) {
       this.#parser.mostRows = this.#taker.isCrowded ? crowdedRows : Infinity;
       const batch = this.#parser.next();
-      if (batch === undefined) return;
+      if (batch === undefined) {
+        // A long line gives nothing, but is looked at, too.
+        if (this.#taker.isDue) await this.#taker.yield();
+        return;
+      }
       if (batch.rows === 0) {
         // Nothing but bad or empty lines for a while.
         if (this.#taker.isDue) await this.#taker.yield();

@@ -15,6 +15,8 @@ import { SeriesState } from './series-state.ts';
 import { TextArena } from './text-arena.ts';
 
 const offsetMask = pageRows - 1;
+/** What a read of a row looks at beside its fields: its time and the row before it. */
+const ownColumns = 2;
 
 /** Rows of a series before this one, with times in the range, are deleted. */
 export interface Deletion {
@@ -38,6 +40,7 @@ class Mark {
 
 export class MemoryHead implements ShardHead {
   rows = 0;
+  longestRead = 0;
   readonly #pool: PagePool;
   readonly #tables: HeadTable[] = [];
   readonly #tableOf = new Map<number, HeadTable>();
@@ -102,8 +105,9 @@ export class MemoryHead implements ShardHead {
     for (let i = 0; i < rows; i++) if (series[i]! > greatest) greatest = series[i]!;
     const state = this.#series;
     state.reserve(greatest);
-    const { last, minTime, maxTime, unordered } = state;
+    const { last, minTime, maxTime, unordered, rows: rowsOf } = state;
     let row = table.rows;
+    let longest = 0;
     for (let i = 0; i < rows; ) {
       const timePage = table.times[row >>> pageShift]!;
       const previousPage = table.previous[row >>> pageShift]!;
@@ -116,6 +120,8 @@ export class MemoryHead implements ShardHead {
         timePage[offset] = time;
         previousPage[offset] = before;
         last[number] = ++row;
+        const count = ++rowsOf[number]!;
+        if (count > longest) longest = count;
         if (before === 0) {
           state.table[number] = table.ordinal;
           minTime[number] = time;
@@ -129,6 +135,7 @@ export class MemoryHead implements ShardHead {
       }
     }
     table.rows = row;
+    this.longestRead = Math.max(this.longestRead, longest * (table.fields.length + ownColumns));
   }
 
   /** The column with places in the arena for values. */

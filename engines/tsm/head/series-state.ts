@@ -2,17 +2,21 @@
 // rows are.
 
 const initialSeries = 64;
+/** Of all arrays together, for one series. */
+const seriesBytes = 29;
 
 export class SeriesState {
   /** The newest row in its table plus one; 0 when the series has none. */
   last = new Uint32Array(initialSeries);
   /** Ordinal of its table. */
   table = new Uint32Array(initialSeries);
+  /** Rows it has, deleted ones too. */
+  rows = new Uint32Array(initialSeries);
   minTime = new Float64Array(initialSeries);
   maxTime = new Float64Array(initialSeries);
   /** 1 when its rows are not in the order of their times, or two have the same. */
   unordered = new Uint8Array(initialSeries);
-  bytes = initialSeries * 25;
+  bytes = initialSeries * seriesBytes;
 
   get capacity(): number {
     return this.last.length;
@@ -29,10 +33,11 @@ export class SeriesState {
     };
     this.last = larger(this.last, new Uint32Array(capacity));
     this.table = larger(this.table, new Uint32Array(capacity));
+    this.rows = larger(this.rows, new Uint32Array(capacity));
     this.minTime = larger(this.minTime, new Float64Array(capacity));
     this.maxTime = larger(this.maxTime, new Float64Array(capacity));
     this.unordered = larger(this.unordered, new Uint8Array(capacity));
-    this.bytes = capacity * 25;
+    this.bytes = capacity * seriesBytes;
   }
 
   has(series: number): boolean {

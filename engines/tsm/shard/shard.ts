@@ -28,6 +28,8 @@ export type HeadMark = object;
 export interface ShardHead extends Head {
   /** Rows appended; 0 when it is empty. */
   readonly rows: number;
+  /** Values that a read of one series goes through at most, all in one step: its rows times the fields of its measurement. */
+  readonly longestRead: number;
   /** Where rows and deletions stand. */
   mark(): HeadMark;
   /** As `Head.read`; with a mark, what it was then. */
