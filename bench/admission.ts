@@ -1,8 +1,6 @@
 // What limits cost a gateway with many tenants that have one: a request at its gate, and what is done each second.
 
 import { GatewayAdmission } from '../access/admission/gateway-admission.ts';
-import { PoolAgent } from '../access/admission/pool-agent.ts';
-import { PoolScheduler } from '../access/admission/pool-scheduler.ts';
 import { ChargeClass, Meter } from '../request-units/meter.ts';
 import { systemClock } from '../universal-row/environment.ts';
 import { noLimits } from '../contracts/tenancy/definitions.ts';
@@ -29,7 +27,7 @@ const secondMicros = 10_000;
 interface Gateway {
   meter: Meter;
   admission: GatewayAdmission;
-  /** One second of gates, agent and scheduler. */
+  /** What is done each second. */
   second: () => void;
 }
 
@@ -39,33 +37,13 @@ function gatewayOf(tenants: number): Gateway {
     clock: systemClock,
     accountOf: (tenant) => meter.account(tenant),
   });
-  const quotas: [number, number][] = [];
   for (let number = 1; number <= tenants; number++) {
     // What is asked for below, and more.
     const limits = { ...noLimits, ruPerSecond: 1e9 };
     const name = `t${number}`;
     admission.follow({ name, number, state: 'active', firstTable: 16, databases: 16, limits });
-    quotas.push([number, 1e9]);
   }
-  const agent: PoolAgent = new PoolAgent({
-    gateway: 'bench',
-    admission,
-    clock: systemClock,
-    firstPart: 1,
-    // Between threads a message is copied.
-    send: (message) => scheduler.hear(structuredClone(message)),
-  });
-  const scheduler: PoolScheduler = new PoolScheduler({
-    clock: systemClock,
-    learnMs: 0,
-    send: (_, message) => agent.hear(structuredClone(message)),
-  });
-  scheduler.setQuotas(quotas);
-  const second = (): void => {
-    admission.endSecond();
-    agent.second();
-    scheduler.second();
-  };
+  const second = (): void => admission.endSecond();
   second();
   return { meter, admission, second };
 }

@@ -36,7 +36,6 @@ import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
 import { hashSamples } from './planes/hash-samples.ts';
-import { GatewayPools } from './planes/gateway-pools.ts';
 import {
   planeAccess,
   seriesTableHolder,
@@ -168,12 +167,6 @@ export class Server {
       program: this.#options.version,
       dataDirectory: this.dataDirectory,
     });
-    const pools = new GatewayPools({
-      planes: this.#planes,
-      config: this.#config,
-      warn: (fields, message) => this.#log.warn(fields, message),
-    });
-    this.#closers.push(() => pools.close());
     this.#watchParts();
     const { admin, url: adminUrl } = await this.#startAdmin(
       new Tables(catalog, seriesTables),
@@ -190,7 +183,6 @@ export class Server {
       tenancy: tenants.snapshot(),
       tls: this.#tls?.material,
     };
-    pools.follow(planeData.tenancy);
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
     const endpoints = await Promise.all(
@@ -198,7 +190,6 @@ export class Server {
         plane.start(planeData, {
           configChanged: (change) => this.#changedByPlane(plane, change),
           log: (level, message, fields) => this.#log[level](fields ?? {}, message),
-          pool: (message) => pools.hear(plane, message),
           died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
           control: userHandlers(plane.name, tenants, audit),
         }),
@@ -213,7 +204,7 @@ export class Server {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
     }
     seriesTables.attach(seriesTableHolder(this.#planes));
-    await tenants.attach(tenantHolders(this.#planes, pools, catalog, seriesTables, usage));
+    await tenants.attach(tenantHolders(this.#planes, catalog, seriesTables, usage));
     workflows.start();
     usage.start();
     this.#tls?.follow(Object.values(this.#planes), data);

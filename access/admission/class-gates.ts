@@ -43,23 +43,16 @@ export interface ClassGatesOptions {
   /** Of the gateway; they may change. */
   rules: AdmissionRules;
   accountOf: (tenant: number) => TenantAccount | undefined;
-  /** What of a tenant's quotas is on this gateway. */
-  partOf: (tenant: number) => number;
   /** Somebody waits at the gate. */
   wake: (gate: TenantGate) => void;
   /** A tenant has another gate, or none. */
   changed: (tenant: number, gate: TenantGate | undefined) => void;
 }
 
-interface ClassGate {
-  gate: TenantGate;
-  lastSecondRu: number;
-}
-
 export class ClassGates {
   readonly #options: ClassGatesOptions;
   readonly #spare: GatewaySpare;
-  readonly #gates = new Map<number, ClassGate>();
+  readonly #gates = new Map<number, TenantGate>();
 
   constructor(options: ClassGatesOptions) {
     this.#options = options;
@@ -75,34 +68,28 @@ export class ClassGates {
   }
 
   gateOf(tenant: number): TenantGate | undefined {
-    return this.#gates.get(tenant)?.gate;
+    return this.#gates.get(tenant);
   }
 
-  /** Units of the last second. */
-  lastSecondRu(tenant: number): number {
-    return this.#gates.get(tenant)?.lastSecondRu ?? 0;
-  }
-
-  *gates(): IterableIterator<TenantGate> {
-    for (const { gate } of this.#gates.values()) yield gate;
+  gates(): IterableIterator<TenantGate> {
+    return this.#gates.values();
   }
 
   /** The tenant's limits may have changed. Returns its gate if it is one from before. */
   open({ number, name, limits }: TenantDefinition): TenantGate | undefined {
-    const { limit, clock, rules, accountOf, partOf, changed } = this.#options;
-    const quota = { perSecond: rules.classQuotas ? limits[limit] : 0, burst: 0, peak: 0 };
+    const { limit, clock, rules, accountOf, changed } = this.#options;
+    const quota = { perSecond: limits[limit], burst: 0, peak: 0 };
     if (quota.perSecond === 0) {
       this.drop(number);
       return undefined;
     }
     const now = clock.monotonic();
-    const known = this.#gates.get(number)?.gate;
+    const known = this.#gates.get(number);
     if (known === undefined) {
       const gate = new TenantGate(number, name, quota, rules, this.#spare, now);
       const account = accountOf(number);
       gate.follow(account?.tenant === number ? new ScanAccount(account) : undefined);
-      gate.setShare(quota.perSecond * atMostAll(partOf(number)), now);
-      this.#gates.set(number, { gate, lastSecondRu: 0 });
+      this.#gates.set(number, gate);
       changed(number, gate);
       return undefined;
     }
@@ -120,21 +107,7 @@ export class ClassGates {
     gate.release(this.#options.clock.monotonic());
   }
 
-  /** So much of the tenant's quotas is on this gateway. */
-  setPart(tenant: number, part: number, now: number): void {
-    const gate = this.gateOf(tenant);
-    gate?.setShare(gate.quota.perSecond * atMostAll(part), now);
-  }
-
   endSecond(now: number): void {
-    for (const one of this.#gates.values()) {
-      one.gate.settle(now);
-      one.lastSecondRu = one.gate.report().used;
-    }
+    for (const gate of this.#gates.values()) gate.endSecond(now);
   }
-}
-
-/** A gateway may go beyond its part of a quota for a while, where that is the policy: nobody would call it back here. */
-function atMostAll(part: number): number {
-  return Math.min(1, part);
 }

@@ -190,7 +190,8 @@ test('what is owed is told to who is refused', () => {
   const setup = setUp(tenant(100));
   request(setup, 600);
   expect(setup.gate.refuse(clock.monotonic())).toBe(5000);
-  expect(setup.gate.report()).toMatchObject({ used: 600 });
+  setup.admission.endSecond();
+  expect(setup.gate.use.lastSecond).toBe(600);
 });
 
 test('a raised quota lets in who waits, and one that is taken away everyone', () => {
@@ -287,7 +288,8 @@ test('requests that take their time are settled one by one', () => {
   account.charge(ChargeClass.write, 0, false, 149, 1, 1, 1, 1);
   gate.settleHeld(holds[2]!, clock.monotonic());
   expect(gate.balance(clock.monotonic())).toBeCloseTo(-99);
-  expect(gate.report().used).toBe(199);
+  setup.admission.endSecond();
+  expect(gate.use.lastSecond).toBe(199);
 });
 
 interface Asked extends LineQuery {
@@ -362,22 +364,17 @@ test('what was spent dry is not held against anybody later', () => {
   expect(setup.gate.queries.units.balance).toBe(0);
 });
 
-test('a limit on scans goes with the part of the quota that is here, and never beyond all of it', () => {
+test('a limit on scans counts scans only', () => {
   const { admission, meter } = setUp({
     ...tenant(1000),
     limits: { ...noLimits, ruPerSecond: 1000, scanRuPerSecond: 100 },
   });
   const scans = (): TenantGate => admission.classGateOf(1)!;
-  expect(scans().share).toBe(100);
-  admission.setShare(1, 500);
-  expect(scans().share).toBe(50);
-  admission.setShare(1, 2000);
-  expect(scans().share).toBe(100);
-  // Only scans count at it.
+  expect(scans().quota.perSecond).toBe(100);
   meter.account(1).charge(ChargeClass.write, 0, false, 5000, 1, 1, 1, 1);
   meter.account(1).charge(ChargeClass.scan, 0, false, 30, 1, 1, 1, 1);
   admission.endSecond();
-  expect(admission.classRu(1)).toBe(30);
+  expect(scans().use.lastSecond).toBe(30);
   expect(scans().balance(clock.monotonic())).toBeGreaterThan(0);
   expect(admission.follow({ ...tenant(0), limits: noLimits })).toBeUndefined();
   expect(admission.classGateOf(1)).toBeUndefined();

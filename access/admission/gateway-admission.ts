@@ -9,7 +9,7 @@ import { Allocation, type AllocationPolicy } from './allocation.ts';
 import { BurstPackage, sharedBurstCap } from './burst-package.ts';
 import { ErrorDelay } from './error-delay.ts';
 import { ClassGates, type ClassLimit } from './class-gates.ts';
-import { type GateReport, TenantGate } from './tenant-gate.ts';
+import { TenantGate } from './tenant-gate.ts';
 
 /** May change while the gateway runs. */
 export interface AdmissionRules {
@@ -17,8 +17,6 @@ export interface AdmissionRules {
   enabled: boolean;
   /** Nothing waits and nothing is refused; what would have been is counted. */
   dryRun: boolean;
-  /** What a request has cost beyond its estimate is taken off as well, or given back. */
-  debit: boolean;
   /** Milliseconds that a Redis command, and a write over HTTP, may wait; Infinity where nothing is refused. */
   commandWaitMs: number;
   writeWaitMs: number;
@@ -26,8 +24,6 @@ export interface AdmissionRules {
   refusalCode: string;
   /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not; a table may say otherwise. */
   allocation: AllocationPolicy;
-  /** Without, nobody may, whatever a table says. */
-  stacks: boolean;
   /** Units a second that the gateway can do; 0 when that is not known. */
   gatewayRu: number;
   /** Units of each second that are kept for spikes; 0 for none. */
@@ -35,46 +31,33 @@ export interface AdmissionRules {
   /** Queries of a tenant that may wait, and whether one is refused that costs more than could ever be saved. */
   queryQueueLength: number;
   strictQueries: boolean;
-  /** Queries live on what was left over, and wait for it in line; else they are as any other request, or refused. */
-  accumulates: boolean;
-  queriesWait: boolean;
-  /** What is to be refused is so before its body is read. */
-  shedsEarly: boolean;
-  /** Seconds of a tenant's share that it can owe. */
+  /** Seconds of a tenant's quota that it can owe. */
   debtSeconds: number;
   /** For so many seconds from when a tenant was made its quota counts so many times. */
   warmupSeconds: number;
   warmupFactor: number;
-  /** Limits on scans and queries hold. */
-  classQuotas: boolean;
-  /** Limits on how fast bursts are spent hold. */
-  composes: boolean;
   /** Refusals take as long as successes do. */
   delaysErrors: boolean;
+  /** Part of its quota at which a tenant is near it; Infinity for no alarms. */
+  alarmAt: number;
 }
 
 export const admissionDefaults: AdmissionRules = {
   enabled: true,
   dryRun: false,
-  debit: true,
   commandWaitMs: 1500,
   writeWaitMs: 4000,
   refusalCode: 'TRYAGAIN',
   allocation: 'hard',
-  stacks: true,
   gatewayRu: 0,
   burstRu: 0,
   queryQueueLength: 1000,
   strictQueries: false,
-  accumulates: true,
-  queriesWait: true,
-  shedsEarly: true,
   debtSeconds: 10,
   warmupSeconds: 0,
   warmupFactor: 3,
-  classQuotas: true,
-  composes: true,
   delaysErrors: false,
+  alarmAt: Infinity,
 };
 
 /** What a gate has of its gateway. */
@@ -101,6 +84,8 @@ export interface GatewayAdmissionOptions {
   accountOf: (tenant: number) => TenantAccount | undefined;
   /** Which operations have a limit of their own here. */
   classLimit?: ClassLimit;
+  /** A tenant is near its quota: mean units a second of the last seconds. At most once a minute for each tenant. */
+  alarm?: (gate: TenantGate, used: number) => void;
 }
 
 /** A tenant has another gate, or none. */
@@ -112,8 +97,6 @@ const expireEveryMs = 20;
 const serveLinesEveryMs = 50;
 
 export class GatewayAdmission implements GatewaySpare {
-  /** What of a tenant's quota is on this gateway when its gate is made. */
-  partOf: (tenant: number) => number = () => 1;
   /** For how long a refusal is held back. */
   readonly errorDelay: ErrorDelay;
   readonly #clock: Clock;
@@ -122,6 +105,7 @@ export class GatewayAdmission implements GatewaySpare {
   /** Of tenants with a limit. */
   readonly #limited = new Map<number, TenantDefinition>();
   readonly #gates = new Map<number, TenantGate>();
+  readonly #alarm: GatewayAdmissionOptions['alarm'];
   readonly #classGates: ClassGates;
   readonly #classListeners: GateListener[] = [];
   readonly #listeners: GateListener[] = [];
@@ -139,7 +123,8 @@ export class GatewayAdmission implements GatewaySpare {
   #expiredAt = 0;
 
   constructor(options: GatewayAdmissionOptions) {
-    const { clock, rules = {}, turns, accountOf, classLimit = 'scanRuPerSecond' } = options;
+    const { clock, rules = {}, turns, accountOf, classLimit = 'scanRuPerSecond', alarm } = options;
+    this.#alarm = alarm;
     this.#clock = clock;
     this.#turns = turns;
     this.#accountOf = accountOf;
@@ -152,7 +137,6 @@ export class GatewayAdmission implements GatewaySpare {
       clock,
       rules: this.#rules,
       accountOf,
-      partOf: (tenant) => this.partOf(tenant),
       wake: (gate) => this.wake(gate),
       changed: (tenant, gate) => {
         for (const listener of this.#classListeners) listener(tenant, gate);
@@ -211,11 +195,6 @@ export class GatewayAdmission implements GatewaySpare {
     return this.#classGates.gates();
   }
 
-  /** Units of the last second of what has a limit of its own. */
-  classRu(tenant: number): number {
-    return this.#classGates.lastSecondRu(tenant);
-  }
-
   onClassChange(listener: GateListener): void {
     this.#classListeners.push(listener);
   }
@@ -266,7 +245,6 @@ export class GatewayAdmission implements GatewaySpare {
       const age = createdAt === undefined ? Infinity : Math.max(0, this.#clock.now() - createdAt);
       const made = new TenantGate(number, name, quota, this.#rules, this, now, now - age);
       made.follow(this.#ownAccount(number));
-      made.setShare(quota.perSecond * this.partOf(number), now);
       this.#gates.set(number, made);
       this.#tell(number, made);
       return made;
@@ -316,28 +294,17 @@ export class GatewayAdmission implements GatewaySpare {
     this.#reschedule(this.#clock.monotonic());
   }
 
-  /** Its part of the quota on this gateway, in units a second. */
-  setShare(tenant: number, share: number): void {
-    const gate = this.#gates.get(tenant);
-    if (gate === undefined) return;
-    const now = this.#clock.monotonic();
-    gate.setShare(share, now);
-    this.#classGates.setPart(tenant, share / gate.quota.perSecond, now);
-    this.#reschedule(now);
-  }
-
   // ---- time
 
   /** To be called each second. */
   endSecond(): void {
     const now = this.#clock.monotonic();
-    for (const gate of this.#gates.values()) gate.endSecond(now);
+    for (const gate of this.#gates.values()) {
+      gate.endSecond(now);
+      const used = gate.use.alarm(gate.quota.perSecond * this.#rules.alarmAt, now);
+      if (used > 0) this.#alarm?.(gate, used);
+    }
     this.#classGates.endSecond(now);
-  }
-
-  /** What was spent and missed since the last time, of tenants with a limit. */
-  report(): GateReport[] {
-    return Array.from(this.#gates.values(), (gate) => gate.report());
   }
 
   /** Nobody waits any longer, and nobody will: the gateway stops. */
@@ -422,8 +389,8 @@ export class GatewayAdmission implements GatewaySpare {
   }
 
   lends(mode: QuotaMode): number {
-    const { allocation, gatewayRu, stacks } = this.#rules;
-    return stacks && (mode === 'server' ? allocation : mode) === 'stacked' ? gatewayRu : 0;
+    const { allocation, gatewayRu } = this.#rules;
+    return (mode === 'server' ? allocation : mode) === 'stacked' ? gatewayRu : 0;
   }
 
   borrow(mode: QuotaMode, cost: number, now: number): boolean {

@@ -149,17 +149,9 @@ test('it comes, changes and goes while requests do, and takes nothing of the bur
   expect(spentIn(2000)).toBeLessThanOrEqual(peak * 2.1 + 1);
   world.limit({ ...limits, peakRuPerSecond: 2 * peak });
   expect(spentIn(1000)).toBeGreaterThan(peak * 1.9);
-  world.admission.setRules({ composes: false });
+  world.limit({ ...limits, peakRuPerSecond: 0 });
   expect(spentIn(5)).toBeGreaterThan(4000);
   expect(world.total()).toBeCloseTo(burst + rate * 4, -2);
   world.limit({ ...limits, ruPerSecond: 0 });
   expect(world.admission.gateOf(1)).toBeUndefined();
-});
-
-test('a gateway of a pool has its part of it', () => {
-  const world = new World(limits);
-  world.admission.setShare(1, rate / 4);
-  world.run(4000, () => 1);
-  expect(world.mostWithin(1000)).toBeLessThanOrEqual((peak / 4) * (1 + peakSeconds) + 1);
-  expect(world.mostWithin(1000)).toBeGreaterThan((peak / 4) * 0.95);
 });

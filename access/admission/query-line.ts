@@ -26,8 +26,7 @@ export interface LineCounters {
 export interface LineGate {
   readonly rules: AdmissionRules;
   readonly queries: QueryQueue<LineQuery>;
-  /** Units a second on this gateway, and of the whole tenant. */
-  readonly share: number;
+  /** Units a second. */
   readonly quota: { readonly perSecond: number };
   /** Puts what nobody wants any more to what queries live on. */
   collect(now: number): void;
@@ -53,10 +52,10 @@ export class QueryLine {
     return this.#gate.queries.length;
   }
 
-  /** Most that can be saved up on this gateway; where it has no share all comes from the others. */
+  /** Most units that can be accumulated. */
   get #mostUnits(): number {
-    const { queries, share, quota } = this.#gate;
-    return queries.units.limit(share > 0 ? share : quota.perSecond);
+    const { queries, quota } = this.#gate;
+    return queries.units.limit(quota.perSecond);
   }
 
   /** `run` and `wait` are followed by `settleQuery` of the gate and by `end`; the others by nothing. */
@@ -72,18 +71,11 @@ export class QueryLine {
       this.counters.admitted++;
       return 'run';
     }
-    const answer = queries.arrive(
-      query,
-      this.#mostUnits,
-      queries.units.limit(Math.max(gate.quota.perSecond, gate.share)),
-    );
-    if (answer === 'wait' && rules.queriesWait) gate.wakeLine();
+    const answer = queries.arrive(query, this.#mostUnits);
+    if (answer === 'wait') gate.wakeLine();
     else if (answer === 'run') this.counters.admitted++;
-    else {
-      queries.remove(query);
-      this.counters.refused++;
-    }
-    return answer === 'wait' && !rules.queriesWait ? 'full' : answer;
+    else this.counters.refused++;
+    return answer;
   }
 
   /** What must not wait, as it helps others out of the line: it owes what is not there. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AccumulatedUnits } from './accumulated-units.ts';
-import { lendUnits, QueryQueue, type WaitingQuery } from './query-queue.ts';
+import { QueryQueue, type WaitingQuery } from './query-queue.ts';
 
 const query = (cost: number, arrivedAt = 0, deadline = Infinity): WaitingQuery => ({
   cost,
@@ -104,22 +104,4 @@ test('who gave up or went waits no more', () => {
   expect(queue.remove(c)).toBe(true);
   expect(queue.remove(c)).toBe(false);
   expect(queue.length).toBe(0);
-});
-
-test('who waits longest is lent to first, from who has most, and nobody gives what he has not', () => {
-  const queues = Array.from({ length: 4 }, () => new QueryQueue());
-  const [late, early, rich, poor] = queues as [
-    QueryQueue<WaitingQuery>,
-    QueryQueue<WaitingQuery>,
-    QueryQueue<WaitingQuery>,
-    QueryQueue<WaitingQuery>,
-  ];
-  late.arrive(query(50, 20), 1000);
-  early.arrive(query(50, 10), 1000);
-  rich.units.endSecond(60);
-  poor.units.endSecond(10);
-  expect(lendUnits(queues, 1000)).toBe(70);
-  expect(early.next(1000)).toBeDefined();
-  expect(late.units.balance).toBe(20);
-  expect([rich.units.balance, poor.units.balance]).toEqual([0, 0]);
 });

@@ -42,12 +42,9 @@ export class QueryQueue<Q extends WaitingQuery> {
     return this.#waiting[0];
   }
 
-  /**
-   * `mostUnits` is what can ever be there for the tenant: a query that costs more runs when there is so much.
-   * `mostInPool` is what its gateways could hold together.
-   */
-  arrive(query: Q, mostUnits: number, mostInPool = mostUnits): QueryAnswer {
-    if (this.options.strict && query.cost > mostInPool) return 'too dear';
+  /** `mostUnits` is what can ever be there for the tenant: a query that costs more runs when there is so much. */
+  arrive(query: Q, mostUnits: number): QueryAnswer {
+    if (this.options.strict && query.cost > mostUnits) return 'too dear';
     if (this.#waiting.length === 0 && this.#takeFor(query, mostUnits)) return 'run';
     if (this.#waiting.length >= this.options.length) return 'full';
     this.#waiting.push(query);
@@ -76,12 +73,6 @@ export class QueryQueue<Q extends WaitingQuery> {
     return expired;
   }
 
-  /** Units that the head lacks. */
-  lack(mostUnits: number): number {
-    const head = this.#waiting[0];
-    return head === undefined ? 0 : Math.min(head.cost, mostUnits) - this.units.balance;
-  }
-
   #takeFor(query: Q, mostUnits: number): boolean {
     if (query.cost <= mostUnits) return this.units.spend(query.cost);
     // There will never be enough: it runs on all that can be saved, and the rest is owed.
@@ -89,31 +80,4 @@ export class QueryQueue<Q extends WaitingQuery> {
     this.units.settle(query.cost);
     return true;
   }
-}
-
-/**
- * Once a second: who has waited longest on any gateway gets what he lacks from the gateways that have most. Returns
- * the units that moved.
- */
-export function lendUnits<Q extends WaitingQuery>(
-  queues: readonly QueryQueue<Q>[],
-  mostUnits: number,
-): number {
-  const needy = queues.filter((queue) => queue.lack(mostUnits) > 0);
-  needy.sort((a, b) => a.head()!.arrivedAt - b.head()!.arrivedAt);
-  let moved = 0;
-  for (const queue of needy) {
-    let lack = queue.lack(mostUnits);
-    // Whoever waits himself has nothing to give: he comes next.
-    const donors = queues.filter((other) => other !== queue && other.length === 0);
-    donors.sort((a, b) => b.units.balance - a.units.balance);
-    for (const donor of donors) {
-      if (lack <= 0) break;
-      const lent = donor.units.giveUp(lack);
-      queue.units.receive(lent);
-      lack -= lent;
-      moved += lent;
-    }
-  }
-  return moved;
 }

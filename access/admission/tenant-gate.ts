@@ -1,5 +1,5 @@
 // What one tenant may do on one gateway (X-Stor, section 5.2). A request is let in while the tenant owes nothing; what
-// it cost is taken off once the meter knows it. Beyond its share there are the gateway's burst package and, where
+// it cost is taken off once the meter knows it. Beyond its quota there are the gateway's burst package and, where
 // allocation is stacked, what others leave. What is then still too much waits, in the order it came; only what has
 // waited its time is refused.
 
@@ -10,6 +10,7 @@ import { BucketSeries, type GateBucket } from './bucket-series.ts';
 import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
 import { type LineGate, QueryLine, type LineQuery } from './query-line.ts';
 import { QueryQueue } from './query-queue.ts';
+import { RecentUse } from './recent-use.ts';
 import { WarmupCredit } from './warmup-credit.ts';
 
 /** Share of the newest requests in the mean cost of one. */
@@ -49,7 +50,7 @@ export interface GateCounters {
   waited: number;
   waitedMs: number;
   refused: number;
-  /** Units beyond the share: of the burst package, and of what others left. */
+  /** Units beyond the quota: of the burst package, and of what others left. */
   burstRu: number;
   spareRu: number;
   /** Where nothing is enforced: requests that would have waited, and that would have been refused. */
@@ -58,15 +59,6 @@ export interface GateCounters {
   /** Requests refused because a partition that they touch is at its ceiling; or, where nothing is enforced, not refused. */
   partitionRefused: number;
   partitionWouldRefuse: number;
-}
-
-/** What a gateway tells of a tenant once a second. */
-export interface GateReport {
-  tenant: number;
-  /** Units spent since the last report. */
-  used: number;
-  /** Units that were asked for and not had, about. */
-  refused: number;
 }
 
 /** What was taken for a request that takes its time: see `hold`. */
@@ -114,13 +106,15 @@ export class TenantGate implements LineGate {
   /** What was left over, and the queries that wait for it. */
   readonly queries = new QueryQueue<LineQuery>();
   readonly line: QueryLine;
+  /** Request units spent in the last second and the last minute. */
+  readonly use = new RecentUse();
   /** What a request of it costs, about. */
   meanCost = 1;
 
   /** Of the gateway; they may change. */
   readonly rules: AdmissionRules;
   readonly #spare: GatewaySpare;
-  /** What the share brings. */
+  /** Filled at the tenant's quota. */
   #own: TokenBucket;
   /** What bounds how fast a burst is spent, where something does. */
   #peak: TokenBucket | undefined;
@@ -132,11 +126,10 @@ export class TenantGate implements LineGate {
   /** Units that are left to the one whose turn it is. */
   #turn = 0;
   #quota: Quota;
-  #share: number;
   /** When the tenant was made, monotonic milliseconds; -Infinity for long ago. */
   readonly #madeAt: number;
   #credit: WarmupCredit | undefined;
-  /** Times its share that it may spend: more than once while it is new. */
+  /** Times its quota that it may spend: more than once while it is new. */
   #factor = 1;
   /** Requests that may come in before it is looked again what is there. */
   #passes = 0;
@@ -158,9 +151,8 @@ export class TenantGate implements LineGate {
   #account: GateAccount | undefined;
   /** Of the request that was let in last, until the next one is. */
   #last: Hold = { units: 0, borrowed: 0, isFree: false };
-  /** Since the last report. */
+  /** In the second that runs. */
   #spent = 0;
-  #missed = 0;
 
   constructor(
     tenant: number,
@@ -174,7 +166,6 @@ export class TenantGate implements LineGate {
     this.tenant = tenant;
     this.name = name;
     this.#quota = quota;
-    this.#share = quota.perSecond;
     this.rules = rules;
     this.#spare = spare;
     this.#madeAt = madeAt;
@@ -187,22 +178,21 @@ export class TenantGate implements LineGate {
     return new TokenBucket(this.#rate, this.#capacity, now, this.rules.debtSeconds);
   }
 
-  /** Its share, its quota or what it has as a new tenant has changed, or what the rules make of it. */
+  /** The quota, the warm-up factor or the rules have changed. */
   #reshape(now: number): void {
     this.#own.reshape(this.#rate, this.#capacity, now);
-    const { perSecond, peak } = this.#quota;
-    if (peak === 0 || perSecond === 0 || !this.rules.composes) {
+    const { peak } = this.#quota;
+    if (peak === 0) {
       this.#peak = undefined;
       this.#bucket = this.#own;
       return;
     }
-    const rate = (peak * this.#share) / perSecond;
-    const capacity = rate * peakSeconds;
+    const capacity = peak * peakSeconds;
     if (this.#peak !== undefined) {
-      this.#peak.reshape(rate, capacity, now);
+      this.#peak.reshape(peak, capacity, now);
       return;
     }
-    this.#peak = new TokenBucket(rate, capacity, now, this.rules.debtSeconds);
+    this.#peak = new TokenBucket(peak, capacity, now, this.rules.debtSeconds);
     this.#bucket = new BucketSeries([this.#own, this.#peak]);
   }
 
@@ -228,9 +218,9 @@ export class TenantGate implements LineGate {
     this.#reshape(now);
   }
 
-  /** Units beyond its share that it can still spend as a new tenant. */
+  /** Units beyond its quota that it can still spend as a new tenant. */
   warmupLeft(now: number): number {
-    return this.#credit?.left(this.#share, now) ?? 0;
+    return this.#credit?.left(this.#quota.perSecond, now) ?? 0;
   }
 
   /** Begins anew: what was spent while nothing was enforced is not held against the tenant. */
@@ -246,38 +236,26 @@ export class TenantGate implements LineGate {
     return this.#quota;
   }
 
-  /** Units a second on this gateway. */
-  get share(): number {
-    return this.#share;
-  }
-
   get waiting(): number {
     return this.#waiters.size;
   }
 
   /** Units a second that it may spend now. */
   get #rate(): number {
-    return this.#share * this.#factor;
+    return this.#quota.perSecond * this.#factor;
   }
 
   get #capacity(): number {
-    const { perSecond, burst } = this.#quota;
-    return this.#rate + (perSecond === 0 ? 0 : (burst * this.#share) / perSecond);
+    return this.#rate + this.#quota.burst;
   }
 
-  /** Savings beyond what is then allowed are lost; debts stay. The share changes as the quota does. */
+  /** Savings beyond what is then allowed are lost; debts stay. */
   setQuota(quota: Quota, now: number): void {
-    const before = this.#quota.perSecond;
     this.#quota = quota;
-    this.setShare(before === 0 ? quota.perSecond : (this.#share * quota.perSecond) / before, now);
-    this.collect(now);
-    this.queries.units.trim(this.#share);
-  }
-
-  setShare(share: number, now: number): void {
     this.#passes = 0;
-    this.#share = share;
     this.#reshape(now);
+    this.collect(now);
+    this.queries.units.trim(quota.perSecond);
   }
 
   /** Where what it spends is charged; it counts from now on. */
@@ -345,7 +323,7 @@ export class TenantGate implements LineGate {
     return true;
   }
 
-  /** Of the share only if it `isFirst`. */
+  /** Of the quota only if it `isFirst`. */
   #take(now: number, mode: QuotaMode, isFirst: boolean): boolean {
     this.#takeBack(now);
     const need = this.meanCost;
@@ -383,12 +361,12 @@ export class TenantGate implements LineGate {
   }
 
   #burst(need: number, now: number): boolean {
-    if (!this.#spare.burst(this.tenant, this.#share, need, now)) return false;
+    if (!this.#spare.burst(this.tenant, this.#quota.perSecond, need, now)) return false;
     this.counters.burstRu += need;
     return true;
   }
 
-  /** What is borrowed is not taken off the share. */
+  /** What is borrowed is not taken off the quota. */
   #borrow(need: number, now: number, mode: QuotaMode): boolean {
     if (!this.#spare.borrow(mode, need, now)) return false;
     this.counters.spareRu += need;
@@ -452,7 +430,6 @@ export class TenantGate implements LineGate {
   /** A request is refused: milliseconds after which it is worth another try. */
   refuse(now: number): number {
     this.counters.refused++;
-    this.#missed += this.meanCost;
     // Those that wait come first.
     const line = (1000 * this.#waiters.size * this.meanCost) / this.#rate;
     const ms = this.#bucket.waitForAny(now) + line;
@@ -545,8 +522,8 @@ export class TenantGate implements LineGate {
 
   /** Where what they cost is not taken off, or is not known, each request counts. */
   #countPasses(now: number): number {
-    const { debit, dryRun, delaysErrors } = this.rules;
-    const isKnown = debit && !dryRun && !delaysErrors && this.#account !== undefined;
+    const { dryRun, delaysErrors } = this.rules;
+    const isKnown = !dryRun && !delaysErrors && this.#account !== undefined;
     if (!isKnown || this.#waiters.size > 0) return 0;
     const granted = this.#granted * this.meanCost;
     const spare = this.#bucket.beyond(ampleShare, now) - granted;
@@ -562,10 +539,8 @@ export class TenantGate implements LineGate {
       this.#seen = lru;
     }
     if (actual === 0 && this.#taken === 0) return;
-    if (this.rules.debit) {
-      this.#bucket.debit(actual - this.#taken, now);
-      this.#observe();
-    }
+    this.#bucket.debit(actual - this.#taken, now);
+    this.#observe();
     this.#spare.used(Math.max(0, actual - this.#borrowed), now);
     this.#spent += actual;
     this.#taken = 0;
@@ -594,7 +569,7 @@ export class TenantGate implements LineGate {
       this.#seenForRequests += actual;
       this.#seenRequests++;
     }
-    if (this.rules.debit) this.queries.units.settle(actual - estimate);
+    this.queries.units.settle(actual - estimate);
     this.#spare.used(actual, now);
     this.#spent += actual;
   }
@@ -605,6 +580,8 @@ export class TenantGate implements LineGate {
     this.#warmUp(now);
     this.queries.units.endSecond(this.#own.takeSpilled(now));
     this.line.serve(now);
+    this.use.end(this.#spent);
+    this.#spent = 0;
   }
 
   // ---- for its line
@@ -623,13 +600,5 @@ export class TenantGate implements LineGate {
   /** Units that may be spent now; below 0 what is owed. */
   balance(now: number): number {
     return this.#bucket.balance(now);
-  }
-
-  report(): GateReport {
-    const refused = this.#missed + this.#waiters.size * this.meanCost;
-    const report = { tenant: this.tenant, used: this.#spent, refused };
-    this.#spent = 0;
-    this.#missed = 0;
-    return report;
   }
 }

@@ -3,7 +3,7 @@ import {
   accessPoolsDefaults,
   LeastRequests,
   type Move,
-} from '../../access/admission/access-pools.ts';
+} from '../gateway-pools/access-pools.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 import { Simulation } from './sim/simulation.ts';

@@ -1,4 +1,4 @@
-import { FanOut } from '../../access/admission/fan-out.ts';
+import { FanOut } from '../gateway-pools/fan-out.ts';
 import type { Experiment, Measure } from './experiment.ts';
 import { Chance, Zipf } from './sim/chance.ts';
 

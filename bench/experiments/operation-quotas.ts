@@ -1,5 +1,5 @@
-import { OperationQuotas } from '../../access/admission/operation-quotas.ts';
-import { ReplyPage } from '../../access/admission/reply-page.ts';
+import { OperationQuotas } from '../gateway-pools/operation-quotas.ts';
+import { ReplyPage } from '../gateway-pools/reply-page.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 

@@ -1,4 +1,5 @@
-import { lendUnits, QueryQueue, type WaitingQuery } from '../../access/admission/query-queue.ts';
+import { QueryQueue, type WaitingQuery } from '../../access/admission/query-queue.ts';
+import { lendUnits } from '../gateway-pools/lend-units.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 

@@ -370,7 +370,6 @@ export const tenantAdmission = record({
   plane: planes,
   tenant: tenantName,
   quotaRu: units('Request units a second that it may spend on this plane.'),
-  shareRu: units('Of these, what may be spent on this gateway.'),
   usedRu: units('Request units of the last second.'),
   usedRuMinute: units('Request units a second, over the last minute.'),
   savedRu: units('Request units left over, which queries may have; below 0 what is owed.'),

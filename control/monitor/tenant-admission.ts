@@ -10,9 +10,8 @@ export interface AdmissionQuery {
 export interface TenantAdmission {
   /** The tenant's number. */
   tenant: number;
-  /** Request units a second: of the tenant, and what of it is on this gateway. */
+  /** Request units a second. */
   quotaRu: number;
-  shareRu: number;
   /** Request units of the last second, and of the last minute, a second. */
   usedRu: number;
   usedRuMinute: number;
@@ -29,7 +28,7 @@ export interface TenantAdmission {
   /** Since the limit came: requests and queries that have waited, and that were refused. */
   waited: number;
   refused: number;
-  /** Since then, units beyond the share: of the burst package, and of what others left. */
+  /** Since then, units beyond the quota: of the burst package, and of what others left. */
   burstRu: number;
   spareRu: number;
   /** Since then, requests that would have waited or been refused if limits were enforced. */

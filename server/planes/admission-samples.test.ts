@@ -14,8 +14,8 @@ test('tenants beyond those with a label of their own are added up under one', ()
   for (const [number, quota] of [100, 20, 3, 0].entries())
     admission.follow(tenant(number + 1, quota));
   for (const gate of admission.gates()) gate.counters.waitedMs = 1500;
-  const pool = { usedPart: ({ tenant: number }: { tenant: number }) => number / 10 };
-  const samples = admissionSamples('redis', { gateway: admission, pool }, (number) =>
+  for (const gate of admission.gates()) gate.use.end(gate.tenant);
+  const samples = admissionSamples('redis', admission, (number) =>
     number === 1 ? 't1' : '_other',
   );
   const values = (name: string): Record<string, number> =>
@@ -26,6 +26,6 @@ test('tenants beyond those with a label of their own are added up under one', ()
     );
   expect(values('polyrow_tenant_quota_ru')).toEqual({ t1: 100, _other: 23 });
   expect(values('polyrow_tenant_waited_seconds_total')).toEqual({ t1: 1.5, _other: 3 });
-  expect(values('polyrow_tenant_quota_used_ratio')).toEqual({ t1: 0.1, _other: 0.3 });
+  expect(values('polyrow_tenant_quota_used_ratio')).toEqual({ t1: 0.01, _other: 1 });
   expect(new Set(samples.map(({ labels }) => labels!['plane']))).toEqual(new Set(['redis']));
 });

@@ -1,9 +1,8 @@
 // What a plane's gates report to /metrics: of each tenant with a limit, under the label that its other metrics have.
 
 import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import type { PlaneAdmission } from './plane-admission.ts';
-import type { PlanePool } from './plane-pool.ts';
 import { adder } from './pod-samples.ts';
 
 /** Numbers of a gate that add up over tenants, with the names and words of their metrics. */
@@ -14,7 +13,6 @@ const gauges: readonly [name: string, help: string, of: (gate: TenantGate) => nu
     'Units a second at which a burst may be spent; 0 for any.',
     (gate) => gate.quota.peak,
   ],
-  ['share_ru', 'Of these, what may be spent on this gateway.', (gate) => gate.share],
   ['waiting', 'Requests that wait for request units.', (gate) => gate.waiting],
 ];
 const counters: readonly [name: string, help: string, of: (gate: TenantGate) => number][] = [
@@ -94,7 +92,7 @@ const classCounters: typeof counters = [
 /** `labelOf` has few values: those that come after them share one. */
 export function admissionSamples(
   plane: string,
-  { gateway, pool }: Pick<PlaneAdmission, 'gateway'> & { pool: Pick<PlanePool, 'usedPart'> },
+  gateway: GatewayAdmission,
   labelOf: (tenant: number) => string,
 ): MetricSample[] {
   const samples: MetricSample[] = [];
@@ -107,7 +105,7 @@ export function admissionSamples(
       'gauge',
       'tenant_quota_used_ratio',
       'Of the request units a second, what was used in the last second.',
-      Math.max(...same.map((gate) => pool.usedPart(gate))),
+      Math.max(...same.map((gate) => gate.use.lastSecond / gate.quota.perSecond)),
     );
     if (plane === 'redis') {
       for (const [name, help, of] of partitionCounters) {

@@ -19,6 +19,7 @@ import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import { LiveConfig } from '../settings/live-config.ts';
+import { admissionReport } from './admission-report.ts';
 import { admissionSamples } from './admission-samples.ts';
 import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';
 import { hashSamples } from './hash-samples.ts';
@@ -69,7 +70,7 @@ const admission = new PlaneAdmission({
   live,
   accountOf: (tenant) => meter.meter.account(tenant),
   turns: turns.queue,
-  send: (message) => report(port, { type: 'pool', message }),
+  warn: (fields, message) => log('warn', message, fields),
 });
 const principals = new Principals({
   databases: config['redis.databases'],
@@ -212,7 +213,7 @@ serveCalls(port, {
     ...steps.samples(),
     ...memory.samples(),
     ...entranceSamples('influx', entrance),
-    ...admissionSamples('influx', admission, (tenant) => meter.labelOf(tenant, nameOf)),
+    ...admissionSamples('influx', admission.gateway, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
     const failure = pod?.writeFailure;
@@ -234,12 +235,10 @@ serveCalls(port, {
     server?.slow.forget(tenant);
     steps.watch.forget(tenant);
     meter.forget(tenant);
-    admission.pool.forget(tenant);
     turns.forget(tenant);
   },
   usage: (since) => meter.usage(since),
-  admission: (query) => admission.pool.tell(query),
-  pool: (message) => admission.pool.hear(message),
+  admission: (query) => admissionReport(admission.gateway, query),
   top: (query) => meter.top('series', query),
   slowlog: ({ tenant, limit }) =>
     (server?.slow.newest(limit, tenant) ?? []).map(({ spentMs, ...entry }) => ({

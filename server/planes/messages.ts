@@ -18,7 +18,6 @@ import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-
 import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
 import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
 
 /** What a plane is started with: the first message to it. */
@@ -72,8 +71,6 @@ export interface PlaneCalls {
   usage(since: number): MeterSnapshot;
   /** Tenants with a limit on request units, and how near they are to it. */
   admission(query: AdmissionQuery): TenantAdmission[];
-  /** To the plane's gateway, from the scheduler of its pool. */
-  pool(message: ToGateway): void;
   /** Keys or series that cost most, the most first. */
   top(query: TopQuery): TopEntry[];
   /** The newest first. */
@@ -158,8 +155,6 @@ export type PlaneReport =
   | { type: 'ready'; endpoints: Endpoint[] }
   /** A client changed a live setting (CONFIG SET). */
   | ({ type: 'configChanged' } & ConfigChange)
-  /** From the plane's gateway, to the scheduler of its pool. */
-  | { type: 'pool'; message: FromGateway }
   | { type: 'log'; level: LogLevel; msg: string; fields?: Record<string, unknown> }
   /** It cannot go on. One line for people; the process ends with exit code 1. */
   | { type: 'fatal'; message: string };

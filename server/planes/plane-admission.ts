@@ -3,13 +3,11 @@
 import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { systemClock } from '../../universal-row/environment.ts';
-import type { FromGateway } from '../../contracts/tenancy/pool-messages.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import type { Turns } from '../../contracts/turns.ts';
-import { PlanePool } from './plane-pool.ts';
 
-/** Keys of other settings than `admission.*` and `mech.*` that are about limits. */
+/** Settings beside `admission.*` that the rules follow from. */
 const otherKeys: ReadonlySet<ConfigKey> = new Set([
   'ru.metering',
   'redis.ru-per-second',
@@ -22,13 +20,12 @@ export interface PlaneAdmissionOptions {
   /** Where what a tenant spends is charged. */
   accountOf: (tenant: number) => TenantAccount | undefined;
   turns: Turns;
-  /** To the scheduler of the gateway's pool. */
-  send: (message: FromGateway) => void;
+  /** A tenant comes near its quota. */
+  warn: (fields: Record<string, unknown>, message: string) => void;
 }
 
 export class PlaneAdmission {
   readonly gateway: GatewayAdmission;
-  readonly pool: PlanePool;
   readonly #options: PlaneAdmissionOptions;
   readonly #timer: NodeJS.Timeout;
   #isDue = false;
@@ -36,7 +33,7 @@ export class PlaneAdmission {
 
   constructor(options: PlaneAdmissionOptions) {
     this.#options = options;
-    const { live, plane, accountOf, turns, send } = options;
+    const { live, plane, accountOf, turns, warn } = options;
     const rules = rulesOf(live, plane);
     this.gateway = new GatewayAdmission({
       clock: systemClock,
@@ -44,18 +41,21 @@ export class PlaneAdmission {
       turns,
       accountOf,
       classLimit: plane === 'redis' ? 'scanRuPerSecond' : 'queryRuPerSecond',
+      alarm: ({ name, quota: { perSecond } }, used) => {
+        const percent = Math.round((100 * used) / perSecond);
+        warn(
+          { tenant: name, plane, quotaRu: perSecond, usedRu: Math.round(used) },
+          `tenant ${name} uses ${percent} % of its request units on the ${plane} plane`,
+        );
+      },
     });
-    this.pool = new PlanePool(plane, this.gateway, send);
-    this.#timer = setInterval(() => {
-      this.gateway.endSecond();
-      this.pool.second();
-    }, 1000);
+    this.#timer = setInterval(() => this.gateway.endSecond(), 1000);
     this.#timer.unref();
   }
 
   /** A setting has changed. If it is about limits they follow, not before the request is over that changed it. */
   settingChanged(key: ConfigKey): void {
-    const isOurs = key.startsWith('admission.') || key.startsWith('mech.') || otherKeys.has(key);
+    const isOurs = key.startsWith('admission.') || otherKeys.has(key);
     if (!isOurs || this.#isDue) return;
     this.#isDue = true;
     setImmediate(() => {
@@ -69,7 +69,6 @@ export class PlaneAdmission {
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    this.pool.close();
     this.gateway.close();
   }
 }
@@ -78,32 +77,25 @@ export class PlaneAdmission {
 // way around the quota. It is paid at once when the quota is raised or taken away.
 const debtSeconds = { redis: 10, influx: 3600 } as const;
 
-/** Without metering nobody knows what anything costs: then nothing is limited. */
+/** Without metering no request has a known cost: then nothing is limited. */
 function rulesOf(live: LiveConfig, plane: 'redis' | 'influx'): Partial<AdmissionRules> {
   const mode = live.get('admission.mode');
-  const isOn = (key: ConfigKey): boolean => live.get(key) === 'on';
-  const refuses = isOn('mech.aws-429');
+  const alarmPercent = live.get('admission.alarm-percent');
   return {
-    enabled: mode !== 'off' && isOn('ru.metering') && isOn('mech.xs-52-quota'),
+    enabled: mode !== 'off' && live.get('ru.metering') === 'on',
     dryRun: mode === 'dry-run',
-    debit: isOn('mech.aws-debit'),
-    commandWaitMs: refuses ? live.get('admission.command-wait-ms') : Infinity,
-    writeWaitMs: refuses ? live.get('admission.write-wait-ms') : Infinity,
+    commandWaitMs: live.get('admission.command-wait-ms'),
+    writeWaitMs: live.get('admission.write-wait-ms'),
     refusalCode: live.get('admission.refusal-code'),
     allocation: live.get('admission.allocation'),
-    stacks: isOn('mech.aws-stacked'),
     gatewayRu: live.get(`${plane}.ru-per-second`),
-    burstRu: isOn('mech.xs-52-burst') ? live.get('admission.burst-ru') : 0,
+    burstRu: live.get('admission.burst-ru'),
     queryQueueLength: live.get('admission.query-queue-length'),
-    strictQueries: isOn('admission.strict-queries'),
-    accumulates: isOn('mech.xs-52-accum'),
-    queriesWait: isOn('mech.xs-52-waitq'),
-    shedsEarly: isOn('mech.aws-shed'),
+    strictQueries: live.get('admission.strict-queries') === 'on',
     debtSeconds: debtSeconds[plane],
-    warmupSeconds: isOn('mech.aws-warmup') ? live.get('admission.warmup-seconds') : 0,
+    warmupSeconds: live.get('admission.warmup-seconds'),
     warmupFactor: live.get('admission.warmup-factor'),
-    classQuotas: isOn('mech.aws-cost-quotas'),
-    composes: isOn('mech.aws-composed'),
-    delaysErrors: isOn('mech.aws-slow-error') && isOn('admission.error-delay'),
+    delaysErrors: live.get('admission.error-delay') === 'on',
+    alarmAt: alarmPercent > 0 ? alarmPercent / 100 : Infinity,
   };
 }

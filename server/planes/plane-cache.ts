@@ -54,7 +54,7 @@ export class PlaneCache {
   }
 
   settingChanged(key: ConfigKey): void {
-    if (key !== 'redis.gateway-cache-bytes' && key !== 'mech.ab-44-aulru') return;
+    if (key !== 'redis.gateway-cache-bytes') return;
     this.#cache.resize(this.#options.live.get('redis.gateway-cache-bytes'));
     this.#apply();
   }
@@ -72,7 +72,7 @@ export class PlaneCache {
 
   #apply(): void {
     const { live, ownerOf, changed } = this.#options;
-    const isOn = live.get('mech.ab-44-aulru') === 'on' && live.get('redis.gateway-cache-bytes') > 0;
+    const isOn = live.get('redis.gateway-cache-bytes') > 0;
     const tables: RememberedTable[] = [];
     for (const definition of isOn ? this.#definitions : []) {
       const owner = ownerOf(definition.id);

@@ -8,7 +8,6 @@ import type {
 import type { TableCatalog, TableHolders } from '../../control/metadata/table-catalog.ts';
 import type { UsageHistory } from '../../control/monitor/usage-history.ts';
 import type { TenantHolders } from '../../control/tenants/tenant-catalog.ts';
-import type { GatewayPools } from './gateway-pools.ts';
 import type { PlaneHost, Planes } from './plane-host.ts';
 
 const callTimeoutMs = 10_000;
@@ -39,16 +38,12 @@ export function seriesTableHolder({ influx }: Planes): SeriesTableHolder {
 
 export function tenantHolders(
   planes: Planes,
-  pools: GatewayPools,
   tables: TableCatalog,
   seriesTables: SeriesTableCatalog,
   usage: UsageCollector,
 ): TenantHolders {
   return {
-    tenancy: async (update) => {
-      pools.follow(update);
-      await all(planes, (plane) => plane.call('tenancy', update, callTimeoutMs));
-    },
+    tenancy: (update) => all(planes, (plane) => plane.call('tenancy', update, callTimeoutMs)),
     dropData: async ({ name, number }) => {
       await usage.refresh();
       await all(planes, (plane) => plane.call('dropTenant', number, dropTimeoutMs));

@@ -4,7 +4,6 @@
 
 import { Worker } from 'node:worker_threads';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
-import type { FromGateway } from '../../contracts/tenancy/pool-messages.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
 import type {
   ConfigChange,
@@ -22,8 +21,6 @@ import type {
 export interface PlaneListener {
   configChanged(change: ConfigChange): void;
   log(level: LogLevel, message: string, fields: Record<string, unknown> | undefined): void;
-  /** Its gateway says something to the scheduler of its pool. */
-  pool?(message: FromGateway): void;
   /** It is gone, after it was ready and without having been asked to stop. */
   died(reason: string): void;
   /** Answers what it asks; refused when absent. */
@@ -144,9 +141,6 @@ export class PlaneHost {
         break;
       case 'log':
         this.#listener!.log(report.level, report.msg, report.fields);
-        break;
-      case 'pool':
-        this.#listener!.pool?.(report.message);
         break;
       case 'asks':
         void this.#answer(report);

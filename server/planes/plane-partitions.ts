@@ -16,7 +16,6 @@ import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
 const ourKeys: ReadonlySet<ConfigKey> = new Set([
-  'mech.ab-42-partition',
   'admission.partition-cap',
   'admission.partition-factor',
   'redis.ru-per-second',
@@ -121,9 +120,8 @@ function isCounted({ partitions, shardingKind }: TableDefinition): boolean {
 }
 
 function rulesOf(live: LiveConfig): PartitionRules {
-  const isOn = live.get('mech.ab-42-partition') === 'on';
   return {
-    cap: isOn ? live.get('admission.partition-cap') : 'none',
+    cap: live.get('admission.partition-cap'),
     factor: live.get('admission.partition-factor'),
     podRate: live.get('redis.ru-per-second'),
   };

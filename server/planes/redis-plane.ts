@@ -7,10 +7,6 @@ import { parentPort } from 'node:worker_threads';
 import { Principals } from '../../access/gateway/principals.ts';
 import { type Route, Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
-import {
-  defaultPageBytes,
-  scanPage,
-} from '../../universal-row/transforms/redis/support/scan-page.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { RedisServer, type OutputLimit, type RedisTls } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
@@ -32,6 +28,7 @@ import { LiveConfig } from '../settings/live-config.ts';
 import { redisConfigEntries } from '../settings/redis-names.ts';
 import type { Config, ConfigKey } from '../settings/schema.ts';
 import { packageVersion } from '../version.ts';
+import { admissionReport } from './admission-report.ts';
 import { admissionSamples } from './admission-samples.ts';
 import { createEngine } from './engines.ts';
 import { PlaneAdmission } from './plane-admission.ts';
@@ -84,7 +81,7 @@ const admission = new PlaneAdmission({
   live,
   accountOf: (tenant) => accounts.account(tenant),
   turns: turns.queue,
-  send: (message) => tell(port, { type: 'pool', message }),
+  warn: (fields, message) => log('warn', message, fields),
 });
 const cache = new PlaneCache({
   live,
@@ -229,7 +226,6 @@ async function dropTenant(number: number): Promise<void> {
   for (const pod of pods.values()) await pod.dropTables(span);
   meter.forget(number);
   steps.watch.forget(number);
-  admission.pool.forget(number);
   turns.forget(number);
   partitions.forget(number);
   cache.forgetTenant(number);
@@ -285,12 +281,6 @@ function slowlogMs(micros: number): number {
   return micros < 0 ? Infinity : micros / 1000;
 }
 
-/** How large an answer of SCAN and its like may be. */
-function limitScans(): void {
-  const isOn = live.get('mech.aws-cost-quotas') === 'on';
-  scanPage.limitBytes = isOn ? defaultPageBytes : Infinity;
-}
-
 /** Acts on a live setting, whoever changed it. */
 function applySetting(key: ConfigKey): void {
   memory.settingChanged(key);
@@ -301,9 +291,6 @@ function applySetting(key: ConfigKey): void {
   cache.settingChanged(key);
   if (server === undefined) return;
   switch (key) {
-    case 'mech.aws-cost-quotas':
-      limitScans();
-      break;
     case 'wal.fsync':
       for (const pod of pods.values()) pod.setFsync(live.get('wal.fsync'));
       break;
@@ -363,7 +350,6 @@ function endpoints(settings: Config, listener: RedisServer): Endpoint[] {
 }
 
 function createServer(settings: Config, version: string): RedisServer {
-  limitScans();
   return new RedisServer({
     host: settings['redis.host'],
     port: settings['redis.port'],
@@ -450,7 +436,9 @@ function samples(): MetricSample[] {
     ...partitions.samples(),
     ...cache.samples(),
     ...reads.samples(),
-    ...admissionSamples('redis', admission, (tenant) => meter.plane.labelOf(tenant, nameOf)),
+    ...admissionSamples('redis', admission.gateway, (tenant) =>
+      meter.plane.labelOf(tenant, nameOf),
+    ),
   ];
 }
 
@@ -502,8 +490,7 @@ serveCalls(port, {
   tenancy: follow,
   dropTenant,
   usage: (since) => meter.plane.usage(since),
-  admission: (query) => admission.pool.tell(query),
-  pool: (message) => admission.pool.hear(message),
+  admission: (query) => admissionReport(admission.gateway, query),
   top: (query) => meter.plane.top('key', query),
   slowlog: slowest,
   steps: (query) => steps.list(query),

@@ -578,10 +578,6 @@ export const settings = {
     description:
       'A tenant that uses so much of its request units a second is told of in the log, once a minute; 0 for never.',
   },
-  'mech.xs-52-quota': {
-    ...mechanism,
-    description: 'Limits on request units a second. Off, nobody has one.',
-  },
   'mech.ab-43-wfq': {
     ...mechanism,
     description:
@@ -616,75 +612,6 @@ export const settings = {
     ...mechanism,
     description:
       'While the InfluxDB plane does nearly `influx.ru-per-second`, reads and writes beyond quotas wait in queues of their own, and writes go first where the database’s `writePriority` is `high`. Off, all wait in one line.',
-  },
-  'mech.xs-52-burst': {
-    ...mechanism,
-    description: 'What `admission.burst-ru` keeps for spikes. Off, it is nothing.',
-  },
-  'mech.xs-52-autoscale': {
-    ...mechanism,
-    description: 'Shares of a quota move to gateways that need them. Off, they are equal.',
-  },
-  'mech.ab-42-partition': {
-    ...mechanism,
-    description:
-      'Ceilings of partitions, as `admission.partition-cap` says. Off, one partition may take all of its tenant’s quota.',
-  },
-  'mech.ab-44-aulru': {
-    ...mechanism,
-    description:
-      'What `redis.gateway-cache-bytes` is for. Off, every GET is answered by the table, and charged.',
-  },
-  'mech.aws-visibility': {
-    ...mechanism,
-    description: 'What `admission.alarm-percent` says. Off, nobody is told of.',
-  },
-  'mech.aws-stacked': {
-    ...mechanism,
-    description:
-      'What others leave, where `admission.allocation`, or the `quotaMode` of a table, is `stacked`. Off, all is `hard`.',
-  },
-  'mech.xs-52-accum': {
-    ...mechanism,
-    description:
-      'InfluxQL queries live on what the last minute left over. Off, they are charged to the second in which they end, as writes are.',
-  },
-  'mech.xs-52-waitq': {
-    ...mechanism,
-    description:
-      'Queries wait in line for what is left over, and gateways of a pool lend each other of it. Off, they are refused when it is too little.',
-  },
-  'mech.aws-shed': {
-    ...mechanism,
-    description:
-      'A write over InfluxDB’s protocol waits, and is refused, before its body is read. Off, the body is read first.',
-  },
-  'mech.aws-429': {
-    ...mechanism,
-    description: 'Refusing what has waited its time. Off, it waits as long as it takes.',
-  },
-  'mech.aws-warmup': {
-    ...mechanism,
-    description: 'What `admission.warmup-seconds` gives to new tenants. Off, nothing.',
-  },
-  'mech.aws-cost-quotas': {
-    ...mechanism,
-    description:
-      'Limits on scans and queries of their own, and answers of SCAN and its like that end before they are larger than 1 MB. Off, scans and queries have no limit but that of all requests, and COUNT alone says how much is answered.',
-  },
-  'mech.aws-composed': {
-    ...mechanism,
-    description:
-      'Tenants’ limits `peakRuPerSecond` on how fast a burst is spent. Off, it is spent as fast as it comes.',
-  },
-  'mech.aws-slow-error': {
-    ...mechanism,
-    description: 'What `admission.error-delay` says. Off, refusals are answered at once.',
-  },
-  'mech.aws-debit': {
-    ...mechanism,
-    description:
-      'Taking off what a request has cost in the end. Off, each counts as the one unit by which it was let in.',
   },
 
   'log.level': {

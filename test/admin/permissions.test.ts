@@ -150,7 +150,7 @@ describe('a tenant', () => {
     const past = { waited: 0, refused: 0, burstRu: 0, spareRu: 0, wouldWait: 0, wouldRefuse: 0 };
     const used = { usedRu: 1, usedRuMinute: 1, savedRu: 1, waiting: 0, waitingQueries: 0 };
     const more = { warmupRu: 0, classQuotaRu: 0, classUsedRu: 0 };
-    admin.redis.limited = [{ tenant: number, quotaRu: 5, shareRu: 5, ...used, ...more, ...past }];
+    admin.redis.limited = [{ tenant: number, quotaRu: 5, ...used, ...more, ...past }];
     const metric = { name: 'polyrow_x', help: 'x', type: 'gauge', value: 1 } as const;
     admin.samples = [
       { ...metric, labels: { tenant: 'shop' } },

@@ -194,17 +194,6 @@ test('dry, no query waits', async () => {
   expect(line().counters).toMatchObject({ wouldWait: 5, waited: 0, refused: 0 });
 });
 
-test('without a line they are refused, and without savings they are as writes', async () => {
-  it.admission.setRules({ queriesWait: false });
-  owe(100);
-  expect((await query()).text).toContain('too many queries wait already');
-  it.admission.setRules({ queriesWait: true, accumulates: false });
-  it.setLimits('acme', { ruPerSecond: 3 });
-  const { ru } = await query();
-  expect(it.gate('acme').balance(systemClock.monotonic())).toBeLessThan(3.5 - Number(ru));
-  expect((await query('SELECT count(v) FROM m')).ms).toBeGreaterThan(300);
-});
-
 test('many small writes go through while heavy queries wait their turn', async () => {
   it.setLimits('acme', { ruPerSecond: 100 });
   it.admission.setRules({ writeWaitMs: 4000 });

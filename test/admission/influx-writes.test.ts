@@ -229,7 +229,7 @@ test('whatever becomes of quotas and rules under load, each write is answered an
     () => it.setLimits('acme', { ruPerSecond: 10 }),
     () => it.admission.setRules({ enabled: false }),
     () => it.admission.setRules({ enabled: true }),
-    () => it.admission.setShare(1, 0),
+    () => it.setLimits('acme', { ruPerSecond: 1e-6 }),
   ];
   for (const change of changes) {
     change();

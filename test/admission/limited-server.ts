@@ -49,7 +49,7 @@ export class LimitedServer {
   owe(seconds: number): void {
     const { gate } = this;
     const now = performance.now();
-    const lru = gate.balance(now) + gate.share * seconds;
+    const lru = gate.balance(now) + gate.quota.perSecond * seconds;
     this.account.charge(ChargeClass.background, 0, false, lru, lru, 0, 0, 0);
     gate.settle(now);
   }

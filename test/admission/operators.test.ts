@@ -101,7 +101,7 @@ test('a quota that is raised, cut and taken away under load is in force within a
   };
   await set(6000);
   // Asked for at once: it holds already.
-  expect(await admission('shop')).toMatchObject({ quotaRu: 6000, shareRu: 6000 });
+  expect(await admission('shop')).toMatchObject({ quotaRu: 6000 });
   await isLimited('shop');
   await sleep(1000);
   const raised = await spent('shop', 3000);

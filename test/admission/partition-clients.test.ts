@@ -129,9 +129,9 @@ test('a change holds at once: of the quota, the partitions, the factor, the mech
   expect(await share()).toBeLessThan(0.4);
   await set({ 'admission.partition-factor': 12 });
   expect(await share()).toBeGreaterThan(0.5);
-  await set({ 'mech.ab-42-partition': 'off' });
+  await set({ 'admission.partition-cap': 'none' });
   expect((await hammer(red, 0.5)).refused).toBe(0);
-  await set({ 'mech.ab-42-partition': 'on', 'admission.partition-factor': 3 });
+  await set({ 'admission.partition-cap': 'always', 'admission.partition-factor': 3 });
   expect((await hammer(red, 0.5)).refused).toBeGreaterThan(0);
   await server.quota('red', 0);
   expect(await red.text('INCR', 'hot')).toMatch(/^:/);

@@ -61,9 +61,6 @@ test('over Redis a burst is spent at the speed that is set, and at another one o
     expect(await speed('shop', 'redis', 2000, work)).toBeLessThan(most);
     await set('shop', `peakRuPerSecond=${peak / 2}`);
     expect(await speed('shop', 'redis', 2000, work)).toBeLessThan(most / 2 + 500);
-    await cli('config', 'set', 'mech.aws-composed', 'off');
-    expect(await speed('shop', 'redis', 1000, work)).toBeGreaterThan(2 * peak);
-    await cli('config', 'set', 'mech.aws-composed', 'on');
     await set('shop', 'peakRuPerSecond=none');
     expect(await speed('shop', 'redis', 1000, work)).toBeGreaterThan(2 * peak);
   } finally {

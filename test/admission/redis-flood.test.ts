@@ -179,7 +179,6 @@ test('is seen in the metrics', async () => {
       )?.[1],
     );
   expect(value('quota_ru')).toBe(2000);
-  expect(value('share_ru')).toBe(2000);
   expect(value('waiting')).toBe(0);
   for (const name of ['waited_total', 'waited_seconds_total', 'refused_total']) {
     expect(value(name), name).toBeGreaterThan(0);

@@ -218,7 +218,7 @@ describe('a limit that changes while clients wait', () => {
       server.tenants.redis.tenant(server.tenants.principals.tenant('red')!).gate,
     ).toBeUndefined();
     server.quota(500);
-    expect(server.gate.share).toBe(500);
+    expect(server.gate.quota.perSecond).toBe(500);
     expect(await client.text('GET', 'k')).toBe('(nil)');
   });
 

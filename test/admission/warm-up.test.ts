@@ -107,7 +107,7 @@ test('an operator sees what is left of it; a server that starts again gives it n
   await limited.server.restart(flags);
   const after = await left(await limited.client('shop'));
   expect(after).toBeLessThan(before);
-  await cli('config', 'set', 'mech.aws-warmup', 'off');
+  await cli('config', 'set', 'admission.warmup-seconds', '0');
   const client = await limited.client('shop');
   await expect.poll(() => left(client)).toBe(0);
   expect((await cli('limit', 'usage')).out).not.toContain('warm-up');

@@ -156,16 +156,12 @@ describe.each(kinds)('$name', (kind) => {
     await ask('PATCH', '/v1/config', { 'admission.allocation': 'stacked' });
     await setMode(0, 'hard');
     expect(await haveMore(own, other)).toEqual([false, true]);
-    await ask('PATCH', '/v1/config', { 'mech.aws-stacked': 'off' });
-    await setMode(0, 'stacked');
-    expect(await haveMore(own, other)).toEqual([false, false]);
     // Whoever waits is let in.
     await ask('PATCH', '/v1/config', { 'admission.mode': 'off' });
     await Promise.all([own.stop(), other.stop()]);
     kind.end();
     await ask('PATCH', '/v1/config', {
       'admission.allocation': 'hard',
-      'mech.aws-stacked': 'on',
       'admission.mode': 'enforce',
     });
   });

@@ -31,8 +31,6 @@ export interface QueryAsked {
   readonly task: QueryTask;
   /** How long it may wait; 0 for no limit. */
   readonly timeoutMs: number;
-  /** Of the database that it is asked of, as it is just now. */
-  quotaMode(): QuotaMode;
 }
 
 export class InfluxAdmission {
@@ -55,11 +53,6 @@ export class InfluxAdmission {
 
   // ---- writes
 
-  /** They are let in before their bodies are read. */
-  get shedsEarly(): boolean {
-    return this.#gateway.rules.shedsEarly;
-  }
-
   /** Lets a write in that need not be looked at by itself, as there is plenty; if not it is to `write`. */
   passes(exchange: Exchange, gate: TenantGate): boolean {
     if (!gate.passCharged(this.#clock.monotonic())) return false;
@@ -73,7 +66,7 @@ export class InfluxAdmission {
       passage = {
         settle: (units) => {
           // A dear one is owed from now on, and not only when it is looked again.
-          if (units > dearSeconds * gate.share) gate.settle(this.#clock.monotonic());
+          if (units > dearSeconds * gate.quota.perSecond) gate.settle(this.#clock.monotonic());
         },
       };
       this.#passages.set(gate, passage);
@@ -167,8 +160,7 @@ export class InfluxAdmission {
     const gate = this.gateOf(tenant);
     if (gate !== undefined) {
       const own = exchange.grant;
-      if (this.#gateway.rules.accumulates) await this.#queryOnSavings(exchange, gate, asked);
-      else await this.#queryAsWrite(exchange, gate, asked);
+      await this.#queryOnSavings(exchange, gate, asked);
       if (own !== undefined) exchange.grant = bothOf(own, exchange.grant);
     }
     exchange.isRefused = false;
@@ -254,21 +246,6 @@ export class InfluxAdmission {
     }
   }
 
-  /** For comparison: it is let in as writes are, and charged to the second in which it ends. */
-  async #queryAsWrite(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
-    const now = this.#clock.monotonic();
-    const waitMs = asked.timeoutMs === 0 ? Infinity : asked.timeoutMs;
-    const modeOf = (): QuotaMode => asked.quotaMode();
-    if (gate.admit(now, waitMs, modeOf())) {
-      this.#hold(exchange, gate);
-      return;
-    }
-    const isIn =
-      gate.waiting < maxWaitingWrites &&
-      (await this.#turn(exchange, gate, now + waitMs, modeOf, asked.task));
-    if (!isIn) throw new QueryError(quotaText(gate, gate.refuse(this.#clock.monotonic())));
-  }
-
   #historyOf(gate: TenantGate): StatementHistory {
     let history = this.#histories.get(gate);
     if (history === undefined) this.#histories.set(gate, (history = new StatementHistory()));
@@ -284,8 +261,8 @@ export function isHelper(statements: readonly Statement[]): boolean {
   );
 }
 
-function mayOwe({ queries, share }: TenantGate): boolean {
-  return queries.units.balance > -helpersMayOweSeconds * share;
+function mayOwe({ queries, quota }: TenantGate): boolean {
+  return queries.units.balance > -helpersMayOweSeconds * quota.perSecond;
 }
 
 /** Beyond a limit of its own there is nothing, whatever is to be used for the rest. */

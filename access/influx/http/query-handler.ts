@@ -225,10 +225,8 @@ export class QueryHandler {
     try {
       const { task } = query;
       const { timeoutMs } = limits;
-      const { store } = running.caller.space;
-      const quotaMode = () => store.database(running.database)?.quotaMode ?? 'server';
       if (gate !== undefined) {
-        await admission!.query(exchange, gate, { text, statements, task, timeoutMs, quotaMode });
+        await admission!.query(exchange, gate, { text, statements, task, timeoutMs });
       }
       if (gate === undefined || !this.#mayEnter(exchange, running)) {
         await entrance!.query(exchange, running.guest, task);

@@ -92,8 +92,6 @@ export class WriteHandler {
       this.#fail(error, target, exchange);
     }
     const gate = admission?.gateOf(target.tenant);
-    const early =
-      gate === undefined || admission!.shedsEarly ? undefined : await exchange.body(limits);
     if (gate !== undefined && !admission!.passes(exchange, gate)) {
       const cameAt = performance.now();
       await admission!.write(exchange, gate, () => quotaModeOf(target));
@@ -104,7 +102,7 @@ export class WriteHandler {
       const isLarge = exchange.bodyLength > largeWorkBytes;
       await new Promise<void>((resolve) => turns.wait(target.tenant, resolve, isLarge));
     }
-    const body = early ?? (await exchange.body(limits));
+    const body = await exchange.body(limits);
     const report = await points
       .write(target, body.whole ?? body.pieces, exchange.isV2)
       .catch((error: unknown) => this.#fail(error, target, exchange));

@@ -43,7 +43,7 @@ function scanFields(gate: TenantGate): QuotaFields {
 }
 
 function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
-  const { counters, quota, share, waiting } = gate;
+  const { counters, quota, waiting } = gate;
   const now = performance.now();
   return {
     counts: [
@@ -60,10 +60,9 @@ function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
       ['quota', quota.perSecond],
       ['quota_burst', quota.burst],
       ['quota_peak', quota.peak],
-      ['share', share],
       ['balance', gate.balance(now)],
       ['warmup_left', gate.warmupLeft(now)],
-      ['share_used_percent', share === 0 ? 0 : (account.lastSecondLru / share) * 100],
+      ['quota_used_percent', (account.lastSecondLru / quota.perSecond) * 100],
       ['burst_ru', counters.burstRu],
       ['over_quota_ru', counters.burstRu + counters.spareRu],
     ],

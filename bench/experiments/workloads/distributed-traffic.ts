@@ -2,9 +2,9 @@
 // moves; shares by what the servers tell each other; and a tracker that counts for all, with leases. What is asked for
 // goes up and down around the quota.
 
-import { GatewayShares } from '../../../access/admission/gateway-shares.ts';
+import { GatewayShares } from '../../gateway-pools/gateway-shares.ts';
 import { GossipShare } from '../baselines/gossip-share.ts';
-import { ShareScheduler } from '../../../access/admission/share-scheduler.ts';
+import { ShareScheduler } from '../../gateway-pools/share-scheduler.ts';
 import { LeasedQuota, QuotaTracker } from '../baselines/token-leases.ts';
 import { TrackerRing } from '../baselines/tracker-ring.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';

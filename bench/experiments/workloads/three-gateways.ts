@@ -2,8 +2,8 @@
 // with spikes of under a second, and steady but beyond an equal share of the quota. Fifteen minutes.
 
 import { BurstPackage } from '../../../access/admission/burst-package.ts';
-import { GatewayShares } from '../../../access/admission/gateway-shares.ts';
-import { ShareScheduler } from '../../../access/admission/share-scheduler.ts';
+import { GatewayShares } from '../../gateway-pools/gateway-shares.ts';
+import { ShareScheduler } from '../../gateway-pools/share-scheduler.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 import type { Line, Measure } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';

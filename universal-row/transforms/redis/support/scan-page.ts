@@ -1,12 +1,9 @@
 // How much one answer of SCAN, HSCAN, SSCAN or ZSCAN holds: what COUNT says, and no more bytes than a page has (Amazon,
 // "Fairness in multi-tenant systems"). The cursor in it goes on from there, so that nothing is left out.
 
-/** Bytes of an answer by default, and of them for the cursor and the framing. */
-export const defaultPageBytes = 1_000_000;
+/** Most bytes of an answer, and of them for the cursor and the framing. */
+const pageBytes = 1_000_000;
 const frameBytes = 256;
-
-/** The limit of all answers in this thread, in bytes; Infinity for no limit. */
-export const scanPage = { limitBytes: defaultPageBytes };
 
 /** What is walked for one answer, and what of it is kept. */
 export interface PageWalk {
@@ -31,8 +28,7 @@ const scannedLimitBytes = 512 * 1024;
  * could not pass it would never end. Returns the cursor to go on from.
  */
 export function walkPage(from: number, count: number, page: PageWalk): number {
-  const limit = scanPage.limitBytes - frameBytes;
-  if (limit === Infinity) return page.walk(from, count);
+  const limit = pageBytes - frameBytes;
   let cursor = from;
   let left = count;
   let step = Math.min(firstStep, count);

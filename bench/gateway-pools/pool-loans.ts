@@ -1,10 +1,11 @@
 // Units saved up for queries that go from one gateway of a pool to another: the giver gives them up first, and only
 // what it gave reaches the other. A message that is lost takes its units with it, and none are there twice.
 
-import { AccumulatedUnits } from './accumulated-units.ts';
+import { AccumulatedUnits } from '../../access/admission/accumulated-units.ts';
 import type { PoolGateway } from './pool-gateway.ts';
 import type { PoolTenant } from './pool-tenant.ts';
-import { lendUnits, QueryQueue, type WaitingQuery } from './query-queue.ts';
+import { QueryQueue, type WaitingQuery } from '../../access/admission/query-queue.ts';
+import { lendUnits } from './lend-units.ts';
 
 interface OpenLoan {
   to: string;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { poolLeaseMs } from '../../contracts/tenancy/pool-messages.ts';
+import { poolLeaseMs } from './pool-messages.ts';
 import { limited, PoolWorld } from './pool-fixture.ts';
 
 function world(quota = 900): PoolWorld {
@@ -352,7 +352,8 @@ test(
 test('a gate made later has its part from the beginning', () => {
   const pool = world();
   const [a] = [pool.join(), pool.join()];
-  const { admission } = pool.members.get(a)!;
+  const { admission, agent } = pool.members.get(a)!;
   admission.forget(1);
-  expect(admission.follow(limited(1, 2000))!.share).toBe(1000);
+  agent.follow(limited(1, 2000));
+  expect(admission.gateOf(1)!.quota.perSecond).toBe(1000);
 });

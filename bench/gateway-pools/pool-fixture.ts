@@ -3,8 +3,8 @@
 
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
-import { GatewayAdmission } from './gateway-admission.ts';
+import type { FromGateway, ToGateway } from './pool-messages.ts';
+import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import { PoolAgent } from './pool-agent.ts';
 import { PoolScheduler, type PoolSchedulerOptions } from './pool-scheduler.ts';
 
@@ -64,7 +64,7 @@ export class PoolWorld {
       send: (message) => this.#post(message, () => this.scheduler?.hear(message)),
     });
     this.members.set(name, { name, meter, admission, agent });
-    for (const [tenant, quota] of this.quotas) admission.follow(limited(tenant, quota));
+    for (const [tenant, quota] of this.quotas) agent.follow(limited(tenant, quota));
     agent.second();
     this.deliver();
     return name;
@@ -80,7 +80,7 @@ export class PoolWorld {
   /** As the catalog does: everybody hears of it, at times of his own. */
   setQuota(tenant: number, perSecond: number): void {
     this.quotas.set(tenant, perSecond);
-    for (const { admission } of this.members.values()) admission.follow(limited(tenant, perSecond));
+    for (const { agent } of this.members.values()) agent.follow(limited(tenant, perSecond));
     this.scheduler?.setQuotas([[tenant, perSecond]]);
     this.deliver();
   }
@@ -143,7 +143,10 @@ export class PoolWorld {
 
   /** Units a second that a gateway goes by. */
   shareOf(name: string, tenant: number): number {
-    return this.members.get(name)?.admission.gateOf(tenant)?.share ?? 0;
+    const member = this.members.get(name);
+    const quota = member?.admission.gateOf(tenant)?.quota.perSecond ?? 0;
+    // A gateway without a part keeps one that is too small to count.
+    return quota < 1e-3 ? 0 : quota;
   }
 
   /** Of all gateways together. */

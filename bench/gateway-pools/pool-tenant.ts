@@ -3,7 +3,7 @@
 // together never go by more than the quota.
 
 import { GatewayShares } from './gateway-shares.ts';
-import type { WaitingQuery } from './query-queue.ts';
+import type { WaitingQuery } from '../../access/admission/query-queue.ts';
 import { ShareScheduler, shareSchedulerDefaults } from './share-scheduler.ts';
 
 export interface PoolRules {

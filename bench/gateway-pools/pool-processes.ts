@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { FromGateway, ToGateway } from '../../contracts/tenancy/pool-messages.ts';
+import type { FromGateway, ToGateway } from './pool-messages.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 
@@ -30,10 +30,10 @@ const pieces = 10;
 
 const gatewayProgram = (times: PoolTimes): string => `
   import { GatewayAdmission } from '${dist}/access/admission/gateway-admission.js';
-  import { PoolAgent } from '${dist}/access/admission/pool-agent.js';
+  import { PoolAgent } from '${dist}/bench/gateway-pools/pool-agent.js';
   import { ChargeClass, Meter } from '${dist}/request-units/meter.js';
   import { systemClock } from '${dist}/universal-row/environment.js';
-  import { noLimits } from '${dist}/universal-row/tenancy/definitions.js';
+  import { noLimits } from '${dist}/contracts/tenancy/definitions.js';
 
   const name = process.argv[1];
   const meter = new Meter({ plane: 'redis', run: name });
@@ -49,7 +49,7 @@ const gatewayProgram = (times: PoolTimes): string => `
     message: (message) => agent.hear(message),
     quota: ({ tenant, perSecond }) => {
       const limits = { ...noLimits, ruPerSecond: perSecond };
-      admission.follow({ name: 't' + tenant, number: tenant, state: 'active', firstTable: 16, databases: 16, limits });
+      agent.follow({ name: 't' + tenant, number: tenant, state: 'active', firstTable: 16, databases: 16, limits });
     },
     load: (wanted) => { load = wanted; },
     wallClock: (ms) => { const now = Date.now; Date.now = () => now() + ms; },
@@ -57,7 +57,7 @@ const gatewayProgram = (times: PoolTimes): string => `
     state: () => {
       const state = {};
       for (const gate of admission.gates()) {
-        state[gate.tenant] = { share: gate.share, used: used[gate.tenant] ?? 0, refused: gate.counters.refused };
+        state[gate.tenant] = { share: gate.quota.perSecond, used: used[gate.tenant] ?? 0, refused: gate.counters.refused };
       }
       process.send({ to: 'test', state });
     },
@@ -84,7 +84,7 @@ const gatewayProgram = (times: PoolTimes): string => `
 `;
 
 const schedulerProgram = (times: PoolTimes): string => `
-  import { PoolScheduler } from '${dist}/access/admission/pool-scheduler.js';
+  import { PoolScheduler } from '${dist}/bench/gateway-pools/pool-scheduler.js';
   import { systemClock } from '${dist}/universal-row/environment.js';
 
   const scheduler = new PoolScheduler({

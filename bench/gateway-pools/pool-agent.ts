@@ -9,9 +9,10 @@ import {
   type PoolOrder,
   type PoolReport,
   type ToGateway,
-} from '../../contracts/tenancy/pool-messages.ts';
-import type { GatewayAdmission } from './gateway-admission.ts';
-import type { TenantGate } from './tenant-gate.ts';
+} from './pool-messages.ts';
+import type { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
+import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { TenantGate } from '../../access/admission/tenant-gate.ts';
 
 export interface PoolAgentOptions {
   /** Unlike any other's in the pool, and unlike that of an earlier process. */
@@ -28,10 +29,17 @@ export interface PoolAgentOptions {
   leaseMs?: number;
 }
 
+/** A limit of 0 means none, so a gateway without a part keeps this much. */
+const leastPart = 1e-9;
+
 export class PoolAgent {
   readonly #options: Required<PoolAgentOptions>;
   /** Of quotas, by tenant. */
   readonly #parts = new Map<number, number>();
+  /** Tenants with their whole limits, by number. */
+  readonly #definitions = new Map<number, TenantDefinition>();
+  /** Requests refused that were told, by tenant. */
+  readonly #refused = new Map<number, number>();
   /** Balance of its queries that was told last, by tenant. */
   readonly #told = new Map<number, number>();
   /** When reports were sent that are not older than a lease, by number. */
@@ -47,7 +55,6 @@ export class PoolAgent {
 
   constructor(options: PoolAgentOptions) {
     this.#options = { leaseMs: poolLeaseMs, ...options };
-    this.#options.admission.partOf = (tenant) => this.partOf(tenant);
   }
 
   /** The scheduler knows of it, as far as can be seen from here. */
@@ -60,9 +67,31 @@ export class PoolAgent {
     return this.#parts.get(tenant) ?? this.#options.firstPart;
   }
 
+  /** Applies the gateway's part of the tenant's limits. */
+  follow(definition: TenantDefinition): void {
+    this.#definitions.set(definition.number, definition);
+    const part = Math.max(leastPart, this.partOf(definition.number));
+    const { ruPerSecond, burstRu, peakRuPerSecond, scanRuPerSecond, queryRuPerSecond } =
+      definition.limits;
+    this.#options.admission.follow({
+      ...definition,
+      limits: {
+        ...definition.limits,
+        ruPerSecond: part * ruPerSecond,
+        burstRu: part * burstRu,
+        peakRuPerSecond: part * peakRuPerSecond,
+        scanRuPerSecond: part * scanRuPerSecond,
+        queryRuPerSecond: part * queryRuPerSecond,
+      },
+    });
+  }
+
   /** The tenant is no more. */
   forget(tenant: number): void {
     this.#parts.delete(tenant);
+    this.#definitions.delete(tenant);
+    this.#refused.delete(tenant);
+    this.#options.admission.forget(tenant);
     this.#told.delete(tenant);
   }
 
@@ -101,7 +130,7 @@ export class PoolAgent {
 
   #obey(order: PoolOrder): void {
     if (order.number <= this.#taken) return;
-    const { admission, clock, gateway, leaseMs, send } = this.#options;
+    const { clock, gateway, leaseMs, send } = this.#options;
     const now = clock.monotonic();
     const leaseEnd = (this.#sentAt.get(order.heard) ?? -Infinity) + leaseMs;
     if (now > leaseEnd) {
@@ -115,8 +144,8 @@ export class PoolAgent {
     order.tenants.forEach((tenant, i) => {
       const part = order.parts[i]!;
       this.#parts.set(tenant, part);
-      const gate = admission.gateOf(tenant);
-      if (gate !== undefined) admission.setShare(tenant, part * gate.quota.perSecond);
+      const definition = this.#definitions.get(tenant);
+      if (definition !== undefined) this.follow(definition);
     });
     const lent: { loan: number; units: number }[] = [];
     this.#carryOut(order.lend, (gate, { loan, units }) => {
@@ -173,7 +202,10 @@ export class PoolAgent {
 
   #tellOf(gate: TenantGate, report: PoolReport, now: number): void {
     const { tenant, queries } = gate;
-    const { used, refused } = gate.report();
+    const used = gate.use.lastSecond;
+    const refusals = gate.counters.refused - (this.#refused.get(tenant) ?? 0);
+    this.#refused.set(tenant, gate.counters.refused);
+    const refused = (refusals + gate.waiting) * gate.meanCost;
     const { balance } = queries.units;
     const head = queries.head();
     if (head !== undefined) {

@@ -1,6 +1,6 @@
 // What the scheduler of a pool knows of one gateway.
 
-import type { PoolLoan, PoolOrder } from '../../contracts/tenancy/pool-messages.ts';
+import type { PoolLoan, PoolOrder } from './pool-messages.ts';
 
 export interface PoolGateway {
   readonly name: string;

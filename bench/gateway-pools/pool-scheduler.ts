@@ -9,7 +9,7 @@ import {
   type PoolReport,
   type PoolTaken,
   type ToGateway,
-} from '../../contracts/tenancy/pool-messages.ts';
+} from './pool-messages.ts';
 import { type PoolGateway, orderTo } from './pool-gateway.ts';
 import { PoolLoans } from './pool-loans.ts';
 import { poolRuleDefaults, PoolTenant, type PoolRules } from './pool-tenant.ts';
