@@ -98,4 +98,11 @@ describe.skipIf(!isBuilt)('the package', () => {
     expect(found.size).toBeGreaterThan(300);
     expect([...found].filter((file) => !files.has(file))).toEqual([]);
   });
+
+  test.each(['raft.wasm.br', 'raft.wasm.sha256', 'NOTICE', 'LICENSE.etcd-raft', 'LICENSE.go'])(
+    'has the consensus engine: %s',
+    (name) => {
+      expect(files).toContain(`dist/storage-node/replicator/engine/${name}`);
+    },
+  );
 });
