@@ -88,7 +88,7 @@ export class Explainer {
     if (spec.group === 'list') work.arrayWalked = items;
     else if (spec.group === 'hash' || fullName === 'hscan') work.fieldsWalked = items;
     else if (fullName === 'zscan') work.scoresWalked = items;
-    else if (spec.group === 'sorted-set') {
+    else if (spec.group === 'sorted-set' || spec.group === 'geo') {
       work.seeks = 1;
       work.scoresWalked = items;
     } else work.walked = items;
@@ -124,7 +124,7 @@ const ranges = /^(lrange|zrange|zrevrange)$/;
 function readsOf(entry: CommandEntry, args: Arguments, rows: NamedRows): Stage {
   const name = entry.fullName;
   if (tellsOfRows.test(name)) return { name: 'read', items: 0, bytes: 0 };
-  if (entry.spec.group === 'string' || name === 'dump') {
+  if (isOfValues(entry) || name === 'dump') {
     return { name: 'read', items: rows.found, bytes: rows.bytes };
   }
   const each = rows.items === 0 ? 0 : rows.bytes / rows.items;
@@ -141,6 +141,11 @@ function readsOf(entry: CommandEntry, args: Arguments, rows: NamedRows): Stage {
   const asked = Math.max(1, args.count - 1 - rows.keys);
   const items = Math.min(asked, rows.items);
   return { name: 'read', items, bytes: Math.round(items * each) };
+}
+
+/** Whether the command is about rows of bytes. */
+function isOfValues({ spec: { group } }: CommandEntry): boolean {
+  return group === 'string' || group === 'bitmap' || group === 'hyperloglog';
 }
 
 const firstKeyBytes = 32;
@@ -180,6 +185,8 @@ function writesOf(
   let items = Math.max(1, words);
   switch (entry.spec.group) {
     case 'string':
+    case 'bitmap':
+    case 'hyperloglog':
       items = Math.max(1, rows.keys);
       work.values = items;
       break;
@@ -188,6 +195,7 @@ function writesOf(
       work.fields = items;
       break;
     case 'sorted-set':
+    case 'geo':
       items = Math.max(1, words >> 1);
       work.scores = items;
       break;

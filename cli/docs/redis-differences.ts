@@ -172,10 +172,6 @@ export const missingCommands: readonly MissingCommands[] = [
       'xtrim',
     ],
   },
-  {
-    what: 'bitmaps',
-    commands: ['bitcount', 'bitfield', 'bitfield_ro', 'bitop', 'bitpos', 'getbit', 'setbit'],
-  },
   { what: 'HyperLogLog', commands: ['pfadd', 'pfcount', 'pfmerge', 'pfdebug', 'pfselftest'] },
   {
     what: 'geo',

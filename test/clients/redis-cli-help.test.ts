@@ -46,6 +46,7 @@ describe.skipIf(!comparable)('help in redis-cli', () => {
     ['list', 22],
     ['set', 17],
     ['sorted-set', 35],
+    ['bitmap', 7],
     ['generic', 30],
     ['pubsub', 14],
     ['transactions', 5],

@@ -135,6 +135,13 @@ const fill: readonly string[][] = [
   ['RPUSH', 'l', ...range((i) => [`m${i}`])],
 ];
 
+/** Bytes of a bitmap that is long, and short commands that make it. */
+const bitmapBytes = 20 * stepBytes;
+const bitmaps: readonly string[][] = [
+  ['SETRANGE', 'b1', String(bitmapBytes - 1), 'x'],
+  ['SETRANGE', 'b2', String(bitmapBytes - 1), 'y'],
+];
+
 const half = size / 2;
 const names = (prefix: string): string[] => range((i) => [`${prefix}${i}`], half);
 const commands: readonly string[][] = [
@@ -188,6 +195,12 @@ const commands: readonly string[][] = [
   ['SREM', 's1', ...names('m')],
   ['ZREM', 'z2', ...names('m')],
   ['DEL', ...names('k')],
+  ['BITCOUNT', 'b1'],
+  ['BITPOS', 'b1', '1'],
+  ['BITOP', 'XOR', 'b3', 'b1', 'b2'],
+  ['BITOP', 'OR', 'b1', ...names('none')],
+  ['BITFIELD', 'b3', ...range((i) => ['INCRBY', 'u8', String(i * 8), '1'])],
+  ['BITFIELD_RO', 'b3', ...range((i) => ['GET', 'u8', String(i * 8)])],
 ];
 
 test.each(['memory', 'kv'])('%s', { timeout: 120_000 }, async (model) => {
@@ -195,6 +208,7 @@ test.each(['memory', 'kv'])('%s', { timeout: 120_000 }, async (model) => {
     model === 'memory' ? new MemoryEngine() : new KvEngine({ directory: join(root, model) });
   await engine.open();
   const bench = new Bench(engine);
+  for (const words of bitmaps) expect(await bench.run(words)).toBeUndefined();
   for (const words of commands) {
     const title = words.slice(0, 4).join(' ');
     const worst = await bench.run(words);

@@ -44,6 +44,17 @@ INCRBYFLOAT string float
 GETRANGE string index index
 SUBSTR string index index
 SETRANGE string offset value
+SETBIT string bitoffset <0|1>
+SETBIT string bitoffset integer
+GETBIT string bitoffset
+BITCOUNT string
+BITCOUNT string index index [BYTE|BIT]
+BITCOUNT string <index|BAD>*
+BITPOS string <0|1> [index|index index|index index BIT|index index BYTE]
+BITPOS string integer <index|BAD>*
+BITOP <AND|OR|XOR|NOT|BAD> <string|any> string*
+BITFIELD string <GET fieldtype bitoffset|SET fieldtype bitoffset integer|INCRBY fieldtype bitoffset integer|OVERFLOW <WRAP|SAT|FAIL|BAD>|BAD>*
+BITFIELD_RO string <GET fieldtype bitoffset|SET fieldtype bitoffset integer>*
 LCS string string [LEN] [IDX] [MINMATCHLEN count] [WITHMATCHLEN]
 
 HSET hash <field value>**

@@ -223,6 +223,11 @@ export const kinds = {
     (random) => random.below(60),
     [...oddNumbers.filter((n) => n !== ''), '536870911x'],
   ),
+  bitoffset: mostly((random) => random.below(600), [...oddNumbers, '#1', '#7', '4294967296', '#']),
+  fieldtype: mostly(
+    (random) => `${random.pick(['i', 'u'])}${1 + random.below(63)}`,
+    ['i64', 'u64', 'i0', 'u', '', 'x8', 'i65', 'u-1'],
+  ),
   db: mostly((random) => random.below(3), ['-1', '15', '16', 'x', '', '9223372036854775808']),
   // Long enough to be a wait, short enough not to slow the run.
   timeout: mostly(() => '0.005', ['-1', 'x', '', 'nan', '-0.1', '1e400', '9223372036854775807']),

@@ -1,6 +1,7 @@
 // Every group of commands the server has. A new data type adds its line here.
 
 import { aclCommands } from './acl.ts';
+import { bitmapCommands } from './bitmap.ts';
 import { clientCommands } from './client.ts';
 import { connectionCommands } from './connection.ts';
 import { hashCommands } from './hash.ts';
@@ -22,6 +23,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   listCommands,
   setCommands,
   sortedSetCommands,
+  bitmapCommands,
   keysCommands,
   pubsubCommands,
   transactionCommands,

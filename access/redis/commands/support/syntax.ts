@@ -166,7 +166,7 @@ class Parser {
     if (!same) throw this.#wrong();
     const argument = originals.length === 1 ? originals[0]! : blockOf(originals);
     argument.multiple = true;
-    argument.repeatsToken = argument.type !== 'block' && repeated[0]!.token !== undefined;
+    argument.repeatsToken = repeated.length === 1 && repeated[0]!.token !== undefined;
     sequence.push(argument);
   }
 
