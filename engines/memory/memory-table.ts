@@ -43,10 +43,8 @@ import {
 } from './packed.ts';
 import { RetiredRows } from './reclaimer.ts';
 import type { Reclaimer } from './reclaimer.ts';
-import type { TableDump } from './table-dump.ts';
+import { big, type TableDump } from './table-dump.ts';
 
-/** Set in a row's kind beside its shape when the value names a collection. */
-export const big = 8;
 const shapeMask = 7;
 
 /** A row's share of the index and its columns, about. */

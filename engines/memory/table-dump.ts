@@ -20,10 +20,11 @@ import type { ByteMap, EntryWatch } from './byte-map.ts';
 import type { Collection } from './collection.ts';
 import type { DumpWriter } from './dump-writer.ts';
 import type { ExpiryHeap } from './expiry-heap.ts';
-import { big } from './memory-table.ts';
-import type { MemoryTable } from './memory-table.ts';
 import { lengthBytes, readLength, readScore } from './packed.ts';
 import type { Reclaimer, RetiredRows } from './reclaimer.ts';
+
+/** Set in a row's kind beside its shape when the value names a collection. */
+export const big = 8;
 
 /** Part of a snapshot that is walked in steps. */
 export interface Dump {
@@ -59,12 +60,20 @@ class IdSet {
   }
 }
 
+/** What a dump reads of a table, and where the table finds the dump. */
+interface DumpedTable {
+  readonly map: ByteMap;
+  readonly expiry: ExpiryHeap;
+  readonly collections: (Collection | undefined)[];
+  dump: TableDump | undefined;
+}
+
 export class TableDump implements Dump, EntryWatch {
   /** The rows, if the table was cleared meanwhile: they are kept until the walk is over. */
   retired: RetiredRows | undefined = undefined;
 
   readonly #number: number;
-  readonly #table: MemoryTable;
+  readonly #table: DumpedTable;
   readonly #map: ByteMap;
   readonly #expiry: ExpiryHeap;
   readonly #collections: (Collection | undefined)[];
@@ -77,7 +86,7 @@ export class TableDump implements Dump, EntryWatch {
   /** `begin` is handed the dumps of big rows, to be stepped to their ends as well. */
   constructor(
     number: number,
-    table: MemoryTable,
+    table: DumpedTable,
     out: DumpWriter,
     reclaimer: Reclaimer,
     begin: (dump: Dump) => void,

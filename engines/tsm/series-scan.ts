@@ -14,7 +14,7 @@ import {
 import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { CorruptFileError, type SeriesIndex } from './parts.ts';
-import type { ShardScan } from './shard/shard.ts';
+import type { ShardScan } from './shard/shard-types.ts';
 
 interface Part {
   readonly scan: ShardScan;

@@ -5,7 +5,7 @@ import { TsmFileWriter } from './file/tsm-file-writer.ts';
 import { MemoryHead } from './head/memory-head.ts';
 import type { PagePool } from './head/page-pool.ts';
 import { openSeriesIndex } from './index/series-index.ts';
-import type { ShardParts } from './shard/shard.ts';
+import type { ShardParts } from './shard/shard-types.ts';
 
 export function shardParts(pool: PagePool): ShardParts {
   return {

@@ -50,7 +50,8 @@ import {
 import { scanTotals } from './group-scan.ts';
 import { scanShards } from './series-scan.ts';
 import { openShard } from './shard/open-shard.ts';
-import type { Shard, ShardHead, ShardParts } from './shard/shard.ts';
+import type { Shard } from './shard/shard.ts';
+import type { ShardHead, ShardParts } from './shard/shard-types.ts';
 import { removeShardFiles, removeShardFilesAsync } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
 import { exportEntries } from './snapshot.ts';

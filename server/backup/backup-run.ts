@@ -6,16 +6,18 @@ import { isAbsolute, relative } from 'node:path';
 import type { BackupRequest, RunningJob } from '../../control/backup/backup-jobs.ts';
 import { DamagedBackupError } from '../../storage-node/backup/damage.ts';
 import {
-  type BackupManifest,
-  type BackupScope,
   filesOf,
   listBackups,
   manifestVersion,
   partialPath,
-  type PodPart,
   publish,
   readManifest,
 } from '../../storage-node/backup/manifest.ts';
+import type {
+  BackupManifest,
+  BackupScope,
+  PodPart,
+} from '../../storage-node/backup/manifest-content.ts';
 import type { BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';

@@ -2,11 +2,8 @@
 
 import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
 import { chainOf } from '../../storage-node/backup/chain.ts';
-import {
-  type BackupManifest,
-  listBackups,
-  readManifest,
-} from '../../storage-node/backup/manifest.ts';
+import { listBackups, readManifest } from '../../storage-node/backup/manifest.ts';
+import type { BackupManifest } from '../../storage-node/backup/manifest-content.ts';
 import { shadowTables } from '../../storage-node/backup/shadow.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import { readDocuments, type TenantDocument } from './tenant-documents.ts';

@@ -20,13 +20,8 @@ import type { SeriesPod } from '../series-pod.ts';
 import type { BackgroundWork, SeriesBackgroundWork } from '../background-work.ts';
 import { noRules, type TableRules } from '../table-rules.ts';
 import { chainOf, partsOf, type PlacedPart } from './chain.ts';
-import {
-  type BackupManifest,
-  manifestVersion,
-  partialPath,
-  publish,
-  readManifest,
-} from './manifest.ts';
+import { manifestVersion, partialPath, publish, readManifest } from './manifest.ts';
+import type { BackupManifest } from './manifest-content.ts';
 import { type BackupStatus, type BackupStart, PlaneBackups } from './plane-backups.ts';
 import { rowSource, seriesSource } from './plane-parts.ts';
 import { RowRestore } from './row-restore.ts';

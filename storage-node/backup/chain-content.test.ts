@@ -9,7 +9,8 @@ import { BackupFixture, type Model, put, write } from './backup-fixture.ts';
 import { ChainReplays } from './chain-replay.ts';
 import { readChunks } from './chunk-reader.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import { type BackupManifest, partialPath, publish } from './manifest.ts';
+import { partialPath, publish } from './manifest.ts';
+import type { BackupManifest } from './manifest-content.ts';
 import { verifyBackup } from './verify.ts';
 
 let f: BackupFixture;

@@ -1,6 +1,6 @@
 // From which parts of a chain of backups a pod's data comes together.
 
-import type { BackupManifest, PodPart, ShardRef } from './manifest.ts';
+import type { BackupManifest, PodPart, ShardRef } from './manifest-content.ts';
 
 /** A part, and the directory that its files are in. */
 export interface PlacedPart extends PodPart {

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { ReplicatedLog } from '../replicator/replicated-log.ts';
-import type { LogPoint } from './manifest.ts';
+import type { LogPoint } from './manifest-content.ts';
 
 export interface LogPin {
   /** Id of the full backup of the chain, and of the last one in it. */

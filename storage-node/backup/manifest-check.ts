@@ -1,7 +1,7 @@
 // Whether a manifest is one that this program could have written. Its checksum says nothing of that: whoever makes a
 // backup by hand computes it as well. Names of files stay within the directory of the backup.
 
-import type { BackupManifest } from './manifest.ts';
+import type { BackupManifest } from './manifest-content.ts';
 import {
   anyText,
   type Check,

@@ -8,17 +8,16 @@ import { realDisk } from '../disk/real-disk.ts';
 import { DamagedBackupError } from './damage.ts';
 import { chainOf, partsOf, shardSources } from './chain.ts';
 import {
-  type BackupManifest,
   filesOf,
   listBackups,
   manifestName,
   manifestVersion,
   newBackupId,
   partialPath,
-  type PodPart,
   publish,
   readManifest,
 } from './manifest.ts';
+import type { BackupManifest, PodPart } from './manifest-content.ts';
 
 let set: string;
 beforeEach(() => {

@@ -12,6 +12,7 @@
 import { createHash } from 'node:crypto';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { ChunkFile } from './chunk-format.ts';
+import type { BackupManifest } from './manifest-content.ts';
 import { DamagedBackupError } from './damage.ts';
 import { checkManifest } from './manifest-check.ts';
 import { ShapeError } from './shape.ts';
@@ -21,78 +22,6 @@ export const manifestName = 'manifest.json';
 export const partialSuffix = '.partial';
 const idPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}$/;
 const maxManifestBytes = 64 * 1024 * 1024;
-
-/** The place in a pod's log that a part of a backup is of: it has every entry up to `index`, and no later one. */
-export interface LogPoint {
-  /** Tells this log from any other. */
-  readonly volume: number;
-  readonly index: number;
-}
-
-/** A table of rows, as of the backup's point. */
-export interface TableCount {
-  readonly table: number;
-  readonly rows: number;
-  /**
-   * Over all of them, as `RowTally` has it. Of an incremental part, if it was asked for; a full one has the rows
-   * themselves.
-   */
-  readonly checksum?: string;
-}
-
-/** A stretch of time of a retention policy, as of the backup's point. */
-export interface ShardRef {
-  readonly shard: number;
-  readonly database: string;
-  readonly policy: string;
-  readonly startSeconds: number;
-  readonly seconds: number;
-  /** Whether its points are in this backup; else they are as in the one before. */
-  readonly included: boolean;
-}
-
-/** What one pod gave. */
-export interface PodPart {
-  /** `memory`, `kv`, `tsm`: a server has one pod of each. */
-  readonly model: string;
-  /**
-   * `all`: everything there was. `entries`: what the log says was done since the point of the backup before,
-   * in order. `shards`: of time series, shards that changed since.
-   */
-  readonly kind: 'all' | 'entries' | 'shards';
-  readonly point: LogPoint;
-  /** Of `entries` and `shards`: the index they begin after. */
-  readonly after?: number;
-  /** When the point was, in milliseconds since 1970. */
-  readonly at: number;
-  /** Why it is everything although less was asked for. */
-  readonly reason?: string;
-  readonly files: readonly ChunkFile[];
-  readonly tables?: readonly TableCount[];
-  readonly shards?: readonly ShardRef[];
-}
-
-/** Whose data is in a backup. */
-export interface BackupScope {
-  /** Undefined: everyone's. */
-  readonly tenant?: { readonly name: string; readonly number: number };
-}
-
-export interface BackupManifest {
-  readonly version: number;
-  readonly id: string;
-  /** Id of the full backup that the chain began with: of itself, when it is one. */
-  readonly chain: string;
-  /** The backup that this one goes on from. */
-  readonly parent?: string;
-  readonly scope: BackupScope;
-  /** Version of the program. */
-  readonly program: string;
-  readonly startedAt: string;
-  readonly finishedAt: string;
-  readonly metadata: { readonly revision: number; readonly files: readonly ChunkFile[] };
-  readonly parts: readonly PodPart[];
-}
 
 export function newBackupId(now: number, random: string): string {
   return `${new Date(now).toISOString().replace(/[-:]/g, '')}-${random}`;

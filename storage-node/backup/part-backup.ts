@@ -1,7 +1,7 @@
 // What the backup of one pod is, whichever kind of data it has.
 
 import type { Disk } from '../../universal-row/environment.ts';
-import type { LogPoint, PodPart } from './manifest.ts';
+import type { LogPoint, PodPart } from './manifest-content.ts';
 
 export interface PartOptions {
   disk: Disk;

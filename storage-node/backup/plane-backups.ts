@@ -3,7 +3,7 @@
 
 import { ownerOf, isShadowDatabase, isShadowTable } from './shadow.ts';
 import type { LogPins } from './log-pins.ts';
-import type { PodPart } from './manifest.ts';
+import type { PodPart } from './manifest-content.ts';
 import type { PartBackup, PartOptions } from './part-backup.ts';
 
 /** Whose rows and time series; everything when it is undefined. */

@@ -7,7 +7,7 @@ import type { BackgroundWork } from '../background-work.ts';
 import type { Pod } from '../pod.ts';
 import type { LogEntry } from '../replicator/wal/log-reader.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import type { LogPoint, PodPart, TableCount } from './manifest.ts';
+import type { LogPoint, PodPart, TableCount } from './manifest-content.ts';
 import { Pace } from './pace.ts';
 import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
 import { RowRewriter } from './row-rewriter.ts';

@@ -10,7 +10,7 @@ import { maxTime, minTime } from '../../contracts/series-store.ts';
 import { realDisk } from '../disk/real-disk.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BackupFixture, ended } from './backup-fixture.ts';
-import type { BackupManifest } from './manifest.ts';
+import type { BackupManifest } from './manifest-content.ts';
 import { SeriesRestore } from './series-restore.ts';
 import { isShadowDatabase } from './shadow.ts';
 import { verifyBackup } from './verify.ts';

@@ -6,7 +6,7 @@ import type { SeriesBackgroundWork } from '../background-work.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BytesByDatabase } from './bytes-by-database.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import type { LogPoint, PodPart } from './manifest.ts';
+import type { LogPoint, PodPart } from './manifest-content.ts';
 import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
 
 export interface SeriesBackupOptions extends PartOptions {

@@ -8,7 +8,7 @@ import { realDisk } from '../disk/real-disk.ts';
 import type { Pod } from '../pod.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BackupFixture, put } from './backup-fixture.ts';
-import type { BackupManifest } from './manifest.ts';
+import type { BackupManifest } from './manifest-content.ts';
 import { SeriesRestore } from './series-restore.ts';
 import { verifyBackup } from './verify.ts';
 

@@ -8,13 +8,8 @@ import { chainOf, partsOf, type PlacedPart } from './chain.ts';
 import type { ChainReplays } from './chain-replay.ts';
 import { checkFile, readChunks } from './chunk-reader.ts';
 import { DamagedBackupError } from './damage.ts';
-import {
-  type BackupManifest,
-  filesOf,
-  manifestName,
-  type PodPart,
-  readManifest,
-} from './manifest.ts';
+import { filesOf, manifestName, readManifest } from './manifest.ts';
+import type { BackupManifest, PodPart } from './manifest-content.ts';
 import { decoding } from './row-restore.ts';
 import { RowRewriter } from './row-rewriter.ts';
 import { RowTally } from './row-tally.ts';

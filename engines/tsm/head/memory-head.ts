@@ -6,26 +6,17 @@
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { HeadTexts, Rows } from '../parts.ts';
-import type { HeadMark, ShardHead } from '../shard/shard.ts';
+import type { HeadMark, ShardHead } from '../shard/shard-types.ts';
 import { HeadTable } from './head-table.ts';
 import { Form, PackedColumn, packColumn } from './packed-column.ts';
 import { type PagePool, pageRows, pageShift } from './page-pool.ts';
-import { RowReader } from './row-reader.ts';
+import { type Deletion, RowReader } from './row-reader.ts';
 import { SeriesState } from './series-state.ts';
 import { TextArena } from './text-arena.ts';
 
 const offsetMask = pageRows - 1;
 /** What a read of a row looks at beside its fields: its time and the row before it. */
 const ownColumns = 2;
-
-/** Rows of a series before this one, with times in the range, are deleted. */
-export interface Deletion {
-  readonly before: number;
-  readonly from: number;
-  readonly to: number;
-  /** How many deletions of the head came before this one. */
-  readonly number: number;
-}
 
 class Mark {
   /** By ordinal of the table; later tables have none. */

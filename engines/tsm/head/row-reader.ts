@@ -5,9 +5,17 @@ import type { Column } from '../../../universal-row/series/column.ts';
 import type { Rows } from '../parts.ts';
 import { sortByTime } from './sort-by-time.ts';
 import type { HeadField, HeadTable } from './head-table.ts';
-import type { Deletion } from './memory-head.ts';
 import { pageRows, pageShift } from './page-pool.ts';
 import type { TextArena } from './text-arena.ts';
+
+/** Rows of a series before this one, with times in the range, are deleted. */
+export interface Deletion {
+  readonly before: number;
+  readonly from: number;
+  readonly to: number;
+  /** How many deletions of the head came before this one. */
+  readonly number: number;
+}
 
 const offsetMask = pageRows - 1;
 /** Memory for more rows than this is not kept for the next read. */

@@ -8,15 +8,8 @@ import { exported, union, writeAll } from './all-rows.ts';
 import { LastRows } from './last-rows.ts';
 import { RowBuffer } from './row-buffer.ts';
 import { SeriesMerge } from './series-merge.ts';
-import type {
-  ExportedRows,
-  Shard,
-  ShardHead,
-  ShardOptions,
-  ShardScan,
-  ShardScanRequest,
-  ShardStats,
-} from './shard.ts';
+import type { ExportedRows, Shard, ShardStats } from './shard.ts';
+import type { ShardHead, ShardOptions, ShardScan, ShardScanRequest } from './shard-types.ts';
 import { ViewScan } from './shard-scan.ts';
 import { openTotals, type ShardTotals, type TotalsRequest } from './shard-totals.ts';
 import { mayHit, ShardState } from './shard-state.ts';

@@ -8,7 +8,7 @@ import { Buckets } from './buckets.ts';
 import { LastPoint } from './last-point.ts';
 import { RowBuffer } from './row-buffer.ts';
 import { type MergeOptions, SeriesMerge } from './series-merge.ts';
-import type { ShardScan, ShardScanRequest } from './shard.ts';
+import type { ShardScan, ShardScanRequest } from './shard-types.ts';
 import type { ShardView } from './shard-view.ts';
 import { fieldsWanted } from './source.ts';
 

@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { type SlicedWork, syncingDirectory } from '../sliced-work.ts';
 import { LastRows } from './last-rows.ts';
 import { readManifest, writingManifest } from './manifest.ts';
-import type { ShardOptions } from './shard.ts';
+import type { ShardOptions } from './shard-types.ts';
 import { fileName, removeOrphans } from './shard-files.ts';
 import { StoredFile, type StoredHead } from './stored-points.ts';
 import { hits, type TimeSpan, type Tombstone, Tombstones } from './tombstones.ts';

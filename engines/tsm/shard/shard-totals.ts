@@ -8,7 +8,7 @@ import type { SeriesIndex } from '../parts.ts';
 import { Buckets } from './buckets.ts';
 import { RowBuffer } from './row-buffer.ts';
 import { SeriesMerge, type MergeOptions } from './series-merge.ts';
-import type { ShardScanRequest } from './shard.ts';
+import type { ShardScanRequest } from './shard-types.ts';
 import { chunkRows } from './shard-scan.ts';
 import type { ShardView } from './shard-view.ts';
 import { fieldsWanted } from './source.ts';

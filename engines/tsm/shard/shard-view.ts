@@ -2,7 +2,7 @@
 // or is deleted later.
 
 import type { LastRows } from './last-rows.ts';
-import type { HeadMark } from './shard.ts';
+import type { HeadMark } from './shard-types.ts';
 import type { ShardState } from './shard-state.ts';
 import { FileSource, HeadSource, type Source, type Wanted } from './source.ts';
 import type { StoredFile, StoredHead } from './stored-points.ts';

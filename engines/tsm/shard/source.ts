@@ -6,7 +6,7 @@ import type { ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { Block, BlockCache, FieldInfo, Rows } from '../parts.ts';
 import { RowBuffer } from './row-buffer.ts';
-import type { HeadMark } from './shard.ts';
+import type { HeadMark } from './shard-types.ts';
 import type { Lender, StoredFile, StoredHead } from './stored-points.ts';
 import { lowerBound, type TimeSpan } from './tombstones.ts';
 

@@ -3,7 +3,7 @@
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { TsmFile } from '../parts.ts';
-import type { HeadMark, ShardHead } from './shard.ts';
+import type { HeadMark, ShardHead } from './shard-types.ts';
 import type { Aged } from './tombstones.ts';
 
 /** Rows a part hands out are its own until its next call: this is who had them last. */

@@ -1,7 +1,7 @@
 // Parts that tell what a shard asks of them.
 
 import type { Block, Rows, SharedRows, TsmFile } from '../../parts.ts';
-import type { ShardParts } from '../shard.ts';
+import type { ShardParts } from '../shard-types.ts';
 
 export interface Counts {
   /** Blocks read. */

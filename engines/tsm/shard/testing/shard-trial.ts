@@ -12,7 +12,8 @@ import { openSeriesIndex } from '../../index/series-index.ts';
 import { openTsmFile } from '../../file/tsm-file-reader.ts';
 import { TsmFileWriter } from '../../file/tsm-file-writer.ts';
 import { openShard } from '../open-shard.ts';
-import type { Shard, ShardParts, ShardScan, ShardScanRequest } from '../shard.ts';
+import type { Shard } from '../shard.ts';
+import type { ShardParts, ShardScan, ShardScanRequest } from '../shard-types.ts';
 import { appendPoints, findSeries, type ModelPoint } from './point-columns.ts';
 import {
   type ModelField,

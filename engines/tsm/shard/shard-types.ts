@@ -1,0 +1,82 @@
+// What a shard is made of and what is asked of it.
+
+import type { Clock, Disk } from '../../../universal-row/environment.ts';
+import type { FieldType } from '../../../universal-row/series/field-type.ts';
+import type { SeriesCursor, SeriesFilter, ValueBound } from '../../../contracts/series-store.ts';
+import type { BlockCache, Head, Rows, SeriesIndex, TsmFile, TsmWriter } from '../parts.ts';
+
+/** What a head was at some moment: it means something to that head alone. */
+export type HeadMark = object;
+
+/** A head that can be read as it was, and can forget. */
+export interface ShardHead extends Head {
+  /** Rows appended; 0 when it is empty. */
+  readonly rows: number;
+  /** Upper bound of the values that a read of one series goes through: its rows times the fields of its measurement. */
+  readonly longestRead: number;
+  /** Where rows and deletions stand. */
+  mark(): HeadMark;
+  /** As `Head.read`; with a mark, what it was then. */
+  read(series: number, fields: readonly number[], from: number, to: number, mark?: HeadMark): Rows;
+  /**
+   * Bounds of the times it has of a series, not narrower than with any mark; Infinity and -Infinity when it
+   * has none. For the last point of a series `read` is called with `from` and `to` both the greatest time:
+   * that should be cheap.
+   */
+  minTimeOf(series: number): number;
+  maxTimeOf(series: number): number;
+  /** What it has of the series in [from, to] is not read from now on, but with an older mark. */
+  delete(series: number, from: number, to: number): void;
+  /** Nobody is going to read it any more. */
+  release(): void;
+}
+
+/** How the parts of a shard are made. One object for all shards of an engine. */
+export interface ShardParts {
+  createHead(): ShardHead;
+  openIndex(disk: Disk, directory: string): SeriesIndex;
+  createFile(disk: Disk, path: string): TsmWriter;
+  openFile(disk: Disk, path: string): TsmFile;
+}
+
+export interface ShardOptions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly parts: ShardParts;
+  /** Made when it is not there. The index has its files in it too. */
+  readonly directory: string;
+  /** Unix seconds. All times are nanoseconds relative to it. */
+  readonly startSeconds: number;
+  /** Files whose bytes together are more than this are not made one; 2 GB unless told. */
+  readonly maxFileBytes?: number | undefined;
+  /** Without a write for so long the shard is cold, and is made one file; 5 minutes unless told. */
+  readonly coldAfterMs?: number | undefined;
+}
+
+/** As `ScanRequest`, in the shard's own terms: times are relative to its start. */
+export interface ShardScanRequest {
+  readonly measurement: number;
+  readonly filter?: SeriesFilter | undefined;
+  readonly from: number;
+  readonly to: number;
+  readonly fields: readonly string[];
+  readonly descending: boolean;
+  /** Nanoseconds since 1970, as in `ScanRequest`. */
+  readonly summaries?: { readonly width: bigint; readonly offset: bigint } | undefined;
+  /** Rows beyond it may come. */
+  readonly rowsPerSeries?: number | undefined;
+  readonly bounds?: readonly ValueBound[] | undefined;
+  /** Keeps what is read for this scan alone. */
+  readonly own?: BlockCache | undefined;
+}
+
+export interface ShardScan {
+  /** Of each of the request's `fields`; undefined when the measurement has no such field here. */
+  readonly fieldTypes: readonly (FieldType | undefined)[];
+  /** Live series that match, ascending by the bytes of their keys. Some may have no row in the range. */
+  readonly series: Uint32Array;
+  /** Its `base` is the shard's `startSeconds`. */
+  cursor(series: number): SeriesCursor;
+  /** Must be called; a second time does nothing. Then the cursors are not to be read any more. */
+  close(): void;
+}
