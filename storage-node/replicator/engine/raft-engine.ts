@@ -120,6 +120,7 @@ export interface RaftEngine {
   stepLocal(group: number, message: Message): void;
   /** As many `step`s; the positions of those that were not taken, with why. */
   stepAll(messages: readonly { group: number; message: Message }[]): Map<number, number>;
+  hasReady(group: number): boolean;
   ready(group: number): Ready | undefined;
   /** Of all groups that have one, up to about so many bytes; empty when there are none left. */
   readyAll(maxBytes: number): GroupReady[];
@@ -149,8 +150,8 @@ export interface RaftEngine {
   };
   /** What a follower is sent whose entries are gone. */
   setSnapshot(group: number, snapshot: Snapshot): void;
-  /** Forgets entries before `firstIndex`. */
-  compact(group: number, firstIndex: number): void;
+  /** Forgets entries up to `index`. */
+  compact(group: number, index: number): void;
   status(group: number): GroupStatus;
   progress(group: number): { conf: ConfState; peers: PeerProgress[] };
   /** Entries from `from` on, or the first so many bytes of them; 0 for all. */

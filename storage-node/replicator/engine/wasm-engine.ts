@@ -33,6 +33,7 @@ interface Exports {
   propose(group: number, bytes: number): number;
   step(group: number, bytes: number, local: number): number;
   step_all(bytes: number): number;
+  has_ready(group: number): number;
   ready(group: number): number;
   ready_all(maxBytes: number): number;
   advance(group: number): number;
@@ -47,7 +48,7 @@ interface Exports {
   apply_conf_change(group: number, bytes: number): number;
   decode_conf_change(bytes: number): number;
   set_snapshot(group: number, bytes: number): number;
-  compact(group: number, firstIndex: number): number;
+  compact(group: number, index: number): number;
   status(group: number): number;
   progress(group: number): number;
   entries(group: number, from: number, maxBytes: number): number;
@@ -160,6 +161,10 @@ export class WasmRaftEngine implements RaftEngine {
     return refused;
   }
 
+  hasReady(group: number): boolean {
+    return this.#call(() => this.#x.has_ready(group)) === 1;
+  }
+
   ready(group: number): Ready | undefined {
     const length = this.#call(() => this.#x.ready(group));
     return length === 0 ? undefined : this.#read(length).ready();
@@ -255,8 +260,8 @@ export class WasmRaftEngine implements RaftEngine {
     this.#send((n) => this.#x.set_snapshot(group, n));
   }
 
-  compact(group: number, firstIndex: number): void {
-    this.#call(() => this.#x.compact(group, firstIndex));
+  compact(group: number, index: number): void {
+    this.#call(() => this.#x.compact(group, index));
   }
 
   status(group: number): GroupStatus {

@@ -166,6 +166,16 @@ func stepAll(n uint32) int32 {
 	return answer(b)
 }
 
+//go:wasmexport has_ready
+func hasReady(h uint32) int32 {
+	return with(h, func(g *group) int32 {
+		if g.node.HasReady() {
+			return 1
+		}
+		return 0
+	})
+}
+
 // Out: a Ready, or nothing when there is none.
 //
 //go:wasmexport ready
@@ -374,16 +384,15 @@ func setSnapshot(h, n uint32) int32 {
 	return with(h, func(g *group) int32 { g.storage.latest = snapshot; return 0 })
 }
 
-// Forgets entries before `first`.
+// Forgets entries up to `index`.
 //
 //go:wasmexport compact
-func compact(h uint32, first float64) int32 {
+func compact(h uint32, index float64) int32 {
 	return with(h, func(g *group) int32 {
-		last, _ := g.storage.LastIndex()
-		if uint64(first) > last {
+		if last, _ := g.storage.LastIndex(); uint64(index) > last {
 			return result(raft.ErrUnavailable)
 		}
-		return result(g.storage.Compact(uint64(first)))
+		return result(g.storage.Compact(uint64(index)))
 	})
 }
 
