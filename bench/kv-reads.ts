@@ -32,7 +32,7 @@ export const kvReadsDefaults: KvReadsOptions = {
   valueBytes: 1000,
 };
 
-const setting = 'mech.ab-43-io';
+const setting = 'admission.fair-scheduling';
 const cacheBytes = 16 * 1024 * 1024;
 const values = 1000;
 const [busy, calm] = ['busy', 'calm'];

@@ -1,4 +1,4 @@
-// npm run bench -- redis|ycsb|kv|kv-reads|log|memory|metering|admission|mechanisms|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-reads|log|memory|metering|admission|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -11,7 +11,6 @@ import { kvReadsBench, kvReadsDefaults } from './kv-reads.ts';
 import { kvBench, kvDefaults } from './kv.ts';
 import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
-import { mechanismsBench, mechanismsDefaults } from './mechanisms.ts';
 import { meteringBench, meteringDefaults } from './metering.ts';
 import { restartBench, restartDefaults } from './restart.ts';
 import { planesBench, planesDefaults } from './planes.ts';
@@ -219,25 +218,6 @@ program
   .option('--value-bytes <n>', 'size of values', count, kvReadsDefaults.valueBytes)
   .action(async (options: typeof kvReadsDefaults) => {
     await kvReadsBench(options, command);
-  });
-
-program
-  .command('mechanisms')
-  .description('what all mechanisms of admission cost where nobody has to wait')
-  .option('--rounds <n>', 'pairs of windows', count, mechanismsDefaults.rounds)
-  .option('--pipeline <list>', 'pipeline depths', counts, mechanismsDefaults.pipelines)
-  .option('--tests <list>', 'tests of redis-benchmark, and influx', list, mechanismsDefaults.tests)
-  .option('--seconds <n>', 'length of a window', count, mechanismsDefaults.seconds)
-  .option('--keys <n>', 'keys of the random tests', count, mechanismsDefaults.keys)
-  .option(
-    '--limit <n>',
-    'units a second of the tenant, 0 for none',
-    Number,
-    mechanismsDefaults.limit,
-  )
-  .option('--all', 'also those that are off as the server comes', mechanismsDefaults.all)
-  .action(async ({ pipeline, ...options }: typeof mechanismsDefaults & { pipeline: number[] }) => {
-    await mechanismsBench({ ...options, pipelines: pipeline }, command);
   });
 
 program

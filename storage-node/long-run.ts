@@ -7,7 +7,7 @@ import { ReadFault } from '../universal-row/errors.ts';
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
-import { TurnTaker, type Turns } from '../contracts/turns.ts';
+import { TimeSlice, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine, SuspendedEntry } from '../engines/engine.ts';
 import type { Transaction } from './transaction.ts';
 
@@ -21,7 +21,7 @@ export interface HeldTable {
 
 export interface LongRunOptions {
   readonly engine: Engine;
-  readonly turns: Turns | undefined;
+  readonly admission: PodAdmission | undefined;
   readonly commands: readonly Command[];
   /** The command that is long; those before it have been run. */
   readonly from: number;
@@ -64,14 +64,14 @@ export class LongRun {
 
   /** Resolves when it is complete, or given up because nobody waits for it. */
   async run(): Promise<void> {
-    const { engine, turns, commands, complete } = this.#options;
+    const { engine, admission, commands, complete } = this.#options;
     const { tx } = this;
     const first = commands[0]!;
     const steps = this.#all();
     // Whoever sent it puts its arguments where they can stay, once `execute` has returned.
     await new Promise(setImmediate);
-    const taker = new TurnTaker(
-      first.tenant === undefined ? undefined : turns,
+    const slice = new TimeSlice(
+      first.tenant === undefined ? undefined : admission,
       first.tenant ?? 0,
       sliceMs,
     );
@@ -105,13 +105,13 @@ export class LongRun {
           tx.refresh();
           break;
         }
-        if (taker.isDue) break;
+        if (slice.isOver) break;
       }
       this.suspended = engine.suspend?.();
       if (fault !== undefined) {
         await fault.ready;
-        taker.restart();
-      } else await taker.yield();
+        slice.restart();
+      } else await slice.yield();
     }
   }
 

@@ -290,7 +290,7 @@ export class PodFixture {
       checkpointBytes: Infinity,
       report: (level, message) => this.reports.push(`${level}: ${message}`),
       flows: this.#options.flows,
-      turns: this.#options.turns,
+      admission: this.#options.admission,
     });
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { StepWatcher } from '../contracts/step-watcher.ts';
-import type { Turns } from '../contracts/turns.ts';
+import type { PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
 import type { BackgroundWork } from './background-work.ts';
@@ -38,7 +38,7 @@ export interface PodHostOptions {
   /** Tasks to run around commands. */
   flows?: CommandFlowRegistry | undefined;
   /** Who has the thread next. */
-  turns?: Turns | undefined;
+  admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
   /** The log cannot go on, and neither can the process. */
@@ -108,7 +108,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     report,
     background: options.background,
     flows: options.flows,
-    turns: options.turns,
+    admission: options.admission,
     steps: options.steps,
   });
   pod.stats.loadedEntries = entries;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { CommandError } from '../universal-row/errors.ts';
-import type { Turns } from '../contracts/turns.ts';
+import type { PodAdmission, PodRequest } from '../contracts/pod-admission.ts';
 import { assertSameContents } from '../engines/conformance/contents.ts';
 import { PodFixture, TextReply, verbs } from './pod-fixture.ts';
 import { noRules } from './table-rules.ts';
@@ -410,30 +410,35 @@ test('writes that need memory are refused when there is none left, others are no
 
 test('maintenance is queued once while tenants have the thread, and applies the memory limit when it runs', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] });
-  const inLine: (() => void)[] = [];
-  const turns: Turns = {
-    begin: () => {},
-    mayRun: () => false,
-    isCrowded: () => true,
-    isOver: () => false,
-    wait: (_tenant, run) => void inLine.push(run),
+  const queue: PodRequest[] = [];
+  const admission: PodAdmission = {
+    beginTick: () => {},
+    admit: (request) => {
+      queue.push(request);
+      return 'queued';
+    },
+    requeue: (request) => void queue.push(request),
+    leave: () => false,
+    charge: () => {},
     spent: () => {},
+    isContended: () => true,
+    isSliceOver: () => false,
   };
-  const f = await PodFixture.open({ turns });
+  const f = await PodFixture.open({ admission });
   try {
     f.run('put a 1');
     f.pod.maxMemoryBytes = 1;
     f.pod.start();
     vi.advanceTimersByTime(150);
     expect(f.run('put b 1')).toBe('OK');
-    expect(inLine).toHaveLength(1);
-    inLine.pop()!();
+    expect(queue).toHaveLength(1);
+    queue.pop()!.resume(true);
     expect(f.run('put c 1')).toContain('OOM');
     expect(f.runAll('drop a', 'drop b')).toBe('OK OK');
     vi.advanceTimersByTime(150);
-    expect(inLine).toHaveLength(1);
+    expect(queue).toHaveLength(1);
     f.pod.maxMemoryBytes = 1024 * 1024;
-    inLine.pop()!();
+    queue.pop()!.resume(true);
     expect(f.run('put c 1')).toBe('OK');
   } finally {
     vi.useRealTimers();

@@ -11,7 +11,7 @@ import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
 import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
-import { backgroundWork, type Turns } from '../contracts/turns.ts';
+import { backgroundWork, batchRequest, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
   CommandFlows,
@@ -50,8 +50,8 @@ export interface PodOptions {
   background?: BackgroundWork | undefined;
   /** Tasks to run around commands; none when left out. Later registrations are not seen. */
   flows?: CommandFlowRegistry | undefined;
-  /** Who has the thread next; upkeep waits when others want it. */
-  turns?: Turns | undefined;
+  /** Schedules maintenance and the steps of long commands beside other tenants. */
+  admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
 }
@@ -131,9 +131,13 @@ export class Pod implements Executor {
   private checkpointing: Promise<void> | undefined;
   private checkpointLsn = 0;
   private timer: NodeJS.Timeout | undefined;
-  private readonly turns: Turns | undefined;
+  private readonly admission: PodAdmission | undefined;
   private readonly steps: StepWatcher | undefined;
   private tickWaits = false;
+  private readonly tickRequest = batchRequest(backgroundWork, () => {
+    this.tickWaits = false;
+    if (this.timer !== undefined) this.tick();
+  });
   private readonly holds = new TableHolds();
   private readonly runs = new Map<LongRun, Promise<unknown>>();
   private readonly rng: Rng;
@@ -148,7 +152,7 @@ export class Pod implements Executor {
     this.rng = options.rng;
     this.report = options.report;
     this.background = options.background;
-    this.turns = options.turns;
+    this.admission = options.admission;
     this.steps = options.steps;
     this.maxMemoryBytes = options.maxMemoryBytes;
     this.checkpointBytes = options.checkpointBytes;
@@ -177,16 +181,11 @@ export class Pod implements Executor {
   }
 
   #tickInTurn(): void {
-    const { turns } = this;
-    const now = this.clock.monotonic();
-    if (turns === undefined || turns.mayRun(backgroundWork, now)) this.tick();
-    else if (!this.tickWaits) {
-      this.tickWaits = true;
-      turns.wait(backgroundWork, () => {
-        this.tickWaits = false;
-        if (this.timer !== undefined) this.tick();
-      });
-    }
+    if (this.tickWaits) return;
+    const { admission, tickRequest } = this;
+    const result = admission?.admit(tickRequest, this.clock.monotonic()) ?? 'admitted';
+    if (result === 'admitted') this.tick();
+    else this.tickWaits = true;
   }
 
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
@@ -308,11 +307,11 @@ export class Pod implements Executor {
     reply: Reply,
     mark: number,
   ): LongRun {
-    const { engine, turns, holds } = this;
+    const { engine, admission, holds } = this;
     const held = this.#tablesOf(commands);
     const run: LongRun = new LongRun({
       engine,
-      turns,
+      admission,
       commands,
       from,
       form,

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import type { Clock, Disk } from '../universal-row/environment.ts';
 import type { StepWatcher } from '../contracts/step-watcher.ts';
-import type { Turns } from '../contracts/turns.ts';
+import type { PodAdmission } from '../contracts/pod-admission.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { LogPins } from './backup/log-pins.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
@@ -28,7 +28,7 @@ export interface SeriesPodHostOptions {
   /** Cuts a damaged log where the damage begins instead of refusing to open it. */
   acceptLoss: boolean;
   clock: Clock;
-  turns?: Turns | undefined;
+  admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
   report: SeriesPodOptions['report'];
@@ -86,7 +86,7 @@ export async function openSeriesPod(options: SeriesPodHostOptions): Promise<Seri
     tables: options.tables,
     background: options.background,
     clock: options.clock,
-    turns: options.turns,
+    admission: options.admission,
     steps: options.steps,
     checkpointBytes: options.checkpointBytes,
     retentionIntervalMs: options.retentionIntervalMs,

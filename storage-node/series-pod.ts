@@ -22,7 +22,7 @@ import type {
   SeriesEngineStats,
 } from '../engines/series-engine.ts';
 import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
-import { backgroundWork, crowdedSliceMs, type Turns } from '../contracts/turns.ts';
+import { backgroundWork, contendedSliceMs, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
@@ -47,7 +47,7 @@ export interface SeriesPodOptions {
   background?: SeriesBackgroundWork | undefined;
   clock: Clock;
   /** Who else is about: what happens by itself then holds others up for shorter. */
-  turns?: Turns | undefined;
+  admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
   /** A checkpoint is made whenever the log has grown by this much. */
@@ -110,7 +110,7 @@ export class SeriesPod implements SeriesStore {
   readonly #background: SeriesBackgroundWork | undefined;
   readonly #tables: TableRulesByName;
   readonly #clock: Clock;
-  readonly #turns: Turns | undefined;
+  readonly #admission: PodAdmission | undefined;
   readonly #steps: StepWatcher | undefined;
   readonly #checkpointBytes: number;
   readonly #retentionIntervalMs: number;
@@ -129,7 +129,7 @@ export class SeriesPod implements SeriesStore {
     this.#background = options.background;
     this.#tables = options.tables ?? noTables;
     this.#clock = options.clock;
-    this.#turns = options.turns;
+    this.#admission = options.admission;
     this.#steps = options.steps;
     this.#checkpointBytes = options.checkpointBytes;
     this.#retentionIntervalMs = options.retentionIntervalMs;
@@ -326,11 +326,11 @@ export class SeriesPod implements SeriesStore {
     }
     this.#steps?.ended(startedAt, this.#clock.monotonic(), maintenance);
     if (!more) this.#schedule(idlePauseMs);
-    else this.#schedule(this.#isCrowded ? crowdedPauseMs : busyPauseMs);
+    else this.#schedule(this.#isContended ? crowdedPauseMs : busyPauseMs);
   }
 
-  get #isCrowded(): boolean {
-    return this.#turns?.isCrowded(this.#clock.monotonic()) === true;
+  get #isContended(): boolean {
+    return this.#admission?.isContended(this.#clock.monotonic()) === true;
   }
 
   /** One round of upkeep; true when more is left to do. */
@@ -345,7 +345,7 @@ export class SeriesPod implements SeriesStore {
     }
     this.#log.endTurn();
     // Whoever waits for room is not made to wait for a pause as well.
-    const budget = this.#isCrowded ? crowdedSliceMs : backgroundBudgetMs;
+    const budget = this.#isContended ? contendedSliceMs : backgroundBudgetMs;
     const more = this.#engine.background(this.#engine.congested ? 4 * budget : budget, false);
     const { appendedLsn } = this.#log.status();
     if (appendedLsn - this.#checkpointLsn >= this.#checkpointBytes) void this.checkpoint();

@@ -4,7 +4,7 @@ import type { TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { Turns } from '../../contracts/turns.ts';
+import { batchRequest, type PodAdmission } from '../../contracts/pod-admission.ts';
 import { Allocation, type AllocationPolicy } from './allocation.ts';
 import { BurstPackage, sharedBurstCap } from './burst-package.ts';
 import { ErrorDelay } from './error-delay.ts';
@@ -78,8 +78,8 @@ export interface GatewaySpare {
 export interface GatewayAdmissionOptions {
   clock: Clock;
   rules?: Partial<AdmissionRules>;
-  /** Those behind the gates take turns with the thread. */
-  turns?: Turns | undefined;
+  /** Queued requests resume in time slices of their tenant. */
+  pod?: PodAdmission | undefined;
   /** Where a tenant's costs are charged; undefined where there is no account of its own. */
   accountOf: (tenant: number) => TenantAccount | undefined;
   /** Which operations have a limit of their own here. */
@@ -100,7 +100,7 @@ export class GatewayAdmission implements GatewaySpare {
   /** For how long a refusal is held back. */
   readonly errorDelay: ErrorDelay;
   readonly #clock: Clock;
-  readonly #turns: Turns | undefined;
+  readonly #pod: PodAdmission | undefined;
   readonly #accountOf: (tenant: number) => TenantAccount | undefined;
   /** Of tenants with a limit. */
   readonly #limited = new Map<number, TenantDefinition>();
@@ -123,10 +123,10 @@ export class GatewayAdmission implements GatewaySpare {
   #expiredAt = 0;
 
   constructor(options: GatewayAdmissionOptions) {
-    const { clock, rules = {}, turns, accountOf, classLimit = 'scanRuPerSecond', alarm } = options;
+    const { clock, rules = {}, pod, accountOf, classLimit = 'scanRuPerSecond', alarm } = options;
     this.#alarm = alarm;
     this.#clock = clock;
-    this.#turns = turns;
+    this.#pod = pod;
     this.#accountOf = accountOf;
     this.#rules = { ...admissionDefaults, ...rules };
     this.errorDelay = new ErrorDelay({ enabled: this.#rules.delaysErrors });
@@ -335,7 +335,7 @@ export class GatewayAdmission implements GatewaySpare {
     const now = this.#clock.monotonic();
     const mayBeLate = now - this.#expiredAt >= expireEveryMs;
     if (mayBeLate) this.#expiredAt = now;
-    this.#turns?.begin(now);
+    this.#pod?.beginTick(now);
     for (const gate of [...this.#awaited]) this.#serveGate(gate, mayBeLate);
     this.#schedule(now);
   }
@@ -343,9 +343,13 @@ export class GatewayAdmission implements GatewaySpare {
   /** In the turns that its tenant has with the thread: those behind the gate go to work at once. */
   #serveGate(gate: TenantGate, mayBeLate: boolean): void {
     if (this.#inTurn.has(gate)) return;
-    const mayRun = this.#turns?.mayRun(gate.tenant, this.#clock.monotonic()) !== false;
-    if (mayRun) this.#serveTurn(gate, mayBeLate);
-    else this.#waitTurn(gate, mayBeLate);
+    const request = batchRequest(gate.tenant, () => {
+      this.#inTurn.delete(gate);
+      this.#serveTurn(gate, mayBeLate);
+    });
+    const result = this.#pod?.admit(request, this.#clock.monotonic()) ?? 'admitted';
+    if (result === 'admitted') this.#serveTurn(gate, mayBeLate);
+    else this.#inTurn.add(gate);
   }
 
   #serveTurn(gate: TenantGate, mayBeLate: boolean): void {
@@ -359,13 +363,15 @@ export class GatewayAdmission implements GatewaySpare {
 
   #waitTurn(gate: TenantGate, mayBeLate: boolean): void {
     this.#inTurn.add(gate);
-    this.#turns!.wait(gate.tenant, () => {
-      this.#inTurn.delete(gate);
-      this.#serveTurn(gate, mayBeLate);
-    });
+    this.#pod!.requeue(
+      batchRequest(gate.tenant, () => {
+        this.#inTurn.delete(gate);
+        this.#serveTurn(gate, mayBeLate);
+      }),
+    );
   }
 
-  readonly #isTurnOver = (): boolean => this.#turns?.isOver(this.#clock.monotonic()) === true;
+  readonly #isTurnOver = (): boolean => this.#pod?.isSliceOver(this.#clock.monotonic()) === true;
 
   #serveLines(): void {
     this.#lineTimer = undefined;

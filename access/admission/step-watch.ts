@@ -1,7 +1,7 @@
 // Finds synchronous steps that keep a plane's thread for too long, and tells long work from other reasons: a garbage
 // collection in the midst of it, or a machine so busy that the thread did not get a processor.
 
-import { backgroundWork } from '../../contracts/turns.ts';
+import { backgroundWork } from '../../contracts/pod-admission.ts';
 import type { StepInfo, StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import { NewestByTenant } from './newest-by-tenant.ts';
 

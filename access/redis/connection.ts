@@ -14,7 +14,7 @@ import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { StepInfo, StepSource } from '../../contracts/step-watcher.ts';
-import { largeWorkBytes, type Turns } from '../../contracts/turns.ts';
+import { batchRequest, largeWorkBytes, type PodRequest } from '../../contracts/pod-admission.ts';
 import { ChargeClass } from '../../request-units/meter.ts';
 import type { Principal } from '../gateway/principals.ts';
 import type { Permissions } from './acl/acl-user.ts';
@@ -206,7 +206,13 @@ export class Connection implements StepSource {
   private waitsTurn = false;
   /** It goes on in the next turn: this one has enough to send. */
   private resumes = false;
-  private takeTurn: (() => void) | undefined;
+  private readonly batch: { -readonly [Key in keyof PodRequest]: PodRequest[Key] } = batchRequest(
+    0,
+    () => {
+      this.waitsTurn = false;
+      this.#goOn();
+    },
+  );
   /** Parts of a large answer, the next one last. */
   private unsent: Buffer[] | undefined;
   /** Bytes of it that are counted. */
@@ -384,10 +390,10 @@ export class Connection implements StepSource {
       else if (this.isHeldBack) this.#readLater();
       return;
     }
-    const { turns, lapAt } = this.server;
-    if (turns !== undefined && !turns.mayRun(this.tenant.number, lapAt)) {
+    const { podAdmission, lapAt } = this.server;
+    if (podAdmission !== undefined && podAdmission.admit(this.#batch(), lapAt) !== 'admitted') {
+      this.waitsTurn = true;
       this.#detach();
-      this.#waitTurn(turns);
       return;
     }
     if (this.server.writer.pos > turnOutputBytes) {
@@ -416,20 +422,21 @@ export class Connection implements StepSource {
     }
   }
 
-  /** Others have the thread now. */
-  #waitTurn(turns: Turns): void {
-    this.waitsTurn = true;
-    this.takeTurn ??= () => {
-      this.waitsTurn = false;
-      this.#goOn();
-    };
-    const isLarge = this.parser.pending > largeWorkBytes || this.repliedBytes > largeWorkBytes;
-    turns.wait(this.tenant.number, this.takeTurn, isLarge);
+  /** What has arrived and is yet to run, for the pod's CPU scheduler. */
+  #batch(): PodRequest {
+    const { batch } = this;
+    batch.tenant = this.tenant.number;
+    batch.isLarge = this.parser.pending > largeWorkBytes || this.repliedBytes > largeWorkBytes;
+    return batch;
   }
 
-  #isTurnOver(): boolean {
-    const { turns } = this.server;
-    return turns !== undefined && this.parser.pending > 0 && turns.isOver(performance.now());
+  #isSliceOver(): boolean {
+    const { podAdmission } = this.server;
+    return (
+      podAdmission !== undefined &&
+      this.parser.pending > 0 &&
+      podAdmission.isSliceOver(performance.now())
+    );
   }
 
   get #readAheadBytes(): number {
@@ -463,8 +470,9 @@ export class Connection implements StepSource {
           server.resume(this);
           break;
         }
-        if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0 && this.#isTurnOver()) {
-          this.#waitTurn(server.turns!);
+        if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0 && this.#isSliceOver()) {
+          this.waitsTurn = true;
+          server.podAdmission!.requeue(this.#batch());
           break;
         }
         args = this.args;
@@ -705,7 +713,7 @@ export class Connection implements StepSource {
       () => this.#quotaMode(),
     );
     const bytes = { done: this.arrived - this.parser.pending, received: this.arrived };
-    const isCrowded = server.turns?.isCrowded(now) === true;
+    const isCrowded = server.podAdmission?.isContended(now) === true;
     this.busy = this.unitsWait.begin({ gate, refusals }, entry, admission, bytes, now, isCrowded);
     if (!this.busy) this.#refuse(gate, entry, mark);
     return false;
@@ -747,10 +755,10 @@ export class Connection implements StepSource {
    */
   #mayRefuse(entry: CommandEntry): boolean {
     const { server, tenant } = this;
-    const { lapAt, turns } = server;
+    const { lapAt, podAdmission } = server;
     if (this.refusable === 0) {
       this.refusable = this.parser.pending > 0 ? refusedInARow : 1;
-      const isCrowded = turns?.isCrowded(lapAt) === true;
+      const isCrowded = podAdmission?.isContended(lapAt) === true;
       const ms = tenant.refusals.reserve(lapAt, isCrowded, this.refusable);
       if (ms > 0) {
         this.#lookAgain(entry, ms);
@@ -764,13 +772,13 @@ export class Connection implements StepSource {
   #lookAgain(entry: CommandEntry, ms: number): void {
     this.busy = true;
     this.refusalTimer = setTimeout(() => {
-      const { turns } = this.server;
+      const { podAdmission } = this.server;
       const run = (): void => {
         this.refusalTimer = undefined;
         if (!this.closed) this.#goOnWith(entry);
       };
-      if (turns === undefined || turns.mayRun(this.tenant.number, performance.now())) run();
-      else turns.wait(this.tenant.number, run);
+      const request = batchRequest(this.tenant.number, run);
+      if ((podAdmission?.admit(request, performance.now()) ?? 'admitted') === 'admitted') run();
     }, ms);
   }
 

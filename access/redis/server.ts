@@ -14,7 +14,7 @@ import type { TenantDefinition, UserDefinition } from '../../contracts/tenancy/d
 import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
 import type { StepWatcher } from '../../contracts/step-watcher.ts';
-import type { Turns } from '../../contracts/turns.ts';
+import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { RequestMemory } from '../admission/request-memory.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
@@ -112,7 +112,7 @@ export interface RedisServerOptions {
   slowlogLength: number;
   metering?: RedisMetering | undefined;
   /** Who has the thread next; absent where everyone may have it at once. */
-  turns?: Turns | undefined;
+  podAdmission?: PodAdmission | undefined;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher;
   /** What requests under way may take; without it as much as they like. */
@@ -187,7 +187,7 @@ export class RedisServer {
   readonly partitions: PartitionEntrance | undefined;
   /** What is remembered of reads; absent while that is of no table. */
   cache: ReadCache | undefined;
-  readonly turns: Turns | undefined;
+  readonly podAdmission: PodAdmission | undefined;
   readonly steps: StepWatcher | undefined;
   /** Milliseconds; Infinity when the step watchdog is disabled. */
   readonly stepLimitMs: number;
@@ -250,7 +250,7 @@ export class RedisServer {
     this.metering = options.metering;
     this.admission = options.admission;
     this.partitions = options.partitions;
-    this.turns = options.turns;
+    this.podAdmission = options.podAdmission;
     this.steps = options.steps;
     this.stepLimitMs = options.steps?.limitMs ?? Infinity;
     this.memory = options.memory;
@@ -436,7 +436,7 @@ export class RedisServer {
     this.turnScheduled = true;
     this.now = Date.now();
     this.lapAt = performance.now();
-    this.turns?.begin(this.lapAt);
+    this.podAdmission?.beginTick(this.lapAt);
   }
 
   /** Milliseconds since the last lap: the time of the command that has just run. */

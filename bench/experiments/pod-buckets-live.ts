@@ -12,8 +12,8 @@ const peak = 0.52;
 const [rampFrom, rampTo] = [0.2, 1.2];
 
 const settings = {
-  off: { 'admission.mode': 'off', 'mech.ab-43-wfq': 'off', 'mech.xs-52-buckets': 'off' },
-  on: { 'admission.mode': 'enforce', 'mech.ab-43-wfq': 'on', 'mech.xs-52-buckets': 'on' },
+  off: { 'admission.mode': 'off', 'admission.fair-scheduling': 'off' },
+  on: { 'admission.mode': 'enforce', 'admission.fair-scheduling': 'on' },
 } as const;
 
 export const podBucketsLive: Experiment = {

@@ -65,9 +65,9 @@ export interface Watcher {
 
 /** Settings of each phase. */
 export const settingsOf: Readonly<Record<Phase, Record<string, string>>> = {
-  alone: { 'admission.mode': 'enforce', 'mech.ab-43-wfq': 'on' },
-  'no limits': { 'admission.mode': 'off', 'mech.ab-43-wfq': 'off' },
-  limits: { 'admission.mode': 'enforce', 'mech.ab-43-wfq': 'on' },
+  alone: { 'admission.mode': 'enforce', 'admission.fair-scheduling': 'on' },
+  'no limits': { 'admission.mode': 'off', 'admission.fair-scheduling': 'off' },
+  limits: { 'admission.mode': 'enforce', 'admission.fair-scheduling': 'on' },
 };
 
 export interface NoisyNeighbourOptions {

@@ -17,21 +17,27 @@ import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
+import { modelProperties } from '../../contracts/table-properties.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import { LiveConfig } from '../settings/live-config.ts';
 import { admissionReport } from './admission-report.ts';
 import { admissionSamples } from './admission-samples.ts';
-import { createDatabase, databasesOf, dropAllDatabases, dropDatabase } from './influx-databases.ts';
+import {
+  createDatabase,
+  databasesOf,
+  dropAllDatabases,
+  dropDatabase,
+  keptName,
+} from './influx-databases.ts';
 import { hashSamples } from './hash-samples.ts';
 import { influxSamples } from './influx-samples.ts';
 import { backgroundOf } from './influx-background.ts';
 import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
-import { entranceSamples, seriesEntrance } from './plane-entrance.ts';
 import { PlaneMemory } from './plane-memory.ts';
 import { PlaneSteps } from './plane-steps.ts';
-import { PlaneTurns } from './plane-turns.ts';
+import { PlanePodAdmission } from './plane-pod-admission.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
 import { ask, planeData, report, serveCalls } from './plane-port.ts';
 import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
@@ -55,13 +61,14 @@ const pricer = new SeriesPricer(costTable(config).models.series);
 const meter = new PlaneMeter('influx', (accounts) => {
   for (const account of accounts) pricer.chargeMerging(account);
 });
-const entrance = seriesEntrance(tables);
-const turns = new PlaneTurns({
+const usualPriority = modelProperties('series').writePriority;
+const podAdmission = new PlanePodAdmission({
   plane: 'influx',
-  entrance: entrance,
+  priorityOf: (tenant, name) =>
+    tables.get(keptName({ tenant, name }))?.writePriority ?? usualPriority,
   live,
   accounts: () => meter.meter.activeAccounts(),
-  // A query's piece of work goes on after its turn has begun.
+  // A step of a query goes on after its `resume` has returned.
   sliceMs: 0,
 });
 const metering = new InfluxMetering({ meter: meter.meter, hot: meter.hot, pricer });
@@ -69,7 +76,7 @@ const admission = new PlaneAdmission({
   plane: 'influx',
   live,
   accountOf: (tenant) => meter.meter.account(tenant),
-  turns: turns.queue,
+  pod: podAdmission.controller,
   warn: (fields, message) => log('warn', message, fields),
 });
 const principals = new Principals({
@@ -85,7 +92,7 @@ let pod: SeriesPod | undefined;
 let server: InfluxServer | undefined;
 
 function follow(update: TenancyUpdate): void {
-  turns.follow(update);
+  podAdmission.follow(update);
   principals.update(update);
   admission.gateway.update(update);
 }
@@ -129,7 +136,7 @@ async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
     background: backgroundOf(meter.meter, pricer, () => live.get('ru.metering') === 'on'),
     acceptLoss: config['wal.accept-loss'] === 'yes',
     clock: systemClock,
-    turns: turns.queue,
+    admission: podAdmission.controller,
     steps: steps.watch,
     report: log,
     fatal,
@@ -164,8 +171,7 @@ async function start(): Promise<void> {
     gate,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
     admission: admission.gateway,
-    entrance,
-    turns: turns.queue,
+    podAdmission: podAdmission.controller,
     steps: steps.watch,
     memory: memory.memory,
     slowRequestMs: slowMs(),
@@ -209,10 +215,9 @@ serveCalls(port, {
     ...(pod === undefined ? [] : influxSamples(server, pod)),
     ...hashSamples('influx'),
     ...meter.samples(nameOf),
-    ...turns.samples(),
+    ...podAdmission.samples(),
     ...steps.samples(),
     ...memory.samples(),
-    ...entranceSamples('influx', entrance),
     ...admissionSamples('influx', admission.gateway, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
@@ -235,7 +240,7 @@ serveCalls(port, {
     server?.slow.forget(tenant);
     steps.watch.forget(tenant);
     meter.forget(tenant);
-    turns.forget(tenant);
+    podAdmission.forget(tenant);
   },
   usage: (since) => meter.usage(since),
   admission: (query) => admissionReport(admission.gateway, query),
@@ -255,7 +260,7 @@ serveCalls(port, {
     live.set(key, value);
     admission.settingChanged(key);
     memory.settingChanged(key);
-    turns.settingChanged(key);
+    podAdmission.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
       server.slow.thresholdMs = slowMs();
     if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
@@ -266,10 +271,9 @@ serveCalls(port, {
   },
   tls: (material) => tls?.renew(material),
   drain: async (graceMs) => {
-    entrance.watch(undefined);
+    podAdmission.close();
     await server?.drain(graceMs);
     admission.close();
-    turns.close();
   },
   stop: async () => {
     await server?.close();

@@ -5,7 +5,7 @@ import type { TenantAccount } from '../../request-units/meter.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
-import type { Turns } from '../../contracts/turns.ts';
+import type { PodAdmission } from '../../contracts/pod-admission.ts';
 
 /** Settings beside `admission.*` that the rules follow from. */
 const otherKeys: ReadonlySet<ConfigKey> = new Set([
@@ -19,7 +19,7 @@ export interface PlaneAdmissionOptions {
   live: LiveConfig;
   /** Where what a tenant spends is charged. */
   accountOf: (tenant: number) => TenantAccount | undefined;
-  turns: Turns;
+  pod: PodAdmission;
   /** A tenant comes near its quota. */
   warn: (fields: Record<string, unknown>, message: string) => void;
 }
@@ -33,12 +33,12 @@ export class PlaneAdmission {
 
   constructor(options: PlaneAdmissionOptions) {
     this.#options = options;
-    const { live, plane, accountOf, turns, warn } = options;
+    const { live, plane, accountOf, pod, warn } = options;
     const rules = rulesOf(live, plane);
     this.gateway = new GatewayAdmission({
       clock: systemClock,
       rules,
-      turns,
+      pod,
       accountOf,
       classLimit: plane === 'redis' ? 'scanRuPerSecond' : 'queryRuPerSecond',
       alarm: ({ name, quota: { perSecond } }, used) => {

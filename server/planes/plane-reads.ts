@@ -2,28 +2,13 @@
 
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import { IoLine, type IoRules } from '../../storage-node/admission/io-line.ts';
+import { IoLine } from '../../storage-node/admission/io-line.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
-import { weightOf } from './plane-turns.ts';
+import { weightOf } from './plane-pod-admission.ts';
 import { adder } from './pod-samples.ts';
-
-/** What the settings are to the line. */
-const rules = {
-  'mech.ab-43-io': 'enabled',
-  'mech.ab-43-r1': 'byOperations',
-  'mech.ab-43-r4': 'extraWorkers',
-  'mech.ab-43-wfq': 'fair',
-  'mech.ab-43-classes': 'classes',
-} as const satisfies Partial<Record<ConfigKey, keyof IoRules>>;
-
-type RuleKey = keyof typeof rules;
-
-function isRule(key: ConfigKey): key is RuleKey {
-  return Object.hasOwn(rules, key);
-}
 
 export class PlaneReads {
   readonly #live: LiveConfig;
@@ -41,18 +26,18 @@ export class PlaneReads {
     if (model === 'memory') return undefined;
     const line = new IoLine({ clock: systemClock, ownerOf: this.#ownerOf });
     for (const [tenant, weight] of this.#weights) line.setWeight(tenant, weight);
-    for (const key of Object.keys(rules) as RuleKey[]) this.#apply(line, key);
+    line.enabled = this.#isOn();
     this.#lines.set(model, line);
     return line;
   }
 
   settingChanged(key: ConfigKey): void {
-    if (!isRule(key)) return;
-    for (const line of this.#lines.values()) this.#apply(line, key);
+    if (key !== 'admission.fair-scheduling') return;
+    for (const line of this.#lines.values()) line.enabled = this.#isOn();
   }
 
-  #apply(line: IoLine, key: RuleKey): void {
-    line.setRules({ [rules[key]]: this.#live.get(key) === 'on' });
+  #isOn(): boolean {
+    return this.#live.get('admission.fair-scheduling') === 'on';
   }
 
   /** Tenants weigh by their quotas. */

@@ -43,7 +43,7 @@ import { PlaneMemory } from './plane-memory.ts';
 import { PlanePartitions } from './plane-partitions.ts';
 import { PlaneReads } from './plane-reads.ts';
 import { PlaneSteps } from './plane-steps.ts';
-import { PlaneTurns } from './plane-turns.ts';
+import { PlanePodAdmission } from './plane-pod-admission.ts';
 import { RedisTables } from './redis-tables.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
@@ -70,7 +70,7 @@ const activeAccounts = (): Iterable<TenantAccount> => {
   meter.metering.flushAll();
   return meter.plane.meter.activeAccounts();
 };
-const turns = new PlaneTurns({ plane: 'redis', live, accounts: activeAccounts });
+const podAdmission = new PlanePodAdmission({ plane: 'redis', live, accounts: activeAccounts });
 const partitions = new PlanePartitions({
   live,
   accounts: activeAccounts,
@@ -80,7 +80,7 @@ const admission = new PlaneAdmission({
   plane: 'redis',
   live,
   accountOf: (tenant) => accounts.account(tenant),
-  turns: turns.queue,
+  pod: podAdmission.controller,
   warn: (fields, message) => log('warn', message, fields),
 });
 const cache = new PlaneCache({
@@ -128,7 +128,7 @@ async function openModel(model: TableModel): Promise<void> {
     clock: systemClock,
     rng: systemRng,
     background: meter.backgroundOf(model),
-    turns: turns.queue,
+    admission: podAdmission.controller,
     steps: steps.watch,
     report: log,
     fatal,
@@ -211,7 +211,7 @@ function undefinedTables(): number[] {
 
 function follow(update: TenancyUpdate): void {
   tables.follow(update);
-  turns.follow(update);
+  podAdmission.follow(update);
   partitions.follow(update);
   cache.tenantsChanged();
   reads.follow(update);
@@ -226,7 +226,7 @@ async function dropTenant(number: number): Promise<void> {
   for (const pod of pods.values()) await pod.dropTables(span);
   meter.forget(number);
   steps.watch.forget(number);
-  turns.forget(number);
+  podAdmission.forget(number);
   partitions.forget(number);
   cache.forgetTenant(number);
   reads.forget(number);
@@ -286,7 +286,7 @@ function applySetting(key: ConfigKey): void {
   memory.settingChanged(key);
   reads.settingChanged(key);
   admission.settingChanged(key);
-  turns.settingChanged(key);
+  podAdmission.settingChanged(key);
   partitions.settingChanged(key);
   cache.settingChanged(key);
   if (server === undefined) return;
@@ -374,7 +374,7 @@ function createServer(settings: Config, version: string): RedisServer {
     slowlogMs: slowlogMs(settings['redis.slowlog-log-slower-than']),
     slowlogLength: settings['redis.slowlog-max-len'],
     outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
-    turns: turns.queue,
+    podAdmission: podAdmission.controller,
     steps: steps.watch,
     memory: memory.memory,
     registry: new CommandRegistry(allCommands),
@@ -430,7 +430,7 @@ function samples(): MetricSample[] {
     ...redisSamples(server, ofPods),
     ...hashSamples('redis'),
     ...meter.plane.samples(nameOf),
-    ...turns.samples(),
+    ...podAdmission.samples(),
     ...steps.samples(),
     ...memory.samples(),
     ...partitions.samples(),
@@ -456,7 +456,7 @@ async function start(): Promise<void> {
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
   });
   const listener = server;
-  turns.queue.afterSlice = listener.endTurn;
+  podAdmission.controller.cpu.afterSlice = listener.endTurn;
   await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
   steps.start();
   tell(port, { type: 'ready', endpoints: endpoints(config, server) });
@@ -521,7 +521,7 @@ serveCalls(port, {
   tls: (material) => tls?.renew(material),
   drain: (graceMs) => {
     admission.close();
-    turns.close();
+    podAdmission.close();
     partitions.close();
     cache.close();
     return server?.drain(graceMs);

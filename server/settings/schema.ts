@@ -9,7 +9,7 @@ const seconds = { type: 'integer', min: 0, max: 2147483647, unit: 'seconds' } as
 const count = { type: 'integer', min: 0, max: Number.MAX_SAFE_INTEGER } as const;
 const onOff = { type: 'choice', choices: ['off', 'on'], default: 'off' } as const;
 /** On, but to see what the server is like without it. */
-const mechanism = { type: 'choice', choices: ['on', 'off'], default: 'on', live: true } as const;
+const liveSwitch = { type: 'choice', choices: ['on', 'off'], default: 'on', live: true } as const;
 const waitMs = { type: 'integer', min: 0, max: 600_000, unit: 'ms', live: true } as const;
 const file = { type: 'text', meaning: 'a path of a PEM file', default: '' } as const;
 const host = { type: 'text', meaning: 'a host name or address' } as const;
@@ -431,7 +431,7 @@ export const settings = {
   },
 
   'backup.incremental-checksums': {
-    ...mechanism,
+    ...liveSwitch,
     description:
       'An incremental backup notes a checksum over each table of rows, with which `polyrow verify` and a restore compare what the chain comes to. For that it reads all rows; off, it reads what was changed, and row counts are compared.',
   },
@@ -529,6 +529,11 @@ export const settings = {
     description:
       'Refuse a query that costs more than its tenant could ever save up, rather than let it run when all is saved up.',
   },
+  'admission.fair-scheduling': {
+    ...liveSwitch,
+    description:
+      'Tenants share the threads of the planes, and the disk of tables of model `kv`, by their quotas. Off, requests are served in the order of their connections.',
+  },
   'admission.partition-cap': {
     type: 'choice',
     choices: ['busy', 'always', 'none'],
@@ -577,41 +582,6 @@ export const settings = {
     live: true,
     description:
       'A tenant that uses so much of its request units a second is told of in the log, once a minute; 0 for never.',
-  },
-  'mech.ab-43-wfq': {
-    ...mechanism,
-    description:
-      'Tenants take turns with a plane’s thread, by their quotas, when it is busy, and with the disk of tables of model `kv`. Off, whoever has sent something is served in the order of connections.',
-  },
-  'mech.ab-43-classes': {
-    ...mechanism,
-    description:
-      'Of a tenant’s turns small batches have four while large ones, of more than 16 kB, and queries have one; so do reads of the disk. Off, they have them in the order in which they came.',
-  },
-  'mech.ab-43-io': {
-    ...mechanism,
-    description:
-      'Reads of the disk for tables of model `kv` wait in line by tenants, with four of them under way at a time. Off, all that is missed goes to LevelDB as it comes, whoever missed it.',
-  },
-  'mech.ab-43-r1': {
-    ...mechanism,
-    description:
-      'In that line a turn costs the operations of the disk that it takes, a record or a block of 4 kB each. Off, it costs the bytes that it is thought to read.',
-  },
-  'mech.ab-43-r4': {
-    ...mechanism,
-    description:
-      'Two reads more are under way for other tenants while all four are one tenant’s. Off, they wait until one of the four is done.',
-  },
-  'mech.xs-52-buckets': {
-    ...mechanism,
-    description:
-      'A plane does no more than `redis.ru-per-second` or `influx.ru-per-second`: quotas first, then whoever comes. Off, it does what it can.',
-  },
-  'mech.xs-52-queue': {
-    ...mechanism,
-    description:
-      'While the InfluxDB plane does nearly `influx.ru-per-second`, reads and writes beyond quotas wait in queues of their own, and writes go first where the database’s `writePriority` is `high`. Off, all wait in one line.',
   },
 
   'log.level': {

@@ -97,6 +97,10 @@ export class IoLine implements ReadGate {
     return this.#rules.enabled && !this.#isClosed;
   }
 
+  set enabled(enabled: boolean) {
+    this.setRules({ enabled });
+  }
+
   /** Reads that wait. */
   get length(): number {
     return this.#waiting.size;

@@ -1,3 +1,4 @@
+import { batchRequest } from '../../contracts/pod-admission.ts';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { PodCapacity } from './pod-capacity.ts';
@@ -59,12 +60,14 @@ test('over ten seconds the pod does what it can, and the guaranteed get their pa
   queue.setCapacity(capacity);
   const done = [0, 0, 0];
   const again = (tenant: number): void => {
-    queue.wait(tenant, () => {
-      spend(tenant, 1);
-      capacity.take(monotonic());
-      done[tenant]!++;
-      again(tenant);
-    });
+    queue.wait(
+      batchRequest(tenant, () => {
+        spend(tenant, 1);
+        capacity.take(monotonic());
+        done[tenant]!++;
+        again(tenant);
+      }),
+    );
   };
   for (let i = 0; i < 20; i++) again(i % 2 === 0 ? 1 : 2);
   vi.advanceTimersByTime(10_000);

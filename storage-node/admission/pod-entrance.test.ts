@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { Meter, ChargeClass } from '../../request-units/meter.ts';
-import type { Guest } from '../../contracts/entrance.ts';
+import type { PodRequest } from '../../contracts/pod-admission.ts';
 import type { WritePriority } from '../../contracts/table-properties.ts';
 import { PodCapacity } from './pod-capacity.ts';
 import { PodEntrance } from './pod-entrance.ts';
@@ -22,13 +22,15 @@ beforeEach(() => {
   entrance = new PodEntrance({
     clock: { monotonic: () => now },
     priorityOf: (_, database) => priorities.get(database) ?? 'high',
+    ended: (request, isAdmitted) => request.resume(isAdmitted),
   });
-  entrance.watch({ podRate, capacity, hasGuarantees: true });
+  entrance.watch({ podRate, capacity });
 });
 
-function guest(name: string, { tenant = 1, isWrite = true, database = 'd' } = {}): Guest {
-  const end = (letIn: boolean): void => void ended.push(letIn ? name : `not ${name}`);
-  return { tenant, database, isWrite, taken: 0, end };
+function guest(name: string, { tenant = 1, isWrite = true, database = 'd' } = {}): PodRequest {
+  const resume = (isAdmitted: boolean): void => void ended.push(isAdmitted ? name : `not ${name}`);
+  const kind = isWrite ? 'write' : 'read';
+  return { tenant, database, kind, isLarge: false, debited: 0, resume };
 }
 
 function charge(tenant: number, units: number): void {
@@ -36,13 +38,13 @@ function charge(tenant: number, units: number): void {
 }
 
 /** Whether it may begin; if not it waits. */
-function come(one: Guest): boolean {
+function come(one: PodRequest): boolean {
   if (entrance.mayBegin(one, now)) return true;
   expect(entrance.wait(one, now)).toBe(true);
   return false;
 }
 
-function done(one: Guest, units: number): void {
+function done(one: PodRequest, units: number): void {
   charge(one.tenant, units);
   entrance.settle(one, units, now);
 }
@@ -64,7 +66,7 @@ test('while there is enough nobody waits, and what requests cost is learnt', () 
   // Of four units each, and one each ten milliseconds: less than the half of what it can do.
   const other = guest('w');
   expect(come(other)).toBe(true);
-  expect(other.taken).toBeCloseTo(4, 1);
+  expect(other.debited).toBeCloseTo(4, 1);
 });
 
 test('is calm while the pod does less than half of what it can, and nobody waits', () => {
@@ -124,7 +126,7 @@ test('writes go first, where the database says nothing else', () => {
   expect(come(guest('w2'))).toBe(false);
   expect(entrance.waitingOf('read')).toBe(1);
   // Before they are old.
-  entrance.settle({ ...guest('x'), taken: 1000 }, 0, now);
+  entrance.settle({ ...guest('x'), debited: 1000 }, 0, now);
   pass(20);
   expect(ended).toEqual(['w1', 'w2', 'read', 'low']);
   priorities.clear();

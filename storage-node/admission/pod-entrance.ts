@@ -2,7 +2,7 @@
 // wait for its tokens, those of tenants within their guarantee excepted. What a request costs is known when it is done;
 // until then it has cost what those of its kind do on average.
 
-import type { Entrance, Guest } from '../../contracts/entrance.ts';
+import type { PodRequest } from '../../contracts/pod-admission.ts';
 import type { WritePriority } from '../../contracts/table-properties.ts';
 import type { PodCapacity } from './pod-capacity.ts';
 import { PodQueues, type WorkKind } from './pod-queues.ts';
@@ -11,13 +11,13 @@ export interface WatchedPod {
   /** Units a second that it can do. */
   podRate: number;
   capacity: PodCapacity;
-  /** Whether tenants within their quotas go past those that wait. */
-  hasGuarantees: boolean;
 }
 
 export interface PodEntranceOptions {
   clock: { monotonic(): number };
   priorityOf: (tenant: number, database: string) => WritePriority;
+  /** Called once when a request leaves the queue: admitted, or after its longest wait. */
+  ended: (request: PodRequest, isAdmitted: boolean) => void;
 }
 
 export type Direction = 'read' | 'write';
@@ -47,32 +47,37 @@ interface Waiting {
 }
 
 /** In which line a request waits. */
-export function kindOf(guest: Guest, priorityOf: PodEntranceOptions['priorityOf']): WorkKind {
-  const { tenant, isWrite, database } = guest;
-  return isWrite ? lineOfPriority[priorityOf(tenant, database)] : 'read';
+export function kindOf(
+  request: PodRequest,
+  priorityOf: PodEntranceOptions['priorityOf'],
+): WorkKind {
+  const { tenant, kind, database } = request;
+  return kind === 'write' ? lineOfPriority[priorityOf(tenant, database)] : 'read';
 }
 
-export class PodEntrance implements Entrance {
+export class PodEntrance {
   readonly counts: Readonly<Record<Direction, EntranceCounts>> = {
     read: { waited: 0, waitedMs: 0, refused: 0 },
     write: { waited: 0, waitedMs: 0, refused: 0 },
   };
   readonly #clock: PodEntranceOptions['clock'];
   readonly #priorityOf: PodEntranceOptions['priorityOf'];
+  readonly #ended: PodEntranceOptions['ended'];
   readonly #weights = new Map<number, number>();
-  readonly #waiting = new Map<Guest, Waiting>();
+  readonly #waiting = new Map<PodRequest, Waiting>();
   readonly #means: Record<Direction, number> = { read: firstCost, write: firstCost };
   /** Units taken by estimate for what a tenant has under way. */
   readonly #underWay = new Map<number, number>();
   #pod: WatchedPod | undefined;
-  #queues: PodQueues<Guest> | undefined;
+  #queues: PodQueues<PodRequest> | undefined;
   /** Charged since the last look for requests that were let in here. */
   #settled = 0;
   #isCalm = true;
 
-  constructor({ clock, priorityOf }: PodEntranceOptions) {
+  constructor({ clock, priorityOf, ended }: PodEntranceOptions) {
     this.#clock = clock;
     this.#priorityOf = priorityOf;
+    this.#ended = ended;
   }
 
   /** From now on the pod is held to this; with undefined to nothing, and whoever waits is let in. */
@@ -88,7 +93,7 @@ export class PodEntrance implements Entrance {
       this.#queues = new PodQueues({ podRate: pod.podRate }, now);
       for (const [tenant, weight] of this.#weights) this.#queues.setWeight(tenant, weight);
     }
-    before?.drainAll((guest) => this.#letIn(guest, now));
+    before?.drainAll((request) => this.#letIn(request, now));
   }
 
   get isWatched(): boolean {
@@ -122,57 +127,50 @@ export class PodEntrance implements Entrance {
     this.#queues?.forget(tenant);
   }
 
-  mayBegin(guest: Guest, now: number): boolean {
+  mayBegin(request: PodRequest, now: number): boolean {
     const queues = this.#queues;
     if (queues === undefined) return true;
-    const cost = this.#means[directionOf(guest)];
-    if (!queues.mayBegin(this.#kindOf(guest), cost, now)) {
-      if (!this.#isGuaranteed(guest.tenant, now)) return false;
+    const cost = this.#means[directionOf(request)];
+    if (!queues.mayBegin(this.#kindOf(request), cost, now)) {
+      if (!this.#isGuaranteed(request.tenant, now)) return false;
       queues.spend(cost, now);
     }
-    this.#take(guest, cost);
+    this.#take(request, cost);
     return true;
   }
 
-  wait(guest: Guest, now: number): boolean {
-    const kind = this.#kindOf(guest);
-    const direction = directionOf(guest);
-    if (this.#queues?.push(kind, this.#means[direction], guest, now, guest.tenant) !== true) {
+  wait(request: PodRequest, now: number): boolean {
+    const kind = this.#kindOf(request);
+    const direction = directionOf(request);
+    if (this.#queues?.push(kind, this.#means[direction], request, now, request.tenant) !== true) {
       this.counts[direction].refused++;
       return false;
     }
-    this.#waiting.set(guest, { kind, since: now });
+    this.#waiting.set(request, { kind, since: now });
     return true;
   }
 
-  leave(guest: Guest): boolean {
-    const waiting = this.#waiting.get(guest);
+  leave(request: PodRequest): boolean {
+    const waiting = this.#waiting.get(request);
     if (waiting === undefined) return false;
-    this.#waiting.delete(guest);
-    this.#queues?.leave(waiting.kind, guest, guest.tenant);
+    this.#waiting.delete(request);
+    this.#queues?.leave(waiting.kind, request, request.tenant);
     return true;
   }
 
-  settle(guest: Guest, units: number, now: number): void {
-    if (guest.taken === 0) return;
-    const direction = directionOf(guest);
+  settle(request: PodRequest, units: number, now: number): void {
+    if (request.debited === 0) return;
+    const direction = directionOf(request);
     this.#means[direction] += newest * (units - this.#means[direction]);
     this.#settled += units;
-    const taken = this.#giveBack(guest);
+    const taken = this.#giveBack(request);
     this.#queues?.spend(units - taken, now);
   }
 
-  /** One that was let in does not begin after all. */
-  cancel(guest: Guest, now: number): void {
-    if (guest.taken === 0) return;
-    const taken = this.#giveBack(guest);
-    this.#queues?.spend(-taken, now);
-  }
-
   /** It is under way no longer. Returns what was taken for it. */
-  #giveBack(guest: Guest): number {
-    const { tenant, taken } = guest;
-    guest.taken = 0;
+  #giveBack(request: PodRequest): number {
+    const { tenant, debited: taken } = request;
+    request.debited = 0;
     const left = (this.#underWay.get(tenant) ?? 0) - taken;
     if (left > 1e-6) this.#underWay.set(tenant, left);
     else this.#underWay.delete(tenant);
@@ -189,49 +187,48 @@ export class PodEntrance implements Entrance {
     if (others > 0) queues.spend(others, now);
     this.#isCalm = queues.isCalm(calmShare, now);
     if (queues.length === 0) return;
-    const letIn = (guest: Guest): void => this.#letIn(guest, now);
+    const letIn = (request: PodRequest): void => this.#letIn(request, now);
     queues.drainGuaranteed(now, (tenant) => this.#isGuaranteed(tenant, now), letIn);
-    queues.drain(now, letIn, (guest) => this.#refuse(guest, now));
+    queues.drain(now, letIn, (request) => this.#refuse(request, now));
   }
 
-  #kindOf(guest: Guest): WorkKind {
-    return kindOf(guest, this.#priorityOf);
+  #kindOf(request: PodRequest): WorkKind {
+    return kindOf(request, this.#priorityOf);
   }
 
   #isGuaranteed(tenant: number, now: number): boolean {
-    const { capacity, hasGuarantees } = this.#pod!;
-    return hasGuarantees && capacity.isWithin(tenant, this.#underWay.get(tenant) ?? 0, now);
+    return this.#pod!.capacity.isWithin(tenant, this.#underWay.get(tenant) ?? 0, now);
   }
 
-  #take(guest: Guest, cost: number): void {
-    guest.taken = cost;
-    this.#underWay.set(guest.tenant, (this.#underWay.get(guest.tenant) ?? 0) + cost);
+  #take(request: PodRequest, cost: number): void {
+    request.debited = cost;
+    this.#underWay.set(request.tenant, (this.#underWay.get(request.tenant) ?? 0) + cost);
   }
 
-  #letIn(guest: Guest, now: number): void {
-    const waiting = this.#end(guest, now);
+  #letIn(request: PodRequest, now: number): void {
+    const waiting = this.#end(request, now);
     if (waiting === undefined) return;
-    if (this.#queues !== undefined) this.#take(guest, this.#means[directionOf(guest)]);
-    guest.end(true);
+    if (this.#queues !== undefined) this.#take(request, this.#means[directionOf(request)]);
+    this.#ended(request, true);
   }
 
-  #refuse(guest: Guest, now: number): void {
-    if (this.#end(guest, now) === undefined) return;
-    this.counts[directionOf(guest)].refused++;
-    guest.end(false);
+  #refuse(request: PodRequest, now: number): void {
+    if (this.#end(request, now) === undefined) return;
+    this.counts[directionOf(request)].refused++;
+    this.#ended(request, false);
   }
 
-  #end(guest: Guest, now: number): Waiting | undefined {
-    const waiting = this.#waiting.get(guest);
+  #end(request: PodRequest, now: number): Waiting | undefined {
+    const waiting = this.#waiting.get(request);
     if (waiting === undefined) return undefined;
-    this.#waiting.delete(guest);
-    const counts = this.counts[directionOf(guest)];
+    this.#waiting.delete(request);
+    const counts = this.counts[directionOf(request)];
     counts.waited++;
     counts.waitedMs += now - waiting.since;
     return waiting;
   }
 }
 
-function directionOf({ isWrite }: Guest): Direction {
-  return isWrite ? 'write' : 'read';
+function directionOf({ kind }: PodRequest): Direction {
+  return kind === 'write' ? 'write' : 'read';
 }

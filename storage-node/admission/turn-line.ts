@@ -3,38 +3,20 @@
 
 import { Fifo } from './fifo.ts';
 
-export interface TurnOrder {
-  /** Small and large batches have queues of their own; otherwise they are served in the order of arrival. */
-  classes: boolean;
-}
-
 /** Small batches served for each large one. */
 const smallPerLarge = 4;
 
-interface Entry<T> {
-  item: T;
-  /** Of arrival in both queues. */
-  order: number;
-}
-
 export class TurnLine<T> {
-  readonly #order: Readonly<TurnOrder>;
-  readonly #small = new Fifo<Entry<T>>();
-  readonly #large = new Fifo<Entry<T>>();
-  #arrivals = 0;
+  readonly #small = new Fifo<T>();
+  readonly #large = new Fifo<T>();
   #smallSinceLarge = 0;
-
-  /** `order` may change at any time. */
-  constructor(order: Readonly<TurnOrder>) {
-    this.#order = order;
-  }
 
   get length(): number {
     return this.#small.length + this.#large.length;
   }
 
   push(item: T, isLarge: boolean): void {
-    (isLarge ? this.#large : this.#small).push({ item, order: this.#arrivals++ });
+    (isLarge ? this.#large : this.#small).push(item);
   }
 
   /** Removes and returns the batch to serve next. */
@@ -42,16 +24,13 @@ export class TurnLine<T> {
     const queue = this.#next();
     if (queue === undefined) return undefined;
     this.#smallSinceLarge = queue === this.#large ? 0 : this.#smallSinceLarge + 1;
-    return queue.shift().item;
+    return queue.shift();
   }
 
-  #next(): Fifo<Entry<T>> | undefined {
+  #next(): Fifo<T> | undefined {
     const [small, large] = [this.#small, this.#large];
     if (small.length === 0) return large.length === 0 ? undefined : large;
     if (large.length === 0) return small;
-    const isLarge = this.#order.classes
-      ? this.#smallSinceLarge >= smallPerLarge
-      : large.at(0)!.order < small.at(0)!.order;
-    return isLarge ? large : small;
+    return this.#smallSinceLarge >= smallPerLarge ? large : small;
   }
 }

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { backgroundWork } from '../../contracts/turns.ts';
+import { batchRequest, backgroundWork } from '../../contracts/pod-admission.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 /** An event loop whose time only work moves, and waiting for a timer. */
@@ -112,7 +112,6 @@ test('each batch runs once, in order within its tenant, whatever changes meanwhi
       fc.constantFrom(0, 2),
       (steps, sliceMs) => {
         begin(sliceMs);
-        queue.order.classes = false;
         const waiting: string[] = [];
         for (const one of steps) act(one, waiting);
         queue.setCapacity(undefined);
@@ -142,7 +141,7 @@ function act(step: Step, waiting: string[]): void {
     case 'wait': {
       const name = `${tenant}:${waiting.length}`;
       waiting.push(name);
-      queue.wait(tenant, work(name, ms));
+      queue.wait(batchRequest(tenant, work(name, ms)));
       break;
     }
     case 'run':

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { backgroundWork, TurnTaker } from '../../contracts/turns.ts';
+import { batchRequest, backgroundWork, TimeSlice } from '../../contracts/pod-admission.ts';
+import { AdmissionController } from './admission-controller.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 /** A clock that only work moves, and work that takes so long. */
@@ -58,8 +59,8 @@ test('nobody goes past the line in a round that has been long', () => {
 
 test('who has something in line does not go past it', async () => {
   const { queue, clock, ran, work } = setUp();
-  for (let i = 0; i < 5; i++) queue.wait(1, work('heavy', 1));
-  queue.wait(2, work('light', 0.1));
+  for (let i = 0; i < 5; i++) queue.wait(batchRequest(1, work('heavy', 1)));
+  queue.wait(batchRequest(2, work('light', 0.1)));
   queue.begin(clock.ms);
   expect(queue.mayRun(2, clock.ms)).toBe(false);
   expect(queue.mayRun(3, clock.ms)).toBe(true);
@@ -78,9 +79,9 @@ test('switched off, nobody waits', () => {
 
 test('a light tenant goes before what a heavy one has in line', async () => {
   const { queue, ran, work } = setUp();
-  for (let i = 0; i < 50; i++) queue.wait(1, work('heavy', 1));
+  for (let i = 0; i < 50; i++) queue.wait(batchRequest(1, work('heavy', 1)));
   await immediates();
-  queue.wait(2, work('light', 0.2));
+  queue.wait(batchRequest(2, work('light', 0.2)));
   await drained(queue);
   expect(ran).toHaveLength(51);
   // One slice had run, and another may have begun.
@@ -91,13 +92,13 @@ test('who comes back with much does not go before who comes back with little', a
   const { queue, ran, work } = setUp({ sliceMs: 0.1 });
   queue.setWeight(1, 1);
   queue.setWeight(2, 3);
-  queue.wait(1, work('heavy', 0.1));
-  for (let i = 0; i < 200; i++) queue.wait(2, work('light', 0.1));
+  queue.wait(batchRequest(1, work('heavy', 0.1)));
+  for (let i = 0; i < 200; i++) queue.wait(batchRequest(2, work('light', 0.1)));
   await drained(queue);
   ran.length = 0;
   // A flood that was held back until it had units again.
-  for (let i = 0; i < 60; i++) queue.wait(1, work('heavy', 0.1));
-  queue.wait(2, work('light', 0.1));
+  for (let i = 0; i < 60; i++) queue.wait(batchRequest(1, work('heavy', 0.1)));
+  queue.wait(batchRequest(2, work('light', 0.1)));
   await drained(queue);
   expect(ran.indexOf('light')).toBeLessThanOrEqual(2);
 });
@@ -105,13 +106,13 @@ test('who comes back with much does not go before who comes back with little', a
 test('before a dear turn of another tenant, what was answered leaves', async () => {
   const { queue, ran, work } = setUp();
   // So many that it is known what one of them takes.
-  for (let i = 0; i < 20; i++) queue.wait(1, work('dear', 1.5));
+  for (let i = 0; i < 20; i++) queue.wait(batchRequest(1, work('dear', 1.5)));
   await drained(queue);
   queue.afterSlice = () => ran.push('leaves');
   ran.length = 0;
-  queue.wait(2, work('cheap', 0.1));
-  queue.wait(3, work('cheap', 0.1));
-  queue.wait(1, work('dear', 1.5));
+  queue.wait(batchRequest(2, work('cheap', 0.1)));
+  queue.wait(batchRequest(3, work('cheap', 0.1)));
+  queue.wait(batchRequest(1, work('dear', 1.5)));
   await drained(queue);
   expect(ran).toEqual(['cheap', 'cheap', 'leaves', 'dear', 'leaves']);
 });
@@ -122,11 +123,13 @@ test('tenants that always have work get the processor by their weights', async (
   queue.setWeight(2, 3);
   const spent = [0, 0, 0];
   const again = (tenant: number, ms: number): void => {
-    queue.wait(tenant, () => {
-      work('', ms)();
-      spent[tenant]! += ms;
-      if (clock.ms < 3000) again(tenant, ms);
-    });
+    queue.wait(
+      batchRequest(tenant, () => {
+        work('', ms)();
+        spent[tenant]! += ms;
+        if (clock.ms < 3000) again(tenant, ms);
+      }),
+    );
   };
   // Many cheap batches of one, few dear ones of the other.
   for (let i = 0; i < 100; i++) again(1, 0.1);
@@ -140,17 +143,21 @@ test('background work gets a little, and no more', async () => {
   const { queue, clock, work } = setUp();
   let background = 0;
   const upkeep = (): void => {
-    queue.wait(backgroundWork, () => {
-      work('', 0.5)();
-      background += 0.5;
-      if (clock.ms < 3000) upkeep();
-    });
+    queue.wait(
+      batchRequest(backgroundWork, () => {
+        work('', 0.5)();
+        background += 0.5;
+        if (clock.ms < 3000) upkeep();
+      }),
+    );
   };
   const busy = (): void => {
-    queue.wait(1, () => {
-      work('', 0.5)();
-      if (clock.ms < 3000) busy();
-    });
+    queue.wait(
+      batchRequest(1, () => {
+        work('', 0.5)();
+        if (clock.ms < 3000) busy();
+      }),
+    );
   };
   upkeep();
   for (let i = 0; i < 10; i++) busy();
@@ -163,29 +170,33 @@ test('what was answered leaves after each slice, and a tenant may be forgotten',
   const { queue, ran, work } = setUp({ sliceMs: 2 });
   let slices = 0;
   queue.afterSlice = () => slices++;
-  for (let i = 0; i < 10; i++) queue.wait(3, work('x', 1));
+  for (let i = 0; i < 10; i++) queue.wait(batchRequest(3, work('x', 1)));
   queue.forget(3);
   await drained(queue);
   expect(ran).toHaveLength(10);
   expect(slices).toBe(5);
   queue.forget(3);
-  queue.wait(3, work('y', 1));
+  queue.wait(batchRequest(3, work('y', 1)));
   await drained(queue);
   expect(ran.at(-1)).toBe('y');
 });
 
 test('work that stops by itself takes turns as well, by what it took', async () => {
-  const { queue, clock } = setUp({ sliceMs: 0 });
+  const { clock } = setUp({ sliceMs: 0 });
   const slices: number[] = [];
-  // Real time passes here: it is what a taker measures.
+  const admission = new AdmissionController({
+    clock: { now: () => clock.ms, monotonic: () => clock.ms },
+    sliceMs: 0,
+  });
+  // Real time passes here: it is what a time slice measures.
   const one = async (tenant: number, ms: number, count: number): Promise<void> => {
-    const taker = new TurnTaker(queue, tenant);
+    const slice = new TimeSlice(admission, tenant);
     for (let i = 0; i < count; i++) {
       const until = performance.now() + ms;
       while (performance.now() < until);
       slices.push(tenant);
       clock.ms += ms;
-      await taker.yield();
+      await slice.yield();
     }
   };
   await Promise.all([one(1, 4, 20), one(1, 4, 20), one(1, 4, 20), one(2, 4, 20)]);

@@ -6,13 +6,16 @@
 // section 4.3; `fair-queue.ts`), their cost being the milliseconds they take. Between two slices the
 // loop reads what has come since.
 
-import type { Turns } from '../../contracts/turns.ts';
-import { backgroundWork, crowdedSliceMs } from '../../contracts/turns.ts';
+import {
+  backgroundWork,
+  contendedSliceMs,
+  type PodRequest,
+} from '../../contracts/pod-admission.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import { FairQueue } from './fair-queue.ts';
 import { ParkedTurns } from './parked-turns.ts';
 import { RoundShares } from './round-shares.ts';
-import { TurnLine, type TurnOrder } from './turn-line.ts';
+import { TurnLine } from './turn-line.ts';
 
 export interface TurnQueueOptions {
   clock: Clock;
@@ -39,7 +42,7 @@ interface Waiting {
   /** Of the turn: milliseconds that were charged for it in advance. */
   cost: number;
   /** Of the batch. */
-  run: () => void;
+  request: PodRequest;
   since: number;
 }
 
@@ -55,7 +58,7 @@ const unparkedAtOnce = 16;
 /** What background work may have of the processor beside all tenants. */
 const backgroundShare = 0.05;
 
-export class TurnQueue implements Turns {
+export class TurnQueue {
   /** Without it everyone runs at once. */
   enabled = true;
   /** Called after each slice: what was answered in it leaves. */
@@ -63,8 +66,6 @@ export class TurnQueue implements Turns {
   /** Batches that waited. */
   waited = 0;
   waitedMs = 0;
-  /** Of the batches of one tenant; may be changed at any time. */
-  readonly order: TurnOrder = { classes: true };
   readonly #clock: Clock;
   readonly #sliceMs: number;
   readonly #aloneMs: number;
@@ -91,7 +92,7 @@ export class TurnQueue implements Turns {
     give: (turn) => this.#putBack(turn),
   });
 
-  constructor({ clock, sliceMs = crowdedSliceMs, aloneMs = 100, afterSlice }: TurnQueueOptions) {
+  constructor({ clock, sliceMs = contendedSliceMs, aloneMs = 100, afterSlice }: TurnQueueOptions) {
     this.#clock = clock;
     this.#sliceMs = sliceMs;
     this.#aloneMs = aloneMs;
@@ -161,15 +162,16 @@ export class TurnQueue implements Turns {
     return isLong && this.isCrowded(now);
   }
 
-  wait(tenant: number, run: () => void, isLarge = false): void {
+  wait(request: PodRequest): void {
+    const { tenant } = request;
     let cost = this.#costs.get(tenant);
     if (cost === undefined) {
       this.#queue.setWeight(tenant, this.#weightOf(tenant));
       this.#costs.set(tenant, (cost = firstCostMs));
-      this.#lines.set(tenant, new TurnLine(this.order));
+      this.#lines.set(tenant, new TurnLine());
     }
-    const waiting = { tenant, cost, run, since: this.#clock.monotonic() };
-    this.#lines.get(tenant)!.push(waiting, isLarge);
+    const waiting = { tenant, cost, request, since: this.#clock.monotonic() };
+    this.#lines.get(tenant)!.push(waiting, request.isLarge);
     this.#queue.push(tenant, cost, waiting);
     this.#schedule();
   }
@@ -203,7 +205,7 @@ export class TurnQueue implements Turns {
       const next = this.#lines.get(turn.tenant)!.next()!;
       this.waited++;
       this.waitedMs += now - next.since;
-      next.run();
+      next.request.resume(true);
       before = turn;
       const after = this.#clock.monotonic();
       this.#settle(turn, after - now);

@@ -86,15 +86,6 @@ test('writes go first, equal ones with reads, low ones last', async () => {
   expect(await metric('pod_waiting', 'write')).toBe(0);
 }, 60_000);
 
-test('switched off nobody waits in these queues', async () => {
-  const before = await metric('pod_waited_total', 'write');
-  await set({ 'mech.xs-52-queue': 'off' });
-  await debt(60, 60);
-  expect(await flood(Array<string>(20).fill('d'))).toHaveLength(20);
-  expect(await metric('pod_waited_total', 'write')).toBe(before);
-  await set({ 'mech.xs-52-queue': 'on' });
-}, 60_000);
-
 test('clients that go leave nothing, queries can be killed, and a higher rate lets all in', async () => {
   await debt(10, 1);
   const gone = new AbortController();

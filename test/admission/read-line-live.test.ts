@@ -71,14 +71,14 @@ test('both have right answers, the one has workers of its own, and the line can 
   expect(await metric('waited_total')).toBeGreaterThan(0);
   expect(await metric('extra_total')).toBeGreaterThan(0);
   const { status } = await server.server.askAdmin('PATCH', '/v1/config', {
-    'mech.ab-43-io': 'off',
+    'admission.fair-scheduling': 'off',
   });
   expect(status).toBe(200);
   const waited = await metric('waited_total');
   await read(calm, 30);
   expect(await metric('waited_total')).toBe(waited);
   expect(await metric('waiting')).toBe(0);
-  await server.server.askAdmin('PATCH', '/v1/config', { 'mech.ab-43-io': 'on' });
+  await server.server.askAdmin('PATCH', '/v1/config', { 'admission.fair-scheduling': 'on' });
   await read(calm, 30);
   expect(await metric('waited_total')).toBeGreaterThan(waited);
   hasEnded = true;

@@ -14,7 +14,7 @@ import { RedisPlaneMeter } from '../../server/planes/redis-metering.ts';
 import { RedisTables } from '../../server/planes/redis-tables.ts';
 import type { Engine } from '../../engines/engine.ts';
 import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
-import type { TurnQueue } from '../../storage-node/admission/turn-queue.ts';
+import type { AdmissionController } from '../../storage-node/admission/admission-controller.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
@@ -52,8 +52,8 @@ export interface TenantsServerOptions {
   config?: readonly { name: string; get(): string }[];
   /** With these, what tenants spend is charged, and their limits hold. */
   limits?: Partial<AdmissionRules>;
-  /** Who has the thread next; everyone at once when left out. */
-  turns?: TurnQueue;
+  /** The pod's admission stage; without it every request runs at once. */
+  podAdmission?: AdmissionController;
   /** What partitions may take. */
   partitions?: PartitionEntrance;
   /** Of which tables answers are remembered. */
@@ -89,7 +89,7 @@ export class TenantsServer {
   }
 
   static async start(options: TenantsServerOptions = {}): Promise<TenantsServer> {
-    const { defaultPassword = '', config = [], limits, turns, partitions } = options;
+    const { defaultPassword = '', config = [], limits, podAdmission, partitions } = options;
     const { remembered, engine, failed, logged } = options;
     const principals = new Principals({ databases, defaultPassword });
     const pods: Pod[] = [];
@@ -149,7 +149,7 @@ export class TenantsServer {
       metering: limits === undefined ? undefined : meter.metering,
       admission,
       ...(partitions === undefined ? {} : { partitions }),
-      turns,
+      podAdmission,
       outputLimits: { normal: unlimited, pubsub: unlimited },
       registry: new CommandRegistry(allCommands),
       router,
@@ -191,7 +191,7 @@ export class TenantsServer {
       redis.cache.resize(2 ** 24);
       redis.cache.setTables(remembered);
     }
-    if (turns !== undefined) turns.afterSlice = redis.endTurn;
+    if (podAdmission !== undefined) podAdmission.cpu.afterSlice = redis.endTurn;
     const server = new TenantsServer({ principals, pod, redis, tables, meter, admission });
     server.update({ tenants: [principals.tenant('default')!] });
     await redis.listen();

@@ -2,7 +2,11 @@
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../universal-row/environment.ts';
-import { crowdedSliceMs, type Turns } from '../../../contracts/turns.ts';
+import {
+  contendedSliceMs,
+  type PodAdmission,
+  type PodRequest,
+} from '../../../contracts/pod-admission.ts';
 import { GroupCommit } from './group-commit.ts';
 import { InfluxCounters } from './influx-metrics.ts';
 import { PointWriter } from './point-writer.ts';
@@ -11,23 +15,27 @@ import { MemorySeriesStore } from './testing/memory-series-store.ts';
 const piecesAtHand = 200;
 
 /** Others are always about: a piece of work is over after a tenth of a millisecond. */
-class CrowdedTurns implements Turns {
-  waited = 0;
-  begin(): void {}
-  mayRun(): boolean {
-    return true;
+class ContendedPod implements PodAdmission {
+  requeued = 0;
+  beginTick(): void {}
+  admit(): 'admitted' {
+    return 'admitted';
   }
-  isCrowded(): boolean {
-    return true;
+  requeue(request: PodRequest): void {
+    this.requeued++;
+    setImmediate(() => request.resume(true));
   }
-  isOver(): boolean {
-    return true;
+  leave(): boolean {
+    return false;
   }
-  wait(_tenant: number, run: () => void): void {
-    this.waited++;
-    setImmediate(run);
-  }
+  charge(): void {}
   spent(): void {}
+  isContended(): boolean {
+    return true;
+  }
+  isSliceOver(): boolean {
+    return true;
+  }
 }
 
 afterEach(() => {
@@ -40,14 +48,14 @@ test.each([
 ])('%s in pieces that are at hand', async (_, text) => {
   // Each look at the clock is a fiftieth of a slice.
   let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += crowdedSliceMs / 50));
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += contendedSliceMs / 50));
   const store = new MemorySeriesStore('d');
-  const turns = new CrowdedTurns();
+  const podAdmission = new ContendedPod();
   const writer = new PointWriter({
     commit: new GroupCommit(store),
     counters: new InfluxCounters(),
     clock: systemClock,
-    turns,
+    podAdmission,
     timeoutMs: 0,
   });
   async function* body(): AsyncGenerator<Buffer> {
@@ -56,6 +64,6 @@ test.each([
   const target = { tenant: 0, store, database: 'd', retentionPolicy: '', precision: '' };
   const report = await writer.write(target, body(), false);
   expect(report.hasGoodLines).toBe(false);
-  expect(turns.waited).toBeGreaterThan(2);
-  expect(turns.waited).toBeLessThan(piecesAtHand / 2);
+  expect(podAdmission.requeued).toBeGreaterThan(2);
+  expect(podAdmission.requeued).toBeLessThan(piecesAtHand / 2);
 });

@@ -6,7 +6,7 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { PointBatch, PointGroup } from '../../../universal-row/series/point-batch.ts';
 import type { SeriesStore, WriteOutcome } from '../../../contracts/series-store.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
-import { type Turns, TurnTaker } from '../../../contracts/turns.ts';
+import { type PodAdmission, TimeSlice } from '../../../contracts/pod-admission.ts';
 import { defaultLineParserLimits, LineParser } from '../line-protocol/line-parser.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -41,7 +41,7 @@ export interface PointWriterOptions {
   /** Learns which series are written, while somebody wants to know. */
   hot?: (() => HotNames | undefined) | undefined;
   /** Who else is about. */
-  turns?: Turns | undefined;
+  podAdmission?: PodAdmission | undefined;
   /** For a body that is at hand, and for each piece of one that is not, to be stored and safe; 0 for no limit. */
   timeoutMs: number;
 }
@@ -206,7 +206,7 @@ class WriteRun {
   readonly #target: WriteTarget;
   readonly #parser: LineParser;
   readonly #waits: Waits;
-  readonly #taker: TurnTaker;
+  readonly #slice: TimeSlice;
   #deadline = 0;
   /** Of the batch under way, as it would be if nobody else were about. */
   #batchRows = 0;
@@ -218,7 +218,7 @@ class WriteRun {
     this.#target = target;
     this.#parser = parser;
     this.#waits = waits;
-    this.#taker = new TurnTaker(options.turns, target.tenant, sliceMs);
+    this.#slice = new TimeSlice(options.podAdmission, target.tenant, sliceMs);
     this.#restartTimer();
   }
 
@@ -227,7 +227,7 @@ class WriteRun {
     const pieces = body[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const { value, done } = (await this.#taker.awaiting(pieces.next())) as IteratorResult<
+        const { value, done } = (await this.#slice.awaiting(pieces.next())) as IteratorResult<
           Buffer,
           undefined
         >;
@@ -254,16 +254,16 @@ class WriteRun {
     const { commit } = this.#options;
     const { store, database, retentionPolicy, check } = this.#target;
     for (;;) {
-      this.#parser.mostRows = this.#taker.isCrowded ? crowdedRows : Infinity;
+      this.#parser.mostRows = this.#slice.isContended ? crowdedRows : Infinity;
       const batch = this.#parser.next();
       if (batch === undefined) {
         // A long line gives nothing, but is looked at, too.
-        if (this.#taker.isDue) await this.#taker.yield();
+        if (this.#slice.isOver) await this.#slice.yield();
         return;
       }
       if (batch.rows === 0) {
         // Nothing but bad or empty lines for a while.
-        if (this.#taker.isDue) await this.#taker.yield();
+        if (this.#slice.isOver) await this.#slice.yield();
         continue;
       }
       check?.();
@@ -273,12 +273,12 @@ class WriteRun {
       let outcome: WriteOutcome;
       if (pending instanceof Promise) {
         outcome = await this.#wait(pending);
-        this.#taker.restart();
+        this.#slice.restart();
       } else outcome = pending;
       this.#add(outcome, batch);
       this.hasChanged = true;
       commit.changed();
-      if (this.#taker.isDue) await this.#taker.yield();
+      if (this.#slice.isOver) await this.#slice.yield();
     }
   }
 

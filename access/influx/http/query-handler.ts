@@ -2,8 +2,7 @@
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import { ReadOnlyError, SeriesError } from '../../../contracts/series-store.ts';
-import type { Guest } from '../../../contracts/entrance.ts';
-import type { Turns } from '../../../contracts/turns.ts';
+import type { PodAdmission } from '../../../contracts/pod-admission.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { ParseError, QueryError } from '../influxql/result.ts';
 import { printStatement } from '../influxql/parser/print.ts';
@@ -14,7 +13,6 @@ import { AnswerStream } from './answer-stream.ts';
 import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
 import { csvField, CsvWriter } from './csv-writer.ts';
 import { type InfluxAdmission, isHelper } from './admission.ts';
-import { guestOf, type InfluxEntrance } from './entrance.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { ClientGone, headerText, HttpError, MemoryRefusal } from './http-error.ts';
@@ -23,6 +21,7 @@ import { JsonWriter } from './json-writer.ts';
 import { refuseForeignPages } from './browser-guard.ts';
 import { multipartFields } from './multipart.ts';
 import { tooManyParameters } from './parameters.ts';
+import { ExchangeRequest, type PodStage } from './pod-stage.ts';
 import type { PointWriter } from './point-writer.ts';
 import { authorize } from './privileges.ts';
 import { readQueryParams } from './query-parameters.ts';
@@ -46,13 +45,13 @@ export interface QueryHandlerOptions {
   stallMs: number;
   /** Absent where nobody has a limit of request units. */
   admission: InfluxAdmission | undefined;
-  /** Absent where nobody waits for the pod. */
-  entrance?: InfluxEntrance | undefined;
+  /** The pod's stage; absent where every request runs at once. */
+  pod?: PodStage | undefined;
   limits: QueryLimits;
   facts: ServerFacts;
   execute: Execute | undefined;
-  /** Who has the thread next. */
-  turns?: Turns | undefined;
+  /** Schedules the steps of long queries. */
+  podAdmission?: PodAdmission | undefined;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
@@ -187,7 +186,7 @@ export class QueryHandler {
   #register(exchange: Exchange, caller: Caller, statements: readonly Statement[]): Running {
     const { parameters, work } = exchange;
     const database = parameters.get('db');
-    const guest = guestOf(caller.space.number, database, false);
+    const request = new ExchangeRequest(caller.space.number, 'read', database, false);
     exchange.shownText = shownText(parameters.get('q'), statements);
     const query = this.#runner.register(
       {
@@ -201,14 +200,13 @@ export class QueryHandler {
       },
       caller,
     );
-    return { caller, statements, database, query, guest };
+    return { caller, statements, database, query, request };
   }
 
-  /** Whether nothing keeps it from the pod; then it has entered. */
-  #mayEnter(exchange: Exchange, { guest, statements }: Running): boolean {
-    const { entrance } = this.#options;
-    if (entrance?.isWatched !== true || isHelper(statements)) return true;
-    return entrance.mayBegin(exchange, guest);
+  /** Whether the pod admits it at once. */
+  #mayEnter(exchange: Exchange, { request, statements }: Running): boolean {
+    const { pod } = this.#options;
+    return pod === undefined || isHelper(statements) || pod.admit(exchange, request);
   }
 
   /** Waits until its tenant, and the pod, have units for it. Resolves to why it may not run. */
@@ -217,7 +215,7 @@ export class QueryHandler {
     running: Running,
     gate: TenantGate | undefined,
   ): Promise<QueryError | undefined> {
-    const { admission, entrance, limits } = this.#options;
+    const { admission, pod, limits } = this.#options;
     const { query, statements } = running;
     const text = exchange.parameters.get('q');
     query.task.wait();
@@ -229,7 +227,7 @@ export class QueryHandler {
         await admission!.query(exchange, gate, { text, statements, task, timeoutMs });
       }
       if (gate === undefined || !this.#mayEnter(exchange, running)) {
-        await entrance!.query(exchange, running.guest, task);
+        await pod!.query(exchange, running.request, task);
       }
       await this.#turn();
       if (!exchange.isOpen) throw new ClientGone();
@@ -287,9 +285,9 @@ export class QueryHandler {
       writer.beginStatement(0);
       writer.endStatement([]);
     }
-    const taker = this.#runner.taker(running.caller.space.number);
+    const slice = this.#runner.slice(running.caller.space.number);
     for (const [id, statement] of statements.entries()) {
-      if (taker.isDue) await taker.yield();
+      if (slice.isOver) await slice.yield();
       writer.beginStatement(id);
       try {
         // It may have waited, or those before it may have taken long.
@@ -330,7 +328,7 @@ interface Asked {
 
 interface Running extends Asked {
   readonly query: RunningQuery;
-  readonly guest: Guest;
+  readonly request: ExchangeRequest;
 }
 
 /** Throws when it may not run, or not any more. */

@@ -7,8 +7,7 @@ import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../contracts/series-store.ts';
 import type { StepWatcher } from '../../../contracts/step-watcher.ts';
-import type { Turns } from '../../../contracts/turns.ts';
-import type { Entrance } from '../../../contracts/entrance.ts';
+import type { PodAdmission } from '../../../contracts/pod-admission.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
 import type { RequestMemory } from '../../admission/request-memory.ts';
@@ -19,7 +18,7 @@ import { InfluxAdmission } from './admission.ts';
 import { BrowserGuard, refuseForeignPages } from './browser-guard.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
-import { InfluxEntrance } from './entrance.ts';
+import { PodStage } from './pod-stage.ts';
 import { Exchange } from './exchange.ts';
 import { GroupCommit } from './group-commit.ts';
 import { HttpError } from './http-error.ts';
@@ -49,14 +48,12 @@ export interface InfluxServerOptions {
   metering?: InfluxMetering | undefined;
   /** How much each tenant may have done; without it as much as it likes. Works with `metering` only. */
   admission?: GatewayAdmission | undefined;
-  /** Who has the thread next; absent where all have it in turn. */
-  turns?: Turns | undefined;
+  /** The pod's admission stage; without it every request runs at once. Its queues work with `metering` only. */
+  podAdmission?: PodAdmission | undefined;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher | undefined;
   /** What requests under way may take; without it as much as they like. */
   memory?: RequestMemory | undefined;
-  /** Where requests wait while the pod has too much to do. Works with `metering` only. */
-  entrance?: Entrance | undefined;
   /** Requests that take longer are kept; none unless told. */
   slowRequestMs?: number;
   /** Bytes of a body as it comes; 0 for no limit. */
@@ -149,20 +146,19 @@ export class InfluxServer {
       idleMs: options.bodyTimeoutMs,
       onBytes: (bytes) => (counters.bytesIn += bytes),
     };
+    const { podAdmission } = options;
     const points = new PointWriter({
       commit,
       counters,
       clock,
       hot: () => this.metering?.hot,
-      turns: options.turns,
+      podAdmission,
       timeoutMs: options.writeTimeoutMs,
     });
     const admission =
       options.admission === undefined ? undefined : new InfluxAdmission(options.admission, clock);
-    const entrance =
-      options.entrance === undefined ? undefined : new InfluxEntrance(options.entrance, clock);
-    const { turns } = options;
-    const writes = new WriteHandler({ points, counters, body, admission, entrance, turns });
+    const pod = podAdmission && new PodStage(podAdmission, clock);
+    const writes = new WriteHandler({ points, counters, body, admission, pod });
     this.#queries = new QueryHandler({
       commit,
       points,
@@ -171,7 +167,7 @@ export class InfluxServer {
       body,
       stallMs: options.stallTimeoutMs,
       admission,
-      entrance,
+      pod,
       limits: { ...noQueryLimits, ...options.queries },
       facts: {
         version: options.version,
@@ -180,7 +176,7 @@ export class InfluxServer {
         ...options.facts,
       },
       execute: options.execute,
-      turns: options.turns,
+      podAdmission,
       report: options.report,
     });
     this.#routes = new RouteTable({

@@ -4,7 +4,7 @@
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { WriteOutcome } from '../../../contracts/series-store.ts';
-import { type Turns, TurnTaker } from '../../../contracts/turns.ts';
+import { type PodAdmission, TimeSlice } from '../../../contracts/pod-admission.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { parseStatements } from '../influxql/parser/parser.ts';
 import { ParseError, type StatementResult } from '../influxql/result.ts';
@@ -48,7 +48,7 @@ export interface StatementRunnerOptions {
   facts: ServerFacts;
   execute?: Execute | undefined;
   /** Who has the thread next, when a query stops for others; absent where all have it in turn. */
-  turns?: Turns | undefined;
+  podAdmission?: PodAdmission | undefined;
 }
 
 export interface QueryRequest {
@@ -100,25 +100,25 @@ export class StatementRunner {
     tenant: number,
   ): Promise<readonly Statement[]> {
     const statements: Statement[] = [];
-    const taker = this.taker(tenant);
+    const slice = this.slice(tenant);
     for (const statement of parseStatements(text, { now: this.#now(), params })) {
       if (statements.length === maxStatements) {
         throw new ParseError(`error parsing query: more than ${maxStatements} statements`);
       }
       statements.push(statement);
-      if (taker.isDue) await taker.yield();
+      if (slice.isOver) await slice.yield();
     }
     return statements;
   }
 
   /** For work on a request of the tenant besides that of a running SELECT. */
-  taker(tenant: number): TurnTaker {
-    return new TurnTaker(this.#options.turns, tenant, sliceMs);
+  slice(tenant: number): TimeSlice {
+    return new TimeSlice(this.#options.podAdmission, tenant, sliceMs);
   }
 
   /** Registers it. */
   register(request: QueryRequest, { space, principal, users }: Caller): RunningQuery {
-    const { limits, facts, points, turns } = this.#options;
+    const { limits, facts, points, podAdmission } = this.#options;
     const { queries } = space;
     const { work, cost, processorMs } = request;
     const store = new MeteredStore(space.store, work);
@@ -126,7 +126,7 @@ export class StatementRunner {
     const task = queries.start(request.text, database, principal?.name);
     const memory = space.memory.open();
     let timer: NodeJS.Timeout | undefined;
-    let taker: TurnTaker | undefined;
+    let slice: TimeSlice | undefined;
     const now = this.#now();
     const select: SelectContext = {
       store,
@@ -140,11 +140,11 @@ export class StatementRunner {
       cost,
       processorMs,
       yieldNow: () => {
-        if (turns === undefined) return new Promise(setImmediate);
-        taker ??= new TurnTaker(turns, space.number);
-        return taker.yield();
+        if (podAdmission === undefined) return new Promise(setImmediate);
+        slice ??= new TimeSlice(podAdmission, space.number);
+        return slice.yield();
       },
-      isCrowded: (at) => turns?.isCrowded(at) === true,
+      isCrowded: (at) => podAdmission?.isContended(at) === true,
       writePoints: (into, policy, lines) =>
         storeLines(
           points,

@@ -3,11 +3,11 @@
 import { ReadOnlyError, SeriesError, type SeriesStore } from '../../../contracts/series-store.ts';
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import { expectWritable } from '../statements/read-only.ts';
-import { largeWorkBytes, type Turns } from '../../../contracts/turns.ts';
+import { largeWorkBytes } from '../../../contracts/pod-admission.ts';
 import type { Caller } from '../tenants/caller.ts';
 import type { InfluxAdmission } from './admission.ts';
 import { bucketNotFound, bucketTarget } from './bucket-routes.ts';
-import { guestOf, type InfluxEntrance } from './entrance.ts';
+import { ExchangeRequest, type PodStage } from './pod-stage.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
@@ -20,10 +20,8 @@ export interface WriteHandlerOptions {
   body: BodyLimits;
   /** Absent where nobody has a limit of request units. */
   admission?: InfluxAdmission | undefined;
-  /** Absent where nobody waits for the pod. */
-  entrance?: InfluxEntrance | undefined;
-  /** Who has the thread next; absent where everyone may have it at once. */
-  turns?: Turns | undefined;
+  /** The pod's admission stage; absent where every request runs at once. */
+  pod?: PodStage | undefined;
 }
 
 const consistencies = new Set(['', 'any', 'one', 'quorum', 'all']);
@@ -85,7 +83,7 @@ export class WriteHandler {
       memory: exchange.memory,
       waitedMs: 0,
     };
-    const { points, counters, body: limits, admission, entrance, turns } = this.#options;
+    const { points, counters, body: limits, admission, pod } = this.#options;
     try {
       expectWritable(target.store, target.database);
     } catch (error) {
@@ -97,11 +95,7 @@ export class WriteHandler {
       await admission!.write(exchange, gate, () => quotaModeOf(target));
       target.waitedMs = performance.now() - cameAt;
     }
-    if (entrance?.isWatched === true && !entrance.isCalm) await this.#enter(exchange, target);
-    if (turns !== undefined && !turns.mayRun(target.tenant, performance.now())) {
-      const isLarge = exchange.bodyLength > largeWorkBytes;
-      await new Promise<void>((resolve) => turns.wait(target.tenant, resolve, isLarge));
-    }
+    if (pod !== undefined) await admitted(pod, exchange, target);
     const body = await exchange.body(limits);
     const report = await points
       .write(target, body.whole ?? body.pieces, exchange.isV2)
@@ -110,15 +104,6 @@ export class WriteHandler {
     const failure = failureOf(report, exchange.isV2);
     if (failure === undefined) exchange.reply(204);
     else exchange.fail(failure);
-  }
-
-  async #enter(exchange: Exchange, target: WriteTarget): Promise<void> {
-    const entrance = this.#options.entrance!;
-    const guest = guestOf(target.tenant, target.database, true);
-    if (entrance.mayBegin(exchange, guest)) return;
-    const cameAt = performance.now();
-    await entrance.write(exchange, guest);
-    target.waitedMs = (target.waitedMs ?? 0) + performance.now() - cameAt;
   }
 
   /** A database may have been dropped while its points came. */
@@ -163,4 +148,14 @@ function failureOf(report: WriteReport, isV2: boolean): HttpError | undefined {
   }
   if (parseErrors === '') return undefined;
   return new HttpError(400, hasGoodLines ? `partial write: ${parseErrors} dropped=0` : parseErrors);
+}
+
+/** Resolves when the pod has admitted the write. */
+async function admitted(pod: PodStage, exchange: Exchange, target: WriteTarget): Promise<void> {
+  const isLarge = exchange.bodyLength > largeWorkBytes;
+  const request = new ExchangeRequest(target.tenant, 'write', target.database, isLarge);
+  if (pod.admit(exchange, request)) return;
+  const queuedAt = performance.now();
+  await pod.write(exchange, request);
+  target.waitedMs = (target.waitedMs ?? 0) + performance.now() - queuedAt;
 }

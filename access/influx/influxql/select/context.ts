@@ -2,7 +2,7 @@
 
 import type { MaybePromise } from '../../../../universal-row/maybe-promise.ts';
 import type { SeriesStore, WriteOutcome } from '../../../../contracts/series-store.ts';
-import { crowdedSliceMs } from '../../../../contracts/turns.ts';
+import { contendedSliceMs } from '../../../../contracts/pod-admission.ts';
 import { QueryError } from '../result.ts';
 
 /** Of one statement; 0 for no limit. */
@@ -115,7 +115,7 @@ export class Run implements RunMemory {
   get isDue(): boolean {
     const now = performance.now();
     const ms = now - this.#sliceStart;
-    if (ms < crowdedSliceMs) return false;
+    if (ms < contendedSliceMs) return false;
     return ms >= sliceMs || this.context.isCrowded?.(now) === true;
   }
 

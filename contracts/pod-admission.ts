@@ -1,0 +1,133 @@
+// The admission stage of a pod, as connections, HTTP exchanges and the pod's own work use it: an admission queue while
+// the pod has more work than capacity, and then the CPU scheduler. Without contention `admit` costs a few comparisons.
+
+/** `queued`: `resume` will be called once. `refused`: the queue is full. */
+export type AdmitResult = 'admitted' | 'queued' | 'refused';
+
+/**
+ * A request at the pod. A Redis connection has one object and uses it for each of its batches; an HTTP exchange has one of
+ * its own.
+ */
+export interface PodRequest {
+  /** Number of the tenant; `backgroundWork` for the pod's own work. */
+  readonly tenant: number;
+  /** Reads and writes have admission queues of their own; a batch goes to the CPU scheduler at once. */
+  readonly kind: 'read' | 'write' | 'batch';
+  /** Name of the database within its tenant; '' for a batch. */
+  readonly database: string;
+  /** Large requests get one time slice of their tenant while small ones get four. */
+  readonly isLarge: boolean;
+  /** Request units debited by estimate when it was admitted; kept by the pod. */
+  debited: number;
+  /** Called once after `queued`: it may run now, or has waited for too long. Must not throw. */
+  resume(isAdmitted: boolean): void;
+}
+
+/** All times are monotonic milliseconds. */
+export interface PodAdmission {
+  /** An event-loop tick with work begins. */
+  beginTick(now: number): void;
+  admit(request: PodRequest, now: number): AdmitResult;
+  /** An admitted request stops because its time slice is over; `resume` is called for the rest of its work. */
+  requeue(request: PodRequest): void;
+  /** Takes a request out of the admission queue. False if it is not in it (any more). */
+  leave(request: PodRequest): boolean;
+  /** An admitted request is finished and has cost so many request units. */
+  charge(request: PodRequest, units: number, now: number): void;
+  /** Work of the tenant used the thread for so many milliseconds after its `resume` had returned. */
+  spent(tenant: number, ms: number): void;
+  /** Whether several tenants compete for the thread: then no request may hold it for longer than a time slice. */
+  isContended(now: number): boolean;
+  /** Whether the request that runs should `requeue` itself: its time slice is over, and the thread is contended. */
+  isSliceOver(now: number): boolean;
+}
+
+/**
+ * Length of a time slice in milliseconds while several tenants compete for the thread: less than network and system take
+ * of most requests, and many times the cost of switching.
+ */
+export const contendedSliceMs = 0.1;
+
+/** Work on more bytes than this is large. */
+export const largeWorkBytes = 16 * 1024;
+
+/** In the place of a tenant's number: work that no client waits for. */
+export const backgroundWork = -2;
+
+/** Work in the CPU scheduler that is no request of a client. */
+export function batchRequest(
+  tenant: number,
+  resume: (isAdmitted: boolean) => void,
+  isLarge = false,
+): PodRequest {
+  return { tenant, kind: 'batch', database: '', isLarge, debited: 0, resume };
+}
+
+/** The work of one long request, which stops at the end of each time slice. */
+export class TimeSlice implements PodRequest {
+  readonly kind = 'batch';
+  readonly database = '';
+  /** Work that needs several slices is large. */
+  readonly isLarge = true;
+  readonly tenant: number;
+  debited = 0;
+  readonly #admission: PodAdmission | undefined;
+  readonly #sliceMs: number;
+  #since = performance.now();
+  #resumed: (() => void) | undefined;
+
+  /** `sliceMs` is its longest stretch while no other tenant competes. */
+  constructor(admission: PodAdmission | undefined, tenant: number, sliceMs = Infinity) {
+    this.#admission = admission;
+    this.tenant = tenant;
+    this.#sliceMs = sliceMs;
+  }
+
+  get isContended(): boolean {
+    return this.#admission?.isContended(performance.now()) === true;
+  }
+
+  /** Whether the slice is over. */
+  get isOver(): boolean {
+    const ms = performance.now() - this.#since;
+    return ms > this.#sliceMs || (ms > contendedSliceMs && this.isContended);
+  }
+
+  /** Begins a new slice: the time since the last one was not spent by this request. */
+  restart(): void {
+    this.#since = performance.now();
+  }
+
+  /**
+   * Waits for something that may be there already. The time is not counted, but the work before is: an await of
+   * something at hand lets no other work run.
+   */
+  async awaiting<T>(pending: PromiseLike<T>): Promise<T> {
+    const worked = performance.now() - this.#since;
+    try {
+      return await pending;
+    } finally {
+      this.#since = performance.now() - worked;
+    }
+  }
+
+  resume(): void {
+    this.restart();
+    this.#resumed!();
+  }
+
+  /** Resolves when the next slice begins. */
+  async yield(): Promise<void> {
+    const admission = this.#admission;
+    if (admission === undefined) {
+      await new Promise(setImmediate);
+      this.restart();
+      return;
+    }
+    admission.spent(this.tenant, performance.now() - this.#since);
+    await new Promise<void>((resolve) => {
+      this.#resumed = resolve;
+      admission.requeue(this);
+    });
+  }
+}

@@ -1,0 +1,154 @@
+// The admission stage of a plane's pods, as settings, quotas and table properties configure it.
+
+import type { MetricSample } from '../../control/monitor/metric-sample.ts';
+import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
+import type { TenantAccount } from '../../request-units/meter.ts';
+import { AdmissionController } from '../../storage-node/admission/admission-controller.ts';
+import { PodCapacity } from '../../storage-node/admission/pod-capacity.ts';
+import type { PodEntranceOptions } from '../../storage-node/admission/pod-entrance.ts';
+import { systemClock } from '../../universal-row/environment.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ConfigKey } from '../settings/schema.ts';
+import { adder } from './pod-samples.ts';
+
+/** Request units a second that weigh as much as no quota at all. */
+const usualQuota = 10_000;
+const chargeEveryMs = 5;
+
+/** The weight of a tenant by its quota of request units a second; 0 for none. */
+export function weightOf(ruPerSecond: number): number {
+  return (ruPerSecond === 0 ? usualQuota : ruPerSecond) / usualQuota;
+}
+
+export interface PlanePodAdmissionOptions {
+  plane: 'redis' | 'influx';
+  live: LiveConfig;
+  /** Accounts that were charged lately, up to date. */
+  accounts: () => Iterable<TenantAccount>;
+  /** As in `AdmissionControllerOptions`. */
+  sliceMs?: number;
+  priorityOf?: PodEntranceOptions['priorityOf'];
+}
+
+export class PlanePodAdmission {
+  readonly controller: AdmissionController;
+  readonly #options: PlanePodAdmissionOptions;
+  /** Request units a second that tenants are guaranteed. */
+  readonly #quotas = new Map<number, number>();
+  #capacity: PodCapacity | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PlanePodAdmissionOptions) {
+    const { sliceMs, priorityOf, live } = options;
+    this.#options = options;
+    this.controller = new AdmissionController({
+      clock: systemClock,
+      ...(sliceMs === undefined ? {} : { sliceMs }),
+      ...(priorityOf === undefined ? {} : { priorityOf }),
+    });
+    this.controller.cpu.enabled = live.get('admission.fair-scheduling') === 'on';
+    this.#limit();
+  }
+
+  settingChanged(key: ConfigKey): void {
+    const { live, plane } = this.#options;
+    switch (key) {
+      case 'admission.fair-scheduling':
+        this.controller.cpu.enabled = live.get(key) === 'on';
+        break;
+      case 'ru.metering':
+      case 'admission.mode':
+      case `${plane}.ru-per-second`:
+        this.#limit();
+    }
+  }
+
+  /** Sets up the pod's buckets and queue where its capacity is known. */
+  #limit(): void {
+    const { live, plane, accounts } = this.#options;
+    const { cpu, queue } = this.controller;
+    clearInterval(this.#timer);
+    const podRate = live.get(`${plane}.ru-per-second`);
+    const isOn =
+      podRate > 0 && live.get('ru.metering') === 'on' && live.get('admission.mode') === 'enforce';
+    if (!isOn) {
+      this.#capacity = undefined;
+      cpu.setCapacity(undefined);
+      queue?.watch(undefined);
+      return;
+    }
+    const now = systemClock.monotonic();
+    const capacity = new PodCapacity({ podRate, accounts, now });
+    for (const [tenant, rate] of this.#quotas) capacity.setTenant(tenant, rate, now);
+    this.#capacity = capacity;
+    // Where there is an admission queue, it has debited the request's units before the CPU scheduler sees it.
+    if (queue === undefined) cpu.setCapacity(capacity);
+    else queue.watch({ podRate, capacity });
+    this.#timer = setInterval(() => {
+      const at = systemClock.monotonic();
+      // The admission queue goes by what was charged just now.
+      if (queue !== undefined && !queue.isCalm) queue.tick(capacity.take(at), at);
+      else if (capacity.isDue(at)) {
+        const charged = capacity.take(at);
+        queue?.tick(charged, at);
+      }
+    }, chargeEveryMs);
+    this.#timer.unref();
+  }
+
+  /** Tenants are weighted by their quotas. */
+  follow({ tenants }: TenancyUpdate): void {
+    const { cpu, queue } = this.controller;
+    for (const { number, limits } of tenants) {
+      const { ruPerSecond } = limits;
+      this.#quotas.set(number, ruPerSecond);
+      this.#capacity?.setTenant(number, ruPerSecond, systemClock.monotonic());
+      const weight = weightOf(ruPerSecond);
+      cpu.setWeight(number, weight);
+      queue?.setWeight(number, weight);
+    }
+  }
+
+  forget(tenant: number): void {
+    this.#quotas.delete(tenant);
+    this.#capacity?.forget(tenant);
+    this.controller.cpu.forget(tenant);
+    this.controller.queue?.forget(tenant);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.controller.cpu.setCapacity(undefined);
+    this.controller.queue?.watch(undefined);
+  }
+
+  samples(): MetricSample[] {
+    const samples: MetricSample[] = [];
+    const { plane } = this.#options;
+    const { cpu } = this.controller;
+    const add = adder(samples, { plane });
+    add('gauge', 'turns_waiting', 'Batches in the queue of the CPU scheduler.', cpu.length);
+    add('counter', 'turns_waited', 'Batches that the CPU scheduler queued.', cpu.waited);
+    const waitedSeconds = cpu.waitedMs / 1000;
+    add('counter', 'turns_wait_seconds', 'Time that batches were queued.', waitedSeconds);
+    if (this.#capacity !== undefined) {
+      const balance = this.#capacity.balance(systemClock.monotonic());
+      add('gauge', 'pod_ru_balance', 'Request units in the pod bucket; below 0 is debt.', balance);
+    }
+    this.#queueSamples(samples);
+    return samples;
+  }
+
+  #queueSamples(samples: MetricSample[]): void {
+    const { queue } = this.controller;
+    if (queue === undefined) return;
+    for (const kind of ['read', 'write'] as const) {
+      const add = adder(samples, { plane: this.#options.plane, kind });
+      const { waited, waitedMs, refused } = queue.counts[kind];
+      add('gauge', 'pod_waiting', 'Requests in the admission queue.', queue.waitingOf(kind));
+      add('counter', 'pod_waited', 'Requests that the admission queue held.', waited);
+      add('counter', 'pod_wait_seconds', 'Time in the admission queue.', waitedMs / 1000);
+      add('counter', 'pod_refused', 'Requests refused by the admission queue.', refused);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+// The admission stage of the pods of one thread: first the admission queue of the pod, if it has one, then the CPU
+// scheduler. Policies of partitions and of the disk have objects of their own (partition-ceilings.ts, io-line.ts).
+
+import type { AdmitResult, PodAdmission, PodRequest } from '../../contracts/pod-admission.ts';
+import { TurnQueue, type TurnQueueOptions } from './turn-queue.ts';
+import { PodEntrance, type PodEntranceOptions } from './pod-entrance.ts';
+
+export interface AdmissionControllerOptions extends TurnQueueOptions {
+  /** Priority of the writes to a database. Absent: there is no admission queue, batches are scheduled by CPU time only. */
+  priorityOf?: PodEntranceOptions['priorityOf'];
+}
+
+export class AdmissionController implements PodAdmission {
+  readonly cpu: TurnQueue;
+  readonly queue: PodEntrance | undefined;
+
+  constructor({ priorityOf, ...options }: AdmissionControllerOptions) {
+    this.cpu = new TurnQueue(options);
+    this.queue =
+      priorityOf &&
+      new PodEntrance({
+        clock: options.clock,
+        priorityOf,
+        ended: (request, isAdmitted) => this.#leftQueue(request, isAdmitted),
+      });
+    const { clock } = options;
+    this.#now = () => clock.monotonic();
+  }
+
+  readonly #now: () => number;
+
+  beginTick(now: number): void {
+    this.cpu.begin(now);
+  }
+
+  admit(request: PodRequest, now: number): AdmitResult {
+    const { cpu, queue } = this;
+    if (request.kind !== 'batch' && queue?.isWatched === true) {
+      // While the pod has capacity to spare, the cost of a write is debited soon enough when it is charged. A query may run
+      // for long.
+      const isQueued = request.kind === 'read' || !queue.isCalm;
+      if (isQueued && !queue.mayBegin(request, now)) {
+        return queue.wait(request, now) ? 'queued' : 'refused';
+      }
+    }
+    if (cpu.mayRun(request.tenant, now)) return 'admitted';
+    cpu.wait(request);
+    return 'queued';
+  }
+
+  #leftQueue(request: PodRequest, isAdmitted: boolean): void {
+    if (!isAdmitted || this.cpu.mayRun(request.tenant, this.#now())) request.resume(isAdmitted);
+    else this.cpu.wait(request);
+  }
+
+  requeue(request: PodRequest): void {
+    this.cpu.wait(request);
+  }
+
+  leave(request: PodRequest): boolean {
+    return this.queue?.leave(request) === true;
+  }
+
+  charge(request: PodRequest, units: number, now: number): void {
+    this.queue?.settle(request, units, now);
+  }
+
+  spent(tenant: number, ms: number): void {
+    this.cpu.spent(tenant, ms);
+  }
+
+  isContended(now: number): boolean {
+    return this.cpu.isCrowded(now);
+  }
+
+  isSliceOver(now: number): boolean {
+    return this.cpu.isOver(now);
+  }
+}
