@@ -10,6 +10,7 @@ import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, isWrite, type Command } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import type { RowObserver } from '../../universal-row/executor.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
@@ -23,6 +24,7 @@ import type { TenantGate } from '../admission/tenant-gate.ts';
 import { CommandWait } from './admission/command-wait.ts';
 import { PartitionTicket, selected } from './admission/partition-ticket.ts';
 import { partitionKind, type Refused, refusedInARow } from './admission/refusals.ts';
+import type { KeyQueue, Tried, WaitingCommand } from './blocked-clients.ts';
 import { type CommandEntry, keyWords, maxHandlerWords } from './commands/registry.ts';
 import { HeldMemory, outOfRequestMemory } from './held-memory.ts';
 import { ConnectionMeter } from './metering.ts';
@@ -56,8 +58,8 @@ export const Special = {
 const largeAnswerBytes = 256 * 1024;
 // A client that does not read has this much kept for it before its own commands wait.
 const sendHighWaterBytes = 1024 * 1024;
-// Replies of one turn, all connections together, before the rest waits for the next turn.
-const turnOutputBytes = 8 * 1024 * 1024;
+/** Replies of one turn, all connections together, before the rest waits for the next turn. */
+export const turnOutputBytes = 8 * 1024 * 1024;
 // A power of 2. A pipeline looks now and then whether others should have the thread.
 const commandsBetweenLooks = 16;
 // What a busy client may send ahead before its socket is no longer read.
@@ -100,33 +102,35 @@ class WatchGuard implements RowObserver {
   }
 }
 
-class Wait implements RowObserver {
+class Wait implements WaitingCommand {
   readonly entry: CommandEntry;
   readonly connection: Connection;
-  readonly keys: { table: number; key: Buffer }[] = [];
-  readonly startedAt = performance.now();
+  readonly kind: string;
+  readonly isShared: boolean;
+  readonly queues = new Set<KeyQueue>();
+  isTrying = false;
+  /** The time was up during an attempt. */
+  isOver = false;
   timer: NodeJS.Timeout | undefined;
-  queued = false;
-  /** The retry under way has not answered yet. */
-  retrying = false;
-
   /** Counted while it lasts. */
   readonly bytes: number;
 
   constructor(connection: Connection, entry: CommandEntry, bytes: number) {
     this.connection = connection;
     this.entry = entry;
+    this.kind = entry.spec.group;
+    this.isShared = entry.blocks!.isShared === true;
     this.bytes = bytes;
   }
 
-  rowChanged(): void {
-    if (this.queued) return;
-    this.queued = true;
-    this.connection.server.readyWaits.push(this);
+  attempt(): MaybePromise<Tried> {
+    return this.connection.retry(this);
+  }
+
+  missed(): void {
+    if (this.isOver) this.connection.timeUp(this);
   }
 }
-
-export type { Wait };
 
 export class Connection implements StepSource {
   readonly id: number;
@@ -459,8 +463,8 @@ export class Connection implements StepSource {
     try {
       while (parser.next(args)) {
         this.#runOne(args);
-        if (server.readyWaits.length !== 0) {
-          server.serveReadyWaits();
+        if (server.blocked.isReady) {
+          server.blocked.serve();
           server.open(this);
         }
         if (this.busy || this.closing || this.isStalled || this.closed) break;
@@ -1163,7 +1167,7 @@ export class Connection implements StepSource {
     if (this.closed || this.closing || this.busy || this.waitsTurn || this.resumes) return;
     if (this.unsent !== undefined) return;
     this.server.lap();
-    if (this.server.readyWaits.length !== 0) this.server.serveReadyWaits();
+    if (this.server.blocked.isReady) this.server.blocked.serve();
     this.#runAll();
     // Of what was read ahead no whole command is left: what is, waits for its other part.
     if (this.paused && !this.busy && !this.isStalled && !this.waitsTurn && !this.resumes) {
@@ -1438,25 +1442,22 @@ export class Connection implements StepSource {
     const wait = new Wait(this, entry, bytes);
     this.wait = wait;
     this.busy = true;
-    const { executor } = server.router.to(this.table);
-    for (const word of keyWords(entry.spec, args)) {
-      const key = Buffer.from(args.bytes(word));
-      wait.keys.push({ table: this.table, key });
-      executor.observe(this.table, key, wait);
-    }
-    server.blockedClients++;
+    const keys = keyWords(entry.spec, args).map((word) => Buffer.from(args.bytes(word)));
+    server.blocked.add(wait, this.table, keys);
     const { timeout, unit } = entry.blocks!;
     const word = timeout < 0 ? args.count + timeout : timeout;
     const given = args.float(word);
     const ms = unit === 'ms' ? given : given * 1000;
     if (ms > 0) {
-      wait.timer = setTimeout(() => this.#timeUp(wait), Math.min(ms, maxTimerMs));
+      wait.timer = setTimeout(() => this.timeUp(wait), Math.min(ms, maxTimerMs));
     }
     return true;
   }
 
-  #timeUp(wait: Wait): void {
-    if (this.wait !== wait || wait.retrying) return;
+  /** Ends a wait that has found nothing; if it is just being tried, once that has ended. */
+  timeUp(wait: Wait): void {
+    wait.isOver = true;
+    if (this.wait !== wait || wait.isTrying) return;
     const reply = this.server.open(this);
     const mark = reply.pos;
     if (wait.entry.blocks!.onTimeout === 'nil') reply.nil();
@@ -1471,31 +1472,28 @@ export class Connection implements StepSource {
   /** Ends a wait from outside (CLIENT UNBLOCK); false when there is none. */
   unblockNow(withError: boolean): boolean {
     const { wait } = this;
-    if (wait === undefined || wait.retrying) return false;
+    if (wait === undefined || wait.isTrying) return false;
     if (withError) {
       this.server.open(this).error('UNBLOCKED client unblocked via CLIENT UNBLOCK');
       this.#unblock(wait);
       setImmediate(() => this.#goOn());
       return true;
     }
-    setImmediate(() => this.#timeUp(wait));
+    setImmediate(() => this.timeUp(wait));
     return true;
   }
 
   #unblock(wait: Wait): void {
     clearTimeout(wait.timer);
     this.held.release('request', wait.bytes);
-    for (const { table, key } of wait.keys) {
-      this.server.router.to(table).executor.unobserve(table, key, wait);
-    }
+    this.server.blocked.remove(wait);
     this.wait = undefined;
     this.busy = false;
-    this.server.blockedClients--;
   }
 
   /** A key it waits for has changed: tries the command again. */
-  retry(wait: Wait): void {
-    if (this.wait !== wait || wait.retrying || this.closed) return;
+  retry(wait: Wait): MaybePromise<Tried> {
+    if (this.wait !== wait || this.closed) return 'failed';
     const { server, command } = this;
     const route = server.router.to(this.table);
     const reply = server.open(this);
@@ -1508,17 +1506,15 @@ export class Connection implements StepSource {
         this.#hasRun(wait.entry, own);
         this.#append(own);
       }
-      this.#afterRetry(wait, mark);
-      return;
+      return this.#afterRetry(wait, mark);
     }
-    wait.retrying = true;
-    done
-      .then((answer) => {
-        wait.retrying = false;
+    return done
+      .then((answer): Tried => {
         if (own !== undefined) this.#hasRun(wait.entry, own);
         if (this.closed) {
           if (own !== undefined) server.giveBackWriter(own);
-          return;
+          // What it took from the key is gone with it.
+          return 'served';
         }
         const writer = server.open(this);
         const at = writer.pos;
@@ -1527,17 +1523,18 @@ export class Connection implements StepSource {
           for (const part of answer.take()) writer.rawBytes(part, 0, part.length);
           this.held.release('answer', answer.kept);
         }
-        this.#afterRetry(wait, at);
+        return this.#afterRetry(wait, at);
       })
       .catch((error: unknown) => {
         server.report('error', 'a connection failed', { err: error, client: this.address });
         this.destroy();
+        return 'served';
       });
   }
 
-  #afterRetry(wait: Wait, mark: number): void {
+  #afterRetry(wait: Wait, mark: number): Tried {
     const { writer } = this.server;
-    if (writer.pos === mark) return;
+    if (writer.pos === mark) return 'empty';
     // The key now holds another type: not what the client waits for. Moves do report their target's.
     if (
       writer.buf[mark] === 45 &&
@@ -1545,13 +1542,14 @@ export class Connection implements StepSource {
       wait.entry.fullName !== 'brpoplpush'
     ) {
       writer.pos = mark;
-      return;
+      return 'failed';
     }
     if (this.server.metering !== undefined) {
       this.#charge(wait.entry, this.args, writer.pos - mark, writer.buf[mark] === 45);
     }
     this.#unblock(wait);
     this.server.resume(this);
+    return 'served';
   }
 
   /** Goes on with the pipeline of a client that was served. */

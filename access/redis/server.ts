@@ -20,7 +20,8 @@ import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
 import type { TlsListeners } from '../gateway/tls-context.ts';
-import { Connection, Special, type Wait } from './connection.ts';
+import { BlockedClients } from './blocked-clients.ts';
+import { Connection, Special, turnOutputBytes } from './connection.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import { LoginDeadlines } from './login-deadlines.ts';
 import type { RedisMetering } from './metering.ts';
@@ -194,8 +195,12 @@ export class RedisServer {
   readonly memory: RequestMemory | undefined;
   /** Wall clock, milliseconds, as of the start of this turn. */
   now = Date.now();
-  blockedClients = 0;
-  readyWaits: Wait[] = [];
+  /** Clients that wait for a key. */
+  readonly blocked = new BlockedClients({
+    changesOf: (table) => this.router.to(table).executor,
+    begin: () => this.lap(),
+    isFull: () => this.writer.pos > turnOutputBytes,
+  });
   opsPerSecond = 0;
   host: string;
   port: number;
@@ -571,17 +576,6 @@ export class RedisServer {
     );
   }
 
-  /** Tries the commands of clients whose keys have changed, in the order in which they began to wait. */
-  serveReadyWaits(): void {
-    // Serving one may make another ready (a list moved into the next), so this goes on until none is.
-    for (let i = 0; i < this.readyWaits.length; i++) {
-      const wait = this.readyWaits[i]!;
-      wait.queued = false;
-      wait.connection.retry(wait);
-    }
-    this.readyWaits.length = 0;
-  }
-
   /** Why a command about all databases may not run on the executors other than `home`, if it may not. */
   refusalElsewhere({ span, grows }: Command, home: Executor): string | undefined {
     for (let table = span.first; table < span.first + span.count; table++) {
@@ -726,9 +720,9 @@ export class RedisServer {
   #everyTenth(): void {
     this.now = Date.now();
     // Waits can become ready outside of any command: a row expired, or a table was swapped.
-    if (this.readyWaits.length !== 0) {
+    if (this.blocked.isReady) {
       this.lapAt = performance.now();
-      this.serveReadyWaits();
+      this.blocked.serve();
     }
     const commands = this.totalCommands();
     this.samples.push({ at: performance.now(), commands });

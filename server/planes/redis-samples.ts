@@ -40,7 +40,7 @@ function addServer(samples: MetricSample[], server: RedisServer): void {
     'Connections that had not logged in and gave way to newer ones.',
     server.logins.replaced,
   );
-  gauge('blocked_clients', 'Clients waiting in a blocking command.', server.blockedClients);
+  gauge('blocked_clients', 'Clients waiting in a blocking command.', server.blocked.size);
   gauge('channels', 'Channels with subscribers.', server.countListeners('channels'));
   counter('connections_accepted', 'Connections accepted.', counters.connections);
   counter('connections_rejected', 'Connections over the limit.', counters.rejectedConnections);

@@ -185,7 +185,7 @@ describe('a partition at its ceiling', () => {
     const waiting = await server.client();
     const list = keyIn(3, 'list');
     const popped = waiting.command('BLPOP', list, 0);
-    await until(() => server.tenants.redis.blockedClients === 1);
+    await until(() => server.tenants.redis.blocked.size === 1);
     await heat(client);
     // A push is a command like any other.
     expect(await client.text('RPUSH', list, 'v')).toMatch(refusal);
@@ -200,7 +200,7 @@ test('what others of the tenant spend while a command waits is not charged to it
   const waiting = await server.client();
   const list = keyIn(5, 'list');
   const popped = waiting.command('BLPOP', list, 0);
-  await until(() => server.tenants.redis.blockedClients === 1);
+  await until(() => server.tenants.redis.blocked.size === 1);
   await heat(client);
   await client.text('RPUSH', list, 'v');
   expect(show(await popped)).toContain('"v"');

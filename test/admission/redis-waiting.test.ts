@@ -90,7 +90,7 @@ describe('a blocking command', () => {
   test('is let in once, and charged when it is served', async () => {
     const other = await server.client();
     const popped = client.text('BLPOP', 'list', 0);
-    await until(() => server.tenants.redis.blockedClients === 1);
+    await until(() => server.tenants.redis.blocked.size === 1);
     const { lru } = server.account;
     const { admitted } = server.gate.counters;
     await other.command('RPUSH', 'list', 'x');
@@ -104,7 +104,7 @@ describe('a blocking command', () => {
     impatient();
     server.owe(9);
     expect(await client.text('BLPOP', 'list', 0)).toMatch(refusal);
-    expect(server.tenants.redis.blockedClients).toBe(0);
+    expect(server.tenants.redis.blocked.size).toBe(0);
   });
 });
 

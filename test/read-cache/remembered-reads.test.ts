@@ -229,7 +229,7 @@ describe('a write is seen by all who read after it', () => {
   test('one that waited for its key', async () => {
     const reader = await server.client('red');
     const waiting = red.command('BLMOVE', 'source', 'k', 'LEFT', 'LEFT', 0);
-    await expect.poll(() => server.redis.blockedClients).toBe(1);
+    await expect.poll(() => server.redis.blocked.size).toBe(1);
     expect(await get('k', reader)).toBe('(nil)');
     await reader.text('RPUSH', 'source', 'v');
     await waiting;

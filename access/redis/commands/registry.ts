@@ -68,7 +68,8 @@ export class CommandEntry {
     this.chargeClass = chargeClassOf(this);
     this.takesUnits = spec.run !== undefined || spec.takesUnits === true;
     this.boundsWords = spec.run === undefined && spec.longWords !== true;
-    this.maxWords = spec.maxWords ?? (spec.run === undefined ? maxHandlerWords : Infinity);
+    const isBounded = spec.run === undefined || spec.blocks !== undefined;
+    this.maxWords = spec.maxWords ?? (isBounded ? maxHandlerWords : Infinity);
     this.serverWide = (spec.serverWide ?? container?.serverWide) === true;
     this.categories = new Set(categoriesOf(spec, container?.name));
     // Shard channels are routed as keys are, and are none.
@@ -95,7 +96,10 @@ export class CommandEntry {
   }
 }
 
-/** What is not about rows runs in one step, so its words are bounded where nothing else is said. */
+/**
+ * What is not about rows runs in one step, and a command that waits begins to wait for all of its keys in one: their
+ * words are bounded where nothing else is said.
+ */
 export const maxHandlerWords = 1024;
 
 const maxNameBytes = 32;

@@ -79,6 +79,11 @@ export interface Blocking {
   onTimeout: 'nil' | 'nilArray';
   /** What is answered at once inside MULTI, where that differs. */
   inTransaction?: 'nil' | 'nilArray';
+  /**
+   * It takes nothing away, or each looks for something else: all that wait for a key are tried when it changes, not
+   * only as many as find something.
+   */
+  isShared?: boolean;
 }
 
 export interface CommandSpec {

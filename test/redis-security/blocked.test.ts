@@ -1,0 +1,44 @@
+// Commands that wait for a key: many of them cost a push no more than those that it serves.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TenantsServer } from '../redis-tenants/tenants-server.ts';
+
+let server: TenantsServer;
+
+beforeAll(async () => {
+  server = await TenantsServer.start();
+});
+afterAll(() => server.stop());
+
+test('a push serves those that have waited for longest, and tries no more', async () => {
+  const { blocked } = server.redis;
+  const clients = await Promise.all(Array.from({ length: 100 }, () => server.client()));
+  const answers: Promise<string>[] = [];
+  for (const client of clients) {
+    answers.push(client.text('BLPOP', 'k', 0).catch(String));
+    await expect.poll(() => blocked.size, { interval: 1 }).toBe(answers.length);
+  }
+  const pusher = await server.client();
+  await pusher.command('RPUSH', 'k', 'a', 'b', 'c');
+  expect(await Promise.all(answers.slice(0, 3))).toEqual(
+    ['a', 'b', 'c'].map((element) => expect.stringContaining(element)),
+  );
+  expect(blocked.tries).toBe(4);
+  // What is not a list, or is gone again before anybody is served, serves nobody.
+  await pusher.command('SET', 'k', 'v');
+  await pusher.command('DEL', 'k');
+  expect(blocked).toMatchObject({ size: 97, keys: 1 });
+  for (const client of clients) client.close();
+  await expect.poll(() => blocked.size).toBe(0);
+  expect(blocked.keys).toBe(0);
+});
+
+test('a command that may wait takes a bounded number of words', async () => {
+  const client = await server.client();
+  const keys = Array.from({ length: 1022 }, (_, n) => `k${n}`);
+  await client.command('RPUSH', 'k1000', 'v');
+  expect(await client.text('BLPOP', ...keys, 0)).toContain('k1000');
+  expect(await client.text('BLPOP', ...keys, 'one-more', 0)).toMatch(
+    /^-ERR too many arguments for 'blpop' command: at most 1023/,
+  );
+});
