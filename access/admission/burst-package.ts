@@ -8,9 +8,9 @@ export interface BurstPackageOptions {
   capOf: (share: number) => number;
 }
 
-/** For a pool with several tenants. */
-export function sharedBurstCap(units: number): (share: number) => number {
-  return (share) => Math.min(0.9 * share, 0.5 * units);
+/** Units a second that one tenant may take: all of them when it is the only one, else its part. */
+export function burstCap(units: number, tenants: () => number): (share: number) => number {
+  return (share) => (tenants() === 1 ? units : Math.min(0.9 * share, 0.5 * units));
 }
 
 export class BurstPackage {

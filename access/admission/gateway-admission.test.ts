@@ -231,6 +231,19 @@ test('the burst package and what others leave come after the share', () => {
   expect(setup.gate.counters.spareRu).toBeGreaterThan(5000);
 });
 
+test('the only limited tenant may take the whole burst package, one of several half of it at most', () => {
+  for (const [others, most] of [
+    [0, 50],
+    [1, 25],
+  ] as const) {
+    const setup = setUp(tenant(100), { burstRu: 50, allocation: 'hard' });
+    for (let other = 0; other < others; other++) setup.admission.follow(tenant(100, 0, 2 + other));
+    vi.advanceTimersByTime(1000);
+    for (let n = 0; n < 500; n++) request(setup, 1);
+    expect(setup.gate.counters.burstRu).toBe(most);
+  }
+});
+
 test('dry, nothing waits, and what would have is counted', () => {
   const setup = setUp(tenant(100), { dryRun: true });
   for (let i = 0; i < 1000; i++) expect(request(setup, 1)).toBe(true);

@@ -6,7 +6,7 @@ import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { batchRequest, type PodAdmission } from '../../contracts/pod-admission.ts';
 import { Allocation, type AllocationPolicy } from './allocation.ts';
-import { BurstPackage, sharedBurstCap } from './burst-package.ts';
+import { BurstPackage, burstCap } from './burst-package.ts';
 import { ErrorDelay } from './error-delay.ts';
 import { ClassGates, type ClassLimit } from './class-gates.ts';
 import { TenantGate } from './tenant-gate.ts';
@@ -168,7 +168,7 @@ export class GatewayAdmission implements GatewaySpare {
 
   #newBurst(): BurstPackage {
     const { burstRu } = this.#rules;
-    return new BurstPackage({ units: burstRu, capOf: sharedBurstCap(burstRu) });
+    return new BurstPackage({ units: burstRu, capOf: burstCap(burstRu, () => this.#gates.size) });
   }
 
   #newAllocation(): Allocation {

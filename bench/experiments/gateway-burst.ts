@@ -1,4 +1,4 @@
-import { BurstPackage, sharedBurstCap } from '../../access/admission/burst-package.ts';
+import { BurstPackage, burstCap } from '../../access/admission/burst-package.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 import type { Experiment } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
@@ -40,7 +40,7 @@ function mostTaken(seed: number): { most: number; cap: number } {
   const chance = new Chance(seed);
   const share = 1000;
   const units = 20_000;
-  const capOf = sharedBurstCap(units);
+  const capOf = burstCap(units, () => 10);
   const burst = new BurstPackage({ units, capOf });
   const buckets = Array.from({ length: 10 }, () => new TokenBucket(share, share, 0));
   let most = 0;

@@ -19,7 +19,7 @@ export interface ShareSchedulerOptions {
 
 export const shareSchedulerDefaults: ShareSchedulerOptions = {
   window: 5,
-  donorHeadroom: 1.1,
+  donorHeadroom: 1.05,
   receiverHeadroom: 1.02,
   floor: 0.1,
   staleMs: 3000,

@@ -1,7 +1,10 @@
 // One time-series tenant over three gateways with very different traffic: steady and low, alternating by the minute
-// with spikes of under a second, and steady but beyond an equal share of the quota. Fifteen minutes.
+// with spikes of under a second, and steady but beyond an equal share of the quota. Fifteen minutes. The paper gives no
+// more of its workload than the satisfied rates. The busy minutes of the second gateway ask for 13,300 units a second:
+// with that an equal split alone comes to the paper's 99.7, 73.8 and 62.0 % within a point. Nothing is fitted to the
+// other rows of the table.
 
-import { BurstPackage } from '../../../access/admission/burst-package.ts';
+import { BurstPackage, burstCap } from '../../../access/admission/burst-package.ts';
 import { GatewayShares } from '../../gateway-pools/gateway-shares.ts';
 import { ShareScheduler } from '../../gateway-pools/share-scheduler.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
@@ -32,7 +35,7 @@ function demandAt(gateway: string, second: number, chance: Chance): number {
   if (gateway === 'G1') return 1500 * chance.uniform(0.96, 1.04);
   if (gateway === 'G3') return 16_100 * chance.uniform(0.98, 1.02);
   const isHigh = Math.floor(second / 60) % 2 === 1;
-  const steady = isHigh ? 12_000 * chance.uniform(0.98, 1.02) : 3000 * chance.uniform(0.9, 1.1);
+  const steady = isHigh ? 13_300 * chance.uniform(0.98, 1.02) : 3000 * chance.uniform(0.9, 1.1);
   return steady + (chance.happens(0.1) ? 12_000 * chance.uniform(0.6, 1.4) : 0);
 }
 
@@ -43,7 +46,10 @@ export function serveThreeGateways(mechanisms: Mechanisms, seed: number): Served
   const sides = gateways.map((name) => ({
     name,
     bucket: new TokenBucket(shares.of(name), shares.of(name), 0),
-    burst: new BurstPackage({ units: mechanisms.burst, capOf: () => mechanisms.burst }),
+    burst: new BurstPackage({
+      units: mechanisms.burst,
+      capOf: burstCap(mechanisms.burst, () => 1),
+    }),
     asked: new Float64Array(seconds),
     served: new Float64Array(seconds),
   }));
