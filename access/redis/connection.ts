@@ -25,7 +25,9 @@ import { CommandWait } from './admission/command-wait.ts';
 import { PartitionTicket, selected } from './admission/partition-ticket.ts';
 import { partitionKind, type Refused, refusedInARow } from './admission/refusals.ts';
 import type { KeyQueue, Tried, WaitingCommand } from './blocked-clients.ts';
-import { type CommandEntry, keyWords, maxHandlerWords } from './commands/registry.ts';
+import { keyWords } from './commands/key-words.ts';
+import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
+import { type Client, type ClientAttributes, type ClientHandler, ClientFlag } from './client.ts';
 import { HeldMemory, outOfRequestMemory } from './held-memory.ts';
 import { ConnectionMeter } from './metering.ts';
 import type { Load, ReadCache } from './read-cache.ts';
@@ -38,21 +40,6 @@ import {
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import type { RedisServer } from './server.ts';
 import { type Tenant, tooManyClients } from './tenant.ts';
-
-/** Reasons to look closer before a command runs; none of them holds for a plain client. */
-export const Special = {
-  none: 0,
-  unauthenticated: 1,
-  multi: 2,
-  subscribed: 4,
-  monitor: 8,
-  replyOff: 16,
-  replySkip: 32,
-  /** SKIP was asked for by the command just run: it is the next one that is not answered. */
-  replySkipNext: 64,
-  /** Not everything is allowed to its user. */
-  restricted: 128,
-} as const;
 
 // A larger answer is sent by parts.
 const largeAnswerBytes = 256 * 1024;
@@ -132,7 +119,7 @@ class Wait implements WaitingCommand {
   }
 }
 
-export class Connection implements StepSource {
+export class Connection implements Client, StepSource {
   readonly id: number;
   readonly server: RedisServer;
   readonly socket: Socket;
@@ -145,11 +132,11 @@ export class Connection implements StepSource {
   /** The database it has selected, as it calls it; and the table that this is. */
   db = 0;
   table = 0;
-  special: number = Special.none;
+  flags: number = ClientFlag.none;
   /** Who it is; undefined before it has logged in. */
   principal: Principal | undefined;
   /** Before it has logged in, the one whose users need not name it. */
-  tenant: Tenant;
+  tenant: Tenant<Connection>;
   /** Its user is being changed on its own command: it gets its answer, whatever becomes of it. */
   managing = false;
   name = '';
@@ -258,6 +245,31 @@ export class Connection implements StepSource {
     else this.#enter(principal, this.tenant);
   }
 
+  setFlag(flag: number, isSet: boolean): void {
+    if (isSet) this.flags |= flag;
+    else this.flags &= ~flag;
+  }
+
+  update(attributes: Partial<ClientAttributes>): void {
+    Object.assign(this, attributes);
+  }
+
+  setManaging(isManaging: boolean): void {
+    this.managing = isManaging;
+  }
+
+  countFanOut(bytes: number): void {
+    this.fannedOutBytes += bytes;
+  }
+
+  get watchedKeys(): number {
+    return this.watch?.keys.size ?? 0;
+  }
+
+  get isBlocked(): boolean {
+    return this.wait !== undefined;
+  }
+
   // ---- who it is
 
   get user(): string {
@@ -277,7 +289,7 @@ export class Connection implements StepSource {
     return undefined;
   }
 
-  #enter(principal: Principal, tenant: Tenant): void {
+  #enter(principal: Principal, tenant: Tenant<Connection>): void {
     if (tenant !== this.tenant) this.db = 0;
     this.principal = principal;
     this.tenant = tenant;
@@ -285,7 +297,7 @@ export class Connection implements StepSource {
       tenant.connections.add(this);
       tenant.past.connections++;
     }
-    this.special &= ~Special.unauthenticated;
+    this.flags &= ~ClientFlag.unauthenticated;
     this.server.logins.done(this);
     this.held.belongsTo(tenant.number);
     this.parser.limits = this.server.limits;
@@ -309,7 +321,7 @@ export class Connection implements StepSource {
 
   #awaitLogin(): void {
     this.held.belongsTo(undefined);
-    this.special = Special.unauthenticated;
+    this.flags = ClientFlag.unauthenticated;
     this.server.logins.await(this);
   }
 
@@ -317,7 +329,7 @@ export class Connection implements StepSource {
   leaveTenant(): void {
     const { tenant } = this;
     tenant.pubsub.unsubscribeAll(this);
-    this.special &= ~(Special.subscribed | Special.monitor);
+    this.flags &= ~(ClientFlag.subscribed | ClientFlag.monitor);
     this.server.monitors.delete(this);
     this.unwatch();
     if (!tenant.connections.delete(this)) return;
@@ -332,8 +344,8 @@ export class Connection implements StepSource {
     this.command.span = tenant.span;
     this.select(this.db < tenant.span.count ? this.db : 0);
     const permissions = this.server.permissionsOf(principal!.user);
-    if (permissions.isUnlimited && tenant.isFirst) this.special &= ~Special.restricted;
-    else this.special |= Special.restricted;
+    if (permissions.isUnlimited && tenant.isFirst) this.flags &= ~ClientFlag.restricted;
+    else this.flags |= ClientFlag.restricted;
     const names = this.channels.size + this.patterns.size + this.shardChannels.size;
     if (names === 0) return;
     const matches = names * (1 + permissions.channelPatterns);
@@ -552,7 +564,7 @@ export class Connection implements StepSource {
     } else if (entry.subcommands !== undefined && args.count > 1) {
       const sub = entry.subcommand(args);
       if (sub === undefined) {
-        if (this.special & Special.unauthenticated) reply.error(noAuthText);
+        if (this.flags & ClientFlag.unauthenticated) reply.error(noAuthText);
         else {
           reply.error(
             `ERR unknown subcommand '${clip(args.latin1(1, 128), 128)}'. Try ${entry.spec.name.toUpperCase()} HELP.`,
@@ -563,13 +575,13 @@ export class Connection implements StepSource {
       }
       entry = sub;
     }
-    if (this.special !== Special.none && !this.#mayRun(entry, args, reply)) {
-      if (this.special >= Special.replyOff) this.#muffle(mark);
+    if (this.flags !== ClientFlag.none && !this.#mayRun(entry, args, reply)) {
+      if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
       return;
     }
     if (entry === undefined || !entry.takes(args.count)) {
       this.#rejectUnfit(entry, args, reply);
-      if (this.special >= Special.replyOff) this.#muffle(mark);
+      if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
       return;
     }
     if (server.pausedUntil !== 0 && this.#isPaused(entry)) return;
@@ -638,7 +650,7 @@ export class Connection implements StepSource {
     entry.spentMs += spent;
     this.meter.free(entry);
     if (spent >= server.slowlogMs) this.tenant.slowlog.add(this, entry, args, spent, 0);
-    if (this.special >= Special.replyOff) this.#muffle(from);
+    if (this.flags >= ClientFlag.replyOff) this.#muffle(from);
     return true;
   }
 
@@ -859,7 +871,7 @@ export class Connection implements StepSource {
       this.meter.forgetQueued();
       this.endTransaction();
     }
-    if (this.special >= Special.replyOff) this.#muffle(mark);
+    if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
   }
 
   /** Since when its command waits for units, in monotonic milliseconds, if it does. */
@@ -954,7 +966,7 @@ export class Connection implements StepSource {
   ): void | Promise<Reply | void> {
     try {
       if (entry.boundsWords && hasLongWord(args)) throw longWord;
-      return entry.handle!(this, args, reply);
+      return (entry.handle as ClientHandler)(this, args, reply);
     } catch (error) {
       reply.rollback(mark);
       this.writeError(error, reply);
@@ -986,7 +998,7 @@ export class Connection implements StepSource {
     }
     if (server.metering !== undefined) this.#charge(entry, args, writer.pos - mark, failed);
     if (spent >= server.slowlogMs) this.tenant.slowlog.add(this, entry, args, spent, this.#lastRu);
-    if (this.special >= Special.replyOff) this.#muffle(mark);
+    if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
   }
 
   #charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
@@ -1015,18 +1027,19 @@ export class Connection implements StepSource {
 
   /** What was written since the last command is sent even to a client that wants no replies, as messages are. */
   keepReply(): void {
-    if (this.special & (Special.replyOff | Special.replySkip)) this.keptTo = this.server.writer.pos;
+    if (this.flags & (ClientFlag.replyOff | ClientFlag.replySkip))
+      this.keptTo = this.server.writer.pos;
   }
 
   #muffle(mark: number): void {
-    if (this.special & Special.replySkipNext) {
-      this.special = (this.special & ~Special.replySkipNext) | Special.replySkip;
+    if (this.flags & ClientFlag.replySkipNext) {
+      this.flags = (this.flags & ~ClientFlag.replySkipNext) | ClientFlag.replySkip;
       return;
     }
-    if (this.special & (Special.replyOff | Special.replySkip)) {
+    if (this.flags & (ClientFlag.replyOff | ClientFlag.replySkip)) {
       this.server.takeBack(this, Math.max(mark, this.keptTo));
       this.keptTo = 0;
-      this.special &= ~Special.replySkip;
+      this.flags &= ~ClientFlag.replySkip;
     }
   }
 
@@ -1069,7 +1082,7 @@ export class Connection implements StepSource {
         }
         if (spent >= this.server.slowlogMs)
           this.tenant.slowlog.add(this, entry, this.args, spent, this.#lastRu);
-        if (this.special >= Special.replyOff) this.#muffle(mark);
+        if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
         this.#goOn();
       })
       .catch((error: unknown) => {
@@ -1115,10 +1128,10 @@ export class Connection implements StepSource {
     const parts = answer.take();
     if (length <= largeAnswerBytes) {
       for (const part of parts) server.writer.rawBytes(part, 0, part.length);
-      if (this.special >= Special.replyOff) this.#muffle(mark);
+      if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
     } else {
-      const isMuted = (this.special & (Special.replyOff | Special.replySkip)) !== 0;
-      if (this.special >= Special.replyOff) this.#muffle(mark);
+      const isMuted = (this.flags & (ClientFlag.replyOff | ClientFlag.replySkip)) !== 0;
+      if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
       if (!isMuted) {
         this.unsent = parts.reverse();
         this.#sendPart();
@@ -1194,12 +1207,12 @@ export class Connection implements StepSource {
 
   /** False when the command was answered, refused or queued here. */
   #mayRun(entry: CommandEntry | undefined, args: Arguments, reply: RespWriter): boolean {
-    if (this.special & Special.unauthenticated && !(entry?.noAuth ?? false)) {
+    if (this.flags & ClientFlag.unauthenticated && !(entry?.noAuth ?? false)) {
       reply.error(noAuthText);
       this.#rejected(entry);
       return false;
     }
-    if (this.special & Special.restricted && entry !== undefined && entry.takes(args.count)) {
+    if (this.flags & ClientFlag.restricted && entry !== undefined && entry.takes(args.count)) {
       const refusal = refusalOf(this, entry, args);
       if (refusal !== undefined) {
         reply.error(refusal);
@@ -1207,7 +1220,7 @@ export class Connection implements StepSource {
         return false;
       }
     }
-    if (this.special & Special.subscribed && this.version < 3 && entry !== undefined) {
+    if (this.flags & ClientFlag.subscribed && this.version < 3 && entry !== undefined) {
       if (!whileSubscribed.has(entry.spec.name)) {
         reply.error(
           `ERR Can't execute '${entry.fullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
@@ -1216,7 +1229,7 @@ export class Connection implements StepSource {
         return false;
       }
     }
-    if (this.special & Special.multi && entry !== undefined && entry.takes(args.count)) {
+    if (this.flags & ClientFlag.multi && entry !== undefined && entry.takes(args.count)) {
       if (entry.immediate) return true;
       if (!entry.allowedInMulti) {
         reply.error(`ERR Command not allowed inside a transaction`);
@@ -1263,14 +1276,14 @@ export class Connection implements StepSource {
 
   beginTransaction(): void {
     this.transaction = new Transaction();
-    this.special |= Special.multi;
+    this.flags |= ClientFlag.multi;
   }
 
   /** Forgets the transaction and what it watched. */
   endTransaction(): void {
     this.held.release('transaction', this.transaction?.bytes ?? 0);
     this.transaction = undefined;
-    this.special &= ~Special.multi;
+    this.flags &= ~ClientFlag.multi;
     this.unwatch();
   }
 
@@ -1364,7 +1377,7 @@ export class Connection implements StepSource {
       return true;
     };
     this.transaction = undefined;
-    this.special &= ~Special.multi;
+    this.flags &= ~ClientFlag.multi;
     const done = route.executor.executeAll(commands, out, isClean);
     const forget = (): void => {
       this.held.release('transaction', bytes);
@@ -1393,7 +1406,7 @@ export class Connection implements StepSource {
 
   /** Its user may have lost a right since the command was queued. */
   #refusedByNow(entry: CommandEntry, args: Arguments): Command['transform'] | undefined {
-    if (!(this.special & Special.restricted)) return undefined;
+    if (!(this.flags & ClientFlag.restricted)) return undefined;
     const refusal = refusalByNow(this, entry, args);
     return refusal === undefined ? undefined : (_rows, _words, reply) => reply.error(refusal);
   }

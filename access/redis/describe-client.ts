@@ -1,23 +1,23 @@
 // A client as CLIENT LIST and CLIENT INFO show it, in one line.
 
 import type { CommandEntry } from './commands/registry.ts';
-import { type Connection, Special } from './connection.ts';
+import { type Client, ClientFlag } from './client.ts';
 
 export type ClientType = 'normal' | 'pubsub' | 'master' | 'replica';
 
-export function typeOf(connection: Connection): ClientType {
-  return connection.special & Special.subscribed ? 'pubsub' : 'normal';
+export function typeOf(connection: Client): ClientType {
+  return connection.flags & ClientFlag.subscribed ? 'pubsub' : 'normal';
 }
 
 /** `running` is what it runs just now, where that is not yet its last command. */
-export function describeClient(connection: Connection, running?: CommandEntry): string {
+export function describeClient(connection: Client, running?: CommandEntry): string {
   const { server, socket } = connection;
   const now = server.now;
   let flags = '';
-  if (connection.special & Special.monitor) flags += 'O';
-  if (connection.special & Special.subscribed) flags += 'P';
+  if (connection.flags & ClientFlag.monitor) flags += 'O';
+  if (connection.flags & ClientFlag.subscribed) flags += 'P';
   if (connection.transaction !== undefined) flags += 'x';
-  if (connection.wait !== undefined) flags += 'b';
+  if (connection.isBlocked) flags += 'b';
   if (connection.noEvict) flags += 'e';
   if (connection.noTouch) flags += 'T';
   const { transaction } = connection;
@@ -27,5 +27,5 @@ export function describeClient(connection: Connection, running?: CommandEntry): 
   const since = connection.unitsWaitSince;
   const unitsWait =
     since === undefined ? '' : ` ru-wait-ms=${Math.round(performance.now() - since)}`;
-  return `id=${connection.id} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=-1 resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watch?.keys.size ?? 0}${unitsWait}`;
+  return `id=${connection.id} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=-1 resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watchedKeys}${unitsWait}`;
 }

@@ -8,7 +8,8 @@ import { type Rows, Shape } from '../../universal-row/rows.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
 import type { ReadHistory } from '../../request-units/estimate.ts';
 import { costLayout, type RowPricer } from '../../request-units/row-pricer.ts';
-import { type CommandEntry, keyWords } from './commands/registry.ts';
+import { keyWords } from './commands/key-words.ts';
+import type { CommandEntry } from './commands/registry.ts';
 
 /** The rows under the keys of a command. */
 export interface NamedRows {

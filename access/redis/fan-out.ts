@@ -4,15 +4,7 @@
 // one that is not done wait, as each subscriber must see them in order.
 
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
-import type { Connection } from './connection.ts';
-import type { RespWriter } from './resp-writer.ts';
-
-/** Subscribers of a channel, or by a pattern that the channel matches. */
-export interface Audience {
-  readonly listeners: ReadonlySet<Connection>;
-  /** Undefined for the channel itself. */
-  readonly pattern: Buffer | undefined;
-}
+import type { Audience, Subscriber } from './pubsub.ts';
 
 export interface Message {
   readonly channel: Buffer;
@@ -27,7 +19,7 @@ const frameBytes = 48;
 
 interface Delivery {
   message: Message;
-  receivers: { connection: Connection; audience: Audience }[];
+  receivers: { subscriber: Subscriber; audience: Audience }[];
   next: number;
   done: () => void;
 }
@@ -58,12 +50,12 @@ export class FanOut {
   send(message: Message, audiences: readonly Audience[], receivers: number): MaybePromise<void> {
     if (this.isImmediate(message, receivers)) {
       for (const audience of audiences) {
-        for (const connection of audience.listeners) write(connection, message, audience);
+        for (const subscriber of audience.listeners) write(subscriber, message, audience);
       }
       return undefined;
     }
     const all = audiences.flatMap((audience) =>
-      Array.from(audience.listeners, (connection) => ({ connection, audience })),
+      Array.from(audience.listeners, (subscriber) => ({ subscriber, audience })),
     );
     return new Promise((done) => {
       this.#queue.push({ message, receivers: all, next: 0, done });
@@ -83,10 +75,10 @@ export class FanOut {
         delivery.done();
         continue;
       }
-      const { connection, audience } = receiver;
+      const { subscriber, audience } = receiver;
       // It may have gone, or stopped listening, since the message was published.
-      if (!connection.closed && audience.listeners.has(connection)) {
-        write(connection, delivery.message, audience);
+      if (!subscriber.closed && audience.listeners.has(subscriber)) {
+        write(subscriber, delivery.message, audience);
         bytes += FanOut.sizeOf(delivery.message);
       }
     }
@@ -94,9 +86,9 @@ export class FanOut {
   };
 }
 
-function write(connection: Connection, message: Message, { pattern }: Audience): void {
+function write(subscriber: Subscriber, message: Message, { pattern }: Audience): void {
   const { channel, payload, isSharded } = message;
-  const out: RespWriter = connection.server.open(connection);
+  const out = subscriber.answer();
   if (pattern === undefined) {
     out.push(3);
     out.text(isSharded ? 'smessage' : 'message');

@@ -2,7 +2,7 @@
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
-import type { Connection } from './connection.ts';
+import type { Client } from './client.ts';
 import type { RespWriter } from './resp-writer.ts';
 
 const sliceSteps = 1024;
@@ -13,7 +13,7 @@ const sliceSteps = 1024;
  * closes meanwhile ends it.
  */
 export function inSlices(
-  connection: Connection,
+  connection: Client,
   args: Arguments,
   count: number,
   reply: RespWriter,
@@ -49,7 +49,7 @@ const sliceItems = 256;
 
 /** Visits all items, some in each round of the event loop; all at once within EXEC, or when there are few. */
 export function eachInSlices<T>(
-  connection: Connection,
+  connection: Client,
   items: readonly T[],
   visit: (item: T) => void,
   perSlice = sliceItems,

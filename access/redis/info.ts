@@ -6,9 +6,9 @@ import { type ChargeClass, chargeClasses } from '../../request-units/meter.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { quotaFields } from './admission/quota-fields.ts';
 import { redisVersion } from './commands/connection.ts';
-import type { Connection } from './connection.ts';
+import type { Client } from './client.ts';
 import type { ReadCache } from './read-cache.ts';
-import type { RedisServer } from './server.ts';
+import type { ClientServer } from './client.ts';
 import type { Tenant } from './tenant.ts';
 
 type Fields = [string, string | number][];
@@ -31,7 +31,7 @@ const allSections = [...defaultSections.slice(0, 7), 'commandstats', ...defaultS
 const titles: Readonly<Record<string, string>> = { cpu: 'CPU', ru: 'RU' };
 
 /** The text of the sections asked for; all the usual ones when none is named. */
-export function writeInfo({ server, tenant }: Connection, asked: readonly string[]): string {
+export function writeInfo({ server, tenant }: Client, asked: readonly string[]): string {
   const wanted = new Set(asked.length === 0 ? defaultSections : asked);
   if (wanted.has('default')) for (const name of defaultSections) wanted.add(name);
   const isAll = wanted.has('all') || wanted.has('everything');
@@ -60,7 +60,7 @@ function human(bytes: number): string {
   return `${value.toFixed(2)}${units[unit]}`;
 }
 
-const sections: Readonly<Record<string, (server: RedisServer) => Fields>> = {
+const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
   server(server) {
     const { facts } = server;
     const uptime = Math.floor((Date.now() - facts.startedAt) / 1000);
@@ -197,7 +197,7 @@ function cacheFields(
   return whole === undefined ? fields : [...fields, ['gateway_cache_bytes', whole.bytes]];
 }
 
-type TenantSection = (server: RedisServer, tenant: Tenant) => Fields | undefined;
+type TenantSection = (server: ClientServer, tenant: Tenant<Client>) => Fields | undefined;
 
 /** What everyone sees of its own tenant, or undefined where the first tenant sees more. */
 const tenantSections: Readonly<Record<string, TenantSection>> = {
@@ -221,13 +221,13 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
     let blocked = 0;
     let largestIn = 0;
     let largestOut = 0;
-    const connections: { size: number; values(): Iterable<Connection> } = tenant.isFirst
+    const connections: { size: number; values(): Iterable<Client> } = tenant.isFirst
       ? server.connections
       : tenant.connections;
     for (const connection of connections.values()) {
       if (connection.channels.size + connection.patterns.size > 0) pubsub++;
-      if (connection.watch !== undefined) watching++;
-      if (connection.wait !== undefined) blocked++;
+      if (connection.watchedKeys > 0) watching++;
+      if (connection.isBlocked) blocked++;
       largestIn = Math.max(largestIn, connection.queryBytes);
       largestOut = Math.max(largestOut, connection.socket.writableLength);
     }

@@ -2,7 +2,6 @@
 // otherwise silent connections would fill the limit on clients.
 
 import { PendingClients } from '../gateway/pending-clients.ts';
-import type { Connection } from './connection.ts';
 
 /** Connections that have not logged in may be this part of `maxclients`. */
 const pendingPart = 0.5;
@@ -10,10 +9,18 @@ const pendingPart = 0.5;
 const timeoutText = 'ERR login timeout';
 const replacedText = 'ERR max number of unauthenticated clients reached';
 
-export class LoginDeadlines {
-  readonly #pending = new PendingClients<Connection>();
+/** A connection that has to log in. */
+export interface PendingLogin {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly isBusy: boolean;
+  /** Closes at once, after an error as the last bytes. */
+  dismiss(error: string): void;
+}
+
+export class LoginDeadlines<C extends PendingLogin = PendingLogin> {
+  readonly #pending = new PendingClients<C>();
   /** Since when each has to log in. Monotonic milliseconds. */
-  readonly #since = new Map<Connection, number>();
+  readonly #since = new Map<C, number>();
   /** 0 for never. */
   timeoutMs: number;
   timeouts = 0;
@@ -27,19 +34,19 @@ export class LoginDeadlines {
     return this.#pending.size;
   }
 
-  await(connection: Connection): void {
+  await(connection: C): void {
     this.#pending.add(connection, connection.socket.remoteAddress ?? '?');
     this.#since.set(connection, performance.now());
   }
 
   /** It has logged in, or is gone. */
-  done(connection: Connection): void {
+  done(connection: C): void {
     this.#pending.delete(connection);
     this.#since.delete(connection);
   }
 
   /** Whether its time is up: then a login that fails is its last. */
-  isOverdue(connection: Connection, now: number): boolean {
+  isOverdue(connection: C, now: number): boolean {
     const since = this.#since.get(connection);
     return since !== undefined && this.timeoutMs > 0 && now - since >= this.timeoutMs;
   }

@@ -3,12 +3,12 @@
 import { Principal } from '../gateway/principals.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import { whenReady } from '../../universal-row/maybe-promise.ts';
-import type { Connection } from './connection.ts';
+import type { Client } from './client.ts';
 import { describeClient } from './describe-client.ts';
 
 /** Undefined once the connection acts for the user, or else the error to answer. */
 export function logIn(
-  connection: Connection,
+  connection: Client,
   name: string,
   secret: Buffer,
 ): MaybePromise<string | undefined> {
@@ -18,7 +18,7 @@ export function logIn(
     if (connection.closed) return undefined;
     if (login instanceof Principal) return connection.become(login);
     const { logins } = connection.server;
-    if (logins.isOverdue(connection, performance.now())) connection.closing = true;
+    if (logins.isOverdue(connection, performance.now())) connection.closeSoon();
     if (login.failure === 'credentials') {
       logFailure(connection, name);
       return 'WRONGPASS invalid username-password pair or user is disabled.';
@@ -28,7 +28,7 @@ export function logIn(
 }
 
 /** Told to those whose user it was, if that is anybody. */
-function logFailure(connection: Connection, name: string): void {
+function logFailure(connection: Client, name: string): void {
   const { server } = connection;
   const { tenant, user } = server.principals.resolve(name);
   const definition = server.principals.tenant(tenant);

@@ -5,14 +5,14 @@
 // client sends within a few milliseconds are added up and priced together: sizes count by their mean, all else
 // exactly.
 
-import { Action, isWrite } from '../../universal-row/command.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { ChargeClass, type Meter, type TenantAccount } from '../../request-units/meter.ts';
 import { ReadHistory } from '../../request-units/estimate.ts';
 import { costLayout, type RowPricer, type RowWorkCounts } from '../../request-units/row-pricer.ts';
 import { type HotNames, HotSampler } from '../gateway/hot-names.ts';
-import { type CommandEntry, keyWords } from './commands/registry.ts';
+import { keyWords } from './commands/key-words.ts';
+import type { CommandEntry } from './commands/registry.ts';
 
 export interface RedisMeteringOptions {
   meter: Meter;
@@ -61,12 +61,6 @@ export class RedisMetering {
     if (account !== undefined) this.histories.delete(account);
     this.meter.forget(tenant);
   }
-}
-
-export function chargeClassOf(entry: Pick<CommandEntry, 'run' | 'action'>): ChargeClass {
-  if (entry.run === undefined) return ChargeClass.other;
-  if (isWrite(entry.action)) return ChargeClass.write;
-  return entry.action === Action.fetch ? ChargeClass.read : ChargeClass.scan;
 }
 
 /** Whose commands a connection sends. */

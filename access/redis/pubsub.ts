@@ -2,19 +2,37 @@
 
 import { CommandError } from '../../universal-row/errors.ts';
 import { Glob } from '../../universal-row/transforms/redis/glob.ts';
-import type { Connection } from './connection.ts';
-import type { Audience } from './fan-out.ts';
+import type { HeldMemory } from './held-memory.ts';
+import type { RespWriter } from './resp-writer.ts';
 
 export type ChannelKind = 'channel' | 'pattern' | 'shard';
 
+/** A connection as channels need it. */
+export interface Subscriber {
+  readonly channels: Set<string>;
+  readonly patterns: Set<string>;
+  readonly shardChannels: Set<string>;
+  readonly held: HeldMemory;
+  readonly closed: boolean;
+  /** Where to write what it is to be sent. */
+  answer(): RespWriter;
+}
+
+/** Subscribers of a channel, or by a pattern that the channel matches. */
+export interface Audience {
+  readonly listeners: ReadonlySet<Subscriber>;
+  /** Undefined for the channel itself. */
+  readonly pattern: Buffer | undefined;
+}
+
 export class PubSub {
-  readonly channels = new Map<string, Set<Connection>>();
-  readonly patterns = new Map<string, Set<Connection>>();
-  readonly shardChannels = new Map<string, Set<Connection>>();
+  readonly channels = new Map<string, Set<Subscriber>>();
+  readonly patterns = new Map<string, Set<Subscriber>>();
+  readonly shardChannels = new Map<string, Set<Subscriber>>();
   /** Of `patterns`. */
   readonly #globs = new Map<string, { glob: Glob; bytes: Buffer }>();
 
-  #of(kind: ChannelKind): Map<string, Set<Connection>> {
+  #of(kind: ChannelKind): Map<string, Set<Subscriber>> {
     if (kind === 'channel') return this.channels;
     return kind === 'pattern' ? this.patterns : this.shardChannels;
   }
@@ -23,39 +41,39 @@ export class PubSub {
    * False when there is no memory for it. Throws `CommandError` for a pattern that is too complex to be searched for, and
    * for one too many.
    */
-  subscribe(connection: Connection, kind: ChannelKind, name: string): boolean {
-    const names = own(connection, kind);
+  subscribe(subscriber: Subscriber, kind: ChannelKind, name: string): boolean {
+    const names = own(subscriber, kind);
     if (names.has(name)) return true;
-    if (subscriptionsOf(connection) >= maxSubscriptions) throw tooManySubscriptions;
+    if (subscriptionsOf(subscriber) >= maxSubscriptions) throw tooManySubscriptions;
     if (kind === 'pattern' && !this.#globs.has(name)) {
       if (this.patterns.size >= maxPatterns) throw tooManyPatterns;
       const bytes = Buffer.from(name, 'latin1');
       const glob = new Glob(bytes, 0, bytes.length);
-      if (!connection.held.reserve('subscription', bytesOf(name))) return false;
+      if (!subscriber.held.reserve('subscription', bytesOf(name))) return false;
       this.#globs.set(name, { glob, bytes });
-    } else if (!connection.held.reserve('subscription', bytesOf(name))) return false;
+    } else if (!subscriber.held.reserve('subscription', bytesOf(name))) return false;
     names.add(name);
     const listeners = this.#of(kind);
     let set = listeners.get(name);
     if (set === undefined) listeners.set(name, (set = new Set()));
-    set.add(connection);
+    set.add(subscriber);
     return true;
   }
 
-  unsubscribe(connection: Connection, kind: ChannelKind, name: string): void {
-    if (!own(connection, kind).delete(name)) return;
-    connection.held.release('subscription', bytesOf(name));
+  unsubscribe(subscriber: Subscriber, kind: ChannelKind, name: string): void {
+    if (!own(subscriber, kind).delete(name)) return;
+    subscriber.held.release('subscription', bytesOf(name));
     const listeners = this.#of(kind);
     const set = listeners.get(name)!;
-    set.delete(connection);
+    set.delete(subscriber);
     if (set.size > 0) return;
     listeners.delete(name);
     if (kind === 'pattern') this.#globs.delete(name);
   }
 
-  unsubscribeAll(connection: Connection): void {
+  unsubscribeAll(subscriber: Subscriber): void {
     for (const kind of ['channel', 'pattern', 'shard'] as const) {
-      for (const name of own(connection, kind)) this.unsubscribe(connection, kind, name);
+      for (const name of own(subscriber, kind)) this.unsubscribe(subscriber, kind, name);
     }
   }
 
@@ -89,11 +107,11 @@ function bytesOf(name: string): number {
   return 256 + 2 * name.length;
 }
 
-function subscriptionsOf({ channels, patterns, shardChannels }: Connection): number {
+function subscriptionsOf({ channels, patterns, shardChannels }: Subscriber): number {
   return channels.size + patterns.size + shardChannels.size;
 }
 
-export function own(connection: Connection, kind: ChannelKind): Set<string> {
-  if (kind === 'channel') return connection.channels;
-  return kind === 'pattern' ? connection.patterns : connection.shardChannels;
+export function own(subscriber: Subscriber, kind: ChannelKind): Set<string> {
+  if (kind === 'channel') return subscriber.channels;
+  return kind === 'pattern' ? subscriber.patterns : subscriber.shardChannels;
 }

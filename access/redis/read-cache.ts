@@ -10,7 +10,8 @@ import {
   activeUpdateCacheDefaults,
   type Flight,
 } from '../gateway/active-update-cache.ts';
-import { type CommandEntry, keyWords } from './commands/registry.ts';
+import { keyWords } from './commands/key-words.ts';
+import type { CommandEntry } from './commands/registry.ts';
 import { answerGet, get } from '../../universal-row/transforms/redis/string-values.ts';
 import type { RespWriter } from './resp-writer.ts';
 

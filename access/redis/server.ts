@@ -21,7 +21,8 @@ import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
 import type { TlsListeners } from '../gateway/tls-context.ts';
 import { BlockedClients } from './blocked-clients.ts';
-import { Connection, Special, turnOutputBytes } from './connection.ts';
+import { ClientFlag, type ClientServer } from './client.ts';
+import { Connection, turnOutputBytes } from './connection.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import { LoginDeadlines } from './login-deadlines.ts';
 import type { RedisMetering } from './metering.ts';
@@ -31,6 +32,7 @@ import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
 import { defaultLimits, type ParserLimits } from './resp-parser.ts';
 import { RespWriter } from './resp-writer.ts';
 import { readShared } from './shared-read.ts';
+import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
 import type { SlowEntry, SlowlogLimits } from './slowlog.ts';
 import { Tenant, tooManyClients } from './tenant.ts';
 
@@ -38,48 +40,6 @@ export interface OutputLimit {
   hardBytes: number;
   softBytes: number;
   softSeconds: number;
-}
-
-/** One name of CONFIG GET and CONFIG SET. */
-export interface ConfigEntry {
-  name: string;
-  get(): string;
-  /** Absent when it cannot be changed while running. Returns what is wrong with a value. */
-  set?(value: string): string | undefined;
-}
-
-/** Where users are made and changed for good. Both resolve when it is in force. */
-export interface UserKeeper {
-  setUser(tenant: string, name: string, change: UserChange): Promise<void>;
-  dropUser(tenant: string, name: string): Promise<void>;
-}
-
-export type UserChange = Partial<Pick<UserDefinition, 'enabled' | 'open' | 'secrets' | 'rules'>>;
-
-/** What INFO, MEMORY and DEBUG need to know of the rest of the server. */
-export interface ServerFacts {
-  version: string;
-  runId: string;
-  startedAt: number;
-  executable: string;
-  configFile: string;
-  dataDirectory: string;
-  /** Bytes the data takes in memory. */
-  usedMemory(): number;
-  peakMemory(): number;
-  /** Fields of INFO's Persistence section, in order. */
-  persistence(): Record<string, string | number>;
-  /** Rows and rows with an expiry of a table. */
-  tableSize(table: number): { rows: number; expiring: number };
-  /** Keys that reading commands found, and did not find. */
-  lookups(): { hits: number; misses: number };
-  expiredRows(): number;
-  /** Makes a checkpoint of every engine (SAVE, BGSAVE). */
-  checkpoint(): Promise<void>;
-  lastCheckpointAt(): number;
-  checkpointInProgress(): boolean;
-  /** Stops the whole server (SHUTDOWN). */
-  shutdown(): void;
 }
 
 /** How TLS is served. */
@@ -130,16 +90,6 @@ export interface RedisServerOptions {
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
-export interface ServerCounters {
-  connections: number;
-  rejectedConnections: number;
-  commands: number;
-  errors: number;
-  bytesIn: number;
-  bytesOut: number;
-  outputLimitDisconnections: number;
-}
-
 // Reads in a row from one client after which it counts as the only one that is talking.
 const readsToBeAlone = 64;
 
@@ -149,7 +99,7 @@ const monitorLineBytes = 8192;
 const endingMs = 1000;
 const httpLogEveryMs = 60_000;
 
-export class RedisServer {
+export class RedisServer implements ClientServer {
   readonly writer = new RespWriter();
   readonly registry: CommandRegistry;
   readonly router: Router;
@@ -158,12 +108,12 @@ export class RedisServer {
   /** What every slow log keeps. */
   readonly slowlogLimits: SlowlogLimits;
   /** By number: those that have had clients. */
-  readonly tenants = new Map<number, Tenant>();
+  readonly tenants = new Map<number, Tenant<Connection>>();
   readonly connections = new Map<number, Connection>();
   readonly monitors = new Set<Connection>();
   readonly rechecks = new ChannelRechecks();
   /** Of those that have not logged in yet. */
-  readonly logins: LoginDeadlines;
+  readonly logins: LoginDeadlines<Connection>;
   readonly facts: ServerFacts;
   readonly config = new Map<string, ConfigEntry>();
   readonly counters: ServerCounters = {
@@ -744,14 +694,14 @@ export class RedisServer {
       }
       if (idleMs === 0 || connection.wait !== undefined) continue;
       if (connection.isHeldBack) continue;
-      if (connection.special & (Special.subscribed | Special.monitor)) continue;
+      if (connection.flags & (ClientFlag.subscribed | ClientFlag.monitor)) continue;
       if (this.now - connection.lastActiveAt > idleMs) connection.destroy();
     }
   }
 
   /** Cuts off a client for which more is waiting than its class is allowed. */
   checkOutputLimit(connection: Connection, waiting: number): void {
-    const isListener = (connection.special & (Special.subscribed | Special.monitor)) !== 0;
+    const isListener = (connection.flags & (ClientFlag.subscribed | ClientFlag.monitor)) !== 0;
     const limit = isListener ? this.outputLimits.pubsub : this.outputLimits.normal;
     let over = limit.hardBytes > 0 && waiting > limit.hardBytes;
     if (limit.softBytes > 0 && waiting > limit.softBytes) {
@@ -792,13 +742,13 @@ export class RedisServer {
 
   // ---- who is who
 
-  tenant(definition: TenantDefinition): Tenant {
+  tenant(definition: TenantDefinition): Tenant<Connection> {
     let tenant = this.tenants.get(definition.number);
     if (tenant === undefined) {
       const { number } = definition;
       const gate = this.admission?.gateOf(number);
       const scanGate = this.admission?.classGateOf(number);
-      tenant = new Tenant(definition, this.slowlogLimits, gate, scanGate);
+      tenant = new Tenant<Connection>(definition, this.slowlogLimits, gate, scanGate);
       this.tenants.set(tenant.number, tenant);
     } else tenant.follow(definition);
     return tenant;
@@ -847,6 +797,11 @@ export class RedisServer {
 
   #connectionsOf({ number }: TenantDefinition): Connection[] {
     return [...(this.tenants.get(number)?.connections ?? [])];
+  }
+
+  addMonitor(connection: Connection): void {
+    connection.setFlag(ClientFlag.monitor, true);
+    this.monitors.add(connection);
   }
 
   /** Shows a command to the clients in MONITOR. */

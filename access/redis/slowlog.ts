@@ -3,7 +3,6 @@
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { CommandEntry } from './commands/registry.ts';
-import type { Connection } from './connection.ts';
 
 const maxWords = 32;
 const maxWordBytes = 128;
@@ -30,6 +29,14 @@ export interface SlowlogLimits {
   nextSerial: number;
 }
 
+/** A client as the slow log shows it. */
+export interface SlowClient {
+  readonly server: { readonly now: number };
+  readonly address: string;
+  readonly name: string;
+  readonly user: string;
+}
+
 export class Slowlog {
   readonly #limits: SlowlogLimits;
   entries: SlowEntry[] = [];
@@ -39,13 +46,7 @@ export class Slowlog {
     this.#limits = limits;
   }
 
-  add(
-    connection: Connection,
-    entry: CommandEntry,
-    args: Arguments,
-    spentMs: number,
-    ru: number,
-  ): void {
+  add(client: SlowClient, entry: CommandEntry, args: Arguments, spentMs: number, ru: number): void {
     const { length } = this.#limits;
     if (length <= 0) return;
     const words: Buffer[] = [];
@@ -71,12 +72,12 @@ export class Slowlog {
     this.entries.unshift({
       id: this.nextId++,
       serial: this.#limits.nextSerial++,
-      at: connection.server.now,
+      at: client.server.now,
       spentMs,
       words,
-      client: connection.address,
-      clientName: connection.name,
-      user: connection.user,
+      client: client.address,
+      clientName: client.name,
+      user: client.user,
       ru,
     });
     if (this.entries.length > length) this.entries.length = length;

@@ -6,18 +6,18 @@ import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { TenantGate } from '../admission/tenant-gate.ts';
 import { AclLog } from './acl/acl-log.ts';
 import { Refusals } from './admission/refusals.ts';
-import type { Connection } from './connection.ts';
 import { FanOut } from './fan-out.ts';
-import { PubSub } from './pubsub.ts';
+import { PubSub, type Subscriber } from './pubsub.ts';
 import { Slowlog, type SlowlogLimits } from './slowlog.ts';
 
-export class Tenant {
+/** `C` is a connection of its clients. */
+export class Tenant<C extends Subscriber = Subscriber> {
   readonly number: number;
   definition: TenantDefinition;
   /** The tables that are its databases. */
   span: TableSpan;
   /** Those that are logged in. */
-  readonly connections = new Set<Connection>();
+  readonly connections = new Set<C>();
   readonly pubsub = new PubSub();
   readonly fanOut = new FanOut();
   readonly slowlog: Slowlog;

@@ -1,17 +1,27 @@
 // Whether clients may go on listening after their user's rules have changed. Few names and patterns are looked at before
 // the change is answered; many, in slices after it, one client after the other.
 
-import type { Connection } from '../connection.ts';
 import type { Permissions } from './acl-user.ts';
 
 // Matches of a name with a pattern: a millisecond or two.
 const sliceMatches = 20_000;
 
+/** A connection that listens to channels. */
+interface Listener {
+  readonly closed: boolean;
+  /** Undefined before it has logged in. */
+  readonly currentPermissions: Permissions | undefined;
+  /** What it listens to, and whether each is a pattern. */
+  subscriptions(): Generator<{ name: string; isPattern: boolean }>;
+  /** Its user may listen no more. */
+  revoke(): void;
+}
+
 interface Recheck {
-  connection: Connection;
+  connection: Listener;
   permissions: Permissions;
   /** Absent before it has begun. */
-  names?: ReturnType<Connection['subscriptions']>;
+  names?: ReturnType<Listener['subscriptions']>;
 }
 
 export class ChannelRechecks {
@@ -23,7 +33,7 @@ export class ChannelRechecks {
   slices = 0;
 
   /** At once if that takes no more than `matches` and there is time for as many, or else later. */
-  add(connection: Connection, permissions: Permissions, matches: number): void {
+  add(connection: Listener, permissions: Permissions, matches: number): void {
     this.#queue.push({ connection, permissions });
     this.#schedule();
     if (matches <= this.#left && this.#queue.length === 1) this.#run();

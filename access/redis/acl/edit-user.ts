@@ -3,7 +3,7 @@
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { CommandRegistry } from '../commands/registry.ts';
-import type { RedisServer } from '../server.ts';
+import type { ClientServer } from '../client.ts';
 import {
   applyCredentialRule,
   type Credentials,
@@ -24,7 +24,7 @@ const underWay = new Map<string, Promise<unknown>>();
 
 /** Resolves when the change is in force. Rejects with a `CommandError` for what is wrong with the rules. */
 export async function editUser(
-  server: RedisServer,
+  server: ClientServer,
   tenant: string,
   name: string,
   rules: readonly string[],

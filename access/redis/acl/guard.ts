@@ -2,14 +2,14 @@
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { CommandEntry } from '../commands/registry.ts';
-import type { Connection } from '../connection.ts';
+import type { Client } from '../client.ts';
 import { describeClient } from '../describe-client.ts';
 import { maxObjectLength } from './acl-log.ts';
 import type { Denial } from './selector.ts';
 
 /** The error to answer when its user may not run the command. */
 export function refusalOf(
-  connection: Connection,
+  connection: Client,
   entry: CommandEntry,
   args: Arguments,
 ): string | undefined {
@@ -32,7 +32,7 @@ export function refusalOf(
 
 /** SORT looks up keys that it makes from patterns. */
 function refusedPattern(
-  { permissions }: Connection,
+  { permissions }: Client,
   entry: CommandEntry,
   args: Arguments,
 ): string | undefined {
@@ -54,7 +54,7 @@ const lostRights = {
 
 /** As `refusalOf`, of a command that was allowed when it was queued. */
 export function refusalByNow(
-  connection: Connection,
+  connection: Client,
   entry: CommandEntry,
   args: Arguments,
 ): string | undefined {
@@ -65,7 +65,7 @@ export function refusalByNow(
 }
 
 function log(
-  connection: Connection,
+  connection: Client,
   { reason, word }: Denial,
   entry: CommandEntry,
   args: Arguments,

@@ -2,7 +2,8 @@
 // (`%W~`). Looking whether a key is there, or how large it is, is neither: any right to the key will do.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
-import { keyWords, type CommandEntry } from '../commands/registry.ts';
+import { keyWords } from '../commands/key-words.ts';
+import type { CommandSpec } from '../commands/spec.ts';
 
 export const Access = { none: 0, read: 1, write: 2, both: 3 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
@@ -30,7 +31,13 @@ const exceptions = new Map<string, Rule>([
   ...all('zrangestore zunionstore zinterstore zdiffstore', write, read),
 ]);
 
-export function accessOf(entry: CommandEntry): Rule {
+/** A command as its ACL checks need it. */
+interface KeyedCommand {
+  readonly fullName: string;
+  readonly spec: CommandSpec;
+}
+
+export function accessOf(entry: KeyedCommand): Rule {
   const exception = exceptions.get(entry.fullName);
   if (exception !== undefined) return exception;
   const usual = entry.spec.flags.includes('write') ? write : read;
@@ -39,7 +46,7 @@ export function accessOf(entry: CommandEntry): Rule {
 
 /** Calls back with each key's word and access until one answer is false; says whether none was. */
 export function everyKey(
-  entry: CommandEntry,
+  entry: KeyedCommand & { readonly keyAccess: Rule },
   args: Arguments,
   visit: (word: number, access: Access) => boolean,
 ): boolean {

@@ -4,7 +4,8 @@ import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { TableSpan } from '../../../universal-row/command.ts';
 import { hashSlot } from '../../../universal-row/crc16.ts';
 import type { PartitionVisit } from '../../../contracts/partition-entrance.ts';
-import { type CommandEntry, keyWords } from '../commands/registry.ts';
+import { keyWords } from '../commands/key-words.ts';
+import type { CommandEntry } from '../commands/registry.ts';
 
 interface RequestedCommand {
   readonly entry: CommandEntry;

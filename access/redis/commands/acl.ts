@@ -10,9 +10,8 @@ import { categoryNames, isCategory } from '../acl/categories.ts';
 import type { Permissions } from '../acl/acl-user.ts';
 import { editUser } from '../acl/edit-user.ts';
 import { shownDigest } from '../acl/passwords.ts';
-import type { Connection } from '../connection.ts';
+import type { Client, ClientCommand } from '../client.ts';
 import type { RespWriter } from '../resp-writer.ts';
-import type { CommandSpec } from './spec.ts';
 import { innerCommand } from './support/inner-command.ts';
 
 const common = { group: 'server', since: '6.0.0' } as const;
@@ -32,16 +31,16 @@ function tooManyWords(args: Arguments): CommandError {
   );
 }
 
-function usersOf({ server, tenant }: Connection): UserDefinition[] {
+function usersOf({ server, tenant }: Client): UserDefinition[] {
   const users = [...server.principals.users(tenant.definition.name).values()];
   return users.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function findUser({ server, tenant }: Connection, name: string): UserDefinition | undefined {
+function findUser({ server, tenant }: Client, name: string): UserDefinition | undefined {
   return server.principals.user(tenant.definition.name, name);
 }
 
-function describe(connection: Connection, user: UserDefinition): string {
+function describe(connection: Client, user: UserDefinition): string {
   const permissions = connection.server.permissionsOf(user);
   return describeUser(user, permissions, user.secrets.map(shownDigest));
 }
@@ -74,7 +73,7 @@ function writeSelector(selector: Permissions['root'], reply: RespWriter): void {
   reply.text(selector.channelText);
 }
 
-function dryRun(connection: Connection, args: Arguments, reply: RespWriter): void {
+function dryRun(connection: Client, args: Arguments, reply: RespWriter): void {
   const { server, tenant } = connection;
   const user = findUser(connection, args.text(2));
   if (user === undefined) throw new CommandError(`ERR User '${args.latin1(2)}' not found`);
@@ -100,7 +99,7 @@ function dryRun(connection: Connection, args: Arguments, reply: RespWriter): voi
   }
 }
 
-function writeLog(connection: Connection, count: number, reply: RespWriter): void {
+function writeLog(connection: Client, count: number, reply: RespWriter): void {
   const entries = connection.tenant.aclLog.entries.slice(0, count);
   reply.array(entries.length);
   for (const entry of entries) {
@@ -124,10 +123,10 @@ function writeLog(connection: Connection, count: number, reply: RespWriter): voi
 
 /** Has the control plane do it, and answers when it is done; whatever becomes of the client's own user. */
 async function manage(
-  connection: Connection,
+  connection: Client,
   what: () => Promise<(reply: RespWriter) => void>,
 ): Promise<void> {
-  connection.managing = true;
+  connection.setManaging(true);
   try {
     const answer = await what();
     answer(connection.answer());
@@ -135,11 +134,11 @@ async function manage(
     const text = error instanceof Error ? error.message : String(error);
     connection.answer().error(error instanceof CommandError ? text : `ERR ${text}`);
   } finally {
-    connection.managing = false;
+    connection.setManaging(false);
   }
 }
 
-async function deleteUsers(connection: Connection, names: readonly string[]): Promise<number> {
+async function deleteUsers(connection: Client, names: readonly string[]): Promise<number> {
   const { users } = connection.server;
   if (users === undefined) throw new Error('users cannot be changed here');
   let deleted = 0;
@@ -151,7 +150,7 @@ async function deleteUsers(connection: Connection, names: readonly string[]): Pr
   return deleted;
 }
 
-const subcommands: readonly CommandSpec[] = [
+const subcommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'cat',
@@ -366,7 +365,7 @@ const helpLines = [
   '    Prints this help.',
 ];
 
-export const aclCommands: readonly CommandSpec[] = [
+export const aclCommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'acl',

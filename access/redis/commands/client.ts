@@ -3,13 +3,12 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
-import { Special, type Connection } from '../connection.ts';
+import { type Client, ClientFlag, type ClientCommand } from '../client.ts';
 import { type ClientType, describeClient, typeOf } from '../describe-client.ts';
 import { eachInSlices } from '../in-slices.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { isPlainName } from './connection.ts';
 import { helpOf } from './support/help.ts';
-import type { CommandSpec } from './spec.ts';
 
 function positiveId(args: Arguments, word: number): number {
   const id = args.integerOrNaN(word);
@@ -26,14 +25,14 @@ function clientType(text: string): ClientType {
   throw new CommandError(`ERR Unknown client type '${text}'`);
 }
 
-function setInfo(connection: Connection, attribute: string, value: string): string | undefined {
+function setInfo(connection: Client, attribute: string, value: string): string | undefined {
   const name = attribute.toLowerCase();
   if (name !== 'lib-name' && name !== 'lib-ver') return `ERR Unrecognized option '${attribute}'`;
   if (!isPlainName(value)) {
     return `ERR ${name} cannot contain spaces, newlines or special characters.`;
   }
-  if (name === 'lib-name') connection.libName = value;
-  else connection.libVersion = value;
+  if (name === 'lib-name') connection.update({ libName: value });
+  else connection.update({ libVersion: value });
   return undefined;
 }
 
@@ -46,7 +45,7 @@ interface KillFilter {
   skipMe: boolean;
 }
 
-function killFilter({ server, tenant }: Connection, args: Arguments): KillFilter {
+function killFilter({ server, tenant }: Client, args: Arguments): KillFilter {
   const filter: KillFilter = { skipMe: true };
   for (let i = 2; i < args.count; i += 2) {
     if (i + 1 >= args.count) throw syntaxError;
@@ -67,7 +66,7 @@ function killFilter({ server, tenant }: Connection, args: Arguments): KillFilter
   return filter;
 }
 
-function matches(connection: Connection, filter: KillFilter, self: Connection): boolean {
+function matches(connection: Client, filter: KillFilter, self: Client): boolean {
   if (filter.skipMe && connection === self) return false;
   return (
     (filter.id === undefined || connection.id === filter.id) &&
@@ -82,13 +81,13 @@ function matches(connection: Connection, filter: KillFilter, self: Connection): 
 const killsAtOnce = 64;
 
 /** Where to answer: within EXEC where the others do, else in a segment of its own behind what was written for others. */
-function outOf(connection: Connection, reply: RespWriter): RespWriter {
+function outOf(connection: Client, reply: RespWriter): RespWriter {
   return connection.isExecuting && reply !== connection.server.writer ? reply : connection.answer();
 }
 
 /** Cuts a client off; the one asking first gets its answer. */
-function kill(connection: Connection, self: Connection): void {
-  if (connection === self) connection.closing = true;
+function kill(connection: Client, self: Client): void {
+  if (connection === self) connection.closeSoon();
   else connection.destroy();
 }
 
@@ -98,7 +97,7 @@ const common = {
 } as const;
 const plain = { group: 'connection', flags: ['noscript', 'loading', 'stale'] } as const;
 
-const subcommands: readonly CommandSpec[] = [
+const subcommands: readonly ClientCommand[] = [
   {
     ...plain,
     name: 'id',
@@ -176,7 +175,7 @@ const subcommands: readonly CommandSpec[] = [
         reply.error('ERR Client names cannot contain spaces, newlines or special characters.');
         return;
       }
-      connection.name = name;
+      connection.update({ name });
       reply.ok();
     },
   },
@@ -251,11 +250,12 @@ const subcommands: readonly CommandSpec[] = [
     summary: 'Instructs the server whether to reply to commands.',
     handle(connection, args, reply) {
       if (args.is(2, 'ON')) {
-        connection.special &= ~(Special.replyOff | Special.replySkip);
+        connection.setFlag(ClientFlag.replyOff | ClientFlag.replySkip, false);
         reply.ok();
-      } else if (args.is(2, 'OFF')) connection.special |= Special.replyOff;
+      } else if (args.is(2, 'OFF')) connection.setFlag(ClientFlag.replyOff, true);
       else if (args.is(2, 'SKIP')) {
-        if (!(connection.special & Special.replyOff)) connection.special |= Special.replySkipNext;
+        if (!(connection.flags & ClientFlag.replyOff))
+          connection.setFlag(ClientFlag.replySkipNext, true);
       } else throw syntaxError;
     },
   },
@@ -267,7 +267,7 @@ const subcommands: readonly CommandSpec[] = [
     since: '7.0.0',
     summary: 'Sets the client eviction mode of the connection.',
     handle(connection, args, reply) {
-      connection.noEvict = onOff(args, 2);
+      connection.update({ noEvict: onOff(args, 2) });
       reply.ok();
     },
   },
@@ -279,7 +279,7 @@ const subcommands: readonly CommandSpec[] = [
     since: '7.2.0',
     summary: 'Controls whether commands sent by the client affect the LRU/LFU of accessed keys.',
     handle(connection, args, reply) {
-      connection.noTouch = onOff(args, 2);
+      connection.update({ noTouch: onOff(args, 2) });
       reply.ok();
     },
   },
@@ -348,7 +348,7 @@ function onOff(args: Arguments, word: number): boolean {
   throw syntaxError;
 }
 
-export const clientCommands: readonly CommandSpec[] = [
+export const clientCommands: readonly ClientCommand[] = [
   {
     name: 'client',
     arity: -2,

@@ -3,17 +3,16 @@
 import { parseInteger } from '../../../universal-row/bytes.ts';
 import { notAnInteger } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
-import { Special, type Connection } from '../connection.ts';
+import { type Client, ClientFlag, type ClientCommand } from '../client.ts';
 import { logIn } from '../login.ts';
 import type { RespWriter } from '../resp-writer.ts';
-import type { CommandSpec } from './spec.ts';
 
 /** Names and versions are shown in lists: no spaces, no line breaks. */
 export function isPlainName(name: string): boolean {
   return /^[\x21-\x7e]*$/.test(name);
 }
 
-function writeHello(connection: Connection, reply: RespWriter): void {
+function writeHello(connection: Client, reply: RespWriter): void {
   reply.map(7);
   reply.text('server');
   reply.text('redis');
@@ -37,7 +36,7 @@ const helloUnauthenticated =
 /** The Redis version whose behaviour the commands follow. */
 export const redisVersion = '7.0.15';
 
-export const connectionCommands: readonly CommandSpec[] = [
+export const connectionCommands: readonly ClientCommand[] = [
   {
     name: 'ping',
     longWords: true,
@@ -51,7 +50,7 @@ export const connectionCommands: readonly CommandSpec[] = [
     handle(connection, args, reply) {
       if (args.count > 2) {
         reply.error("ERR wrong number of arguments for 'ping' command");
-      } else if (connection.special & Special.subscribed && connection.version < 3) {
+      } else if (connection.flags & ClientFlag.subscribed && connection.version < 3) {
         reply.array(2);
         reply.text('pong');
         if (args.count === 1) reply.text('');
@@ -173,10 +172,10 @@ export const connectionCommands: readonly CommandSpec[] = [
       return whenReady(login, (refusal) => {
         const out = connection.answer();
         if (refusal !== undefined) out.error(refusal);
-        else if (connection.special & Special.unauthenticated) out.error(helloUnauthenticated);
+        else if (connection.flags & ClientFlag.unauthenticated) out.error(helloUnauthenticated);
         else {
-          if (name !== undefined) connection.name = name;
-          connection.version = version;
+          if (name !== undefined) connection.update({ name });
+          connection.update({ version });
           out.version = version;
           writeHello(connection, out);
         }
@@ -194,7 +193,7 @@ export const connectionCommands: readonly CommandSpec[] = [
     immediate: true,
     handle(connection, _args, reply) {
       reply.ok();
-      connection.closing = true;
+      connection.closeSoon();
     },
   },
   {
@@ -212,10 +211,10 @@ export const connectionCommands: readonly CommandSpec[] = [
       connection.logOut();
       // Where the default user has as many clients as it may, it has to log in like others.
       if (anonymous !== undefined) connection.become(anonymous);
-      connection.name = '';
-      connection.version = 2;
-      connection.noEvict = false;
-      connection.noTouch = false;
+      connection.update({ name: '' });
+      connection.update({ version: 2 });
+      connection.update({ noEvict: false });
+      connection.update({ noTouch: false });
       reply.version = 2;
       reply.simple('RESET');
     },

@@ -1,12 +1,14 @@
 // COMMAND: what commands there are, from their own rows. Cluster clients, redis-cli and proxies read it.
 
+import type { ClientCommand } from '../client.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { isWrite } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { isCategory } from '../acl/categories.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
-import { keyWords, type CommandEntry } from './registry.ts';
+import { keyWords } from './key-words.ts';
+import type { CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 import { parseSyntax, writeArguments } from './support/syntax.ts';
@@ -154,7 +156,7 @@ function keysOf(
 const flags = ['loading', 'stale'] as const;
 const common = { flags, group: 'server' } as const;
 
-const subcommands: readonly CommandSpec[] = [
+const subcommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'count',
@@ -263,7 +265,7 @@ const subcommands: readonly CommandSpec[] = [
   },
 ];
 
-export const introspectionCommands: readonly CommandSpec[] = [
+export const introspectionCommands: readonly ClientCommand[] = [
   {
     name: 'command',
     arity: -1,

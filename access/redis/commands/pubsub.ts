@@ -3,32 +3,32 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
-import { Special, type Connection } from '../connection.ts';
+import { type Client, ClientFlag, type ClientCommand, type ClientHandler } from '../client.ts';
 import { FanOut } from '../fan-out.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
 import { eachInSlices, inSlices } from '../in-slices.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
-import type { CommandFlag, CommandSpec, Handler } from './spec.ts';
+import type { CommandFlag } from './spec.ts';
 
 const noMemory = new CommandError(outOfRequestMemory);
 
 const flags: readonly CommandFlag[] = ['pubsub', 'noscript', 'loading', 'stale'];
 
 /** What the count in an acknowledgement counts: shard channels on their own, else all the rest. */
-function listening(connection: Connection, kind: ChannelKind): number {
+function listening(connection: Client, kind: ChannelKind): number {
   if (kind === 'shard') return connection.shardChannels.size;
   return connection.channels.size + connection.patterns.size;
 }
 
-function markSubscribed(connection: Connection): void {
+function markSubscribed(connection: Client): void {
   const any =
     connection.channels.size + connection.patterns.size + connection.shardChannels.size > 0;
-  if (any) connection.special |= Special.subscribed;
-  else connection.special &= ~Special.subscribed;
+  if (any) connection.setFlag(ClientFlag.subscribed, true);
+  else connection.setFlag(ClientFlag.subscribed, false);
 }
 
-function subscribe(kind: ChannelKind, word: string): Handler {
+function subscribe(kind: ChannelKind, word: string): ClientHandler {
   return (connection, args, reply) => {
     const { pubsub } = connection.tenant;
     return inSlices(
@@ -51,7 +51,7 @@ function subscribe(kind: ChannelKind, word: string): Handler {
   };
 }
 
-function unsubscribe(kind: ChannelKind, word: string): Handler {
+function unsubscribe(kind: ChannelKind, word: string): ClientHandler {
   return (connection, args, reply) => {
     const { pubsub } = connection.tenant;
     const names = named(connection, kind, args);
@@ -84,14 +84,14 @@ function unsubscribe(kind: ChannelKind, word: string): Handler {
 }
 
 /** The channels named, or all that the client listens to. */
-function named(connection: Connection, kind: ChannelKind, args: Arguments): string[] {
+function named(connection: Client, kind: ChannelKind, args: Arguments): string[] {
   if (args.count === 1) return [...own(connection, kind)];
   const names: string[] = [];
   for (let i = 1; i < args.count; i++) names.push(args.bytes(i).toString('latin1'));
   return names;
 }
 
-function publish(isSharded: boolean): Handler {
+function publish(isSharded: boolean): ClientHandler {
   return (connection, args, reply) => {
     const { server, tenant } = connection;
     const message = { channel: args.bytes(1), payload: args.bytes(2), isSharded };
@@ -115,7 +115,7 @@ function publish(isSharded: boolean): Handler {
       channel: Buffer.from(message.channel),
       payload: Buffer.from(message.payload),
     };
-    connection.fannedOutBytes += bytes * receivers;
+    connection.countFanOut(bytes * receivers);
     const sent = whenReady(fanOut.send(kept, audiences, receivers), () => {
       connection.held.release('request', bytes);
     });
@@ -129,7 +129,7 @@ function publish(isSharded: boolean): Handler {
   };
 }
 
-function listChannels(isSharded: boolean): Handler {
+function listChannels(isSharded: boolean): ClientHandler {
   return (connection, args, reply) => {
     const { channels, shardChannels } = connection.tenant.pubsub;
     const glob = args.count < 3 ? undefined : new Glob(args.buf, args.starts[2]!, args.lens[2]!);
@@ -153,7 +153,7 @@ function listChannels(isSharded: boolean): Handler {
   };
 }
 
-function countListeners(sharded: boolean): Handler {
+function countListeners(sharded: boolean): ClientHandler {
   return (connection, args, reply) => {
     const { channels, shardChannels } = connection.tenant.pubsub;
     reply.map(args.count - 2);
@@ -172,7 +172,7 @@ const maxNames = 16_384;
 
 const common = { flags, group: 'pubsub' } as const;
 
-export const pubsubCommands: readonly CommandSpec[] = [
+export const pubsubCommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'subscribe',

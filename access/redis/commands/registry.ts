@@ -1,9 +1,8 @@
 // All commands by name. Lookup works on the bytes of a request and makes no string.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
-import { Action, type Transform } from '../../../universal-row/command.ts';
-import type { ChargeClass } from '../../../request-units/meter.ts';
-import { chargeClassOf } from '../metering.ts';
+import { Action, isWrite, type Transform } from '../../../universal-row/command.ts';
+import { ChargeClass } from '../../../request-units/meter.ts';
 import { type Category, categoriesOf } from '../acl/categories.ts';
 import { type Access, accessOf } from '../acl/key-access.ts';
 import type { Blocking, ChannelRange, CommandSpec, Handler } from './spec.ts';
@@ -94,6 +93,12 @@ export class CommandEntry {
   takes(count: number): boolean {
     return this.arity >= 0 ? count === this.arity : count >= -this.arity && count <= this.maxWords;
   }
+}
+
+function chargeClassOf({ run, action }: Pick<CommandEntry, 'run' | 'action'>): ChargeClass {
+  if (run === undefined) return ChargeClass.other;
+  if (isWrite(action)) return ChargeClass.write;
+  return action === Action.fetch ? ChargeClass.read : ChargeClass.scan;
 }
 
 /**
@@ -187,16 +192,4 @@ function sameName(name: Uint8Array, b: Uint8Array, s: number, n: number): boolea
     if (c !== name[i]) return false;
   }
   return true;
-}
-
-/** The word numbers of a command's keys. */
-export function keyWords(spec: CommandSpec, args: Arguments): number[] {
-  const { keys } = spec;
-  if (keys === undefined) return [];
-  if (typeof keys === 'function') return keys(args);
-  if (keys.first === 0) return [];
-  const last = keys.last < 0 ? args.count + keys.last : keys.last;
-  const words: number[] = [];
-  for (let i = keys.first; i <= last && i < args.count; i += keys.step) words.push(i);
-  return words;
 }

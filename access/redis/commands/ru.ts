@@ -8,16 +8,15 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import { chargeClasses } from '../../../request-units/meter.ts';
 import { costLayout } from '../../../request-units/row-pricer.ts';
 import { quotaFields } from '../admission/quota-fields.ts';
-import type { Connection } from '../connection.ts';
+import type { Client, ClientCommand } from '../client.ts';
 import { Explainer, type NamedRows, namedRows } from '../explain.ts';
 import type { RedisMetering } from '../metering.ts';
 import { RespWriter } from '../resp-writer.ts';
 import type { CommandEntry } from './registry.ts';
-import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 import { innerCommand } from './support/inner-command.ts';
 
-function meteringOf({ server }: Connection): RedisMetering {
+function meteringOf({ server }: Client): RedisMetering {
   if (server.metering === undefined) throw new CommandError('ERR metering is off (ru.metering)');
   return server.metering;
 }
@@ -49,7 +48,7 @@ function writeCost(reply: RespWriter, cost: Float64Array): void {
 const flags = ['loading', 'stale'] as const;
 const common = { flags, group: 'server', since: '7.2.0', hidesCost: true } as const;
 
-const subcommands: readonly CommandSpec[] = [
+const subcommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'last',
@@ -140,7 +139,7 @@ const subcommands: readonly CommandSpec[] = [
   },
 ];
 
-function explain(connection: Connection, args: Arguments, reply: RespWriter): MaybePromise<void> {
+function explain(connection: Client, args: Arguments, reply: RespWriter): MaybePromise<void> {
   const metering = meteringOf(connection);
   const inner = innerCommand(args, 2);
   const entry = entryOf(connection, inner);
@@ -201,11 +200,11 @@ function explain(connection: Connection, args: Arguments, reply: RespWriter): Ma
   finish(reply);
 }
 
-function ownEntry({ server }: Connection): CommandEntry {
+function ownEntry({ server }: Client): CommandEntry {
   return server.registry.getFull('ru|explain')!;
 }
 
-function entryOf(connection: Connection, inner: Arguments): CommandEntry {
+function entryOf(connection: Client, inner: Arguments): CommandEntry {
   let entry = connection.server.registry.lookup(inner);
   if (entry?.subcommands !== undefined && inner.count > 1) {
     entry = entry.subcommands.get(inner.text(1).toLowerCase());
@@ -221,7 +220,7 @@ function entryOf(connection: Connection, inner: Arguments): CommandEntry {
   return entry;
 }
 
-export const ruCommands: readonly CommandSpec[] = [
+export const ruCommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'ru',

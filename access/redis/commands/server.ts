@@ -2,16 +2,15 @@
 // `ServerFacts`, for the access layer does not know what stands behind it.
 
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
-import { Special } from '../connection.ts';
+import type { ClientCommand } from '../client.ts';
 import { writeInfo } from '../info.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
-import type { CommandSpec } from './spec.ts';
 import { helpOf } from './support/help.ts';
 
 const common = { group: 'server' } as const;
 const admin = ['admin', 'noscript', 'loading', 'stale'] as const;
 
-const configSubcommands: readonly CommandSpec[] = [
+const configSubcommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'get',
@@ -105,7 +104,7 @@ const configSubcommands: readonly CommandSpec[] = [
   },
 ];
 
-const slowlogSubcommands: readonly CommandSpec[] = [
+const slowlogSubcommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'get',
@@ -163,7 +162,7 @@ const slowlogSubcommands: readonly CommandSpec[] = [
   },
 ];
 
-export const serverCommands: readonly CommandSpec[] = [
+export const serverCommands: readonly ClientCommand[] = [
   {
     ...common,
     name: 'config',
@@ -304,8 +303,7 @@ export const serverCommands: readonly CommandSpec[] = [
     since: '1.0.0',
     summary: 'Listens for all requests received by the server in real-time.',
     handle(connection, _args, reply) {
-      connection.special |= Special.monitor;
-      connection.server.monitors.add(connection);
+      connection.server.addMonitor(connection);
       reply.ok();
     },
   },
@@ -323,7 +321,7 @@ export const serverCommands: readonly CommandSpec[] = [
         const known = ['NOSAVE', 'SAVE', 'NOW', 'FORCE'].some((word) => args.is(i, word));
         if (!known) throw syntaxError;
       }
-      connection.closing = true;
+      connection.closeSoon();
       connection.server.facts.shutdown();
     },
   },

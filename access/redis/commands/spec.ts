@@ -5,16 +5,16 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { Action, Transform } from '../../../universal-row/command.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
-import type { Connection } from '../connection.ts';
 import type { RespWriter } from '../resp-writer.ts';
 
 /**
  * A command about the connection or the server rather than about rows. A promise makes the connection
- * wait before its next command; then the reply goes to the writer that `connection.answer` gives, or
- * is what the promise resolves to.
+ * wait before its next command; then the reply goes to the writer that `client.answer` gives, or
+ * is what the promise resolves to. `C` is what the handler knows of its client (`Client` in client.ts);
+ * the table of commands itself depends on none.
  */
-export type Handler = (
-  connection: Connection,
+export type Handler<C = never> = (
+  client: C,
   args: Arguments,
   reply: RespWriter,
 ) => void | Promise<Reply | void>;
@@ -86,7 +86,7 @@ export interface Blocking {
   isShared?: boolean;
 }
 
-export interface CommandSpec {
+export interface CommandSpec<C = never> {
   /** Lower case. For a subcommand, its own word only. */
   name: string;
   /** Number of words, the command's name included; -n is at least n. For a subcommand the container's name counts too. */
@@ -114,7 +114,7 @@ export interface CommandSpec {
    */
   blocks?: Blocking;
   /** For a command on the connection or the server. */
-  handle?: Handler;
+  handle?: Handler<C>;
   /** It waits for its tenant's units as a command on rows does. */
   takesUnits?: boolean;
   /** It leaves its words as they are, or counts what it makes of them: they may be of any length. */
@@ -133,7 +133,7 @@ export interface CommandSpec {
   immediate?: boolean;
   /** It takes its time, which a transaction does not have. */
   mayNotQueue?: boolean;
-  subcommands?: readonly CommandSpec[];
+  subcommands?: readonly CommandSpec<C>[];
 }
 
 /** Keys of one-key commands. */

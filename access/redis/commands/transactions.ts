@@ -1,12 +1,12 @@
 // MULTI, EXEC and optimistic locking. https://redis.io/docs/latest/develop/interact/transactions/
 
-import { Special } from '../connection.ts';
+import { ClientFlag, type ClientCommand } from '../client.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
-import { allKeys, type CommandSpec } from './spec.ts';
+import { allKeys } from './spec.ts';
 
 const flags = ['noscript', 'loading', 'stale', 'fast'] as const;
 
-export const transactionCommands: readonly CommandSpec[] = [
+export const transactionCommands: readonly ClientCommand[] = [
   {
     name: 'multi',
     arity: 1,
@@ -17,7 +17,7 @@ export const transactionCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     immediate: true,
     handle(connection, _args, reply) {
-      if (connection.special & Special.multi) {
+      if (connection.flags & ClientFlag.multi) {
         reply.error('ERR MULTI calls can not be nested');
         return;
       }

@@ -2,7 +2,10 @@
 
 import type { CommandSpec } from '../spec.ts';
 
-export function helpOf(container: string, subcommands: readonly CommandSpec[]): CommandSpec {
+export function helpOf<C>(
+  container: string,
+  subcommands: readonly CommandSpec<C>[],
+): CommandSpec<C> {
   const name = container.toUpperCase();
   return {
     name: 'help',

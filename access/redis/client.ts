@@ -1,0 +1,159 @@
+// What a command's handler knows of its client and of the server. Connection and RedisServer implement it; nothing here
+// depends on them, so that the table of commands does not either.
+
+import type { Socket } from 'node:net';
+import type { Arguments } from '../../universal-row/arguments.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import type { UserDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { GatewayAdmission } from '../admission/gateway-admission.ts';
+import type { Principal, Principals } from '../gateway/principals.ts';
+import type { Router } from '../gateway/router.ts';
+import type { Permissions } from './acl/acl-user.ts';
+import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
+import type { CommandSpec, Handler } from './commands/spec.ts';
+import type { LoginDeadlines } from './login-deadlines.ts';
+import type { ConnectionMeter, RedisMetering } from './metering.ts';
+import type { Subscriber } from './pubsub.ts';
+import type { ReadCache } from './read-cache.ts';
+import type { RespWriter } from './resp-writer.ts';
+import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
+import type { Tenant } from './tenant.ts';
+
+/** Reasons to look closer before a command runs; none of them holds for a plain client. */
+export const ClientFlag = {
+  none: 0,
+  unauthenticated: 1,
+  multi: 2,
+  subscribed: 4,
+  monitor: 8,
+  replyOff: 16,
+  replySkip: 32,
+  /** SKIP was asked for by the command just run: it is the next one that is not answered. */
+  replySkipNext: 64,
+  /** Not everything is allowed to its user. */
+  restricted: 128,
+} as const;
+
+/** What a client says of itself or chooses. */
+export interface ClientAttributes {
+  name: string;
+  libName: string;
+  libVersion: string;
+  /** RESP version. */
+  version: number;
+  noEvict: boolean;
+  noTouch: boolean;
+}
+
+export interface Client extends Subscriber, Readonly<ClientAttributes> {
+  readonly id: number;
+  readonly server: ClientServer;
+  readonly socket: Socket;
+  readonly address: string;
+  readonly localAddress: string;
+  /** Wall clock, milliseconds. */
+  readonly createdAt: number;
+  readonly lastActiveAt: number;
+  readonly tenant: Tenant<Client>;
+  readonly user: string;
+  readonly permissions: Permissions;
+  /** The selected database, as the client counts, and the table that this is. */
+  readonly db: number;
+  readonly table: number;
+  /** A sum of `ClientFlag`. */
+  readonly flags: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly commandsRun: number;
+  readonly meter: ConnectionMeter;
+  /** Commands that are queued by MULTI, and their bytes. */
+  readonly transaction:
+    | { readonly queue: readonly unknown[]; readonly bytes: number; readonly broken: boolean }
+    | undefined;
+  readonly watchedKeys: number;
+  readonly isBlocked: boolean;
+  readonly isBusy: boolean;
+  /** A handler is being run by EXEC, which does not wait for it. */
+  readonly isExecuting: boolean;
+  /** Bytes taken in and not run yet. */
+  readonly queryBytes: number;
+  /** Bytes of the words of the command that runs or ran last, without and with their headers. */
+  readonly wordBytes: number;
+  readonly commandBytes: number;
+  /** Name of the command run last, `NULL` before the first. */
+  readonly lastCommand: string;
+  /** The command that runs, or ran last. */
+  readonly entry: CommandEntry | undefined;
+  /** The words of the command that waits. They are not where they were when it began. */
+  readonly arguments: Arguments;
+  /** Monotonic milliseconds since when its command waits for request units, if it does. */
+  readonly unitsWaitSince: number | undefined;
+
+  setFlag(flag: number, isSet: boolean): void;
+  update(attributes: Partial<ClientAttributes>): void;
+  select(db: number): void;
+  /** Acts for this user from now on; returns why it may not. */
+  become(principal: Principal): string | undefined;
+  logOut(): void;
+  /** Its user is being changed on its own command: it gets its answer whatever becomes of it. */
+  setManaging(isManaging: boolean): void;
+
+  beginTransaction(): void;
+  endTransaction(): void;
+  executeTransaction(reply: RespWriter): void | Promise<Reply | void>;
+  /** False when there is no memory for the keys. */
+  watchKeys(args: Arguments): boolean;
+  unwatch(): void;
+  /** Ends a wait from outside (CLIENT UNBLOCK); false when there is none. */
+  unblockNow(withError: boolean): boolean;
+
+  /** What was written since the last command is sent even to a client that wants no replies, as messages are. */
+  keepReply(): void;
+  /** Charges its command for bytes that it sends to others. */
+  countFanOut(bytes: number): void;
+  /** Answers what a handler has thrown. */
+  writeError(error: unknown, reply: RespWriter): void;
+  /** Closes once everything written so far is sent. */
+  closeSoon(): void;
+  /** Closes at once, after an error as the last bytes. */
+  dismiss(error: string): void;
+  /** Closes at once. */
+  destroy(): void;
+}
+
+export interface ClientServer {
+  /** Wall clock, milliseconds. */
+  readonly now: number;
+  readonly port: number;
+  readonly writer: RespWriter;
+  readonly facts: ServerFacts;
+  readonly counters: Readonly<ServerCounters>;
+  readonly opsPerSecond: number;
+  readonly maxClients: number;
+  readonly registry: CommandRegistry;
+  readonly router: Router;
+  readonly config: ReadonlyMap<string, ConfigEntry>;
+  readonly principals: Principals;
+  readonly users: UserKeeper | undefined;
+  readonly logins: LoginDeadlines<Client>;
+  readonly tenants: ReadonlyMap<number, Tenant<Client>>;
+  readonly connections: ReadonlyMap<number, Client>;
+  readonly metering: RedisMetering | undefined;
+  readonly cache: ReadCache | undefined;
+  readonly admission: GatewayAdmission | undefined;
+  report(level: 'info' | 'warn' | 'error', message: string, fields?: object): void;
+  permissionsOf(user: UserDefinition): Permissions;
+  countListeners(kind: 'channels' | 'patterns' | 'shardChannels'): number;
+  totalCommands(): number;
+  resetStatistics(): void;
+  /** Where to write what the client is to be sent. */
+  open(client: Client): RespWriter;
+  pauseClients(ms: number, writesOnly: boolean): void;
+  unpauseClients(): void;
+  /** Shows the client every command of its tenant (MONITOR). */
+  addMonitor(client: Client): void;
+}
+
+/** A row of the table of commands whose handlers get a `Client`. */
+export type ClientCommand = CommandSpec<Client>;
+export type ClientHandler = Handler<Client>;

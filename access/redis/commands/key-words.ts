@@ -1,0 +1,16 @@
+// Where the keys of a command are.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import type { CommandSpec } from './spec.ts';
+
+/** The word numbers of a command's keys. */
+export function keyWords(spec: CommandSpec, args: Arguments): number[] {
+  const { keys } = spec;
+  if (keys === undefined) return [];
+  if (typeof keys === 'function') return keys(args);
+  if (keys.first === 0) return [];
+  const last = keys.last < 0 ? args.count + keys.last : keys.last;
+  const words: number[] = [];
+  for (let i = keys.first; i <= last && i < args.count; i += keys.step) words.push(i);
+  return words;
+}

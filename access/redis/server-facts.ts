@@ -1,0 +1,55 @@
+// What commands show and change of the server around them.
+
+import type { UserDefinition } from '../../contracts/tenancy/definitions.ts';
+
+/** One name of CONFIG GET and CONFIG SET. */
+export interface ConfigEntry {
+  name: string;
+  get(): string;
+  /** Absent when it cannot be changed while running. Returns what is wrong with a value. */
+  set?(value: string): string | undefined;
+}
+
+/** Where users are made and changed for good. Both resolve when it is in force. */
+export interface UserKeeper {
+  setUser(tenant: string, name: string, change: UserChange): Promise<void>;
+  dropUser(tenant: string, name: string): Promise<void>;
+}
+
+export type UserChange = Partial<Pick<UserDefinition, 'enabled' | 'open' | 'secrets' | 'rules'>>;
+
+/** What INFO, MEMORY and DEBUG need to know of the rest of the server. */
+export interface ServerFacts {
+  version: string;
+  runId: string;
+  startedAt: number;
+  executable: string;
+  configFile: string;
+  dataDirectory: string;
+  /** Bytes the data takes in memory. */
+  usedMemory(): number;
+  peakMemory(): number;
+  /** Fields of INFO's Persistence section, in order. */
+  persistence(): Record<string, string | number>;
+  /** Rows and rows with an expiry of a table. */
+  tableSize(table: number): { rows: number; expiring: number };
+  /** Keys that reading commands found, and did not find. */
+  lookups(): { hits: number; misses: number };
+  expiredRows(): number;
+  /** Makes a checkpoint of every engine (SAVE, BGSAVE). */
+  checkpoint(): Promise<void>;
+  lastCheckpointAt(): number;
+  checkpointInProgress(): boolean;
+  /** Stops the whole server (SHUTDOWN). */
+  shutdown(): void;
+}
+
+export interface ServerCounters {
+  connections: number;
+  rejectedConnections: number;
+  commands: number;
+  errors: number;
+  bytesIn: number;
+  bytesOut: number;
+  outputLimitDisconnections: number;
+}
