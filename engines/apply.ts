@@ -116,6 +116,34 @@ export function applyOps(engine: Engine, buf: Buffer, start: number, end: number
       case Op.remove:
         known(table).removeElements(row, r.varint(), r.varint());
         break;
+      case Op.streamState:
+        r.bytes();
+        known(table).setStreamState(row, buf, r.start, r.length);
+        break;
+      case Op.streamAdd:
+      case Op.streamSet: {
+        r.bytes();
+        const rs = r.start;
+        const rn = r.length;
+        r.bytes();
+        if (op === Op.streamAdd) {
+          known(table).addStreamRecord(row, buf, rs, rn, buf, r.start, r.length);
+        } else {
+          known(table).setStreamRecord(row, buf, rs, rn, buf, r.start, r.length);
+        }
+        break;
+      }
+      case Op.streamRemove:
+        r.bytes();
+        known(table).removeStreamRecord(row, buf, r.start, r.length);
+        break;
+      case Op.streamCut: {
+        r.bytes();
+        const from = buf.subarray(r.start, r.start + r.length);
+        r.bytes();
+        known(table).removeStreamRecords(row, from, buf.subarray(r.start, r.start + r.length));
+        break;
+      }
       case Op.clear:
         engine.table(r.varint()).clear();
         table = undefined;

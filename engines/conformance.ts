@@ -15,6 +15,7 @@ import { rangeCases } from './conformance/range-cases.ts';
 import { scanCases } from './conformance/scan-cases.ts';
 import { sizeCases } from './conformance/size-cases.ts';
 import { snapshotCases } from './conformance/snapshot-cases.ts';
+import { streamCases } from './conformance/stream-cases.ts';
 import { tableCases } from './conformance/table-cases.ts';
 import { Trial, type Subject } from './conformance/trial.ts';
 import { valueCases } from './conformance/value-cases.ts';
@@ -23,6 +24,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...valueCases,
   ...containerCases,
   ...rangeCases,
+  ...streamCases,
   ...sizeCases,
   ...scanCases,
   ...tableCases,

@@ -326,6 +326,34 @@ export class Transaction implements Rows {
     this.t.eachElement(row, from, count, reverse, visit);
   }
 
+  streamState(row: Row, out: Slice): void {
+    this.t.streamState(row, out);
+    this.#read(out.n);
+  }
+
+  streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
+    const found = this.t.streamRecord(row, b, s, n, out);
+    this.#read(found && out !== undefined ? out.n : n);
+    return found;
+  }
+
+  eachStreamRecord(
+    row: Row,
+    from: Buffer,
+    to: Buffer,
+    reverse: boolean,
+    want: number,
+    visit: FieldVisitor,
+  ): void {
+    const { work } = this;
+    work.seeks++;
+    // How many there are is known only once they were seen.
+    this.t.eachStreamRecord(row, from, to, reverse, want, (kb, ks, kn, vb, vs, vn) => {
+      work.fieldsWalked++;
+      return visit(kb, ks, kn, vb, vs, vn);
+    });
+  }
+
   scan(cursor: number, budget: number, visit: (row: Row) => void): number {
     this.work.walked += Math.min(budget, this.t.rowCount());
     if (this.t.expiringRows === 0) return this.t.scan(cursor, budget, visit);
@@ -555,6 +583,61 @@ export class Transaction implements Rows {
     this.w.remove(index, count);
     this.t.removeElements(row, index, count);
     if (this.t.count(row) === 0) this.#forget();
+  }
+
+  setStreamState(row: Row, b: Buffer, s: number, n: number): void {
+    this.work.fields++;
+    this.#log(row);
+    this.w.streamState(b, s, n);
+    this.t.setStreamState(row, b, s, n);
+  }
+
+  addStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    if (this.rule.maxRowBytes !== Infinity) this.#checkGrowth(row, kn + vn);
+    this.work.fields++;
+    this.#log(row);
+    this.w.streamRecord(true, kb, ks, kn, vb, vs, vn);
+    this.t.addStreamRecord(row, kb, ks, kn, vb, vs, vn);
+  }
+
+  setStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    this.work.fields++;
+    this.#log(row);
+    this.w.streamRecord(false, kb, ks, kn, vb, vs, vn);
+    this.t.setStreamRecord(row, kb, ks, kn, vb, vs, vn);
+  }
+
+  removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
+    this.work.removed++;
+    if (!this.t.streamRecord(row, b, s, n)) return false;
+    this.#log(row);
+    this.w.streamRemove(b, s, n);
+    return this.t.removeStreamRecord(row, b, s, n);
+  }
+
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
+    this.work.seeks++;
+    this.#log(row);
+    this.w.streamCut(from, to);
+    const removed = this.t.removeStreamRecords(row, from, to);
+    this.work.removed += removed;
+    return removed;
   }
 
   clear(): void {

@@ -1,6 +1,7 @@
 // Random rows for property tests: every kind of value, with the values that encodings trip over.
 
 import fc from 'fast-check';
+import { compareScalars } from './key-order.ts';
 import { rowKey, type Column, type DocumentValue, type RowAttributes, type URow } from './row.ts';
 import type { RowValue } from './row.ts';
 import { nameOf } from './row-equality.ts';
@@ -72,6 +73,15 @@ export function flatValues(item: fc.Arbitrary<Scalar>, scores = score, maxLength
       .chain((all) => fc.tuple(...all.map((member) => fc.tuple(fc.constant(member), scores))))
       .map((members) => ({ kind: 'ranked', members }) as const),
     array: fc.array(item, { maxLength }).map((elements) => ({ kind: 'array', elements }) as const),
+    stream: fc
+      .tuple(item, distinct(item, maxLength))
+      .chain(([state, keys]) =>
+        fc.tuple(
+          fc.constant(state),
+          fc.tuple(...keys.toSorted(compareScalars).map((key) => fc.tuple(fc.constant(key), item))),
+        ),
+      )
+      .map(([state, records]) => ({ kind: 'stream', state, records }) as const),
   };
 }
 

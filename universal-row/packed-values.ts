@@ -6,6 +6,7 @@
 //   set         count v, member*
 //   ranked      count v, (member, score f64)*
 //   array       count v, element*
+//   stream      state, count v, (key, value)*
 
 import type { PackedReader, PackedWriter } from './packed-scalars.ts';
 import type { Container, Primitive } from './row.ts';
@@ -21,6 +22,7 @@ export const flatKinds = [
   'set',
   'ranked',
   'array',
+  'stream',
 ] as const satisfies readonly FlatKind[];
 
 export function packValue(writer: PackedWriter, value: FlatValue): void {
@@ -45,6 +47,14 @@ export function packValue(writer: PackedWriter, value: FlatValue): void {
       return;
     case 'array':
       return writer.scalars(value.elements);
+    case 'stream':
+      writer.scalar(value.state);
+      writer.varint(value.records.length);
+      for (const [key, item] of value.records) {
+        writer.scalar(key);
+        writer.scalar(item);
+      }
+      return;
   }
 }
 
@@ -71,5 +81,13 @@ export function unpackValue(reader: PackedReader, kind: FlatKind): FlatValue {
     }
     case 'array':
       return { kind, elements: reader.scalars() };
+    case 'stream': {
+      const state = reader.scalar();
+      const records: [Scalar, Scalar][] = [];
+      for (let left = reader.count(2); left > 0; left--) {
+        records.push([reader.scalar(), reader.scalar()]);
+      }
+      return { kind, state, records };
+    }
   }
 }

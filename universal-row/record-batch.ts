@@ -20,6 +20,10 @@
 //     remove   index v, count v
 //     clear    table v
 //     swap     table v, table v
+//     streamState   bytes                    a stream's own bytes
+//     streamAdd / streamSet   key bytes, value bytes
+//     streamRemove  key bytes
+//     streamCut     key bytes, key bytes     records from the first key on, below the second
 //
 // A key is written once however many of its fields follow. Ops are deterministic given the state
 // before them, and a batch is applied once, by its log index, so they need not be idempotent.
@@ -50,6 +54,11 @@ export const Op = {
   swap: 20,
   /** As `value` with no expiry: the most frequent write of all saves eight bytes. */
   valueForever: 21,
+  streamState: 22,
+  streamAdd: 23,
+  streamSet: 24,
+  streamRemove: 25,
+  streamCut: 26,
 } as const;
 
 const initialBytes = 64 * 1024;
@@ -156,6 +165,36 @@ export class RecordBatchWriter {
 
   remove(index: number, count: number): void {
     this.#codeNumbers(Op.remove, index, count);
+  }
+
+  streamState(b: Buffer, s: number, n: number): void {
+    this.#codeBytes(Op.streamState, b, s, n);
+  }
+
+  /** A record that is new, or takes the place of one. */
+  streamRecord(
+    isNew: boolean,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    this.reserve(kn + vn + 24);
+    this.buf[this.pos++] = isNew ? Op.streamAdd : Op.streamSet;
+    this.#bytes(kb, ks, kn);
+    this.#bytes(vb, vs, vn);
+  }
+
+  streamRemove(b: Buffer, s: number, n: number): void {
+    this.#codeBytes(Op.streamRemove, b, s, n);
+  }
+
+  streamCut(from: Buffer, to: Buffer): void {
+    this.#codeBytes(Op.streamCut, from, 0, from.length);
+    this.reserve(to.length + 12);
+    this.#bytes(to, 0, to.length);
   }
 
   clear(table: number): void {

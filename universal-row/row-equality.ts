@@ -34,6 +34,9 @@ export function sameValue(a: RowValue, b: RowValue): boolean {
   if (a.kind === 'array' && b.kind === 'array') {
     return sameList(a.elements, b.elements, sameScalar);
   }
+  if (a.kind === 'stream' && b.kind === 'stream') {
+    return sameScalar(a.state, b.state) && sameList(a.records.flat(), b.records.flat(), sameScalar);
+  }
   if (a.kind === 'columns' && b.kind === 'columns') {
     return sameFields(a.columns, b.columns, sameColumn);
   }

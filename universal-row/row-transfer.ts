@@ -1,10 +1,10 @@
 // Between the structured row and what engines run on: a row as the ops of a record batch, and a row of
 // an engine as a Universal Row. Engines keep bytes under a key of bytes, so only such rows pass.
 
-import { Slice } from './bytes.ts';
+import { emptyBytes, Slice } from './bytes.ts';
 import type { RecordBatchWriter } from './record-batch.ts';
 import { rowKey, type RowAttributes, type RowValue, type URow } from './row.ts';
-import { Shape, type Row, type RowReads } from './rows.ts';
+import { endOfRecords, Shape, type Row, type RowReads } from './rows.ts';
 import { RowValueError, type Scalar } from './scalar.ts';
 
 /**
@@ -32,7 +32,7 @@ function appendRow(row: URow, table: number, writer: RecordBatchWriter): void {
     return;
   }
   writer.row(table, key, 0, key.length);
-  if (countOf(value) === 0) return writer.drop();
+  if (value.kind !== 'stream' && countOf(value) === 0) return writer.drop();
   writer.create(shapeOf[value.kind]);
   switch (value.kind) {
     case 'map':
@@ -63,6 +63,16 @@ function appendRow(row: URow, table: number, writer: RecordBatchWriter): void {
         writer.push(false, e, 0, e.length);
       }
       break;
+    case 'stream': {
+      const state = bytesOf(value.state);
+      writer.streamState(state, 0, state.length);
+      for (const [key, item] of value.records) {
+        const k = bytesOf(key);
+        const v = bytesOf(item);
+        writer.streamRecord(true, k, 0, k.length, v, 0, v.length);
+      }
+      break;
+    }
     default:
       throw foreign(value);
   }
@@ -74,6 +84,7 @@ const shapeOf = {
   set: Shape.set,
   ranked: Shape.ranked,
   array: Shape.array,
+  stream: Shape.stream,
   columns: Shape.none,
   document: Shape.none,
 } as const;
@@ -87,6 +98,8 @@ function countOf(value: RowValue): number {
       return value.members.length;
     case 'array':
       return value.elements.length;
+    case 'stream':
+      return value.records.length;
     default:
       throw foreign(value);
   }
@@ -166,6 +179,22 @@ function readValue(rows: RowReads, row: Row): RowValue | undefined {
         elements.push(copyOf(b, s, n));
       });
       return { kind: 'array', elements };
+    }
+    case Shape.stream: {
+      const state = new Slice();
+      rows.streamState(row, state);
+      const records: [Scalar, Scalar][] = [];
+      rows.eachStreamRecord(
+        row,
+        emptyBytes,
+        endOfRecords,
+        false,
+        Infinity,
+        (kb, ks, kn, vb, vs, vn) => {
+          records.push([copyOf(kb, ks, kn), copyOf(vb, vs, vn)]);
+        },
+      );
+      return { kind: 'stream', state: state.copy(), records };
     }
   }
 }

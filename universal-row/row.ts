@@ -1,7 +1,7 @@
 // The Universal Row: one structure for a row of any data model. A Redis key, a series of points, a wide
 // column row and a document are all a key, a value and attributes; what differs is the kind of value.
 //
-//   Redis key       partition [key]                 primitive, map, set, ranked or array
+//   Redis key       partition [key]                 primitive, map, set, ranked, array or stream
 //   series          partition [measurement, tags]   range [times...], value columns
 //   wide column     partition, range                columns of one value each
 //   document        partition [collection, id]      document
@@ -49,7 +49,19 @@ export interface ArrayContainer {
   readonly elements: readonly Scalar[];
 }
 
-export type Container = MapContainer | SetContainer | RankedContainer | ArrayContainer;
+/** Records in the order of their keys, no two with the same, beside a state of the row's own. */
+export interface StreamContainer {
+  readonly kind: 'stream';
+  readonly state: Scalar;
+  readonly records: readonly (readonly [key: Scalar, value: Scalar])[];
+}
+
+export type Container =
+  | MapContainer
+  | SetContainer
+  | RankedContainer
+  | ArrayContainer
+  | StreamContainer;
 
 /** A column, one value a point or just one. `any` holds mixed values and gaps (null). */
 export type Column =

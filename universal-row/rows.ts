@@ -8,17 +8,19 @@
 //   set       member, no order                         sets
 //   ranked    member -> score, ordered (score, member) sorted sets, geo
 //   array     elements by index                        lists
+//   stream    a state, and records ordered by key      streams with their consumer groups
 //
 // Bytes come in as (buffer, start, length) and go out through a `Slice` or a visitor. What a slice or
 // a visitor is given points into the engine and is valid only until the next write or the visitor's
-// return. Reads may throw `ReadFault`. A container whose last element goes is dropped with it.
+// return. Reads may throw `ReadFault`. A container whose last element goes is dropped with it, but for a
+// stream, which stays until it is dropped.
 
 import type { Slice } from './bytes.ts';
 
 /** A row handle, valid until its row is dropped; 0 is no row. */
 export type Row = number;
 
-export const Shape = { none: 0, value: 1, map: 2, set: 3, ranked: 4, array: 5 } as const;
+export const Shape = { none: 0, value: 1, map: 2, set: 3, ranked: 4, array: 5, stream: 6 } as const;
 export type Shape = (typeof Shape)[keyof typeof Shape];
 
 /** Sees one field; a truthy answer stops the walk. Members of a set have an empty value. */
@@ -52,7 +54,8 @@ export interface LexRange {
   maxExclusive: boolean;
 }
 
-export interface RowReads {
+/** Rows of any shape. */
+export interface KeyReads {
   /** The row under a key, or 0. */
   find(b: Buffer, s: number, n: number): Row;
   /** Rows in this table. Expired rows that nobody has touched yet still count. */
@@ -60,15 +63,27 @@ export interface RowReads {
   key(row: Row, out: Slice): void;
   /** `Shape.none` for 0. */
   shape(row: Row): Shape;
-  /** Elements of a container, bytes of a value; 0 for a row just dropped. */
+  /** Elements of a container, bytes of a value, records of a stream; 0 for a row just dropped. */
   count(row: Row): number;
   /** Milliseconds since 1970 at which the row ceases to be; 0 for never. */
   expireAt(row: Row): number;
   /** Bytes of memory or disk the row takes, overheads included; an estimate. */
   footprint(row: Row): number;
+  /**
+   * Walks rows from `cursor` (0 at first), looking at about `budget`, and returns the cursor to go on
+   * from, 0 at the end. A row that is there all along is seen at least once. Cursors are below 2^53.
+   */
+  scan(cursor: number, budget: number, visit: (row: Row) => void): number;
+  /** A row picked by `random` in [0, 1), 0 when there is none. */
+  anyRow(random: number): Row;
+}
 
+export interface ValueReads {
   value(row: Row, out: Slice): void;
+}
 
+/** Maps and sets; of ranked rows the members without their scores. */
+export interface FieldReads {
   /** Whether a map or set has the field, or a ranked row the member; its value if `out` is given. */
   field(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean;
   /** The `index`th field, 0 <= index < count, in an order that holds until the next write. */
@@ -80,7 +95,9 @@ export interface RowReads {
    * that is there from the first call to the last is seen at least once. Cursors are below 2^53.
    */
   scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number;
+}
 
+export interface RankedReads {
   /** NaN when there is no such member. */
   score(row: Row, b: Buffer, s: number, n: number): number;
   /** Position in ascending order, or -1. */
@@ -106,22 +123,47 @@ export interface RowReads {
     visit: RankedVisitor,
   ): void;
   countByLex(row: Row, range: LexRange): number;
+}
 
+export interface ArrayReads {
   /** False when `index` is outside 0 <= index < count. */
   element(row: Row, index: number, out: Slice): boolean;
   /** Elements from `from`, towards the head if `reverse`, until `count` were seen or the end. */
   eachElement(row: Row, from: number, count: number, reverse: boolean, visit: BytesVisitor): void;
-
-  /**
-   * Walks rows from `cursor` (0 at first), looking at about `budget`, and returns the cursor to go on
-   * from, 0 at the end. A row that is there all along is seen at least once. Cursors are below 2^53.
-   */
-  scan(cursor: number, budget: number, visit: (row: Row) => void): number;
-  /** A row picked by `random` in [0, 1), 0 when there is none. */
-  anyRow(random: number): Row;
 }
 
-export interface RowWrites {
+/** Behind the keys of all records, which begin with a smaller byte. */
+export const endOfRecords: Buffer = Buffer.of(0xff);
+
+/** Records in the byte order of their keys; `emptyBytes` is before all of them, `endOfRecords` behind. */
+export interface StreamReads {
+  /** The row's own bytes: few, for each change writes all of them. */
+  streamState(row: Row, out: Slice): void;
+  /** Whether there is a record under the key; its value if `out` is given. */
+  streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean;
+  /**
+   * Walks records with from <= key < to, from the last one down if `reverse`. About `want` of them are
+   * expected to be visited, so that an engine on disk reads no more.
+   */
+  eachStreamRecord(
+    row: Row,
+    from: Buffer,
+    to: Buffer,
+    reverse: boolean,
+    want: number,
+    visit: FieldVisitor,
+  ): void;
+}
+
+export interface RowReads
+  extends KeyReads,
+    ValueReads,
+    FieldReads,
+    RankedReads,
+    ArrayReads,
+    StreamReads {}
+
+export interface ValueWrites {
   /** Makes the row a value, whatever it was; its expiry becomes `expireAt`. The row may point at other memory of the same table. */
   putValue(
     b: Buffer,
@@ -134,13 +176,22 @@ export interface RowWrites {
   ): Row;
   /** Overwrites bytes of a value from `offset`, extending it, with zeros in any gap. */
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void;
+}
+
+/** Rows of any shape. */
+export interface KeyWrites {
   /** An empty container in place of whatever was under the key, to be filled in the same command. */
   create(b: Buffer, s: number, n: number, shape: Shape): Row;
   drop(row: Row): void;
   setExpireAt(row: Row, expireAt: number): void;
   /** Moves the row to another key of the same table, replacing what is there. Same expiry. */
   rename(row: Row, b: Buffer, s: number, n: number): Row;
+  /** Drops every row of the table. Returns at once; memory is reclaimed at leisure. */
+  clear(): void;
+}
 
+/** Maps and sets, and what removes members of ranked rows. */
+export interface FieldWrites {
   /** Sets a field of a map, or adds a member to a set (no value); true if it is new. */
   putField(
     row: Row,
@@ -153,19 +204,58 @@ export interface RowWrites {
   ): boolean;
   /** Removes a field, or a member of a set or a ranked row; false if there was none. */
   removeField(row: Row, b: Buffer, s: number, n: number): boolean;
+}
+
+export interface RankedWrites {
   /** Sets a member's score; true if the member is new. The score is never NaN; -0 is stored as 0. */
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean;
+}
 
+export interface ArrayWrites {
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void;
   pop(row: Row, atHead: boolean): void;
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void;
   /** Puts an element before the one at `index`; `index` may be the count. */
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void;
   removeElements(row: Row, index: number, count: number): void;
-
-  /** Drops every row of the table. Returns at once; memory is reclaimed at leisure. */
-  clear(): void;
 }
+
+/** Neither of the first three reads what is there: whether a key is new is for the caller to know. */
+export interface StreamWrites {
+  setStreamState(row: Row, b: Buffer, s: number, n: number): void;
+  /** Puts a record under a key that has none. */
+  addStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void;
+  /** Replaces the value of a record that is there. */
+  setStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void;
+  /** False if there was none. */
+  removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean;
+  /** Removes records with from <= key < to; returns how many there were. */
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number;
+}
+
+export interface RowWrites
+  extends KeyWrites,
+    ValueWrites,
+    FieldWrites,
+    RankedWrites,
+    ArrayWrites,
+    StreamWrites {}
 
 /**
  * What a command is run with: the rows of the current table, and the world around it. Tables have the numbers

@@ -10,7 +10,8 @@ export interface RowContent {
   expireAt: number;
   /**
    * value: the bytes. map: field, value, field, value ... by field. set: members, sorted. ranked:
-   * member, score, member, score ... in the row's order. array: elements.
+   * member, score, member, score ... in the row's order. array: elements. stream: state, then key, value,
+   * key, value ... by key.
    */
   items: readonly (string | number)[];
 }
@@ -44,6 +45,12 @@ export function ranked(...items: (string | number)[]): RowContent {
 
 export function array(...elements: string[]): RowContent {
   return { shape: Shape.array, expireAt: 0, items: elements };
+}
+
+/** Key, value, key, value ... in any order. */
+export function stream(state: string, ...items: string[]): RowContent {
+  const pairs = pairsOf(items).sort((a, b) => compareText(a[0], b[0]));
+  return { shape: Shape.stream, expireAt: 0, items: [state, ...pairs.flat()] };
 }
 
 export function expiring(content: RowContent, expireAt: number): RowContent {
@@ -167,6 +174,8 @@ class ExportedRow {
         return ranked(...[...this.scores].flat());
       case Shape.array:
         return array(...this.elements);
+      case Shape.stream:
+        return stream(this.bytes, ...[...this.fields].flat());
       default:
         return value(this.bytes);
     }
@@ -222,7 +231,11 @@ function decodeBatch(batch: Buffer, rows: Map<string, ExportedRow>): number {
       case Op.expire:
         current().expireAt = r.double();
         break;
-      case Op.field: {
+      case Op.streamState:
+        current().bytes = bytes();
+        break;
+      case Op.field:
+      case Op.streamAdd: {
         const field = bytes();
         current().fields.set(field, bytes());
         break;

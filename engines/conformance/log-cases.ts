@@ -5,7 +5,16 @@ import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import { applyBatch } from '../apply.ts';
 import { range, tableOf, type ConformanceCase } from './case.ts';
-import { array, assertSameContents, expiring, map, ranked, set, value } from './contents.ts';
+import {
+  array,
+  assertSameContents,
+  expiring,
+  map,
+  ranked,
+  set,
+  stream,
+  value,
+} from './contents.ts';
 import { due, type Step } from './trial.ts';
 import { largeSamples, samples } from './value-cases.ts';
 import { Verbs } from './verbs.ts';
@@ -64,6 +73,13 @@ const everyOp = batchOf((w, b) => {
   w.create(Shape.set);
   w.field(...b('m'), ...b(''));
   w.drop();
+  w.row(0, ...b('stream'));
+  w.create(Shape.stream);
+  w.streamState(...b('state'));
+  for (const key of ['a', 'b', 'c', 'd', 'e']) w.streamRecord(true, ...b(key), ...b('of '));
+  w.streamRecord(false, ...b('b'), ...b('other'));
+  w.streamRemove(...b('a'));
+  w.streamCut(Buffer.from('c'), Buffer.from('e'));
   w.value(2, ...b('k'), ...b('cleared'), 0);
   w.clear(2);
   w.swap(1, 3);
@@ -75,6 +91,7 @@ const afterEveryOp = new Map([
     expiring: expiring(value(''), at),
     map: expiring(map('g', '2', 'empty', ''), at + 1),
     ranked: ranked('b', -Infinity, 'a', 1),
+    stream: stream('state', 'b', 'other', 'e', 'of '),
   }),
   ...tableOf({ renamed: array('B', 'new', 'e', 'f', 'after') }, 3),
 ]);

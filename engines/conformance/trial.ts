@@ -145,11 +145,12 @@ export class Trial {
       const { table, key } = parseRowName(name);
       const { items } = content;
       const step = Math.max(2, 2 * Math.ceil(1000 / Math.max(2, String(items[0]).length)));
+      const first = content.shape === Shape.stream ? step + 1 : step;
       await this.run((_, engine) => {
-        new Verbs(engine.table(table)).fill(key, { ...content, items: items.slice(0, step) });
+        new Verbs(engine.table(table)).fill(key, { ...content, items: items.slice(0, first) });
       });
       if (content.shape === Shape.value) continue;
-      for (let i = step; i < items.length; i += step) {
+      for (let i = first; i < items.length; i += step) {
         await this.run((_, engine) => {
           const verbs = new Verbs(engine.table(table));
           verbs.extend(verbs.row(key), { ...content, items: items.slice(i, i + step) });

@@ -13,7 +13,7 @@ import {
   type ConformanceCase,
   type RowsByKey,
 } from './case.ts';
-import { array, expiring, map, ranked, set, value, type RowContent } from './contents.ts';
+import { array, expiring, map, ranked, set, stream, value, type RowContent } from './contents.ts';
 
 const at = 1_900_000_000_000;
 
@@ -24,6 +24,7 @@ export const samples: readonly (readonly [name: string, content: RowContent])[] 
   ['set', set('a', 'b', '7')],
   ['ranked', ranked('a', 1, 'b', -2.5, 'c', 1)],
   ['array', array('x', 'y', '', 'x')],
+  ['stream', stream('state', 'a', '1', 'b', '')],
 ];
 
 /** The same, beyond any compact form. */
@@ -33,6 +34,7 @@ export const largeSamples: readonly (readonly [name: string, content: RowContent
   ['set', set(...range(600).map((i) => `member ${i}`))],
   ['ranked', ranked(...range(600).flatMap((i) => [`m${i}`, i % 7]))],
   ['array', array(...range(600).map((i) => `element ${i}`))],
+  ['stream', stream('state', ...range(600).flatMap((i) => [`r${i}`, `value ${i}`]))],
 ];
 
 const puts: ConformanceCase[] = [
@@ -311,6 +313,9 @@ const expiries: ConformanceCase[] = [
       v.putScore('ranked', 'a', 9);
       v.pop('array', true);
       v.push('array', false, 'z');
+      v.setState('stream', 'other');
+      v.removeRecord('stream', 'a');
+      v.removeRecord('stream', 'b');
     },
     then: {
       value: expiring(value('Bytes'), at),
@@ -318,6 +323,7 @@ const expiries: ConformanceCase[] = [
       set: expiring(set('a', 'b', '7', 'c'), at),
       ranked: expiring(ranked('a', 9, 'b', -2.5, 'c', 1), at),
       array: expiring(array('y', '', 'x', 'z'), at),
+      stream: expiring(stream('other'), at),
     },
   }),
 ];
@@ -431,13 +437,13 @@ const reads: ConformanceCase[] = [
     name: 'shape: of each row, and none of 0',
     given: shapesGiven,
     read: (v) => [v.table.shape(0), ...samples.map(([name]) => v.table.shape(v.row(name)))],
-    answers: [Shape.none, Shape.value, Shape.map, Shape.set, Shape.ranked, Shape.array],
+    answers: [0, Shape.value, Shape.map, Shape.set, Shape.ranked, Shape.array, Shape.stream],
   }),
   readCase({
     name: 'count: bytes of a value, elements of a container',
     given: { ...shapesGiven, empty: value('') },
     read: (v) => [...samples.map(([name]) => name), 'empty'].map((k) => v.table.count(v.row(k))),
-    answers: [5, 3, 3, 3, 4, 0],
+    answers: [5, 3, 3, 3, 4, 2, 0],
   }),
   readCase({
     name: 'rowCount: of an empty table',

@@ -11,7 +11,7 @@ import {
   type ScoreRange,
 } from '../../universal-row/rows.ts';
 import type { RowTable } from '../engine.ts';
-import { array, expiring, map, ranked, set, value, type RowContent } from './contents.ts';
+import { array, expiring, map, ranked, set, stream, value, type RowContent } from './contents.ts';
 
 // The fill between arguments, and what is left in the buffer after the call.
 const junk = 0xee;
@@ -120,17 +120,21 @@ export class Verbs {
     const { shape, items } = content;
     if (shape === Shape.value) return this.put(key, String(items[0]), content.expireAt);
     const row = this.create(key, shape);
-    this.extend(row, content);
+    if (shape === Shape.stream) {
+      this.setStateOf(row, String(items[0]));
+      this.extend(row, { ...content, items: items.slice(1) });
+    } else this.extend(row, content);
     if (content.expireAt !== 0) this.table.setExpireAt(row, content.expireAt);
     return row;
   }
 
-  /** Adds the items to a container. */
+  /** Adds the items to a container; to a stream, keys and values. */
   extend(row: Row, { shape, items }: RowContent): void {
-    const step = shape === Shape.map || shape === Shape.ranked ? 2 : 1;
+    const step = shape === Shape.set || shape === Shape.array ? 1 : 2;
     for (let i = 0; i < items.length; i += step) {
       const first = String(items[i]);
       if (shape === Shape.map) this.putFieldOf(row, first, String(items[i + 1]));
+      else if (shape === Shape.stream) this.addRecordOf(row, first, String(items[i + 1]));
       else if (shape === Shape.set) this.putFieldOf(row, first, '');
       else if (shape === Shape.ranked) this.putScoreOf(row, first, Number(items[i + 1]));
       else this.pushOf(row, false, first);
@@ -285,6 +289,76 @@ export class Verbs {
     return seen;
   }
 
+  // ---- streams
+
+  setState(key: string, state: string): void {
+    this.setStateOf(this.container(key, Shape.stream), state);
+  }
+
+  setStateOf(row: Row, state: string): void {
+    this.#place(state);
+    this.table.setStreamState(row, scratch, this.#starts[0]!, state.length);
+    this.#scribble();
+  }
+
+  state(key: string): string {
+    const out = new Slice();
+    this.table.streamState(this.row(key), out);
+    return text(out);
+  }
+
+  addRecord(key: string, record: string, bytes: string): void {
+    this.addRecordOf(this.container(key, Shape.stream), record, bytes);
+  }
+
+  addRecordOf(row: Row, record: string, bytes: string): void {
+    this.#place(record, bytes);
+    const [ks, vs] = this.#starts;
+    this.table.addStreamRecord(row, scratch, ks!, record.length, scratch, vs!, bytes.length);
+    this.#scribble();
+  }
+
+  setRecord(key: string, record: string, bytes: string): void {
+    const row = this.row(key);
+    this.#place(record, bytes);
+    const [ks, vs] = this.#starts;
+    this.table.setStreamRecord(row, scratch, ks!, record.length, scratch, vs!, bytes.length);
+    this.#scribble();
+  }
+
+  removeRecord(key: string, record: string): boolean {
+    const row = this.row(key);
+    this.#place(record);
+    const removed = this.table.removeStreamRecord(row, scratch, this.#starts[0]!, record.length);
+    this.#scribble();
+    return removed;
+  }
+
+  removeRecords(key: string, from: string, to: string): number {
+    return this.table.removeStreamRecords(this.row(key), latin1(from), latin1(to));
+  }
+
+  record(key: string, record: string): string | undefined {
+    const row = this.row(key);
+    const out = new Slice();
+    this.#place(record);
+    const found = this.table.streamRecord(row, scratch, this.#starts[0]!, record.length, out);
+    this.#scribble();
+    return found ? text(out) : undefined;
+  }
+
+  /** Key, value, key, value ... of a walk, at most `limit` records. */
+  records(key: string, from: string, to: string, reverse = false, limit = unlimited): string[] {
+    const items: string[] = [];
+    const row = this.row(key);
+    const [low, high] = [latin1(from), latin1(to)];
+    this.table.eachStreamRecord(row, low, high, reverse, limit, (fb, fs, fn, vb, vs, vn) => {
+      items.push(fb.toString('latin1', fs, fs + fn), vb.toString('latin1', vs, vs + vn));
+      return items.length >= 2 * limit;
+    });
+    return items;
+  }
+
   // ---- whole rows
 
   value(key: string): string {
@@ -300,10 +374,9 @@ export class Verbs {
     const shape = table.shape(row);
     const content = expiring(this.#items(key, row, shape), table.expireAt(row));
     const pairs = shape === Shape.map || shape === Shape.ranked;
-    const size =
-      shape === Shape.value
-        ? String(content.items[0]).length
-        : content.items.length / (pairs ? 2 : 1);
+    let size = content.items.length / (pairs ? 2 : 1);
+    if (shape === Shape.value) size = String(content.items[0]).length;
+    if (shape === Shape.stream) size = (content.items.length - 1) / 2;
     assert.equal(table.count(row), size, `count of ${JSON.stringify(key.slice(0, 40))}`);
     return content;
   }
@@ -325,6 +398,11 @@ export class Verbs {
       }
       case Shape.array:
         return array(...this.elements(key, 0, unlimited));
+      case Shape.stream: {
+        // Given in the row's own order, so that a wrong order is seen.
+        const items = [this.state(key), ...this.records(key, '', '\xff')];
+        return { ...stream(''), items };
+      }
       default:
         assert.fail(`a row has a shape, not ${shape}`);
     }
@@ -355,6 +433,8 @@ export class Verbs {
     scratch.fill(junk, 0, this.#used);
   }
 }
+
+const latin1 = (of: string): Buffer => Buffer.from(of, 'latin1');
 
 export function text(slice: Slice): string {
   return slice.b.toString('latin1', slice.s, slice.s + slice.n);

@@ -11,6 +11,7 @@
 //          'z' | hash u32 | member            of a ranked row: its score
 //          'o' | score f64 | member           the same in order; nothing inside
 //          'e' | position u56                 of an array: its bytes
+//          'r' | key                          of a stream: a record's value
 //
 // A table's rows lie under its generation, so that clearing or swapping tables touches no row. A row's
 // sub-records lie under its number, which is never used again: dropping, renaming and expiring a row
@@ -25,9 +26,9 @@ export const formatVersion = 1;
 
 export const lastKey = '\u0100';
 
-export const Part = { field: 'f', member: 'z', order: 'o', element: 'e' } as const;
+export const Part = { field: 'f', member: 'z', order: 'o', element: 'e', record: 'r' } as const;
 /** The first key behind all of a part. */
-export const partEnd = { f: 'g', z: '{', o: 'p', e: 'f' } as const;
+export const partEnd = { f: 'g', z: '{', o: 'p', e: 'f', r: 's' } as const;
 
 const rowNumberBytes = 6;
 
@@ -223,6 +224,16 @@ export function expiryKey(expireAt: number, rowKey: string): string {
 export const expiryHeaderBytes = 8;
 export const timeOfExpiryKey = (key: string): number => readSortable(key, 0);
 
+export const recordHeaderBytes = 1;
+
+/** 'r' | key. */
+export function recordKey(b: Uint8Array, s: number, n: number): string {
+  reserve(n + recordHeaderBytes);
+  scratch[0] = 114;
+  copy(recordHeaderBytes, b, s, n);
+  return scratch.toString('latin1', 0, recordHeaderBytes + n);
+}
+
 const positionBias = 2 ** 52;
 
 /** 'e' | position, which may be negative. */
@@ -235,7 +246,7 @@ export function elementKey(position: number): string {
   return scratch.toString('latin1', 0, 8);
 }
 
-function copy(at: number, b: Buffer, s: number, n: number): void {
+function copy(at: number, b: Uint8Array, s: number, n: number): void {
   if (n <= 32) for (let i = 0; i < n; i++) scratch[at + i] = b[s + i]!;
-  else b.copy(scratch, at, s, s + n);
+  else scratch.set(b.subarray(s, s + n), at);
 }

@@ -31,12 +31,14 @@ import {
   orderKey,
   Part,
   partEnd,
+  recordKey,
   rowHash,
   subPrefix,
   timeOfExpiryKey,
   trashKey,
 } from './key-layout.ts';
 import * as ranked from './ranked.ts';
+import * as records from './stream-records.ts';
 import { type KvRecord, RowRecord, valueHeaderBytes, writeValueHeader } from './record.ts';
 import { RecordSpace } from './record-space.ts';
 import type { RecordStore } from './record-store.ts';
@@ -697,6 +699,101 @@ export class KvTable implements RowTable {
       record.head = head;
     }
     this.#shrink(record, n, bytes);
+  }
+
+  // ---- streams
+
+  streamState(row: Row, out: Slice): void {
+    const { value } = this.#row(row);
+    out.set(value, 0, value.length);
+  }
+
+  setStreamState(row: Row, b: Buffer, s: number, n: number): void {
+    const record = this.#row(row);
+    this.#store.touchRow(record);
+    const state = Buffer.allocUnsafe(n);
+    copyBytes(state, 0, b, s, n);
+    record.value = state;
+    this.#store.recount(record);
+  }
+
+  streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
+    const found = this.#store.read(this.#store.subOf(this.#row(row)), recordKey(b, s, n));
+    if (found === undefined) return false;
+    out?.set(found.value, 0, found.value.length);
+    return true;
+  }
+
+  eachStreamRecord(
+    row: Row,
+    from: Buffer,
+    to: Buffer,
+    reverse: boolean,
+    want: number,
+    visit: FieldVisitor,
+  ): void {
+    const sub = this.#store.subOf(this.#row(row));
+    records.each(this.#store, sub, from, to, reverse, want, visit);
+  }
+
+  addStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    const record = this.#row(row);
+    records.write(this.#store, this.#store.subOf(record), recordKey(kb, ks, kn), vb, vs, vn);
+    this.#grow(record, kn + vn);
+  }
+
+  setStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    const record = this.#row(row);
+    const sub = this.#store.subOf(record);
+    const key = recordKey(kb, ks, kn);
+    const old = this.#store.read(sub, key);
+    if (old === undefined) return;
+    const more = vn - old.value.length;
+    records.write(this.#store, sub, key, vb, vs, vn);
+    if (more === 0) return;
+    this.#store.touchRow(record);
+    this.#resize(record, more);
+  }
+
+  removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
+    const record = this.#row(row);
+    const sub = this.#store.subOf(record);
+    const key = recordKey(b, s, n);
+    const old = this.#store.read(sub, key);
+    if (old === undefined) return false;
+    this.#lose(record, 1, n + old.value.length);
+    this.#store.remove(sub, key);
+    return true;
+  }
+
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
+    const record = this.#row(row);
+    const removed = records.removeRange(this.#store, this.#store.subOf(record), from, to);
+    if (removed.records > 0) this.#lose(record, removed.records, removed.bytes);
+    return removed.records;
+  }
+
+  /** As `#shrink`, of a row that stays when nothing is left in it. */
+  #lose(row: RowRecord, count: number, bytes: number): void {
+    this.#store.touchRow(row);
+    row.count -= count;
+    this.#resize(row, -bytes);
   }
 
   // ---- the whole table

@@ -88,7 +88,7 @@ export const emptyRow: Readonly<RowForm> = {
 export class RowRecord extends KvRecord implements RowForm {
   shape: Shape = Shape.none;
   expireAt = 0;
-  /** Where a value row's bytes begin in `value`. */
+  /** Where a value row's bytes begin in `value`; a stream's state is all of it. */
   valueStart = 0;
   /** Of a value row that was appended to: its bytes' buffer, with room behind them. */
   spare: Buffer | undefined = undefined;
@@ -120,20 +120,23 @@ export function writeValueHeader(to: Buffer, expireAt: number): void {
 }
 
 // A container's meta record:
-//   shape u8 | flags u8 | expiry f64 if flagged | row number u48 | count u48 | bytes u48 | head i64 of an array
+//   shape u8 | flags u8 | expiry f64 if flagged | row number u48 | count u48 | bytes u48 | head i64 of an array,
+//   or the state of a stream
 const containerBytes = 18;
 
 export function encodeRow(row: RowForm): Buffer {
   if (row.shape === Shape.value) return row.value;
   const at = valueHeaderBytes(row.expireAt);
   const isArray = row.shape === Shape.array;
-  const to = Buffer.allocUnsafe(at + containerBytes + (isArray ? 8 : 0));
+  const state = row.shape === Shape.stream ? row.value : emptyBytes;
+  const to = Buffer.allocUnsafe(at + containerBytes + (isArray ? 8 : 0) + state.length);
   writeValueHeader(to, row.expireAt);
   to[0] = row.shape;
   to.writeUIntBE(row.number, at, 6);
   to.writeUIntBE(row.count, at + 6, 6);
   to.writeUIntBE(row.bytes, at + 12, 6);
   if (isArray) to.writeDoubleBE(row.head, at + containerBytes);
+  state.copy(to, at + containerBytes);
   return to;
 }
 
@@ -141,7 +144,7 @@ export function encodeRow(row: RowForm): Buffer {
 export function decodeRow(row: RowForm, from: Buffer): void {
   const shape = from[0];
   const flags = from[1];
-  const isKnown = shape !== undefined && shape >= Shape.value && shape <= Shape.array;
+  const isKnown = shape !== undefined && shape >= Shape.value && shape <= Shape.stream;
   if (!isKnown || flags === undefined || flags > expiryFlag) {
     throw new RangeError('a meta record of no known form');
   }
@@ -154,7 +157,7 @@ export function decodeRow(row: RowForm, from: Buffer): void {
     row.count = from.length - at;
     return;
   }
-  row.value = emptyBytes;
+  row.value = shape === Shape.stream ? from.subarray(at + containerBytes) : emptyBytes;
   row.number = from.readUIntBE(at, 6);
   row.count = from.readUIntBE(at + 6, 6);
   row.bytes = from.readUIntBE(at + 12, 6);

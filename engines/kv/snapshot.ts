@@ -9,6 +9,7 @@ import {
   Part,
   partEnd,
   prefixEnd,
+  recordHeaderBytes,
   subPrefix,
 } from './key-layout.ts';
 import type { LevelSnapshot, LevelStore, Page } from './level-store.ts';
@@ -65,6 +66,7 @@ export class SnapshotReader {
     writer.row(table, key, keyStart, keyLength);
     writer.create(row.shape);
     if (row.expireAt !== 0) writer.expire(row.expireAt);
+    if (row.shape === Shape.stream) writer.streamState(row.value, 0, row.value.length);
     const prefix = subPrefix(row.number);
     const part = partOf[row.shape];
     const from = Buffer.concat([prefix, Buffer.from(part)]);
@@ -74,11 +76,14 @@ export class SnapshotReader {
         yield* this.#flush(batchBytes);
         writer.row(table, key, keyStart, keyLength);
       }
-      const start = prefix.length + fieldHeaderBytes;
+      const header = part === Part.record ? recordHeaderBytes : fieldHeaderBytes;
+      const start = prefix.length + header;
       const length = subKey.length - start;
       if (part === Part.element) writer.push(false, value, 0, value.length);
       else if (part === Part.member) writer.score(value.readDoubleBE(0), subKey, start, length);
-      else writer.field(subKey, start, length, value, 0, value.length);
+      else if (part === Part.record) {
+        writer.streamRecord(true, subKey, start, length, value, 0, value.length);
+      } else writer.field(subKey, start, length, value, 0, value.length);
     }
   }
 
@@ -112,11 +117,12 @@ export class SnapshotReader {
   }
 }
 
-const partOf: Record<Shape, 'f' | 'z' | 'e'> = {
+const partOf: Record<Shape, 'f' | 'z' | 'e' | 'r'> = {
   [Shape.none]: Part.field,
   [Shape.value]: Part.field,
   [Shape.map]: Part.field,
   [Shape.set]: Part.field,
   [Shape.ranked]: Part.member,
   [Shape.array]: Part.element,
+  [Shape.stream]: Part.record,
 };

@@ -1,7 +1,7 @@
 // The rows of one table. A row is an entry of a `ByteMap`: its id is the row handle, its block holds
 // key and value. The kind byte says the shape, and whether the value is the container itself, packed,
 // or the number (u32) of a big collection. A packed container that outgrows its block becomes big and
-// stays so.
+// stays so. A stream is big from the start; its state follows the number.
 
 import { copyBytes, emptyBytes } from '../../universal-row/bytes.ts';
 import type { Slice } from '../../universal-row/bytes.ts';
@@ -19,6 +19,7 @@ import type { Arena } from './arena.ts';
 import { BigArray } from './big-array.ts';
 import { BigFields } from './big-fields.ts';
 import { BigRanked } from './big-ranked.ts';
+import { BigStream } from './big-stream.ts';
 import { ByteMap } from './byte-map.ts';
 import type { Collection } from './collection.ts';
 import { ExpiryHeap } from './expiry-heap.ts';
@@ -43,7 +44,7 @@ import {
 } from './packed.ts';
 import { RetiredRows } from './reclaimer.ts';
 import type { Reclaimer } from './reclaimer.ts';
-import { big, type TableDump } from './table-dump.ts';
+import { big, referenceBytes, type TableDump } from './table-dump.ts';
 
 const shapeMask = 7;
 
@@ -53,7 +54,7 @@ const expiryBytesPerRow = 16;
 /** Ids not in use that a scan may pass for each row it owes. */
 const gapsPerRow = 32;
 
-const reference = Buffer.alloc(4);
+const reference = Buffer.alloc(referenceBytes);
 
 export class MemoryTable implements RowTable {
   map: ByteMap;
@@ -203,12 +204,26 @@ export class MemoryTable implements RowTable {
     const { map } = this;
     const hash = map.hash(b, s, n);
     const row = map.find(b, s, n, hash);
-    if (row === 0) return map.insert(hash, shape, b, s, n, emptyPacked, 0, 1);
+    let kind: number = shape;
+    let value = emptyPacked;
+    if (shape === Shape.stream) {
+      this.#refer(new BigStream(this.arena));
+      kind = shape | big;
+      value = reference;
+    }
+    if (row === 0) return map.insert(hash, kind, b, s, n, value, 0, value.length);
     if (map.kindOf(row) >= big) this.#detach(row);
     if (map.watch !== undefined) map.watch.beforeChange(row);
     this.expiry.set(row, 0);
-    map.setValue(row, shape, emptyPacked, 0, 1);
+    map.setValue(row, kind, value, 0, value.length);
     return row;
+  }
+
+  /** Gives the collection a number, and puts that in `reference`. */
+  #refer(collection: Collection): void {
+    const index = this.freeCollections.pop() ?? this.collections.length;
+    this.collections[index] = collection;
+    reference.writeUInt32LE(index);
   }
 
   drop(row: Row): void {
@@ -581,6 +596,88 @@ export class MemoryTable implements RowTable {
     removePacked(map, row, p, end, removed);
   }
 
+  // Streams
+
+  streamState(row: Row, out: Slice): void {
+    const { map } = this;
+    map.locate(row);
+    out.set(map.b, map.valueAt + referenceBytes, map.valueLength - referenceBytes);
+  }
+
+  setStreamState(row: Row, b: Buffer, s: number, n: number): void {
+    const { map } = this;
+    map.locate(row);
+    const old = map.valueLength - referenceBytes;
+    if (old !== n) {
+      const from = b === map.b ? Buffer.from(b.subarray(s, s + n)) : b;
+      map.splice(row, referenceBytes, old, n);
+      map.locate(row);
+      copyBytes(map.b, map.valueAt + referenceBytes, from, from === b ? s : 0, n);
+      return;
+    }
+    if (map.watch !== undefined) map.watch.beforeChange(row);
+    if (b === map.b) b.copyWithin(map.valueAt + referenceBytes, s, s + n);
+    else copyBytes(map.b, map.valueAt + referenceBytes, b, s, n);
+  }
+
+  streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
+    return this.#stream(row).find(b, s, n, out);
+  }
+
+  eachStreamRecord(
+    row: Row,
+    from: Buffer,
+    to: Buffer,
+    reverse: boolean,
+    _want: number,
+    visit: FieldVisitor,
+  ): void {
+    this.#stream(row).each(from, to, reverse, visit);
+  }
+
+  addStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    this.#changing(row).add(kb, ks, kn, vb, vs, vn);
+  }
+
+  setStreamRecord(
+    row: Row,
+    kb: Buffer,
+    ks: number,
+    kn: number,
+    vb: Buffer,
+    vs: number,
+    vn: number,
+  ): void {
+    this.#changing(row).set(kb, ks, kn, vb, vs, vn);
+  }
+
+  removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
+    return this.#changing(row).remove(b, s, n);
+  }
+
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
+    return this.#changing(row).removeRange(from, to);
+  }
+
+  #stream(row: Row): BigStream {
+    return this.#collection(row) as BigStream;
+  }
+
+  /** The stream, its row shown to a snapshot first. */
+  #changing(row: Row): BigStream {
+    const { watch } = this.map;
+    if (watch !== undefined) watch.beforeChange(row);
+    return this.#stream(row);
+  }
+
   // Collections
 
   /** The collection of the located big row. */
@@ -645,10 +742,8 @@ export class MemoryTable implements RowTable {
       });
       collection = fields;
     }
-    const index = this.freeCollections.pop() ?? this.collections.length;
-    this.collections[index] = collection;
-    reference.writeUInt32LE(index);
-    map.setValue(row, shape | big, reference, 0, 4);
+    this.#refer(collection);
+    map.setValue(row, shape | big, reference, 0, referenceBytes);
     return collection;
   }
 

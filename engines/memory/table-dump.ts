@@ -5,8 +5,8 @@
 // to change or remove: if that is not written out yet, it is so now, as it was. What is made after the
 // moment counts as dealt with. So each row goes out once, as it was at the moment.
 //
-// The same is done one level down for the entries of a big map, set or ranked row and for the nodes of
-// a big array, so that no write ever waits for a whole large row. Such a row's own bit is set as soon
+// The same is done one level down for the entries of a big map, set or ranked row, for the nodes of
+// a big array and for the leaves of a stream, so that no write ever waits for a whole large row. Such a row's own bit is set as soon
 // as its key, shape and expiry are out; its elements then belong to a dump of their own, which a
 // rename does not touch, and which outlives the row if that is dropped.
 
@@ -16,15 +16,20 @@ import { BigArray, eachInNode } from './big-array.ts';
 import type { NodeWatch } from './big-array.ts';
 import type { BigFields } from './big-fields.ts';
 import { BigRanked } from './big-ranked.ts';
+import { BigStream } from './big-stream.ts';
+import type { LeafWatch } from './big-stream.ts';
 import type { ByteMap, EntryWatch } from './byte-map.ts';
 import type { Collection } from './collection.ts';
 import type { DumpWriter } from './dump-writer.ts';
 import type { ExpiryHeap } from './expiry-heap.ts';
 import { lengthBytes, readLength, readScore } from './packed.ts';
 import type { Reclaimer, RetiredRows } from './reclaimer.ts';
+import { LeafCursor } from './stream-leaf.ts';
 
 /** Set in a row's kind beside its shape when the value names a collection. */
 export const big = 8;
+/** Bytes of a collection's number in its row's value. */
+export const referenceBytes = 4;
 
 /** Part of a snapshot that is walked in steps. */
 export interface Dump {
@@ -155,19 +160,24 @@ export class TableDump implements Dump, EntryWatch {
     }
     const collection = this.#collections[b.readUInt32LE(valueAt)]!;
     const key = Buffer.from(b.subarray(keyAt, keyAt + keyLength));
+    if (collection instanceof BigStream) {
+      batch.streamState(b, valueAt + referenceBytes, map.valueLength - referenceBytes);
+    }
     this.#out.rowDone();
     collection.held = true;
-    this.#begin(
-      collection instanceof BigArray
-        ? new ArrayDump(this.#number, key, collection, this.#out, this.#reclaimer)
-        : new EntriesDump(
-            this.#number,
-            key,
-            collection as BigFields | BigRanked,
-            this.#out,
-            this.#reclaimer,
-          ),
-    );
+    this.#begin(this.#dumpOf(key, collection));
+  }
+
+  #dumpOf(key: Buffer, collection: Collection): Dump {
+    const number = this.#number;
+    const out = this.#out;
+    const reclaimer = this.#reclaimer;
+    if (collection instanceof BigArray)
+      return new ArrayDump(number, key, collection, out, reclaimer);
+    if (collection instanceof BigStream) {
+      return new StreamDump(number, key, collection, out, reclaimer);
+    }
+    return new EntriesDump(number, key, collection as BigFields | BigRanked, out, reclaimer);
   }
 
   #dumpPacked(b: Buffer, valueAt: number, kind: number): void {
@@ -326,6 +336,56 @@ class ArrayDump implements Dump, NodeWatch {
       this.#out.batch.push(false, eb, es, en);
       this.#out.elementDone();
     });
+  }
+}
+
+const leavesPerStep = 4;
+
+/** The records of one stream. A leaf that is about to change is written out first. */
+class StreamDump implements Dump, LeafWatch {
+  readonly #number: number;
+  readonly #key: Buffer;
+  readonly #stream: BigStream;
+  readonly #out: DumpWriter;
+  readonly #reclaimer: Reclaimer;
+  readonly #cursor = new LeafCursor();
+  #next: Buffer | undefined = Buffer.alloc(0);
+
+  constructor(
+    number: number,
+    key: Buffer,
+    stream: BigStream,
+    out: DumpWriter,
+    reclaimer: Reclaimer,
+  ) {
+    this.#number = number;
+    this.#key = key;
+    this.#stream = stream;
+    this.#out = out;
+    this.#reclaimer = reclaimer;
+    stream.beginSnapshot(this);
+  }
+
+  beforeLeafChange(b: Buffer, start: number, end: number): void {
+    const cursor = this.#cursor;
+    cursor.open(b, start, end);
+    while (cursor.advance()) {
+      this.#out.continueRow(this.#number, this.#key);
+      const { key, keyLength, valueAt, valueLength } = cursor;
+      this.#out.batch.streamRecord(true, key, 0, keyLength, b, valueAt, valueLength);
+      this.#out.elementDone();
+    }
+  }
+
+  step(): boolean {
+    if (this.#next === undefined) return false;
+    this.#next = this.#stream.showLeaves(this.#next, leavesPerStep);
+    return this.#next !== undefined;
+  }
+
+  end(): void {
+    this.#stream.endSnapshot();
+    letGo(this.#stream, this.#reclaimer);
   }
 }
 

@@ -15,7 +15,9 @@ export interface OpObserver {
   row(table: number, b: Buffer, ks: number, kn: number): void;
   create(shape: Shape): void;
   expire(at: number): void;
-  /** A field, a member with its score, an element at the tail: `kind` tells apart what is. */
+  /** Of a stream. */
+  state(b: Buffer, s: number, n: number): void;
+  /** A field, a member with its score, an element at the tail, a stream's record: `kind` tells apart what is. */
   element(
     kind: number,
     score: number,
@@ -219,6 +221,15 @@ export class RowRewriter {
         r.bytes();
         return observer?.element(op, score, buf, r.start, r.length, 0, 0);
       }
+      case Op.streamAdd: {
+        r.bytes();
+        const [s, n] = [r.start, r.length];
+        r.bytes();
+        return observer?.element(op, 0, buf, s, n, r.start, r.length);
+      }
+      case Op.streamState:
+        r.bytes();
+        return observer?.state(buf, r.start, r.length);
       case Op.tail:
         r.bytes();
         return observer?.element(op, 0, buf, r.start, r.length, 0, 0);
@@ -232,6 +243,12 @@ export class RowRewriter {
         break;
       case Op.unfield:
       case Op.head:
+      case Op.streamRemove:
+        r.bytes();
+        break;
+      case Op.streamSet:
+      case Op.streamCut:
+        r.bytes();
         r.bytes();
         break;
       case Op.patch:

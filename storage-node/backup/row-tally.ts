@@ -75,6 +75,10 @@ export class RowTally implements OpObserver {
     if (at <= this.#now) this.#table.due++;
   }
 
+  state(b: Buffer, s: number, n: number): void {
+    this.#table.add(mix(this.#keyHash, Op.streamState), hashBytes(b, s, n));
+  }
+
   element(
     kind: number,
     score: number,
@@ -86,7 +90,7 @@ export class RowTally implements OpObserver {
   ): void {
     let hash = hashBytes(b, s, n);
     if (kind === Op.score) hash = mix(hash, hashNumber(score));
-    else if (kind === Op.field) hash = mix(hash, hashBytes(b, vs, vn));
+    else if (kind === Op.field || kind === Op.streamAdd) hash = mix(hash, hashBytes(b, vs, vn));
     else if (kind === Op.tail) {
       if (this.#position === undefined) throw new RangeError('an element of what is no array');
       hash = mix(hash, this.#position++);

@@ -27,6 +27,8 @@ interface StrictRow {
   elements: Buffer[];
 }
 
+type RecordArguments = Parameters<RowWrites['addStreamRecord']>;
+
 const nothing = Buffer.alloc(0);
 const text = (b: Buffer, s: number, n: number) => b.toString('latin1', s, s + n);
 const bytes = (t: string) => Buffer.from(t, 'latin1');
@@ -59,7 +61,8 @@ export class StrictTable implements RowReads, RowWrites {
     this.#dropped.clear();
     this.#spoil();
     for (const row of this.#rows.values()) {
-      assert(row.shape === Shape.value || size(row) > 0, `empty container at ${row.key}`);
+      const mayBeEmpty = row.shape === Shape.value || row.shape === Shape.stream;
+      assert(mayBeEmpty || size(row) > 0, `empty container at ${row.key}`);
     }
   }
 
@@ -303,6 +306,66 @@ export class StrictTable implements RowReads, RowWrites {
     assert(index >= 0 && count >= 0 && index + count <= elements.length, 'range is out of range');
     elements.splice(index, count);
     this.#afterRemoval(row);
+  }
+
+  streamState(row: Row, out: Slice): void {
+    this.#lend(this.#get(row, Shape.stream).value, out);
+  }
+  streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
+    const value = this.#get(row, Shape.stream).fields.get(text(b, s, n));
+    if (value !== undefined && out !== undefined) this.#lend(value, out);
+    return value !== undefined;
+  }
+  eachStreamRecord(
+    row: Row,
+    from: Buffer,
+    to: Buffer,
+    reverse: boolean,
+    _want: number,
+    visit: FieldVisitor,
+  ): void {
+    const keys = this.#keysBetween(row, from, to);
+    if (reverse) keys.reverse();
+    const { fields } = this.#get(row, Shape.stream);
+    this.#walkFields(
+      keys.map((key) => [key, fields.get(key)!]),
+      visit,
+    );
+  }
+  setStreamState(row: Row, b: Buffer, s: number, n: number): void {
+    this.#get(row, Shape.stream).value = Buffer.from(b.subarray(s, s + n));
+    this.#spoil();
+  }
+  addStreamRecord(...[row, kb, ks, kn, vb, vs, vn]: RecordArguments): void {
+    const { fields } = this.#get(row, Shape.stream);
+    const key = text(kb, ks, kn);
+    assert(!fields.has(key), 'a record that is added is new');
+    fields.set(key, Buffer.from(vb.subarray(vs, vs + vn)));
+    this.#spoil();
+  }
+  setStreamRecord(...[row, kb, ks, kn, vb, vs, vn]: RecordArguments): void {
+    const { fields } = this.#get(row, Shape.stream);
+    const key = text(kb, ks, kn);
+    assert(fields.has(key), 'a record that is set is there');
+    fields.set(key, Buffer.from(vb.subarray(vs, vs + vn)));
+    this.#spoil();
+  }
+  removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
+    const removed = this.#get(row, Shape.stream).fields.delete(text(b, s, n));
+    this.#spoil();
+    return removed;
+  }
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
+    const keys = this.#keysBetween(row, from, to);
+    for (const key of keys) this.#get(row, Shape.stream).fields.delete(key);
+    this.#spoil();
+    return keys.length;
+  }
+  #keysBetween(row: Row, from: Buffer, to: Buffer): string[] {
+    const low = from.toString('latin1');
+    const high = to.toString('latin1');
+    const keys = [...this.#get(row, Shape.stream).fields.keys()];
+    return keys.filter((key) => key >= low && key < high).sort();
   }
 
   clear(): void {

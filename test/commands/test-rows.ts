@@ -240,6 +240,35 @@ export class TestRows implements Rows {
     this.wrote = true;
     this.#t.removeElements(row, index, count);
   }
+  streamState(row: Row, out: Slice): void {
+    this.#t.streamState(row, out);
+  }
+  streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
+    return this.#t.streamRecord(row, b, s, n, out);
+  }
+  eachStreamRecord(...args: Parameters<Rows['eachStreamRecord']>): void {
+    this.#t.eachStreamRecord(...args);
+  }
+  setStreamState(row: Row, b: Buffer, s: number, n: number): void {
+    this.wrote = true;
+    this.#t.setStreamState(row, b, s, n);
+  }
+  addStreamRecord(...args: Parameters<Rows['addStreamRecord']>): void {
+    this.wrote = true;
+    this.#t.addStreamRecord(...args);
+  }
+  setStreamRecord(...args: Parameters<Rows['setStreamRecord']>): void {
+    this.wrote = true;
+    this.#t.setStreamRecord(...args);
+  }
+  removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
+    this.wrote = true;
+    return this.#t.removeStreamRecord(row, b, s, n);
+  }
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
+    this.wrote = true;
+    return this.#t.removeStreamRecords(row, from, to);
+  }
   clear(): void {
     this.wrote = true;
     this.#t.clear();

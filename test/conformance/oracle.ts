@@ -9,6 +9,7 @@ import {
   ranked,
   rowName,
   set,
+  stream,
   value,
   type EngineContents,
   type RowContent,
@@ -22,7 +23,7 @@ export interface OracleRow {
   shape: Shape;
   expireAt: number;
   bytes: string;
-  /** Of a map or set. */
+  /** Of a map or set; records of a stream, in any order. */
   fields: Pair[];
   /** In order. */
   scores: Scored[];
@@ -58,6 +59,7 @@ export function newRow(shape: Shape): OracleRow {
 }
 
 export function countOf(row: OracleRow): number {
+  if (row.shape === Shape.stream) return row.fields.length;
   return row.bytes.length + row.fields.length + row.scores.length + row.elements.length;
 }
 
@@ -71,14 +73,17 @@ export function contentOf(row: OracleRow): RowContent {
           ? set(...row.fields.map(([name]) => name))
           : row.shape === Shape.ranked
             ? ranked(...row.scores.flat())
-            : array(...row.elements);
+            : row.shape === Shape.stream
+              ? stream(row.bytes, ...row.fields.flat())
+              : array(...row.elements);
   return expiring(content, row.expireAt);
 }
 
 /** Drops a container whose last element went. */
 export function dropIfEmpty(table: OracleTable, key: string): void {
   const row = table.get(key);
-  if (row !== undefined && row.shape !== Shape.value && countOf(row) === 0) table.delete(key);
+  if (row === undefined || row.shape === Shape.value || row.shape === Shape.stream) return;
+  if (countOf(row) === 0) table.delete(key);
 }
 
 export function putField(row: OracleRow, name: string, bytes: string): boolean {

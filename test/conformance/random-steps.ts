@@ -49,7 +49,7 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-const shapeNames = ['none', 'value', 'map', 'set', 'ranked', 'array'];
+const shapeNames = ['none', 'value', 'map', 'set', 'ranked', 'array', 'stream'];
 const brief = (text: string): string =>
   text.length <= 24 ? JSON.stringify(text) : `${JSON.stringify(text.slice(0, 12))}(${text.length})`;
 
@@ -122,6 +122,8 @@ export class StepMaker {
         return this.#ofRanked(table, key, row, on);
       case Shape.array:
         return this.#ofArray(table, key, row, on);
+      case Shape.stream:
+        return this.#ofStream(key, row, on);
       default:
         return this.#ofFields(table, key, row, on);
     }
@@ -175,7 +177,7 @@ export class StepMaker {
 
   /** A new row in place of whatever is there. */
   #make(table: OracleTable, key: string, on: On): Operation {
-    const row = newRow(this.#pick([1, 2, 3, 4, 5] as const));
+    const row = newRow(this.#pick([1, 2, 3, 4, 5, 6] as const));
     row.expireAt = this.#pick(times);
     const size = this.#chance(0.8) ? 1 + this.#below(5) : 1 + this.#below(200);
     if (row.shape === Shape.value) row.bytes = this.#bytes();
@@ -189,6 +191,7 @@ export class StepMaker {
   #add(row: OracleRow): void {
     if (row.shape === Shape.ranked) putScore(row, this.#name(row), this.#pick(scores));
     else if (row.shape === Shape.array) row.elements.push(this.#bytes());
+    else if (row.shape === Shape.stream) putField(row, `r${this.#name(row)}`, this.#bytes());
     else putField(row, this.#name(row), row.shape === Shape.map ? this.#bytes() : '');
   }
 
@@ -417,6 +420,57 @@ export class StepMaker {
       v.element(key, index),
       v.elements(key, index, count, atHead),
     ]);
+  }
+
+  // ---- streams
+
+  #ofStream(key: string, row: OracleRow, on: On): Operation {
+    const there = row.fields.length > 0 && this.#chance(0.6) ? this.#pick(row.fields) : undefined;
+    const name = there?.[0] ?? `r${this.#name(row)}`;
+    const old = row.fields.find(([found]) => found === name)?.[1];
+    const [from, to] = [name, `r${this.#name(row)}`].sort() as [string, string];
+    const kind = this.#random();
+    const bytes = this.#bytes();
+    const changed = (text: string, change: (v: Verbs) => void): Operation => {
+      const found = row.fields.find(([known]) => known === name)?.[1];
+      const count = row.fields.length;
+      return on(`${text} of ${brief(name)}`, [count, found], (v) => {
+        change(v);
+        return [v.table.count(v.row(key)), v.record(key, name)];
+      });
+    };
+    if (kind < 0.1) {
+      row.bytes = bytes;
+      return on(`state ${brief(bytes)}`, bytes, (v) => {
+        v.setState(key, bytes);
+        return v.state(key);
+      });
+    }
+    if (kind < 0.5) {
+      putField(row, name, bytes);
+      return changed('record', (v) => {
+        if (old === undefined) v.addRecord(key, name, bytes);
+        else v.setRecord(key, name, bytes);
+      });
+    }
+    if (kind < 0.75) {
+      row.fields = row.fields.filter(([found]) => found !== name);
+      return changed('removal', (v) => v.removeRecord(key, name));
+    }
+    const within = row.fields.filter(([found]) => found >= from && found < to);
+    if (kind < 0.8) {
+      row.fields = row.fields.filter((pair) => !within.includes(pair));
+      return on(`cut ${brief(from)} to ${brief(to)}`, within.length, (v) =>
+        v.removeRecords(key, from, to),
+      );
+    }
+    const reverse = this.#chance(0.5);
+    const limit = 1 + this.#below(20);
+    const sorted = within.sort(([a], [b]) => (a < b ? -1 : 1));
+    const seen = (reverse ? sorted.reverse() : sorted).slice(0, limit).flat();
+    return on(`walk from ${brief(from)} to ${brief(to)}`, seen, (v) =>
+      v.records(key, from, to, reverse, limit),
+    );
   }
 }
 

@@ -131,6 +131,7 @@ export class ToyEngine implements Engine, ToyTransaction {
         } else {
           w.row(id, keyBytes, 0, key.length);
           w.create(shape);
+          if (shape === Shape.stream) w.streamState(bytesOf(bytes), 0, bytes.length);
         }
         const next = (): void => {
           if (w.pos < batchBytes) return;
@@ -139,7 +140,9 @@ export class ToyEngine implements Engine, ToyTransaction {
         };
         for (const [name, { value, score }] of fields) {
           if (shape === Shape.ranked) w.score(score, bytesOf(name), 0, name.length);
-          else w.field(bytesOf(name), 0, name.length, bytesOf(value), 0, value.length);
+          else if (shape === Shape.stream) {
+            w.streamRecord(true, bytesOf(name), 0, name.length, bytesOf(value), 0, value.length);
+          } else w.field(bytesOf(name), 0, name.length, bytesOf(value), 0, value.length);
           next();
         }
         for (const element of elements) {

@@ -106,7 +106,9 @@ export class ToyTable implements RowTable {
   shape = (row: Row): Shape => (row === 0 ? Shape.none : this.#row(row).shape);
   count(row: Row): number {
     const found = this.#tx.bySeq.get(row);
-    return found === undefined ? 0 : found.bytes.length + found.fields.size + found.elements.length;
+    if (found === undefined) return 0;
+    if (found.shape === Shape.stream) return found.fields.size;
+    return found.bytes.length + found.fields.size + found.elements.length;
   }
   expireAt = (row: Row): number => this.#row(row).expireAt;
   footprint(row: Row): number {
@@ -307,6 +309,38 @@ export class ToyTable implements RowTable {
     this.#splice(row, index, 0, text(b, s, n));
   removeElements = (row: Row, index: number, count: number): void =>
     this.#splice(row, index, count);
+
+  streamState = (row: Row, out: Slice): void => fill(out, this.#row(row).bytes);
+  streamRecord = (row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean =>
+    this.field(row, b, s, n, out);
+  eachStreamRecord(
+    ...[row, from, to, reverse, , visit]: Parameters<RowTable['eachStreamRecord']>
+  ): void {
+    this.#tx.maybeFault();
+    const names = this.#between(row, from, to);
+    for (const name of reverse ? names.toReversed() : names) {
+      const { value } = this.#row(row).fields.get(name)!;
+      if (visit(bytesOf(name), 0, name.length, bytesOf(value), 0, value.length)) return;
+    }
+  }
+  #between(row: Row, from: Buffer, to: Buffer): string[] {
+    const [low, high] = [from.toString('latin1'), to.toString('latin1')];
+    return [...this.#row(row).fields.keys()].filter((key) => key >= low && key < high).sort();
+  }
+  setStreamState = (row: Row, b: Buffer, s: number, n: number): void =>
+    void (this.#change(this.#row(row)).bytes = text(b, s, n));
+  addStreamRecord = (...record: Parameters<RowTable['addStreamRecord']>): void =>
+    void this.putField(...record);
+  setStreamRecord = (...record: Parameters<RowTable['setStreamRecord']>): void =>
+    void this.putField(...record);
+  removeStreamRecord = (row: Row, b: Buffer, s: number, n: number): boolean =>
+    this.#change(this.#row(row)).fields.delete(text(b, s, n));
+  removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
+    const names = this.#between(row, from, to);
+    const found = this.#change(this.#row(row));
+    for (const name of names) found.fields.delete(name);
+    return names.length;
+  }
 
   clear(): void {
     const { rows } = this;

@@ -88,7 +88,8 @@ function toTree(value: RowValue): Tree {
       return documentToTree(value.root, 0);
     case 'set':
     case 'ranked':
-    case 'array': {
+    case 'array':
+    case 'stream': {
       const writer = new PackedWriter();
       packValue(writer, value);
       return writer.finish();
@@ -131,7 +132,8 @@ function fromTree(kind: RowValue['kind'], tree: unknown): RowValue {
       return { kind, root: documentFromTree(tree, 0) };
     case 'set':
     case 'ranked':
-    case 'array': {
+    case 'array':
+    case 'stream': {
       const reader = new PackedReader(asBytes(tree));
       const value = unpackValue(reader, kind);
       reader.finish();

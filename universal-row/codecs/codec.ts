@@ -41,6 +41,7 @@ export const valueKinds = [
   'array',
   'columns',
   'document',
+  'stream',
 ] as const satisfies readonly RowValue['kind'][];
 
 const groupEnd = Buffer.of(0);

@@ -114,7 +114,8 @@ function addValue(builder: Builder, value: RowValue): void {
       return addDocument(builder, value.root, 0);
     case 'set':
     case 'ranked':
-    case 'array': {
+    case 'array':
+    case 'stream': {
       const writer = new PackedWriter();
       packValue(writer, value);
       return addBytes(builder, writer.finish());
@@ -190,7 +191,8 @@ function readValue(reader: FlexReader, kind: RowValue['kind'], value: FlexValue)
       return { kind, root: readDocument(reader, value, 0) };
     case 'set':
     case 'ranked':
-    case 'array': {
+    case 'array':
+    case 'stream': {
       const packed = new PackedReader(reader.blob(value));
       const container = unpackValue(packed, kind);
       packed.finish();

@@ -7,6 +7,7 @@ import { hashTranslator } from './hash.ts';
 import { listTranslator } from './list.ts';
 import { setTranslator } from './set.ts';
 import { sortedSetTranslator } from './sorted-set.ts';
+import { streamTranslator } from './stream.ts';
 import { stringTranslator } from './string.ts';
 import { ReduceError, typeOf, type Translator } from './translator.ts';
 
@@ -16,6 +17,7 @@ export const translators: readonly Translator[] = [
   listTranslator,
   setTranslator,
   sortedSetTranslator,
+  streamTranslator,
 ];
 
 /** The records of a row. Throws `RowValueError` when no translator takes its kind. */

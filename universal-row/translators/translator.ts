@@ -12,7 +12,7 @@ import type { RowAttributes, RowValue, URow, URowKey } from '../row.ts';
 import { RowValueError, type Scalar } from '../scalar.ts';
 
 /** Names as TYPE answers them, but for zset, whose name here says what it is. */
-export type TranslatedType = 'string' | 'hash' | 'list' | 'set' | 'sorted-set';
+export type TranslatedType = 'string' | 'hash' | 'list' | 'set' | 'sorted-set' | 'stream';
 
 export interface Translator {
   readonly type: TranslatedType;
@@ -101,7 +101,7 @@ export function typeOf(meta: StoredRecord): TranslatedType | undefined {
   return translatedTypes.find((type) => type === name);
 }
 
-const translatedTypes = ['hash', 'list', 'set', 'sorted-set'] as const;
+const translatedTypes = ['hash', 'list', 'set', 'sorted-set', 'stream'] as const;
 
 export function splitOffMeta(records: readonly StoredRecord[]): {
   meta: StoredRecord;

@@ -35,6 +35,8 @@ function encodingOf(rows: Rows, row: Row): string {
       return isCompact(rows, row, limits.rankedEntries, limits.rankedValueBytes)
         ? 'listpack'
         : 'skiplist';
+    case Shape.stream:
+      return 'stream';
     default:
       return 'quicklist';
   }

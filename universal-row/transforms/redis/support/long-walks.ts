@@ -186,6 +186,38 @@ export function* eachRankInSteps(
   );
 }
 
+/** Records of a stream with from <= key < to, in their order. */
+export function* eachRecordInSteps(
+  rows: Rows,
+  find: Find,
+  from: Buffer,
+  to: Buffer,
+  visit: FieldVisitor,
+  undo: Undo = nothing,
+): Steps {
+  const size = new StepSize();
+  let next: Buffer | undefined = from;
+  while (next !== undefined) {
+    const mark = undo.mark();
+    const start: Buffer = next;
+    next = yield* step(() => {
+      undo.rollback(mark);
+      size.begin();
+      const row = find();
+      let stopped: Buffer | undefined;
+      if (row === 0) return stopped;
+      rows.eachStreamRecord(row, start, to, false, size.elements, (kb, ks, kn, vb, vs, vn) => {
+        const isFull = size.add(kn + vn);
+        if (visit(kb, ks, kn, vb, vs, vn) === true) return true;
+        if (isFull) stopped = Buffer.concat([kb.subarray(ks, ks + kn), Buffer.alloc(1)]);
+        return isFull;
+      });
+      return stopped;
+    });
+    size.end();
+  }
+}
+
 /** `n` items that are in memory, some hundreds a step. */
 export function* eachOf(n: number, handle: (i: number) => void): Steps {
   for (let at = 0; at < n; ) {

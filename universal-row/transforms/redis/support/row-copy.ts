@@ -2,13 +2,14 @@
 // another table.
 
 import { emptyBytes, Slice } from '../../../bytes.ts';
-import { type Row, type Rows, Shape } from '../../../rows.ts';
+import { endOfRecords, type Row, type Rows, Shape } from '../../../rows.ts';
 import { step, type Steps } from '../../../steps.ts';
 import { ByteList } from './byte-list.ts';
 import {
   eachElementInSteps,
   eachFieldInSteps,
   eachRankInSteps,
+  eachRecordInSteps,
   eachSized,
   type Find,
 } from './long-walks.ts';
@@ -16,9 +17,11 @@ import {
 export class RowCopy {
   #shape: Shape = Shape.none;
   #expireAt = 0;
-  /** The value; elements or members; or fields and their values in turn. */
+  /** The value; elements or members; or fields (keys of records) and their values in turn. */
   readonly #items = new ByteList();
   readonly #value = new Slice();
+  /** Of a stream. */
+  #state: Buffer = emptyBytes;
 
   take(rows: Rows, row: Row): void {
     const items = this.#items;
@@ -46,6 +49,20 @@ export class RowCopy {
         break;
       case Shape.array:
         rows.eachElement(row, 0, size, false, (b, s, n) => items.add(b, s, n));
+        break;
+      case Shape.stream:
+        this.#takeState(rows, row);
+        rows.eachStreamRecord(
+          row,
+          emptyBytes,
+          endOfRecords,
+          false,
+          size,
+          (kb, ks, kn, vb, vs, vn) => {
+            items.add(kb, ks, kn);
+            items.add(vb, vs, vn);
+          },
+        );
         break;
       default:
         break;
@@ -87,6 +104,20 @@ export class RowCopy {
           items,
         );
         break;
+      case Shape.stream:
+        this.#takeState(rows, row);
+        yield* eachRecordInSteps(
+          rows,
+          find,
+          emptyBytes,
+          endOfRecords,
+          (kb, ks, kn, vb, vs, vn) => {
+            items.add(kb, ks, kn);
+            items.add(vb, vs, vn);
+          },
+          items,
+        );
+        break;
       default:
         yield* eachElementInSteps(
           rows,
@@ -100,6 +131,18 @@ export class RowCopy {
     }
   }
 
+  #takeState(rows: Rows, row: Row): void {
+    rows.streamState(row, this.#value);
+    this.#state = this.#value.copy();
+    this.#value.b = emptyBytes;
+  }
+
+  #create(rows: Rows, b: Buffer, s: number, n: number): Row {
+    const row = rows.create(b, s, n, this.#shape);
+    if (this.#shape === Shape.stream) rows.setStreamState(row, this.#state, 0, this.#state.length);
+    return row;
+  }
+
   /** As `put`, in steps. */
   *putInSteps(rows: Rows, b: Buffer, s: number, n: number): Steps {
     const items = this.#items;
@@ -108,7 +151,7 @@ export class RowCopy {
       return;
     }
     yield* step(() => {
-      rows.create(b, s, n, this.#shape);
+      this.#create(rows, b, s, n);
     });
     let into: Row = 0;
     let last = -1;
@@ -134,7 +177,7 @@ export class RowCopy {
       rows.putValue(b, s, n, items.buf, 0, items.length(0), this.#expireAt);
       return;
     }
-    const row = rows.create(b, s, n, this.#shape);
+    const row = this.#create(rows, b, s, n);
     for (let i = 0; i < items.count; i++) this.#putItem(rows, row, i);
     if (this.#expireAt !== 0) rows.setExpireAt(row, this.#expireAt);
   }
@@ -152,6 +195,11 @@ export class RowCopy {
       case Shape.map:
         if (i % 2 === 1) {
           rows.putField(row, buf, items.start(i - 1), items.length(i - 1), buf, s, n);
+        }
+        break;
+      case Shape.stream:
+        if (i % 2 === 1) {
+          rows.addStreamRecord(row, buf, items.start(i - 1), items.length(i - 1), buf, s, n);
         }
         break;
       case Shape.set:

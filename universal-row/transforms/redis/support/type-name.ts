@@ -7,6 +7,7 @@ const names: Readonly<Record<Shape, string>> = {
   [Shape.set]: 'set',
   [Shape.ranked]: 'zset',
   [Shape.array]: 'list',
+  [Shape.stream]: 'stream',
 };
 
 /** What Redis calls the row's shape. */
