@@ -12,8 +12,8 @@ const planes = {
 };
 makeFilesPrivate();
 fitToOneProcessor();
-// Of a start the planes' code takes longest to load: their threads begin before all else. Should it turn
-// out that no server is wanted, the threads end with the process.
+// Loading the planes' code takes most of a start, so their threads start first. If no server is wanted after all, the
+// threads end with the process.
 if (looksLikeStart()) for (const plane of Object.values(planes)) plane.load();
 
 function looksLikeStart(): boolean {

@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface OwnServerOptions {
-  /** What it is for: a part of the directory's name. */
+  /** Purpose, as part of the directory's name. */
   purpose: string;
   /** Words after the data directory and the ports, which are free ones. */
   flags: readonly string[];
   /** Words before the command, as of taskset. */
   pin?: readonly string[];
-  /** Whoever ends us by a signal ends the server, too; else that is up to the caller. */
+  /** A signal that ends this process ends the server as well; otherwise the caller does that. */
   endsOnSignals?: boolean;
 }
 
@@ -123,7 +123,7 @@ export class OwnServer {
     await ended;
   }
 
-  /** What it has kept is of no use any more. */
+  /** Its data is deleted. */
   async stop(): Promise<void> {
     await this.#kill();
     this.#clear();

@@ -1,15 +1,15 @@
-// What the modules of a request's way cost, by size: measured once a release by `polyrow calibrate`, kept as
-// plain data with a version, and laid out in typed arrays so that a look-up makes nothing.
+// Costs of the modules on a request's path, by size: measured once a release by `polyrow calibrate`, kept as plain data
+// with a version, and laid out in typed arrays so that a lookup allocates nothing.
 //
 // A table holds physical costs. Divided by those of reading 1 kB they are request units, which are the same
-// on whatever machine the table was made, as long as it is one machine.
+// on any machine, as long as the whole table was made on one.
 
 import { dimensionCount, dimensions, type Dimension, lruWeights, podPru, type Pru } from './pru.ts';
 
 /** 64 B to 1 MB by powers of two. Between them costs are a line; below, the first; above, the last line goes on. */
 export const sizes: readonly number[] = Array.from({ length: 15 }, (_, i) => 64 << i);
 
-/** What becomes of a command on rows, in the order of its way. */
+/** Modules on the path of a row command, in order. */
 export const rowModules = [
   // Bytes of a request to words, and of an answer to bytes.
   'decode',
@@ -32,23 +32,23 @@ export const rowModules = [
   'writeField',
   'writeScore',
   'writeElement',
-  // What writing many of these in one request takes besides, by their number: 64 B stand for one.
+  // Additional cost of writing many of these in one request, by their number: 64 B stand for one.
   'writeMany',
   'remove',
   // Bytes of the log's entry.
   'log',
   // A read that went to disk, and running the command again.
   'miss',
-  // What happens by itself: a row whose time has come; bytes merged; a row of a checkpoint.
+  // Background work: an expired row; compacted bytes; a row of a checkpoint.
   'expire',
   'compact',
   'checkpoint',
 ] as const;
 export type RowModule = (typeof rowModules)[number];
 
-/** What becomes of a request of time series. */
+/** Modules on the path of a time-series request. */
 export const seriesModules = [
-  // An HTTP request and its answer, whatever is in them.
+  // An HTTP request and its answer, without their content.
   'request',
   // Line protocol.
   'decode',
@@ -83,9 +83,9 @@ export type ModuleCosts = Partial<Record<Dimension, readonly number[]>>;
 
 /** Physical: CPU microseconds, bytes times milliseconds, disk operations, bytes. */
 export interface ModelCosts {
-  /** Of reading 1 kB. */
+  /** Physical cost of reading 1 kB. */
   read1kB: Pru;
-  /** Of the reference pod, in a second. */
+  /** Capacity of the reference pod per second. */
   capacity: Pru;
   modules: Readonly<Record<string, ModuleCosts>>;
 }
@@ -93,9 +93,9 @@ export interface ModelCosts {
 export const tableFormat = 1;
 
 export interface CostTableData {
-  /** Of this form of data. */
+  /** Version of this data format. */
   format: number;
-  /** Of the server whose modules were measured. */
+  /** Release of the server that was measured. */
   release: string;
   /** ISO date. */
   date: string;
@@ -107,7 +107,7 @@ export type CostModel = keyof CostTableData['models'];
 
 /** The costs of one model in request units. */
 export class CostTable {
-  /** What a request's dimensions are multiplied by; the largest product is its logical units. */
+  /** Weights of a request's dimensions; the largest product is its logical units. */
   readonly weights: Pru;
   readonly pod: Pru;
   /**
@@ -218,7 +218,7 @@ function checkCosts(costs: ModelCosts, modules: readonly string[]): void {
       if (!Array.isArray(column) || column.length !== sizes.length || !column.every(isCost)) {
         throw new RangeError(`${module}: ${dimension} must be ${sizes.length} numbers`);
       }
-      // What is larger never costs less.
+      // A larger size never costs less.
       if (column.some((cost: number, i) => i > 0 && cost < (column[i - 1] as number))) {
         throw new RangeError(`${module}: ${dimension} must not fall with the size`);
       }

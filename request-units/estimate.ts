@@ -1,5 +1,5 @@
-// What a request will cost, from what went before: known only once it was done, and wanted earlier by those
-// who explain it or decide about it. What they guessed is put right afterwards: see token-bucket.ts.
+// Estimates a request's cost from previous requests. The exact cost is known only afterwards; explain and admission need
+// it before. Token buckets settle the difference: see token-bucket.ts.
 
 /** Bytes that are one unit of `abase`'s policy. */
 export const unitBytes = 2048;
@@ -42,7 +42,7 @@ export class ReadHistory {
     this.next = (next + 1) % windowReads;
   }
 
-  /** Of the next read. */
+  /** Expected size of the next read. */
   get expectedBytes(): number {
     return this.count === 0 ? firstBytes : this.sumBytes / this.count;
   }
@@ -63,7 +63,7 @@ export class ReadHistory {
     return Math.max(cheapestRead, missed / unitBytes);
   }
 
-  /** What lies between the costs of a hit and of a miss. */
+  /** Expected cost between those of a hit and of a miss. */
   between(hitCost: number, missCost: number): number {
     const hit = this.expectedHit;
     return hit * hitCost + (1 - hit) * missCost;
@@ -117,7 +117,7 @@ const rememberedKinds = 512;
 const newestStatement = 0.25;
 const firstStatement = 1;
 
-/** What statements cost that are alike but for the values in them, learned from those before. */
+/** Cost of statements that differ only in their values, learned from previous ones. */
 export class StatementHistory {
   /** By kind, a number; the one that was met longest ago comes first. */
   readonly #means = new Map<number, number>();

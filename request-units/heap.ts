@@ -1,5 +1,4 @@
-// A binary heap: whatever is before all others by a given order comes out first. The order may change; then
-// `reorder` is to be called.
+// A binary heap: the first item by a given order is removed first. After a change of the order, call `reorder`.
 
 export class Heap<T> {
   readonly #items: T[] = [];

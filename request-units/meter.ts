@@ -1,10 +1,9 @@
-// What tenants have spent in one plane. An account is a tenant's; all its numbers only ever grow while the
-// plane runs, so whoever has a later snapshot of the same run needs no earlier one, and one that arrives
-// twice is counted once. Charging makes no object.
+// Units spent by tenants in one plane. Each tenant has an account whose numbers only grow while the plane runs, so a
+// later snapshot of the same run replaces an earlier one, and a repeated one is counted once. Charging allocates nothing.
 
 import { dimensionCount, type Pru } from './pru.ts';
 
-/** What kind of work is charged. `scan` is everything that walks: scans and queries. */
+/** Classes of charged work. `scan` covers scans and queries. */
 export const chargeClasses = ['read', 'write', 'scan', 'background', 'other'] as const;
 export type ChargeClassName = (typeof chargeClasses)[number];
 export const ChargeClass = { read: 0, write: 1, scan: 2, background: 3, other: 4 } as const;
@@ -23,7 +22,7 @@ const bytesInAt = chargeClasses.length * stride;
 const bytesOutAt = bytesInAt + 1;
 const length = bytesOutAt + 1;
 
-/** For those who charge so often that a call with numbers in it would cost too much: see `RowPricer`. */
+/** For hot paths on which a call with number arguments would cost too much: see `RowPricer`. */
 export const accountLayout = {
   requestsAt,
   errorsAt,
@@ -62,7 +61,7 @@ export interface AccountUsage {
 
 export interface MeterSnapshot {
   plane: string;
-  /** Of the process, whose numbers begin at 0: another run is another series of numbers. */
+  /** Identifies the process: the numbers of another run start at 0 again. */
   run: string;
   /** Ascending in a run. One that is not above the last one seen brings nothing new. */
   sequence: number;
@@ -101,7 +100,7 @@ export class TenantAccount {
     this.tenant = tenant;
   }
 
-  /** A request that was answered, and what it cost. `database` counts from the tenant's first. */
+  /** Charges an answered request. `database` counts from the tenant's first. */
   charge(
     kind: ChargeClass,
     database: number,
@@ -257,7 +256,7 @@ export class Meter {
     return account;
   }
 
-  /** What is known of a tenant, if anything. */
+  /** The account of a tenant, if there is one. */
   find(tenant: number): TenantAccount | undefined {
     return this.accounts.get(tenant);
   }
@@ -284,14 +283,14 @@ export class Meter {
     return this.active;
   }
 
-  /** To be called every second. Returns the accounts in which there was anything. */
+  /** To be called every second. Returns the accounts with new charges. */
   tick(): readonly TenantAccount[] {
     this.second++;
     this.active = this.active.filter((account) => (account.isActive = account.closeSecond()));
     return this.active;
   }
 
-  /** What changed after the snapshot of that number; everything for one that is not remembered. */
+  /** Changes since the snapshot `since`; everything if that snapshot is unknown. */
   snapshot(at: number, since = 0): MeterSnapshot {
     const sequence = ++this.sequence;
     this.takenIn.set(sequence, this.second);

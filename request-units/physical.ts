@@ -1,5 +1,5 @@
-// The physical side of a table of costs: what is not measured but counted, the reference pod, and what
-// reading 1 kB takes, which is the sum of the modules on its way.
+// The physical part of a cost table: counted rather than measured costs, the reference pod, and the cost of reading
+// 1 kB, which is the sum of the modules on its path.
 
 import {
   CostTable,
@@ -13,11 +13,11 @@ import { addPru, type Pru } from './pru.ts';
 
 /** Bytes that one disk operation moves at most. */
 const operationBytes = 64 * 1024;
-/** How long bytes of a request are held, where nothing is waited for: a turn of the event loop. */
+/** How long the bytes of a request that does not wait are held: one event-loop tick. */
 const turnMs = 1;
 /** How long they are while the disk is waited for. */
 const missMs = 2;
-/** Writes whose entries leave in one operation: what are in one turn. */
+/** Writes of one event-loop tick, whose entries leave in one operation. */
 const groupedWrites = 64;
 
 /** In a second: a core, memory set aside for requests, a disk, a network of 10 Gbit. */
@@ -57,7 +57,7 @@ export function modulesOf(
   return modules;
 }
 
-/** What is larger never costs less, whatever was measured. */
+/** A larger size never costs less, despite measurement noise. */
 function ascending(column: readonly number[]): number[] {
   let most = 0;
   return column.map((cost) => (most = Math.max(most, Number(cost.toPrecision(4)))));

@@ -79,8 +79,8 @@ async function memoryModel(progress: Progress): Promise<ModelCosts> {
 }
 
 /**
- * Checkpoints and merging are rare, as they are charged by themselves and not to whoever asks just then, and what
- * is measured stays in the cache.
+ * Checkpoints and compaction are rare, because they are charged apart from requests. The rows that are measured stay
+ * in the cache.
  */
 const undisturbed = [
   ...['--wal.checkpoint-bytes', '2gb'],
@@ -104,7 +104,7 @@ async function kvModel(progress: Progress): Promise<ModelCosts> {
 const largeHead = ['--tsm.head-bytes', '1gb', '--wal.checkpoint-bytes', '64gb'];
 const smallHead = ['--tsm.head-bytes', '1mb'];
 
-/** What queries read is in files, as all but the newest points are. */
+/** Queries read points from files, as all but the newest points are there. */
 const filled = {
   flags: ['--wal.checkpoint-bytes', '1mb'],
   run: async ({ influx }: Loads): Promise<void> => await fillSeries(influx),
@@ -159,7 +159,7 @@ function machine(): string {
   return `${all.length} x ${all[0]?.model.trim() ?? arch()}, ${memory} GiB, Node ${process.version}`;
 }
 
-/** Of those models that were tried. */
+/** Fit quality of the models that were measured. */
 export type TableQuality = Partial<Record<CostModel, Quality>>;
 
 type Try = (path: string, table: CostTableData, progress: Progress) => Promise<Quality>;
@@ -170,7 +170,7 @@ const rowsOf =
     await onServer(
       ['--ru.table', path, ...undisturbed, '--redis.default-model', model],
       async ({ load, server }) =>
-        // What is not about rows is charged by the table of those in memory.
+        // Work that is not about rows is priced by the memory model's table.
         await new RowTrial(
           load,
           server.pid,

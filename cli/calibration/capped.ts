@@ -7,7 +7,7 @@ import type { WindowLoad } from './windows.ts';
 /** Units charged so far, by dimension. */
 export type Charges = Readonly<Record<string, number>>;
 
-/** Of all loads the largest change, as a share, by dimension. */
+/** The largest change over all loads, as a fraction, by dimension. */
 export async function changesAtHalfSpeed(
   loads: readonly WindowLoad[],
   pid: number,
@@ -39,7 +39,7 @@ async function chargesOfEach(
   const found: Charges[] = [];
   for (const one of loads) {
     const before = await charges();
-    // Both turns of those that have two.
+    // Both variants of operations that alternate between two.
     await one.send();
     await one.send();
     const after = await charges();

@@ -14,7 +14,7 @@ export interface Part<Work> {
 
 export interface Sample<Work> {
   name: string;
-  /** What was done for one request, as it is priced. */
+  /** The priced work of one request. */
   parts: readonly Part<Work>[];
   /** CPU microseconds of one request. */
   micros: number;
@@ -23,7 +23,7 @@ export interface Sample<Work> {
 export type Modules = Readonly<Record<string, ModuleCosts>>;
 export type Columns = Record<string, number[]>;
 
-/** What work costs by a table, in CPU microseconds. Must be linear in the table's numbers. */
+/** The cost of work by a table, in CPU microseconds. Must be linear in the table's numbers. */
 export type Pricing<Work> = (modules: Modules) => (work: Work) => number;
 
 // A price of a byte that changes by all that a request takes is as bad as an error of so large a share of it;
@@ -43,9 +43,9 @@ interface Rise {
 }
 
 export interface FitOptions<Work> {
-  /** What other modules take. */
+  /** Known costs of other modules. */
   known?: (work: Work) => number;
-  /** What a module takes at least, in CPU microseconds; nothing, if nothing is said. */
+  /** Lower bound of a module's cost, in CPU microseconds; 0 by default. */
   least?: (module: string) => number;
 }
 
@@ -59,13 +59,13 @@ export function fitColumns<Work>(
   const rises = modules.flatMap((module) => risesOf(module, pricing, samples));
   const columns: Columns = {};
   for (const module of modules) columns[module] = sizes.map(() => least(module));
-  // What is left to be found is above what is sure.
+  // Only the cost above the lower bounds is fitted.
   const sure = pricing(
     Object.fromEntries(Object.entries(columns).map(([name, cpu]) => [name, { cpu }])),
   );
   const rows = samples.map(({ micros }, s) => {
     const row = new Map<number, number>();
-    // As shares of what was measured.
+    // Relative to the measurement.
     rises.forEach(({ feature, scale }, i) => {
       const share = (feature[s]! * scale) / micros;
       if (share > 0) row.set(i, share);
@@ -91,7 +91,7 @@ export function fitColumns<Work>(
   return columns;
 }
 
-/** Of a module that costs the same whatever the size there is one. */
+/** A module whose cost does not depend on size has one feature. */
 function risesOf<Work>(
   module: string,
   pricing: Pricing<Work>,
@@ -117,7 +117,7 @@ function risesOf<Work>(
   return rises;
 }
 
-/** What a request costs. */
+/** The price of one request. */
 export function priceOf<Work>(parts: readonly Part<Work>[], price: (work: Work) => number): number {
   return parts.reduce((sum, { work, times }) => sum + times * price(work), 0);
 }

@@ -35,11 +35,11 @@ export class InfluxLoad {
     return (await this.#answerTo(asked, {})).text;
   }
 
-  /** What the server had to do for a request, as it prices that. */
+  /** The work that the server counted for a request, as it prices it. */
   async workOf(asked: HttpRequest): Promise<SeriesWork> {
     const { work } = await this.#answerTo(asked, { [workHeader]: '1' });
     const counted = new SeriesWork();
-    // What nobody is charged for says nothing.
+    // Work that is not charged says nothing.
     return work === undefined ? counted : Object.assign(counted, JSON.parse(work));
   }
 

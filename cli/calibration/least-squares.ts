@@ -1,5 +1,5 @@
 // Least squares over numbers none of which is below 0 (Lawson and Hanson, Solving Least Squares Problems, 1974),
-// by the normal equations: what is solved here is small, and kept well conditioned by whoever asks.
+// by the normal equations. The systems are small; callers keep them well conditioned.
 
 /** Equations as they are collected: `count` unknowns, and the sums of products that the solution needs. */
 export class NormalEquations {
@@ -33,7 +33,7 @@ export class NormalEquations {
     let most = 0;
     for (let i = 0; i < count; i++) most = Math.max(most, Math.abs(right[i]!));
     const tolerance = most * 1e-10;
-    // Each turn frees one; more turns than this are rounding errors going round in circles.
+    // Each iteration frees one variable; more iterations than this are cycles of rounding errors.
     for (let turns = 0; turns < 3 * count; turns++) {
       const next = this.#steepest(solution, free);
       if (next < 0 || this.#gradient(solution, next) <= tolerance) break;
@@ -62,7 +62,7 @@ export class NormalEquations {
     return sum;
   }
 
-  /** Of those held at 0, the one that would help most. */
+  /** Among the variables held at 0, the one with the steepest gradient. */
   #steepest(solution: Float64Array, free: readonly number[]): number {
     const isFree = new Set(free);
     let best = -1;

@@ -1,4 +1,4 @@
-/** What is being measured, for whoever waits. */
+/** Shows which measurement is running. */
 export interface Progress {
   step(what: string): void;
 }

@@ -1,4 +1,4 @@
-// What was predicted against what was measured.
+// Predictions compared with measurements.
 
 import type { Charges } from './capped.ts';
 import type { Found } from './windows.ts';
@@ -24,18 +24,18 @@ export interface Quality {
   slowness: { alone: number; mixed: number };
   /** Share of the variance between mixed windows that the prediction explains. */
   r2: number;
-  /** Of the cells, as a share of what was measured. */
+  /** Over all cells, relative to the measurement. */
   medianError: number;
   /** By operation: the middle of its sizes, and its worst. */
   byOperation: Readonly<Record<string, { median: number; worst: number }>>;
-  /** Of what an operation is charged, with half of the processor: the largest share, by dimension. */
+  /** The largest relative change of an operation's charge when half of the processor is available, by dimension. */
   changesAtHalfSpeed: Charges;
 }
 
-/** What was charged is in CPU microseconds of the machine as it was when the table was made. */
+/** Charges are in CPU microseconds of the machine on which the table was made. */
 export interface Trial {
   tried: readonly { name: string; size: number }[];
-  /** Of those, in this order, and then of the reference. */
+  /** Measurements of the operations in this order, then of the reference. */
   found: readonly Found[];
   /** The last `referenceWindows` of them are mixes of the reference. */
   mixed: readonly Found[];

@@ -67,10 +67,10 @@ export class RedisLoad {
   #tail: Buffer = Buffer.alloc(0);
   #answer: Buffer[] = [];
   #keeps = false;
-  /** Of batches under way, in the order in which they are answered. */
+  /** Callbacks of the batches in flight, in the order of their answers. */
   readonly #waiting: (() => void)[] = [];
   #failed: Error | undefined;
-  /** Microseconds of CPU in a millisecond that the server takes while nobody asks for anything. */
+  /** CPU microseconds per millisecond of an idle server. */
   #idle = 0;
 
   private constructor(socket: Socket) {
@@ -139,8 +139,8 @@ export class RedisLoad {
   }
 
   /**
-   * What the server takes for what `run` sends. What it puts off (writing its log, collecting garbage) is waited
-   * for, so that it is in the window of those who cause it, and not in the next one.
+   * CPU time of the server for the requests of `run`. Deferred work (writing the log, collecting garbage) is waited
+   * for, so that it falls into the window that caused it.
    */
   async cpuOf(run: () => Promise<number>): Promise<CpuSpent> {
     const before = await this.cpuMicros();
@@ -157,11 +157,11 @@ export class RedisLoad {
     return { micros: Math.max(0, now - before - idle), commands };
   }
 
-  /** What the server had to do for one command of a batch, as it prices that. */
+  /** The work that the server counted for one command of a batch, as it prices it. */
   async workOf(batch: Batch): Promise<PricedRequest> {
     const ask = encoded(['RU', 'WORK']);
     const commands = batch.bytes.subarray(0, batch.bytes.length - end.length);
-    // What was not priced yet is, before these are.
+    // Commands that are not priced yet are priced first.
     const answer = await this.#answerTo(Buffer.concat([ask, commands, ask, end]));
     const counts = new Map<string, number>();
     const last = answer.slice(answer.lastIndexOf('\r\ncommand\r\n'));

@@ -1,5 +1,5 @@
-// What the modules on the way of a command on rows cost: learned from windows of many commands, of which the
-// server says how much each had it do.
+// Costs of the modules on a row command's path, fitted to windows of many commands. The server reports the work of
+// each.
 
 import { type RowModule, rowModules, sizes } from '../../request-units/cost-table.ts';
 import { referenceCapacity } from '../../request-units/physical.ts';
@@ -11,9 +11,9 @@ import { type Batch, batchOf, endBatch, type PricedRequest, type RedisLoad } fro
 import { batchesOf, type RowTask, trainingTasks } from './row-operations.ts';
 import { drawnMixes, inRounds, mixOf, type WindowLoad } from './windows.ts';
 
-/** About reads from disk, and work that nobody asked for. */
+/** Reads from disk and background work. */
 const otherRowModules: readonly RowModule[] = ['miss', 'expire', 'compact', 'checkpoint'];
-/** What commands cost themselves by. */
+/** The modules that commands themselves use. */
 export const fittedRowModules: readonly RowModule[] = rowModules.filter(
   (name) => !otherRowModules.includes(name),
 );
@@ -37,7 +37,7 @@ const warmUpMs = 4000;
 /** Commands of larger values run the same code. */
 const warmUpSize = 4096;
 
-/** The batches of a task, of commands of so many bytes, by turns. */
+/** The batches of a task, with commands of `size` bytes, alternating. */
 export function taskLoad(load: RedisLoad, batches: readonly Batch[], size: number): WindowLoad {
   let next = 0;
   return {
@@ -91,7 +91,7 @@ export async function sampleRows(
   await warmUp(load, tasks, progress);
   const ending = await load.workOf(endBatch);
   const loads: WindowLoad[] = [];
-  /** Of whole batches. */
+  /** The parts of whole batches. */
   const parts: Part<PricedRequest>[][] = [];
   const commands: number[] = [];
   for (const task of tasks) {
@@ -132,8 +132,8 @@ export async function sampleRows(
   return [...alone, ...mixed];
 }
 
-// Of what the least of all commands takes: no table may have for nothing what a server does not do for nothing,
-// be it that no measurement tells it from what it comes with.
+// Fraction of the cheapest command's cost. No module is free, even where no measurement separates it from the modules
+// it comes with.
 const leastShare = 0.05;
 const leastShareOfWrite = 0.2;
 const writes: readonly string[] = [
@@ -182,7 +182,7 @@ export async function checkpointMicros(load: RedisLoad, progress: Progress): Pro
   return sizes.map((size) => perRow * Math.max(1, size / (2 * checkpointRowBytes)));
 }
 
-/** Of rows of each size: more than the cache, and the block cache below it, hold. */
+/** Bytes of rows of each size: more than the row cache and the block cache hold. */
 const coldBytes = 24 * 2 ** 20;
 const coldRows = 12_000;
 const coldSizes = [64, 256, 1024, 4096, 16_384, 65_536] as const;
@@ -228,7 +228,7 @@ export async function measureDisk(
     const reads = Array.from({ length: coldBatches }, () =>
       batchOf(size, () => ['GET', key((next += coldStride))]),
     );
-    // What was written last is still in memory.
+    // The newest rows are still in memory.
     for (const batch of reads) await load.send(batch);
     loads.push(taskLoad(load, reads, size));
     const own: Part<PricedRequest>[] = [];

@@ -6,9 +6,9 @@ import { batchOf, type Batch, type RedisLoad, type Words } from './redis-load.ts
 export interface RowTask {
   name: string;
   size: number;
-  /** What must be there before. */
+  /** Writes the row that the operation needs. */
   prepare?: ((key: string) => Words) | undefined;
-  /** Batches are sent by turns with `turn` 0 and 1, so that a write is never one of what is there already. */
+  /** Batches alternate between `turn` 0 and 1, so that every write changes something. */
   run: (key: string, turn: number) => Words;
 }
 
@@ -61,7 +61,7 @@ const lrange =
     prepare: (key) => ['RPUSH', key, ...elementsOf(size, bytes)],
     run: (key) => ['LRANGE', key, '0', '-1'],
   });
-// Another score at each turn: one that is there already is not written.
+// The score alternates: an unchanged score would not be written.
 const zadd =
   (bytes: number): TaskOf =>
   (size) => ({
@@ -103,7 +103,7 @@ export const trialTasks: readonly RowTask[] = Object.entries({
 }).flatMap(([name, taskOf]) => trialSizes.map((size) => ({ name, size, ...taskOf(size) })));
 
 const all = [64, 256, 1024, 4096, 16_384, 32_768, 65_536, 262_144, 524_288, 1_048_576] as const;
-/** Of what is learned from others besides. */
+/** Sizes for modules that other measurements cover as well. */
 const few = [256, 4096, 65_536, 524_288, 1_048_576] as const;
 const small = [64, 1024, 16_384] as const;
 

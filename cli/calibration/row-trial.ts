@@ -19,7 +19,7 @@ const mixedRounds = 6;
 const mixedMs = 80;
 const drawn = [4, 28] as const;
 
-/** CPU microseconds of a unit: of those of the tables' model, and of what is not about rows. */
+/** CPU microseconds of a unit, for the model of the tables and for work that is not about rows. */
 export interface UnitMicros {
   rows: number;
   other: number;
@@ -99,7 +99,7 @@ export class RowTrial {
     return charges;
   }
 
-  /** Units by class and dimension, but for what nobody asked for. */
+  /** Units by class and dimension, without background work. */
   async #stats(): Promise<[name: string, dimension: string, units: number][]> {
     const answer = await this.#load.ask(['RU', 'STATS']);
     return Array.from(

@@ -1,5 +1,5 @@
-// What the modules on the way of a request of time series cost: learned from windows of many requests, of which
-// the server says how much each had it do.
+// Costs of the modules on a time-series request's path, fitted to windows of many requests. The server reports the work
+// of each.
 
 import { type SeriesModule, seriesModules, sizes } from '../../request-units/cost-table.ts';
 import { referenceCapacity } from '../../request-units/physical.ts';
@@ -12,7 +12,7 @@ import type { RedisLoad } from './redis-load.ts';
 import { bodyOf, seriesData, type SeriesTask, seriesTrainingTasks } from './series-operations.ts';
 import { inRounds, type WindowLoad } from './windows.ts';
 
-/** What requests cost themselves by; merging comes later, and holding takes no CPU. */
+/** The modules that requests themselves use. Compaction comes later, and holding memory takes no CPU. */
 const fitted: readonly SeriesModule[] = seriesModules.filter(
   (name) => name !== 'hold' && name !== 'compact',
 );
@@ -20,7 +20,7 @@ const fitted: readonly SeriesModule[] = seriesModules.filter(
 const rounds = 6;
 const windowMs = 30;
 const leastRequests = 2;
-/** Of what the least of all requests takes: no module is for nothing, be it that no measurement tells it apart. */
+/** Fraction of the cheapest request's cost. No module is free, even where no measurement separates it. */
 const leastShare = 0.0002;
 const warmUpMs = 5000;
 /** Larger requests run the same code. */

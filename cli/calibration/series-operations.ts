@@ -12,7 +12,7 @@ export interface SeriesTask {
 
 /** Unix seconds of the first point. */
 const start = 1_700_000_000;
-/** Of one series, a second apart. */
+/** Points of one series, a second apart. */
 const longPoints = 50_000;
 const wideSizes = [1, 8, 50, 300, 2000] as const;
 const trainingWideSizes = [1, 4, 20, 100, 700, 2000] as const;
@@ -20,7 +20,7 @@ const linesPerBody = 10_000;
 
 const nameOf = (i: number): string => `host${String(i).padStart(5, '0')}`;
 
-/** Of as many hosts, at a second. */
+/** One point of each of `count` hosts, at one second. */
 function wideLines(count: number, second: number, measurement: string): string[] {
   return Array.from({ length: count }, (_, i) => {
     const time = (start + second) * 1000 + Math.floor(i / 1000);
@@ -28,7 +28,7 @@ function wideLines(count: number, second: number, measurement: string): string[]
   });
 }
 
-/** Of one series, a millisecond apart. */
+/** Points of one series, a millisecond apart. */
 function longLines(count: number, second: number): string[] {
   return Array.from(
     { length: count },
@@ -40,7 +40,7 @@ function write(lines: readonly string[]): HttpRequest {
   return { method: 'POST', path: '/write?db=calibrate', body: Buffer.from(lines.join('\n')) };
 }
 
-/** What the queries are about. */
+/** The data that the queries read. */
 export function* seriesData(): Generator<HttpRequest> {
   yield query('CREATE DATABASE calibrate');
   for (const size of new Set([...wideSizes, ...trainingWideSizes])) {

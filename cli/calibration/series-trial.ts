@@ -75,7 +75,7 @@ export class SeriesTrial {
     return qualityOf({ tried: tasks, found, mixed, referenceWindows, changes });
   }
 
-  /** CPU microseconds charged to requests so far: what is merged later is not among them. */
+  /** CPU microseconds charged to requests so far, without compaction. */
   async #charged(): Promise<number> {
     return ((await this.#charges())['cpu'] ?? 0) * this.#unitMicros;
   }

@@ -1,6 +1,5 @@
-// Loads measured in rounds: a window of each in turn, again and again. Whatever disturbs the machine for a while
-// then spoils one window of many loads instead of all windows of one, and can only add to what a window takes: so
-// of each load's windows one of the least counts.
+// Loads measured in rounds: one window of each load a round. A disturbance of the machine then spoils one window of
+// many loads instead of all windows of one. Disturbances only add to a window, so one of the smallest windows counts.
 
 import { Lot } from './lot.ts';
 import type { Progress } from './progress.ts';
@@ -9,17 +8,17 @@ import type { RedisLoad } from './redis-load.ts';
 export interface WindowLoad {
   /** Sends one batch or request, or a mix of them, and resolves to how many commands were in it. */
   send: () => Promise<number>;
-  /** Of its windows, if they are others than those of all. */
+  /** Length of its windows, where it differs from the default. */
   windowMs?: number;
   /** How many are under way at most once it is sent; 1 where nothing is said. */
   underWay?: number;
 }
 
-/** Of one request of a load. */
+/** The measured and charged cost of one request of a load. */
 export interface Found {
   /** CPU microseconds. */
   measured: number;
-  /** What the server charged for it in the same window. */
+  /** The server's charge for it in the same window. */
   charged: number;
 }
 
@@ -46,7 +45,7 @@ export async function inRounds(
   const found: Found[][] = loads.map(() => []);
   for (let round = 0; round <= rounds; round++) {
     progress.step(`${name}, round ${round} of ${rounds}`);
-    // Another order each time: what one window leaves behind is not always found by the same one.
+    // The order changes each time, so that no load always follows the same one.
     for (const at of lot.order(loads.length)) {
       const one = loads[at]!;
       const windowMs = one.windowMs ?? options.windowMs;
@@ -81,12 +80,12 @@ async function sendAll(next: (sent: number) => WindowLoad | undefined): Promise<
   return commands;
 }
 
-/** Of what several windows gave, one of the least. */
+/** One of the smallest of several windows. */
 export function leastDisturbed(windows: readonly Found[]): Found {
   return [...windows].sort((a, b) => a.measured - b.measured)[windows.length >> 2]!;
 }
 
-/** Of so many loads, by their numbers, those of each mixed window, in order. */
+/** The loads of each mixed window, by number, in order. */
 export function drawnMixes(
   loads: number,
   windows: number,

@@ -125,7 +125,7 @@ function tlsOptions({ authorities, certificate, key, serverCertificate }: Client
     ...(serverCertificate === undefined
       ? {}
       : {
-          // It vouches for itself, whoever has signed it, and by whatever name the server is reached.
+          // The certificate itself is trusted, whatever its issuer and names.
           ca: serverCertificate,
           allowPartialTrustChain: true,
           checkServerIdentity: () => undefined,

@@ -64,7 +64,7 @@ export function userName(text: string, tenant: string | undefined): UserName {
   return { tenant: named, user: text.slice(0, at) };
 }
 
-/** What a tenant or a user can be called; the server holds to it, and this says it in words. */
+/** Valid names of tenants and users. The server enforces the rule; this check explains it. */
 export function checkNewName(name: string): void {
   if (/^[A-Za-z][A-Za-z0-9_-]{0,62}$/.test(name)) return;
   throw new ExitError(
@@ -80,7 +80,7 @@ export type LimitName = keyof TenantLimits;
 
 export const limitNames = Object.keys(noLimits) as LimitName[];
 
-/** What each limit limits, and how its number reads. */
+/** Description and number format of each limit. */
 const limits: Record<LimitName, { text: string; format: (value: number) => string }> = {
   ruPerSecond: { text: 'request units a second', format: formatNumber },
   burstRu: { text: 'request units at once beyond that', format: formatNumber },

@@ -1,4 +1,4 @@
-// `polyrow audit`: who did what through the admin API.
+// `polyrow audit`: lists changes made through the admin API.
 
 import type { Command } from 'commander';
 import type { AuditRecord } from '../../control/admin/audit/audit-log.ts';

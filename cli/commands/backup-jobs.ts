@@ -8,7 +8,7 @@ import { progressView } from './backup-progress.ts';
 
 const pollMs = 200;
 
-/** What came of it. Throws `ExitError` when it did not come to its end. */
+/** The job's result. Throws `ExitError` when it failed. */
 export async function runJob<R>(
   client: AdminClient,
   page: '/v1/backups' | '/v1/restores',

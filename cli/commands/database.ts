@@ -1,4 +1,4 @@
-// `polyrow database`: what a tenant keeps where.
+// `polyrow database`: lists and drops databases of tenants.
 
 import type { Command } from 'commander';
 import type { DatabaseInfo } from '../../control/monitor/database-info.ts';

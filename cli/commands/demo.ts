@@ -1,4 +1,4 @@
-// `polyrow demo`: what the server does, shown on one of its own.
+// `polyrow demo`: demonstrates features on a server of its own.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Kind } from '../demo/workloads.ts';
@@ -42,7 +42,7 @@ async function noisyNeighbour({ over, seconds, json }: DemoFlags): Promise<void>
   const { kinds } = await import('../demo/workloads.ts');
   const demo = await import('../demo/noisy-neighbour.ts');
   const stop = new AbortController();
-  // What has been started is stopped before this ends.
+  // Stop the started processes before this one ends.
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.once(name, () => stop.abort(new ExitError('stopped', exitCodes.failed)));
   }

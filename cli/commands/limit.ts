@@ -1,4 +1,4 @@
-// `polyrow limit`: what a tenant may take at most.
+// `polyrow limit`: limits of tenants and their use.
 
 import { Argument, type Command, Option } from 'commander';
 import type { TenantLimits } from '../../contracts/tenancy/definitions.ts';
@@ -64,7 +64,7 @@ interface UsageFlags extends AccessFlags {
   limit: number;
 }
 
-/** What is used of limits on request units; of those that use most of theirs first. */
+/** Use of limits on request units, highest fraction first. */
 export async function admissionOf(
   client: AdminClient,
   query: { tenant?: string | undefined; plane?: string | undefined; limit?: number },
@@ -72,7 +72,7 @@ export async function admissionOf(
   return (await client.get<{ admission: AdmissionView[] }>('/v1/admission', query)).admission;
 }
 
-/** Of a tenant with such a limit. */
+/** Shows the use of one tenant with a limit on request units. */
 export async function showUse(client: AdminClient, tenant: string): Promise<void> {
   const rows = await admissionOf(client, { tenant });
   if (rows.length > 0) process.stdout.write(`\n${await admissionText(rows, 'plane')}\n`);

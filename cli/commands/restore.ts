@@ -1,4 +1,4 @@
-// `polyrow restore`: what a backup has, into a server.
+// `polyrow restore`: restores a backup into a server.
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';

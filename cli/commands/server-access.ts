@@ -1,5 +1,4 @@
-// How a command finds its server, and what it may do there: the flags every such command has, and what stands
-// in for them.
+// How a command finds its server and its credentials: the flags of all such commands and their defaults.
 //
 //   where    --admin-url, POLYROW_ADMIN_URL; else the server that has the data directory open
 //   token    --token-file, --token, POLYROW_ADMIN_TOKEN; else the data directory's own
@@ -103,7 +102,7 @@ export function requireServer(flags: AccessFlags, config: Config): AdminClient {
   );
 }
 
-/** What a command does, given its arguments and flags. */
+/** Runs a command, given its arguments and flags. */
 export type ServerAction<F extends AccessFlags> = (
   client: AdminClient,
   flags: F,
@@ -129,7 +128,7 @@ export function withServer<F extends AccessFlags>(
 
 const suggestedAmong = 1000;
 
-/** Of a tenant that is not there: which one may have been meant. */
+/** Adds a similar name to the error about an unknown tenant. */
 async function withSuggestion(error: unknown, client: AdminClient): Promise<unknown> {
   if (!(error instanceof ExitError) || error.exitCode !== exitCodes.missing) return error;
   const [, name] = /^no tenant (\S+)$/.exec(error.message) ?? [];

@@ -1,4 +1,4 @@
-// `polyrow simulate`: what scheduling policies would do with a cluster that was recorded, or that is made up.
+// `polyrow simulate`: plans of scheduling policies for a recorded or a generated cluster.
 
 import { createReadStream, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';

@@ -29,7 +29,7 @@ const columns: Column<TableDescription>[] = [
 interface Detail {
   property: string;
   value: string;
-  /** What it comes to, where that is not plain. */
+  /** An explanation, where the value needs one. */
   note: string;
 }
 
@@ -70,7 +70,7 @@ function detailsOf(table: TableDescription): Detail[] {
   ];
 }
 
-/** What is not as tables come, of that which has no column. */
+/** Properties that differ from the defaults and have no column. */
 function unusualOf(table: TableDescription): string {
   const usual = modelProperties(table.model);
   const { consistency, shardingKind, partitions, writePriority, quotaMode, cacheBypass } = table;

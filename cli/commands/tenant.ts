@@ -1,4 +1,4 @@
-// `polyrow tenant`: who shares the server.
+// `polyrow tenant`: manages tenants.
 
 import type { Command } from 'commander';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';

@@ -18,9 +18,9 @@ const roles = ['operator', 'viewer', 'tenant'] as const;
 interface TokenView {
   id: string;
   tenant?: string;
-  /** Of a token for data. */
+  /** The user of a data token. */
   user?: string;
-  /** Of a token for the admin API. */
+  /** The role of an admin token. */
   role?: (typeof roles)[number];
   description: string;
   createdAt: number;

@@ -1,4 +1,4 @@
-// `polyrow top`: who spends most just now, and on what.
+// `polyrow top`: the tenants, keys and series that use the most request units now.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
@@ -63,7 +63,7 @@ async function top(client: AdminClient, flags: TopFlags): Promise<void> {
   });
 }
 
-/** What a tenant has spent since the first look. */
+/** Units that a tenant has spent since the first sample. */
 interface Total {
   ru: number;
   ruByClass: Record<string, number>;
@@ -76,10 +76,10 @@ const minuteMs = 60_000;
 const mostRows = 10_000;
 const mostAdmissions = 1000;
 const limitsEveryMs = 30_000;
-// Nobody looks at more, and programs ask for what tenants have spent by `polyrow ru`.
+// A screen shows no more; programs use `polyrow ru`.
 const mostTenants = 100;
 
-/** Turns what was spent into how fast, by looking again and again. */
+/** Samples totals and computes rates. */
 class Watcher {
   readonly #client: AdminClient;
   readonly #flags: TopFlags;

@@ -1,4 +1,4 @@
-// `polyrow ru`: what tenants have spent.
+// `polyrow ru`: request units spent by tenants.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { UsageGroup, UsageRow, UsageSlot } from '../../control/monitor/usage-history.ts';
@@ -21,7 +21,7 @@ interface UsageFlags extends AccessFlags {
 
 export interface UsageAnswer {
   usage: UsageView[];
-  /** What was asked for is more than what is answered. */
+  /** The answer was cut off. */
   more: boolean;
 }
 

@@ -1,4 +1,4 @@
-// `polyrow user`: who logs in to a tenant, and what they may do there.
+// `polyrow user`: manages users of tenants and their permissions.
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { UserView } from '../../control/admin/user-routes.ts';
@@ -25,7 +25,7 @@ interface UserFlags extends AccessFlags, PasswordFlags {
   open?: true;
 }
 
-/** What is said of a user other than its password. */
+/** Properties of a user other than the password. */
 interface UserChange {
   rules?: string;
   grants?: Record<string, Privilege>;
@@ -142,7 +142,7 @@ async function alter(client: AdminClient, flags: UserFlags, text?: string): Prom
 async function changePassword(client: AdminClient, flags: UserFlags, text?: string): Promise<void> {
   const name = userName(text!, flags.tenant);
   const whose = `${name.user}@${name.tenant}`;
-  // Whoever types a password twice wants to know beforehand that there is somebody to give it to.
+  // Check that the user exists before prompting for the password.
   await client.get(userPage(name));
   const { password, isGenerated } = await wantedPassword(flags, whose, 'prompt');
   const changed = (await client.request('PATCH', userPage(name), { password })) as UserView;

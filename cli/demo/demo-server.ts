@@ -8,7 +8,7 @@ import { OwnServer, type OwnServerOptions } from '../own-server.ts';
 
 export type Plane = 'redis' | 'influx';
 
-/** What a tenant has used of a plane. */
+/** A tenant's use of a plane. */
 export interface Use {
   /** Monotonic milliseconds. */
   at: number;

@@ -1,5 +1,4 @@
-// Two tenants on a server of one's own: A, who floods, and B, who is measured. What a demonstration and the live
-// experiments have in common.
+// Two tenants on a private server: A floods, B is measured. Shared by the demonstration and the live experiments.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DemoServer, type Use } from './demo-server.ts';
@@ -22,14 +21,14 @@ export interface Sample {
   rate: number;
   notServed: number;
   latencies: Float64Array;
-  /** Of the processor, by those who make load, microseconds a second. */
+  /** CPU microseconds a second that the load generators use. */
   floodCpu: number;
   steadyCpu: number;
   /** The words of something that failed. */
   failure?: string | undefined;
 }
 
-/** What a flood comes to when nothing is in its way. */
+/** The throughput of a flood without limits. */
 export interface Capacity {
   /** Requests and units a second that the plane does for A when it is alone. */
   requests: number;
@@ -50,11 +49,11 @@ export interface NeighbourOptions {
   /** Words before the commands of the processes, as of taskset. */
   pin?: Pins;
   flags?: readonly string[];
-  /** Ends everything: what is under way fails. Without one, who ends this process by a signal ends the server, too. */
+  /** Aborts everything; requests in flight fail. Without it, a signal that ends this process ends the server as well. */
   signal?: AbortSignal | undefined;
 }
 
-/** What is sent, in requests a second. */
+/** Offered load, in requests a second. */
 export interface Rates {
   flood: number;
   /** That of the workload if it is not given. */
@@ -62,7 +61,7 @@ export interface Rates {
 }
 
 export interface PhaseOptions {
-  /** Of the second of the phase that begins, from 0 on. */
+  /** Rates of the given second of the phase, counted from 0. */
   rates: (second: number) => Rates;
   /** Samples, of so many seconds each. */
   samples: number;
@@ -138,7 +137,7 @@ export class Neighbours {
     };
   }
 
-  /** What comes of A's requests, and units a second, while it floods. */
+  /** Outcomes of A's requests and its units a second while it floods. */
   async flooded(seconds: number): Promise<{ report: LoadReport; ru: number }> {
     const before = await this.#useOfFlooder();
     await this.#flood.take();
@@ -148,7 +147,7 @@ export class Neighbours {
     return { report, ru: (1000 * (after.ru - before.ru)) / (after.at - before.at) };
   }
 
-  /** A alone, at such a rate or as much as is answered: for those who look on. */
+  /** Runs `look` while A sends alone, at `rate` or as fast as it is answered. */
   async whileFlooding<T>(rate: number, look: () => Promise<T>): Promise<T> {
     await this.#flood.start(rate);
     try {

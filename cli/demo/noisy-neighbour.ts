@@ -1,13 +1,13 @@
-// A noisy neighbour in three phases: B alone; A sends twice what the plane can do, and nobody has a limit; the same,
-// and A has one of a tenth of what the plane can do.
+// A noisy neighbour in three phases: B alone; A sends twice the plane's capacity and no tenant has a limit; the same
+// with a limit for A of a tenth of the capacity.
 
 import { type Capacity, Neighbours, type Sample } from './neighbours.ts';
 import { joined, percentile } from './percentiles.ts';
 import { bystander, flooder, type Kind, prepared } from './workloads.ts';
 
-/** What A sends, of its quota. */
+/** A's offered load as a multiple of its quota. */
 export const floodFactor = 20;
-/** Quotas, of what the plane can do for A alone. */
+/** Quotas as fractions of the plane's capacity for A alone. */
 const floodersPart = 0.1;
 const bystandersPart = 0.3;
 const warmUpSeconds = 2;
@@ -16,20 +16,20 @@ const capacitySeconds = 1.5;
 export const phases = ['alone', 'no limits', 'limits'] as const;
 export type Phase = (typeof phases)[number];
 
-/** Of a phase. Rates are a second, times milliseconds. */
+/** Figures of one phase. Rates are per second, times in milliseconds. */
 export interface PhaseFigures {
   phase: Phase;
   seconds: number;
-  /** Of A: requests due, served and refused; units charged. */
+  /** A: requests due, served and refused; units charged. */
   offered: number;
   served: number;
   refused: number;
   ru: number;
-  /** Of B. */
+  /** B: requests served a second. */
   rate: number;
   p50: number;
   p99: number;
-  /** The median of the p99s of its seconds: what else goes on on a machine spoils some seconds, and not most. */
+  /** The median of the per-second p99s: other work on the machine spoils some seconds, not most. */
   usualP99: number;
   notServed: number;
   /** The words of something that failed. */
@@ -56,7 +56,7 @@ export interface NoisyNeighbour {
 }
 
 export interface Watcher {
-  /** What is begun. */
+  /** Announces the next step. */
   step(text: string): void;
   begins(phase: Phase, quota: number): void;
   /** A second is over. */
@@ -72,7 +72,7 @@ export const settingsOf: Readonly<Record<Phase, Record<string, string>>> = {
 
 export interface NoisyNeighbourOptions {
   over: Kind;
-  /** Of each phase. */
+  /** Length of each phase. */
   seconds: number;
   signal?: AbortSignal;
 }
@@ -115,7 +115,7 @@ export async function noisyNeighbour(
 
 export interface Sized {
   capacity: Capacity;
-  /** Of A, units a second; and its requests a second when it floods. */
+  /** A's quota in units a second; and its flood in requests a second. */
   quota: number;
   floodRate: number;
 }
@@ -131,7 +131,7 @@ export async function sized(neighbours: Neighbours, seconds: number): Promise<Si
   return { capacity, quota, floodRate: (floodFactor * quota * capacity.requests) / capacity.ru };
 }
 
-/** To two digits, as people set it. */
+/** Rounds to two digits. */
 function rounded(ru: number): number {
   return Math.max(1, Number(ru.toPrecision(2)));
 }

@@ -1,4 +1,4 @@
-/** Of values in any order; `share` from 0 to 1. NaN of none. */
+/** Percentile of values in any order; `share` from 0 to 1. NaN for no values. */
 export function percentile(values: Float64Array, share: number): number {
   if (values.length === 0) return NaN;
   const sorted = values.slice().sort();

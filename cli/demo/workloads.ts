@@ -1,4 +1,4 @@
-// What the two tenants of a demonstration send.
+// Workloads of the two tenants of a demonstration.
 
 import type { DemoServer, Plane } from './demo-server.ts';
 import type { HttpRequest, LoadOptions } from './load/load-messages.ts';
@@ -19,11 +19,11 @@ export interface Workload {
   steady: LoadOptions;
   /** Requests a second of the one that is measured. */
   steadyRate: number;
-  /** Seconds after which A has come down to its quota: what it may spend at once is spent, its costs are known. */
+  /** Seconds until A is down to its quota: its burst is spent and its costs are known. */
   settleSeconds: number;
   /** Seconds after which all that A has sent is charged to it. */
   chargedSeconds: number;
-  /** Before a phase: what came of the last one is taken away. */
+  /** Removes the data of the previous phase. */
   refresh(): Promise<void>;
 }
 
@@ -100,7 +100,7 @@ async function overWrites(server: DemoServer): Promise<Workload> {
     connections: 32,
     steady: writeOf(100),
     settleSeconds: 3,
-    // Of the merging of what was written, once a second.
+    // Compaction of the written points, once a second.
     chargedSeconds: 1.2,
     refresh,
   });

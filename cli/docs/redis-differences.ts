@@ -1,5 +1,4 @@
-// What a Redis user should know before relying on a command: how it differs from Redis 7.0, and which
-// commands are not there. Goes into docs/commands.md; a test holds it against the command table.
+// Differences from Redis 7.0 that a user should know, and commands that are missing. Goes into docs/commands.md; a test holds it against the command table.
 
 export interface Difference {
   /** Full names, `config|set` for a subcommand. */
@@ -8,7 +7,7 @@ export interface Difference {
   text: string;
 }
 
-/** Of whole areas, not of single commands. */
+/** Differences of whole areas rather than single commands. */
 export const generalDifferences: readonly string[] = [
   'Each database is a table with a data model, `memory` or `kv`. Commands are the same on both.',
   'A transaction is refused when its databases are of different models, and so are `COPY`, `MOVE` and ' +
@@ -147,7 +146,7 @@ export interface MissingCommands {
   commands: readonly string[];
 }
 
-/** Of Redis 7.0. */
+/** Commands of Redis 7.0. */
 export const missingCommands: readonly MissingCommands[] = [
   { what: 'moving values as bytes', commands: ['dump', 'restore', 'migrate'] },
   { what: 'scripts', commands: ['eval', 'eval_ro', 'evalsha', 'evalsha_ro', 'script'] },

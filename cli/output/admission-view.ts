@@ -1,4 +1,4 @@
-// What is used of tenants' limits on request units, for people.
+// Use of tenants' limits on request units, as text.
 
 import type { TenantAdmission } from '../../control/monitor/tenant-admission.ts';
 import { type Column, grid } from './grid.ts';
@@ -22,7 +22,7 @@ export function admissionText(
   return grid(columns, rows, 'no tenant has a limit on request units');
 }
 
-/** Of the limit, in whole per cents. */
+/** Use of the limit, in whole per cents. */
 export function percentText(part: number): string {
   return `${Math.round(100 * part)} %`;
 }
@@ -61,10 +61,10 @@ const usual: Column<AdmissionView>[] = [
   ]),
 ];
 
-/** What a new tenant may still have beyond its limit. */
+/** Remaining warm-up credit of a new tenant. */
 const warmupColumns = numbers([['warm-up RU', ({ warmupRu }) => warmupRu]]);
 
-/** Of scans over Redis, and queries over InfluxDB's protocol, where they have a limit of their own. */
+/** Use of the limits on Redis scans and InfluxDB queries. */
 const classColumns = numbers([
   ['scan/query limit', ({ classQuotaRu }) => classQuotaRu],
   ['scan/query RU/s', ({ classUsedRu }) => classUsedRu],

@@ -1,4 +1,4 @@
-// What a command answers: JSON for programs, else text for people.
+// Output of a command: JSON for programs, else text.
 
 import { printableLines } from './values.ts';
 

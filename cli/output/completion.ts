@@ -1,5 +1,5 @@
 // Completion scripts for shells, written from the tree of commands. They are static: a shell that completes
-// asks nobody, and starts nothing.
+// starts no process.
 
 import type { Command, Option } from 'commander';
 
@@ -11,7 +11,7 @@ interface Node {
   path: string;
   children: { word: string; text: string }[];
   flags: { word: string; text: string; choices: readonly string[]; takesFile: boolean }[];
-  /** What its first argument can be, where that is a choice. */
+  /** Possible values of its first argument, where they are known. */
   choices: readonly string[];
 }
 

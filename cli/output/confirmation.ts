@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
 
-/** Goes on only if whoever asked for it types the name of what will be gone. */
+/** Returns only if the user types the name of the resource to be deleted. */
 export async function confirmName(warning: string, name: string): Promise<void> {
   if (!process.stdin.isTTY) {
     throw new ExitError(`${warning} There is no terminal to ask on: say --yes`, exitCodes.usage);

@@ -10,7 +10,7 @@ export interface Column<T> {
   right?: boolean;
 }
 
-/** Whether whoever reads it sees colours. */
+/** Whether the output is a terminal with colours. */
 export function isColoured(stream: { isTTY?: boolean } = process.stdout): boolean {
   if (process.env['NO_COLOR']) return false;
   return stream.isTTY === true && process.env['TERM'] !== 'dumb';

@@ -14,7 +14,7 @@ export interface LiveScreen {
   intervalMs: number;
 }
 
-/** Resolves when whoever watches has had enough. What goes wrong in `draw` ends it, and is thrown. */
+/** Resolves when the user quits. An error in `draw` ends it and is thrown. */
 export async function showLive({ draw, intervalMs }: LiveScreen): Promise<void> {
   const { stdin, stdout } = process;
   const stop = new AbortController();

@@ -1,4 +1,4 @@
-// A noisy neighbour, as people watch it: a line a second, then what it came to.
+// Output of the noisy-neighbour demonstration: a line a second, then the result.
 
 import type { Check, NoisyNeighbour, Phase, PhaseFigures } from '../demo/noisy-neighbour.ts';
 import type { Sample } from '../demo/neighbours.ts';

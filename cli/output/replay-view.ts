@@ -1,4 +1,4 @@
-// What policies would do, for people.
+// Plans of policies, as text.
 
 import type { ClusterFigures, Replay } from '../../control/scheduler/simulation/replay.ts';
 import { type Column, grid } from './grid.ts';

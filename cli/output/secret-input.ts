@@ -47,7 +47,7 @@ export async function promptNewPassword(whose: string): Promise<string> {
   }
 }
 
-/** While it is there the terminal shows nothing of what is typed, however early. */
+/** While it exists the terminal does not echo input. */
 class HiddenPrompt {
   readonly #lines: Interface;
   readonly #typed: AsyncIterator<string>;
@@ -88,7 +88,7 @@ export interface PasswordFlags {
 
 export interface WantedPassword {
   password: string;
-  /** Nobody knows it but us: it must be told, once. */
+  /** It was generated here and must be shown once. */
   isGenerated: boolean;
 }
 

@@ -1,10 +1,10 @@
-// What `polyrow top` shows: tenants by what they spend, and the keys and series it is spent on.
+// Output of `polyrow top`: tenants by spent units, and their most expensive keys and series.
 
 import { percentText } from './admission-view.ts';
 import { type Column, grid } from './grid.ts';
 import { formatBytes, formatNumber, shorten } from './values.ts';
 
-/** What a tenant does a second. */
+/** A tenant's rates per second. */
 export interface TenantRate {
   tenant: string;
   ru: number;
@@ -14,7 +14,7 @@ export interface TenantRate {
   errors: number;
   /** Request units a second it may spend; 0 no limit, and where that is not known. */
   ruLimit: number;
-  /** What it uses of that, on the plane where it is most. */
+  /** Fraction of the limit in use, on the plane where it is highest. */
   ofLimit: number;
   /** Requests that wait for request units now, and that were refused for want of them, a second. */
   waiting: number;
@@ -81,7 +81,7 @@ function shareOfLimit({ ofLimit, ruLimit }: TenantRate): string {
 }
 
 function hotColumns(columns: number): Column<HotName>[] {
-  // What is left of a line beside the other columns.
+  // The rest of a line beside the other columns.
   const nameLength = Math.max(16, columns - 76);
   return [
     { title: 'hot', value: ({ kind }) => kind },

@@ -46,15 +46,14 @@ export function formatTime(ms: number): string {
 }
 
 /**
- * Text from elsewhere, safe for a terminal: what could move the cursor or colour what follows is shown, not
- * done.
+ * Makes foreign text safe for a terminal: control sequences are shown, not executed.
  */
 export function printable(text: string): string {
   if (!isUnsafe.test(text)) return text;
   return Array.from(text, (c) => (isUnsafe.test(c) ? codeText(c.codePointAt(0)!) : c)).join('');
 }
 
-// Control characters, ends of lines, and what turns the direction of writing.
+// Control characters, line ends and bidirectional overrides.
 const isUnsafe = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
 function codeText(code: number): string {

@@ -9,8 +9,7 @@ import { PrivateServer } from './private-server.ts';
 import { planRestore } from '../../server/backup/restore-plan.ts';
 
 /**
- * Starts a server on a directory that is empty or not there, and has `work` done while it runs. What it has
- * left is removed when that fails.
+ * Starts a server on an empty or missing directory and runs `work` beside it. Files of a failed attempt are removed.
  */
 export async function inNewDirectory<T>(
   directory: string,

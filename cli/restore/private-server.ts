@@ -1,5 +1,5 @@
-// A server that nobody knows of: started on a data directory for the time of a restore, so that the restore
-// is done by what will read the data later. It listens on this machine only, on ports that nobody is told.
+// A private server on a data directory during a restore, so that the restore is done by the program that will read the
+// data later. It listens on loopback, on random ports.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// A process that makes load, as seen by whoever started it.
+// A load generator process, from the side of its parent.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import type { LoadAnswer, LoadOptions, LoadOrder, LoadReport } from './load-messages.ts';
 
-/** Of those who flood: whoever measures goes first. */
+/** Priority of flooding processes: measurements come first. */
 const lowPriority = 10;
 
 export class Generator {
@@ -39,7 +39,7 @@ export class Generator {
     return this.#order({ do: 'change', rate });
   }
 
-  /** What has been since it was started or last asked. */
+  /** The report since the start or the previous call. */
   take(): Promise<LoadReport> {
     return this.#order({ do: 'take' });
   }
@@ -68,7 +68,7 @@ export class Generator {
     }
   }
 
-  /** What is under way fails. */
+  /** Requests in flight fail. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }

@@ -66,7 +66,7 @@ export class HttpSender implements Sender {
     this.#tally.sent(1);
     const due = this.#isTimed ? dueAt : undefined;
     const end = (tell: () => void): void => {
-      // Of a run that is over nothing is counted.
+      // Late answers of a finished run are not counted.
       if (!this.#underWay.delete(sent)) return;
       tell();
       if (this.#isFree) setImmediate(() => this.#isFree && this.send(performance.now()));

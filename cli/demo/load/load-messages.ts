@@ -1,6 +1,6 @@
-// What a process that makes load is told, and what it tells.
+// Messages to and from a load generator process.
 
-/** Whom it sends to, as whom. */
+/** Address and credentials. */
 export interface Target {
   port: number;
   /** A tenant, which is also the name it logs in by. */
@@ -19,7 +19,7 @@ export interface RedisTraffic extends Target {
   valueBytes: number;
 }
 
-/** Requests of a few kinds in turn, each on whichever connection is free. */
+/** Requests of a few kinds, alternating, each on a free connection. */
 export interface HttpTraffic extends Target {
   kind: 'http';
   connections: number;
@@ -38,7 +38,7 @@ export type Traffic = RedisTraffic | HttpTraffic;
 
 export interface LoadOptions {
   traffic: Traffic;
-  /** What cannot be sent when it is due, as the server reads no more, is not sent at all; else it is sent late. */
+  /** A request that cannot be sent when it is due, because of backpressure, is dropped; else it is sent late. */
   drops: boolean;
   /** Whether when things happen matters: costs some processor time. */
   isPrecise: boolean;
@@ -68,7 +68,7 @@ export interface LoadReport {
   failed: number;
   /** Sent, and not answered yet. */
   waiting: number;
-  /** Of those served, refused and failed, milliseconds from when each was due until it was answered. */
+  /** Milliseconds from due time to answer, of all served, refused and failed requests. */
   latencies: Float64Array;
   /** Microseconds of the processor that the process took. */
   cpuMicros: number;

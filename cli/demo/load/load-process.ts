@@ -8,7 +8,7 @@ import { RedisSender } from './redis-sender.ts';
 import type { Sender } from './sender.ts';
 import { Tally } from './tally.ts';
 
-/** Timers are good to a millisecond. Who is precise naps, without giving the processor to its event loop. */
+/** Timers are precise to a millisecond. In precise mode the process sleeps without returning to the event loop. */
 const tickMs = 2;
 const napMs = 0.05;
 /** Time that answers have to come after the last request. */
@@ -107,5 +107,5 @@ process.on('message', (order: LoadOrder) => {
   if (order.do === 'exit') process.exit(0);
   void obey(order).then((answer) => process.send!(answer));
 });
-// Whoever started it has gone.
+// The parent has ended.
 process.on('disconnect', () => process.exit(0));

@@ -14,7 +14,7 @@ const mostUnsent = 16 * 1024;
 /** Batches of a connection under way at once where there is no rate. */
 const freeBatches = 2;
 const filledAtOnce = 500;
-/** Of a refusal: it names the quota, and says when to come again. */
+/** Matches a quota refusal, which names the quota and the retry time. */
 const quotaWords = /RU limit: tenant=\S+ .*retry_after_ms=\d+/;
 
 class Connection {

@@ -11,7 +11,7 @@ export type OnReply = (error: string | undefined) => void;
 
 export class ReplyReader {
   readonly #onReply: OnReply;
-  /** Of a line that is not whole yet. */
+  /** The beginning of an incomplete line. */
   #rest: Buffer | undefined;
   /** Bytes of a bulk string that are still to come, its line's end included. */
   #skip = 0;

@@ -1,4 +1,4 @@
-// What became of the requests of a load since it was last asked.
+// Outcomes of a load's requests since the previous report.
 
 import type { LoadReport } from './load-messages.ts';
 
@@ -29,7 +29,7 @@ export class Tally {
     this.#offered += requests;
   }
 
-  /** `dueAt` is undefined where nobody asks how long it took. */
+  /** `dueAt` is undefined where no latency is recorded. */
   served(dueAt: number | undefined): void {
     this.#served++;
     this.#answered(dueAt);
