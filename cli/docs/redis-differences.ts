@@ -88,6 +88,11 @@ export const differences: readonly Difference[] = [
     commands: ['memory|usage'],
     text: 'The engine keeps count, so `SAMPLES` changes nothing; the figures are not those of Redis',
   },
+  {
+    commands: ['pfcount'],
+    text: 'Only reads: it answers a cardinality that is kept in the value, but does not put one there',
+  },
+  { commands: ['pfselftest'], text: 'With 100,000 elements, not 10 million' },
   { commands: ['memory|doctor'], text: 'Always the same advice' },
   { commands: ['memory|stats'], text: 'Only a few of the figures' },
   { commands: ['memory|purge', 'memory|malloc-stats'], text: 'There is nothing to do or to tell' },
@@ -171,7 +176,6 @@ export const missingCommands: readonly MissingCommands[] = [
       'xtrim',
     ],
   },
-  { what: 'HyperLogLog', commands: ['pfadd', 'pfcount', 'pfmerge', 'pfdebug', 'pfselftest'] },
   {
     what: 'geo',
     commands: [

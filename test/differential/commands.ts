@@ -55,6 +55,12 @@ BITPOS string integer <index|BAD>*
 BITOP <AND|OR|XOR|NOT|BAD> <string|any> string*
 BITFIELD string <GET fieldtype bitoffset|SET fieldtype bitoffset integer|INCRBY fieldtype bitoffset integer|OVERFLOW <WRAP|SAT|FAIL|BAD>|BAD>*
 BITFIELD_RO string <GET fieldtype bitoffset|SET fieldtype bitoffset integer>*
+PFADD sketch member**
+PFADD <sketch|string> value*
+PFCOUNT sketch sketch*
+PFCOUNT <sketch|any> any*
+PFMERGE sketch sketch*
+PFDEBUG <ENCODING|DECODE|TODENSE|GETREG|BAD> sketch
 LCS string string [LEN] [IDX] [MINMATCHLEN count] [WITHMATCHLEN]
 
 HSET hash <field value>**

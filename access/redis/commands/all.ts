@@ -5,6 +5,7 @@ import { bitmapCommands } from './bitmap.ts';
 import { clientCommands } from './client.ts';
 import { connectionCommands } from './connection.ts';
 import { hashCommands } from './hash.ts';
+import { hyperloglogCommands } from './hyperloglog.ts';
 import { introspectionCommands } from './introspection.ts';
 import { keysCommands } from './keys.ts';
 import { listCommands } from './list.ts';
@@ -24,6 +25,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   setCommands,
   sortedSetCommands,
   bitmapCommands,
+  hyperloglogCommands,
   keysCommands,
   pubsubCommands,
   transactionCommands,

@@ -70,7 +70,7 @@ export const bitmapCommands: readonly CommandSpec[] = [
   {
     name: 'bitop',
     arity: -4,
-    syntax: 'operation destkey:key key [key ...]',
+    syntax: 'operation destkey key [key ...]',
     flags: ['write', 'denyoom'],
     keys: { first: 2, last: -1, step: 1 },
     group: 'bitmap',

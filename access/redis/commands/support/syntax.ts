@@ -35,7 +35,7 @@ export interface Argument {
 
 const typeOfName = new Map<string, ArgumentType>();
 const named: [ArgumentType, string][] = [
-  ['key', 'key key1 key2 newkey source destination src dst'],
+  ['key', 'key key1 key2 newkey source destination src dst destkey sourcekey'],
   [
     'integer',
     'client-id count cursor db destination-db index index1 index2 len limit milliseconds',
@@ -196,7 +196,7 @@ function blockOf(parts: Argument[]): Argument {
   const block = argumentOf(joinedName(parts), 'block', { parts });
   const [first, ...others] = parts;
   const leads = others.every(({ token, optional }) => token === undefined && !optional);
-  if (first?.token !== undefined && first.type !== 'pure-token' && leads) {
+  if (first?.token !== undefined && !first.optional && first.type !== 'pure-token' && leads) {
     block.token = first.token;
     delete first.token;
   }
