@@ -48,7 +48,7 @@ export interface ReadGate {
    * `read` is called once, now or later. It resolves to the bytes of what it read, and never rejects. `records` is how
    * many it looks up; of a page, how many it reads in their order at most.
    */
-  pass(owner: number, records: number, isPage: boolean, read: () => Promise<number>): void;
+  pass(owner: number, records: number, isPage: boolean, read: () => PromiseLike<number>): void;
 }
 
 export interface Engine {

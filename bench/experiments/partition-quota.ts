@@ -1,4 +1,4 @@
-import { PartitionQuota } from '../../storage-node/admission/partition-quota.ts';
+import { PartitionCeilings } from '../../storage-node/admission/partition/partition-ceilings.ts';
 import { mean, percentile } from '../support/statistics.ts';
 import type { Experiment } from './experiment.ts';
 import { type NodeTenantRun, runNode, servedLines, sumOf } from './workloads/node.ts';
@@ -6,14 +6,32 @@ import { type NodeTenantRun, runNode, servedLines, sumOf } from './workloads/nod
 const nodeRate = 6000;
 const part = 1000;
 const burstFrom = 10;
+/** Partitions of tenant 1's table, of which one is hot, and the server's default for `admission.partition-factor`. */
+const partitions = 4;
+const factor = 3;
+/** Of a read of 1 kB, as measured on the server (docs/benchmarks.md). */
+const refusalCost = 0.49;
+/** Refusals a second: the server reads no more of a flood than takes a tenth of its time (20,000 commands a second). */
+const refusalPace = (0.1 * nodeRate) / refusalCost;
 
 function run(withQuota: boolean, seconds: number, seed: number): NodeTenantRun[] {
-  const gate = new PartitionQuota(part, 0);
+  const ceilings = new PartitionCeilings(0);
+  ceilings.setRules({ cap: 'always', factor, podRate: nodeRate }, 0);
+  ceilings.setQuotas([{ tenant: 1, ruPerSecond: part * partitions, burstRu: 0 }], 0);
+  ceilings.setTables([{ table: 1, tenant: 1, partitions }], 0);
+  const visit = ceilings.visit();
+  const mayEnter = (now: number): boolean => {
+    visit.begin();
+    visit.touch(1, 0, now);
+    if (visit.waitMs(now) > 0) return false;
+    visit.charge(1, now);
+    return true;
+  };
   return runNode({
     rate: nodeRate,
     slots: 48,
-    // Figure 7 is about queues: what the gate turns away is turned away for nothing.
-    refusalCost: 0,
+    refusalCost,
+    refusalPace,
     queueLength: 1000,
     queueOf: 'each',
     order: 'fair',
@@ -23,7 +41,7 @@ function run(withQuota: boolean, seconds: number, seed: number): NodeTenantRun[]
       {
         load: (now) => (now < burstFrom * 1000 ? 1000 : 20_000),
         weight: 1,
-        ...(withQuota && { entry: (now: number) => gate.admit(1, now) }),
+        ...(withQuota && { entry: mayEnter }),
       },
       { load: () => 2500, weight: 1 },
     ],
@@ -32,23 +50,25 @@ function run(withQuota: boolean, seconds: number, seed: number): NodeTenantRun[]
 
 export const partitionQuota: Experiment = {
   id: 'AB-4.2-partition',
-  title: 'A ceiling for one partition, at three times its part',
+  title: 'A ceiling for one partition, at three times its share',
   kind: 'SIM',
   source: 'ABase, section 4.2 and Figure 7',
   setup:
     'A node of 6,000 requests a second with a partition of each of two tenants, whose parts are 1,000. Tenant 1 goes from ' +
-    '1,000 to 20,000 on that one partition, which its proxies let pass; tenant 2 stays at 2,500. Behind the gate ' +
-    'requests are served in fair order.',
+    '1,000 to 20,000 on that one partition, which its proxies let pass; tenant 2 stays at 2,500. The ceilings are the ' +
+    'those of the server with its defaults; a refusal costs the node 0.49 of a request, as measured, and refusals take at ' +
+    'most a tenth of its time, as in the server: what is beyond stays with the client. Admitted requests are served ' +
+    'in fair order.',
   run({ seeds, quick }) {
     const seconds = quick ? 20 : 40;
     const before = seeds.map((seed) => run(false, seconds, seed));
     const after = seeds.map((seed) => run(true, seconds, seed));
-    const from = burstFrom + 2;
+    const from = burstFrom;
     const p99 = (runs: readonly NodeTenantRun[][], tenant: number): number =>
       mean(
         runs.map((one) => {
           const { latencies } = one[tenant]!;
-          const calm = percentile(latencies.slice(2, burstFrom).flat(), 0.99);
+          const calm = percentile(latencies.slice(0, burstFrom).flat(), 0.99);
           return percentile(latencies.slice(from).flat(), 0.99) / calm;
         }),
       );
@@ -109,6 +129,9 @@ export const partitionQuota: Experiment = {
           without: p99(before, 1),
         },
       ],
+      explanation:
+        "The server admits a second's worth of the ceiling at once, which then waits in tenant 1's queue; and fair order " +
+        'protects tenant 2 without a ceiling as well, as an operator sees by comparing the two columns.',
       xLabel: 'second',
       yLabel: 'served/s',
       before: { title: 'no ceiling', lines: servedLines(before[0]!) },

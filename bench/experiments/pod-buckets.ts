@@ -80,6 +80,9 @@ export const podBuckets: Experiment = {
           better: 'higher',
         },
       ],
+      explanation:
+        'Buckets admit what a tenant has saved up at once, and the fair queue gives it no credit for that: what tenant 1 ' +
+        'was admitted before stays in the queue beside tenant 2.',
       xLabel: 'second',
       yLabel: 'mean latency, ms',
       before: { title: 'one line for all', lines: [before[0]!.bySecond] },

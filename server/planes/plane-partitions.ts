@@ -3,12 +3,12 @@
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
-import { ChargedUnits } from '../../storage-node/admission/charged-units.ts';
+import { ChargedUnits } from '../../storage-node/admission/pod/charged-units.ts';
 import {
   PartitionCeilings,
   type PartitionedTable,
   type PartitionRules,
-} from '../../storage-node/admission/partition-ceilings.ts';
+} from '../../storage-node/admission/partition/partition-ceilings.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';

@@ -4,8 +4,8 @@ import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { AdmissionController } from '../../storage-node/admission/admission-controller.ts';
-import { PodCapacity } from '../../storage-node/admission/pod-capacity.ts';
-import type { PodEntranceOptions } from '../../storage-node/admission/pod-entrance.ts';
+import { PodCapacity } from '../../storage-node/admission/pod/pod-capacity.ts';
+import type { AdmissionQueueOptions } from '../../storage-node/admission/pod/admission-queue.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
@@ -27,7 +27,7 @@ export interface PlanePodAdmissionOptions {
   accounts: () => Iterable<TenantAccount>;
   /** As in `AdmissionControllerOptions`. */
   sliceMs?: number;
-  priorityOf?: PodEntranceOptions['priorityOf'];
+  priorityOf?: AdmissionQueueOptions['priorityOf'];
 }
 
 export class PlanePodAdmission {

@@ -1,8 +1,8 @@
-// Who reads the disk next, on pods whose engine does not have all rows in memory, as the settings say.
+// The I/O schedulers of pods whose engine reads rows from disk, as settings and quotas configure them.
 
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import { IoLine } from '../../storage-node/admission/io-line.ts';
+import { IoScheduler } from '../../storage-node/admission/disk/io-scheduler.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
@@ -13,7 +13,7 @@ import { adder } from './pod-samples.ts';
 export class PlaneReads {
   readonly #live: LiveConfig;
   readonly #ownerOf: (table: number) => number | undefined;
-  readonly #lines = new Map<TableModel, IoLine>();
+  readonly #schedulers = new Map<TableModel, IoScheduler>();
   readonly #weights = new Map<number, number>();
 
   constructor(live: LiveConfig, ownerOf: (table: number) => number | undefined) {
@@ -22,62 +22,57 @@ export class PlaneReads {
   }
 
   /** Undefined for a model whose rows are all in memory. */
-  gateOf(model: TableModel): IoLine | undefined {
+  gateOf(model: TableModel): IoScheduler | undefined {
     if (model === 'memory') return undefined;
-    const line = new IoLine({ clock: systemClock, ownerOf: this.#ownerOf });
-    for (const [tenant, weight] of this.#weights) line.setWeight(tenant, weight);
-    line.enabled = this.#isOn();
-    this.#lines.set(model, line);
-    return line;
+    const scheduler = new IoScheduler({ clock: systemClock, ownerOf: this.#ownerOf });
+    for (const [tenant, weight] of this.#weights) scheduler.setWeight(tenant, weight);
+    scheduler.enabled = this.#isOn();
+    this.#schedulers.set(model, scheduler);
+    return scheduler;
   }
 
   settingChanged(key: ConfigKey): void {
     if (key !== 'admission.fair-scheduling') return;
-    for (const line of this.#lines.values()) line.enabled = this.#isOn();
+    for (const scheduler of this.#schedulers.values()) scheduler.enabled = this.#isOn();
   }
 
   #isOn(): boolean {
     return this.#live.get('admission.fair-scheduling') === 'on';
   }
 
-  /** Tenants weigh by their quotas. */
+  /** Tenants are weighted by their quotas. */
   follow({ tenants }: TenancyUpdate): void {
     for (const { number, limits } of tenants) {
       const weight = weightOf(limits.ruPerSecond);
       this.#weights.set(number, weight);
-      for (const line of this.#lines.values()) line.setWeight(number, weight);
+      for (const scheduler of this.#schedulers.values()) scheduler.setWeight(number, weight);
     }
   }
 
   forget(tenant: number): void {
     this.#weights.delete(tenant);
-    for (const line of this.#lines.values()) line.forget(tenant);
+    for (const scheduler of this.#schedulers.values()) scheduler.forget(tenant);
   }
 
-  /** Nobody waits any longer. */
+  /** No read waits any longer. */
   close(): void {
-    for (const line of this.#lines.values()) line.close();
+    for (const scheduler of this.#schedulers.values()) scheduler.close();
   }
 
   samples(): MetricSample[] {
     const samples: MetricSample[] = [];
-    for (const [model, { length, running, waited, waitedMs, extraReads }] of this.#lines) {
+    for (const [model, { length, running, waited, waitedMs, extraReads }] of this.#schedulers) {
       const add = adder(samples, { model });
-      add('gauge', 'pod_reads_waiting', 'Reads of the disk that wait for others.', length);
-      add('gauge', 'pod_reads_running', 'Reads of the disk under way, of those in line.', running);
-      add('counter', 'pod_reads_waited', 'Reads of the disk that had to wait.', waited);
+      add('gauge', 'pod_reads_waiting', 'Queued disk reads.', length);
+      add('gauge', 'pod_reads_running', 'Running disk reads, while several tenants read.', running);
+      add('counter', 'pod_reads_waited', 'Disk reads that were queued.', waited);
       add(
         'counter',
         'pod_reads_wait_seconds',
-        'Time that reads of the disk waited for others.',
+        'Time that disk reads were queued.',
         waitedMs / 1000,
       );
-      add(
-        'counter',
-        'pod_reads_extra',
-        'Reads of the disk by an extra worker, while one tenant had all others.',
-        extraReads,
-      );
+      add('counter', 'pod_reads_extra', 'Disk reads by an extra worker.', extraReads);
     }
     return samples;
   }

@@ -1,24 +1,24 @@
 // The admission stage of the pods of one thread: first the admission queue of the pod, if it has one, then the CPU
-// scheduler. Policies of partitions and of the disk have objects of their own (partition-ceilings.ts, io-line.ts).
+// scheduler. Policies of partitions and of the disk have objects of their own (partition/, disk/).
 
 import type { AdmitResult, PodAdmission, PodRequest } from '../../contracts/pod-admission.ts';
-import { TurnQueue, type TurnQueueOptions } from './turn-queue.ts';
-import { PodEntrance, type PodEntranceOptions } from './pod-entrance.ts';
+import { CpuScheduler, type CpuSchedulerOptions } from './cpu/cpu-scheduler.ts';
+import { AdmissionQueue, type AdmissionQueueOptions } from './pod/admission-queue.ts';
 
-export interface AdmissionControllerOptions extends TurnQueueOptions {
+export interface AdmissionControllerOptions extends CpuSchedulerOptions {
   /** Priority of the writes to a database. Absent: there is no admission queue, batches are scheduled by CPU time only. */
-  priorityOf?: PodEntranceOptions['priorityOf'];
+  priorityOf?: AdmissionQueueOptions['priorityOf'];
 }
 
 export class AdmissionController implements PodAdmission {
-  readonly cpu: TurnQueue;
-  readonly queue: PodEntrance | undefined;
+  readonly cpu: CpuScheduler;
+  readonly queue: AdmissionQueue | undefined;
 
   constructor({ priorityOf, ...options }: AdmissionControllerOptions) {
-    this.cpu = new TurnQueue(options);
+    this.cpu = new CpuScheduler(options);
     this.queue =
       priorityOf &&
-      new PodEntrance({
+      new AdmissionQueue({
         clock: options.clock,
         priorityOf,
         ended: (request, isAdmitted) => this.#leftQueue(request, isAdmitted),

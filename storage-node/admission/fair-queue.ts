@@ -1,8 +1,5 @@
 // Requests of many tenants in the order of their virtual finish times (ABase, section 4.3): each tenant is served by
 // its quota's share of all quotas, whatever the others offer.
-//
-// A tenant that has used less than its share may have saved up a little, as much as the buckets before this queue let
-// through at once; without that a burst that they have taken on would wait behind those who always offer too much.
 
 import { Heap } from '../../request-units/heap.ts';
 
@@ -21,23 +18,13 @@ interface Entry<T> {
   item: T;
 }
 
-export interface FairQueueOptions {
-  /** What a tenant may have saved up, in units of cost at a weight of 1. */
-  credit: number;
-}
-
 export class FairQueue<T> {
   readonly #tenants = new Map<number, Tenant>();
   readonly #waiting = new Heap<Entry<T>>(
     (a, b) => a.finish < b.finish || (a.finish === b.finish && a.order < b.order),
   );
-  readonly #credit: number;
   #virtual = 0;
   #order = 0;
-
-  constructor({ credit = 0 }: Partial<FairQueueOptions> = {}) {
-    this.#credit = credit;
-  }
 
   get length(): number {
     return this.#waiting.size;
@@ -65,9 +52,8 @@ export class FairQueue<T> {
   push(tenant: number, cost: number, item: T): void {
     const of = this.#tenants.get(tenant);
     if (of === undefined) throw new RangeError(`tenant ${tenant} has no weight`);
-    if (of.queued === 0) {
-      of.last = Math.max(of.last, this.#virtual - this.#credit / of.weight);
-    }
+    // An idle tenant saves up no credit.
+    if (of.queued === 0) of.last = Math.max(of.last, this.#virtual);
     of.last += cost / of.weight;
     of.queued++;
     this.#waiting.push({ finish: of.last, order: this.#order++, tenant, item });

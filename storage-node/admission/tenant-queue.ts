@@ -1,112 +1,36 @@
-// Work of many tenants that waits for one thing: an order of tenants, and within each the order of priority, then of
-// when its transaction began, or the newest epoch first under overload. What waits may be given another priority, or
-// another time of beginning, and may be taken out.
+// A queue of requests: in order of arrival within a tenant, and in order of virtual finish times between tenants (ABase,
+// section 4.3), by their weights. With one tenant it is first in, first out.
 
-import { CompactWorkQueue } from './compact-work-queue.ts';
-import type { TenantGate } from './places.ts';
-import { HeapOrder } from './tenant-heaps.ts';
-import { FairOrder, type TenantOrder } from './tenant-order.ts';
-import type { OverloadOrder, Work } from './work-queue.ts';
+import { FairQueue } from './fair-queue.ts';
+import { Fifo } from './fifo.ts';
 
-/** What an object that waits has; what need not wait is never made into one. */
-export interface QueuedWork extends Work {
-  readonly tenant: number;
-  /** While it waits these may be changed, and its ticket is to be moved then. */
-  priority: number;
-  startedAt: number;
-  /** Where it waits, kept by the queue; undefined when it does not. */
-  ticket: Placed | undefined;
-}
-
-/** A place in line. */
-export interface Placed {
-  /** The work goes to where it belongs with the priority and start that it has now. */
-  move(): void;
-  /** The work waits no longer. */
-  withdraw(): void;
-}
-
-/**
- * `fair`: by virtual finish times. `least-granted`, `most-requested`: by the heaps. `fifo`: tenants are not told
- * apart.
- */
-export type QueueOrder = 'fair' | 'least-granted' | 'most-requested' | 'fifo';
-
-export interface TenantQueueOptions {
-  order: QueueOrder;
-  /** Of `fair`: what a tenant may have saved up, in units of cost at a weight of 1. */
-  credit: number;
-  /** What the order within a tenant becomes under overload. */
-  overload: OverloadOrder;
-}
-
-export const tenantQueueDefaults: TenantQueueOptions = {
-  order: 'fair',
-  credit: 0,
-  overload: 'epoch-lifo',
-};
-
-/** Keeps what the order of work goes by. Work that is moved gets another one, and the old one is passed over. */
-class Ticket<W extends QueuedWork> implements Work, Placed {
+export interface Queued<W> {
   readonly work: W;
-  readonly priority: number;
-  readonly startedAt: number;
-  readonly arrivedAt: number;
-  readonly deadline: number;
-  readonly #queue: TenantQueue<W>;
-
-  constructor(queue: TenantQueue<W>, work: W, arrivedAt: number) {
-    this.#queue = queue;
-    this.work = work;
-    this.priority = work.priority;
-    this.startedAt = work.startedAt;
-    this.arrivedAt = arrivedAt;
-    this.deadline = work.deadline;
-  }
-
-  move(): void {
-    this.#queue.move(this.work, this.arrivedAt);
-  }
-
-  withdraw(): void {
-    this.#queue.withdraw(this.work);
-  }
-}
-
-interface Line<W extends QueuedWork> {
   readonly tenant: number;
-  readonly queue: CompactWorkQueue<Ticket<W>>;
-  /** What waits, without tickets that are passed over, and what it costs together. */
-  count: number;
-  cost: number;
-  /** Whether the tenant is in the order of tenants. */
-  isInLine: boolean;
+  readonly cost: number;
+  readonly arrivedAt: number;
 }
 
-export class TenantQueue<W extends QueuedWork> {
-  readonly #options: TenantQueueOptions;
-  readonly #order: TenantOrder;
-  readonly #costOf: (work: W) => number;
-  readonly #expired: (work: W) => void;
-  readonly #lines = new Map<number, Line<W>>();
-  readonly #onExpired = (ticket: Ticket<W>): void => this.#expire(ticket);
-  /** In `pop`: tenants that may not have their turn. */
-  readonly #passedOver: number[] = [];
+/** Requests of one tenant. */
+interface Own<W> {
+  items: Fifo<Queued<W>>;
+  /** Whether the tenant is in the order of tenants. */
+  isOrdered: boolean;
+  /** Cost served beyond what was charged when the tenant was put in order. */
+  owed: number;
+}
+
+export class TenantQueue<W> {
+  readonly #tenants = new Map<number, Own<W>>();
+  /** Each tenant with requests, once. */
+  readonly #order = new FairQueue<number>();
+  readonly #weightOf: (tenant: number) => number;
+  /** The tenant to be served next, once it is known; it stays so until it is served. */
+  #next: number | undefined;
   #length = 0;
 
-  /** `expired` is told of work whose deadline was past when its turn came. */
-  constructor(
-    costOf: (work: W) => number,
-    expired: (work: W) => void,
-    options: Partial<TenantQueueOptions> = {},
-  ) {
-    this.#options = { ...tenantQueueDefaults, ...options };
-    this.#costOf = costOf;
-    this.#expired = expired;
-    const { order, credit } = this.#options;
-    this.#order =
-      order === 'fair' || order === 'fifo' ? new FairOrder(credit) : new HeapOrder(order);
-    if (order === 'fifo') this.#order.setWeight(0, 1);
+  constructor(weightOf: (tenant: number) => number) {
+    this.#weightOf = weightOf;
   }
 
   get length(): number {
@@ -114,131 +38,123 @@ export class TenantQueue<W extends QueuedWork> {
   }
 
   lengthOf(tenant: number): number {
-    return this.#lines.get(this.#lineNumber(tenant))?.count ?? 0;
+    return this.#tenants.get(tenant)?.items.length ?? 0;
   }
 
-  setWeight(tenant: number, weight: number): void {
-    if (this.#options.order !== 'fifo') this.#order.setWeight(tenant, weight);
+  /** Tenants with requests. */
+  tenants(): number[] {
+    return [...this.#tenants].filter(([, own]) => isWaiting(own)).map(([tenant]) => tenant);
   }
 
-  /** Of a tenant of which nothing waits. */
+  /** Does nothing while the tenant has requests. */
   forget(tenant: number): void {
-    if (this.#options.order === 'fifo' || this.#lines.get(tenant)?.isInLine) return;
-    this.#lines.delete(tenant);
+    const own = this.#tenants.get(tenant);
+    if (own === undefined || own.isOrdered || isWaiting(own)) return;
+    this.#tenants.delete(tenant);
     this.#order.forget(tenant);
   }
 
-  push(work: W, now: number): void {
-    const line = this.#lineOf(work.tenant);
-    const cost = this.#costOf(work);
-    this.#place(line, work, now);
-    this.#count(line, 1, cost);
-    this.#order.requested(line.tenant, cost);
-    if (!line.isInLine) this.#enter(line);
+  push(item: Queued<W>): void {
+    const { tenant } = item;
+    let own = this.#tenants.get(tenant);
+    if (own === undefined) {
+      this.#tenants.set(tenant, (own = { items: new Fifo(), isOrdered: false, owed: 0 }));
+    }
+    own.items.push(item);
+    this.#length++;
+    this.#enqueue(tenant, own);
   }
 
-  /** The next, of a tenant whom the gate lets have its turn. */
-  pop(now: number, gate?: TenantGate): W | undefined {
-    const found = this.#next(now, this.#options.order === 'fifo' ? undefined : gate);
-    if (this.#passedOver.length > 0) {
-      for (const tenant of this.#passedOver) {
-        this.#order.putBack(tenant);
+  /** The next request, or the next one of a tenant. */
+  peek(tenant = this.#first()): Queued<W> | undefined {
+    return tenant === undefined ? undefined : this.#tenants.get(tenant)?.items.at(0);
+  }
+
+  /** Removes the request that `peek` returns. */
+  shift(): void {
+    const tenant = this.#first();
+    if (tenant === undefined) return;
+    const own = this.#tenants.get(tenant)!;
+    own.owed += this.#takeHead(own).cost;
+    this.#next = undefined;
+    own.isOrdered = false;
+    if (isWaiting(own)) this.#enqueue(tenant, own);
+  }
+
+  /** Removes and returns the next request of those tenants that may be served. */
+  take(mayServe: (tenant: number) => boolean): Queued<W> | undefined {
+    const passedOver: number[] = [];
+    let taken: Queued<W> | undefined;
+    for (let tenant = this.#first(); tenant !== undefined; tenant = this.#first()) {
+      if (mayServe(tenant)) {
+        taken = this.peek(tenant);
+        this.shift();
+        break;
       }
-      this.#passedOver.length = 0;
+      passedOver.push(tenant);
+      this.#next = undefined;
     }
-    return found;
+    // They have been charged already.
+    for (const tenant of passedOver) this.#order.push(tenant, 0, tenant);
+    return taken;
   }
 
-  #next(now: number, gate: TenantGate | undefined): W | undefined {
-    for (;;) {
-      const tenant = this.#order.dequeue();
-      if (tenant < 0) return undefined;
-      if (gate !== undefined && !gate.mayTake(tenant, now)) {
-        this.#passedOver.push(tenant);
-        continue;
+  /** Removes the next request of a tenant, whatever its place in the order of tenants. */
+  shiftOf(tenant: number): void {
+    const own = this.#tenants.get(tenant);
+    if (own !== undefined && isWaiting(own)) this.#takeHead(own);
+  }
+
+  /** Removes a request. False if it is not in the queue. */
+  leave(tenant: number, work: W): boolean {
+    const own = this.#tenants.get(tenant);
+    const at = own?.items.find((item) => item.work === work) ?? -1;
+    if (at < 0) return false;
+    own!.items.take(at);
+    this.#length--;
+    return true;
+  }
+
+  /** Removes requests that arrived earlier. */
+  expire(before: number, expired: (work: W) => void): void {
+    for (const own of this.#tenants.values()) {
+      for (let head = own.items.at(0); head !== undefined; head = own.items.at(0)) {
+        if (head.arrivedAt >= before) break;
+        this.#takeHead(own);
+        expired(head.work);
       }
-      const line = this.#lines.get(tenant)!;
-      line.isInLine = false;
-      const work = this.#firstOf(line, now);
-      const cost = work === undefined ? 0 : this.#costOf(work);
-      if (work !== undefined) this.#count(line, -1, -cost);
-      this.#order.served(tenant, cost, now);
-      if (line.count > 0) this.#enter(line);
-      if (work !== undefined) return work;
     }
   }
 
-  #firstOf(line: Line<W>, now: number): W | undefined {
-    for (;;) {
-      const ticket = line.queue.pop(now, this.#onExpired);
-      if (ticket === undefined) return undefined;
-      if (ticket.work.ticket !== ticket) continue;
-      ticket.work.ticket = undefined;
-      return ticket.work;
+  #first(): number | undefined {
+    while (this.#length > 0) {
+      this.#next ??= this.#order.pop();
+      if (this.#next === undefined) return undefined;
+      const own = this.#tenants.get(this.#next)!;
+      if (isWaiting(own)) return this.#next;
+      // All its requests have left the queue.
+      own.isOrdered = false;
+      this.#next = undefined;
     }
+    return undefined;
   }
 
-  #expire(ticket: Ticket<W>): void {
-    if (ticket.work.ticket !== ticket) return;
-    this.withdraw(ticket.work);
-    this.#expired(ticket.work);
+  /** Charges the tenant its first request, and the difference between charge and cost of the one before. */
+  #enqueue(tenant: number, own: Own<W>): void {
+    if (own.isOrdered) return;
+    own.isOrdered = true;
+    const charge = Math.max(0, own.items.at(0)!.cost + own.owed);
+    own.owed -= charge;
+    this.#order.setWeight(tenant, this.#weightOf(tenant));
+    this.#order.push(tenant, charge, tenant);
   }
 
-  /** See `Placed`. */
-  move(work: W, arrivedAt: number): void {
-    this.#place(this.#lineOf(work.tenant), work, arrivedAt);
+  #takeHead({ items }: Own<W>): Queued<W> {
+    this.#length--;
+    return items.shift();
   }
+}
 
-  /** See `Placed`. */
-  withdraw(work: W): void {
-    const line = this.#lineOf(work.tenant);
-    const cost = this.#costOf(work);
-    work.ticket = undefined;
-    this.#count(line, -1, -cost);
-    this.#order.requested(line.tenant, -cost);
-  }
-
-  /** Work of the tenant began without having waited. */
-  passed(tenant: number, cost: number, now: number): void {
-    if (this.#options.order !== 'fifo') this.#order.passed(tenant, cost, now);
-  }
-
-  /** To be called every few milliseconds while something waits: whether it is overload. */
-  tick(now: number): void {
-    for (const line of this.#lines.values()) if (line.count > 0) line.queue.tick(now);
-  }
-
-  #place(line: Line<W>, work: W, arrivedAt: number): void {
-    const ticket = new Ticket(this, work, arrivedAt);
-    work.ticket = ticket;
-    line.queue.push(ticket);
-  }
-
-  #enter(line: Line<W>): void {
-    line.isInLine = true;
-    this.#order.enqueue(line.tenant, line.cost / line.count);
-  }
-
-  #count(line: Line<W>, pieces: number, cost: number): void {
-    this.#length += pieces;
-    line.count += pieces;
-    // What rounding leaves over does not add up.
-    line.cost = line.count === 0 ? 0 : line.cost + cost;
-  }
-
-  #lineNumber(tenant: number): number {
-    return this.#options.order === 'fifo' ? 0 : tenant;
-  }
-
-  #lineOf(tenant: number): Line<W> {
-    const number = this.#lineNumber(tenant);
-    let line = this.#lines.get(number);
-    if (line === undefined) {
-      const { overload } = this.#options;
-      const queue = new CompactWorkQueue<Ticket<W>>({ overload });
-      line = { tenant: number, queue, count: 0, cost: 0, isInLine: false };
-      this.#lines.set(number, line);
-    }
-    return line;
-  }
+function isWaiting<W>({ items }: Own<W>): boolean {
+  return items.length > 0;
 }

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AdmissionRules } from '../../access/admission/gateway-admission.ts';
-import { PartitionCeilings } from '../../storage-node/admission/partition-ceilings.ts';
+import { PartitionCeilings } from '../../storage-node/admission/partition/partition-ceilings.ts';
 import { hashSlot } from '../../universal-row/crc16.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';

@@ -2,7 +2,7 @@
 // queries hold memory while they run. All that runs shares one processor. The less of the heap is free, the more
 // often it is collected, and a collection takes as long as there is memory in use, while everything stands still.
 
-import { PodQueues, type WorkKind } from '../../../storage-node/admission/pod-queues.ts';
+import { PodQueues, type WorkKind } from '../../../storage-node/admission/pod/pod-queues.ts';
 import type { Line } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
 

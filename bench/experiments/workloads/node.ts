@@ -1,6 +1,7 @@
 // A node that serves so many requests a second, and for which refusing one is work as well. Tenants offer requests of
 // one unit; gates before the node and before its queue decide who gets that far.
 
+import { TokenBucket } from '../../../request-units/token-bucket.ts';
 import { FairQueue } from '../../../storage-node/admission/fair-queue.ts';
 import type { Line } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
@@ -22,6 +23,8 @@ export interface NodeOptions {
   slots: number;
   /** What refusing one costs the node, of a request served. */
   refusalCost: number;
+  /** Refusals a second at most: what is beyond is not read, and stays with the client. No limit when left out. */
+  refusalPace?: number;
   /** Requests that may wait, of all tenants or of each; beyond it they are refused. */
   queueLength: number;
   queueOf: 'all' | 'each';
@@ -46,16 +49,28 @@ interface Job {
 }
 
 export function runNode(options: NodeOptions): NodeTenantRun[] {
-  const { rate, slots, refusalCost, queueLength, queueOf, order, seconds, tenants } = options;
+  const {
+    rate,
+    slots,
+    refusalCost,
+    refusalPace = Infinity,
+    queueLength,
+    queueOf,
+    order,
+    seconds,
+    tenants,
+  } = options;
   const simulation = new Simulation();
   const chance = new Chance(options.seed);
-  const fair = new FairQueue<Job>({ credit: rate * 0.05 });
+  const fair = new FairQueue<Job>();
   const totalWeight = tenants.reduce((sum, { weight }) => sum + weight, 0);
   tenants.forEach(({ weight }, tenant) => fair.setWeight(tenant, weight / totalWeight));
   const fifo: Job[] = [];
   let head = 0;
   // Refusals go before everything: a node reads a request before it can refuse it.
   let refusals = 0;
+  const pace =
+    refusalPace === Infinity ? undefined : new TokenBucket(refusalPace, refusalPace / 100, 0);
   let busy = 0;
   const runs = tenants.map((): NodeTenantRun => {
     const zeros = (): number[] => Array.from({ length: seconds }, () => 0);
@@ -100,8 +115,9 @@ export function runNode(options: NodeOptions): NodeTenantRun[] {
       const at = simulation.now();
       runs[index]!.offered[Math.floor(at / 1000)]!++;
       if (tenant.proxy?.(at) === false) return;
-      if (tenant.entry?.(at) === false || waiting(index) >= queueLength) refusals++;
-      else if (order === 'fair') fair.push(index, 1, { tenant: index, at });
+      if (tenant.entry?.(at) === false || waiting(index) >= queueLength) {
+        if (pace?.take(1, at) !== false) refusals++;
+      } else if (order === 'fair') fair.push(index, 1, { tenant: index, at });
       else fifo.push({ tenant: index, at });
       work();
     };

@@ -2,7 +2,7 @@
 // pod can do; the second is steady at 0.42, but for three seconds of each minute at 0.52.
 
 import { FairQueue } from '../../../storage-node/admission/fair-queue.ts';
-import { PodBuckets, podBucketsDefaults } from '../../../storage-node/admission/pod-buckets.ts';
+import { PodBuckets } from '../../../storage-node/admission/pod/pod-buckets.ts';
 import type { Line } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
 import { Simulation } from '../sim/simulation.ts';
@@ -52,10 +52,7 @@ export function runNoisy(options: NoisyOptions): NoisyRun {
   const simulation = new Simulation();
   const chance = new Chance(seed);
   const buckets = new PodBuckets({ podRate }, 0);
-  // What the buckets let through at once: a tenant's own, and its half of the pod's.
-  const { tenantSeconds, podSeconds } = podBucketsDefaults;
-  const credit = (tenantSeconds + podSeconds) * 0.5 * podRate;
-  const fair = new FairQueue<Request>({ credit });
+  const fair = new FairQueue<Request>();
   for (const tenant of [1, 2]) {
     buckets.setTenant(tenant, podRate / 2, 0);
     fair.setWeight(tenant, 0.5);
@@ -101,10 +98,11 @@ export function runNoisy(options: NoisyOptions): NoisyRun {
   const arrive = (tenant: 1 | 2): void => {
     const at = simulation.now();
     if (tenant === 2) run.offered++;
-    if (options.buckets && buckets.admit(tenant, 1, at) === 'no') {
+    if (options.buckets && !buckets.mayBegin(tenant, at)) {
       if (tenant === 2) run.refused++;
       return;
     }
+    buckets.charge(tenant, 1, at);
     if (options.order === 'fair') fair.push(tenant, 1, { tenant, at });
     else fifo.push({ tenant, at });
     serve();

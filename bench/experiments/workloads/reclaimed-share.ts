@@ -1,7 +1,7 @@
 // A tenant that was idle demands its full share of a pod at once, while others use all that they can get.
 
 import { FairQueue } from '../../../storage-node/admission/fair-queue.ts';
-import { PodBuckets, podBucketsDefaults } from '../../../storage-node/admission/pod-buckets.ts';
+import { PodBuckets } from '../../../storage-node/admission/pod/pod-buckets.ts';
 import type { Line } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
 import { Simulation } from '../sim/simulation.ts';
@@ -44,8 +44,7 @@ export function runReclaim(sharing: Sharing, demands: number, seed: number): Rec
   const simulation = new Simulation();
   const chance = new Chance(seed);
   const buckets = new PodBuckets({ podRate }, 0);
-  const { tenantSeconds, podSeconds } = podBucketsDefaults;
-  const queue = new FairQueue<Request>({ credit: (tenantSeconds + podSeconds) * podRate });
+  const queue = new FairQueue<Request>();
   const waiting: Request[] = [];
   const delays = Array.from({ length: demands }, () => 0);
   const end = demands * (idleMs + demandMs);
@@ -86,8 +85,10 @@ export function runReclaim(sharing: Sharing, demands: number, seed: number): Rec
   const mayEnter = (tenant: number, now: number): boolean => {
     if (sharing === 'none') return waiting.length < 10 * podRate;
     // A pod's bucket that lends nothing: what is not the tenant's own is refused.
-    if (sharing === 'hard' && buckets.wait(tenant, 1, now) > 0) return false;
-    return buckets.admit(tenant, 1, now) !== 'no';
+    if (sharing === 'hard' && !buckets.isWithin(tenant, 0, now)) return false;
+    if (!buckets.mayBegin(tenant, now)) return false;
+    buckets.charge(tenant, 1, now);
+    return true;
   };
   const arrive = (tenant: number, demand: number): void => {
     const at = simulation.now();
