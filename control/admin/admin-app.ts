@@ -30,11 +30,11 @@ export async function adminApp(options: AdminServerOptions): Promise<FastifyInst
     bodyLimit: 64 * 1024,
     // Longer than any name of ours, percent signs and all.
     routerOptions: { maxParamLength: 1000 },
-    // What is no path of any page never comes to one.
+    // Malformed paths match no route.
     frameworkErrors: ({ statusCode = 400 }, _request, reply: FastifyReply) => {
       void reply.code(statusCode).send({ error: 'this is not the path of a page' });
     },
-    // What does not fit is refused, not bent or dropped.
+    // Bodies that do not match the schema are refused, not coerced or stripped.
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true },
     },

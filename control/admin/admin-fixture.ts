@@ -185,7 +185,7 @@ export class AdminFixture {
     this.url = await this.#server.listen('127.0.0.1', 0);
   }
 
-  /** `who` is one of `secrets`, a secret itself, or '' for nobody. */
+  /** `who` is one of `secrets`, a secret itself, or '' for no credentials. */
   async ask(
     method: string,
     page: string,

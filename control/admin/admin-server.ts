@@ -31,9 +31,9 @@ export interface AdminServerOptions extends MonitorSources {
   tables: Tables;
   config: ConfigView;
   audit: AuditLog;
-  /** Of operators, besides those in the catalog of tenants. */
+  /** Operators' tokens besides those in the tenant catalog. */
   operatorTokens: readonly FixedToken[];
-  /** Nobody from elsewhere can ask, and nobody here need say who it is to see health and metrics. */
+  /** The API is reachable from this machine only; health and metrics need no token then. */
   isLocal: boolean;
   /** Requests a second of each caller; 0 is no limit. */
   requestsPerSecond: () => number;
@@ -83,7 +83,7 @@ export class AdminServer {
     const closed = new Promise((resolve) => this.#http.close(resolve));
     this.#http.closeAllConnections();
     await closed;
-    // What could not be loaded need not be closed.
+    // An app that failed to load needs no close.
     await (await this.#app?.catch(() => undefined))?.close();
   }
 

@@ -6,7 +6,7 @@ import { TenantError } from '../tenants/tenant-error.ts';
 import { pathOf } from './paths.ts';
 import { NotAllowed } from './principal.ts';
 
-/** What was sent makes no sense. */
+/** The request is malformed. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
@@ -22,7 +22,7 @@ function statusOf(error: Error): number {
   return (error as FastifyError).statusCode ?? 500;
 }
 
-/** What a parser says of a text has some of the text in it, which may be a secret. */
+/** A parser's message quotes its input, which may be a secret. */
 function messageOf(error: Error): string {
   const isParser = error instanceof SyntaxError || /JSON/.test((error as FastifyError).code ?? '');
   return isParser ? 'the body is not JSON' : error.message;

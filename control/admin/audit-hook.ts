@@ -15,7 +15,7 @@ export function auditCalls(
 ): void {
   app.addHook('onSend', async (request, reply) => {
     if (!audited.test(pathOf(request)) || reply.statusCode === 429) return;
-    // What was done is done: a log that cannot be written is reported, not made the caller's failure.
+    // The change has taken effect: a failure of the audit log is reported, but does not fail the request.
     await log.append(entryOf(request, reply)).catch(onError);
   });
 }
@@ -44,7 +44,7 @@ function changeOf(
   const { principal, body } = request;
   if (principal === undefined || typeof body !== 'object' || body === null) return undefined;
   const { config, schema } = request.routeOptions;
-  // What does not fit the schema may be a secret in a wrong place.
+  // A body that does not match the schema may hold a secret in the wrong field.
   if (reply.statusCode === 400) return undefined;
   const hidden = config.admin?.hidden?.(body as Record<string, unknown>) ?? [];
   return withoutSecrets(body as Record<string, unknown>, schema?.body as JsonSchema, hidden);

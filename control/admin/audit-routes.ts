@@ -1,4 +1,4 @@
-// /v1/audit: who did what. Operators and viewers see all, a tenant what was done by its own tokens.
+// /v1/audit: the audit trail. Operators and viewers see all of it, a tenant the actions of its own tokens.
 
 import type { FastifyInstance } from 'fastify';
 import { scopeOf } from './principal.ts';

@@ -1,4 +1,4 @@
-// Finds out by its secret who asks.
+// Identifies the caller by its token.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
@@ -22,7 +22,7 @@ export class Authenticator {
       .map(({ name, secret }) => ({ name, digest: Buffer.from(digestOf(secret)) }));
   }
 
-  /** By the Authorization header; undefined for whoever is not known, or no more. */
+  /** The caller by its Authorization header; undefined for an unknown or expired token. */
   principal(authorization: string | undefined): AdminPrincipal | undefined {
     const [, secret] = /^Bearer +([\x21-\x7e]{1,1024})$/i.exec(authorization ?? '') ?? [];
     if (secret === undefined) return undefined;

@@ -1,7 +1,7 @@
 /** The configuration as the admin API shows and changes it. */
 export interface ConfigView {
   list(): ConfigItem[];
-  /** What is wrong with a value for a setting that can be changed while running, if anything. */
+  /** The error of a value for a setting that can change at run time, if any. */
   check(key: string, value: string): string | undefined;
   /** Changes a live setting at once. The value has been checked. */
   change(key: string, value: string): void;

@@ -1,4 +1,4 @@
-// Lets a request in, or not: who asks, whether that one may, and not too often.
+// Authenticates, authorizes and rate-limits requests.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from './authenticator.ts';
@@ -7,7 +7,7 @@ import { RateLimit } from './rate-limit.ts';
 
 export interface GateOptions {
   authenticator: Authenticator;
-  /** Nobody from elsewhere can ask. */
+  /** The API is reachable from this machine only. */
   isLocal: boolean;
   /** Requests a second of each caller; 0 is no limit. */
   requestsPerSecond: () => number;
@@ -19,7 +19,7 @@ interface Refusal {
   afterSeconds?: number;
 }
 
-// What was not used may be used at once for so long.
+// Unused requests accumulate for this long.
 const burstSeconds = 4;
 const strangersPerSecond = 5;
 
@@ -59,7 +59,7 @@ class Gate {
 
   refusalOf(request: FastifyRequest): Refusal | undefined {
     const { authenticator, isLocal } = this.#options;
-    // What there is no page for is nobody's business but of those who are known.
+    // Unknown paths need a token as well, so that they reveal nothing.
     const access: Access = request.routeOptions.config.admin?.access ?? 'read';
     if (access === 'open') return undefined;
     const { authorization } = request.headers;

@@ -7,7 +7,7 @@ import type { MetricSample } from '../monitor/metric-sample.ts';
 
 export type SampleSource = () => Promise<readonly MetricSample[]>;
 
-// A label that grows without bound would make the page, and whoever stores it, grow with it.
+// A label without a bound would let the page and the scraper's storage grow without a bound.
 const mostSeries = 10_000;
 
 export class MetricsPage {

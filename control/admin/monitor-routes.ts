@@ -1,4 +1,4 @@
-// What is going on: request units spent, the keys and series that cost most, slow requests.
+// Current activity: request units spent, the most expensive keys and series, slow requests.
 
 import type { FastifyInstance } from 'fastify';
 import type { ChargeClassName } from '../../request-units/meter.ts';

@@ -1,22 +1,22 @@
-// Who asks, and what that one may do.
+// Callers of the admin API and their permissions.
 
 import type { AdminRole } from '../tenants/admin-token.ts';
 
 export interface AdminPrincipal {
   role: AdminRole;
-  /** Of the role `tenant`: whose it is. */
+  /** The tenant, for the role `tenant`. */
   tenant?: string;
   /** For the audit log: the id of a token, or how the secret was given to the server. */
   name: string;
 }
 
 /**
- * Who may ask for a page:
+ * Callers that may use a page:
  *
  *   open           everyone, from everywhere
- *   local          everyone on this machine, where only this machine can ask; else those who may `read`
- *   read           everyone who is known; a tenant is told only what is its own
- *   manage         operators; tenants for what is their own
+ *   local          everyone on this machine, if only this machine can connect; else callers with `read`
+ *   read           every authenticated caller; a tenant sees only its own data
+ *   manage         operators; tenants for their own resources
  *   readTenant     operators and viewers; of tenants the one in the path
  *   manageTenant   operators; of tenants the one in the path
  *   observe        operators and viewers
@@ -58,7 +58,7 @@ export function refusal(
   return undefined;
 }
 
-/** It is known who asks, and that one may not. */
+/** The caller is authenticated and lacks the permission. */
 export class NotAllowed extends Error {
   override readonly name = 'NotAllowed';
 }

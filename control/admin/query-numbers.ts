@@ -1,4 +1,4 @@
-// What stands behind the question mark is text; where its schema wants a number or a yes or no, it is made one.
+// Query parameters are text. They are converted where the schema wants a number or a boolean.
 
 import type { FastifyInstance } from 'fastify';
 import type { Schema } from './schemas.ts';

@@ -1,4 +1,4 @@
-// So many requests a second for each who asks, in a bounded table.
+// A rate limiter per caller, in a table of bounded size.
 
 const mostCallers = 10_000;
 
@@ -14,7 +14,7 @@ export class RateLimit {
   /** In the order of their last request. */
   readonly #buckets = new Map<string, Bucket>();
 
-  /** What was not used for `burstSeconds` may be used at once. 0 a second is no limit. */
+  /** Unused requests accumulate for `burstSeconds`. 0 a second is no limit. */
   constructor(perSecond: () => number, burstSeconds: number, now = () => performance.now()) {
     this.#perSecond = perSecond;
     this.#burstSeconds = burstSeconds;

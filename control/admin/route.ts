@@ -1,5 +1,5 @@
-// How a page of the admin API is registered: what it is about, who may ask, what is sent and answered. The
-// checks, the audit log and the OpenAPI document all come from this one description.
+// Registration of a page of the admin API: its topic, permissions, request and response. The checks, the audit log and
+// the OpenAPI document all come from this one description.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { type Access, type AdminPrincipal, NotAllowed } from './principal.ts';
@@ -12,13 +12,13 @@ export interface RouteDescription {
   access: Access;
   /** One line for people. */
   summary: string;
-  /** What can be sent. */
+  /** Schema of the request body. */
   body?: Schema;
-  /** What can stand behind the question mark. Texts of digits are taken for numbers. */
+  /** Schema of the query parameters. Texts of digits are converted to numbers. */
   query?: Schema;
-  /** What is answered. */
+  /** Schema of the response body. */
   answer: Schema;
-  /** Of an answer without an error; 200 when missing. */
+  /** Status of a successful response; 200 by default. */
   status?: 200 | 201 | 202;
   /** Names of values in the body that must not be seen in the audit log. */
   hidden?: (body: Readonly<Record<string, unknown>>) => readonly string[];
@@ -30,14 +30,14 @@ declare module 'fastify' {
   }
 
   interface FastifyRequest {
-    /** undefined where nobody need say who it is. */
+    /** undefined where no token is needed. */
     principal: AdminPrincipal | undefined;
     /** Why it was refused, for the audit log. */
     refusal: string | undefined;
   }
 }
 
-/** What a handler is given. */
+/** Arguments of a handler. */
 export interface Call<Body = undefined, Query = Record<string, never>> {
   /** Parts of the path, by name. */
   path: Readonly<Record<string, string>>;
@@ -47,7 +47,7 @@ export interface Call<Body = undefined, Query = Record<string, never>> {
   reply: FastifyReply;
 }
 
-/** The answer's body. What it throws becomes an error of the API: see `statusOf`. */
+/** Returns the response body. Exceptions become API errors: see `statusOf`. */
 export type Handler<Body, Query> = (call: Call<Body, Query>) => unknown;
 
 export function addRoute<Body = undefined, Query = Record<string, never>>(
@@ -77,7 +77,7 @@ export function addRoute<Body = undefined, Query = Record<string, never>>(
   });
 }
 
-/** Who asks, on a page for which that is always known. */
+/** The caller, on a page that always needs a token. */
 export function callerOf(request: FastifyRequest): AdminPrincipal {
   if (request.principal === undefined) throw new NotAllowed('it is not known who asks');
   return request.principal;

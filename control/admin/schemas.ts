@@ -1,4 +1,4 @@
-// JSON schemas of what the admin API takes and answers.
+// JSON schemas of the admin API's requests and responses.
 
 import { seriesModel, tableModels } from '../metadata/table-definition.ts';
 import { topKinds, topOrders } from '../monitor/top.ts';
@@ -90,7 +90,7 @@ export const limits = {
 };
 export const limitChange = object(Object.fromEntries(limitNames.map((limit) => [limit, whole])));
 
-/** Tenants or users in one answer; who wants more asks again, after the last one. */
+/** Tenants or users in one response; the next request continues after the last one. */
 export const mostOfPage = 1000;
 const pageLimit = {
   type: 'integer',

@@ -9,7 +9,7 @@ import { type AdminPrincipal, NotAllowed, scopeOf } from './principal.ts';
 import { addRoute, callerOf, type RouteDescription } from './route.ts';
 import * as schema from './schemas.ts';
 
-/** Where tables are found, and by whom. */
+/** Path, title and permission of the pages of tables. */
 interface Place {
   url: string;
   read: RouteDescription['access'];
@@ -21,7 +21,7 @@ const places: readonly Place[] = [
   { url: '/v1/tenants/:tenant/tables', read: 'readTenant', manage: 'manageTenant' },
 ];
 
-/** What decides between tenants is not theirs to say. */
+/** Properties that affect other tenants are for operators only. */
 const operatorsProperties = ['partitions', 'writePriority', 'quotaMode'] as const;
 
 export function tableRoutes(app: FastifyInstance, tables: Tables): void {

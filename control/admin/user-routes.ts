@@ -112,7 +112,7 @@ export function userRoutes(app: FastifyInstance, tenants: TenantCatalog): void {
   );
 }
 
-/** Who says what a user may do over one protocol, says it for the other one as well. */
+/** Rights given for one protocol only leave none for the other. */
 function defaultRights({ rules, influxAdmin, grants }: UserBody): UserBody {
   const isSaid = rules !== undefined || influxAdmin !== undefined || grants !== undefined;
   return isSaid ? {} : { rules: allRules, influxAdmin: true };

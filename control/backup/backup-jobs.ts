@@ -1,5 +1,5 @@
-// Backups and restores under way, and the last ones that ended: one at a time, for they share what they load
-// the data planes with. How each is done is the business of whoever starts the server.
+// Running and finished backups and restores. One runs at a time, because they share the limit on the load of the data
+// planes. The server provides their implementation.
 
 export type JobKind = 'backup' | 'restore';
 export type JobState = 'running' | 'done' | 'failed' | 'cancelled';
@@ -19,7 +19,7 @@ export interface RestoreRequest {
   backup?: string;
   /** Only this one of those in the backup. */
   tenant?: string;
-  /** What it is to be called here. */
+  /** Name of the restored tenant. */
   as?: string;
   /** Rows that are there go. */
   replace?: boolean;
@@ -27,13 +27,13 @@ export interface RestoreRequest {
   users?: boolean;
 }
 
-/** What a job says of itself while it runs. */
+/** Progress of a running job. */
 export interface JobProgress {
-  /** What is being done, for people. */
+  /** Current phase, as text. */
   phase: string;
   /** From 0 to 1. */
   fraction: number;
-  /** Of the backup, written or read so far. */
+  /** Bytes of the backup written or read so far. */
   bytes: number;
 }
 
@@ -46,7 +46,7 @@ export interface Job extends JobProgress {
   startedAt: number;
   endedAt?: number;
   error?: string;
-  /** What came of it. */
+  /** The result. */
   result?: object;
 }
 
@@ -66,7 +66,7 @@ const statusOfReason = { missing: 404, conflict: 409 } as const;
 /** Why a job cannot be had. */
 export class JobError extends Error {
   override readonly name = 'JobError';
-  /** Of the answer, as HTTP has it. */
+  /** HTTP status of the response. */
   readonly statusCode: number;
 
   constructor(reason: keyof typeof statusOfReason, message: string) {

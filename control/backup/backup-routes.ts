@@ -1,5 +1,5 @@
-// /v1/backups and /v1/restores: what `polyrow backup` and `polyrow restore` speak to. Directories are those of
-// the server's machine, so that only operators may name them.
+// /v1/backups and /v1/restores, used by `polyrow backup` and `polyrow restore`. Directories are on the server's machine,
+// so only operators may name them.
 
 import type { FastifyInstance } from 'fastify';
 import { addRoute } from '../admin/route.ts';

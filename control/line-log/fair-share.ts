@@ -1,4 +1,4 @@
-// Max-min fairness: who wants less than an equal part gets it all, and what is left is shared by the others.
+// Max-min fairness: an owner that wants less than an equal share gets all of it; the others share the rest.
 
 /** The most that anyone gets so that all together get `space` at most; Infinity when there is enough for all. */
 export function equalPart(wishes: Iterable<number>, space: number): number {

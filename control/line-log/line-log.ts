@@ -6,8 +6,8 @@
 // is begun and the oldest goes, so that all of it is bounded. A line torn by a crash is cut off at the next
 // start; a line that was damaged otherwise is reported, and left out.
 //
-// With `owner` the space is shared fairly: the oldest records of those who have most of it go, and who has less than
-// an equal part loses nothing (max-min fairness). See `fair-share.ts`.
+// With `owner` the space is shared fairly: the owners with most space lose their oldest records, and an owner with less
+// than an equal share loses nothing (max-min fairness). See `fair-share.ts`.
 
 import { crc32 } from 'node:zlib';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export interface LogRecord {
 export interface LineLogOptions<R extends LogRecord> {
   disk: Disk;
   directory: string;
-  /** What the files' names begin with. */
+  /** Prefix of the files' names. */
   name: string;
   /** Size at which the next file is begun. */
   fileBytes: number;
@@ -131,7 +131,7 @@ export class LineLog<R extends LogRecord> {
     this.#current = undefined;
   }
 
-  /** One sync serves all who wrote before it began. */
+  /** One sync covers all writes before it began. */
   async #synced(): Promise<void> {
     const running = this.#syncing;
     if (running !== undefined) await running.catch(() => {});
@@ -139,7 +139,7 @@ export class LineLog<R extends LogRecord> {
     await this.#syncing;
   }
 
-  /** Finds the end of what is there. */
+  /** Finds the end of the existing log. */
   #goOn(): void {
     const { disk } = this.#options;
     const last = this.#files.at(-1);
@@ -255,7 +255,7 @@ export class LineLog<R extends LogRecord> {
   #readFile({ path }: LogFile, part = ''): { records: R[]; length: number } {
     const bytes = this.#bytesOf(path);
     const records: R[] = [];
-    // To look for bytes takes a small part of the time it takes to read JSON.
+    // Searching for bytes is much faster than parsing JSON.
     if (part !== '' && !bytes.includes(part)) return { records, length: bytes.length };
     let length = 0;
     for (;;) {

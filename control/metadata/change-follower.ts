@@ -1,6 +1,5 @@
-// Follows a store from a revision on: what is there first, then every change once and in order, through
-// outages and gaps. It asks, rather than being told, so that a lost message costs time and nothing else;
-// hints from the store make it ask at once.
+// Follows a store from a revision on: the current state, then every change once and in order, through outages and
+// gaps. It polls, so that a lost message costs only time; hints from the store trigger a poll at once.
 
 import {
   type ChangeSource,

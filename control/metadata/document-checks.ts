@@ -1,4 +1,4 @@
-// What every store can keep, whatever stands behind it: checked in one place, before anything is sent.
+// Limits of documents that every store can keep, checked in one place before anything is sent.
 
 import type { DocumentWrite } from './document-store.ts';
 

@@ -1,6 +1,6 @@
-// Some collections of the document store, in memory. Whoever writes through the mirror sees the change in it
-// at once; what others write comes through the store's feed. Both ways lead through the same door, and each
-// change of a document goes through it once, in the order of the revisions.
+// Some collections of the document store, in memory. A write through the mirror is visible in it at once; writes of
+// others come through the store's feed. Both take the same path, on which each change of a document is applied once, in
+// the order of revisions.
 
 import {
   type DocumentStore,
@@ -66,7 +66,7 @@ export class DocumentMirror {
     collections: readonly string[],
     onChange: (change: MirrorChange) => void,
   ): Promise<DocumentMirror> {
-    // Watching first: what changes while it loads is not missed.
+    // Watch before loading, so that no change is missed.
     const mirror = new DocumentMirror(store, collections, onChange);
     await mirror.#loadOnce();
     return mirror;
@@ -106,7 +106,7 @@ export class DocumentMirror {
     }
   }
 
-  /** Of the latest change it has seen. */
+  /** Revision of the latest change it has seen. */
   get revision(): number {
     return this.#revision;
   }
@@ -126,13 +126,13 @@ export class DocumentMirror {
   async write(writes: readonly MirrorWrite[]): Promise<void> {
     const revisions = await this.#tryWrite(writes.map((write) => this.#expecting(write)));
     writes.forEach(({ collection, id, body }, i) => {
-      // What the feed has told already may have been changed again since.
+      // The feed may already have delivered a later change.
       if (revisions[i]! > this.#fed) this.#apply(collection, id, body, revisions[i]!);
     });
   }
 
   #expecting(write: MirrorWrite): DocumentWrite {
-    // Of a collection that is not mirrored only new documents can be written.
+    // Only new documents can be written to a collection that is not mirrored.
     const found = this.#documents.get(write.collection)?.get(write.id);
     return { ...write, expected: found?.body === undefined ? 0 : found.revision };
   }

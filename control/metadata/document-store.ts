@@ -1,6 +1,5 @@
-// Where the control plane keeps what it knows: small JSON documents in named collections. One store
-// serves a single server from its own disk; another keeps them in MongoDB. Both pass the same suite
-// (document-store-conformance.ts), and callers need not know which they have.
+// The control plane's metadata: small JSON documents in named collections. One store serves a single server from its
+// own disk; another keeps them in MongoDB. Both pass the same suite (document-store-conformance.ts).
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
@@ -17,7 +16,7 @@ export interface DocumentChange {
   revision: number;
   collection: string;
   id: string;
-  /** What it is now; undefined when it was removed. */
+  /** The new content; undefined after a removal. */
   body: Json | undefined;
 }
 
@@ -36,7 +35,7 @@ export interface Snapshot {
   documents: StoredDocument[];
 }
 
-/** What a `ChangeFollower` needs of a store. */
+/** The part of a store that a `ChangeFollower` uses. */
 export interface ChangeSource {
   snapshot(): Promise<Snapshot>;
   /**
@@ -45,8 +44,8 @@ export interface ChangeSource {
    */
   changes(after: number): Promise<DocumentChange[]>;
   /**
-   * Calls soon after something may have changed, as far as the store notices by itself. Returns how to
-   * stop. Without it, or in between, whoever follows asks every `pollMs`.
+   * Calls soon after a possible change, where the store can notice one. Returns a function that stops it. Followers
+   * also poll every `pollMs`.
    */
   onHint(listener: () => void): () => void;
   readonly pollMs: number;
@@ -96,9 +95,9 @@ export class HistoryGone extends Error {
 /** The store is out of reach, or too slow. What is known already can still be used. */
 export class MetadataUnavailable extends Error {
   override readonly name = 'MetadataUnavailable';
-  /** Of a write: `none` when it was not made and never will be; the feed will tell of an `unknown` one. */
+  /** For a write: `none` if it was not made and never will be; the feed reveals the result of an `unknown` one. */
   readonly outcome: 'none' | 'unknown';
-  /** Nobody's mistake: it is told in one line, without a stack. */
+  /** An outage, not a defect: it is logged in one line, without a stack. */
   readonly code = 'METADATA_UNAVAILABLE';
   /** As HTTP tells it. */
   readonly statusCode = 503;

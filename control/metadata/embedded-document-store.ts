@@ -35,7 +35,7 @@ const separator = '\0';
 const afterSeparator = '\x01';
 
 export interface EmbeddedDocumentStoreOptions {
-  /** Changes kept for those who follow. */
+  /** Changes kept for followers. */
   historyLength?: number;
 }
 
@@ -73,7 +73,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
     return this.#revision;
   }
 
-  /** Never: those who follow hear of every change at once. */
+  /** Followers hear of every change at once, so polling is rare. */
   readonly pollMs = 60_000;
 
   async get(collection: string, id: string): Promise<StoredDocument | undefined> {
@@ -90,7 +90,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
   }
 
   snapshot(): Promise<Snapshot> {
-    // In turn with the writes, so that the revision is that of the documents.
+    // Serialized with the writes, so that the revision matches the documents.
     return this.#inTurn(async () => {
       const range = { gte: `d${separator}`, lt: `d${afterSeparator}` };
       const documents = (await this.#db.iterator(range).all()).map(document);
@@ -120,7 +120,7 @@ export class EmbeddedDocumentStore implements DocumentStore {
     let revision = this.#revision;
     writes.forEach(({ collection, id }, i) => {
       const text = texts[i];
-      // What is told is what is kept, whatever the caller does with his own later.
+      // Followers get a copy, because the caller may change its object later.
       const body = text === undefined ? undefined : (JSON.parse(text) as Json);
       const change: DocumentChange = { revision: ++revision, collection, id, body };
       const key = documentKey(collection, id);

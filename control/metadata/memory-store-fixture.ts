@@ -64,7 +64,7 @@ export class MemoryStore implements DocumentStore {
     return changes.map(({ revision }) => revision);
   }
 
-  /** What is there, by collection and id. */
+  /** Existing documents, as collection and id. */
   names(): string[] {
     return [...this.#documents.keys()].sort();
   }

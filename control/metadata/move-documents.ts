@@ -1,5 +1,5 @@
-// All documents of one store into another: what a change of the setting `metadata` takes. It can be broken
-// off at any point and begun again.
+// Copies all documents of one store to another, for a change of the setting `metadata`. It can be interrupted at any
+// point and started again.
 
 import { encodeBodies, maxWriteBytes } from './document-checks.ts';
 import type { DocumentStore, DocumentWrite, StoredDocument } from './document-store.ts';

@@ -36,8 +36,8 @@ export class Replica {
   }
 
   /**
-   * Becomes what a snapshot says. Returns the changes that lead there, as far as can be told: removals
-   * first, by the revision that came next, for nobody knows theirs.
+   * Replaces its state by a snapshot. Returns the changes that lead there. Removals come first, under the next known
+   * revision, because their own is unknown.
    */
   replace(snapshot: Snapshot): DocumentChange[] {
     const gone = new Map<string, StoredDocument>();

@@ -28,7 +28,7 @@ export interface SeriesOwner {
   readonly state: string;
 }
 
-/** Who may have databases. */
+/** Tenants that may have databases. */
 export interface SeriesOwners {
   /** Undefined when there is no such tenant. */
   owner(tenant: string): SeriesOwner | undefined;
@@ -88,7 +88,7 @@ export class SeriesTableCatalog {
     return [...names].sort().map((name) => this.#table(owner, name));
   }
 
-  /** Undefined where nobody knows of such a database. */
+  /** Undefined for an unknown database. */
   async find(tenant: string, name: string): Promise<SeriesTable | undefined> {
     const owner = this.#owner(tenant);
     const table = this.#table(owner, name);
@@ -210,7 +210,7 @@ export class SeriesTableCatalog {
     throw new TableError('missing', `no tenant ${tenant}`);
   }
 
-  /** As it is, or as it comes. */
+  /** The stored definition, or the default. */
   #table(owner: SeriesOwner, name: string): SeriesTable {
     const kept = this.#tables.get(documentId(owner, name));
     const definition = kept?.definition ?? definitionOf(owner, name, modelProperties(seriesModel));

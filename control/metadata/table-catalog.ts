@@ -64,7 +64,7 @@ export interface TableOwners {
 }
 
 export interface CatalogOptions {
-  /** Of tenant default. */
+  /** Databases of the tenant `default`. */
   databases: number;
   defaultModel: TableModel;
   /** The other tenants; none when missing. */
@@ -110,7 +110,7 @@ export class TableCatalog {
     return [...this.#tables.values()].map((table) => table.definition).sort((a, b) => a.id - b.id);
   }
 
-  /** Every table of a tenant, by database; as it comes where it has no definition of its own. */
+  /** Every table of a tenant, by database; the default where it has no definition of its own. */
   tablesOf(tenant: string): TableDefinition[] {
     const owner = this.#owner(tenant);
     return Array.from({ length: owner.databases }, (_, n) => this.#table(owner, n).definition);
@@ -173,7 +173,7 @@ export class TableCatalog {
     return isNamedSo ? database : undefined;
   }
 
-  /** As it is, or as it comes. */
+  /** The stored definition, or the default. */
   #table(owner: TableOwner, database: number): StoredTable {
     const id = owner.firstTable + database;
     return (
@@ -318,7 +318,7 @@ export class TableCatalog {
     return done;
   }
 
-  /** What the store has now. False where it has no default model yet. */
+  /** Loads the store's state. False where it has no default model yet. */
   async #load(): Promise<boolean> {
     const documents = await this.#store.list(collection);
     const defaults = await this.#store.get(defaultsCollection, modelDocument);
@@ -359,7 +359,7 @@ export class TableCatalog {
     const changesModel = definition.model !== before.definition.model;
     const { wanted: _, ...rest } = before;
     if (changesModel && this.#holders === undefined) {
-      // Nobody can say whether the table is empty: the next start will know.
+      // It is unknown whether the table is empty; the next start will know.
       const kept = { ...definition, model: before.definition.model };
       await this.#save([{ ...rest, definition: kept, explicit, wanted: definition.model }]);
       return kept;

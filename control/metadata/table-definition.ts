@@ -1,11 +1,11 @@
-// What the catalog knows of a table. The data plane gets these at its start and on every change.
+// Definition of a table in the catalog. The data plane gets the definitions at its start and on every change.
 
 import type { TableProperties } from '../../contracts/table-properties.ts';
 
 export const tableModels = ['memory', 'kv'] as const;
 export type TableModel = (typeof tableModels)[number];
 
-/** Of the tables that are databases of InfluxDB. */
+/** Model of tables that are InfluxDB databases. */
 export const seriesModel = 'series';
 
 export interface TableDefinition extends TableProperties {
@@ -25,7 +25,7 @@ export interface SeriesTableDefinition extends TableProperties {
   readonly name: string;
 }
 
-/** What may be said of a table's properties. Who names a consistency means it with its usual bounds. */
+/** A change of a table's properties. A consistency without bounds has the default ones. */
 export type TableChange = Partial<
   Omit<TableProperties, 'model' | 'consistency'> & {
     name: string;

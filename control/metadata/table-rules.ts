@@ -60,7 +60,7 @@ export function changedProperties(before: TableProperties, change: TableChange):
   }
 }
 
-/** Properties that nothing goes by yet are refused, so that nobody relies on them. */
+/** Refuses properties that have no effect yet. */
 function refuseUnavailable(before: TableProperties, change: TableChange): void {
   if (change.shardingKind === 'range' && before.shardingKind !== 'range') {
     throw invalid('shardingKind range is not yet available: it can only be hash');

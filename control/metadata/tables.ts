@@ -14,12 +14,12 @@ import {
 import { splitReference, TableError } from './table-rules.ts';
 
 export interface TableDescription extends TableProperties {
-  /** What Redis tables are kept under; missing for others. */
+  /** Number of a Redis table; missing for others. */
   id?: number;
   name: string;
   model: TableModel | typeof seriesModel;
   tenant: string;
-  /** What its tenant's clients call it: the number they SELECT, or the name of an InfluxDB database. */
+  /** Its name for clients: the number they SELECT, or the name of an InfluxDB database. */
   database: number | string;
   /** Rows in it; missing when no data plane can say. */
   rows?: number;
@@ -31,7 +31,7 @@ export interface TableDescription extends TableProperties {
 
 const seriesPrefix = `${seriesModel}:`;
 
-/** What a reference is of InfluxDB's. */
+/** An InfluxDB database that a reference names. */
 interface SeriesName {
   tenant: string;
   name: string;
@@ -46,7 +46,7 @@ export class Tables {
     this.#series = series;
   }
 
-  /** Of one tenant; or those of tenant default, and of others what is not as it comes. */
+  /** Tables of one tenant; or those of the tenant `default` and the non-default ones of others. */
   async list(tenant?: string): Promise<TableDescription[]> {
     const rows = tenant === undefined ? this.#rows.definitions() : this.#rows.tablesOf(tenant);
     const described = await Promise.all(rows.map((definition) => this.#describe(definition)));
@@ -91,7 +91,7 @@ export class Tables {
     return describeSeries(await this.#series.reset(series.tenant, series.name));
   }
 
-  /** Undefined when Redis has the name, or nobody has. */
+  /** Undefined if the name is a Redis table's or unknown. */
   async #seriesCalled(reference: string, within?: string): Promise<SeriesName | undefined> {
     const named = seriesName(reference, within);
     if (reference.startsWith(seriesPrefix)) return named;

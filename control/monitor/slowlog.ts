@@ -1,7 +1,7 @@
 // Requests that took long, as a plane remembers the last of them.
 
 export interface SlowlogQuery {
-  /** Of this tenant only, by its number. */
+  /** Restricts the list to this tenant number. */
   tenant?: number;
   /** The newest so many. */
   limit: number;
@@ -19,7 +19,7 @@ export interface SlowlogEntry {
   address: string;
   /** The request, shortened; never a secret. */
   text: string;
-  /** What it cost. */
+  /** Its cost in request units. */
   ru: number;
 }
 
@@ -30,9 +30,9 @@ export interface StepEntry {
   /** When it ended, Unix milliseconds. */
   at: number;
   durationMicros: number;
-  /** Of that, garbage collection. */
+  /** Part of the time spent in garbage collection. */
   collectionMicros: number;
-  /** Of that, time without a processor, at least. */
+  /** Lower bound of the part spent without a processor. */
   preemptedMicros: number;
   cause: 'work' | 'collection' | 'preemption';
   /** The tenant's number. */

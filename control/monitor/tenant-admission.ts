@@ -1,7 +1,7 @@
-// What a plane tells of tenants with a limit on request units: how much of it is used, who waits, who was refused.
+// A plane's report on tenants with a limit on request units: use of the limit, waiting and refused requests.
 
 export interface AdmissionQuery {
-  /** Of this tenant only, by its number. */
+  /** Restricts the report to this tenant number. */
   tenant?: number;
   /** Those that use most of their quotas, at most so many. */
   limit: number;
@@ -15,7 +15,7 @@ export interface TenantAdmission {
   /** Request units of the last second, and of the last minute, a second. */
   usedRu: number;
   usedRuMinute: number;
-  /** Units of the last minute that nobody wanted: queries may have them. */
+  /** Unspent units of the last minute, which queries may spend. */
   savedRu: number;
   /** Units beyond the quota that it may still spend because it is new. */
   warmupRu: number;
@@ -28,7 +28,7 @@ export interface TenantAdmission {
   /** Since the limit came: requests and queries that have waited, and that were refused. */
   waited: number;
   refused: number;
-  /** Since then, units beyond the quota: of the burst package, and of what others left. */
+  /** Units beyond the quota since then: from the burst package, and borrowed from others. */
   burstRu: number;
   spareRu: number;
   /** Since then, requests that would have waited or been refused if limits were enforced. */
@@ -36,7 +36,7 @@ export interface TenantAdmission {
   wouldRefuse: number;
 }
 
-/** Of its limit, what the tenant uses: of the one of which it uses most. */
+/** Fraction in use of the limit of which the tenant uses most. */
 export function usedPartOf(told: Omit<TenantAdmission, 'tenant'>): number {
   const { usedRu, usedRuMinute, quotaRu, classUsedRu, classQuotaRu } = told;
   const ofAll = quotaRu === 0 ? 0 : Math.max(usedRu, usedRuMinute) / quotaRu;

@@ -1,5 +1,5 @@
-// What a plane can tell of what its tenants' requests touch most. Kept as approximate counts of a bounded
-// number of names, so that nothing is ever scanned for it.
+// A plane's report on the keys and series that requests touch most: approximate counts of a bounded number of names,
+// so that it needs no scan.
 
 /** By what the first ones are looked for. */
 export const topOrders = ['ru', 'rate', 'bytes'] as const;
@@ -9,7 +9,7 @@ export const topKinds = ['key', 'series'] as const;
 export type TopKind = (typeof topKinds)[number];
 
 export interface TopQuery {
-  /** Of this tenant only, by its number. */
+  /** Restricts the report to this tenant number. */
   tenant?: number;
   by: TopOrder;
   limit: number;

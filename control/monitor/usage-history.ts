@@ -1,9 +1,9 @@
-// What tenants have spent, by plane and class of work, minute by minute and hour by hour.
+// Units spent by tenants, by plane and class of work, per minute and per hour.
 //
-// A plane's numbers only ever grow while it runs, so what is new is the difference to what it told last; a
-// report that is lost or comes twice does no harm. The minutes of the last hours and the hours of the last weeks
-// are kept, in bounded memory, and what was added is written to a log once a minute, so that a restart
-// knows them too. A crash loses what the last minute added: a bill may be short of that, and is never too long.
+// A plane's totals only grow while it runs, so new use is the difference to its previous report; a lost or repeated
+// report does no harm. The minutes of the last hours and the hours of the last weeks are kept in bounded memory, and
+// additions are written to a log once a minute, so that a restart knows them too. A crash loses the last minute's
+// additions: a bill may be too low by that, never too high.
 
 import {
   type AccountUsage,
@@ -29,14 +29,14 @@ export type UsageGroup = (typeof usageGroups)[number];
 
 export interface UsageQuery {
   slot: UsageSlot;
-  /** Of this tenant only, by its number. */
+  /** Restricts the report to this tenant number. */
   tenant?: number;
   plane?: string;
   class?: ChargeClassName;
   /** Unix milliseconds; slots that begin in [from, to). */
   from?: number;
   to?: number;
-  /** What is told apart; everything else is added up. */
+  /** Grouping; other dimensions are summed. */
   by: readonly UsageGroup[];
 }
 
@@ -49,7 +49,7 @@ export interface UsageRow extends Spent {
   at?: number;
 }
 
-/** What one minute added for one tenant, plane and class. */
+/** Additions of one minute for one tenant, plane and class. */
 type UsageItem = [
   tenant: number,
   plane: string,
@@ -90,7 +90,7 @@ export class UsageHistory {
   };
   readonly #log: LineLog<UsageRecord> | undefined;
   readonly #now: () => number;
-  /** What each plane told last, by tenant. */
+  /** Latest report of each plane, by tenant. */
   readonly #told = new Map<string, Told>();
   readonly #planes = new Set<string>();
   /** Added since the log was written, by minute. */
@@ -135,12 +135,12 @@ export class UsageHistory {
     }
   }
 
-  /** Up to which snapshot a plane's numbers are known: what to ask for what came after. */
+  /** Number of the last known snapshot of a plane, from which to continue. */
   sequenceOf(plane: string): number {
     return this.#told.get(plane)?.sequence ?? 0;
   }
 
-  /** The tenant is gone. What it spent stays. */
+  /** Forgets a dropped tenant's reports. Its use stays in the history. */
   forget(tenant: number): void {
     for (const { accounts } of this.#told.values()) accounts.delete(tenant);
   }
@@ -164,7 +164,7 @@ export class UsageHistory {
     await this.#log?.close();
   }
 
-  /** Sums, in the order of what they are told apart by. */
+  /** Sums, ordered by the grouping. */
   rows(query: UsageQuery): UsageRow[] {
     const { from = 0, to = Infinity } = query;
     const sums = new Map<string, UsageRow>();
@@ -180,7 +180,7 @@ export class UsageHistory {
     return [...sums.values()].sort(byGroup);
   }
 
-  /** All that can be of one tenant: few, so that one who asks again and again costs little. */
+  /** All keys that one tenant can have: few, so that frequent queries stay cheap. */
   #keysFor({ tenant }: UsageQuery): string[] | undefined {
     if (tenant === undefined) return undefined;
     return [...this.#planes].flatMap((plane) =>
@@ -196,7 +196,7 @@ export class UsageHistory {
     }
     const { minute: minutes, hour: hours } = this.#slots;
     while (this.#entries > mostEntries) {
-      // What is in the minutes is in the hours as well.
+      // Use in the minutes is contained in the hours as well.
       if (minutes.at.size > 1) this.#dropOldest(minutes);
       else if (hours.at.size > 1) this.#dropOldest(hours);
       else return;

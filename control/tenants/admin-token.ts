@@ -1,5 +1,5 @@
-// Who may use the admin API, and as what. These tokens open nothing but that API, as those of a tenant's users
-// open nothing but its data.
+// Tokens of the admin API and their roles. They grant no access to data, and tokens of tenants' users grant no access to
+// this API.
 
 /**
  * An `operator` may do all, a `viewer` may see all, a `tenant` may see and manage what is its own; but not its
@@ -12,7 +12,7 @@ export interface AdminTokenDefinition {
   /** Public. */
   id: string;
   role: AdminRole;
-  /** Of the role `tenant`: whose. */
+  /** The tenant, for the role `tenant`. */
   tenant?: string;
   /** SHA-256 of the secret, in base64. */
   digest: string;

@@ -9,7 +9,7 @@ import { tenancyCollections, type TenancyDocuments, type TenancyState } from './
 // Someone else may change the same documents, but not again and again.
 const mostAttempts = 5;
 
-/** What is to be written, and what to answer then. */
+/** A write and the answer after it. */
 export interface Planned<T> {
   writes: MirrorWrite[];
   result: T;

@@ -13,7 +13,7 @@ import type { AdminTokenDefinition } from './admin-token.ts';
 import type { MirrorChange } from '../metadata/document-mirror.ts';
 import { TenantError } from './tenant-error.ts';
 
-/** What the documents of each collection are. */
+/** Document types by collection. */
 export interface TenancyDocuments {
   /** By name. */
   tenants: TenantDefinition;
@@ -195,7 +195,7 @@ export class TenancyState {
     };
   }
 
-  /** What has changed since the last update or snapshot; undefined when nothing has. */
+  /** Changes since the last update or snapshot; undefined if there are none. */
   update(revision: number): TenancyUpdate | undefined {
     const changed = this.#changed;
     if (!this.#authenticationChanged && told.every((kind) => changed[kind].size === 0)) {

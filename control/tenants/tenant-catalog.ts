@@ -1,11 +1,11 @@
-// Which tenants there are, their users, tokens and limits, kept in the document store.
+// Tenants, their users, tokens and limits, kept in the document store.
 //
-// A change is one write of all documents that belong to it, durable first, then told to the data planes; it is
-// answered when all of them go by it. Several control planes may write to the store at once: who loses the
-// comparison of revisions looks again.
+// A change is one write of all its documents. It is durable first, then sent to the data planes, and answered when all
+// of them apply it. Several control planes may write to the store at once: the loser of a comparison of revisions
+// retries.
 //
-// Dropping a tenant is a workflow. It begins in the write that makes the tenant `dropping`, which lets nobody in
-// any more; see drop-tenant-workflow.ts.
+// Dropping a tenant is a workflow. It starts with the write that marks the tenant `dropping`, after which its
+// clients are refused; see drop-tenant-workflow.ts.
 
 import {
   defaultTenant,
@@ -49,22 +49,22 @@ const atOnce = 500;
 export interface TenantCatalogOptions {
   /** Runs the workflow that drops a tenant. */
   workflows: WorkflowEngine;
-  /** Of tenant `default`. */
+  /** Databases of the tenant `default`. */
   databases: number;
-  /** Of a new tenant that does not ask for a number of its own. */
+  /** Default number of databases of a new tenant. */
   tenantDatabases?: number;
   /** Why the default user may not go without a password just now, if so. */
   whyNotOpen?: () => string | undefined;
-  /** What to keep of a password. */
+  /** Returns the hash to store for a password. */
   hashPassword: (password: Buffer, tenant: string) => Promise<string>;
-  /** Told of what could not be done yet. */
+  /** Reports pending failures. */
   report?: (message: string) => void;
   now?: () => number;
 }
 
-/** The data planes, and whatever else keeps something of a tenant. */
+/** The data planes and other holders of tenant state. */
 export interface TenantHolders {
-  /** Resolves once nobody is let in by the old state, and whoever may be in no more is out. */
+  /** Resolves once the old state admits no client and clients without access are disconnected. */
   tenancy(update: TenancyUpdate): Promise<void>;
   /** Resolves once nothing of it is left. It may have been done before. */
   dropData(tenant: TenantDefinition): Promise<void>;
@@ -74,11 +74,11 @@ export interface NewTenant {
   name: string;
   databases?: number;
   limits?: Partial<TenantLimits>;
-  /** Of its user `default`; made up when missing. */
+  /** Password of its user `default`; generated when missing. */
   password?: string;
 }
 
-/** What is shown once. */
+/** Results that are shown once. */
 export interface MadeTenant {
   tenant: TenantDefinition;
   password: string;
@@ -139,7 +139,7 @@ export class TenantCatalog {
 
   /** From now on these follow all changes. Workflows may be started then. */
   async attach(holders: TenantHolders): Promise<void> {
-    // What was not taken is reported, and sent again.
+    // A rejected update is reported and sent again.
     await this.#changes.publisher
       .attach((update) => holders.tenancy(update))
       .catch((error: unknown) => {
@@ -308,7 +308,7 @@ export class TenantCatalog {
     });
   }
 
-  /** Resolves when nobody is let in any more. The workflow does the rest: see `dropped`. */
+  /** Resolves when the tenant's clients are refused. The workflow does the rest: see `dropped`. */
   dropTenant(name: string): Promise<TenantDefinition> {
     return this.#changes.make(() => {
       if (name === defaultTenant) {

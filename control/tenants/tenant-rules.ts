@@ -1,4 +1,4 @@
-// What tenants, users and limits may look like. Whatever breaks a rule is a `TenantError` that says which.
+// Rules for tenants, users and limits. A violation is a `TenantError` that names the rule.
 
 import {
   noLimits,
@@ -8,12 +8,12 @@ import {
 } from '../../contracts/tenancy/definitions.ts';
 import { TenantError } from './tenant-error.ts';
 
-/** Of tenants and of users. Neither `@` nor `/`, by which names are put together. */
+/** Names of tenants and users, without the separators `@` and `/`. */
 export const namePattern = '^[A-Za-z][A-Za-z0-9_-]{0,62}$';
 const nameRule = 'a letter, then up to 62 letters, digits, dashes and underscores';
 const validName = new RegExp(namePattern);
 
-/** What a user may change of itself, or have changed. */
+/** Changeable properties of a user. */
 export type UserChange = Partial<Omit<UserDefinition, 'tenant' | 'name'>>;
 
 export const privileges = ['read', 'write', 'all'] as const satisfies readonly Privilege[];
@@ -59,7 +59,7 @@ export function checkLimits(limits: Partial<TenantLimits>): void {
   }
 }
 
-/** Of all limits that a tenant is to have together. */
+/** Checks limits that depend on each other. */
 export function checkTogether({ ruPerSecond, peakRuPerSecond }: TenantLimits): void {
   if (peakRuPerSecond > 0 && peakRuPerSecond < ruPerSecond) {
     throw invalid(

@@ -1,5 +1,5 @@
-// Tokens of the tenants' users, and tokens for the admin API. Of each only a digest is kept: whoever asks for a
-// token sees its secret once.
+// Tokens of the tenants' users, and tokens for the admin API. Only a digest is kept of each: the secret is shown
+// once, at its creation.
 
 import type { TokenDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { AdminRole, AdminTokenDefinition } from './admin-token.ts';

@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 export interface NewSecret {
-  /** Shown once, to whoever asked for it. */
+  /** Shown once, at its creation. */
   secret: string;
   /** SHA-256 of it, in base64. */
   digest: string;
@@ -23,7 +23,7 @@ export function newTokenId(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** For people who do not bring one. */
+/** A random password. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url');
 }

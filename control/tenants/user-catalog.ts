@@ -22,7 +22,7 @@ export interface UserWish {
   name: string;
   /** Whether it must be new, or must be there; unsaid, either. */
   expect?: 'new' | 'there';
-  /** What is not said stays; a new user has no rights but those that are said. */
+  /** Missing properties stay as they are; a new user has only the given rights. */
   change: UserChange;
   /** Takes the place of all secrets. */
   password?: string;
@@ -101,7 +101,7 @@ export class UserCatalog {
     });
   }
 
-  /** A database is no more: whoever makes another of its name does not get its users with it. */
+  /** Drops the grants of a dropped database, so that a new one of the same name does not inherit them. */
   dropGrants(tenant: string, database: string): Promise<void> {
     return this.#changes.make(() => {
       const holders = this.of(tenant).filter(({ grants }) => database in grants);

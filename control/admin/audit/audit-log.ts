@@ -1,9 +1,9 @@
-// Who did what through the admin API, when, from where, and what came of it. Never a secret.
+// The audit trail of the admin API: caller, action, time, address and outcome. It never holds a secret.
 //
-// What was changed, and what was refused, is on disk before it is answered. It is kept in trails by role, so that
-// nobody can push out what others did by asking often; and what was only looked at is in a trail of its own, for
-// some programs look every second. All have one numbering. Within a trail the space is shared fairly by tenants:
-// one that makes many records loses its own oldest ones. A record has a bounded size.
+// Changes and refusals are on disk before they are answered. There is a trail for each role, so that one role cannot
+// push out records of another, and a separate trail for reads, because some programs poll every second. All trails
+// share one numbering. Within a trail the space is shared fairly by tenants: a tenant with many records loses its own
+// oldest ones. A record has a bounded size.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import { LineLog } from '../../line-log/line-log.ts';
@@ -13,7 +13,7 @@ export interface AuditRecord {
   seq: number;
   /** Unix milliseconds. */
   at: number;
-  /** The caller's name; '' when it is not known who it was. */
+  /** The caller's name; '' for an unknown caller. */
   who: string;
   role: AdminRole | '';
   /** The caller's tenant. */
@@ -26,7 +26,7 @@ export interface AuditRecord {
   status: number;
   /** Why it was refused. */
   error?: string;
-  /** What was to be changed. */
+  /** The requested change. */
   change?: Readonly<Record<string, unknown>>;
 }
 
@@ -35,7 +35,7 @@ export type AuditEntry = Omit<AuditRecord, 'seq'>;
 export interface AuditFilter {
   /** Only what callers of this tenant did. */
   tenant?: string | undefined;
-  /** What was only looked at, too. */
+  /** Includes reads. */
   looks?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface AuditLogOptions {
 
 const mebibyte = 1024 * 1024;
 
-/** Characters kept of each text, and of what was to be changed in all. */
+/** Characters kept of each text, and of the whole requested change. */
 const longestText = 500;
 const longestChange = 2000;
 

@@ -1,4 +1,4 @@
-// The body of a call as it may be kept: what its schema calls `writeOnly` is a secret, and is hidden.
+// The body of a call without secrets: fields that the schema marks `writeOnly` are hidden.
 
 export interface JsonSchema {
   readonly properties?: Readonly<Record<string, { readonly writeOnly?: boolean }>>;

@@ -101,7 +101,7 @@ export class Connection {
       socketTimeoutMS: 2 * timeoutMs,
       heartbeatFrequencyMS: 2000,
       maxPoolSize: 8,
-      // What came of a write is found out by us, who know more of it than the driver does.
+      // The store resolves doubtful writes itself, because it knows more about them than the driver.
       retryWrites: false,
       writeConcern: { w: 'majority', journal: true },
       readPreference: 'primary',

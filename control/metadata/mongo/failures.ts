@@ -1,4 +1,4 @@
-// What the driver throws, as what the callers of a store know.
+// Translates the driver's errors to those of a store.
 
 import { MongoError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { MetadataUnavailable } from '../document-store.ts';
@@ -21,7 +21,7 @@ export function lacksStreams(error: unknown): boolean {
   return error instanceof MongoServerError && streamCodes.has(error.code);
 }
 
-/** What was sent may have been done, or may still be. */
+/** The operation may have been executed, or may still be. */
 export function isInDoubt(error: unknown): boolean {
   return error instanceof MongoError && !(error instanceof MongoServerSelectionError);
 }
@@ -35,7 +35,7 @@ export function inOurWords(error: unknown): Error {
   return new MetadataUnavailable(message, 'none', { cause: error });
 }
 
-/** As `inOurWords`, of what was only read: whatever came of it, nothing was written. */
+/** As `inOurWords`, for a read: nothing was written in any case. */
 export function ofReading(error: unknown): Error {
   const ours = inOurWords(error);
   if (!(ours instanceof MetadataUnavailable) || ours.outcome === 'none') return ours;

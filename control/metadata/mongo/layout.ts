@@ -8,10 +8,10 @@
 //
 // All it takes is that of two inserts of the same _id one fails, which is true of everything that speaks
 // MongoDB's protocol, with transactions or without. A write is that one insert, at the place after the last
-// write its author knows: when it is there, all its changes are made, and whoever was too late for the
-// place reads on and tries again. There is nothing to be carried over, so nothing that a crash could leave
-// undone. A checkpoint counts once its document is there, which is inserted after its chunks; the log up to
-// it is then dropped, but for as much as those may need who follow.
+// write its author knows: once it exists, all its changes are made. A writer that lost the race for the
+// place reads on and tries again. No second step is needed, so a crash leaves nothing undone. A checkpoint counts once
+// its document exists, which is inserted after its chunks. The log up to it is then dropped, except for the part that
+// followers may still need.
 
 import type { DocumentChange, Json, StoredDocument } from '../document-store.ts';
 
@@ -32,7 +32,7 @@ export interface LogRecord {
   write: string;
   /** The revision of the last change. */
   last: number;
-  /** Milliseconds since 1970, by the clock of whoever wrote. For people. */
+  /** Milliseconds since 1970, by the writer's clock. Informational. */
   at: number;
   changes: ChangeRecord[];
 }

@@ -1,5 +1,5 @@
-// Tells at once when the log has grown, where the deployment has change streams. What it says is only a
-// hint to look: nothing depends on its being complete, so it is not resumed but opened anew.
+// Notices at once when the log has grown, where the deployment has change streams. It is only a hint to poll: nothing
+// depends on its being complete, so it is reopened rather than resumed.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChangeStream } from 'mongodb';

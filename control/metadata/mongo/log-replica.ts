@@ -15,7 +15,7 @@ import type { WriteLog } from './write-log.ts';
 
 /** Writes read one by one before the rest is read in one go. */
 const oneByOne = 3;
-/** In this time nobody can have written so much that the log up to there is dropped. */
+/** Within this time no writer can have written so much that the log up to there is dropped. */
 export const freshMs = 1000;
 /** Bytes of bodies after which `changes` leaves the rest to the next call. */
 const changesBytes = 8 * 1024 * 1024;
@@ -76,7 +76,7 @@ export class LogReplica {
     if (!(await this.#pullFew(began, newDeadline()))) {
       if (!this.#isLoaded)
         throw new MetadataUnavailable('the metadata changes too fast to be read');
-      // What comes while this is read is for the next call: it shall end, however much is written.
+      // Entries that arrive meanwhile are left to the next call, so that this one ends.
       const rest = this.#log.from(this.#position + 1, newDeadline());
       for await (const record of rest) this.take(record);
     }
@@ -117,7 +117,7 @@ export class LogReplica {
     this.#bytesSince += bytes;
   }
 
-  /** Of what is known: the first changes after a revision. */
+  /** The first known changes after a revision. */
   async changes(after: number, deadline: Deadline): Promise<DocumentChange[]> {
     const { revision } = this.documents;
     if (after === revision) return [];

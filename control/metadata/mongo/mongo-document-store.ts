@@ -32,7 +32,7 @@ export interface MongoDocumentStoreOptions {
   timeoutMs?: number;
   /** Between two looks for changes where there are no change streams; with them it is rarer. */
   pollMs?: number;
-  /** Changes kept for those who follow; at times some more. */
+  /** Changes kept for followers, at least. */
   historyLength?: number;
   /** A store that lacks what was read from it before is taken for a restored one after this time. */
   restoredAfterMs?: number;
@@ -53,7 +53,7 @@ export class MongoDocumentStore implements DocumentStore {
   readonly #followers = new Set<ChangeFollower>();
   #hints: LogHints | undefined;
   #pull: Promise<unknown> = Promise.resolve();
-  /** Begins when `#pull` is done; those who come until then share it. */
+  /** Starts when `#pull` is done; callers until then share it. */
   #nextPull: Promise<void> | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
   #checkpointing: Promise<void> | undefined;
@@ -134,7 +134,7 @@ export class MongoDocumentStore implements DocumentStore {
     changes: ChangeRecord[],
     deadline: Deadline,
   ): Promise<number> {
-    // Whoever has written last knows the end, and need not ask for it.
+    // The last writer knows the end of the log without a query.
     const replica = this.#replica;
     let isKnown = performance.now() - replica.pulledAt < freshMs;
     for (let attempt = 0; ; attempt++) {
@@ -197,7 +197,7 @@ export class MongoDocumentStore implements DocumentStore {
     this.#followers.add(follower);
     return () => {
       this.#followers.delete(follower);
-      // What it is waiting for ends by itself.
+      // Its pending request ends by itself.
       void follower.close();
     };
   }
@@ -220,7 +220,7 @@ export class MongoDocumentStore implements DocumentStore {
     }
   }
 
-  /** What is there at the call is known when this resolves. */
+  /** Resolves when everything written before the call is known. */
   #fresh(): Promise<void> {
     this.#nextPull ??= this.#pull
       .catch(() => {})
@@ -265,7 +265,7 @@ export class MongoDocumentStore implements DocumentStore {
       })
       .then((isMade) => {
         this.#checkpointing = undefined;
-        // What was written meanwhile may make up another one.
+        // Writes made meanwhile may be due for another checkpoint.
         if (isMade) this.#considerCheckpoint();
       });
   }

@@ -1,4 +1,4 @@
-// The end of the history, in memory, for those who follow closely.
+// The end of the history, in memory, for followers that are nearly up to date.
 
 import type { DocumentChange } from '../document-store.ts';
 

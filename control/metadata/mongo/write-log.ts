@@ -1,4 +1,4 @@
-// The log of writes: a place each, taken by whoever inserts first.
+// The log of writes. The first writer to insert at a position owns it.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -81,7 +81,7 @@ export class WriteLog {
         await deadline.run((options) => this.#log.insertOne(holder, options));
         return false;
       } catch (error) {
-        // Taken: by whom can be read once the majority has it. Out of time: the loop ends.
+        // Position taken: the majority read tells by which write. Deadline passed: the loop ends.
         const isOpen = isDuplicate(error) || isInDoubt(error);
         if (!isOpen && !(inOurWords(error) instanceof MetadataUnavailable)) throw error;
       }

@@ -1,5 +1,5 @@
-// What was last known of a store elsewhere, in a file of our own, for a start without it. Lines, each with
-// its CRC-32 in front:
+// The last known state of a remote store, in a local file, for a start without it. Lines, each with its CRC-32 in
+// front:
 //
 //   9f3c2a11 {"format":1,"revision":17,"documents":2}
 //   5b0e4d20 {"collection":"tables","id":"000000","revision":3,"body":{…}}     one a document
@@ -7,9 +7,9 @@
 //   77aa01c4 [{"revision":18,"collection":"tables","id":"000001","body":{…}}]   one a write since
 //
 // The file is written whole and renamed into place, then writes are added, until they are more than the
-// rest and it is written anew. A last line without its end was torn by a crash and is left out: one write
-// less is known. Anything else that does not check is damage.
-// The time of the file's last modification is when it was last known to be all there is.
+// rest and it is written anew. An incomplete last line was torn by a crash and is left out: one write less is known.
+// Any other line with a wrong checksum is damage.
+// The file's modification time is when the copy was last known to be complete.
 
 import { type FileHandle, open, rename, utimes } from 'node:fs/promises';
 import { closeSync, fsyncSync, openSync, readFileSync, statSync } from 'node:fs';
@@ -50,7 +50,7 @@ export function readLastKnown(path: string): LastKnown | undefined {
     throw error;
   }
   const lines = text.split('\n');
-  // What is after the last line break was not written to its end.
+  // Bytes after the last line break are an incomplete line.
   lines.pop();
   const values = lines.map((line, i) => {
     const value = decodeLine(line);
@@ -134,7 +134,7 @@ export class LastKnownCopy {
     this.#inTurn(() => this.#rewrite(snapshot()));
   }
 
-  /** What is known is all there is, as of now. Also tries again what could not be written. */
+  /** Marks the copy as complete as of now. Also retries failed writes. */
   confirm(snapshot: () => Snapshot): void {
     this.#inTurn(async () => {
       if (this.#isStale) await this.#rewrite(snapshot());

@@ -1,7 +1,6 @@
-// A store elsewhere, made one that can always be read. It follows the store, keeps all of it in memory and
-// a copy in a file, and answers from there; so a store that is away, or slow, delays no reader and no
-// start. Only writes need it: while it is away they are refused at once. When it is back, whoever watches
-// is told everything that happened meanwhile.
+// Makes a remote store always readable. It follows the store, keeps all of it in memory and in a local file, and answers
+// from there, so an unavailable or slow store delays no reader and no start. Only writes need the store: while it is
+// unavailable they are refused at once. When it is back, watchers get all changes made meanwhile.
 
 import { ChangeFollower } from '../change-follower.ts';
 import { checkCollection, checkName } from '../document-checks.ts';
@@ -163,7 +162,7 @@ export class ResilientStore implements DocumentStore {
     return revisions;
   }
 
-  /** Only the store itself has them. Whoever watches needs them not. */
+  /** Only the store itself has them. Watchers do not need them. */
   async changes(after: number): Promise<DocumentChange[]> {
     return await this.#store.changes(after);
   }
