@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Arguments } from '../../universal-row/arguments.ts';
 import { carryBuffers } from './carry-buffers.ts';
 import { defaultLimits, ProtocolError, RespParser, unauthenticatedLimits } from './resp-parser.ts';
@@ -210,4 +210,34 @@ describe('a buffer of its own', () => {
       others.map((_, i) => `key-  ${10 + i}`),
     );
   });
+});
+
+test('what is copied of a long string as it comes is less than half of it', () => {
+  const take = vi.spyOn(carryBuffers, 'take');
+  const length = 8 * 1024 * 1024;
+  const parser = new RespParser();
+  const args = new Arguments();
+  const chunk = Buffer.alloc(64 * 1024, 'v');
+  let taken: number[] = [];
+  try {
+    const head = Buffer.from(`*2\r\n$4\r\nECHO\r\n$${length}\r\n`);
+    parser.push(head, head.length, args);
+    expect(parser.next(args)).toBe(false);
+    parser.detach(args);
+    for (let sent = 0; sent < length; sent += chunk.length) {
+      parser.push(chunk, chunk.length, args);
+      expect(parser.next(args)).toBe(false);
+      parser.detach(args);
+    }
+    parser.push(Buffer.from('\r\n'), 2, args);
+    expect(parser.next(args)).toBe(true);
+    expect(args.lens[1]).toBe(length);
+    taken = take.mock.calls.map(([bytes]) => bytes);
+  } finally {
+    take.mockRestore();
+  }
+  // Each but the last was copied into the next.
+  const copied = taken.slice(0, -1).reduce((sum, bytes) => sum + bytes, 0);
+  expect(copied).toBeLessThan(length / 2);
+  expect(taken.at(-1)).toBeLessThan(length + 1024);
 });

@@ -126,10 +126,12 @@ export class RespParser {
     if (this.carrying && this.buf.length <= largeCarryBytes) capacity = this.buf.length;
     // At least half of it is for what comes next: a byte is copied a few times, however little comes at a time.
     if (kept + more > capacity / 2) capacity = (kept + more) * 2;
-    // When the length of the string under way is known, doubling stops there.
+    // When the length of the string under way is known, growing stops there, and takes larger steps: what is copied in
+    // one go, and left to the garbage collector, is a quarter of it.
     if (this.bulk >= 0) {
       const needed = this.pos - from + this.bulk + 2;
-      if (needed >= kept + more && needed < capacity) capacity = needed;
+      const ample = capacity > largeCarryBytes ? capacity * 2 : capacity;
+      if (needed >= kept + more) capacity = Math.min(needed, ample);
       // Nor is more needed when the command ends with what has come.
       else if (this.wordsLeft === 1 && needed < kept + more) capacity = kept + more;
     }

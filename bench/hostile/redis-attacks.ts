@@ -5,6 +5,8 @@ import { globPattern, longGlob } from './payloads.ts';
 import { command, httpBytes, type Word, Wire } from './wire.ts';
 
 const mib = 1024 * 1024;
+/** The default of redis.proto-max-bulk-len. */
+const longest = 16 * mib;
 
 /** Runs with a connection of its own. */
 async function withClient<T>({ redisPort }: Target, run: (client: Wire) => Promise<T>): Promise<T> {
@@ -179,12 +181,13 @@ export const redisAttacks: readonly Attack[] = [
   },
   {
     name: 'setrange',
-    what: 'SETRANGE and SETBIT at 512 MB, and reading it back',
-    // What is stored counts as data, not as a request: one value of 512 MB at a time, beside the one it replaces.
-    growthBytes: 1600 * mib,
+    what: 'SETRANGE and SETBIT at 512 MB and at the longest that there may be, and reading it back',
     run: async (target) => {
       await once(target, 'SETRANGE', 'far', 512 * mib - 1, 'x');
       await once(target, 'SETBIT', 'far', 4_294_967_295, 1);
+      await once(target, 'SETRANGE', 'far', longest - 1, 'x');
+      await once(target, 'DEL', 'far');
+      await once(target, 'SETBIT', 'far', 8 * longest - 1, 1);
       await once(target, 'BITCOUNT', 'far');
       await once(target, 'GET', 'far');
       await once(target, 'DEL', 'far');
@@ -292,15 +295,24 @@ export const redisAttacks: readonly Attack[] = [
   },
   {
     name: 'half-requests',
-    what: '20 clients that each send all but the end of a value of 100 MB',
+    what: '20 clients that each send all but the end of a value of 16 MB, and of a command of three',
     run: async (target) => {
-      const size = 100 * mib;
+      await once(target, 'SET', 'k', Buffer.alloc(longest + 1));
+      const size = longest;
       const piece = Buffer.alloc(mib, 'v');
       const clients = await Promise.all(
         Array.from({ length: 20 }, () => Wire.connect(target.redisPort)),
       );
-      for (const client of clients) client.send(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${size}\r\n`);
-      for (let sent = 0; sent < size - mib; sent += mib) {
+      const head = `$${size}\r\n`;
+      clients.forEach((client, n) => {
+        if (n < 10) client.send(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${head}`);
+        else client.send(`*5\r\n$4\r\nMSET\r\n${`$1\r\nk\r\n${head}`}`);
+      });
+      for (let sent = 0; sent < 3 * size - mib; sent += mib) {
+        if (sent === size) clients.splice(0, 10).forEach((client) => client.close());
+        if (sent > 0 && sent % size === 0) {
+          for (const client of clients) client.send(`\r\n$1\r\nk\r\n${head}`);
+        }
         for (const client of clients) client.send(piece);
         await new Promise((resolve) => setTimeout(resolve, 10));
         if (clients.every((client) => client.closed)) break;
@@ -397,9 +409,9 @@ export const redisAttacks: readonly Attack[] = [
   },
   {
     name: 'long-words',
-    what: 'a command, a subcommand, a section and an option of 60 MB each',
+    what: 'a command, a subcommand, a section and an option of 16 MB each',
     run: async (target) => {
-      const word = Buffer.alloc(60 * mib, 'x');
+      const word = Buffer.alloc(longest, 'x');
       await once(target, word);
       await once(target, 'CLIENT', word);
       await once(target, 'INFO', word);
@@ -412,26 +424,27 @@ export const redisAttacks: readonly Attack[] = [
   },
   {
     name: 'monitor-large',
-    what: 'a client in MONITOR while values of 60 MB are written',
+    what: 'a client in MONITOR while values of 16 MB are written',
     run: (target) =>
       withClient(target, async (monitor) => {
         await monitor.ask('MONITOR');
-        const value = Buffer.alloc(60 * mib, 0);
+        const value = Buffer.alloc(longest, 0);
         for (let n = 0; n < 3; n++) await once(target, 'SET', 'k', value);
       }),
   },
   {
     name: 'large-values',
-    what: 'SET, GET, APPEND, COPY, GETRANGE and BITCOUNT of a value of 100 MB',
+    what: 'SET, GET, APPEND, COPY, GETRANGE and BITCOUNT of a value of 16 MB, and one of 100 MB',
     // What is stored counts as data: the value, its copy, and what each replaces.
-    growthBytes: 1000 * mib,
+    growthBytes: 600 * mib,
     run: async (target) => {
-      const value = Buffer.alloc(100 * mib, 'v');
-      await once(target, 'SET', 'big', value);
+      await once(target, 'SET', 'big', Buffer.alloc(100 * mib, 'v'));
+      const value = Buffer.alloc(longest, 'v');
+      await once(target, 'SET', 'big', value.subarray(1));
       await once(target, 'GET', 'big');
       await once(target, 'APPEND', 'big', 'x');
       await once(target, 'COPY', 'big', 'copy', 'REPLACE');
-      await once(target, 'GETRANGE', 'big', 0, 50 * mib);
+      await once(target, 'GETRANGE', 'big', 0, longest / 2);
       await once(target, 'BITCOUNT', 'big');
       await once(target, 'BITPOS', 'big', 0);
       await once(target, 'DEL', 'big', 'copy');

@@ -23,6 +23,7 @@ import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
+import { stringLimit } from '../../universal-row/transforms/redis/support/string-limit.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import { LiveConfig } from '../settings/live-config.ts';
 import { redisConfigEntries } from '../settings/redis-names.ts';
@@ -320,7 +321,8 @@ function applySetting(key: ConfigKey): void {
       server.metering = meter.enabled ? meter.metering : undefined;
       break;
     case 'redis.proto-max-bulk-len':
-      server.limits.bulkBytes = live.get('redis.proto-max-bulk-len');
+      stringLimit.bytes = live.get('redis.proto-max-bulk-len');
+      server.limits.bulkBytes = stringLimit.bytes;
       break;
     case 'redis.client-query-buffer-limit':
       server.limits.queryBytes = live.get('redis.client-query-buffer-limit');
@@ -350,6 +352,7 @@ function endpoints(settings: Config, listener: RedisServer): Endpoint[] {
 }
 
 function createServer(settings: Config, version: string): RedisServer {
+  stringLimit.bytes = settings['redis.proto-max-bulk-len'];
   return new RedisServer({
     host: settings['redis.host'],
     port: settings['redis.port'],

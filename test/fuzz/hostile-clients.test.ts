@@ -133,7 +133,7 @@ describe('with the default settings', () => {
   test('a promise of much and then silence costs nothing', async () => {
     const before = server.residentBytes();
     const sockets = await Promise.all(Array.from({ length: 200 }, open));
-    for (const socket of sockets) socket.write('*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n');
+    for (const socket of sockets) socket.write(`*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$${16 * mib}\r\n`);
     // As many arguments as Redis would wait for.
     for (const socket of await Promise.all(Array.from({ length: 200 }, open))) {
       socket.write('*1000000000\r\n$4\r\nMGET\r\n');
@@ -257,7 +257,10 @@ test('a slow reader is closed at its output limit, when there is one', async () 
 
 test('a value of 512 MB goes in and comes out', { timeout: 120_000 }, async () => {
   // With the default no tenant has as much for what comes in part, and for answers.
-  await start('--redis.max-request-memory', '4gb');
+  await start(
+    ...['--redis.max-request-memory', '4gb', '--redis.proto-max-bulk-len', '512mb'],
+    ...['--redis.client-query-buffer-limit', '1gb'],
+  );
   const size = 512 * mib;
   const socket = await open();
   const chunk = Buffer.alloc(8 * mib, 'abcdefgh');

@@ -7,7 +7,7 @@ import type { Reply } from '../../reply.ts';
 import { type Row, type Rows, Shape } from '../../rows.ts';
 import { step, type Steps, type StepTransform } from '../../steps.ts';
 import { bitOffsetError, growValue } from './bitmaps.ts';
-import { maxStringBytes } from './string-ranges.ts';
+import { stringLimit } from './support/string-limit.ts';
 import { sizeOf, typedRow } from './support/typed-row.ts';
 
 const typeError = new CommandError(
@@ -74,7 +74,7 @@ class Operation {
     const isMultiple = n > 0 && args.buf[at] === hash;
     const number = isMultiple ? parseInteger(args.buf, at + 1, n - 1) : args.integerOrNaN(word);
     this.offset = isMultiple ? number * this.bits : number;
-    if (!(this.offset >= 0 && this.offset < maxStringBytes * 8)) throw bitOffsetError;
+    if (!(this.offset >= 0 && this.offset < stringLimit.bytes * 8)) throw bitOffsetError;
   }
 }
 

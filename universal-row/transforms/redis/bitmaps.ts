@@ -7,7 +7,7 @@ import type { Reply } from '../../reply.ts';
 import { type Row, type Rows, Shape } from '../../rows.ts';
 import { shortWork, step, stepBytes, type Steps, type StepTransform } from '../../steps.ts';
 import { BitOperation, combineWords, countBits, firstBitOf, firstOtherByte } from './bits.ts';
-import { maxStringBytes } from './string-ranges.ts';
+import { stringLimit } from './support/string-limit.ts';
 import { dropRow, sizeOf, typedRow } from './support/typed-row.ts';
 
 export const bitOffsetError = new CommandError('ERR bit offset is not an integer or out of range');
@@ -23,7 +23,7 @@ const oneByte = Buffer.alloc(1);
 
 function bitOffset(args: Arguments, word: number): number {
   const offset = args.integerOrNaN(word);
-  if (!(offset >= 0 && offset < maxStringBytes * 8)) throw bitOffsetError;
+  if (!(offset >= 0 && offset < stringLimit.bytes * 8)) throw bitOffsetError;
   return offset;
 }
 

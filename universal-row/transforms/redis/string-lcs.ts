@@ -6,12 +6,14 @@ import { CommandError, syntaxError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
 import { type Rows, Shape } from '../../rows.ts';
 import type { Steps, StepTransform } from '../../steps.ts';
-import { maxStringBytes } from './string-ranges.ts';
 
 const notStrings = new CommandError('ERR The specified keys must contain string values');
 const lengthAndIndexes = new CommandError(
   'ERR If you want both the length and indexes, please just use IDX.',
 );
+/** Redis's default for proto-max-bulk-len. */
+const maxTransientBytes = 512 * 1024 * 1024;
+
 const tooLarge = new CommandError(
   'ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len',
 );
@@ -34,7 +36,7 @@ export function lcs(rows: Rows, args: Arguments, reply: Reply): StepTransform | 
   const a = stringAt(rows, args, 1);
   const b = stringAt(rows, args, 2);
   const options = parseOptions(args);
-  if ((a.n + 1) * (b.n + 1) * cellBytes > maxStringBytes) throw tooLarge;
+  if ((a.n + 1) * (b.n + 1) * cellBytes > maxTransientBytes) throw tooLarge;
 
   if ((a.n + 1) * (b.n + 1) > cellsPerStep) return lcsInSteps;
   // One step of it is all of it.

@@ -5,13 +5,11 @@ import { emptyBytes, Slice } from '../../bytes.ts';
 import { CommandError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
 import { type Rows, Shape } from '../../rows.ts';
+import { stringLimit } from './support/string-limit.ts';
 import { typedRow } from './support/typed-row.ts';
 
 const tooLong = new CommandError('ERR string exceeds maximum allowed size (proto-max-bulk-len)');
 const offsetOutOfRange = new CommandError('ERR offset is out of range');
-
-/** Redis's default for proto-max-bulk-len. */
-export const maxStringBytes = 512 * 1024 * 1024;
 
 const value = new Slice();
 
@@ -25,7 +23,7 @@ export function append(rows: Rows, args: Arguments, reply: Reply): void {
     return;
   }
   const length = rows.count(row);
-  if (length + more > maxStringBytes) throw tooLong;
+  if (length + more > stringLimit.bytes) throw tooLong;
   rows.patchValue(row, length, buf, starts[2]!, more);
   reply.integer(length + more);
 }
@@ -60,7 +58,7 @@ export function setrange(rows: Rows, args: Arguments, reply: Reply): void {
     reply.integer(length);
     return;
   }
-  if (offset + n > maxStringBytes) throw tooLong;
+  if (offset + n > stringLimit.bytes) throw tooLong;
   const row = found !== 0 ? found : rows.putValue(buf, starts[1]!, lens[1]!, emptyBytes, 0, 0, 0);
   rows.patchValue(row, offset, buf, starts[3]!, n);
   reply.integer(Math.max(length, offset + n));
