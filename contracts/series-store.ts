@@ -1,5 +1,4 @@
-// The seam between the access layer and whatever holds the time series: a pod in this thread, or one
-// elsewhere. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
+// The interface between the access layer and a pod of time series, in this thread or in another process. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
 
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { QuotaMode } from './table-properties.ts';
@@ -34,7 +33,7 @@ export interface Database {
   readonly retentionPolicies: readonly RetentionPolicy[];
   /** Name of the default policy; '' after it was dropped. */
   readonly defaultRetentionPolicy: string;
-  /** What would change anything in it throws a `ReadOnlyError`. */
+  /** Changes throw a `ReadOnlyError`. */
   readonly isReadOnly?: boolean;
   /** Absent: as it is set for the server. */
   readonly quotaMode?: QuotaMode;
@@ -47,7 +46,7 @@ export interface RetentionPolicyChange {
   readonly makeDefault?: boolean;
 }
 
-/** What changes databases and retention policies. Failing ones throw `SeriesError` and change nothing. */
+/** Changes of databases and retention policies. A failed one throws `SeriesError` and changes nothing. */
 export type CatalogChange =
   /** Without a policy of its own: `autogen`. An existing database stays as it is. */
   | {
@@ -105,7 +104,7 @@ export interface ScanRequest {
   readonly filter?: SeriesFilter | undefined;
   readonly from: bigint;
   readonly to: bigint;
-  /** Fields wanted. A row that has none of them is left out; a field nobody has is no error. */
+  /** Fields wanted. A row that has none of them is left out; an unknown field is no error. */
   readonly fields: readonly string[];
   readonly descending: boolean;
   /**
@@ -122,7 +121,7 @@ export interface ScanRequest {
   /** No more than this many rows of a series will be read; 0 for all. */
   readonly rowsPerSeries?: number | undefined;
   readonly bounds?: readonly ValueBound[] | undefined;
-  /** What is read is kept for nobody else. */
+  /** Blocks that are read are not cached. */
   readonly bypassesCaches?: boolean | undefined;
 }
 
@@ -133,9 +132,9 @@ export interface ScannedSeries {
   tag(name: string): string;
 }
 
-/** A view as of the moment it was made, whatever is written, compacted or dropped meanwhile. */
+/** A view as of its creation, unaffected by later writes, compactions and drops. */
 export interface SeriesScan {
-  /** Of each of the request's `fields`: its type in the newest shard of the range that has it. */
+  /** Type of each of the request's `fields`, in the newest shard of the range that has it. */
   readonly fieldTypes: readonly (FieldType | undefined)[];
   /** Series that may have rows in the range, ascending by the bytes of their key. */
   readonly series: readonly ScannedSeries[];
@@ -143,7 +142,7 @@ export interface SeriesScan {
   readonly seriesCount?: number | undefined;
   /** Reads one series. Any number of cursors may be open side by side. */
   cursor(series: ScannedSeries): SeriesCursor;
-  /** Lets go of the files. Must be called. */
+  /** Releases the files. Must be called. */
   close(): void;
 }
 
@@ -188,7 +187,7 @@ export interface SeriesStore {
   /** Throws `SeriesError` for an unknown database or policy. */
   scan(request: ScanRequest): SeriesScan;
 
-  // The schema. Names are ascending. Nothing is listed of what is unknown.
+  // The schema. Names are ascending. The list for an unknown database or measurement is empty.
   measurements(selection: SeriesSelection): string[];
   /** With one name and several types, several. */
   fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[];

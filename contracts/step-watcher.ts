@@ -1,5 +1,5 @@
-// Synchronous work that keeps a plane's thread, told to whoever looks for steps that take too long. While a step runs no
-// other client of the plane is served.
+// Reports synchronous steps on a plane's thread to a watchdog for long ones. While a step runs the plane serves no other
+// client.
 
 /** The work that a step was a part of. */
 export interface StepInfo {
@@ -11,7 +11,7 @@ export interface StepInfo {
   bytes: number;
 }
 
-/** What can say what it is. Asked of long steps only, so that others cost no string. */
+/** Describes a step. Called for long steps only, so that short ones build no string. */
 export interface StepSource {
   stepInfo(): StepInfo;
 }
@@ -19,7 +19,7 @@ export interface StepSource {
 export interface StepWatcher {
   /** Steps that take longer are told. Milliseconds. */
   readonly limitMs: number;
-  /** A step has ended. Times are monotonic milliseconds. To be asked at once: what the source is about may change. */
+  /** A step has ended. Times are monotonic milliseconds. The source must be asked at once, because it may be reused. */
   ended(startedAtMs: number, endedAtMs: number, source: StepSource): void;
   /** Work has begun for this source: a stall that no step explains is put down to the last one. */
   touched(source: StepSource): void;

@@ -1,10 +1,10 @@
-// What an operator may set for a table, whatever its data model. Enforced in one place, on actions, so
-// that no protocol and no engine has rules of its own.
+// Properties of a table, which operators set, the same for all data models. They are enforced in one place, on actions,
+// so that protocols and engines have no rules of their own.
 
 import { isWrite, type Action } from '../universal-row/command.ts';
 import { slotCount } from '../universal-row/crc16.ts';
 
-/** What a read may see: the latest write, any replica's state, or one no older than the bounds. */
+/** Consistency of reads: the latest write, any replica's state, or a state within the bounds. */
 export type Consistency =
   | { readonly kind: 'strong' }
   | { readonly kind: 'eventual' }
@@ -18,7 +18,7 @@ export interface TableProperties {
   /** How long a new row lives when its writer says nothing; 0 for ever. */
   readonly ttlDefaultMs: number;
   readonly consistency: Consistency;
-  /** Of one row, overheads included; 0 for no limit. */
+  /** Limit of one row's bytes, overheads included; 0 for no limit. */
   readonly maxRowBytes: number;
   /** By the hash of the partition group, or by runs of its order. */
   readonly shardingKind: ShardingKind;
@@ -56,21 +56,21 @@ export const defaultTableProperties: TableProperties = {
   cacheBypass: false,
 };
 
-/** What a table of the model has that nobody said anything about. */
+/** Default properties of tables of a model. */
 export function modelProperties(model: string): TableProperties {
   // Points that a collector cannot hand over in time are lost to it: they go first.
   const writePriority = model === 'series' ? 'high' : 'normal';
   return { ...defaultTableProperties, model, writePriority };
 }
 
-/** An operator's mistake; the message names the property, what it may be and what it was. */
+/** An invalid property. The message names the property, its valid values and the given one. */
 export class TablePropertyError extends Error {
   override readonly name = 'TablePropertyError';
 }
 
 /**
- * The properties with what `changes` says in place of what `base` does. `changes` may come from outside:
- * anything it has no business saying is a `TablePropertyError`.
+ * Returns `base` with `changes` applied. `changes` may be untrusted: an unknown or invalid property is a
+ * `TablePropertyError`.
  */
 export function withTableProperties(
   changes: unknown,

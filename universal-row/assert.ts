@@ -1,4 +1,4 @@
-/** A broken belief of ours. Nobody catches one on purpose: it is a bug, never a client's mistake. */
+/** A violated invariant: a defect of the server, never a client's error. It is not meant to be caught. */
 export class AssertionFailure extends Error {
   override readonly name = 'AssertionFailure';
 }

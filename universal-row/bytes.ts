@@ -180,7 +180,7 @@ const fnvBasis = 0x811c9dc5;
 
 /**
  * FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. With a
- * random `basis` nobody outside can choose keys that collide; without one the hash is the same for ever.
+ * random `basis` the hash differs between processes; without one it is stable.
  */
 export function hashBytes(b: Uint8Array, s: number, n: number, basis: number = fnvBasis): number {
   let h = basis ^ n;

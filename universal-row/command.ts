@@ -22,8 +22,8 @@ export function isWrite(action: Action): boolean {
  * Reads rows, writes rows and answers. A pure function of its input: it may be run again from the
  * start after a `ReadFault`, with all its writes and its answer undone. Throws `CommandError`.
  *
- * One whose work turns out to be long, by the sizes of rows and its arguments, returns its long form
- * before it writes: what it has answered so far is forgotten, and the long form is run in its place.
+ * A transform whose work is long, by the sizes of rows and arguments, returns its long form before it writes. Its reply
+ * so far is discarded, and the long form runs in its place.
  */
 export type Transform = (rows: Rows, args: Arguments, reply: Reply) => StepTransform | void;
 
@@ -33,7 +33,7 @@ export interface TableSpan {
   readonly count: number;
 }
 
-/** One request. A connection reuses its object: whoever keeps one beyond `execute` copies it. */
+/** One request. A connection reuses its object: code that keeps one beyond `execute` copies it. */
 export interface Command {
   action: Action;
   /** Name of the transform, by which a node elsewhere finds it. */
@@ -48,10 +48,10 @@ export interface Command {
   /** It uses others of them than the one it begins on. */
   usesSpan?: boolean | undefined;
   args: Arguments;
-  /** Where what it has the store do is added up; absent where nobody wants to know. */
+  /** Counts the work done in the store; absent where it is not metered. */
   work?: RowWork | undefined;
-  /** Whose turn of the thread its steps take. */
+  /** The tenant in whose time slices its steps run. */
   tenant?: number | undefined;
-  /** Nobody waits for its answer any more: a long one that only reads ends. */
+  /** The client is gone: a long command that only reads ends. */
   isAbandoned?: boolean | undefined;
 }

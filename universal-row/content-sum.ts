@@ -1,5 +1,4 @@
-// A checksum of many things that is the same in whatever order they come. It tells damage from what was meant;
-// it is no secret, and no protection from someone who means harm.
+// A checksum over a set of items, independent of their order. It detects damage; it does not protect against a forger.
 
 /** 64 bits in two lanes, each stirred in its own way. */
 export class ContentSum {

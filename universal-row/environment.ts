@@ -1,5 +1,5 @@
-// What the outside world does to us, as interfaces, so that a test can hand in a world of its own:
-// a clock that jumps, a generator that repeats, a disk that forgets what was never synced.
+// Interfaces to the outside world, so that tests can replace it: a clock that jumps, a random generator with a seed, a
+// disk that loses unsynced bytes.
 
 export interface Clock {
   /** Wall-clock time, milliseconds since 1970. May jump. */

@@ -2,8 +2,8 @@
 // own (for Redis the code word first, as `ERR syntax error`), because clients match on it.
 
 /**
- * A failure to report to whoever asked. It carries no stack: it is an answer, thrown only to leave a
- * deep call in one step. Throw the shared instances below where the text is fixed.
+ * An error reply to the client. It carries no stack: it is an answer, thrown only to leave a deep call in one step.
+ * Throw the shared instances below where the text is fixed.
  */
 export class CommandError extends Error {
   override readonly name = 'CommandError';

@@ -1,4 +1,4 @@
-// The seam between the access layer and whatever holds the rows: a pod in this thread, or one elsewhere.
+// The interface between the access layer and a pod of rows, in this thread or in another process.
 
 import type { Command } from './command.ts';
 import type { MaybePromise } from './maybe-promise.ts';
@@ -9,7 +9,7 @@ export interface RowObserver {
   rowChanged(table: number, key: Buffer): void;
 }
 
-/** What a command must tell to learn whether it would be refused. */
+/** The part of a command that decides whether it would be refused. */
 export type Refusable = Pick<Command, 'table' | 'grows'>;
 
 export interface Executor {

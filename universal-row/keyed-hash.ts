@@ -1,7 +1,7 @@
-// The hash of tables in memory whose keys are bytes of clients. It depends on numbers that each process draws
-// anew, so nobody can choose keys that collide; what is stored or sent needs another one. A random basis alone
-// would not do: by FNV whether two keys collide hangs on eight bits of it, and by any polynomial whatever the
-// multiplier is, keys as the Thue-Morse sequence do.
+// The hash of tables in memory whose keys are chosen by clients. It depends on random numbers of the process, so a client
+// cannot choose keys that collide. It must not be stored or sent. A random basis alone would not suffice: with FNV,
+// whether two keys collide depends on eight bits of it, and keys such as the Thue-Morse sequence collide under any
+// polynomial hash, whatever its multiplier.
 
 import { randomBytes } from 'node:crypto';
 
@@ -11,7 +11,7 @@ const first = drawn.readInt32LE(4) | 1;
 const second = drawn.readInt32LE(8) | 1;
 const third = drawn.readInt32LE(12) | 1;
 
-/** Of `b[start, end)`, 32 bits unsigned; the low ones are as good as the high ones. */
+/** Hash of `b[start, end)`, 32 bits unsigned; low and high bits are equally good. */
 export function keyedHash(b: Uint8Array, start: number, end: number): number {
   let h = seed ^ (end - start);
   let i = start;

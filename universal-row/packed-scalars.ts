@@ -1,5 +1,4 @@
-// Scalars in the fewest bytes, in no order worth the name: what values are packed in, where keys use
-// key-order.ts. A scalar is a tag byte and what follows it; v is a LEB128 varint.
+// Scalars in few bytes, for values. Keys use the order-preserving encoding of key-order.ts. A scalar is a tag byte and what follows it; v is a LEB128 varint.
 //
 //   00 null    01 false    02 true
 //   03 number, an integer below 2^31 either way: zigzag v
@@ -36,7 +35,7 @@ export class PackedWriter {
     return this.#pos;
   }
 
-  /** What was written, without a copy: the writer is not to be used any more. */
+  /** The written bytes, without a copy. The writer must not be used afterwards. */
   finish(): Buffer {
     return this.#buf.subarray(0, this.#pos);
   }

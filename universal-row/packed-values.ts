@@ -1,5 +1,5 @@
-// The values that are flat (a primitive, or a container of scalars) as packed scalars: what a record
-// stores, and what the codecs put in where their own formats would repeat an index or a name an element.
+// Flat values (a primitive, or a container of scalars) as packed scalars. Records store them, and codecs embed them where
+// their own formats would repeat an index or a name for each element.
 //
 //   primitive   scalar
 //   map         count v, (field, value)*

@@ -1,4 +1,4 @@
-// The serialized form of what a command writes: the payload of a log entry, and what replicas apply.
+// The serialized writes of a command: the payload of a log entry, which replicas apply.
 //
 //   batch  = op*                             all or nothing
 //   op     = code u8, then by code (v = LEB128 varint, f = f64 little-endian, bytes = v length + bytes)

@@ -1,5 +1,5 @@
-// What an engine that stores small pieces keeps: a row, or a part of one under a sub-key (a field, a
-// member, an element). translators/ splits rows into records and joins them again.
+// A record: a row, or a part of one under a sub-key (a field, a member, an element), for engines that store small pieces.
+// translators/ splits rows into records and joins them again.
 //
 // A batch of records is one blob. v is a LEB128 varint, u48 six bytes little-endian:
 //
@@ -40,9 +40,9 @@ export class RecordError extends Error {
 
 export interface RecordLimits {
   records: number;
-  /** Of one encoded key. */
+  /** Limit of one encoded key. */
   keyBytes: number;
-  /** Of all keys decoded, shared prefixes counted each time, and all values. */
+  /** Limit of all decoded keys, shared prefixes counted each time, and all values. */
   totalBytes: number;
 }
 

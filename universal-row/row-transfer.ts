@@ -8,8 +8,8 @@ import { endOfRecords, Shape, type Row, type RowReads } from './rows.ts';
 import { RowValueError, type Scalar } from './scalar.ts';
 
 /**
- * Appends the ops that put the row in place of whatever is under its key. A container without elements
- * is no row to an engine: the ops drop what is there. Throws `RowValueError`, with nothing appended, for
+ * Appends the ops that replace the row under its key. A container without elements is no row to an engine: the ops drop
+ * the existing one. Throws `RowValueError`, with nothing appended, for
  * a row that an engine of bytes cannot hold exactly.
  */
 export function toBatch(row: URow, table: number, writer: RecordBatchWriter): void {

@@ -1,5 +1,5 @@
-// What commands had the rows' store do, as plain numbers: whoever asked for them adds up and charges. A
-// connection has one of these for all of its commands, and begins anew with each.
+// Counters of a command's work in the row store, from which its price is computed. A connection reuses one object for
+// all of its commands.
 
 export class RowWork {
   /** Rows looked for. */

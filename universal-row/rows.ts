@@ -1,4 +1,4 @@
-// What a command sees of the rows of a table. Engines implement it over their own storage; the pod's
+// The rows of a table as a command sees them. Engines implement it over their own storage; the pod's
 // transaction implements it once more around an engine, adding expiry, table properties and the log.
 //
 // A row is a key with a value of one shape:
@@ -58,7 +58,7 @@ export interface LexRange {
 export interface KeyReads {
   /** The row under a key, or 0. */
   find(b: Buffer, s: number, n: number): Row;
-  /** Rows in this table. Expired rows that nobody has touched yet still count. */
+  /** Rows in this table. Expired rows count until they are removed. */
   rowCount(): number;
   key(row: Row, out: Slice): void;
   /** `Shape.none` for 0. */
@@ -164,7 +164,7 @@ export interface RowReads
     StreamReads {}
 
 export interface ValueWrites {
-  /** Makes the row a value, whatever it was; its expiry becomes `expireAt`. The row may point at other memory of the same table. */
+  /** Replaces the row by a value; its expiry becomes `expireAt`. The row may point at other memory of the same table. */
   putValue(
     b: Buffer,
     s: number,
@@ -180,7 +180,7 @@ export interface ValueWrites {
 
 /** Rows of any shape. */
 export interface KeyWrites {
-  /** An empty container in place of whatever was under the key, to be filled in the same command. */
+  /** Replaces the row by an empty container, to be filled in the same command. */
   create(b: Buffer, s: number, n: number, shape: Shape): Row;
   drop(row: Row): void;
   setExpireAt(row: Row, expireAt: number): void;

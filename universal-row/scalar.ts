@@ -3,7 +3,7 @@
 /** A bigint is a signed 64-bit integer; a string is well-formed Unicode. */
 export type Scalar = null | boolean | number | bigint | string | Uint8Array;
 
-/** A value that no row may hold: a bug of whoever built it, or bytes that were not checked. */
+/** A value that no row may hold: a defect of the caller, or unchecked bytes. */
 export class RowValueError extends Error {
   override readonly name = 'RowValueError';
 }

@@ -1,5 +1,5 @@
-// Commands whose work is too long for one go: they do it step by step, and between two steps others
-// have the thread. Meanwhile nobody else changes the rows of their tables.
+// Long commands run in steps. Other work runs between two steps, but no other command changes the rows of the tables
+// that a long command holds.
 
 import type { Arguments } from './arguments.ts';
 import { ReadFault } from './errors.ts';
@@ -33,7 +33,7 @@ export function isLong(rows: Rows, row: Row, elements = Infinity): boolean {
   return part > 0 && (rows.footprint(row) / count) * part > shortWork.bytes;
 }
 
-/** Does one step. What it changes outside of rows and reply must come after, from what is returned. */
+/** Runs one step. Changes outside of rows and reply must follow it, based on its result. */
 export function* step<T>(attempt: () => T): Generator<ReadFault | undefined, T, undefined> {
   yield;
   for (;;) {
@@ -46,7 +46,7 @@ export function* step<T>(attempt: () => T): Generator<ReadFault | undefined, T, 
   }
 }
 
-/** How much of a walk one step does: so that its bytes are bounded as well, whatever elements weigh. */
+/** Size of one step of a walk, by elements and by bytes. */
 export class StepSize {
   elements: number;
   isStopped = false;

@@ -1,9 +1,9 @@
-// What the control plane tells the data planes of tenants, and whom they let in. Plain data: it is kept as
-// documents, and sent between threads and processes as it is.
+// Tenants and credentials, as the control plane sends them to the data planes. Plain data: stored as documents and sent
+// between threads and processes unchanged.
 //
 // A client logs in by one name: `user@tenant`, or `tenant` alone for the tenant's own user, called
-// `default`. A name that is no tenant's is that of a user of the tenant `default`, to whom everything
-// belongs that was there before there were others, and whose own user is the `default` of Redis.
+// `default`. A name without a tenant is a user of the tenant `default`, which owns all data from before the first other
+// tenant, and whose own user is Redis's `default`.
 
 export const defaultTenant = 'default';
 export const defaultUser = 'default';
@@ -16,7 +16,7 @@ export interface TenantLimits {
   burstRu: number;
   /** Request units a second at which those may be spent; no less than `ruPerSecond`. */
   peakRuPerSecond: number;
-  /** Of request units a second, what scans over Redis may cost; and queries over InfluxDB's protocol. */
+  /** Request units a second that Redis scans may cost; and InfluxDB queries. */
   scanRuPerSecond: number;
   queryRuPerSecond: number;
   storedBytes: number;
@@ -32,7 +32,7 @@ export interface TenantDefinition {
   name: string;
   /** 0 is that of `default`; never used again once its tenant is gone. */
   number: number;
-  /** Nobody logs in to one that is suspended or dropping; what runs ends. */
+  /** Logins to a suspended or dropping tenant are refused and its connections closed. */
   state: 'active' | 'suspended' | 'dropping';
   /** SELECT n is table `firstTable + n`, for n below `databases`. */
   firstTable: number;
@@ -54,7 +54,7 @@ export interface UserDefinition {
   open: boolean;
   /** Each `scrypt$N$r$p$salt$hash`, the last two in base64. Any of them will do. */
   secrets: readonly string[];
-  /** What it may do over Redis, in the words of ACL SETUSER: `+@all ~* &*`. */
+  /** Its permissions over Redis, as ACL SETUSER writes them: `+@all ~* &*`. */
   rules: string;
   /** Everything over InfluxDB's protocol, management included. */
   influxAdmin: boolean;
@@ -64,7 +64,7 @@ export interface UserDefinition {
 
 /** A secret of its own for a program: `Authorization: Token …`, or the password of its user. */
 export interface TokenDefinition {
-  /** Public; what it is called when it is revoked. */
+  /** Public; names the token when it is revoked. */
   id: string;
   tenant: string;
   user: string;
@@ -78,7 +78,7 @@ export interface TokenDefinition {
 export interface TenancyUpdate {
   /** Everything the receiver has is replaced. */
   whole: boolean;
-  /** Of the store; ascending from update to update. */
+  /** Revision of the store; ascending from update to update. */
   revision: number;
   /**
    * Whether wrong credentials are refused by a protocol that ignores them on a new server: true from the first

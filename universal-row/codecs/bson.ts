@@ -21,7 +21,7 @@ import {
 import { decodeName, decodeStringName, encodeName } from './names.ts';
 import { packColumn, unpackColumn } from './packed-columns.ts';
 
-/** What the library takes: names are ours, so nothing in them has a meaning to it. */
+/** Values for the library. Names are encoded by us, so none has a special meaning. */
 type Tree = Scalar | Tree[] | Map<string, Tree>;
 
 const tag = 1;

@@ -66,7 +66,7 @@ export function checkedAttributes(version: unknown, ts: unknown, expireAt: unkno
   return { version, ts, expireAt };
 }
 
-/** Runs a decoder; whatever bad bytes make it throw is a `CodecError`. */
+/** Runs a decoder and turns its exceptions on bad bytes into a `CodecError`. */
 export function refusing<T>(codec: string, decode: () => T): T {
   try {
     return decode();

@@ -25,7 +25,7 @@ export const FlexType = {
   bool: 26,
 } as const;
 
-/** One value: where its slot is, how wide that is, and what it says it is. */
+/** One value: position and width of its slot, and its type. */
 export interface FlexValue {
   readonly at: number;
   readonly slotBytes: number;
@@ -40,7 +40,7 @@ interface Slots {
   readonly width: number;
 }
 
-/** Every method throws `RangeError` for a value that is not what it reads, or not whole. */
+/** Every method throws `RangeError` for a value of another type or a truncated one. */
 export class FlexReader {
   readonly #buf: Buffer;
   readonly #start: number;

@@ -41,7 +41,7 @@ export function decodeName(name: string): Scalar {
   throw new RangeError('unknown kind of field name');
 }
 
-/** Of a document or of columns, whose names are strings. Throws `RangeError`. */
+/** Decodes a name of a document or of columns, whose names are strings. Throws `RangeError`. */
 export function decodeStringName(name: string): string {
   if (name[0] !== 's') throw new RangeError('field name is not a string');
   return unescape(name.slice(1));

@@ -1,12 +1,11 @@
-// One field of many points, in typed arrays: what is written, kept in memory, and read. Nothing is an
-// object a point.
+// One field of many points, in typed arrays, for writes, memory and reads. There is no object per point.
 
 import type { FieldType } from './field-type.ts';
 
 /**
  * Values by row. Floats, booleans (0 or 1) and integers within ±(2^53 - 1) are in `numbers`. As soon as
  * one integer of the column is beyond that, all of them are in `wide` and `numbers` means nothing:
- * whoever reads integers looks at `wide` first. Strings are in `texts`.
+ * readers of integers check `wide` first. Strings are in `texts`.
  *
  * Arrays may be longer than the rows there are.
  */
@@ -35,7 +34,7 @@ export interface SeriesRows {
   readonly columns: readonly (Column | undefined)[];
 }
 
-/** What is known of a run of rows without decoding them. */
+/** Statistics of a run of rows, known without decoding them. */
 export interface BlockSummary {
   readonly kind: 'summary';
   /** Unix seconds. */

@@ -2,7 +2,7 @@
 
 export type FieldType = 'float' | 'integer' | 'unsigned' | 'string' | 'boolean';
 
-/** What stands for a type on disk and in the log. Never change a number. */
+/** Codes of types on disk and in the log. Never change a number. */
 export const fieldTypeCodes: Readonly<Record<FieldType, number>> = {
   float: 0,
   integer: 1,

@@ -34,7 +34,7 @@ export interface PointGroup {
 
 /** A later point of the same series and time overwrites an earlier one, field by field. */
 export interface PointBatch {
-  /** What `series` of the groups means; valid while `cache.generation` stays `generation`. */
+  /** Resolves the groups' `series`; valid while `cache.generation` equals `generation`. */
   readonly cache: SeriesCache;
   readonly generation: number;
   /** Unix seconds. */

@@ -13,6 +13,6 @@ export interface SeriesCache {
   keys(handle: number): Buffer;
   keyStart(handle: number): number;
   keyEnd(handle: number): number;
-  /** Of the key, by `keyedHash`. */
+  /** The key's `keyedHash`. */
   keyHash(handle: number): number;
 }

@@ -20,8 +20,8 @@ const fnvOffset = 0x811c9dc5;
 const fnvPrime = 0x01000193;
 
 /**
- * FNV-1a over 32 bits, stirred once more: what log entries and index files have beside a key. Clients can choose
- * keys that collide, so tables in memory go by keyed-hash.ts.
+ * 32-bit FNV-1a with a final mix, stored beside keys in log entries and index files. Clients can choose keys that
+ * collide, so tables in memory use keyed-hash.ts.
  */
 export function hashKey(buf: Buffer, start: number, end: number): number {
   let hash = fnvOffset;

@@ -11,7 +11,7 @@ import type { RecordKey, StoredRecord } from '../record.ts';
 import type { RowAttributes, RowValue, URow, URowKey } from '../row.ts';
 import { RowValueError, type Scalar } from '../scalar.ts';
 
-/** Names as TYPE answers them, but for zset, whose name here says what it is. */
+/** Type names as TYPE answers them, except `sorted-set` for zset. */
 export type TranslatedType = 'string' | 'hash' | 'list' | 'set' | 'sorted-set' | 'stream';
 
 export interface Translator {
@@ -62,9 +62,9 @@ export function metaRecord(row: URow, ...items: [type: TranslatedType, ...Scalar
 export interface Pieces {
   readonly key: URowKey;
   readonly attrs: RowAttributes;
-  /** Of the meta record. */
+  /** Number of elements in the meta record. */
   readonly count: number;
-  /** What the meta record holds after type and count. */
+  /** Values of the meta record after type and count. */
   readonly extra: readonly Scalar[];
   readonly parts: readonly StoredRecord[];
 }
