@@ -20,8 +20,8 @@ export interface Reply {
   nil(): void;
   /** A missing array: `*-1` in RESP2, `_` in RESP3. */
   nilArray(): void;
-  /** Bulk in RESP2; a double in RESP3. */
-  double(value: number): void;
+  /** Bulk in RESP2; a double in RESP3. `text` where it is printed with other digits than usual. */
+  double(value: number, text?: string): void;
   /** 0 or 1 in RESP2. */
   boolean(value: boolean): void;
 

@@ -120,8 +120,7 @@ export class RespWriter implements Reply {
     this.raw(this.version < 3 ? '*-1\r\n' : '_\r\n');
   }
 
-  double(value: number): void {
-    const text = formatDouble(value);
+  double(value: number, text: string = formatDouble(value)): void {
     if (this.version < 3) this.text(text);
     else this.#line(44, text);
   }

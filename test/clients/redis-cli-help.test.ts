@@ -47,6 +47,8 @@ describe.skipIf(!comparable)('help in redis-cli', () => {
     ['set', 17],
     ['sorted-set', 35],
     ['bitmap', 7],
+    ['hyperloglog', 5],
+    ['geo', 10],
     ['generic', 30],
     ['pubsub', 14],
     ['transactions', 5],

@@ -51,9 +51,9 @@ export class TestReply implements Reply {
   nilArray(): void {
     this.#parts.push(this.version === 2 ? '*-1\r\n' : '_\r\n');
   }
-  double(value: number): void {
-    if (this.version === 2) this.text(formatDouble(value));
-    else this.#parts.push(`,${formatDouble(value)}\r\n`);
+  double(value: number, text = formatDouble(value)): void {
+    if (this.version === 2) this.text(text);
+    else this.#parts.push(`,${text}\r\n`);
   }
   boolean(value: boolean): void {
     if (this.version === 2) this.integer(value ? 1 : 0);

@@ -61,6 +61,19 @@ PFCOUNT sketch sketch*
 PFCOUNT <sketch|any> any*
 PFMERGE sketch sketch*
 PFDEBUG <ENCODING|DECODE|TODENSE|GETREG|BAD> sketch
+GEOADD geo [NX|XX] [CH] place*
+GEOADD <geo|zset> place**
+GEOPOS <geo|zset> placename placename*
+GEODIST geo placename placename [M|KM|FT|MI|BAD]
+GEOHASH <geo|zset> placename*
+GEOSEARCH <geo|zset> <FROMMEMBER placename|FROMLONLAT position> <BYRADIUS radius|BYBOX width radius> [ASC|DESC] [WITHDIST] [WITHCOORD] [WITHHASH]
+GEOSEARCHSTORE geo geo <FROMMEMBER placename|FROMLONLAT position> <BYRADIUS radius|BYBOX width radius> [ASC|DESC]
+GEOSEARCH geo <FROMMEMBER placename|FROMLONLAT position|BYRADIUS radius|BYBOX width radius|ANY|COUNT count|STOREDIST|WITHDIST|BAD>*
+GEORADIUS geo position radius [WITHCOORD] [ASC|DESC] [WITHDIST]
+GEORADIUS geo position radius <STORE geo|STOREDIST>
+GEORADIUS_RO geo position radius [STORE geo] [WITHHASH]
+GEORADIUSBYMEMBER geo placename radius [WITHHASH|STORE geo]
+GEORADIUSBYMEMBER_RO geo placename radius [STOREDIST geo]
 LCS string string [LEN] [IDX] [MINMATCHLEN count] [WITHMATCHLEN]
 
 HSET hash <field value>**

@@ -186,6 +186,13 @@ const clockMilliseconds = mostly(
   ['0', '-1', 'x', '9223372036854775807', '9223372036854775808'],
 );
 
+const degrees = (most: number): Kind =>
+  mostly((random) => ((random.below(2_000_001) / 1_000_000 - 1) * most).toFixed(random.below(7)));
+const longitude = degrees(180);
+const latitude = degrees(86);
+const placeName: Kind = (random) => `place${random.below(40)}`;
+const distance = mostly((random) => random.pick(['0', '1', '100', '7000', '25000', '0.5', '-1']));
+
 export const kinds = {
   any: anyKey,
   string: key('string'),
@@ -224,6 +231,16 @@ export const kinds = {
     [...oddNumbers.filter((n) => n !== ''), '536870911x'],
   ),
   sketch: (random) => keyOf('sketch', random.below(4)),
+  geo: (random) => keyOf('geo', random.below(4)),
+  placename: placeName,
+  position: (random, line) => [longitude(random, line), latitude(random, line)].flat() as Word[],
+  place: (random, line) =>
+    [longitude(random, line), latitude(random, line), placeName(random, line)].flat() as Word[],
+  width: distance,
+  radius: (random, line) => [
+    distance(random, line) as Word,
+    random.pick(['m', 'km', 'KM', 'km', 'ft', 'mi', 'x']),
+  ],
   bitoffset: mostly((random) => random.below(600), [...oddNumbers, '#1', '#7', '4294967296', '#']),
   fieldtype: mostly(
     (random) => `${random.pick(['i', 'u'])}${1 + random.below(63)}`,

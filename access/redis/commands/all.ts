@@ -4,6 +4,7 @@ import { aclCommands } from './acl.ts';
 import { bitmapCommands } from './bitmap.ts';
 import { clientCommands } from './client.ts';
 import { connectionCommands } from './connection.ts';
+import { geoCommands } from './geo.ts';
 import { hashCommands } from './hash.ts';
 import { hyperloglogCommands } from './hyperloglog.ts';
 import { introspectionCommands } from './introspection.ts';
@@ -26,6 +27,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   sortedSetCommands,
   bitmapCommands,
   hyperloglogCommands,
+  geoCommands,
   keysCommands,
   pubsubCommands,
   transactionCommands,

@@ -40,7 +40,7 @@ export const hyperloglogCommands: readonly CommandSpec[] = [
   {
     name: 'pfmerge',
     arity: -2,
-    syntax: 'destkey [sourcekey [sourcekey ...]]',
+    syntax: 'destkey sourcekey [sourcekey ...]',
     flags: ['write', 'denyoom'],
     keys: allKeys,
     group: 'hyperloglog',
@@ -52,7 +52,7 @@ export const hyperloglogCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pfdebug',
-    arity: -3,
+    arity: 3,
     syntax: 'subcommand key',
     flags: ['write', 'denyoom', 'admin'],
     keys: { first: 2, last: 2, step: 1 },

@@ -220,10 +220,6 @@ export function pfdebug(rows: Rows, args: Arguments, reply: Reply): void {
   if (!['getreg', 'decode', 'encoding', 'todense'].includes(verb)) {
     throw new CommandError(`ERR Unknown PFDEBUG subcommand '${args.latin1(1, 128)}'`);
   }
-  if (args.count !== 3) {
-    const given = args.latin1(1, 128);
-    throw new CommandError(`ERR Wrong number of arguments for the '${given}' subcommand`);
-  }
   if (verb === 'encoding') {
     reply.simple(encodingOf(b, s) === Encoding.dense ? 'dense' : 'sparse');
   } else if (verb === 'decode') {
