@@ -1,0 +1,67 @@
+// A machine with its libraries: what scripts of one form run in. Nothing in it can be changed by a script.
+
+import { baseLibrary } from './lib/base.ts';
+import { coroutineLibrary } from './lib/coroutine.ts';
+import { libraryTable, mathLibrary } from './lib/math.ts';
+import { stringLibrary } from './lib/string.ts';
+import { tableLibrary } from './lib/table.ts';
+import { Machine, type ScriptLimits } from './machine.ts';
+import type { Iterators, Program } from './program.ts';
+import type { Callable, LuaTable, Value } from './values.ts';
+
+export interface EnvironmentOptions {
+  /** Scripts yield when their slice is used up. */
+  isStepping: boolean;
+  limits?: ScriptLimits;
+  /** Further globals. */
+  globals?: (machine: Machine) => Record<string, Value>;
+  /** Scripts may set globals. For tests of the language alone. */
+  isOpen?: boolean;
+}
+
+export class Environment {
+  readonly machine: Machine;
+  readonly #iterators = {} as Iterators;
+  readonly #reseed: (seed: number) => void;
+  readonly #mains = new WeakMap<Program, Callable>();
+
+  constructor(options: EnvironmentOptions) {
+    const m = new Machine(options.isStepping, options.limits);
+    this.machine = m;
+    const strings = libraryTable(stringLibrary(m));
+    const math = mathLibrary(m);
+    const globals: Record<string, Value> = {
+      ...baseLibrary(m, this.#iterators),
+      string: strings,
+      table: libraryTable(tableLibrary(m)),
+      math: libraryTable(math.functions),
+      coroutine: libraryTable(coroutineLibrary(m)),
+      ...options.globals?.(m),
+    };
+    for (const [name, value] of Object.entries(globals)) m.globals.set(name, value);
+    m.globals.set('_G', m.globals);
+    m.stringMeta.set('__index', strings);
+    m.stringMeta.isReadonly = true;
+    m.globals.isReadonly = options.isOpen !== true;
+    this.#reseed = math.reseed;
+  }
+
+  /** The main function of a program here. */
+  main(program: Program): Callable {
+    let main = this.#mains.get(program);
+    if (main === undefined) {
+      this.#mains.set(program, (main = program.bind(this.machine, this.#iterators)));
+    }
+    return main;
+  }
+
+  /** Before each run. Its random numbers follow from `seed`, in [0, 1). */
+  begin(seed: number): void {
+    this.machine.begin();
+    this.#reseed(seed);
+  }
+
+  setGlobal(name: string, value: LuaTable): void {
+    this.machine.globals.set(name, value);
+  }
+}
