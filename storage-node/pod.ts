@@ -227,6 +227,11 @@ export class Pod implements Executor {
       if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
     }
     work.logBytes += log.writer.pos - logged;
+    if (long !== undefined && log.writer.pos > logged) {
+      // A script has written already: that becomes the beginning of the run.
+      reply.rollback(mark);
+      return this.#finish(this.#continueLong([command], 0, long, reply, mark, logged));
+    }
     const index = log.end();
     if (index !== 0) this.#committed(index);
     if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);

@@ -380,6 +380,10 @@ export class Transaction implements Rows {
     this.engine.expectRows(this.number, this.args!, first, last, step);
   }
 
+  useArguments(args: Arguments): void {
+    this.args = args;
+  }
+
   // ---- writes
 
   /** Makes `row` the one that the next ops of the entry are about. */

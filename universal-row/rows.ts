@@ -15,6 +15,7 @@
 // return. Reads may throw `ReadFault`. A container whose last element goes is dropped with it, but for a
 // stream, which stays until it is dropped.
 
+import type { Arguments } from './arguments.ts';
 import type { Slice } from './bytes.ts';
 
 /** A row handle, valid until its row is dropped; 0 is no row. */
@@ -279,4 +280,6 @@ export interface Rows extends RowReads, RowWrites {
    * `args[first], args[first + step] ... args[last]` of the running command.
    */
   expect(first: number, last: number, step: number): void;
+  /** `expect` counts these words from here on: a script runs another command. */
+  useArguments(args: Arguments): void;
 }

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net';
 import type { Arguments } from '../../universal-row/arguments.ts';
+import type { Transform } from '../../universal-row/command.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
@@ -89,6 +90,8 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   /** Monotonic milliseconds since when its command waits for request units, if it does. */
   readonly unitsWaitSince: number | undefined;
 
+  readonly scripts: ClientScriptCalls;
+
   setFlag(flag: number, isSet: boolean): void;
   update(attributes: Partial<ClientAttributes>): void;
   select(db: number): void;
@@ -119,6 +122,14 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   dismiss(error: string): void;
   /** Closes at once. */
   destroy(): void;
+}
+
+/** The client's scripts: see client-scripts.ts. */
+export interface ClientScriptCalls {
+  /** EVAL, or EVALSHA; `isReadOnly` for the forms with _RO. */
+  transform(isSha: boolean, isReadOnly: boolean): Transform;
+  /** Sends what scripts have published. */
+  flush(): void;
 }
 
 export interface ClientServer {

@@ -27,7 +27,13 @@ import { partitionKind, type Refused, refusedInARow } from './admission/refusals
 import type { KeyQueue, Tried, WaitingCommand } from './blocked-clients.ts';
 import { keyWords } from './commands/key-words.ts';
 import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
-import { type Client, type ClientAttributes, type ClientHandler, ClientFlag } from './client.ts';
+import {
+  type Client,
+  type ClientAttributes,
+  type ClientCommand,
+  type ClientHandler,
+  ClientFlag,
+} from './client.ts';
 import { HeldMemory, outOfRequestMemory } from './held-memory.ts';
 import { ConnectionMeter } from './metering.ts';
 import type { Load, ReadCache } from './read-cache.ts';
@@ -39,6 +45,7 @@ import {
 } from './resp-parser.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import type { RedisServer } from './server.ts';
+import { ClientScripts } from './client-scripts.ts';
 import { type Tenant, tooManyClients } from './tenant.ts';
 
 // A larger answer is sent by parts.
@@ -155,6 +162,7 @@ export class Connection implements Client, StepSource {
   /** The socket closes once what has been written is sent. */
   closing = false;
   transaction: Transaction | undefined;
+  private ownScripts: ClientScripts | undefined;
   watch: WatchGuard | undefined;
   wait: Wait | undefined;
   /** Since when more than the soft limit is waiting to be sent. */
@@ -890,14 +898,14 @@ export class Connection implements Client, StepSource {
   #call(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
     const { server } = this;
     entry.calls++;
-    const { run } = entry;
+    const { run, bind } = entry;
     let waits: Promise<Reply | void> | undefined;
     let own: RespWriter | undefined;
     if (run !== undefined) {
       const { command } = this;
       command.action = entry.action;
       command.name = entry.fullName;
-      command.transform = run;
+      command.transform = bind === undefined ? run : this.#bound(bind);
       command.grows = entry.grows;
       command.table = this.table;
       command.args = args;
@@ -941,6 +949,15 @@ export class Connection implements Client, StepSource {
     const mayBlock = entry.blocks !== undefined && server.writer.pos === mark && !this.closed;
     if (mayBlock && this.#block(entry, args)) return;
     this.#settle(entry, args, mark);
+  }
+
+  /** The transform of a command that acts for this client. */
+  #bound(bind: NonNullable<CommandEntry['bind']>): Command['transform'] {
+    return (bind as NonNullable<ClientCommand['bind']>)(this);
+  }
+
+  get scripts(): ClientScripts {
+    return (this.ownScripts ??= new ClientScripts(this));
   }
 
   /** What it is about to read is to be remembered, if it is a GET of such a table. */
@@ -999,6 +1016,10 @@ export class Connection implements Client, StepSource {
     if (server.metering !== undefined) this.#charge(entry, args, writer.pos - mark, failed);
     if (spent >= server.slowlogMs) this.tenant.slowlog.add(this, entry, args, spent, this.#lastRu);
     if (this.flags >= ClientFlag.replyOff) this.#muffle(mark);
+    if (this.ownScripts !== undefined) {
+      this.ownScripts.flush();
+      server.open(this);
+    }
   }
 
   #charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
@@ -1059,6 +1080,7 @@ export class Connection implements Client, StepSource {
         }
         this.busy = false;
         if (own !== undefined) this.#hasRun(entry, own);
+        this.ownScripts?.flush();
         if (this.closed) {
           if (own !== undefined) this.server.giveBackWriter(own);
           if (this.server.metering !== undefined) this.#charge(entry, this.args, 0, false);
@@ -1102,6 +1124,7 @@ export class Connection implements Client, StepSource {
     const { length } = answer;
     const failed = answer.firstByte === 45;
     this.busy = false;
+    this.ownScripts?.flush();
     this.load = undefined;
     if (own !== undefined) server.giveBackWriter(own);
     if (entry.run !== undefined) {
@@ -1338,7 +1361,9 @@ export class Connection implements Client, StepSource {
       commands.push({
         action: entry.run === undefined || refused !== undefined ? Action.fetch : entry.action,
         name: entry.fullName,
-        transform: refused ?? this.#asTransform(entry),
+        transform:
+          refused ??
+          (entry.bind === undefined ? this.#asTransform(entry) : this.#bound(entry.bind)),
         grows: entry.grows,
         table,
         span,

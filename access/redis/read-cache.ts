@@ -225,7 +225,8 @@ export class ReadCache {
   wrote(entry: CommandEntry, args: Arguments, table: number, span: TableSpan): void {
     if (!isWrite(entry.action) || entry.run === undefined) return;
     const words = keyWords(entry.spec, args);
-    if (words.length === 0) {
+    // A script may have written to other keys than it was given.
+    if (words.length === 0 || entry.bind !== undefined) {
       this.forgetAll(span);
       return;
     }

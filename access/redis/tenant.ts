@@ -9,6 +9,7 @@ import { Refusals } from './admission/refusals.ts';
 import { FanOut } from './fan-out.ts';
 import { PubSub, type Subscriber } from './pubsub.ts';
 import { Slowlog, type SlowlogLimits } from './slowlog.ts';
+import { TenantScripts } from './tenant-scripts.ts';
 
 /** `C` is a connection of its clients. */
 export class Tenant<C extends Subscriber = Subscriber> {
@@ -22,6 +23,7 @@ export class Tenant<C extends Subscriber = Subscriber> {
   readonly fanOut = new FanOut();
   readonly slowlog: Slowlog;
   readonly aclLog = new AclLog();
+  readonly scripts = new TenantScripts();
   /** Absent while what its clients spend is not limited. */
   gate: TenantGate | undefined;
   /** What scans have to pass before it; absent while they have no limit of their own. */

@@ -23,6 +23,7 @@ const titles: Readonly<Record<CommandGroup, string>> = {
   hyperloglog: 'HyperLogLog',
   geo: 'Geographic positions',
   generic: 'Keys',
+  scripting: 'Scripting',
   transactions: 'Transactions',
   pubsub: 'Publish and subscribe',
   connection: 'Connection',

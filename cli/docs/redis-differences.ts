@@ -34,6 +34,15 @@ export const generalDifferences: readonly string[] = [
 
 export const differences: readonly Difference[] = [
   {
+    commands: ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'],
+    text:
+      'A script keeps to the database that it was called in. While it takes long, commands for other databases are ' +
+      'run. It may use about 256 MB of memory, strings of 64 MB, and has a smaller stack than in Redis; tail calls ' +
+      'take room on it. `COPY`, `MOVE`, `INFO` and other commands about more than one database or about the server ' +
+      'are refused within a script',
+  },
+  { commands: ['script|debug'], text: 'Always refused' },
+  {
     commands: ['zadd', 'zincrby', 'zunionstore', 'zinterstore', 'zdiffstore', 'zrangestore'],
     text: 'A score of -0 is stored as 0',
   },
@@ -158,7 +167,6 @@ export interface MissingCommands {
 /** Commands of Redis 7.0. */
 export const missingCommands: readonly MissingCommands[] = [
   { what: 'moving values as bytes', commands: ['dump', 'restore', 'migrate'] },
-  { what: 'scripts', commands: ['eval', 'eval_ro', 'evalsha', 'evalsha_ro', 'script'] },
   { what: 'functions', commands: ['fcall', 'fcall_ro', 'function'] },
   {
     what: 'streams',

@@ -67,6 +67,8 @@ export class TestRows implements Rows {
     assert(first >= 0 && last >= first && step >= 1, `expect ${first} ${last} ${step}`);
   }
 
+  useArguments(): void {}
+
   #live(row: Row): boolean {
     if (row === 0) return false;
     const expireAt = this.#t.expireAt(row);

@@ -5,7 +5,7 @@ import type { Denial } from './selector.ts';
 
 export interface AclLogEntry {
   reason: Denial['reason'] | 'auth';
-  context: 'toplevel' | 'multi';
+  context: 'toplevel' | 'multi' | 'lua';
   /** The command, key or channel that was refused. */
   object: string;
   user: string;

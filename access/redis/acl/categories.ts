@@ -43,6 +43,7 @@ const ofGroup: Readonly<Record<CommandGroup, readonly Category[]>> = {
   transactions: ['transaction'],
   connection: ['connection'],
   server: [],
+  scripting: ['scripting'],
   cluster: [],
 };
 

@@ -30,6 +30,24 @@ export function refusalOf(
   return `NOPERM this user has no permissions to access one of the ${denial.reason}s used as arguments`;
 }
 
+const scriptDenials = {
+  command: "can't run this command or subcommand",
+  key: "can't access at least one of the keys mentioned in the command arguments",
+  channel: "can't publish to the channel mentioned in the command",
+} as const;
+
+/** As `refusalOf`, of a command that a script calls. */
+export function scriptRefusal(
+  connection: Client,
+  entry: CommandEntry,
+  args: Arguments,
+): string | undefined {
+  const denial = connection.permissions.check(entry, args);
+  if (denial === undefined) return undefined;
+  log(connection, denial, entry, args, 'lua');
+  return `ERR The user executing the script ${scriptDenials[denial.reason]}`;
+}
+
 /** SORT looks up keys that it makes from patterns. */
 function refusedPattern(
   { permissions }: Client,
@@ -69,10 +87,13 @@ function log(
   { reason, word }: Denial,
   entry: CommandEntry,
   args: Arguments,
+  context: 'toplevel' | 'multi' | 'lua' = connection.transaction === undefined
+    ? 'toplevel'
+    : 'multi',
 ): void {
   connection.tenant.aclLog.add({
     reason,
-    context: connection.transaction === undefined ? 'toplevel' : 'multi',
+    context,
     object: reason === 'command' ? entry.fullName : args.latin1(word, maxObjectLength),
     user: connection.user,
     at: connection.server.now,

@@ -12,6 +12,7 @@ import { keysCommands } from './keys.ts';
 import { listCommands } from './list.ts';
 import { pubsubCommands } from './pubsub.ts';
 import { ruCommands } from './ru.ts';
+import { scriptingCommands } from './scripting.ts';
 import { serverCommands } from './server.ts';
 import { setCommands } from './set.ts';
 import { sortedSetCommands } from './sorted-set.ts';
@@ -31,6 +32,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   keysCommands,
   pubsubCommands,
   transactionCommands,
+  scriptingCommands,
   connectionCommands,
   aclCommands,
   clientCommands,

@@ -16,6 +16,7 @@ export class CommandEntry {
   readonly arity: number;
   readonly action: Action;
   readonly run: Transform | undefined;
+  readonly bind: CommandSpec['bind'];
   readonly handle: Handler | undefined;
   readonly blocks: Blocking | undefined;
   readonly grows: boolean;
@@ -38,6 +39,7 @@ export class CommandEntry {
   id = 0;
   readonly categories: ReadonlySet<Category>;
   readonly hasKeys: boolean;
+  readonly isAllowedInScripts: boolean;
   /** What is done with the first key, and with those after it. */
   readonly keyAccess: readonly [first: Access, rest: Access];
   readonly channels: ChannelRange | undefined;
@@ -54,7 +56,8 @@ export class CommandEntry {
     this.nameBytes = Buffer.from(spec.name.toUpperCase(), 'latin1');
     this.arity = spec.arity;
     this.action = spec.action ?? Action.fetch;
-    this.run = spec.run;
+    this.bind = spec.bind;
+    this.run = spec.run ?? (spec.bind && notBound);
     this.handle = spec.handle;
     this.blocks = spec.blocks;
     this.grows = spec.flags.includes('denyoom');
@@ -65,15 +68,21 @@ export class CommandEntry {
     this.allowedInMulti = !spec.flags.includes('no_multi') && spec.mayNotQueue !== true;
     this.hidesCost = spec.hidesCost === true;
     this.chargeClass = chargeClassOf(this);
-    this.takesUnits = spec.run !== undefined || spec.takesUnits === true;
-    this.boundsWords = spec.run === undefined && spec.longWords !== true;
-    const isBounded = spec.run === undefined || spec.blocks !== undefined;
+    this.takesUnits = this.run !== undefined || spec.takesUnits === true;
+    this.boundsWords = this.run === undefined && spec.longWords !== true;
+    const isBounded = this.run === undefined || spec.blocks !== undefined;
     this.maxWords = spec.maxWords ?? (isBounded ? maxHandlerWords : Infinity);
     this.serverWide = (spec.serverWide ?? container?.serverWide) === true;
     this.categories = new Set(categoriesOf(spec, container?.name));
     // Shard channels are routed as keys are, and are none.
     const hasWords = typeof spec.keys === 'function' || (spec.keys?.first ?? 0) > 0;
     this.hasKeys = hasWords && spec.group !== 'pubsub';
+    this.isAllowedInScripts =
+      spec.run !== undefined &&
+      !spec.flags.includes('noscript') &&
+      !this.usesSpan &&
+      !this.everyPod &&
+      !this.hidesCost;
     this.keyAccess = accessOf(this);
     this.channels = spec.channels;
     this.subcommands =
@@ -93,6 +102,11 @@ export class CommandEntry {
   takes(count: number): boolean {
     return this.arity >= 0 ? count === this.arity : count >= -this.arity && count <= this.maxWords;
   }
+}
+
+/** `bind` makes the transform of such a command. */
+function notBound(): never {
+  throw new TypeError('a command that is bound to its client was run without one');
 }
 
 function chargeClassOf({ run, action }: Pick<CommandEntry, 'run' | 'action'>): ChargeClass {

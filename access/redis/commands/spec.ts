@@ -49,6 +49,7 @@ export type CommandGroup =
   | 'transactions'
   | 'connection'
   | 'server'
+  | 'scripting'
   | 'cluster';
 
 /**
@@ -108,6 +109,8 @@ export interface CommandSpec<C = never> {
   /** For a command on rows. */
   action?: Action;
   run?: Transform;
+  /** In place of `run`: the transform for one client, whose scripts act on its behalf. */
+  bind?: (client: C) => Transform;
   /**
    * The command may wait: when `run` returns without having answered or written, the client waits until
    * one of its keys changes, and `run` is tried again. In MULTI it answers as at a time-out instead.

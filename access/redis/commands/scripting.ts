@@ -1,0 +1,140 @@
+// Scripts: EVAL and its relatives, SCRIPT.
+
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError } from '../../../universal-row/errors.ts';
+import { scriptKeys } from '../../../universal-row/transforms/redis/scripts/eval.ts';
+import type { ClientCommand, ClientHandler } from '../client.ts';
+import type { CommandFlag } from './spec.ts';
+import { helpOf } from './support/help.ts';
+
+const unkillable =
+  'UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.';
+const flushOptions = new CommandError('ERR SCRIPT FLUSH only support SYNC|ASYNC option');
+
+function evaluates(name: string, isSha: boolean, isReadOnly: boolean): ClientCommand {
+  const flags: CommandFlag[] = ['noscript', 'movablekeys'];
+  if (isReadOnly) flags.push('readonly');
+  else flags.push('stale', 'may_replicate');
+  const text = isSha ? 'sha1' : 'script';
+  return {
+    name,
+    arity: -3,
+    syntax: `${text} numkeys [key [key ...]] [arg [arg ...]]`,
+    flags,
+    keys: scriptKeys,
+    group: 'scripting',
+    since: isReadOnly ? '7.0.0' : '2.6.0',
+    summary: `Executes a ${isReadOnly ? 'read-only ' : ''}server-side Lua script${isSha ? ' by SHA1 digest' : ''}.`,
+    complexity: 'Depends on the script that is executed.',
+    action: isReadOnly ? Action.query : Action.update,
+    bind: (client) => client.scripts.transform(isSha, isReadOnly),
+  };
+}
+
+const load: ClientHandler = (client, args, reply) => {
+  const script = client.tenant.scripts.cache.take(args.latin1(2));
+  script.isLoaded = true;
+  reply.text(script.sha);
+};
+
+const exists: ClientHandler = (client, args, reply) => {
+  const { cache } = client.tenant.scripts;
+  reply.array(args.count - 2);
+  for (let i = 2; i < args.count; i++) {
+    reply.integer(cache.bySha(args.latin1(i, 64)) === undefined ? 0 : 1);
+  }
+};
+
+const flush: ClientHandler = (client, args, reply) => {
+  if (args.count > 3) throw flushOptions;
+  if (args.count === 3 && !args.is(2, 'SYNC') && !args.is(2, 'ASYNC')) throw flushOptions;
+  client.tenant.scripts.cache.flush();
+  reply.ok();
+};
+
+const kill: ClientHandler = (client, _args, reply) => {
+  const running = [...client.tenant.scripts.running];
+  if (running.length === 0) {
+    reply.error('NOTBUSY No scripts in execution right now.');
+    return;
+  }
+  const killable = running.filter((script) => !script.hasWritten);
+  if (killable.length === 0) {
+    reply.error(unkillable);
+    return;
+  }
+  for (const script of killable) script.kill();
+  reply.ok();
+};
+
+const debug: ClientHandler = (_client, _args, reply) => {
+  reply.error('ERR SCRIPT DEBUG is not supported: scripts run in the same server as other clients');
+};
+
+function sub(
+  name: string,
+  arity: number,
+  syntax: string | undefined,
+  since: string,
+  summary: string,
+  handle: ClientHandler,
+): ClientCommand {
+  return {
+    name,
+    arity,
+    ...(syntax === undefined ? {} : { syntax }),
+    flags: ['noscript'],
+    group: 'scripting',
+    since,
+    summary,
+    ...(name === 'load' ? { longWords: true } : {}),
+    handle,
+  };
+}
+
+const subcommands: readonly ClientCommand[] = [
+  sub(
+    'debug',
+    3,
+    'YES | SYNC | NO',
+    '3.2.0',
+    'Sets the debug mode of server-side Lua scripts.',
+    debug,
+  ),
+  sub(
+    'exists',
+    -3,
+    'sha1 [sha1 ...]',
+    '2.6.0',
+    'Determines whether server-side Lua scripts exist in the script cache.',
+    exists,
+  ),
+  sub(
+    'flush',
+    -2,
+    '[ASYNC | SYNC]',
+    '2.6.0',
+    'Removes all server-side Lua scripts from the script cache.',
+    flush,
+  ),
+  sub('kill', 2, undefined, '2.6.0', 'Terminates a server-side Lua script during execution.', kill),
+  sub('load', 3, 'script', '2.6.0', 'Loads a server-side Lua script to the script cache.', load),
+];
+
+const scriptCommand: ClientCommand = {
+  name: 'script',
+  arity: -2,
+  flags: [],
+  group: 'scripting',
+  since: '2.6.0',
+  summary: 'A container for Lua scripts management commands.',
+  subcommands: [...subcommands, helpOf('script', subcommands)],
+};
+
+export const scriptingCommands: readonly ClientCommand[] = [
+  evaluates('eval', false, false),
+  evaluates('evalsha', true, false),
+  evaluates('eval_ro', false, true),
+  evaluates('evalsha_ro', true, true),
+  scriptCommand,
+];

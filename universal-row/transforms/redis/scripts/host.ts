@@ -1,0 +1,44 @@
+// What a script needs of the protocol that it was called by. The access layer implements it.
+
+import type { Arguments } from '../../../arguments.ts';
+import type { Action, Transform } from '../../../command.ts';
+
+/** A command as a script calls it. */
+export interface ScriptCommand {
+  /** `set`, or `object|encoding`. */
+  readonly fullName: string;
+  readonly action: Action;
+  /** Absent for commands that are about connections or the server. */
+  readonly run: Transform | undefined;
+  /** Refused when memory is at its limit. */
+  readonly grows: boolean;
+  /** It keeps to the rows of one table. */
+  readonly isAllowedInScripts: boolean;
+  /** Whether it takes so many words. */
+  takes(count: number): boolean;
+}
+
+export interface ScriptHost {
+  /** The command that word 0 names (and word 1, where it has subcommands). */
+  command(args: Arguments): ScriptCommand | undefined;
+  /** Why the script's user may not run the command, as redis-server tells it, if so. */
+  denial(command: ScriptCommand, args: Arguments): string | undefined;
+  /** Why a writing command would be refused just now, if so. */
+  refusal(grows: boolean): string | undefined;
+  /** A run begins, again perhaps: what it has published so far is forgotten. */
+  begin(): void;
+  /** Sends a message when the script is done; returns how many clients listen now. */
+  publish(channel: string, message: string, isSharded: boolean): number;
+  log(level: number, text: string): void;
+  /** A script goes on step by step, until the function that is returned is called. */
+  running(script: RunningScript): () => void;
+}
+
+/** A script that takes many steps. */
+export interface RunningScript {
+  readonly name: string;
+  /** It has written: it can be ended no more. */
+  readonly hasWritten: boolean;
+  /** Ends it at its next step. */
+  kill(): void;
+}

@@ -1,0 +1,140 @@
+// A script as it was sent: its program, its digest, and the flags of its first line.
+
+import { createHash } from 'node:crypto';
+import { CommandError } from '../../../errors.ts';
+import { LuaSyntaxError } from '../../../scripting/lexer.ts';
+import { Program } from '../../../scripting/program.ts';
+
+export interface ScriptFlags {
+  /** The first line says which: without one a script may do what it likes. */
+  readonly isDeclared: boolean;
+  readonly noWrites: boolean;
+  readonly allowOom: boolean;
+}
+
+const anything: ScriptFlags = { isDeclared: false, noWrites: false, allowOom: true };
+const knownFlags = new Set([
+  'no-writes',
+  'allow-oom',
+  'allow-stale',
+  'no-cluster',
+  'allow-cross-slot-keys',
+]);
+
+export class Script {
+  /** SHA-1 in lower-case hex. */
+  readonly sha: string;
+  readonly program: Program;
+  readonly flags: ScriptFlags;
+  /** Bytes that it takes in memory, about. */
+  readonly bytes: number;
+  /** SCRIPT LOAD has it stay. */
+  isLoaded = false;
+  /** Runs to begin in the stepping form, because a plain one was run again after it had written. */
+  steppingRuns = 0;
+
+  /** `source` has one character for each byte. Throws `CommandError`. */
+  constructor(source: string) {
+    this.sha = sha1(source);
+    this.flags = flagsOf(source);
+    this.bytes = 1024 + 24 * source.length;
+    try {
+      this.program = new Program(source, 'user_script');
+    } catch (error) {
+      if (!(error instanceof LuaSyntaxError)) throw error;
+      throw new CommandError(`ERR Error compiling script (new function): ${error.message}`);
+    }
+  }
+}
+
+export function sha1(text: string): string {
+  return createHash('sha1').update(text, 'latin1').digest('hex');
+}
+
+/** The words of a `#!lua name=value` line. */
+export function shebangWords(source: string): Map<string, string> | undefined {
+  if (!source.startsWith('#!')) return undefined;
+  const end = source.indexOf('\n');
+  if (end < 0) throw new CommandError('ERR Invalid script shebang');
+  const [engine, ...words] = source.slice(2, end).trim().split(/\s+/);
+  if (engine !== 'lua') {
+    throw new CommandError(`ERR Unexpected engine in script shebang: #!${engine}`);
+  }
+  const found = new Map<string, string>();
+  for (const word of words) {
+    const equals = word.indexOf('=');
+    const name = equals < 0 ? word : word.slice(0, equals);
+    found.set(name, equals < 0 ? '' : word.slice(equals + 1));
+  }
+  return found;
+}
+
+function flagsOf(source: string): ScriptFlags {
+  const words = shebangWords(source);
+  if (words === undefined) return anything;
+  const flags = new Set<string>();
+  for (const [name, value] of words) {
+    if (name !== 'flags') throw new CommandError(`ERR Unknown lua shebang option: ${name}`);
+    for (const flag of value.split(',').filter((one) => one !== '')) {
+      if (!knownFlags.has(flag)) {
+        throw new CommandError(`ERR Unexpected flag in script shebang: ${flag}`);
+      }
+      flags.add(flag);
+    }
+  }
+  return {
+    isDeclared: true,
+    noWrites: flags.has('no-writes'),
+    allowOom: flags.has('allow-oom') || flags.has('no-writes'),
+  };
+}
+
+/** Bytes of scripts that one tenant may have. */
+const maxCacheBytes = 64 * 1024 * 1024;
+
+/** The scripts of a tenant. Those sent with EVAL go when there are too many, the oldest first. */
+export class ScriptCache {
+  bytes = 0;
+  readonly #byText = new Map<string, Script>();
+  readonly #bySha = new Map<string, Script>();
+
+  get count(): number {
+    return this.#bySha.size;
+  }
+
+  bySha(sha: string): Script | undefined {
+    return this.#bySha.get(sha) ?? this.#bySha.get(sha.toLowerCase());
+  }
+
+  /** The script of this text; throws `CommandError`. */
+  take(source: string): Script {
+    const known = this.#byText.get(source);
+    if (known !== undefined) return known;
+    const script = new Script(source);
+    this.#makeRoom(script.bytes);
+    this.#byText.set(source, script);
+    this.#bySha.set(script.sha, script);
+    this.bytes += script.bytes;
+    return script;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.bytes + bytes <= maxCacheBytes) return;
+    for (const [source, script] of this.#byText) {
+      if (script.isLoaded) continue;
+      this.#byText.delete(source);
+      this.#bySha.delete(script.sha);
+      this.bytes -= script.bytes;
+      if (this.bytes + bytes <= maxCacheBytes / 2) return;
+    }
+    if (this.bytes + bytes > maxCacheBytes) {
+      throw new CommandError('OOM the scripts of this tenant take too much memory: SCRIPT FLUSH');
+    }
+  }
+
+  flush(): void {
+    this.#byText.clear();
+    this.#bySha.clear();
+    this.bytes = 0;
+  }
+}
