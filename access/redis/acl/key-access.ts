@@ -26,7 +26,11 @@ const exceptions = new Map<string, Rule>([
   ...all('lpop rpop lmpop blpop brpop blmpop spop', both),
   ...all('zpopmin zpopmax zmpop bzpopmin bzpopmax bzmpop', both),
   ...all('rpoplpush lmove brpoplpush blmove smove rename renamenx', both, write),
-  ...all('copy sort', read, write),
+  ...all('setbit bitfield', both),
+  ...all('pfmerge', both, read),
+  ...all('pfcount pfdebug', read),
+  ...all('copy sort georadius georadiusbymember', read, write),
+  ...all('bitop geosearchstore', write, read),
   ...all('sinterstore sunionstore sdiffstore', write, read),
   ...all('zrangestore zunionstore zinterstore zdiffstore', write, read),
 ]);
@@ -55,6 +59,7 @@ export function everyKey(
   for (let i = 0; i < words.length; i++) {
     let access = i === 0 ? first : rest;
     if (entry.fullName === 'set' && setReads(args)) access = both;
+    if (entry.fullName === 'bitfield' && !fieldsAreSet(args)) access = read;
     if (!visit(words[i]!, access)) return false;
   }
   return true;
@@ -63,5 +68,11 @@ export function everyKey(
 /** SET with GET answers what was there before. */
 function setReads(args: Arguments): boolean {
   for (let i = 3; i < args.count; i++) if (args.is(i, 'GET')) return true;
+  return false;
+}
+
+/** BITFIELD only reads when all of its operations are GET. */
+function fieldsAreSet(args: Arguments): boolean {
+  for (let i = 2; i < args.count; i++) if (args.is(i, 'SET') || args.is(i, 'INCRBY')) return true;
   return false;
 }
