@@ -63,6 +63,8 @@ const meter = new PlaneMeter('influx', (accounts) => {
 });
 const usualPriority = modelProperties('series').writePriority;
 const podAdmission = new PlanePodAdmission({
+  directory: resolve(config['data-dir'], 'influx'),
+  warn: (message, fields) => log('warn', message, fields),
   plane: 'influx',
   priorityOf: (tenant, name) =>
     tables.get(keptName({ tenant, name }))?.writePriority ?? usualPriority,

@@ -18,7 +18,6 @@ import { adder } from './pod-samples.ts';
 const ourKeys: ReadonlySet<ConfigKey> = new Set([
   'admission.partition-cap',
   'admission.partition-factor',
-  'redis.ru-per-second',
 ]);
 const tickMs = 50;
 
@@ -28,6 +27,8 @@ export interface PlanePartitionsOptions {
   accounts: () => Iterable<TenantAccount>;
   /** Number of the tenant whose table it is; undefined for one of nobody. */
   ownerOf: (table: number) => number | undefined;
+  /** Request units a second that the plane can do; 0 while it is not known. */
+  podRate: () => number;
 }
 
 export class PlanePartitions {
@@ -46,8 +47,13 @@ export class PlanePartitions {
     if (ourKeys.has(key)) this.#applyRules();
   }
 
+  /** The plane can do more or less than before. */
+  rateChanged(): void {
+    this.#applyRules();
+  }
+
   #applyRules(): void {
-    this.ceilings.setRules(rulesOf(this.#options.live), systemClock.monotonic());
+    this.ceilings.setRules(rulesOf(this.#options), systemClock.monotonic());
     this.#watch();
   }
 
@@ -119,10 +125,10 @@ function isCounted({ partitions, shardingKind }: TableDefinition): boolean {
   return partitions > 1 && shardingKind === 'hash';
 }
 
-function rulesOf(live: LiveConfig): PartitionRules {
+function rulesOf({ live, podRate }: PlanePartitionsOptions): PartitionRules {
   return {
     cap: live.get('admission.partition-cap'),
     factor: live.get('admission.partition-factor'),
-    podRate: live.get('redis.ru-per-second'),
+    podRate: podRate(),
   };
 }

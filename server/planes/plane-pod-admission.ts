@@ -4,6 +4,7 @@ import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { AdmissionController } from '../../storage-node/admission/admission-controller.ts';
+import { MeasuredCapacity } from './measured-capacity.ts';
 import { PodCapacity } from '../../storage-node/admission/pod/pod-capacity.ts';
 import type { AdmissionQueueOptions } from '../../storage-node/admission/pod/admission-queue.ts';
 import { systemClock } from '../../universal-row/environment.ts';
@@ -28,6 +29,9 @@ export interface PlanePodAdmissionOptions {
   /** As in `AdmissionControllerOptions`. */
   sliceMs?: number;
   priorityOf?: AdmissionQueueOptions['priorityOf'];
+  /** Where the measured capacity is kept. */
+  directory: string;
+  warn: (message: string, fields: object) => void;
 }
 
 export class PlanePodAdmission {
@@ -36,6 +40,9 @@ export class PlanePodAdmission {
   /** Request units a second that tenants are guaranteed. */
   readonly #quotas = new Map<number, number>();
   #capacity: PodCapacity | undefined;
+  readonly #measured: MeasuredCapacity;
+  /** Called when `podRate` has changed. */
+  rateChanged: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PlanePodAdmissionOptions) {
@@ -47,6 +54,13 @@ export class PlanePodAdmission {
       ...(priorityOf === undefined ? {} : { priorityOf }),
     });
     this.controller.cpu.enabled = live.get('admission.fair-scheduling') === 'on';
+    this.#measured = new MeasuredCapacity({
+      directory: options.directory,
+      warn: options.warn,
+      accounts: options.accounts,
+      isLimiting: () => this.#isLimiting(),
+      changed: () => this.#rateChanged(),
+    });
     this.#limit();
   }
 
@@ -60,7 +74,30 @@ export class PlanePodAdmission {
       case 'admission.mode':
       case `${plane}.ru-per-second`:
         this.#limit();
+        this.rateChanged();
     }
+  }
+
+  /** Request units a second that the plane can do, as set or as measured; 0 while it is not known. */
+  get podRate(): number {
+    const { live, plane } = this.#options;
+    const isCharged = live.get('ru.metering') === 'on' && live.get('admission.mode') === 'enforce';
+    const set = live.get(`${plane}.ru-per-second`);
+    return set > 0 || !isCharged ? set : this.#measured.perSecond;
+  }
+
+  #isLimiting(): boolean {
+    const { queue } = this.controller;
+    return queue !== undefined && queue.waitingOf('read') + queue.waitingOf('write') > 0;
+  }
+
+  #rateChanged(): void {
+    const { live, plane } = this.#options;
+    if (live.get(`${plane}.ru-per-second`) > 0) return;
+    const { queue } = this.controller;
+    if (queue?.isWatched === true) queue.setRate(this.podRate, systemClock.monotonic());
+    else this.#limit();
+    this.rateChanged();
   }
 
   /** Sets up the pod's buckets and queue where its capacity is known. */
@@ -68,9 +105,15 @@ export class PlanePodAdmission {
     const { live, plane, accounts } = this.#options;
     const { cpu, queue } = this.controller;
     clearInterval(this.#timer);
-    const podRate = live.get(`${plane}.ru-per-second`);
+    const { podRate } = this;
+    const isSet = live.get(`${plane}.ru-per-second`) > 0;
+    // A measured rate orders requests where there is a queue. The CPU scheduler orders them by quotas without a rate, and
+    // would hold back what the thread can do while the rate is too low.
     const isOn =
-      podRate > 0 && live.get('ru.metering') === 'on' && live.get('admission.mode') === 'enforce';
+      podRate > 0 &&
+      (isSet || queue !== undefined) &&
+      live.get('ru.metering') === 'on' &&
+      live.get('admission.mode') === 'enforce';
     if (!isOn) {
       this.#capacity = undefined;
       cpu.setCapacity(undefined);
@@ -83,7 +126,11 @@ export class PlanePodAdmission {
     this.#capacity = capacity;
     // Where there is an admission queue, it has debited the request's units before the CPU scheduler sees it.
     if (queue === undefined) cpu.setCapacity(capacity);
-    else queue.watch({ podRate, capacity });
+    else {
+      // What is measured is no limit for a tenant without competitors.
+      const isContended = (at: number): boolean => isSet || cpu.isCrowded(at);
+      queue.watch({ podRate, capacity, isContended });
+    }
     this.#timer = setInterval(() => {
       const at = systemClock.monotonic();
       // The admission queue goes by what was charged just now.
@@ -118,6 +165,7 @@ export class PlanePodAdmission {
 
   close(): void {
     clearInterval(this.#timer);
+    this.#measured.close();
     this.controller.cpu.setCapacity(undefined);
     this.controller.queue?.watch(undefined);
   }
@@ -135,6 +183,12 @@ export class PlanePodAdmission {
       const balance = this.#capacity.balance(systemClock.monotonic());
       add('gauge', 'pod_ru_balance', 'Request units in the pod bucket; below 0 is debt.', balance);
     }
+    add(
+      'gauge',
+      'pod_ru_capacity',
+      'Request units a second that the plane can do, as set or measured; 0 if unknown.',
+      this.podRate,
+    );
     this.#queueSamples(samples);
     return samples;
   }

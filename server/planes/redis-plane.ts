@@ -71,12 +71,20 @@ const activeAccounts = (): Iterable<TenantAccount> => {
   meter.metering.flushAll();
   return meter.plane.meter.activeAccounts();
 };
-const podAdmission = new PlanePodAdmission({ plane: 'redis', live, accounts: activeAccounts });
+const podAdmission = new PlanePodAdmission({
+  plane: 'redis',
+  directory: resolve(config['data-dir'], 'redis'),
+  warn: (message, fields) => log('warn', message, fields),
+  live,
+  accounts: activeAccounts,
+});
 const partitions = new PlanePartitions({
   live,
   accounts: activeAccounts,
   ownerOf: (table) => tables.ownerOf(table)?.number,
+  podRate: () => podAdmission.podRate,
 });
+podAdmission.rateChanged = () => partitions.rateChanged();
 const admission = new PlaneAdmission({
   plane: 'redis',
   live,

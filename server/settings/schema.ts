@@ -164,7 +164,7 @@ export const settings = {
     default: 0,
     live: true,
     description:
-      'Request units a second that the Redis plane can do; 0 when that is not known, and then there is nothing to share out beyond quotas.',
+      'Request units a second that the Redis plane can do: it does no more, and quotas go first. With 0 it is measured under load, and serves for `admission.partition-cap` only.',
   },
   'redis.gateway-cache-bytes': {
     ...anySize,
@@ -297,7 +297,8 @@ export const settings = {
     ...count,
     default: 0,
     live: true,
-    description: 'Request units a second that the InfluxDB plane can do; 0 when that is not known.',
+    description:
+      'Request units a second that the InfluxDB plane can do. With 0 it is measured under load, and orders requests while several tenants compete.',
   },
 
   'tsm.head-bytes': {

@@ -24,7 +24,7 @@ beforeEach(() => {
     priorityOf: (_, database) => priorities.get(database) ?? 'high',
     ended: (request, isAdmitted) => request.resume(isAdmitted),
   });
-  entrance.watch({ podRate, capacity });
+  entrance.watch({ podRate, capacity, isContended: () => true });
 });
 
 function guest(name: string, { tenant = 1, isWrite = true, database = 'd' } = {}): PodRequest {
@@ -162,4 +162,25 @@ test('who leaves is not let in, and all are when nothing is watched any more', (
   expect(entrance.mayBegin(guest('c'), now)).toBe(true);
   entrance.settle(b, 10, now);
   entrance.forget(1);
+});
+
+test('without contention no request is queued, and its units are debited all the same', () => {
+  entrance.watch({ podRate, capacity, isContended: () => false });
+  charge(9, 3000);
+  pass(10);
+  for (let i = 0; i < 50; i++) expect(come(guest('w'))).toBe(true);
+  entrance.watch({ podRate, capacity, isContended: () => true });
+  pass(10);
+  charge(9, 3000);
+  pass(10);
+  expect(come(guest('w'))).toBe(false);
+});
+
+test('a higher rate admits queued requests', () => {
+  charge(9, 1500);
+  pass(10);
+  expect(come(guest('w'))).toBe(false);
+  entrance.setRate(100_000, now);
+  pass(100);
+  expect(ended).toEqual(['w']);
 });

@@ -11,6 +11,8 @@ export interface WatchedPod {
   /** Units a second that it can do. */
   podRate: number;
   capacity: PodCapacity;
+  /** Requests are queued only while it holds. */
+  isContended: (now: number) => boolean;
 }
 
 export interface AdmissionQueueOptions {
@@ -96,6 +98,12 @@ export class AdmissionQueue {
     before?.drainAll((request) => this.#letIn(request, now));
   }
 
+  /** Other units a second; requests stay queued. */
+  setRate(podRate: number, now: number): void {
+    this.#pod?.capacity.setRate(podRate, now);
+    this.#queues?.setRate(podRate, now);
+  }
+
   get isWatched(): boolean {
     return this.#queues !== undefined;
   }
@@ -131,7 +139,8 @@ export class AdmissionQueue {
     const queues = this.#queues;
     if (queues === undefined) return true;
     const cost = this.#means[directionOf(request)];
-    if (!queues.mayBegin(this.#kindOf(request), cost, now)) {
+    if (!this.#pod!.isContended(now)) queues.spend(cost, now);
+    else if (!queues.mayBegin(this.#kindOf(request), cost, now)) {
       if (!this.#isGuaranteed(request.tenant, now)) return false;
       queues.spend(cost, now);
     }

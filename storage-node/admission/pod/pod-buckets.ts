@@ -31,6 +31,10 @@ export class PodBuckets {
     this.#pod = new TokenBucket(podRate, podRate * podSeconds, now);
   }
 
+  setRate(podRate: number, now: number): void {
+    this.#pod.reshape(podRate, podRate * this.#options.podSeconds, now);
+  }
+
   /** Units a second that the tenant is guaranteed here; 0 for none. */
   setTenant(tenant: number, rate: number, now: number): void {
     const capacity = rate * this.#options.tenantSeconds;

@@ -34,6 +34,10 @@ export class PodCapacity implements Capacity {
     this.#buckets.setTenant(tenant, rate, now);
   }
 
+  setRate(podRate: number, now: number): void {
+    this.#buckets.setRate(podRate, now);
+  }
+
   forget(tenant: number): void {
     this.#buckets.forget(tenant);
     this.#charged.forget(tenant);

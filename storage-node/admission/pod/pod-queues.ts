@@ -86,6 +86,11 @@ export class PodQueues<W> {
     this.#lines = { write: line(), read: line(), equal: line(), late: line() };
   }
 
+  setRate(podRate: number, now: number): void {
+    this.#options.podRate = podRate;
+    this.#bucket.reshape(podRate, podRate * this.#options.podSeconds, now);
+  }
+
   /** Tenants weigh as much as others within a line, unless it is said otherwise. */
   setWeight(tenant: number, weight: number): void {
     this.#weights.set(tenant, weight);
