@@ -4,7 +4,7 @@ import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
 export type { Logger };
 
-/** Never logged, at whatever depth they turn up within a log call's fields. */
+/** Fields that are never logged, at any depth. */
 const redactedNames = ['password', 'token', 'secret', 'authorization', 'requirepass'];
 
 export async function createLogger(

@@ -58,11 +58,11 @@ export interface ServerOptions {
   version: string;
   /** New, or loading already. */
   planes: Planes;
-  /** The server cannot go on. What it acknowledged is as safe as the fsync policy says. */
+  /** The server cannot continue. Acknowledged writes are as safe as the fsync policy promises. */
   onFailure: (reason: string) => void;
 }
 
-/** What has been opened so far, to be closed in the reverse order. */
+/** Opened resources, to be closed in reverse order. */
 type Closer = () => Promise<void> | void;
 
 export class Server {
@@ -103,7 +103,7 @@ export class Server {
       return await this.#start();
     } catch (error) {
       await this.#eachPlane((plane) => plane.terminate());
-      // Nobody was served yet: the next start need not be warned of this one.
+      // No client was served yet, so the stop counts as clean.
       if (this.#data?.wasUnclean === false) this.#data.markClean();
       await this.#close();
       throw error;
@@ -195,7 +195,7 @@ export class Server {
         }),
       ),
     );
-    // What was changed while the planes started.
+    // Settings that changed while the planes started.
     for (const key of configKeys) {
       if (this.#config.get(key) !== planeData.config[key]) this.#tellPlanes(key);
     }
@@ -212,7 +212,7 @@ export class Server {
     data.write('admin-endpoint', `${adminUrl}\n`);
     this.#closers.push(() => data.remove('admin-endpoint'));
     this.#health.phase = 'running';
-    // Not before clients are served: they are who waits for a start.
+    // After clients are served, because they wait for the start.
     admin.load().catch((error: Error) => this.#log.error({ err: error }, 'no admin API'));
     return [...endpoints.flat(), { name: 'admin', url: adminUrl }];
   }
@@ -245,7 +245,7 @@ export class Server {
     if (problems.length > 0) throw new ConfigError(problems);
   }
 
-  /** What could be reached from elsewhere without a password. */
+  /** Listeners reachable from other machines without a password. */
   #exposures(defaultUserIsOpen: boolean): string[] {
     const isOpen = defaultUserIsOpen && this.#config.get('redis.password') === '';
     return exposures(this.#config.all(), isOpen);
@@ -256,7 +256,7 @@ export class Server {
     await this.#tls?.reload();
   }
 
-  /** After a failure: lets go of what others may want, and leaves the marker. */
+  /** After a failure: releases shared resources and leaves the marker. */
   async abandon(): Promise<void> {
     this.#health.phase = 'draining';
     await this.#eachPlane((plane) => plane.terminate());
@@ -387,7 +387,7 @@ export class Server {
 
   #tellPlanes(key: ConfigKey): void {
     for (const plane of Object.values(this.#planes)) {
-      // Whoever changed it knows already.
+      // The plane that changed it already knows.
       if (plane === this.#changing || !plane.isUp) continue;
       plane
         .call('setConfig', { key, value: this.#config.get(key) }, callTimeoutMs)

@@ -1,4 +1,4 @@
-// What the autoscaler knows of one resource of one tenant: a value for each hour, oldest first.
+// Hourly use of one resource by one tenant, oldest first.
 
 import { isAllKnown } from './statistics.ts';
 

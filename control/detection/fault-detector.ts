@@ -21,7 +21,7 @@ export interface DetectorOptions {
   leastRequests?: number;
   /** A collector that is silent for so long is suspected with its pods. */
   silenceMs?: number;
-  /** Of the nodes that are asked, how many must find a fault. */
+  /** Number of asked nodes that must confirm a fault. */
   asked?: number;
   agree?: number;
   /** After a suspicion that was not confirmed. */
@@ -53,7 +53,7 @@ export interface Probe {
   latencyMs: number;
 }
 
-/** What one gateway saw of a pod since its last report. Keep-alives of idle connections count as requests. */
+/** One gateway's observations of a pod since its last report. Keep-alives of idle connections count as requests. */
 export interface Served {
   requests: number;
   errors: number;
@@ -70,7 +70,7 @@ export interface Suspicion {
 }
 
 interface PodState {
-  /** Of probes and of requests, milliseconds; follow slowly what is normal. */
+  /** Moving averages of the latency of probes and of requests, in milliseconds. */
   probeMs: number | undefined;
   requestMs: number | undefined;
   failedInRow: number;

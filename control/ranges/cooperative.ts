@@ -89,7 +89,7 @@ class Planning {
     if (queues.moves.length === 0) this.#settled.add(node);
   }
 
-  /** What could be done for a node, without doing it. */
+  /** Possible actions for a node, without applying them. */
   #queues(node: number, critical: Dimension): Queues {
     const { lambda, leastLoad } = this.#parameters;
     const state = this.#state;
@@ -144,7 +144,7 @@ class Planning {
     this.#steps.push({ kind: 'move', region, from, to, reason });
   }
 
-  /** What is to go to `to` in the next round is reckoned there from now on. */
+  /** Load that moves to `to` in the next round counts there from now on. */
   #split(region: number, ratio: number, dimension: Dimension, to?: number): void {
     this.#cut.add(region);
     if (to !== undefined) this.#state.reckon(region, ratio, to);

@@ -25,7 +25,7 @@ export function regionCpu(
   return weights.map((weight) => (sum === 0 ? 0 : (nodeCpu * weight) / sum));
 }
 
-/** Bytes of disk I/O a second: what is written goes to every copy, what is read misses the cache at times. */
+/** Bytes of disk I/O a second: writes go to every copy, reads cost I/O when they miss the cache. */
 export function regionIo(region: RegionRates, replication: number): number {
   const { readBytes, writtenBytes, cacheHits } = region;
   return readBytes * (1 - cacheHits) + writtenBytes * replication;

@@ -1,5 +1,5 @@
-// What the manager knows of nodes and regions: two layers of small heartbeats (Libra, section IV-A). Nodes report
-// their own load, and apart from that those of their regions that changed. While a node's load changes by more than a
+// The manager's view of nodes and regions: two layers of small heartbeats (Libra, section IV-A). Nodes report their own
+// load and, separately, the loads of their regions that changed. While a node's load changes by more than a
 // fifth from one heartbeat to the next, nothing is scheduled.
 
 export interface NodeHeartbeat {

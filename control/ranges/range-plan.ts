@@ -1,5 +1,5 @@
-// What a planner of range tables proposes. A node that is asked to split samples the region's requests and cuts where
-// it finds the ratio; the parts are known to the next round.
+// Proposals of planners of range tables. A node that splits a region samples its requests and cuts at the given ratio;
+// the parts are known to the next round.
 
 import type { Dimension, RangeModel } from './range-state.ts';
 

@@ -5,7 +5,7 @@ export type Dimension = 'cpu' | 'io';
 
 /** One row each for nodes and regions. Loads are in any unit, the same for all regions. */
 export interface RangeModel {
-  /** What a node can do beside the others, with a mean of 1; all 1 where nodes are alike. */
+  /** Capacity of a node relative to the mean of all nodes. */
   readonly capacity: Float64Array;
   /** The node that leads each region. */
   readonly node: Uint32Array;
@@ -140,7 +140,7 @@ export class RangeState {
     }
   }
 
-  /** What the region would add to a node. */
+  /** Load that the region would add to a node. */
   loadOn(region: number, dimension: Dimension, node: number): number {
     return this.load[dimension][region]! / this.capacity[node]!;
   }

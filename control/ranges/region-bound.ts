@@ -16,7 +16,7 @@ export function boundedPlacement(
     while (a < 1 || b < 1) {
       const wanted = a <= b ? heavyOnCpu : heavyOnIo;
       const other = wanted === heavyOnCpu ? heavyOnIo : heavyOnCpu;
-      // Of one kind alone a node is full when one dimension is.
+      // With regions of one kind only, a node is full when one dimension is.
       const from = wanted.length > 0 ? wanted : Math.max(a, b) < 1 ? other : [];
       const region = from.pop();
       if (region === undefined) break;

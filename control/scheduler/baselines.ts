@@ -1,5 +1,4 @@
-// What every policy is held against: doing nothing, moving replicas at random, and the rule of thumb that an operator
-// would follow: the heaviest replica of the pod with the highest peak goes to the pod with the lowest.
+// Baselines of every policy: doing nothing, moving replicas at random, and an operator's rule of thumb: the heaviest replica of the pod with the highest peak goes to the pod with the lowest.
 
 import { type HardLimits, refusalOf, usualLimits } from './hard-limits.ts';
 import { mostUsedDimension } from './load-measures.ts';
@@ -84,7 +83,7 @@ export function peakMover(
   };
 }
 
-/** Of a pod's replicas, as many of the heaviest are tried. */
+/** Number of a pod's heaviest replicas that are tried. */
 const tried = 10;
 
 function firstMove(

@@ -50,7 +50,7 @@ interface Shape {
   startAt?: number;
 }
 
-/** Each `add` returns the number of what was added. Throws a RangeError for a reference to what is not there. */
+/** Each `add` returns the number of the new entity. Throws a RangeError for a reference to an unknown entity. */
 export class ClusterBuilder {
   readonly #shape: Required<Shape>;
   readonly #zones = new Names();

@@ -4,7 +4,7 @@
 // Load is kept by partition, in rows. A row holds one series of `points` values for each dimension. A partition names
 // the row of its leader and the row of each follower, and a factor for each: partitions of one table may share a row.
 
-/** What a pod stores; `gateway` pods hold no data. */
+/** Data model of a pod; `gateway` pods hold no data. */
 export type PodModel = 'memory' | 'kv' | 'series' | 'gateway';
 /** `adding`: not complete yet, nothing is placed on it. `draining`: it only gives replicas away. */
 export type NodeState = 'active' | 'adding' | 'draining';
@@ -40,7 +40,7 @@ export interface PodColumns {
   /** Logical request units a second (eq. 3 of X-Stor). */
   readonly lru: Float64Array;
   readonly memoryBytes: Float64Array;
-  /** What it may store. */
+  /** Capacity in bytes. */
   readonly diskBytes: Float64Array;
 }
 

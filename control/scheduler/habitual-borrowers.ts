@@ -71,8 +71,8 @@ export function habitualBorrowers(
 }
 
 /**
- * What a pod could not serve if its tenants claimed their shares while habitual borrowers kept on: promised shares
- * and borrowed load beyond its capacity, in the unit of shares. 0 when the loans concern nobody.
+ * Load that a pod could not serve if its tenants claimed their shares while habitual borrowers continued: promised
+ * shares and borrowed load beyond its capacity, in the unit of shares. 0 when no tenant is affected.
  */
 export function contestedLoad(
   cluster: WorkingCluster,

@@ -1,5 +1,5 @@
-// What no plan may do, whatever it gains. A policy asks `refusalOf` before each step; `brokenLimits` looks at a whole
-// cluster, for tests and before a plan is carried out.
+// Hard limits that no plan may break. A policy calls `refusalOf` before each step; `brokenLimits` checks a whole cluster,
+// for tests and before a plan is applied.
 
 import type { WorkingCluster } from './working-cluster.ts';
 
@@ -56,7 +56,7 @@ export function refusalOf(
   return undefined;
 }
 
-/** What is wrong with a cluster as it stands, in words; empty when nothing is. */
+/** Descriptions of the limits that a cluster breaks; empty when it breaks none. */
 export function brokenLimits(cluster: WorkingCluster): string[] {
   const { model, podOf, nodeOfPod } = cluster;
   const broken: string[] = [];

@@ -2,7 +2,7 @@
 
 import type { WorkingCluster } from './working-cluster.ts';
 
-/** The dimension that is used most, of what all pods have of it. */
+/** The dimension with the highest utilization over all pods. */
 export function mostUsedDimension(cluster: WorkingCluster): number {
   const { dimensionCount, points, podCount, model } = cluster;
   const shares = model.dimensions.map((_, dimension) => {

@@ -1,4 +1,4 @@
-// What a policy proposes. A policy only proposes: a workflow carries a proposal out, on a live cluster, and
+// Proposals of policies. A policy only proposes: a workflow applies a proposal to a live cluster, and
 // `WorkingCluster.apply` in a simulation. Entities are numbers of the model that the policy was given; those that a
 // proposal creates (the right half of a split, an added replica) get the next free number, in the order of proposals.
 
@@ -48,7 +48,7 @@ export interface Proposal {
 
 export const freeOfCost: Cost = { bytes: 0, replicas: 0 };
 
-/** What a policy may use beside the model. */
+/** Inputs of a policy beside the model. */
 export interface PlanningEnvironment {
   /** Unix milliseconds. */
   now: number;

@@ -16,14 +16,14 @@ export class WorkingCluster {
   /** LRU a second, and bytes, set aside on each pod. */
   readonly podAllocatedLru: Float64Array;
   readonly podAllocatedBytes: Float64Array;
-  /** Of each replica: its pod (-1 once removed), its partition, whether it leads. */
+  /** Per replica: its pod (-1 once removed), its partition, whether it leads. */
   readonly podOf: number[];
   readonly partitionOf: number[];
   readonly isLeader: boolean[];
   /** Replicas of each partition, and on each pod; in no particular order. */
   readonly replicasOfPartition: number[][] = [];
   readonly replicasOfPod: number[][];
-  /** Of each partition; grows with splits. */
+  /** Per partition; grows with splits. */
   readonly tableOf: number[];
   readonly partitionBytes: number[];
   readonly partitionLru: number[];
@@ -342,7 +342,7 @@ export class WorkingCluster {
   }
 }
 
-/** What a model becomes when changes are carried out in order. */
+/** The model after the changes are applied in order. */
 export function carriedOut(
   model: ClusterModel,
   proposals: readonly { change: Change }[],

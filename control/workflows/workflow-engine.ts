@@ -258,7 +258,7 @@ export class WorkflowEngine {
     }
   }
 
-  // ---- who runs what
+  // ---- ownership
 
   #changed({ collection, id, body }: MirrorChange): void {
     if (collection === workflowCollection) {
@@ -278,7 +278,7 @@ export class WorkflowEngine {
   }
 
   async #scanAll(): Promise<void> {
-    // What changes in the same tick is looked at together.
+    // Changes of the same tick are handled together.
     await Promise.resolve();
     while (this.#isScanWanted && !this.#isClosed) {
       this.#isScanWanted = false;
@@ -398,7 +398,7 @@ export class WorkflowEngine {
     document.owner = null;
     const isOver = hasEnded(document);
     if (isOver) document.endedAt = this.#options.timers.now();
-    // A parked workflow keeps its locks: nobody knows in what state its resources are.
+    // A parked workflow keeps its locks, because the state of its resources is unknown.
     await this.#save(id, owned, isOver ? { release: document.resources } : {});
     if (document.status === 'parked') {
       this.#options.report(`workflow ${id} is parked: ${document.error}`);

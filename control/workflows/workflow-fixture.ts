@@ -43,7 +43,7 @@ export class VirtualTimers implements Timers {
 
 /** A process with a store. After its death nothing that it began goes on. */
 export class Mortal {
-  /** Points passed so far: begins and ends of writes, and whatever steps count. */
+  /** Points passed so far: begins and ends of writes, and points counted by steps. */
   points = 0;
   isDead = false;
   /** Writes wait until it resolves, and news of others' writes. */

@@ -1,12 +1,12 @@
-// What a workflow is: ordered steps that can be undone, nested workflows among them, and the document in which
-// its progress is kept. X-Stor, section 7.
+// A workflow: ordered steps with undo, possibly nested workflows, and the document that keeps its progress. X-Stor,
+// section 7.
 
 import type { Json } from '../metadata/document-store.ts';
 
 export interface StepContext {
   /** Id of the whole workflow. */
   readonly workflow: string;
-  /** Of the workflow, nested or not, that the step belongs to. */
+  /** Input of the workflow, nested or not, that the step belongs to. */
   readonly input: Json;
   /** Outputs of the finished steps before it, by their names. */
   readonly outputs: Readonly<Record<string, Json>>;
@@ -49,8 +49,8 @@ export type WorkflowStep = ActionStep | NestStep;
 export interface WorkflowDefinition {
   readonly kind: string;
   /**
-   * Ids of what no other workflow may change meanwhile, for the whole tree as far as it is known at the start.
-   * Nested workflows lock what they add when they are planned.
+   * Ids of resources that no other workflow may change meanwhile, for the whole tree as far as it is known at the
+   * start. Nested workflows lock further ones when they are planned.
    */
   resources(input: Json): readonly string[];
   /** Names are unique within a definition. */
@@ -61,7 +61,7 @@ export interface WorkflowDefinition {
 export interface StepState {
   status: 'planned' | 'done' | 'undone';
   output?: Json;
-  /** Of a step that nests. */
+  /** States of the nested workflows of a step. */
   nested?: RunState[];
 }
 
@@ -74,7 +74,7 @@ export interface RunState {
 }
 
 /**
- * `waiting` for its resources, `running`, `compensating` what it did; at the end `done` or `rolled-back`; or
+ * `waiting` for its resources, `running`, `compensating` its completed steps; at the end `done` or `rolled-back`; or
  * `parked`, when compensation keeps failing, until an operator resumes it.
  */
 export const workflowStatuses = [

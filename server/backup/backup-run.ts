@@ -28,7 +28,7 @@ export interface BackupContext {
   disk: Disk;
   planes: readonly BackupPlane[];
   catalogs: Catalogs;
-  /** Of the metadata. */
+  /** Revision of the metadata. */
   revision: () => number;
   program: string;
   /** Backups do not lie in it. */
@@ -38,7 +38,7 @@ export interface BackupContext {
 export interface BackupResult {
   id: string;
   kind: 'full' | 'incremental';
-  /** What an incremental one goes on from. */
+  /** The backup that an incremental one continues. */
   parent?: string;
   directory: string;
   bytes: number;
@@ -118,7 +118,7 @@ function checkDirectory(set: string, dataDirectory: string): void {
   }
 }
 
-/** What is in the set, and the backup that the next one of this scope goes on from. */
+/** Backups of the set, and the one that the next backup of this scope continues. */
 function lookAround(
   disk: Disk,
   set: string,
@@ -192,7 +192,7 @@ async function finishedParts(
   return statuses.flatMap(({ parts = [] }) => parts);
 }
 
-/** Each pod's part counts as much as any other: nobody knows how long their rows will take. */
+/** All pods' parts count equally, because their durations are unknown. */
 function progressOf(statuses: readonly BackupStatus[]): { fraction: number; bytes: number } {
   const parts = statuses.flatMap(({ progress }) => progress);
   const ended = statuses.every(({ state }) => state === 'done');

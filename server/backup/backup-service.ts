@@ -1,4 +1,4 @@
-// What the admin API's backups and restores are done by. The code of either is loaded when one is asked for.
+// Runs backups and restores for the admin API. Their code is loaded on demand.
 
 import { randomBytes } from 'node:crypto';
 import { BackupJobs } from '../../control/backup/backup-jobs.ts';
@@ -7,7 +7,7 @@ import type { PlaneHost, Planes } from '../planes/plane-host.ts';
 import type { BackupContext } from './backup-run.ts';
 import type { BackupPlane } from './plane-orders.ts';
 
-/** Of a step: the longest one drops what a restore has replaced. */
+/** Timeout of a step: the longest one drops the tables that a restore has replaced. */
 const stepTimeoutMs = 10 * 60_000;
 
 export function backupJobs(planes: Planes, context: Omit<BackupContext, 'planes'>): BackupJobs {

@@ -1,4 +1,4 @@
-// What a restore is about to do: which backups it needs, whose data comes back, and as whose.
+// Plan of a restore: the backups it needs, the tenants it restores, and their new names.
 
 import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
 import { chainOf } from '../../storage-node/backup/chain.ts';
@@ -8,7 +8,7 @@ import { shadowTables } from '../../storage-node/backup/shadow.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import { readDocuments, type TenantDocument } from './tenant-documents.ts';
 
-/** A tenant of the backup, and what it is to be called here. */
+/** A tenant of the backup and its name after the restore. */
 export interface TenantRestore {
   readonly document: TenantDocument;
   readonly name: string;

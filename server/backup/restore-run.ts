@@ -20,7 +20,7 @@ import type { Catalogs, TenantDocument } from './tenant-documents.ts';
 
 export interface RestoredTenant {
   name: string;
-  /** What it was called in the backup. */
+  /** Its name in the backup. */
   from: string;
   /** Made by this, with its users and tokens. */
   created: boolean;
@@ -54,8 +54,8 @@ export async function runRestore(
   const plan = await planRestore(context.disk, request);
   await checkFiles(context, request.directory, plan, job);
   const tenants: RestoredTenant[] = [];
-  // Whom an operator has dropped or revoked since the backup does not come back unasked. On a server that never had
-  // a password or a token there was nobody to drop.
+  // Users and tokens that were dropped or revoked since the backup are not restored by default. A server that never had
+  // a password or a token has dropped none.
   const { checksCredentials } = context.catalogs.tenants;
   const restoresUsers = request.users === true || !checksCredentials;
   for (const group of inGroups(plan.tenants)) {
@@ -148,7 +148,7 @@ async function prepare(
   };
   for (const { database, explicit, ...properties } of document.tables) {
     if (!explicit || (await change(database, properties))) continue;
-    // It holds rows, which are to be replaced: what comes takes the engine that is there.
+    // The table holds rows that will be replaced: the restored ones use its engine.
     const { model: _model, ...others } = properties;
     await change(database, others);
   }

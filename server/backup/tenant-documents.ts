@@ -1,5 +1,5 @@
-// What a backup keeps of tenants beside their data: limits, users, tokens, properties of tables. Passwords and
-// tokens are in it as the catalogs keep them, as hashes.
+// Documents of tenants in a backup: limits, users, tokens, properties of tables. Passwords and tokens are stored as
+// hashes, as in the catalogs.
 
 import type { SeriesTableCatalog } from '../../control/metadata/series-table-catalog.ts';
 import type { TableCatalog } from '../../control/metadata/table-catalog.ts';
@@ -52,7 +52,7 @@ export interface Catalogs {
   readonly seriesTables: SeriesTableCatalog;
 }
 
-/** Of one tenant, or of all but those on their way out. */
+/** Documents of one tenant, or of all that are not being dropped. */
 export function tenantDocuments(
   { tenants, tables, seriesTables }: Catalogs,
   only?: string,
@@ -107,7 +107,7 @@ export async function readDocuments(
   return documents;
 }
 
-// Of a tenant with as many users as it may have, each with the longest rules.
+// Enough for a tenant with the maximum number of users and the longest rules.
 const mostDocumentBytes = 256 * 1024 * 1024;
 
 const text = anyText;

@@ -1,6 +1,6 @@
-// The operator's token of this data directory. It is made at the first start, shown once, and kept where only
-// the server's own user can read it: commands on the same machine take it from there. Whoever wants another
-// one removes the file and starts the server anew.
+// The operator's token of this data directory. It is made at the first start, shown once, and kept in a file that
+// only the server's own user can read, where commands on the same machine find it. To replace it, remove the file and
+// restart the server.
 
 import { chmodSync, readFileSync } from 'node:fs';
 import { newSecret } from '../../control/tenants/token-secrets.ts';
@@ -29,7 +29,7 @@ export function openAdminToken(data: DataDirectory): AdminToken {
       `${path} should hold a token of 20 characters or more: remove it, and the next start makes one`,
     );
   }
-  // Whoever put it there by hand may not have thought of it.
+  // A file that was created by hand may have another mode.
   chmodSync(path, 0o600);
   return { secret, isNew: false };
 }

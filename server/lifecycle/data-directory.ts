@@ -1,14 +1,14 @@
-// The data directory as a whole: who owns it, which format it has, whether the last stop was a clean one.
+// The data directory: its owner, its format, and whether the last stop was clean.
 //
 //   lock       pid and start time of the server that has it open
 //   version    number of the format of everything below
 //   unclean    there from a start to a clean stop
 //   metadata/  tenants and tables
-//   audit/     who did what through the admin API
-//   usage/     what tenants have spent
+//   audit/     audit trail of the admin API
+//   usage/     units spent by tenants
 //   admin-token     secret of an operator, made at the first start
 //   admin-endpoint  URL of the running server's admin API
-//   admin-certificate  what it shows where it speaks HTTPS
+//   admin-certificate  its certificate, if it uses HTTPS
 
 import {
   closeSync,
@@ -38,7 +38,7 @@ export class DataDirectory {
   readonly path: string;
   readonly #owner: LockOwner;
   readonly #wasUnclean: boolean;
-  /** What other users could do with it, and no longer can: sentences for the log. */
+  /** Permissions of other users that were removed: sentences for the log. */
   readonly remarks: readonly string[];
 
   private constructor(path: string, owner: LockOwner, remarks: readonly string[]) {

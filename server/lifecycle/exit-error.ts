@@ -9,7 +9,7 @@ export class ExitError extends Error {
   }
 }
 
-/** What to say when a listener could not be opened. `key` is the setting of the port. */
+/** Error for a listener that could not be opened. `key` is the setting of the port. */
 export function listenError(error: unknown, host: string, port: number, key: string): ExitError {
   const code = (error as NodeJS.ErrnoException).code;
   const hostKey = key.replace(/port$/, 'host');

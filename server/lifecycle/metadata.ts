@@ -1,5 +1,5 @@
-// The metadata as the settings want it: in the data directory, or in MongoDB with a copy in the data
-// directory of what was last known. When the setting has changed, the documents move along.
+// Opens the metadata store that the settings name: in the data directory, or in MongoDB with a copy in the data
+// directory. When the setting has changed, the documents are moved.
 
 import { existsSync, rmSync } from 'node:fs';
 import type { DocumentStore } from '../../control/metadata/document-store.ts';
@@ -74,7 +74,7 @@ async function openLevel(data: DataDirectory): Promise<EmbeddedDocumentStore> {
 }
 
 async function openMongo(data: DataDirectory, uri: string, tell: Tell): Promise<Metadata> {
-  // Nobody else needs the driver, which takes its time to load.
+  // The driver is slow to load and used only here.
   const [{ MongoDocumentStore }, { ResilientStore }, { shownUri }] = await Promise.all([
     import('../../control/metadata/mongo/mongo-document-store.ts'),
     import('../../control/metadata/resilient/resilient-store.ts'),
@@ -85,7 +85,7 @@ async function openMongo(data: DataDirectory, uri: string, tell: Tell): Promise<
   try {
     inner = new MongoDocumentStore({ uri });
   } catch {
-    // What the driver says may have the password in it.
+    // The driver's message may contain the password.
     throw new ExitError(`the setting metadata is not a MongoDB URI that can be used: ${name}`);
   }
   let store: ResilientStore;
@@ -107,7 +107,7 @@ async function openMongo(data: DataDirectory, uri: string, tell: Tell): Promise<
   return { store, isShared: true, samples: () => samplesOf(store.status) };
 }
 
-/** What the data directory holds goes into a database that holds nothing. */
+/** Moves the data directory's documents into an empty database. */
 async function moveIn(
   data: DataDirectory,
   store: DocumentStore,

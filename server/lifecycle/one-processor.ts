@@ -1,5 +1,5 @@
-// Where there is one processor, as in a small container, the threads that help the engine to collect garbage and to
-// compile only take it from the thread that answers: what is a pause of one millisecond becomes one of ten.
+// On one processor, as in a small container, V8's helper threads for garbage collection and compilation compete with the
+// thread that answers: a pause of one millisecond becomes one of ten.
 
 import { readdirSync } from 'node:fs';
 import { availableParallelism, setPriority } from 'node:os';
@@ -9,8 +9,8 @@ import { setFlagsFromString } from 'node:v8';
 const helperThreads = 5;
 
 /**
- * With this they get a thirtieth of what the answering thread gets. With the lowest priority a busy server would have
- * its code compiled too late, with a higher one others feel it.
+ * Gives them a thirtieth of the answering thread's share. With the lowest priority a busy server's code would be
+ * compiled too late, with a higher one requests are delayed.
  */
 const helperNiceness = 15;
 

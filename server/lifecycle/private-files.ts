@@ -6,14 +6,14 @@ import { chmodSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExitError } from './exit-error.ts';
 
-/** What is made from now on can be read by its owner alone. */
+/** New files are readable by their owner only. */
 export function makeFilesPrivate(): void {
   process.umask(0o077);
 }
 
 const bitsOfOthers = 0o077;
 
-/** What a server makes in its data directory. */
+/** Names of the server's files in its data directory. */
 const ownNames =
   /^(lock|version|unclean|admin-endpoint|admin-token|admin-certificate|metadata|metadata-copy.*|audit|usage|redis|influx|lost\+found|.*\.tmp)$/;
 

@@ -1,9 +1,9 @@
-// The files TLS is served with: read at the start, and again whenever they change. What cannot be served
-// with is reported, and what was there before stays in use.
+// TLS certificate files: read at the start and after changes. Unusable files are reported, and the previous ones stay in
+// use.
 //
-// Files are looked at every other second rather than watched: whoever renews them may replace the files,
-// their folder, or a link on the way to them (as Kubernetes does), and a look sees all of that. Certificate
-// and key are two files, so a change counts only once it has stood still from one look to the next.
+// Files are polled every two seconds rather than watched: renewal may replace the files, their folder, or a link to them
+// (as Kubernetes does), and polling notices all of that. Certificate and key are two files, so a change counts only once
+// it is the same in two consecutive polls.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -27,7 +27,7 @@ export class TlsFiles {
   readonly #config: Config;
   readonly #report: TlsReport;
   #material: TlsMaterial;
-  /** Of the files as they were when last read, for good or ill. */
+  /** State of the files at the last read, successful or not. */
   #stamp: string;
   #seen: string;
   #timer: NodeJS.Timeout | undefined;
@@ -65,7 +65,7 @@ export class TlsFiles {
     this.#timer.unref();
   }
 
-  /** Reads the files now, changed or not; before `follow` there is nobody to tell, and it does nothing. */
+  /** Reads the files now, changed or not. Does nothing before `follow`. */
   reload(): Promise<void> {
     if (this.#renew === undefined) return Promise.resolve();
     this.#stamp = this.#look();
@@ -86,7 +86,7 @@ export class TlsFiles {
     if (stands && seen !== this.#stamp) void this.reload();
   }
 
-  /** What a file's content cannot change without changing. */
+  /** Changes whenever a file's content changes. */
   #look(): string {
     return fileKeys
       .map((key) => this.#config[key])
@@ -174,7 +174,7 @@ function naming<T>(config: Config, key: FileKey, what: string, read: () => T): T
   }
 }
 
-/** What is wrong with the time a certificate is good for, if anything. */
+/** Problem with a certificate's validity period, if any. */
 function lifeProblem({ certificate }: TlsMaterial): string | undefined {
   const { validFrom, validTo } = new X509Certificate(certificate);
   const now = Date.now();

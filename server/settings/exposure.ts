@@ -1,5 +1,5 @@
-// Who could reach data without a password. A server that is put on a network by one setting too few is found
-// within hours by those who look for such servers; so it does not start.
+// Detects listeners that expose data without a password. Scanners find such servers within hours, so the server does not
+// start.
 
 import type { Config } from './schema.ts';
 
@@ -22,7 +22,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
-/** Whether nobody gets in without a certificate that an authority of ours has given out. */
+/** Whether clients need a certificate of the configured authority. */
 function asksForCertificates(config: Config, plane: 'redis' | 'influx'): boolean {
   return config['tls.client-auth'] === 'require' && config[`${plane}.tls`] === 'on';
 }

@@ -1,4 +1,4 @@
-// The configuration of a running server. Settings marked live may change; whoever acts on one listens.
+// The configuration of a running server. Settings marked live may change; their users listen for changes.
 
 import { exposures } from './exposure.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
@@ -29,7 +29,7 @@ export class LiveConfig {
     for (const listener of this.#listeners) listener(key, value);
   }
 
-  /** What is wrong with a value from a person for a setting that is to change now, if anything. */
+  /** The error of a text value for a live setting, if any. */
   check(key: ConfigKey, text: string): string | undefined {
     const setting = settingOf(key);
     if (!setting.live) return `${key} can only be changed by a restart`;

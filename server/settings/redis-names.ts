@@ -1,5 +1,5 @@
-// Our settings under the names Redis clients know: what CONFIG GET shows and CONFIG SET takes. Handed to
-// the Redis server as plain functions, so that it need not know our configuration.
+// Settings under their Redis names, for CONFIG GET and CONFIG SET. The Redis server gets plain functions, so that it does
+// not depend on the configuration.
 
 import { resolve } from 'node:path';
 import {
@@ -43,7 +43,7 @@ const byKey = {
   'tls-port': 'redis.tls-port',
 } as const satisfies Record<string, ConfigKey>;
 
-/** What Redis can be told and this server always does one way. Told so again, it agrees. */
+/** Redis settings with a fixed value here. CONFIG SET accepts that value only. */
 const fixed = {
   activerehashing: 'yes',
   appendonly: 'yes',
@@ -63,7 +63,7 @@ const fixed = {
   unixsocket: '',
 } as const;
 
-/** Limits of what OBJECT ENCODING says; not kept when the server stops, as with redis-server without a file. */
+/** Thresholds of OBJECT ENCODING; lost at a stop, as with redis-server without a configuration file. */
 const encodings = {
   'hash-max-listpack-entries': 'hashEntries',
   'hash-max-listpack-value': 'hashValueBytes',
@@ -85,7 +85,7 @@ const clientAuth = { no: 'no', optional: 'optional', require: 'yes' } as const;
 /** In Redis's order of importance. */
 const logLevels = { debug: 'debug', verbose: 'debug', notice: 'info', warning: 'warn' } as const;
 
-/** What Redis calls a setting, if it has it. */
+/** The Redis name of a setting, if it has one. */
 export function redisNameOf(key: ConfigKey): string | undefined {
   if (key === 'data-dir') return 'dir';
   if (key === 'log.level') return 'loglevel';

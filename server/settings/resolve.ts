@@ -29,7 +29,7 @@ export interface ResolvedConfig {
   sources: Record<ConfigKey, string>;
 }
 
-/** What is wrong with the configuration, a line each. */
+/** Errors of the configuration, a line each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];

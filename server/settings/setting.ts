@@ -3,7 +3,7 @@
 
 interface Described {
   description: string;
-  /** What a number counts, as 'ms' or 'seconds'. */
+  /** Unit of a number, as 'ms' or 'seconds'. */
   unit?: string;
   /** Never shown; may be given as the name of a file that holds it. */
   secret?: true;
@@ -29,7 +29,7 @@ export interface SizeSetting extends Described {
 export interface TextSetting extends Described {
   type: 'text';
   default: string;
-  /** What the text is, in the help: 'path', 'host'. */
+  /** Placeholder of the text in the help: 'path', 'host'. */
   meaning: string;
 }
 
@@ -78,7 +78,7 @@ export function formatSize(bytes: number): string {
   return String(bytes);
 }
 
-/** What may be given for a setting, for messages and the documentation. */
+/** Valid values of a setting, for messages and the documentation. */
 export function allowed(setting: Setting): string {
   switch (setting.type) {
     case 'integer':

@@ -152,7 +152,7 @@ function lineCost(values: Float64Array): (start: number, end: number) => number 
   };
 }
 
-/** Of the hours around a boundary of bins the one that separates two levels best. */
+/** The hour near a bin boundary that separates two levels best. */
 function exactHour(flat: Float64Array, boundary: number): number {
   const from = Math.max(0, boundary - searchDays * hoursPerDay);
   const to = Math.min(flat.length, boundary + searchDays * hoursPerDay);

@@ -1,4 +1,4 @@
-// What a forecast is made from: the history without metric errors, sporadic peaks and the time before the last shift.
+// Input of a forecast: the history without metric errors, sporadic peaks and the time before the last level shift.
 
 import { findPeriods, type Period } from '../forecast/periods.ts';
 import {
@@ -22,7 +22,7 @@ export interface CleanHistory {
   known: Uint8Array;
   /** The hour from which on the history is fit for training. */
   trainFrom: number;
-  /** Of the part fit for training, strongest first. */
+  /** Periods of the training part, strongest first. */
   periods: readonly Period[];
 }
 

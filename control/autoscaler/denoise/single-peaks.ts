@@ -6,11 +6,11 @@ import { hoursPerDay, hoursPerWeek } from '../usage-history.ts';
 
 /** A peak whose like is not seen within so many days before and after it is sporadic. */
 const daysOfRecurrence = 10;
-/** What rises this far over the local 95th percentile is a peak, as a factor. */
+/** A value above the local 95th percentile times this factor is a peak. */
 const peakFactor = 1.25;
 /** A day that reaches this part of a peak has a peak like it. */
 const likeness = 0.75;
-/** What lasts longer is not a peak. */
+/** A longer rise is not a peak. */
 const longestPeakHours = 24;
 
 /**

@@ -17,7 +17,7 @@ const believedPart = 0.8;
 const mostGrowth = 3;
 /** A phase average over longer periods would have too few values for each phase. */
 const longestAverageHours = hoursPerWeek;
-/** What the error of single hours counts beside that of the week's mean. */
+/** Weight of the error of single hours, relative to that of the week's mean. */
 const hourlyWeight = 0.1;
 
 /** `trend`: the model of trend and periods. `ensemble`: the paper's mix of it and the historical average. */
@@ -31,7 +31,7 @@ export interface Forecast {
    * model's in the weeks before.
    */
   highest: number;
-  /** Of an ensemble: each member's own highest hour, and the weight of the trend model (the average has the rest). */
+  /** For an ensemble: each member's highest hour, and the weight of the trend model (the average has the rest). */
   members: { trend: number; average: number; trendWeight: number } | undefined;
   periods: readonly Period[];
   /** The first hour of the history that was used. */
@@ -110,7 +110,7 @@ function within(value: number, limit: number): number {
 
 interface Member extends MemberForecast {
   highest: number;
-  /** Of the last week, foretold from what lies before it: relative. */
+  /** Relative error of a forecast of the last week from the time before it. */
   error: number;
 }
 

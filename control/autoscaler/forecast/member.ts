@@ -1,4 +1,4 @@
-// What each member of the ensemble says.
+// Result of each member of the ensemble.
 
 export interface MemberForecast {
   /** The model's value for each hour it was fitted to. */

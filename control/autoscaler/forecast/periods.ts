@@ -78,7 +78,7 @@ function withoutLine(values: Float64Array, known: Uint8Array): Float64Array {
   const slope = spread === 0 ? 0 : (n * sxy - sx * sy) / spread;
   const start = n === 0 ? 0 : (sy - slope * sx) / n;
   const flat = Float64Array.from(values, (y, x) => (known[x] === 0 ? 0 : y - start - slope * x));
-  // What is left of a straight line is rounding.
+  // The residual of a straight line is rounding error.
   const scale = Math.abs(start) + Math.abs(slope) * values.length;
   return flat.every((y) => Math.abs(y) <= 1e-9 * scale) ? flat.fill(0) : flat;
 }
@@ -94,7 +94,7 @@ function strongest(residual: Float64Array, slowest: number, fastest: number): nu
   return best?.hours;
 }
 
-/** Of the series' Fourier transform at this many radians an hour (Goertzel). */
+/** Squared amplitude of the series' Fourier transform at this many radians an hour (Goertzel). */
 function squaredAmplitude(values: Float64Array, radians: number): number {
   const factor = 2 * Math.cos(radians);
   let [last, lastButOne] = [0, 0];
@@ -119,7 +119,7 @@ function powerAt(
 interface SineFit {
   cosine: number;
   sine: number;
-  /** Sums of squares: what the sine explains, and all. */
+  /** Sums of squares: explained by the sine, and total. */
   explained: number;
   left: number;
 }

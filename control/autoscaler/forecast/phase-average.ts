@@ -1,4 +1,4 @@
-// The historical average: what the series had at the same phase of its period. It knows no trend, and so is steady.
+// The historical average: the mean of the series at the same phase of its period. It has no trend.
 
 import type { MemberForecast } from './member.ts';
 

@@ -8,7 +8,7 @@ export const upperUse = 0.85;
 export const lowerUse = 0.65;
 
 export interface ResourceState {
-  /** Of the tenant, in the resource's unit: LRU/s, or bytes. */
+  /** The tenant's quota, in the resource's unit: LRU/s, or bytes. */
   quota: number;
   partitions: number;
   /** In use at present. A quota of storage is never below it. */
@@ -43,7 +43,7 @@ export type ScalingDecision =
   | { kind: 'keep' }
   /** The owner of a fixed quota is told what the forecast asks for. */
   | { kind: 'warn'; wanted: number; reason: string }
-  /** The pool has no room for all of it: `quota` is what it has, and the fleet must grow. */
+  /** The pool lacks room: `quota` is the part it has, and the fleet must grow. */
   | { kind: 'short of room'; wanted: number; quota: number; partitions: number; reason: string }
   | { kind: 'scale'; quota: number; partitions: number; partitionQuota: number; reason: string };
 

@@ -1,4 +1,4 @@
-// What random processes the workloads are made of, all from one seed.
+// Random processes of the workloads, all from one seed.
 
 import type { Rng } from '../../../universal-row/environment.ts';
 

@@ -1,4 +1,4 @@
-// What policies would do with a cluster, and what it would come to: plans on one draw of its load, judges on another.
+// Plans policies' changes of a cluster on one draw of its load and judges them on another.
 
 import type { ClusterModel } from '../cluster-model.ts';
 import { imbalance, mostUsedDimension, violations } from '../load-measures.ts';
@@ -27,7 +27,7 @@ export interface ClusterFigures {
 
 export interface Step {
   kind: Change['kind'];
-  /** What is done, with names. */
+  /** Description of the change, with names. */
   text: string;
   reason: string;
   figures: readonly Figure[];
@@ -110,7 +110,7 @@ function figuresOf(cluster: WorkingCluster, dimension: number): ClusterFigures {
   };
 }
 
-/** What a change does, before it is carried out. */
+/** Describes a change before it is applied. */
 function textOf(cluster: WorkingCluster, change: Change): string {
   const { model, partitionOf, podOf } = cluster;
   const { nodes, pods, partitions, tables, tenants, pools } = model;

@@ -48,7 +48,7 @@ export interface Spread {
   most: number;
 }
 
-/** Of one figure over trials. */
+/** Median and range of one figure over trials. */
 export function spreadOf(values: readonly number[]): Spread {
   return {
     mean: values.reduce((sum, value) => sum + value, 0) / values.length,

@@ -11,7 +11,7 @@ import type {
   TraceTable,
 } from './trace.ts';
 
-/** What is wrong with a file, and in which line. */
+/** A defect of a trace file, with its line. */
 export class TraceError extends Error {
   constructor(line: number, text: string) {
     super(`line ${line}: ${text}`);

@@ -6,7 +6,7 @@ import type { NodeState, PodModel } from '../cluster-model.ts';
 export interface TraceHeader {
   format: 'polyrow-trace';
   version: 1;
-  /** Of the first point, ISO 8601. */
+  /** Time of the first point, ISO 8601. */
   startAt: string;
   pointSeconds: number;
   points: number;

@@ -4,7 +4,7 @@
 import type { ChargeClassName } from '../../../request-units/meter.ts';
 import type { Trace } from './trace.ts';
 
-/** What one minute spent. */
+/** Units spent in one minute. */
 export interface MinuteUsage {
   /** Begin of the minute, Unix milliseconds. */
   at: number;
@@ -16,7 +16,7 @@ export interface MinuteUsage {
 }
 
 const minuteMs = 60_000;
-/** What followers do as well. */
+/** Classes of work that followers do as well. */
 const replicated: readonly ChargeClassName[] = ['write', 'background'];
 
 /** `from` and `to` are Unix milliseconds at full minutes; minutes without a row are 0. */

@@ -6,7 +6,7 @@ import type { WorkingCluster } from '../working-cluster.ts';
 import type { Anomalies } from './anomalies.ts';
 import type { SchedulingParameters } from './parameters.ts';
 
-/** Of the load of a pod's mean replica. */
+/** Minimum load of a candidate, relative to the pod's mean replica. */
 const leastShare = 0.1;
 
 /** Replicas, those that contribute most first. */

@@ -1,6 +1,6 @@
 // The daily run of replica scheduling (X-Stor, section 5.3.2): where pods have too many anomalous minutes, switch roles,
-// then migrate what is left. Whoever carries a plan out looks at the cluster after its first tenth, and stops when it is
-// worse off than before.
+// then migrate what is left. The executor checks the cluster after the first tenth of a plan and stops if it is
+// worse than before.
 
 import type { Policy } from '../proposal.ts';
 import { migrateReplicas } from './migrate.ts';

@@ -3,7 +3,7 @@
 // leave when the database pods of a node need them.
 
 export interface ScalerParameters {
-  /** Wanted use of a gateway: the larger of its CPU share and its LRU/s over what it can do. */
+  /** Target utilization of a gateway: the larger of CPU and LRU/s, relative to its capacity. */
   target: number;
   /** A number is left as it is when use is so near the target. */
   tolerance: number;

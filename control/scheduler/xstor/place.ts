@@ -14,7 +14,7 @@ export interface PartitionLimits {
 
 const gibibyte = 2 ** 30;
 
-/** A tenth of what a pod can do, and 10 GiB. */
+/** A tenth of a pod's capacity, and 10 GiB. */
 export function partitionLimits(podLru: number): PartitionLimits {
   return { lru: podLru / 10, bytes: 10 * gibibyte };
 }
@@ -55,7 +55,7 @@ export interface PlacementPod {
 
 export interface TableRequest {
   partitions: number;
-  /** Of one replica. */
+  /** LRU/s allocated to one replica. */
   allocatedLru: number;
   allocatedBytes: number;
 }

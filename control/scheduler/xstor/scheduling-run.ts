@@ -1,5 +1,5 @@
-// What one run of replica scheduling knows: the working copy, the anomalies of every pod, the candidates of those with
-// too many. Role switching and migration take turns on it.
+// State of one run of replica scheduling: the working copy, the anomalies of every pod, the candidates of pods with too
+// many. Role switching and migration alternate on it.
 
 import type { ClusterModel } from '../cluster-model.ts';
 import { mostUsedDimension } from '../load-measures.ts';
