@@ -170,6 +170,29 @@ describe.each(engines)('%s', (_name, create) => {
     expect(await f.replayed()).toEqual(rows);
   });
 
+  test('a transaction of many short commands stops for others, and is one entry', async () => {
+    const f = await PodFixture.open({ rules, engine: await create() });
+    f.clock.lookMs = 0.6;
+    const commands = Array.from({ length: 1000 }, (_, n) => f.command(`put k${n} ${n}`));
+    commands.push(f.command('get k0'), f.command('get k999'));
+    const reply = new TextReply();
+    const before = f.log.lastIndex;
+    const done = f.pod.executeAll(commands, reply, (to) => {
+      to.array(commands.length);
+      return true;
+    });
+    expect(f.pod.longRuns).toBe(1);
+    const own = new TextReply();
+    const other = textOf(f.pod.execute(f.command('get k999'), own), own);
+    expect(await textOf(done, reply)).toBe(`*1002 ${'OK '.repeat(1000)}0 999`);
+    expect(await other).toBe('999');
+    // A step a command, but for those that were run before the first look that found it late.
+    expect(f.pod.stats.longSteps).toBeGreaterThan(980);
+    expect(f.log.lastIndex).toBe(before + 1);
+    const rows = await f.contents();
+    expect(await f.replayed()).toEqual(rows);
+  });
+
   test('a watched key of a table that is being written counts as changed', async () => {
     const f = await PodFixture.open({ rules, engine: await create() });
     const gate = new Gate();

@@ -23,9 +23,10 @@ export interface LongRunOptions {
   readonly engine: Engine;
   readonly admission: PodAdmission | undefined;
   readonly commands: readonly Command[];
-  /** The command that is long; those before it have been run. */
+  /** Those before it have been run. */
   readonly from: number;
-  readonly form: StepTransform;
+  /** The long form of that one, where it is known. */
+  readonly form: StepTransform | undefined;
   /** The answer so far. */
   readonly reply: Reply;
   readonly held: readonly HeldTable[];

@@ -23,11 +23,15 @@ import { noRules, type TableRules } from './table-rules.ts';
 /** Time as a test sets it. */
 export class TestClock implements Clock {
   time = 1_000_000;
+  /** Milliseconds that each look at the monotonic time takes. */
+  lookMs = 0;
+  #elapsedMs = 0;
   now(): number {
     return this.time;
   }
   monotonic(): number {
-    return performance.now();
+    this.#elapsedMs += this.lookMs;
+    return this.#elapsedMs;
   }
 }
 

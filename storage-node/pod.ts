@@ -85,6 +85,10 @@ const expirySlice = 200;
 const backgroundBudgetMs = 1;
 const expiryBudgetMs = 1;
 
+// A transaction that takes longer goes on as a long command does.
+const wholeTransactionMs = 1;
+const bytesBetweenLooks = 64 * 1024;
+
 /** What a pod does by itself in one go. */
 const maintenance: StepSource = {
   stepInfo: () => ({ what: 'maintenance of rows', tenant: backgroundWork, bytes: 0 }),
@@ -308,7 +312,7 @@ export class Pod implements Executor {
   #newRun(
     commands: readonly Command[],
     from: number,
-    form: StepTransform,
+    form: StepTransform | undefined,
     reply: Reply,
     mark: number,
   ): LongRun {
@@ -464,9 +468,18 @@ export class Pod implements Executor {
     if (this.mayMiss) this.workBefore.copy(commands[0]?.work ?? this.unclaimed);
     log.begin();
     const entryAt = log.writer.pos;
+    const deadline = this.clock.monotonic() + wholeTransactionMs;
+    let looked = start + entryAt;
     for (let i = 0; i < commands.length; i++) {
       const command = commands[i]!;
       const mark = reply.mark();
+      const written = mark + log.writer.pos;
+      if (outcomes === undefined && ((i & 7) === 7 || written - looked > bytesBetweenLooks)) {
+        looked = written;
+        if (this.clock.monotonic() > deadline) {
+          return this.#continueLong(commands, i, undefined, reply, start, entryAt);
+        }
+      }
       const logged = log.writer.pos;
       const touched = tx.touched.length;
       const writing = isWrite(command.action);
@@ -517,11 +530,11 @@ export class Pod implements Executor {
     return undefined;
   }
 
-  /** A transaction comes to a long command: what was done so far becomes the beginning of a run. */
+  /** A transaction comes to a long command, or has taken its time: what was done so far becomes the beginning of a run. */
   #continueLong(
     commands: readonly Command[],
     from: number,
-    form: StepTransform,
+    form: StepTransform | undefined,
     reply: Reply,
     start: number,
     entryAt: number,

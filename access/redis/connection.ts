@@ -84,6 +84,23 @@ class Transaction {
   broken = false;
 }
 
+/** What EXEC is about to run. */
+class PreparedTransaction {
+  readonly transaction: Transaction;
+  readonly commands: Command[] = [];
+  /** Those that other pods run as well. */
+  readonly elsewhere: Command[] = [];
+  /** Of commands on rows. */
+  readonly executors = new Set<unknown>();
+  /** That the next command is about. */
+  table: number;
+
+  constructor(transaction: Transaction, table: number) {
+    this.transaction = transaction;
+    this.table = table;
+  }
+}
+
 /** Learns whether a watched key was touched. */
 class WatchGuard implements RowObserver {
   dirty = false;
@@ -1337,18 +1354,31 @@ export class Connection implements Client, StepSource {
     this.watch = undefined;
   }
 
-  /** EXEC: everything queued, as one. */
+  /** EXEC: everything queued, as one. What is long is made ready in slices. */
   executeTransaction(reply: RespWriter): void | Promise<Reply | void> {
-    const { queue, bytes } = this.transaction!;
-    const guard = this.watch;
+    const prepared = new PreparedTransaction(this.transaction!, this.table);
+    const slices = this.#prepare(prepared);
+    if (slices.next().done === true) return this.#executePrepared(prepared, reply);
+    return new Promise((resolve) => {
+      const next = (): void => {
+        if (this.closed) resolve();
+        else if (slices.next().done !== true) setImmediate(next);
+        else resolve(this.#executePrepared(prepared, this.answer()));
+      };
+      setImmediate(next);
+    });
+  }
+
+  /** Yields between slices. */
+  *#prepare(prepared: PreparedTransaction): Generator<void, void, undefined> {
+    const { commands, elsewhere, executors, transaction } = prepared;
     const { router } = this.server;
-    const { span } = this.tenant;
-    const { metering } = this.server;
-    let table = this.table;
-    const commands: Command[] = [];
-    const executors = new Set<unknown>();
-    const elsewhere: Command[] = [];
-    for (const { entry, args } of queue) {
+    const { span, number: tenant } = this.tenant;
+    // To look at the rules of a user again takes longer than all else.
+    const perSlice = this.flags & ClientFlag.restricted ? 64 : 1024;
+    for (const { entry, args } of transaction.queue) {
+      if (commands.length > 0 && commands.length % perSlice === 0) yield;
+      const { table } = prepared;
       entry.calls++;
       let refused = this.#refusedByNow(entry, args);
       if (entry.everyPod && refused === undefined) {
@@ -1369,11 +1399,21 @@ export class Connection implements Client, StepSource {
         span,
         args,
         usesSpan: entry.usesSpan,
-        tenant: this.tenant.number,
+        tenant,
       });
       // The tables of later commands follow from a SELECT before them.
-      if (entry.spec.name === 'select') table = selected(args, span) ?? table;
+      if (entry.spec.name === 'select') prepared.table = selected(args, span) ?? table;
     }
+  }
+
+  #executePrepared(
+    { transaction, commands, elsewhere, executors }: PreparedTransaction,
+    reply: RespWriter,
+  ): void | Promise<Reply | void> {
+    const { queue, bytes } = transaction;
+    const guard = this.watch;
+    const { router, metering } = this.server;
+    const { span } = this.tenant;
     if (executors.size > 1) {
       this.endTransaction();
       reply.error(

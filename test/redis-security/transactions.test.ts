@@ -24,3 +24,25 @@ test('a key is watched once, however often WATCH names it', async () => {
   await client.command('MULTI');
   expect(await client.text('EXEC')).toBe('*[]');
 });
+
+test('a transaction of many commands is made ready in slices and stops for others, as one', async () => {
+  const client = await server.client();
+  const other = await server.client();
+  await client.command('RPUSH', 'l', ...Array.from({ length: 1000 }, (_, n) => n));
+  const queue = async (words: readonly (string | number)[]): Promise<void> => {
+    await client.command('WATCH', 'w');
+    await client.command('MULTI');
+    await client.pipeline(Array.from({ length: 3000 }, () => words));
+  };
+  // None of them is long: each looks at 1,000 elements.
+  await queue(['LPOS', 'l', 'none']);
+  const answers = client.command('EXEC');
+  expect(await other.text('RPUSH', 'l', 'last')).toBe(':1001');
+  expect(await answers).toMatchObject({ type: '*', items: { length: 3000 } });
+  expect(server.pod.stats.longCommands).toBeGreaterThan(0);
+  // What is watched may change until the first of them is run.
+  await queue(['INCR', 'counter']);
+  const [answer] = await Promise.all([client.command('EXEC'), other.command('SET', 'w', '1')]);
+  const counter = await other.command('GET', 'counter');
+  expect(counter).toEqual(answer.type === '*' ? { type: '$', text: '3000' } : { type: 'nil' });
+});
