@@ -1,8 +1,12 @@
 // A machine with its libraries: what scripts of one form run in. Nothing in it can be changed by a script.
 
 import { baseLibrary } from './lib/base.ts';
+import { bitLibrary } from './lib/bit.ts';
+import { cjsonLibrary } from './lib/cjson.ts';
+import { cmsgpackLibrary } from './lib/cmsgpack.ts';
 import { coroutineLibrary } from './lib/coroutine.ts';
 import { libraryTable, mathLibrary } from './lib/math.ts';
+import { structLibrary } from './lib/struct.ts';
 import { stringLibrary } from './lib/string.ts';
 import { tableLibrary } from './lib/table.ts';
 import { Machine, type ScriptLimits } from './machine.ts';
@@ -22,7 +26,7 @@ export interface EnvironmentOptions {
 export class Environment {
   readonly machine: Machine;
   readonly #iterators = {} as Iterators;
-  readonly #reseed: (seed: number) => void;
+  readonly #reset: (seed: number) => void;
   readonly #mains = new WeakMap<Program, Callable>();
 
   constructor(options: EnvironmentOptions) {
@@ -30,12 +34,17 @@ export class Environment {
     this.machine = m;
     const strings = libraryTable(stringLibrary(m));
     const math = mathLibrary(m);
+    const cjson = cjsonLibrary(m);
     const globals: Record<string, Value> = {
       ...baseLibrary(m, this.#iterators),
       string: strings,
       table: libraryTable(tableLibrary(m)),
       math: libraryTable(math.functions),
       coroutine: libraryTable(coroutineLibrary(m)),
+      bit: libraryTable(bitLibrary(m)),
+      cjson: libraryTable(cjson.functions),
+      cmsgpack: libraryTable(cmsgpackLibrary(m)),
+      struct: libraryTable(structLibrary(m)),
       ...options.globals?.(m),
     };
     for (const [name, value] of Object.entries(globals)) m.globals.set(name, value);
@@ -43,7 +52,10 @@ export class Environment {
     m.stringMeta.set('__index', strings);
     m.stringMeta.isReadonly = true;
     m.globals.isReadonly = options.isOpen !== true;
-    this.#reseed = math.reseed;
+    this.#reset = (seed) => {
+      math.reseed(seed);
+      cjson.reset();
+    };
   }
 
   /** The main function of a program here. */
@@ -58,7 +70,7 @@ export class Environment {
   /** Before each run. Its random numbers follow from `seed`, in [0, 1). */
   begin(seed: number): void {
     this.machine.begin();
-    this.#reseed(seed);
+    this.#reset(seed);
   }
 
   setGlobal(name: string, value: LuaTable): void {

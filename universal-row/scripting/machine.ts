@@ -102,8 +102,10 @@ export class Machine {
     this.abort = undefined;
     this.#memory = memoryCheckBytes;
     this.#heapAtStart = -1;
-    this.#identityCount = 0;
-    this.#identities = new WeakMap();
+    if (this.#identityCount > 0) {
+      this.#identityCount = 0;
+      this.#identities = new WeakMap();
+    }
   }
 
   // ---- budgets

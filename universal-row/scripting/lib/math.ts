@@ -4,26 +4,44 @@ import type { Machine } from '../machine.ts';
 import { LuaTable, type Value } from '../values.ts';
 import { checkInteger, checkNumber } from './checks.ts';
 
-const multiplier = 0x5deece66dn;
-const mask48 = (1n << 48n) - 1n;
+const multiplierLow = 0xe66d;
+const multiplierMiddle = 0xdeec;
+const multiplierHigh = 5;
 
-/** As srand48 and lrand48. */
+/** As srand48 and lrand48: 48 bits of state in three parts. */
 class Random {
-  #state = 0n;
+  #low = 0x330e;
+  #middle = 0;
+  #high = 0;
 
   seed(value: number): void {
-    this.#state = (BigInt.asUintN(32, BigInt(value)) << 16n) | 0x330en;
+    this.#low = 0x330e;
+    this.#middle = value & 0xffff;
+    this.#high = (value >>> 16) & 0xffff;
   }
 
-  /** `state` is below 2^48. */
-  start(state: number): void {
-    this.#state = BigInt(state);
+  /** `seed` is in [0, 1). */
+  start(seed: number): void {
+    this.#low = 0x330e;
+    const bits = Math.floor(seed * 2 ** 32) >>> 0;
+    this.#middle = bits & 0xffff;
+    this.#high = bits >>> 16;
   }
 
   /** Below 2^31. */
   next(): number {
-    this.#state = (this.#state * multiplier + 0xbn) & mask48;
-    return Number(this.#state >> 17n);
+    const low = this.#low * multiplierLow + 0xb;
+    const middle =
+      this.#middle * multiplierLow + this.#low * multiplierMiddle + Math.floor(low / 65536);
+    const high =
+      this.#high * multiplierLow +
+      this.#middle * multiplierMiddle +
+      this.#low * multiplierHigh +
+      Math.floor(middle / 65536);
+    this.#low = low % 65536;
+    this.#middle = middle % 65536;
+    this.#high = high % 65536;
+    return this.#high * 32768 + (this.#middle >>> 1);
   }
 }
 
@@ -124,7 +142,7 @@ export function mathLibrary(m: Machine): MathLibrary {
     const compute = Math[name] as (x: number) => number;
     functions[name] = (x: Value) => compute(number(x, 1, name));
   }
-  return { functions, reseed: (seed) => source.start(Math.floor(seed * 2 ** 48)) };
+  return { functions, reseed: (seed) => source.start(seed) };
 }
 
 /** A library as a table that no script can change. */

@@ -22,7 +22,7 @@ import type { Steps, StepTransform } from '../../../steps.ts';
 import { answerWith } from './answer.ts';
 import type { ScriptHost } from './host.ts';
 import { type CurrentRun, redisLibrary } from './redis-library.ts';
-import { type RunRights, ScriptRun } from './script-run.ts';
+import { CommandWords, type RunRights, ScriptRun } from './script-run.ts';
 import type { Script, ScriptCache } from './script.ts';
 
 const noScript = new CommandError('NOSCRIPT No matching script. Please use EVAL.');
@@ -38,6 +38,7 @@ const steppingRuns = 64;
 export interface ScriptEnvironment {
   readonly environment: Environment;
   readonly current: CurrentRun;
+  readonly words: CommandWords;
 }
 
 function newEnvironment(isStepping: boolean): ScriptEnvironment {
@@ -47,7 +48,7 @@ function newEnvironment(isStepping: boolean): ScriptEnvironment {
     globals: (m) => ({ redis: redisLibrary(m, current) }),
   });
   environment.machine.unwrapsErrors = true;
-  return { environment, current };
+  return { environment, current, words: new CommandWords() };
 }
 
 // Plain runs never overlap, and nothing in an environment can be changed: one serves all.
@@ -139,7 +140,7 @@ function runPlain(
   const where = (plainEnvironment ??= newEnvironment(false));
   const { script, rights } = call;
   const { machine } = where.environment;
-  const run = new ScriptRun(script.sha, rows, host, rights, machine);
+  const run = new ScriptRun(script.sha, rows, host, rights, machine, where.words);
   if (script.steppingRuns > 0) {
     script.steppingRuns--;
     return stepsOf(call, host, undefined);
@@ -169,7 +170,7 @@ function stepsOf(call: Invocation, host: ScriptHost, before: ScriptRun | undefin
     const where = newEnvironment(true);
     const { script, rights } = call;
     const { machine } = where.environment;
-    const run = new ScriptRun(script.sha, rows, host, rights, machine);
+    const run = new ScriptRun(script.sha, rows, host, rights, machine, where.words);
     if (before !== undefined) run.resume(before);
     begin(where, run, call);
     const end = host.running(run);

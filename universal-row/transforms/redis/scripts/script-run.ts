@@ -27,6 +27,12 @@ interface Recorded {
   readonly result: CallResult;
 }
 
+/** Where commands are put, and what they answer: runs of the plain form take turns with one. */
+export class CommandWords {
+  readonly args = new Arguments();
+  readonly answers = new ReplyValues();
+}
+
 /** What the script as a whole may do. */
 export interface RunRights {
   /** It may write. */
@@ -43,20 +49,30 @@ const failed = (text: string): CallResult => ({
 
 export class ScriptRun implements RunningScript {
   readonly name: string;
-  readonly answers = new ReplyValues();
+  readonly answers: ReplyValues;
   hasWritten = false;
   /** Of its random numbers. */
   seed: number;
   readonly #host: ScriptHost;
   readonly #rights: RunRights;
   readonly #machine: Machine;
-  readonly #args = new Arguments();
+  readonly #args: Arguments;
   readonly #rows: Rows;
   #record: Recorded[] = [];
   #replayed = 0;
   #isKilled = false;
 
-  constructor(name: string, rows: Rows, host: ScriptHost, rights: RunRights, machine: Machine) {
+  constructor(
+    name: string,
+    rows: Rows,
+    host: ScriptHost,
+    rights: RunRights,
+    machine: Machine,
+    words: CommandWords,
+  ) {
+    this.answers = words.answers;
+    this.answers.version = 2;
+    this.#args = words.args;
     this.name = name;
     this.#rows = rows;
     this.seed = rows.random();
