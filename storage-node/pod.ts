@@ -22,9 +22,13 @@ import {
 import type { BackgroundWork, TableRows } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import { isShadowTable } from './backup/shadow.ts';
+import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
 import { type HeldTable, LongRun } from './long-run.ts';
+import { LongRuns } from './long-runs.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
+import { RowObservers } from './row-observers.ts';
 import { TableHolds } from './table-holds.ts';
+import { tableFreed, waitForTables } from './table-waits.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import { everything, Transaction } from './transaction.ts';
 
@@ -64,21 +68,15 @@ export interface PodParts {
   readonly background: BackgroundWork | undefined;
 }
 
-export interface PodStats {
+export interface PodStats extends CheckpointStats {
   expiredRows: number;
   internalErrors: number;
   readFaults: number;
-  checkpoints: number;
-  lastCheckpointMs: number;
-  lastCheckpointAt: number;
-  checkpointFailures: number;
   loadedEntries: number;
   /** Commands and transactions that took many steps, and their steps. */
   longCommands: number;
   longSteps: number;
 }
-
-const tooManyWait = 'BUSY a long command holds the table, and too many other commands wait for it';
 
 // Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
 const expirySlice = 200;
@@ -118,12 +116,11 @@ export class Pod implements Executor {
   private readonly report: PodOptions['report'];
   private readonly background: BackgroundWork | undefined;
   private readonly tx: Transaction;
-  private readonly observers = new Map<string, Set<RowObserver>>();
+  private readonly observers = new RowObservers();
   /** Of commands that nobody charges, and of what happens by itself. */
   private readonly unclaimed = new RowWork();
   /** Tables yet to be looked through for rows that are due. */
   private expiring: number[] = [];
-  private readonly checkpointBytes: number;
   /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
   private readonly flows: CommandFlows | undefined;
   /** Rows may be on disk, and commands run again for them: from what of their work is then. */
@@ -132,8 +129,7 @@ export class Pod implements Executor {
   private memoryFull = false;
   private turnNow = 0;
   private turnOpen = false;
-  private checkpointing: Promise<void> | undefined;
-  private checkpointLsn = 0;
+  private readonly checkpoints: Checkpoints;
   private timer: NodeJS.Timeout | undefined;
   private readonly admission: PodAdmission | undefined;
   private readonly steps: StepWatcher | undefined;
@@ -143,7 +139,18 @@ export class Pod implements Executor {
     if (this.timer !== undefined) this.tick();
   });
   private readonly holds = new TableHolds();
-  private readonly runs = new Map<LongRun, Promise<unknown>>();
+  private readonly runs = new LongRuns({
+    holds: this.holds,
+    failed: (run, error) => {
+      run.reply.error(this.#errorText(run.commands[0]!, error));
+      this.engine.resume?.(run.suspended);
+      this.#commitRun(run);
+    },
+    ended: (run) => {
+      this.stats.longSteps += run.steps;
+      this.stats.readFaults += run.faults;
+    },
+  });
   private readonly rng: Rng;
 
   constructor(options: PodOptions) {
@@ -159,10 +166,18 @@ export class Pod implements Executor {
     this.admission = options.admission;
     this.steps = options.steps;
     this.maxMemoryBytes = options.maxMemoryBytes;
-    this.checkpointBytes = options.checkpointBytes;
     this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
     this.tx.beforeTableChange = (tables) => this.#touchTables(tables, this.tx);
-    this.checkpointLsn = options.log.status().appendedLsn;
+    this.checkpoints = new Checkpoints({
+      engine: options.engine,
+      log: options.log,
+      clock: options.clock,
+      everyBytes: options.checkpointBytes,
+      stats: this.stats,
+      report: options.report,
+      ready: () => this.whole(),
+      begun: () => this.#checkpointBegun(),
+    });
     this.flows = options.flows && this.#flowsOf(options.flows);
   }
 
@@ -266,26 +281,7 @@ export class Pod implements Executor {
     reply: Reply,
     then: (own: Reply) => MaybePromise<Reply | void>,
   ): Promise<Reply | void> | undefined {
-    const { holds } = this;
-    for (const { table, isWrite: writing } of this.#tablesOf(commands)) {
-      if (holds.mayRun(table, writing)) continue;
-      const own = reply.fork(reply.mark());
-      return new Promise((resolve, reject) => {
-        const isIn = holds.wait(table, writing, () => {
-          try {
-            const done = then(own);
-            if (done instanceof Promise) done.then((other) => resolve(other ?? own), reject);
-            else resolve(done ?? own);
-          } catch (error) {
-            reject(error instanceof Error ? error : new Error(String(error)));
-          }
-        });
-        if (isIn) return;
-        own.error(tooManyWait);
-        resolve(own);
-      });
-    }
-    return undefined;
+    return waitForTables(this.holds, this.#tablesOf(commands), reply, then);
   }
 
   /** All tables of this pod that the commands may touch. */
@@ -362,27 +358,8 @@ export class Pod implements Executor {
   }
 
   #finish(run: LongRun): Promise<Reply> {
-    const done = this.#drive(run).finally(() => {
-      this.runs.delete(run);
-      for (const { table, isWrite: writing } of run.held) this.holds.release(table, writing);
-    });
-    this.runs.set(run, done);
-    return done;
-  }
-
-  async #drive(run: LongRun): Promise<Reply> {
     this.stats.longCommands++;
-    try {
-      await run.run();
-    } catch (error) {
-      // Reading failed for good. What was written before is in the engine, and goes into the log.
-      run.reply.error(this.#errorText(run.commands[0]!, error));
-      this.engine.resume?.(run.suspended);
-      this.#commitRun(run);
-    }
-    this.stats.longSteps += run.steps;
-    this.stats.readFaults += run.faults;
-    return run.reply;
+    return this.runs.run(run);
   }
 
   /** What it wrote becomes one entry. */
@@ -409,12 +386,8 @@ export class Pod implements Executor {
   }
 
   /** Resolves in an instant in which no long command has written a part of what it writes. */
-  async whole(): Promise<void> {
-    for (;;) {
-      const writing = [...this.runs].filter(([run]) => run.isWriting);
-      if (writing.length === 0) return;
-      await Promise.allSettled(writing.map(([, done]) => done));
-    }
+  whole(): Promise<void> {
+    return this.runs.whole();
   }
 
   /** Long commands under way. */
@@ -428,25 +401,12 @@ export class Pod implements Executor {
   }
 
   /** Resolves when the long commands that are under way now have answered. */
-  async longRunsEnded(): Promise<void> {
-    await Promise.allSettled(this.runs.values());
+  longRunsEnded(): Promise<void> {
+    return this.runs.ended();
   }
 
   get isWhole(): boolean {
-    for (const [run] of this.runs) if (run.isWriting) return false;
-    return true;
-  }
-
-  /** Resolves when nobody holds the table, in the instant in which that is so. */
-  async #freed(table: number): Promise<void> {
-    if (this.holds.mayRun(table, true)) return;
-    const isIn = await new Promise<boolean>((resolve) => {
-      if (!this.holds.wait(table, true, () => resolve(true))) resolve(false);
-    });
-    if (!isIn || !this.holds.mayRun(table, true)) {
-      await new Promise((resolve) => setTimeout(resolve, durableCheckMs));
-      await this.#freed(table);
-    }
+    return this.runs.isWhole;
   }
 
   /** `BarePath.attempt`; without flows nobody asks for outcomes. */
@@ -629,36 +589,18 @@ export class Pod implements Executor {
   // ---- observers
 
   observe(table: number, key: Buffer, observer: RowObserver): void {
-    const id = observerId(table, key);
-    let set = this.observers.get(id);
-    if (set === undefined) this.observers.set(id, (set = new Set()));
-    set.add(observer);
+    this.observers.add(table, key, observer);
     this.tx.observing = true;
-    // A long command may have changed it already, and not told yet.
-    for (const [run] of this.runs) {
-      if (run.held.some((one) => one.isWrite && one.table === table)) {
-        run.tx.touched.push({ table, key });
-      }
-    }
+    this.runs.observed(table, key);
   }
 
   unobserve(table: number, key: Buffer, observer: RowObserver): void {
-    const id = observerId(table, key);
-    const set = this.observers.get(id);
-    if (set === undefined) return;
-    set.delete(observer);
-    if (set.size === 0) this.observers.delete(id);
+    this.observers.remove(table, key, observer);
     this.tx.observing = this.observers.size !== 0;
   }
 
   #notify(): void {
-    const touched = this.tx.touched.splice(0);
-    if (this.observers.size === 0) return;
-    for (const { table, key } of touched) {
-      const set = this.observers.get(observerId(table, key));
-      if (set === undefined) continue;
-      for (const observer of Array.from(set)) observer.rowChanged(table, key);
-    }
+    this.observers.notify(this.tx.touched.splice(0));
   }
 
   /**
@@ -666,13 +608,11 @@ export class Pod implements Executor {
    * in one of them.
    */
   #touchTables(tables: readonly number[], tx: Transaction): void {
-    for (const id of this.observers.keys()) {
-      const colon = id.indexOf(':');
-      const table = Number(id.slice(0, colon));
-      if (!tables.includes(table)) continue;
-      const key = Buffer.from(id.slice(colon + 1), 'latin1');
+    if (this.observers.size === 0) return;
+    for (const row of this.observers.in(new Set(tables))) {
+      const { key } = row;
       if (tables.some((one) => this.engine.table(one).find(key, 0, key.length) !== 0)) {
-        tx.touched.push({ table, key });
+        tx.touched.push(row);
       }
     }
   }
@@ -691,8 +631,7 @@ export class Pod implements Executor {
     if (this.maxMemoryBytes !== Infinity) {
       this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
     }
-    const { appendedLsn } = this.log.status();
-    if (appendedLsn - this.checkpointLsn >= this.checkpointBytes) void this.checkpoint();
+    this.checkpoints.makeIfDue();
     this.steps?.ended(startedAt, this.clock.monotonic(), maintenance);
   }
 
@@ -715,34 +654,44 @@ export class Pod implements Executor {
   }
 
   #expireSlice(table: number): number {
-    const { tx, log } = this;
+    const { tx } = this;
     const before = tx.expiredRows;
+    const logBytes = this.#changeTable(table, () => tx.dropExpiredRows(expirySlice));
+    if (logBytes instanceof ReadFault) {
+      // The rows due are being read: the next round meets them in memory.
+      tx.expiredRows = before;
+      logBytes.ready.catch((reason: unknown) => {
+        this.report('error', 'reading expired rows failed', { err: reason });
+      });
+      return 0;
+    }
+    const dropped = tx.expiredRows - before;
+    if (dropped > 0) this.background?.expired(table, dropped, logBytes);
+    return dropped;
+  }
+
+  /** A change that no client asked for. Returns its bytes in the log, or the fault after which it is to be tried again. */
+  #changeTable(table: number, change: () => void): number | ReadFault {
+    const { tx, log } = this;
     if (!this.turnOpen) this.#openTurn();
     log.begin();
     const logged = log.writer.pos;
     tx.work = this.unclaimed;
     try {
       tx.begin(table, everything, undefined, false, this.turnNow, true);
-      tx.dropExpiredRows(expirySlice);
+      change();
     } catch (error) {
-      // A fault means that the rows due are being read: the next round meets them in memory.
-      if (!(error instanceof ReadFault)) throw error;
       log.abandon();
       this.engine.rollback();
       tx.touched.length = 0;
-      tx.expiredRows = before;
       tx.refresh();
-      error.ready.catch((reason: unknown) => {
-        this.report('error', 'reading expired rows failed', { err: reason });
-      });
-      return 0;
+      if (error instanceof ReadFault) return error;
+      throw error;
     }
     const logBytes = log.writer.pos - logged;
     const index = log.end();
     if (index !== 0) this.#committed(index);
-    const dropped = tx.expiredRows - before;
-    if (dropped > 0) this.background?.expired(table, dropped, logBytes);
-    return dropped;
+    return logBytes;
   }
 
   /**
@@ -754,7 +703,7 @@ export class Pod implements Executor {
     for (const table of this.engine.tables()) {
       if (table < span.first || table >= end) continue;
       for (;;) {
-        await this.#freed(table);
+        await tableFreed(this.holds, table);
         const waits = this.#clearTable(table);
         if (waits === undefined) break;
         await waits;
@@ -773,55 +722,24 @@ export class Pod implements Executor {
 
   /** What to wait for before trying again, if the engine has to read something first. */
   #clearTable(table: number): Promise<void> | undefined {
-    const { tx, log } = this;
     if (this.writeFailure !== undefined) throw this.writeFailure;
     if (this.engine.congested === true) return this.engine.drained!();
-    if (!this.turnOpen) this.#openTurn();
-    log.begin();
-    tx.work = this.unclaimed;
-    try {
-      tx.begin(table, everything, undefined, false, this.turnNow, true);
-      tx.clear();
-    } catch (error) {
-      log.abandon();
-      this.engine.rollback();
-      tx.touched.length = 0;
-      tx.refresh();
-      if (error instanceof ReadFault) return error.ready;
-      throw error;
-    }
-    const index = log.end();
-    if (index !== 0) this.#committed(index);
-    return undefined;
+    const fault = this.#changeTable(table, () => this.tx.clear());
+    return fault instanceof ReadFault ? fault.ready : undefined;
   }
 
   /** Makes a checkpoint and lets go of the log before it; one at a time. */
   checkpoint(): Promise<void> {
-    this.checkpointing ??= this.#checkpoint().finally(() => {
-      this.checkpointing = undefined;
-    });
-    return this.checkpointing;
+    return this.checkpoints.make();
   }
 
-  async #checkpoint(): Promise<void> {
-    await this.whole();
-    const startedAt = this.clock.monotonic();
-    this.checkpointLsn = this.log.status().appendedLsn;
-    const tables = this.background === undefined ? [] : this.#tableRows();
-    try {
-      const index = await this.engine.checkpoint();
-      this.background?.checkpointed(tables, this.engine.stats().diskBytes);
-      this.pins?.trim();
-      this.log.truncate(index);
-      this.stats.checkpoints++;
-      this.stats.lastCheckpointMs = this.clock.monotonic() - startedAt;
-      this.stats.lastCheckpointAt = this.clock.now();
-    } catch (error) {
-      this.stats.checkpointFailures++;
-      this.report('warn', 'a checkpoint failed; the log keeps growing until one succeeds', {
-        err: error,
-      });
-    }
+  #checkpointBegun(): () => void {
+    const { background, pins, engine } = this;
+    const tables = background === undefined ? [] : this.#tableRows();
+    return () => {
+      background?.checkpointed(tables, engine.stats().diskBytes);
+      pins?.trim();
+    };
   }
 
   #tableRows(): TableRows[] {
@@ -830,7 +748,7 @@ export class Pod implements Executor {
   }
 
   get checkpointInProgress(): boolean {
-    return this.checkpointing !== undefined;
+    return this.checkpoints.running !== undefined;
   }
 
   /** Keys that reading commands found, and did not find. */
@@ -878,14 +796,8 @@ export class Pod implements Executor {
   swapTables(pairs: readonly (readonly [number, number])[]): void {
     if (this.writeFailure !== undefined) throw this.writeFailure;
     this.endTurn();
-    const changed = new Set(pairs.flat());
-    // Whether a key is in them need not be looked up: whoever observes one looks again.
-    for (const id of this.observers.keys()) {
-      const colon = id.indexOf(':');
-      const table = Number(id.slice(0, colon));
-      if (!changed.has(table)) continue;
-      this.tx.touched.push({ table, key: Buffer.from(id.slice(colon + 1), 'latin1') });
-    }
+    // Whether a key is in them need not be looked up: its observers look again.
+    this.tx.touched.push(...this.observers.in(new Set(pairs.flat())));
     this.log.begin();
     for (const [a, b] of pairs) {
       this.log.writer.swap(a, b);
@@ -917,11 +829,9 @@ export class Pod implements Executor {
   async close(): Promise<void> {
     clearInterval(this.timer);
     this.timer = undefined;
-    for (const [run] of this.runs) {
-      for (const command of run.commands) command.isAbandoned = true;
-    }
+    this.runs.abandon();
     await this.longRunsEnded();
-    await this.checkpointing;
+    await this.checkpoints.running;
     this.endTurn();
     await this.log.close();
     await this.engine.close();
@@ -935,8 +845,4 @@ function runWhole(steps: Steps): void {
     if (done === true) return;
     if (value !== undefined) throw value;
   }
-}
-
-function observerId(table: number, key: Buffer): string {
-  return `${table}:${key.toString('latin1')}`;
 }

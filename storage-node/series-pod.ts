@@ -25,6 +25,7 @@ import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
 import { backgroundWork, contendedSliceMs, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
+import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
 import type { ReplicatedLog } from './replicator/replicated-log.ts';
 import type { TableRules, TableRulesByName } from './table-rules.ts';
 
@@ -58,15 +59,11 @@ export interface SeriesPodOptions {
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
-export interface SeriesPodStats {
+export interface SeriesPodStats extends CheckpointStats {
   pointsWritten: number;
   pointsRefused: number;
   /** Writes that had to wait for the engine to catch up. */
   congestedWrites: number;
-  checkpoints: number;
-  lastCheckpointMs: number;
-  lastCheckpointAt: number;
-  checkpointFailures: number;
   loadedEntries: number;
 }
 
@@ -112,13 +109,11 @@ export class SeriesPod implements SeriesStore {
   readonly #clock: Clock;
   readonly #admission: PodAdmission | undefined;
   readonly #steps: StepWatcher | undefined;
-  readonly #checkpointBytes: number;
   readonly #retentionIntervalMs: number;
   readonly #report: SeriesPodOptions['report'];
   #timer: NodeJS.Timeout | undefined;
   #nextRetention = 0;
-  #checkpointing: Promise<void> | undefined;
-  #checkpointLsn: number;
+  readonly #checkpoints: Checkpoints;
   /** Of the last change. */
   #entryBytes = 0;
 
@@ -131,10 +126,11 @@ export class SeriesPod implements SeriesStore {
     this.#clock = options.clock;
     this.#admission = options.admission;
     this.#steps = options.steps;
-    this.#checkpointBytes = options.checkpointBytes;
     this.#retentionIntervalMs = options.retentionIntervalMs;
     this.#report = options.report;
-    this.#checkpointLsn = options.log.status().appendedLsn;
+    const { engine, log, clock, report, checkpointBytes: everyBytes } = options;
+    const { stats } = this;
+    this.#checkpoints = new Checkpoints({ engine, log, clock, everyBytes, stats, report });
   }
 
   /** Begins the work that happens by itself: flushing, compaction, retention, checkpoints. */
@@ -347,34 +343,13 @@ export class SeriesPod implements SeriesStore {
     // Whoever waits for room is not made to wait for a pause as well.
     const budget = this.#isContended ? contendedSliceMs : backgroundBudgetMs;
     const more = this.#engine.background(this.#engine.congested ? 4 * budget : budget, false);
-    const { appendedLsn } = this.#log.status();
-    if (appendedLsn - this.#checkpointLsn >= this.#checkpointBytes) void this.checkpoint();
+    this.#checkpoints.makeIfDue();
     return more;
   }
 
   /** Makes a checkpoint and lets go of the log before it; one at a time. */
   checkpoint(): Promise<void> {
-    this.#checkpointing ??= this.#checkpoint().finally(() => {
-      this.#checkpointing = undefined;
-    });
-    return this.#checkpointing;
-  }
-
-  async #checkpoint(): Promise<void> {
-    const startedAt = this.#clock.monotonic();
-    this.#checkpointLsn = this.#log.status().appendedLsn;
-    try {
-      const index = await this.#engine.checkpoint();
-      this.#log.truncate(index);
-      this.stats.checkpoints++;
-      this.stats.lastCheckpointMs = this.#clock.monotonic() - startedAt;
-      this.stats.lastCheckpointAt = this.#clock.now();
-    } catch (error) {
-      this.stats.checkpointFailures++;
-      this.#report('warn', 'a checkpoint failed; the log keeps growing until one succeeds', {
-        err: error,
-      });
-    }
+    return this.#checkpoints.make();
   }
 
   get writeFailure(): Error | undefined {
@@ -397,7 +372,7 @@ export class SeriesPod implements SeriesStore {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    await this.#checkpointing;
+    await this.#checkpoints.running;
     this.endTurn();
     await this.#log.close();
     await this.#engine.close();

@@ -1,0 +1,74 @@
+// The checkpoints of a pod: one at a time, when the log has grown by so much, and the log before each is dropped.
+
+import type { Clock } from '../universal-row/environment.ts';
+import type { ReplicatedLog } from './replicator/replicated-log.ts';
+
+export interface CheckpointStats {
+  checkpoints: number;
+  lastCheckpointMs: number;
+  lastCheckpointAt: number;
+  checkpointFailures: number;
+}
+
+export interface CheckpointsOptions {
+  engine: { checkpoint(): Promise<number> };
+  log: ReplicatedLog;
+  clock: Clock;
+  /** A checkpoint is made whenever the log has grown by this much. */
+  everyBytes: number;
+  stats: CheckpointStats;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** Resolves when a checkpoint may begin; at once when left out. */
+  ready?: () => Promise<void>;
+  /** Called when one begins; what it returns is called when it is made, before the log is dropped. */
+  begun?: () => () => void;
+}
+
+export class Checkpoints {
+  readonly #options: CheckpointsOptions;
+  #running: Promise<void> | undefined;
+  #lsn: number;
+
+  constructor(options: CheckpointsOptions) {
+    this.#options = options;
+    this.#lsn = options.log.status().appendedLsn;
+  }
+
+  /** The one that is being made. */
+  get running(): Promise<void> | undefined {
+    return this.#running;
+  }
+
+  makeIfDue(): void {
+    const { log, everyBytes } = this.#options;
+    if (log.status().appendedLsn - this.#lsn >= everyBytes) void this.make();
+  }
+
+  make(): Promise<void> {
+    this.#running ??= this.#make().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #make(): Promise<void> {
+    const { engine, log, clock, stats, report, ready, begun } = this.#options;
+    if (ready !== undefined) await ready();
+    const startedAt = clock.monotonic();
+    this.#lsn = log.status().appendedLsn;
+    const made = begun?.();
+    try {
+      const index = await engine.checkpoint();
+      made?.();
+      log.truncate(index);
+      stats.checkpoints++;
+      stats.lastCheckpointMs = clock.monotonic() - startedAt;
+      stats.lastCheckpointAt = clock.now();
+    } catch (error) {
+      stats.checkpointFailures++;
+      report('warn', 'a checkpoint failed; the log keeps growing until one succeeds', {
+        err: error,
+      });
+    }
+  }
+}

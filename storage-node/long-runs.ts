@@ -1,0 +1,79 @@
+// The long commands of a pod that are running, and the tables that they hold.
+
+import type { Reply } from '../universal-row/reply.ts';
+import type { LongRun } from './long-run.ts';
+import type { TableHolds } from './table-holds.ts';
+
+export interface LongRunsOptions {
+  holds: TableHolds;
+  /** Reading failed for good: what was written before goes into the log. */
+  failed: (run: LongRun, error: unknown) => void;
+  ended: (run: LongRun) => void;
+}
+
+export class LongRuns {
+  readonly #options: LongRunsOptions;
+  readonly #runs = new Map<LongRun, Promise<unknown>>();
+
+  constructor(options: LongRunsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#runs.size;
+  }
+
+  /** Runs it, with the tables that it holds already. */
+  run(run: LongRun): Promise<Reply> {
+    const done = this.#drive(run).finally(() => {
+      this.#runs.delete(run);
+      for (const { table, isWrite } of run.held) this.#options.holds.release(table, isWrite);
+    });
+    this.#runs.set(run, done);
+    return done;
+  }
+
+  async #drive(run: LongRun): Promise<Reply> {
+    try {
+      await run.run();
+    } catch (error) {
+      this.#options.failed(run, error);
+    }
+    this.#options.ended(run);
+    return run.reply;
+  }
+
+  /** A row of a table was observed: those that write the table may have changed it, and not told yet. */
+  observed(table: number, key: Buffer): void {
+    for (const [run] of this.#runs) {
+      if (run.held.some((one) => one.isWrite && one.table === table)) {
+        run.tx.touched.push({ table, key });
+      }
+    }
+  }
+
+  /** No long command has written a part of what it writes. */
+  get isWhole(): boolean {
+    for (const [run] of this.#runs) if (run.isWriting) return false;
+    return true;
+  }
+
+  /** Resolves in an instant in which `isWhole`. */
+  async whole(): Promise<void> {
+    for (;;) {
+      const writing = [...this.#runs].filter(([run]) => run.isWriting);
+      if (writing.length === 0) return;
+      await Promise.allSettled(writing.map(([, done]) => done));
+    }
+  }
+
+  /** Resolves when those that are running now have answered. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#runs.values());
+  }
+
+  /** They stop at their next step. */
+  abandon(): void {
+    for (const [run] of this.#runs) for (const command of run.commands) command.isAbandoned = true;
+  }
+}
