@@ -5,6 +5,8 @@ import { emptyBytes, parseBigInteger, parseInteger } from './bytes.ts';
 export class Arguments {
   buf: Buffer = emptyBytes;
   count = 0;
+  /** The command has waited for its keys, and is tried again. */
+  hasWaited = false;
   starts: Int32Array;
   lens: Int32Array;
 
@@ -37,6 +39,14 @@ export class Arguments {
   bytes(i: number): Buffer {
     const s = this.starts[i]!;
     return this.buf.subarray(s, s + this.lens[i]!);
+  }
+
+  /** Puts other bytes in place of a word: for what a command that waits has found out, and is to keep to. */
+  replace(word: number, by: Uint8Array): void {
+    const end = this.buf.length;
+    this.buf = Buffer.concat([this.buf, by]);
+    this.starts[word] = end;
+    this.lens[word] = by.length;
   }
 
   text(i: number): string {

@@ -46,6 +46,11 @@ export function* step<T>(attempt: () => T): Generator<ReadFault | undefined, T, 
   }
 }
 
+/** Carries the long form out in one go, as it turned out to be short. */
+export function runNow(steps: Steps): void {
+  for (const fault of steps) if (fault !== undefined) throw fault;
+}
+
 /** Size of one step of a walk, by elements and by bytes. */
 export class StepSize {
   elements: number;

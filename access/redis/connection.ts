@@ -1523,7 +1523,8 @@ export class Connection implements Client, StepSource {
     const keys = keyWords(entry.spec, args).map((word) => Buffer.from(args.bytes(word)));
     server.blocked.add(wait, this.table, keys);
     const { timeout, unit } = entry.blocks!;
-    const word = timeout < 0 ? args.count + timeout : timeout;
+    const at = typeof timeout === 'number' ? timeout : timeout(args);
+    const word = at < 0 ? args.count + at : at;
     const given = args.float(word);
     const ms = unit === 'ms' ? given : given * 1000;
     if (ms > 0) {
@@ -1565,6 +1566,7 @@ export class Connection implements Client, StepSource {
     clearTimeout(wait.timer);
     this.held.release('request', wait.bytes);
     this.server.blocked.remove(wait);
+    this.args.hasWaited = false;
     this.wait = undefined;
     this.busy = false;
   }
@@ -1576,6 +1578,7 @@ export class Connection implements Client, StepSource {
     const route = server.router.to(this.table);
     const reply = server.open(this);
     const mark = reply.pos;
+    command.args.hasWaited = true;
     const own = route.mayWait ? server.borrowWriter(this.version) : undefined;
     if (own !== undefined) own.keeper = this;
     const done = route.executor.execute(command, own ?? reply);
@@ -1614,11 +1617,7 @@ export class Connection implements Client, StepSource {
     const { writer } = this.server;
     if (writer.pos === mark) return 'empty';
     // The key now holds another type: not what the client waits for. Moves do report their target's.
-    if (
-      writer.buf[mark] === 45 &&
-      !wait.entry.fullName.includes('move') &&
-      wait.entry.fullName !== 'brpoplpush'
-    ) {
+    if (writer.buf[mark] === 45 && wait.entry.blocks!.reportsErrors !== true) {
       writer.pos = mark;
       return 'failed';
     }

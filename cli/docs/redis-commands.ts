@@ -19,6 +19,7 @@ const titles: Readonly<Record<CommandGroup, string>> = {
   list: 'Lists',
   set: 'Sets',
   'sorted-set': 'Sorted sets',
+  stream: 'Streams',
   bitmap: 'Bitmaps',
   hyperloglog: 'HyperLogLog',
   geo: 'Geographic positions',

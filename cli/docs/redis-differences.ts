@@ -65,6 +65,14 @@ export const differences: readonly Difference[] = [
     commands: ['scan', 'hscan', 'sscan', 'zscan'],
     text: 'Order and cursors differ; what is there all along is seen at least once, as in Redis. An answer ends at 1 MB, whatever COUNT says',
   },
+  {
+    commands: ['xadd', 'xtrim'],
+    text: 'Approximate trimming goes by 100 entries (`stream-node-max-entries`), however large they are',
+  },
+  {
+    commands: ['xinfo|stream'],
+    text: 'Nodes of the radix tree are counted as if each had its 100 entries',
+  },
   { commands: ['keys', 'smembers', 'hgetall', 'hkeys', 'hvals'], text: 'The order differs' },
   {
     commands: ['hrandfield', 'srandmember', 'spop', 'zrandmember'],
@@ -168,26 +176,6 @@ export interface MissingCommands {
 export const missingCommands: readonly MissingCommands[] = [
   { what: 'moving values as bytes', commands: ['dump', 'restore', 'migrate'] },
   { what: 'functions', commands: ['fcall', 'fcall_ro', 'function'] },
-  {
-    what: 'streams',
-    commands: [
-      'xack',
-      'xadd',
-      'xautoclaim',
-      'xclaim',
-      'xdel',
-      'xgroup',
-      'xinfo',
-      'xlen',
-      'xpending',
-      'xrange',
-      'xread',
-      'xreadgroup',
-      'xrevrange',
-      'xsetid',
-      'xtrim',
-    ],
-  },
   { what: 'client-side caching', commands: ['client|caching', 'client|trackinginfo'] },
   { what: 'cluster mode', commands: ['asking', 'restore-asking', 'cluster|slots'] },
   {

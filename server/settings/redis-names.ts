@@ -65,6 +65,7 @@ const fixed = {
 
 /** Thresholds of OBJECT ENCODING; lost at a stop, as with redis-server without a configuration file. */
 const encodings = {
+  'stream-node-max-entries': 'streamNodeEntries',
   'hash-max-listpack-entries': 'hashEntries',
   'hash-max-listpack-value': 'hashValueBytes',
   'hash-max-ziplist-entries': 'hashEntries',

@@ -35,6 +35,7 @@ const ofGroup: Readonly<Record<CommandGroup, readonly Category[]>> = {
   list: ['list'],
   set: ['set'],
   'sorted-set': ['sortedset'],
+  stream: ['stream'],
   bitmap: ['bitmap'],
   hyperloglog: ['hyperloglog'],
   geo: ['geo'],

@@ -16,6 +16,7 @@ import { scriptingCommands } from './scripting.ts';
 import { serverCommands } from './server.ts';
 import { setCommands } from './set.ts';
 import { sortedSetCommands } from './sorted-set.ts';
+import { streamCommands } from './stream.ts';
 import { stringCommands } from './string.ts';
 import { transactionCommands } from './transactions.ts';
 import type { CommandSpec } from './spec.ts';
@@ -26,6 +27,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   listCommands,
   setCommands,
   sortedSetCommands,
+  streamCommands,
   bitmapCommands,
   hyperloglogCommands,
   geoCommands,

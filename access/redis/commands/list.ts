@@ -299,7 +299,7 @@ export const listCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     action: Action.update,
     run: brpoplpush,
-    blocks: { timeout: 3, onTimeout: 'nilArray', inTransaction: 'nil' },
+    blocks: { timeout: 3, onTimeout: 'nilArray', inTransaction: 'nil', reportsErrors: true },
   },
   {
     name: 'blmove',
@@ -313,7 +313,7 @@ export const listCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     action: Action.update,
     run: blmove,
-    blocks: { timeout: 5, onTimeout: 'nilArray', inTransaction: 'nil' },
+    blocks: { timeout: 5, onTimeout: 'nilArray', inTransaction: 'nil', reportsErrors: true },
   },
   {
     name: 'blmpop',

@@ -41,6 +41,7 @@ export type CommandGroup =
   | 'list'
   | 'set'
   | 'sorted-set'
+  | 'stream'
   | 'bitmap'
   | 'hyperloglog'
   | 'geo'
@@ -72,8 +73,8 @@ export interface ChannelRange {
 }
 
 export interface Blocking {
-  /** The word that holds the time-out in seconds: its number, negative from the end. */
-  timeout: number;
+  /** The word that holds the time-out in seconds: its number, negative from the end; or what finds it. */
+  timeout: number | ((args: Arguments) => number);
   /** 'ms' when that word is in milliseconds. */
   unit?: 's' | 'ms';
   /** What is answered when the time is up. */
@@ -85,6 +86,8 @@ export interface Blocking {
    * only as many as find something.
    */
   isShared?: boolean;
+  /** An error of a later attempt is answered, too; else the client goes on waiting. */
+  reportsErrors?: boolean;
 }
 
 export interface CommandSpec<C = never> {

@@ -13,6 +13,8 @@ export const encodingLimits = {
   rankedValueBytes: 64,
   /** In 7.0 lists are quicklists whatever it is. */
   listSize: -2,
+  /** Approximate trimming removes entries of a stream by so many. */
+  streamNodeEntries: 100,
 };
 
 export type EncodingLimit = keyof typeof encodingLimits;
