@@ -179,11 +179,11 @@ export function writeInteger(to: Uint8Array, at: number, value: number): number 
 const fnvBasis = 0x811c9dc5;
 
 /**
- * FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. With a
- * random `basis` the hash differs between processes; without one it is stable.
+ * FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. It is stable, so a client can
+ * make keys that collide: tables of what clients name take `keyedHash`.
  */
-export function hashBytes(b: Uint8Array, s: number, n: number, basis: number = fnvBasis): number {
-  let h = basis ^ n;
+export function hashBytes(b: Uint8Array, s: number, n: number): number {
+  let h = fnvBasis ^ n;
   const end = s + n;
   for (let i = s; i < end; i++) h = Math.imul(h ^ b[i]!, 0x01000193);
   h = Math.imul(h ^ (h >>> 15), 0x2c1b3c6d);

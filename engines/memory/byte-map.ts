@@ -14,12 +14,9 @@
 // Otherwise an id stays with its entry and is used again after it.
 
 import { assert } from '../../universal-row/assert.ts';
-import { randomBytes } from 'node:crypto';
-import { copyBytes, emptyBytes, hashBytes } from '../../universal-row/bytes.ts';
+import { copyBytes, emptyBytes } from '../../universal-row/bytes.ts';
+import { keyedHash } from '../../universal-row/keyed-hash.ts';
 import type { Arena } from './arena.ts';
-
-// Chosen anew by each process, so that no client can send keys that all collide.
-const basis = randomBytes(4).readInt32LE();
 
 const minSlots = 8;
 const maxSlots = 8192;
@@ -73,7 +70,7 @@ export class ByteMap {
   }
 
   hash(b: Buffer, s: number, n: number): number {
-    return hashBytes(b, s, n, basis) | 0;
+    return keyedHash(b, s, s + n) | 0;
   }
 
   /** The entry's id, or 0. */
@@ -249,8 +246,8 @@ export class ByteMap {
     this.locate(id);
     const old = this.address[id]!;
     const address = this.#newBlock(this.kind, b, s, n, this.b, this.valueAt, this.valueLength);
-    const hash = hashBytes(b, s, n, basis) | 0;
-    this.#unindex(hashBytes(this.b, this.keyAt, this.keyLength, basis) | 0, id);
+    const hash = keyedHash(b, s, s + n) | 0;
+    this.#unindex(keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0, id);
     this.address[id] = address;
     this.#freeBlock(old);
     this.#index(hash, id);
@@ -259,7 +256,7 @@ export class ByteMap {
   remove(id: number): void {
     if (this.watch !== undefined) this.watch.beforeChange(id);
     this.locate(id);
-    this.#unindex(hashBytes(this.b, this.keyAt, this.keyLength, basis) | 0, id);
+    this.#unindex(keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0, id);
     this.#freeBlock(this.address[id]!);
     this.address[id] = 0;
     this.size--;
@@ -379,7 +376,7 @@ export class ByteMap {
     this.address[id] = address;
     this.address[last] = 0;
     this.locate(id);
-    const hash = hashBytes(this.b, this.keyAt, this.keyLength, basis) | 0;
+    const hash = keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0;
     const segment = this.directory[hash >>> this.shift]!;
     segment[this.#slotOf(segment, hash, last) + 1] = id;
   }
