@@ -28,6 +28,8 @@ export type Fault = (operation: DiskOperation, path: string) => string | undefin
 export interface FaultyDiskOptions {
   rng: Rng;
   capacityBytes?: number;
+  /** How long a sync takes, by whatever clock; a few rounds of the event loop by default. */
+  syncTime?: () => Promise<void>;
 }
 
 const sectorBytes = 512;
@@ -170,9 +172,11 @@ export class FaultyDisk implements Disk {
   #stalled: Promise<void> | undefined;
   #resume: (() => void) | undefined;
   #off = false;
+  readonly #syncTime: (() => Promise<void>) | undefined;
 
   constructor(options: FaultyDiskOptions) {
     this.rng = options.rng;
+    this.#syncTime = options.syncTime;
     this.capacityBytes = options.capacityBytes ?? Infinity;
   }
 
@@ -299,12 +303,15 @@ export class FaultyDisk implements Disk {
   /** For the files of this disk: when a sync that begins now may end. */
   async syncTime(path: string): Promise<void> {
     await this.#stalled;
-    for (let turns = pick(this.rng, 3); turns > 0; turns--) await new Promise(setImmediate);
+    if (this.#syncTime) await this.#syncTime();
+    else for (let turns = pick(this.rng, 3); turns > 0; turns--) await new Promise(setImmediate);
     if (this.#off) throw diskError('EIO', 'sync', path);
   }
 
   #successor(fill: (names: Map<string, Inode>) => void): FaultyDisk {
-    const disk = new FaultyDisk({ rng: this.rng, capacityBytes: this.capacityBytes });
+    const { rng, capacityBytes } = this;
+    const syncTime = this.#syncTime;
+    const disk = new FaultyDisk({ rng, capacityBytes, ...(syncTime && { syncTime }) });
     disk.#directories = new Set(this.#directories);
     fill(disk.#names);
     disk.#syncedNames = new Map(disk.#names);

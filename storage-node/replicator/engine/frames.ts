@@ -279,7 +279,9 @@ export class FrameWriter {
   }
 
   u32(value: number): this {
-    this.#view.setUint32(this.#room(4), value, true);
+    // The view is another one once there is room.
+    const at = this.#room(4);
+    this.#view.setUint32(at, value, true);
     return this;
   }
 

@@ -13,7 +13,7 @@ export interface EngineHost {
 }
 
 /** The module has ended its process: a fault of Go's runtime that cannot be caught, as being out of memory. */
-export class EngineExit extends Error {
+class EngineExit extends Error {
   override name = 'EngineExit';
 }
 

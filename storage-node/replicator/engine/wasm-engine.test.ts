@@ -295,3 +295,11 @@ test('frames come back as they were, and what is cut short is refused', () => {
     expect(() => new FrameReader(frame, 0, end).framed()).toThrow();
   }
 });
+
+test('a frame grows in the middle of any number', () => {
+  for (let length = 1000; length < 1032; length++) {
+    const w = new FrameWriter().raw(new Uint8Array(length)).u32(1).u64(2).u32(3);
+    const r = new FrameReader(w.done(), length);
+    expect([r.u32(), r.u64(), r.u32()]).toEqual([1, 2, 3]);
+  }
+});

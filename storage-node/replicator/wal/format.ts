@@ -16,8 +16,10 @@
 //
 //   APPEND     count entries of a group from `index` on, after its hard state if `flags` has bit 0
 //              hard state = term u64 | vote u64 | commit u64
+//              With bit 1 it is of a replicated group, and takes the place of all entries from `index` on.
 //              entry      = length u32 | type u8 | 0 u24 | term u64 | payload
-//   SNAP       the state up to `index` is elsewhere; the group's next entry is index + 1
+//   SNAP       the state up to `index` is elsewhere; the group's next entry is index + 1. With bit 0 of `flags`
+//              it is what a replica was sent, and begins with its hard state
 //   TRUNC      the group's first index          (replicated groups)
 //   CREATE     replica id u64
 //   TOMBSTONE  replica id u64, never to return  (replicated groups)
@@ -53,8 +55,10 @@ export const lastFrameKind = FrameKind.mark;
 
 export const EntryType = { batch: 1, configuration: 2, nothing: 3 } as const;
 
-/** Flag of an APPEND that begins with hard state. */
+/** Flag of an APPEND, or SNAP, that begins with hard state. */
 export const hardStateFlag = 1;
+/** Flag of an APPEND of a replicated group. */
+export const replicatedFlag = 2;
 export const hardStateBytes = 24;
 
 export const at = {

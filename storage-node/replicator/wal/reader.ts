@@ -26,7 +26,7 @@ export type Step = 'frame' | 'end' | 'bad';
 /** After `next` has answered 'frame', the fields tell that frame's; its bytes stay until the next call. */
 export class SegmentReader {
   readonly #file: DiskFile;
-  readonly #number: number;
+  readonly number: number;
   readonly #window: Window;
   readonly size: number;
   /** Where in the file the window begins, and how much of it is filled. */
@@ -53,7 +53,7 @@ export class SegmentReader {
 
   constructor(file: DiskFile, number: number, window: Window) {
     this.#file = file;
-    this.#number = number;
+    this.number = number;
     this.#window = window;
     this.size = file.size();
     this.buf = window.buf;
@@ -64,7 +64,7 @@ export class SegmentReader {
     const n = Math.min(segmentHeaderBytes, this.size);
     const p = this.#load(0, n);
     const header = getSegmentHeader(this.buf.subarray(p, p + n));
-    if (typeof header !== 'string' && header.number !== this.#number) {
+    if (typeof header !== 'string' && header.number !== this.number) {
       return `the header says that this is segment ${header.number}`;
     }
     return header;
@@ -120,7 +120,7 @@ export class SegmentReader {
     const padded = paddedLength(length);
     if (padded > left) return this.#bad('the frame is cut short');
     p = this.#load(offset, padded);
-    if (!isIntact(this.buf, p, this.#number)) {
+    if (!isIntact(this.buf, p, this.number)) {
       return this.#bad('the checksum of the frame does not match');
     }
     const kind = this.buf[p + at.kind]!;

@@ -12,7 +12,15 @@
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import { FrameKind, getU64, parseSegmentName, segmentHeaderBytes, segmentName } from './format.ts';
+import {
+  FrameKind,
+  getU64,
+  hardStateFlag,
+  parseSegmentName,
+  replicatedFlag,
+  segmentHeaderBytes,
+  segmentName,
+} from './format.ts';
 import type { LogIdentity, SegmentHeader } from './format.ts';
 import { LogCorruptionError, LogMismatchError } from './log-errors.ts';
 import { SegmentReader, Window } from './reader.ts';
@@ -251,6 +259,9 @@ class Recovery {
       case FrameKind.create:
         groups.set(frame.group, newGroupState(frame.group));
         return '';
+      case FrameKind.tombstone:
+        groups.delete(frame.group);
+        return '';
       default: {
         const group = groups.get(frame.group);
         return group ? noteGroupFrame(frame, group) : `group ${frame.group} was never created`;
@@ -374,16 +385,21 @@ class Recovery {
 
 function noteGroupFrame(frame: SegmentReader, group: GroupState): string {
   switch (frame.kind) {
-    case FrameKind.append:
-      if (frame.index !== group.lastIndex + 1) {
+    case FrameKind.append: {
+      const isReplicated = (frame.flags & replicatedFlag) !== 0;
+      const next = group.lastIndex + 1;
+      if (isReplicated ? frame.index > next : frame.index !== next) {
         return `entry ${frame.index} follows entry ${group.lastIndex}`;
       }
-      group.lastIndex += frame.count;
-      group.commit = group.lastIndex;
+      group.lastIndex = frame.index + frame.count - 1;
+      if (!isReplicated) group.commit = group.lastIndex;
+      noteHardState(frame, group);
       return '';
+    }
     case FrameKind.snap:
       group.lastIndex = frame.index;
       group.commit = frame.index;
+      noteHardState(frame, group);
       return '';
     case FrameKind.ckpt:
       group.checkpointIndex = Math.max(group.checkpointIndex, frame.index);
@@ -391,4 +407,12 @@ function noteGroupFrame(frame: SegmentReader, group: GroupState): string {
     default:
       return `a frame of kind ${frame.kind} belongs to a replicated group`;
   }
+}
+
+function noteHardState(frame: SegmentReader, group: GroupState): void {
+  if ((frame.flags & hardStateFlag) === 0) return;
+  const { buf, bodyStart } = frame;
+  group.term = getU64(buf, bodyStart);
+  group.vote = getU64(buf, bodyStart + 8);
+  group.commit = getU64(buf, bodyStart + 16);
 }

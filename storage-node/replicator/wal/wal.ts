@@ -147,6 +147,28 @@ export class Wal {
     throw new LogWriteError(ballast.failure?.message ?? 'disk full');
   }
 
+  /** Where the frame that `append` wrote last begins: a segment, and an offset in it. */
+  lastFrame(b: Buffer): { segment: number; offset: number } {
+    const { number, size } = this.#active;
+    return { segment: number, offset: size - paddedLength(getU32(b, at.length)) };
+  }
+
+  /** Bytes of a segment that is still kept. */
+  read(segment: number, offset: number, length: number): Buffer {
+    const found = this.#segments.find(({ number }) => number === segment);
+    if (found === undefined) throw new Error(`the log has no segment ${segment} any more`);
+    const file = this.#options.disk.open(this.#path(found), 'read');
+    try {
+      const b = Buffer.allocUnsafe(length);
+      if (file.read(b, 0, length, offset) < length) {
+        throw new Error(`${this.#path(found)} ends before ${offset + length}`);
+      }
+      return b;
+    } finally {
+      file.close();
+    }
+  }
+
   /** Writes a frame that nobody waits for and the log can do without; false when there is no room. */
   appendOptional(kind: FrameKind, group: GroupState | undefined, index: number): boolean {
     putFrameHeader(

@@ -302,7 +302,8 @@ func (g *group) done(kind uint32, keepOwn bool, b []byte) ([]byte, error) {
 	for _, r := range m.GetResponses() {
 		if keepOwn || r.GetTo() != g.id {
 			b = putFramed(b, r)
-		} else if err := g.node.Step(r); err != nil {
+		} else if err := g.node.Step(r); err != nil && !errors.Is(err, raft.ErrStepPeerNotFound) {
+			// A replica that has just been removed does not count its own answers any more.
 			return b, err
 		}
 	}

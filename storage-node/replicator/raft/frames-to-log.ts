@@ -1,0 +1,114 @@
+// Entries between the engine and the write-ahead log. On disk an entry's payload is its reference and what it refers
+// to, or, of a change of members, its kind (u32) and data.
+
+import { EntryKind } from '../engine/frames.ts';
+import type { Entry, HardState } from '../engine/frames.ts';
+import {
+  EntryType,
+  entryHeaderBytes,
+  FrameKind,
+  frameHeaderBytes,
+  getU32,
+  getU64,
+  hardStateBytes,
+  hardStateFlag,
+  putFrameHeader,
+  putU32,
+  putU64,
+  replicatedFlag,
+} from '../wal/format.ts';
+import type { SegmentReader } from '../wal/reader.ts';
+import { referenceBytes } from './entry-reference.ts';
+
+export interface LoggedEntry extends Entry {
+  segment: number;
+  /** Where its payload is; of entries without one, where the entry ends. */
+  offset: number;
+}
+
+export interface AppendFrame {
+  group: number;
+  term: number;
+  /** Index of the first entry, or of the one that would come next. */
+  index: number;
+  hard: HardState | undefined;
+  entries: readonly Entry[];
+  payloads: readonly Uint8Array[];
+}
+
+/** The frame, and where in it the payload of each entry begins. */
+export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: number[] } {
+  const { entries, payloads, hard } = frame;
+  let length = frameHeaderBytes + (hard ? hardStateBytes : 0);
+  for (const [i, entry] of entries.entries()) {
+    length += entryHeaderBytes + entry.data.length + payloads[i]!.length;
+    if (entry.kind !== EntryKind.normal) length += 4;
+  }
+  const b = Buffer.alloc(length + 8);
+  let at = frameHeaderBytes;
+  if (hard) at = putHardState(b, at, hard);
+  const payloadsAt: number[] = [];
+  for (const [i, { kind, term, data }] of entries.entries()) {
+    const isChange = kind !== EntryKind.normal;
+    const payload = payloads[i]!;
+    putU32(b, at, (isChange ? 4 : 0) + data.length + payload.length);
+    b[at + 4] = entryType(kind, data);
+    putU64(b, at + 8, term);
+    at += entryHeaderBytes;
+    if (isChange) {
+      putU32(b, at, kind);
+      at += 4;
+    }
+    b.set(data, at);
+    at += data.length;
+    payloadsAt.push(at);
+    b.set(payload, at);
+    at += payload.length;
+  }
+  const flags = replicatedFlag | (hard ? hardStateFlag : 0);
+  const { group, term, index } = frame;
+  putFrameHeader(b, length, FrameKind.append, flags, entries.length, group, term, index);
+  return { bytes: b, payloadsAt };
+}
+
+/** Says that the state up to `index` came in a snapshot. */
+export function encodeSnapshotFrame(group: number, index: number, hard: HardState): Buffer {
+  const length = frameHeaderBytes + hardStateBytes;
+  const b = Buffer.alloc(length + 8);
+  putHardState(b, frameHeaderBytes, hard);
+  putFrameHeader(b, length, FrameKind.snap, hardStateFlag, 0, group, hard.term, index);
+  return b;
+}
+
+/** The entries of a frame that recovery reads. */
+export function decodeAppend(frame: SegmentReader): LoggedEntry[] {
+  const { buf, bodyEnd, bodyStart } = frame;
+  const entries: LoggedEntry[] = [];
+  let at = bodyStart + (frame.flags & hardStateFlag ? hardStateBytes : 0);
+  for (let index = frame.index; at < bodyEnd; index++) {
+    const isChange = buf[at + 4] === EntryType.configuration;
+    const end = at + entryHeaderBytes + getU32(buf, at);
+    const term = getU64(buf, at + 8);
+    at += entryHeaderBytes;
+    const kind = isChange ? getU32(buf, at) : EntryKind.normal;
+    if (isChange) at += 4;
+    const dataEnd = isChange ? end : Math.min(end, at + referenceBytes);
+    const data = Uint8Array.from(buf.subarray(at, dataEnd));
+    const offset = frame.offset + (dataEnd - bodyStart) + frameHeaderBytes;
+    entries.push({ index, term, kind, data, segment: frame.number, offset });
+    at = end;
+  }
+  return entries;
+}
+
+function entryType(kind: number, data: Uint8Array): number {
+  if (kind !== EntryKind.normal) return EntryType.configuration;
+  return data.length === 0 ? EntryType.nothing : EntryType.batch;
+}
+
+function putHardState(b: Buffer, at: number, hard: HardState): number {
+  putU64(b, at, hard.term);
+  putU64(b, at + 8, hard.vote);
+  putU64(b, at + 16, hard.commit);
+  return at + hardStateBytes;
+}

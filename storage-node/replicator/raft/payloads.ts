@@ -1,0 +1,61 @@
+// The payloads of a group's log by index: those written last in memory, all of them in the write-ahead log.
+
+import type { Wal } from '../wal/wal.ts';
+import { payloadBytes, referenceBytes } from './entry-reference.ts';
+
+interface StoredPayload {
+  term: number;
+  segment: number;
+  offset: number;
+  bytes: Uint8Array | undefined;
+}
+
+export class Payloads {
+  readonly #wal: Wal;
+  readonly #maxBytes: number;
+  readonly #byIndex = new Map<number, StoredPayload>();
+  #cachedBytes = 0;
+  /** No payload below this index is in memory. */
+  #coldBelow = Infinity;
+
+  constructor(wal: Wal, maxBytes: number) {
+    this.#wal = wal;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Takes the place of what was at this index; what was after it is stale, and replaced in its turn. */
+  put(index: number, stored: StoredPayload): void {
+    this.#forget(index);
+    this.#byIndex.set(index, stored);
+    this.#coldBelow = Math.min(this.#coldBelow, index);
+    this.#cachedBytes += stored.bytes?.length ?? 0;
+    for (; this.#cachedBytes > this.#maxBytes && this.#coldBelow < index; this.#coldBelow++) {
+      const cold = this.#byIndex.get(this.#coldBelow);
+      this.#cachedBytes -= cold?.bytes?.length ?? 0;
+      if (cold) cold.bytes = undefined;
+    }
+  }
+
+  get(index: number, term: number, reference: Uint8Array): Uint8Array {
+    const stored = this.#byIndex.get(index);
+    if (stored === undefined || stored.term !== term || reference.length !== referenceBytes) {
+      throw new Error(`there is no payload of entry ${index} of term ${term}`);
+    }
+    if (stored.bytes) return stored.bytes;
+    return this.#wal.read(stored.segment, stored.offset, payloadBytes(reference));
+  }
+
+  dropUpTo(index: number): void {
+    for (const at of this.#byIndex.keys()) if (at <= index) this.#forget(at);
+  }
+
+  clear(): void {
+    this.#byIndex.clear();
+    this.#cachedBytes = 0;
+  }
+
+  #forget(index: number): void {
+    this.#cachedBytes -= this.#byIndex.get(index)?.bytes?.length ?? 0;
+    this.#byIndex.delete(index);
+  }
+}

@@ -1,0 +1,253 @@
+// Pods in one process, messages handed over by hand, logs on a disk in memory.
+
+import fc from 'fast-check';
+import { afterEach, expect, test } from 'vitest';
+import { FaultyDisk } from '../../disk/faulty-disk.ts';
+import { loadEngineModule, WasmRaftEngine } from '../engine/wasm-engine.ts';
+import { FrameError } from '../engine/frames.ts';
+import type { Outcome } from '../partition-log.ts';
+import { Refusal } from '../partition-log.ts';
+import { Random } from '../simulation/timeline.ts';
+import { joinProposals, splitProposals } from './entry-reference.ts';
+import { decodePeerMessage } from './peer-message.ts';
+import { firstPosition, RaftPod } from './raft-pod.ts';
+import type { RaftGroup } from './raft-group.ts';
+import type { LogPosition, StateMachine } from './state-machine.ts';
+
+const module = loadEngineModule();
+
+class TestMachine implements StateMachine {
+  durable: LogPosition;
+  applied: string[] = [];
+
+  constructor(first: LogPosition) {
+    this.durable = first;
+  }
+
+  apply(_index: number, proposals: readonly Uint8Array[]): void {
+    for (const proposal of proposals) this.applied.push(Buffer.from(proposal).toString());
+  }
+
+  exportState(): Uint8Array {
+    return Buffer.from(JSON.stringify(this.applied));
+  }
+
+  install(state: Uint8Array): void {
+    this.applied = JSON.parse(Buffer.from(state).toString()) as string[];
+  }
+
+  checkpoint(at: LogPosition, done: () => void): void {
+    this.durable = at;
+    done();
+  }
+}
+
+class TestPod {
+  disk = new FaultyDisk({ rng: new Random(1) });
+  pod!: RaftPod;
+  group!: RaftGroup;
+  machine: TestMachine;
+  outcomes: [number, Outcome][] = [];
+  down = false;
+  readonly replica: number;
+  readonly #post: (to: number, bytes: Uint8Array) => void;
+
+  constructor(
+    replica: number,
+    voters: readonly number[],
+    post: (to: number, bytes: Uint8Array) => void,
+  ) {
+    this.replica = replica;
+    this.#post = post;
+    this.machine = new TestMachine(firstPosition(voters));
+  }
+
+  async open(): Promise<void> {
+    const random = new Random(this.replica);
+    this.pod = await RaftPod.open({
+      disk: this.disk,
+      directory: '/log',
+      ids: { cluster: 1, pod: this.replica },
+      rng: random,
+      engine: new WasmRaftEngine(module, { random: (bytes) => random.bytes(bytes) }),
+      electionTicks: 10,
+      heartbeatTicks: 1,
+      limits: { maxEntryBytes: 4096, maxPendingBytes: 8192, maxMessageBytes: 64 },
+      payloadCacheBytes: 16,
+      send: (_, to, bytes) => this.#post(to, bytes),
+      wake: () => undefined,
+      fatal: (error) => {
+        throw error;
+      },
+    });
+    this.group = this.pod.openGroup({
+      group: 3,
+      replica: this.replica,
+      machine: this.machine,
+      listener: {
+        onOutcome: (position, outcome) => void this.outcomes.push([position, outcome]),
+        onRole: () => undefined,
+      },
+    });
+  }
+}
+
+class Pods {
+  readonly pods: TestPod[];
+  #mail: { to: number; bytes: Uint8Array }[] = [];
+
+  constructor(count: number) {
+    const ids = Array.from({ length: count }, (_, i) => i + 1);
+    const post = (to: number, bytes: Uint8Array): void => void this.#mail.push({ to, bytes });
+    this.pods = ids.map((id) => new TestPod(id, ids, post));
+  }
+
+  async open(): Promise<this> {
+    for (const pod of this.pods) await pod.open();
+    return this;
+  }
+
+  /** Runs ticks, and between them all that they set off. */
+  async tick(times: number): Promise<void> {
+    for (; times > 0; times--) {
+      for (const { pod, down } of this.pods) if (!down) pod.tick();
+      for (let round = 0; round < 12; round++) {
+        for (const { pod, down } of this.pods) if (!down) pod.work();
+        for (const { to, bytes } of this.#mail.splice(0)) {
+          const target = this.pods.find(({ replica }) => replica === to);
+          if (target && !target.down) target.pod.receive(bytes);
+        }
+        await new Promise(setImmediate);
+      }
+    }
+  }
+
+  get leader(): TestPod {
+    return this.pods.find(({ group, down }) => !down && group.role === 'leader')!;
+  }
+}
+
+const open: Pods[] = [];
+afterEach(async () => {
+  for (const pods of open.splice(0)) for (const { pod } of pods.pods) await pod.close();
+});
+
+async function pods(count: number): Promise<Pods> {
+  const all = await new Pods(count).open();
+  open.push(all);
+  await all.tick(40);
+  expect(all.leader).toBeDefined();
+  return all;
+}
+
+test('the proposals of a tick are one entry, committed and applied on all', async () => {
+  const all = await pods(3);
+  const { leader } = all;
+  const before = leader.group.status().lastIndex;
+  const texts = ['a', 'b'.repeat(300), 'c'];
+  const positions = texts.map((text) => leader.group.propose(Buffer.from(text)));
+  expect(positions).toEqual([1, 2, 3]);
+  await all.tick(3);
+  expect(leader.group.status().lastIndex).toBe(before + 1);
+  expect(leader.outcomes).toEqual(positions.map((position) => [position, 'committed']));
+  for (const { machine } of all.pods) expect(machine.applied).toEqual(texts);
+});
+
+test('a follower refuses proposals, and a leader those that are too large or too many', async () => {
+  const all = await pods(3);
+  const follower = all.pods.find((pod) => pod !== all.leader)!;
+  expect(follower.group.propose(Buffer.from('x'))).toBe(Refusal.notLeader);
+  const { group } = all.leader;
+  expect(group.propose(Buffer.alloc(5000))).toBe(Refusal.tooLarge);
+  expect(group.propose(Buffer.alloc(4000))).toBeGreaterThan(0);
+  expect(group.propose(Buffer.alloc(4000))).toBeGreaterThan(0);
+  expect(group.propose(Buffer.alloc(4000))).toBe(Refusal.overloaded);
+});
+
+test('what a leader cut off proposes is lost once another entry has its place', async () => {
+  const all = await pods(3);
+  const old = all.leader;
+  for (const pod of all.pods) pod.down = pod !== old;
+  expect(old.group.propose(Buffer.from('in vain'))).toBe(1);
+  await all.tick(2);
+  for (const pod of all.pods) pod.down = pod === old;
+  await all.tick(40);
+  const { leader } = all;
+  leader.group.propose(Buffer.from('instead'));
+  await all.tick(5);
+  old.down = false;
+  await all.tick(10);
+  expect(old.outcomes).toEqual([[1, 'lost']]);
+  for (const { machine } of all.pods) expect(machine.applied).toEqual(['instead']);
+});
+
+test('reads wait for the state; alone a leader cannot answer', async () => {
+  const all = await pods(3);
+  const { leader } = all;
+  const answers: boolean[] = [];
+  leader.group.readBarrier((isSafe) => answers.push(isSafe));
+  all.pods.find((pod) => pod !== leader)!.group.readBarrier((isSafe) => answers.push(isSafe));
+  await all.tick(5);
+  expect(answers).toEqual([true, true]);
+  for (const pod of all.pods) pod.down = pod !== leader;
+  leader.group.readBarrier((isSafe) => answers.push(isSafe));
+  await all.tick(70);
+  expect(answers).toEqual([true, true, false]);
+});
+
+test('a replica opened again has what it had, its payloads read back from the log', async () => {
+  const all = await pods(3);
+  for (let i = 0; i < 20; i++) {
+    all.leader.group.propose(Buffer.from(`entry ${i}`));
+    await all.tick(1);
+  }
+  await all.tick(2);
+  const { applied } = all.leader.machine;
+  expect(applied).toHaveLength(20);
+  for (const pod of all.pods) {
+    await pod.pod.close();
+    pod.disk = pod.disk.crash();
+    pod.machine = new TestMachine(firstPosition([1, 2, 3]));
+    await pod.open();
+  }
+  await all.tick(40);
+  all.leader.group.propose(Buffer.from('more'));
+  await all.tick(5);
+  for (const { machine } of all.pods) expect(machine.applied).toEqual([...applied, 'more']);
+});
+
+test('members are replaced, and a replica that is removed is forgotten', async () => {
+  const all = await pods(3);
+  const { leader } = all;
+  const out = all.pods.find((pod) => pod !== leader)!;
+  expect(leader.group.changeMembers([{ replica: out.replica, to: 'removed' }])).toBe(true);
+  await all.tick(5);
+  expect(leader.group.status().members.voters).not.toContain(out.replica);
+  out.pod.removeGroup(3);
+  expect(out.pod.knows(3)).toBe(false);
+  leader.group.propose(Buffer.from('of two'));
+  await all.tick(5);
+  expect(leader.outcomes).toEqual([[1, 'committed']]);
+});
+
+test('anything that is no message is dropped', async () => {
+  const all = await pods(1);
+  const { pod } = all.leader;
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const before = pod.droppedMessages;
+      pod.receive(bytes);
+      expect(pod.droppedMessages).toBe(before + 1);
+      expect(() => decodePeerMessage(bytes)).toThrow(FrameError);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('proposals come back from a payload as they were', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 8 }), (proposals) => {
+      expect(splitProposals(joinProposals(proposals))).toEqual(proposals);
+    }),
+  );
+});

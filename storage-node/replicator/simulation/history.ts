@@ -1,0 +1,279 @@
+// One history: nodes, clients and faults drawn from a seed; then the faults end, and a majority must serve and agree.
+
+import { loadEngineModule } from '../engine/wasm-engine.ts';
+import { Checker } from './checker.ts';
+import { noDefect } from './defects.ts';
+import type { Defect } from './defects.ts';
+import { calm, Network } from './network.ts';
+import { nodeOf, replicaOf, SimulatedNode } from './node.ts';
+import { Random, Timeline } from './timeline.ts';
+
+export interface HistoryResult {
+  seed: number;
+  /** What broke, undefined when all held. */
+  failure: string | undefined;
+  events: number;
+  committed: number;
+  lost: number;
+  unknown: number;
+  reads: number;
+  crashes: number;
+  memberChanges: number;
+}
+
+const tickMs = 50;
+const faultyMs = 12_000;
+const healedMs = 20_000;
+const nodeCount = 5;
+
+const module = loadEngineModule();
+
+class History {
+  readonly #random: Random;
+  readonly #timeline = new Timeline();
+  readonly #checker = new Checker();
+  readonly #network: Network;
+  readonly #nodes: SimulatedNode[];
+  #failure: Error | undefined;
+  #nextId = 1;
+  #crashes = 0;
+  #memberChanges = 0;
+  #isHealed = false;
+  #isQuiet = false;
+  /** Each seed has faults of its own kinds and rates. */
+  readonly #rates: { crash: number; pause: number; partition: number; members: number };
+
+  constructor(seed: number, defect: Defect) {
+    this.#random = new Random(seed);
+    const random = this.#random;
+    const rate = (most: number): number => (random.chance(0.6) ? random.next() * most : 0);
+    this.#rates = {
+      crash: rate(0.12),
+      pause: rate(0.06),
+      partition: rate(0.1),
+      members: rate(0.08),
+    };
+    this.#network = new Network(this.#timeline, new Random(random.below(2 ** 32)), (_, to, bytes) =>
+      this.#nodes.find(({ id }) => id === to)?.receive(bytes),
+    );
+    this.#network.faults = {
+      loss: rate(0.1),
+      duplicates: rate(0.1),
+      delay: 1 + random.next() * 20,
+      late: rate(0.1),
+      lateDelay: 400,
+    };
+    const world = {
+      module,
+      timeline: this.#timeline,
+      network: this.#network,
+      checker: this.#checker,
+      random: new Random(random.below(2 ** 32)),
+      defect,
+      tickMs,
+      syncMs: random.chance(0.3) ? 60 : 4,
+      breach: (error: Error) => void (this.#failure ??= error),
+      promised: (node: SimulatedNode) => {
+        if (this.#isHealed || !random.chance(this.#rates.crash / 20)) return;
+        this.#timeline.after(0, () => this.#crash(node, true));
+      },
+    };
+    this.#nodes = Array.from(
+      { length: nodeCount },
+      (_, i) => new SimulatedNode(world, i + 1, replicaOf(i + 1, 1)),
+    );
+  }
+
+  async run(seed: number): Promise<HistoryResult> {
+    const voters = [1, 2, 3].map((id) => replicaOf(id, 1));
+    for (const node of this.#nodes) await node.start(node.id <= 3 ? voters : undefined);
+    this.#clients();
+    this.#faults();
+    await this.#runFor(faultyMs);
+    await this.#heal();
+    if (this.#failure === undefined) this.#finalChecks();
+    const { committed, lost, unknown, reads } = this.#checker;
+    return {
+      seed,
+      failure: this.#failure && `${this.#failure.name}: ${this.#failure.message}`,
+      events: this.#timeline.events,
+      committed,
+      lost,
+      unknown,
+      reads,
+      crashes: this.#crashes,
+      memberChanges: this.#memberChanges,
+    };
+  }
+
+  async #runFor(ms: number, isDone: () => boolean = () => false): Promise<void> {
+    await this.#timeline.runUntil(
+      this.#timeline.now + ms,
+      () => this.#failure !== undefined || isDone(),
+    );
+  }
+
+  /** Runs again and again; what a breach throws is kept. */
+  #every(ms: number, act: () => void): void {
+    this.#timeline.after(this.#random.next() * ms * 2, () => {
+      if (this.#failure) return;
+      try {
+        act();
+      } catch (error) {
+        this.#failure ??= error as Error;
+      }
+      this.#every(ms, act);
+    });
+  }
+
+  #clients(): void {
+    this.#every(60, () => {
+      if (this.#isQuiet) return;
+      const count = 1 + this.#random.below(3);
+      const ids = Array.from({ length: count }, () => this.#nextId++);
+      // To the leader mostly; what is asked of another node is refused.
+      const leaders = this.#nodes.filter(({ life }) => life?.group.role === 'leader');
+      const target = this.#random.pick(leaders.length > 0 ? leaders : this.#nodes);
+      target.propose(ids);
+    });
+    this.#every(80, () => this.#random.pick(this.#nodes).read());
+  }
+
+  #faults(): void {
+    this.#every(100, () => {
+      if (this.#isHealed) return;
+      const random = this.#random;
+      if (random.chance(this.#rates.crash)) this.#crashSome();
+      if (random.chance(this.#rates.pause)) random.pick(this.#nodes).pause(random.next() * 3000);
+      if (random.chance(this.#rates.partition)) this.#partition();
+      if (random.chance(this.#rates.members)) this.#changeMembers();
+      if (random.chance(0.02)) this.#transfer();
+    });
+  }
+
+  #crashSome(): void {
+    const all = this.#random.chance(0.15);
+    const victims = all ? this.#nodes : [this.#random.pick(this.#nodes)];
+    for (const node of victims) this.#crash(node, this.#random.chance(0.7));
+  }
+
+  #crash(node: SimulatedNode, torn: boolean): void {
+    if (!node.isUp) return;
+    this.#crashes++;
+    node.crash(torn);
+    const down = this.#random.chance(0.3) ? 20 : 1500;
+    this.#timeline.after(this.#random.next() * down, () => this.#restart(node));
+  }
+
+  #restart(node: SimulatedNode): void {
+    if (node.isUp || this.#failure) return;
+    node.start().catch((error: unknown) => {
+      this.#failure ??= error as Error;
+    });
+  }
+
+  #partition(): void {
+    const side = new Set(this.#nodes.filter(() => this.#random.chance(0.5)).map(({ id }) => id));
+    const oneWay = this.#random.chance(0.4);
+    for (const a of this.#nodes) {
+      for (const b of this.#nodes) {
+        if (side.has(a.id) === side.has(b.id)) continue;
+        if (!oneWay || side.has(a.id)) this.#network.cut(a.id, b.id);
+      }
+    }
+    this.#timeline.after(200 + this.#random.next() * 2500, () => this.#network.heal());
+  }
+
+  #transfer(): void {
+    const leader = this.#leader();
+    if (leader) leader.life!.group.transfer(this.#random.pick(this.#nodes).replica);
+  }
+
+  #changeMembers(): void {
+    const leader = this.#leader();
+    if (leader === undefined) return;
+    const { group } = leader.life!;
+    const { voters, learners } = group.status().members;
+    const outside = this.#nodes.filter(
+      ({ replica }) => !voters.includes(replica) && !learners.includes(replica),
+    );
+    const random = this.#random;
+    let done = false;
+    if (learners.length > 0 && random.chance(0.6)) {
+      const replica = random.pick(learners);
+      const out = random.pick(voters);
+      // Replacing a voter, or one more.
+      done = group.changeMembers(
+        voters.length >= 3
+          ? [
+              { replica, to: 'voter' },
+              { replica: out, to: 'removed' },
+            ]
+          : [{ replica, to: 'voter' }],
+      );
+    } else if (outside.length > 0) {
+      const node = random.pick(outside);
+      done = group.changeMembers([{ replica: node.replica, to: 'learner' }]);
+    }
+    if (done) this.#memberChanges++;
+  }
+
+  #leader(): SimulatedNode | undefined {
+    return this.#nodes
+      .filter(({ life }) => life?.group.role === 'leader')
+      .sort((a, b) => b.life!.group.status().term - a.life!.group.status().term)[0];
+  }
+
+  /** The faults end: everything must come to rest, and serve. */
+  async #heal(): Promise<void> {
+    if (this.#failure) return;
+    this.#isHealed = true;
+    this.#network.heal();
+    this.#network.faults = calm;
+    await this.#runFor(2500);
+    for (const node of this.#nodes) this.#restart(node);
+    const before = this.#checker.committed;
+    await this.#runFor(healedMs, () => this.#checker.committed > before + 20);
+    if (this.#failure === undefined && this.#checker.committed <= before + 20) {
+      this.#failure = new Error('no majority serves after the faults have ended');
+    }
+    this.#isQuiet = true;
+    await this.#runFor(healedMs, () => {
+      const members = this.#members();
+      const isAtEnd = ({ life }: SimulatedNode): boolean =>
+        (life?.machine.index ?? 0) >= this.#checker.acknowledged &&
+        life?.group.status().pendingProposals === 0;
+      return members.length > 0 && members.every(isAtEnd);
+    });
+  }
+
+  #members(): SimulatedNode[] {
+    const members = this.#leader()?.life?.group.status().members;
+    if (members === undefined) return [];
+    const ids = new Set([...members.voters, ...members.learners].map(nodeOf));
+    return this.#nodes.filter(({ id }) => ids.has(id));
+  }
+
+  #finalChecks(): void {
+    const target = this.#checker.acknowledged;
+    try {
+      const members = this.#members();
+      if (members.length === 0) this.#checker.fail('there is no leader at the end');
+      for (const { replica, life } of members) {
+        const index = life?.machine.index ?? 0;
+        if (index < target) this.#checker.fail(`${replica} ends at ${index}, not ${target}`);
+        const { pendingProposals } = life!.group.status();
+        if (pendingProposals > 0) this.#checker.fail(`${replica} has proposals without an outcome`);
+      }
+      const leader = this.#leader()!;
+      this.#checker.complete(leader.replica, leader.life!.machine.ids);
+    } catch (error) {
+      this.#failure = error as Error;
+    }
+  }
+}
+
+/** The same seed and defect, the same history. */
+export function runHistory(seed: number, defect: Defect = noDefect): Promise<HistoryResult> {
+  return new History(seed, defect).run(seed);
+}
