@@ -139,6 +139,7 @@ export interface ClientServer {
   readonly writer: RespWriter;
   readonly facts: ServerFacts;
   readonly counters: Readonly<ServerCounters>;
+  readonly output: { readonly disconnections: number };
   readonly opsPerSecond: number;
   readonly maxClients: number;
   readonly registry: CommandRegistry;

@@ -155,7 +155,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['pubsubshard_channels', server.countListeners('shardChannels')],
       ['latest_fork_usec', 0],
       ['total_error_replies', counters.errors],
-      ['client_output_buffer_limit_disconnections', counters.outputLimitDisconnections],
+      ['client_output_buffer_limit_disconnections', server.output.disconnections],
     ];
   },
   cpu() {

@@ -51,5 +51,4 @@ export interface ServerCounters {
   errors: number;
   bytesIn: number;
   bytesOut: number;
-  outputLimitDisconnections: number;
 }

@@ -8,7 +8,9 @@ import { Principals } from '../../access/gateway/principals.ts';
 import { type Route, Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
-import { RedisServer, type OutputLimit, type RedisTls } from '../../access/redis/server.ts';
+import type { RedisTls } from '../../access/redis/listeners.ts';
+import type { OutputLimit } from '../../access/redis/output-limits.ts';
+import { RedisServer } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
 import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
@@ -95,7 +97,7 @@ const admission = new PlaneAdmission({
 const cache = new PlaneCache({
   live,
   ownerOf: (table) => tables.ownerOf(table),
-  reload: (table, key, load) => server?.reload(table, key, load),
+  reload: (table, key, load) => server?.otherPods.reload(table, key, load),
   changed: () => {
     if (server !== undefined) server.cache = cache.inUse;
   },
@@ -336,7 +338,7 @@ function applySetting(key: ConfigKey): void {
       server.limits.queryBytes = live.get('redis.client-query-buffer-limit');
       break;
     default:
-      server.outputLimits = { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') };
+      server.output.limits = { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') };
   }
 }
 
@@ -467,7 +469,7 @@ async function start(): Promise<void> {
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
   });
   const listener = server;
-  podAdmission.controller.cpu.afterSlice = listener.endTurn;
+  podAdmission.controller.cpu.afterSlice = listener.tick.end;
   await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
   steps.start();
   tell(port, { type: 'ready', endpoints: endpoints(config, server) });

@@ -48,7 +48,7 @@ function addServer(samples: MetricSample[], server: RedisServer): void {
   counter(
     'output_limit_disconnections',
     'Clients cut off because they did not read.',
-    counters.outputLimitDisconnections,
+    server.output.disconnections,
   );
   let received = counters.bytesIn;
   let sent = counters.bytesOut;

@@ -164,7 +164,7 @@ describe('what is read is', () => {
     args.count = 2;
     const load = cache().load(entry!, args, firstTenantTable, performance.now())!;
     cache().wrote(set!, args, firstTenantTable, span);
-    const writer = server.redis.borrowWriter(2);
+    const writer = server.redis.tick.borrowWriter(2);
     writer.text('v');
     load.answered(writer, performance.now());
     const { misses } = cache().counts;

@@ -124,7 +124,7 @@ test('a client that does not read is closed when there is no room for its answer
   const slow = await server.client();
   slow.socket.pause();
   slow.pipeline(Array.from({ length: 64 }, () => ['GET', 'k'])).catch(() => {});
-  await expect.poll(() => server.redis.counters.outputLimitDisconnections).toBe(1);
+  await expect.poll(() => server.redis.output.disconnections).toBe(1);
   await expect.poll(() => memory.usedBytes).toBe(0);
   expect(await client.text('PING')).toBe('+PONG');
 });

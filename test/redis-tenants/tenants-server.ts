@@ -186,12 +186,12 @@ export class TenantsServer {
     if (remembered !== undefined) {
       redis.cache = new ReadCache({
         rng: systemRng,
-        reload: (table, key, load) => redis.reload(table, key, load),
+        reload: (table, key, load) => redis.otherPods.reload(table, key, load),
       });
       redis.cache.resize(2 ** 24);
       redis.cache.setTables(remembered);
     }
-    if (podAdmission !== undefined) podAdmission.cpu.afterSlice = redis.endTurn;
+    if (podAdmission !== undefined) podAdmission.cpu.afterSlice = redis.tick.end;
     const server = new TenantsServer({ principals, pod, redis, tables, meter, admission });
     server.update({ tenants: [principals.tenant('default')!] });
     await redis.listen();

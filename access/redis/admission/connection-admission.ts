@@ -1,0 +1,330 @@
+// The gateway's admission stage as one Redis connection meets it: `admit` before a command, `charge` after it, `leave`
+// when the connection is gone. A tenant without limits never gets here.
+
+import { batchRequest } from '../../../contracts/pod-admission.ts';
+import type { QuotaMode } from '../../../contracts/table-properties.ts';
+import { ChargeClass } from '../../../request-units/meter.ts';
+import type { TenantGate } from '../../admission/tenant-gate.ts';
+import type { Client } from '../client.ts';
+import type { CommandEntry } from '../commands/registry.ts';
+import type { ConnectionHost } from '../connection-host.ts';
+import type { QueuedCommand } from '../transaction.ts';
+import { CommandWait } from './command-wait.ts';
+import { PartitionTicket } from './partition-ticket.ts';
+import { partitionKind, type Refused, refusedInARow } from './refusals.ts';
+
+/** What it has of its connection. */
+export interface AdmissionOwner extends Client {
+  readonly server: ConnectionHost<Client>;
+  readonly transaction:
+    | { readonly queue: readonly QueuedCommand[]; readonly bytes: number; readonly broken: boolean }
+    | undefined;
+  /** Bytes that have come so far, and of those the ones that are not run yet. */
+  readonly arrivedBytes: number;
+  /** The command waits where it is, or does so no more. */
+  setBusy(isBusy: boolean): void;
+  /** Runs a command. */
+  start(entry: CommandEntry, mark: number): void;
+  /** Runs a command that has waited, unless it has to wait for the end of CLIENT PAUSE. */
+  startUnlessPaused(entry: CommandEntry, mark: number): void;
+  /** Answers a command that is refused, and discards its transaction. */
+  refuse(text: Buffer, entry: CommandEntry, mark: number): void;
+  /** Takes up the commands that came while the connection was waiting. */
+  goOn(): void;
+  /** Reports an error of ours, and closes. */
+  fail(error: unknown): void;
+}
+
+// Commands of a limited tenant are charged this often within a pipeline: the next ones would else be admitted by
+// estimates of the cost of those before.
+const chargeEveryMs = 0.5;
+// What a busy client may send ahead before its socket is no longer read, and all clients of a tenant together that wait
+// for request units.
+const readAheadBytes = 256 * 1024;
+const waitingAheadBytes = 16 * 1024 * 1024;
+
+export class ConnectionAdmission {
+  readonly #owner: AdmissionOwner;
+  /** Once a command has waited for request units. */
+  #wait: CommandWait | undefined;
+  /** Once there was a command that partitions are charged for. */
+  #ticket: PartitionTicket | undefined;
+  /** Commands that may be refused by partitions before it is asked whether more may be. */
+  #refusable = 0;
+  #refusalTimer: NodeJS.Timeout | undefined;
+  /** Monotonic milliseconds of the last charge. */
+  #chargedAt = 0;
+  /** Start time of the oldest uncharged command, monotonic milliseconds. */
+  #admittedAt: number | undefined;
+
+  constructor(owner: AdmissionOwner) {
+    this.#owner = owner;
+  }
+
+  /** Monotonic milliseconds since when its command waits for request units, if it does. */
+  get waitsSince(): number | undefined {
+    return this.#wait?.since;
+  }
+
+  /** Its command waits for request units, or to be refused. */
+  get isThrottled(): boolean {
+    return this.#refusalTimer !== undefined || this.#wait?.gate !== undefined;
+  }
+
+  /** Bytes that the client may send ahead while it is busy. */
+  get readAheadBytes(): number {
+    const gate = this.#wait?.gate;
+    return gate === undefined
+      ? readAheadBytes
+      : Math.min(readAheadBytes, waitingAheadBytes / gate.waiting);
+  }
+
+  /** More bytes came while a command waits. */
+  received(): void {
+    if (this.#wait === undefined) return;
+    const { arrivedBytes, queryBytes, server } = this.#owner;
+    this.#wait.received(arrivedBytes - queryBytes, arrivedBytes, server.tick.lapAt);
+  }
+
+  // ---- admit
+
+  /** Whether a command may run now. If not it waits where it is, or was refused. */
+  admit(entry: CommandEntry, mark: number): boolean {
+    if (!entry.takesUnits && !this.#isFullExec(entry)) return true;
+    const { server, tenant } = this.#owner;
+    if (server.partitions?.isWatched === true && !this.#hasRoom(entry, mark)) return false;
+    const { gate, scanGate } = tenant;
+    const { lapAt } = server.tick;
+    if (scanGate === undefined && gate !== undefined) {
+      if (gate.pass() || gate.passAgain(lapAt)) return true;
+    }
+    if (gate?.isDue === true || lapAt - this.#chargedAt > chargeEveryMs) this.chargeBatch();
+    if (scanGate !== undefined && this.#isScan(entry) && !this.#isPast(scanGate, entry, mark)) {
+      return false;
+    }
+    return this.#isPastMain(entry, mark);
+  }
+
+  #isPastMain(entry: CommandEntry, mark: number): boolean {
+    const { gate } = this.#owner.tenant;
+    return gate === undefined || this.#isPast(gate, entry, mark);
+  }
+
+  /** As it will be charged. */
+  #isScan(entry: CommandEntry): boolean {
+    return refusedKind(entry, this.#owner.transaction?.queue).kind === ChargeClass.scan;
+  }
+
+  #isPast(gate: TenantGate, entry: CommandEntry, mark: number): boolean {
+    const owner = this.#owner;
+    const { server } = owner;
+    const { refusals } = owner.tenant;
+    const admission = server.admission!;
+    const now = server.tick.lapAt;
+    if (gate.admit(now, admission.rules.commandWaitMs, this.#quotaMode())) {
+      this.#admittedAt ??= now;
+      return true;
+    }
+    if (owner.closed) return false;
+    this.#wait ??= new CommandWait(
+      (waited, by, isAdmitted) => this.#endWait(waited, by, isAdmitted),
+      () => this.#quotaMode(),
+    );
+    const { arrivedBytes, queryBytes } = owner;
+    const bytes = { done: arrivedBytes - queryBytes, received: arrivedBytes };
+    const isContended = server.podAdmission?.isContended(now) === true;
+    const waits = this.#wait.begin({ gate, refusals }, entry, admission, bytes, now, isContended);
+    owner.setBusy(waits);
+    if (!waits) this.#refuse(gate, entry, mark);
+    return false;
+  }
+
+  #quotaMode(): QuotaMode {
+    const { server, table } = this.#owner;
+    return server.router.to(table).quotaMode ?? 'server';
+  }
+
+  /** EXEC of a transaction that is about rows. */
+  #isFullExec(entry: CommandEntry): boolean {
+    const { transaction } = this.#owner;
+    return (
+      entry.spec.name === 'exec' &&
+      transaction !== undefined &&
+      !transaction.broken &&
+      transaction.queue.some((queued) => queued.entry.run !== undefined)
+    );
+  }
+
+  /** A command admitted by `gate` may have to wait at the other one. */
+  #endWait(entry: CommandEntry, gate: TenantGate, isAdmitted: boolean): void {
+    const owner = this.#owner;
+    if (owner.closed) return;
+    try {
+      owner.setBusy(false);
+      const { pos } = owner.answer();
+      owner.server.tick.lap();
+      if (!isAdmitted) this.#refuse(gate, entry, pos);
+      else {
+        this.#admittedAt ??= this.#wait!.begunAt;
+        const isPast = gate === owner.tenant.gate || this.#isPastMain(entry, pos);
+        if (isPast && this.#hasRoom(entry, pos)) owner.startUnlessPaused(entry, pos);
+      }
+      owner.goOn();
+    } catch (error) {
+      owner.fail(error);
+    }
+  }
+
+  #refuse(gate: TenantGate, entry: CommandEntry, mark: number): void {
+    const { server, tenant, transaction } = this.#owner;
+    const { lapAt } = server.tick;
+    this.#wait!.refused(tenant.refusals, lapAt);
+    this.#ticket?.end();
+    const { refusalCode } = server.admission!.rules;
+    const kind = refusedKind(entry, transaction?.queue);
+    const text = tenant.refusals.bytes(refusalCode, gate, kind, gate.refuse(lapAt));
+    this.#owner.refuse(text, entry, mark);
+  }
+
+  // ---- ceilings of partitions
+
+  /** Whether all partitions that the command touches have room. If not it was refused. */
+  #hasRoom(entry: CommandEntry, mark: number): boolean {
+    const owner = this.#owner;
+    const { server, tenant, transaction } = owner;
+    const { metering, partitions } = server;
+    const { gate } = tenant;
+    if (partitions?.isWatched !== true || metering === undefined || gate === undefined) return true;
+    this.#ticket ??= new PartitionTicket(partitions.visit());
+    // What is charged from here until the command is done is the command's.
+    owner.meter.flush(metering);
+    const commands = transaction?.queue ?? [{ entry, args: owner.arguments }];
+    const waitMs = this.#ticket.begin(commands, owner.table, tenant.span, server.tick.lapAt);
+    if (waitMs === 0) return true;
+    this.#ticket.end();
+    if (gate.rules.dryRun) {
+      gate.counters.partitionWouldRefuse++;
+      return true;
+    }
+    if (!this.#mayRefuse(entry)) return false;
+    gate.counters.partitionRefused++;
+    const kind = { kind: partitionKind, isTransaction: transaction !== undefined };
+    const { refusalCode } = server.admission!.rules;
+    const text = tenant.refusals.bytes(refusalCode, gate, kind, Math.ceil(waitMs));
+    owner.refuse(text, entry, mark);
+    return false;
+  }
+
+  /**
+   * Whether a command may be refused now. If not it is tried again when it may: a flood of refusals takes the thread
+   * from other tenants, so they have the pace of refusals over the quota.
+   */
+  #mayRefuse(entry: CommandEntry): boolean {
+    const { server, tenant, queryBytes } = this.#owner;
+    const { lapAt } = server.tick;
+    if (this.#refusable === 0) {
+      this.#refusable = queryBytes > 0 ? refusedInARow : 1;
+      const isContended = server.podAdmission?.isContended(lapAt) === true;
+      const ms = tenant.refusals.reserve(lapAt, isContended, this.#refusable);
+      if (ms > 0) {
+        this.#tryLater(entry, ms);
+        return false;
+      }
+    }
+    this.#refusable--;
+    return true;
+  }
+
+  #tryLater(entry: CommandEntry, ms: number): void {
+    const owner = this.#owner;
+    owner.setBusy(true);
+    this.#refusalTimer = setTimeout(() => {
+      const run = (): void => {
+        this.#refusalTimer = undefined;
+        if (!owner.closed) this.#tryAgain(entry);
+      };
+      const { podAdmission } = owner.server;
+      const request = batchRequest(owner.tenant.number, run);
+      if ((podAdmission?.admit(request, performance.now()) ?? 'admitted') === 'admitted') run();
+    }, ms);
+  }
+
+  #tryAgain(entry: CommandEntry): void {
+    const owner = this.#owner;
+    try {
+      owner.answer();
+      owner.server.tick.lap();
+      this.admitAgain(entry);
+    } catch (error) {
+      owner.fail(error);
+    }
+  }
+
+  /** A command that was kept where it is may go on, if it is admitted. */
+  admitAgain(entry: CommandEntry): void {
+    const owner = this.#owner;
+    owner.setBusy(false);
+    const { pos } = owner.answer();
+    if (!owner.tenant.isLimited || this.admit(entry, pos)) owner.start(entry, pos);
+    owner.goOn();
+  }
+
+  // ---- charge
+
+  /** Charges what was run: at once where the tenant's limits need to know, or else later. */
+  chargeBatch(): void {
+    const { server, tenant, meter } = this.#owner;
+    const { metering, tick } = server;
+    if (metering === undefined) return;
+    const { gate, scanGate } = tenant;
+    if (!tenant.isLimited || (scanGate === undefined && gate?.isAmple === true)) {
+      meter.endBatch(metering, tick.lapAt);
+      return;
+    }
+    // Refusing takes time, too, which no command accounts for.
+    tick.lap();
+    const { lapAt } = tick;
+    this.#chargedAt = lapAt;
+    meter.flush(metering);
+    if (gate?.isDue === true) metering.flushAll();
+    gate?.settle(lapAt);
+    scanGate?.settle(lapAt);
+    const { errorDelay } = server.admission!;
+    if (errorDelay.options.enabled && this.#admittedAt !== undefined) {
+      errorDelay.succeeded(lapAt - this.#admittedAt);
+    }
+    this.#admittedAt = undefined;
+  }
+
+  /** The command that runs is to be charged to partitions. */
+  get isCharging(): boolean {
+    return this.#ticket !== undefined && this.#ticket.isOpen;
+  }
+
+  /** After a command for which `isCharging`. */
+  charge(): void {
+    const { meter, server } = this.#owner;
+    const metering = server.metering!;
+    const account = meter.accountIn(metering);
+    const before = account.lru;
+    meter.flush(metering);
+    this.#ticket!.charge(account.lru - before, server.tick.lapAt);
+  }
+
+  /** The connection is gone. */
+  leave(): void {
+    this.#wait?.leave();
+    clearTimeout(this.#refusalTimer);
+  }
+}
+
+/** A transaction is of the most expensive kind that is in it. */
+function refusedKind(
+  { chargeClass }: CommandEntry,
+  queue: readonly QueuedCommand[] | undefined,
+): Refused {
+  if (queue === undefined) return { kind: chargeClass, isTransaction: false };
+  const kinds = queue.map(({ entry }) => entry.chargeClass);
+  const order = [ChargeClass.write, ChargeClass.scan, ChargeClass.read];
+  return { kind: order.find((kind) => kinds.includes(kind)) ?? chargeClass, isTransaction: true };
+}

@@ -1,0 +1,179 @@
+// A command of one connection that waits for a key (BLPOP and its like): until it is served, or its time is up.
+
+import type { Arguments } from '../../universal-row/arguments.ts';
+import type { Command } from '../../universal-row/command.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import type { KeyQueue, Tried, WaitingCommand } from './blocked-clients.ts';
+import type { Client } from './client.ts';
+import { keyWords } from './commands/key-words.ts';
+import type { CommandEntry } from './commands/registry.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { copiedBytes } from './copied-arguments.ts';
+import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
+
+/** What it has of its connection. */
+export interface BlockedOwner extends Client, AnswerKeeper {
+  readonly server: ConnectionHost<Client>;
+  readonly command: Command;
+  /** A pod that may keep tables of the read cache has run a command. */
+  hasRun(entry: CommandEntry, answer: RespWriter): void;
+  /** Copies an answer that was written aside behind what the connection is being sent. */
+  append(own: RespWriter): void;
+  /** Charges the command for an answer of so many bytes. */
+  charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void;
+  /** The command waits no more. */
+  unblocked(): void;
+  goOn(): void;
+  /** Reports an error of ours, and closes. */
+  fail(error: unknown): void;
+}
+
+// What a key takes that is waited for.
+const keyOverheadBytes = 256;
+const longestTimerMs = 0x7fffffff;
+const minus = 45;
+
+export class BlockedCommand implements WaitingCommand {
+  readonly kind: string;
+  readonly isShared: boolean;
+  readonly queues = new Set<KeyQueue>();
+  isTrying = false;
+  readonly #owner: BlockedOwner;
+  readonly #entry: CommandEntry;
+  /** Counted while it waits. */
+  readonly #bytes: number;
+  #timer: NodeJS.Timeout | undefined;
+  /** The time was up during an attempt. */
+  #isOver = false;
+  #hasEnded = false;
+
+  private constructor(owner: BlockedOwner, entry: CommandEntry, bytes: number) {
+    this.#owner = owner;
+    this.#entry = entry;
+    this.kind = entry.spec.group;
+    this.isShared = entry.blocks!.isShared === true;
+    this.#bytes = bytes;
+  }
+
+  /** Undefined when there is no memory for it. */
+  static begin(
+    owner: BlockedOwner,
+    entry: CommandEntry,
+    args: Arguments,
+  ): BlockedCommand | undefined {
+    const bytes = copiedBytes(args) + keyOverheadBytes * args.count;
+    if (!owner.held.reserve('request', bytes)) return undefined;
+    const blocked = new BlockedCommand(owner, entry, bytes);
+    const keys = keyWords(entry.spec, args).map((word) => Buffer.from(args.bytes(word)));
+    owner.server.blocked.add(blocked, owner.table, keys);
+    const { timeout, unit } = entry.blocks!;
+    const at = typeof timeout === 'number' ? timeout : timeout(args);
+    const given = args.float(at < 0 ? args.count + at : at);
+    blocked.#start(unit === 'ms' ? given : given * 1000);
+    return blocked;
+  }
+
+  #start(ms: number): void {
+    if (ms > 0) this.#timer = setTimeout(() => this.#timeUp(), Math.min(ms, longestTimerMs));
+  }
+
+  /** Ends a wait that has found nothing; if it is just being tried, once that has ended. */
+  #timeUp(): void {
+    this.#isOver = true;
+    if (this.#hasEnded || this.isTrying) return;
+    const owner = this.#owner;
+    const reply = owner.answer();
+    const mark = reply.pos;
+    if (this.#entry.blocks!.onTimeout === 'nil') reply.nil();
+    else reply.nilArray();
+    owner.charge(this.#entry, owner.arguments, reply.pos - mark, false);
+    this.end();
+    owner.goOn();
+  }
+
+  missed(): void {
+    if (this.#isOver) this.#timeUp();
+  }
+
+  /** Ends the wait from outside (CLIENT UNBLOCK); false when it cannot now. */
+  unblockNow(withError: boolean): boolean {
+    if (this.isTrying) return false;
+    if (!withError) {
+      setImmediate(() => this.#timeUp());
+      return true;
+    }
+    this.#owner.answer().error('UNBLOCKED client unblocked via CLIENT UNBLOCK');
+    this.end();
+    setImmediate(() => this.#owner.goOn());
+    return true;
+  }
+
+  /** It waits no more. */
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearTimeout(this.#timer);
+    this.#owner.held.release('request', this.#bytes);
+    this.#owner.server.blocked.remove(this);
+    this.#owner.arguments.hasWaited = false;
+    this.#owner.unblocked();
+  }
+
+  /** A key it waits for has changed: tries the command again. */
+  attempt(): MaybePromise<Tried> {
+    const owner = this.#owner;
+    if (this.#hasEnded || owner.closed) return 'failed';
+    const { server } = owner;
+    const route = server.router.to(owner.table);
+    const reply = owner.answer();
+    const mark = reply.pos;
+    owner.command.args.hasWaited = true;
+    const own = route.mayWait ? server.tick.borrowWriter(owner.version) : undefined;
+    if (own !== undefined) own.keeper = owner;
+    const done = route.executor.execute(owner.command, own ?? reply);
+    if (!(done instanceof Promise)) {
+      if (own !== undefined) {
+        owner.hasRun(this.#entry, own);
+        owner.append(own);
+      }
+      return this.#tried(mark);
+    }
+    return done
+      .then((answer): Tried => {
+        if (own !== undefined) owner.hasRun(this.#entry, own);
+        if (owner.closed) {
+          if (own !== undefined) server.tick.giveBackWriter(own);
+          // What it took from the key is gone with it.
+          return 'served';
+        }
+        const writer = owner.answer();
+        const at = writer.pos;
+        if (own !== undefined) owner.append(own);
+        if (answer instanceof LongAnswer) {
+          for (const part of answer.take()) writer.rawBytes(part, 0, part.length);
+          owner.held.release('answer', answer.kept);
+        }
+        return this.#tried(at);
+      })
+      .catch((error: unknown) => {
+        owner.fail(error);
+        return 'served';
+      });
+  }
+
+  #tried(mark: number): Tried {
+    const owner = this.#owner;
+    const { writer } = owner.server;
+    if (writer.pos === mark) return 'empty';
+    const hasFailed = writer.buf[mark] === minus;
+    // The key now holds another type: not what the client waits for. Moves do report their target's.
+    if (hasFailed && this.#entry.blocks!.reportsErrors !== true) {
+      writer.pos = mark;
+      return 'failed';
+    }
+    owner.charge(this.#entry, owner.arguments, writer.pos - mark, hasFailed);
+    this.end();
+    owner.server.tick.resume(owner as never);
+    return 'served';
+  }
+}

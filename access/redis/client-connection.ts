@@ -1,0 +1,188 @@
+// A connection's socket: what is sent, in what order it closes, and what is shown of it.
+
+import type { Socket } from 'node:net';
+import type { Principal } from '../gateway/principals.ts';
+import { type Client, ClientFlag } from './client.ts';
+import { ClientOutput } from './client-output.ts';
+import type { TickClient } from './command-tick.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import type { RespWriter } from './resp-writer.ts';
+import { Session } from './session.ts';
+
+const noReply = ClientFlag.replyOff | ClientFlag.replySkip;
+
+export abstract class ClientConnection<C extends Client & TickClient> extends Session<C> {
+  readonly id: number;
+  readonly socket: Socket;
+  readonly address: string;
+  readonly localAddress: string;
+  readonly createdAt: number;
+  protected readonly output: ClientOutput;
+  /** Position in this tick's output up to which CLIENT REPLY drops nothing. */
+  #keptTo = 0;
+  /** Its user is being changed on its own command: it gets its answer, whatever becomes of it. */
+  #isManaging = false;
+  #isClosing = false;
+  #isClosed = false;
+
+  constructor(
+    server: ConnectionHost<C>,
+    socket: Socket,
+    id: number,
+    now: number,
+    principal: Principal | undefined,
+  ) {
+    super(server, principal);
+    this.socket = socket;
+    this.id = id;
+    this.createdAt = now;
+    this.address = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
+    this.localAddress = `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`;
+    this.output = new ClientOutput(socket, this.held);
+  }
+
+  /** Lets go of what the connection's commands hold: the socket is gone. */
+  protected abstract drop(): void;
+  /** The client has read all answers and may go on. */
+  protected abstract unstalled(): void;
+
+  // ---- answers
+
+  /** Where to answer now. */
+  answer(): RespWriter {
+    return this.server.tick.open(this.client);
+  }
+
+  /** Copies an answer that was written aside behind what the connection is being sent. */
+  append(own: RespWriter): void {
+    this.answer().rawBytes(own.buf, 0, own.pos);
+    this.server.tick.giveBackWriter(own);
+  }
+
+  /** What was written since the last command is sent even to a client that wants no replies, as messages are. */
+  keepReply(): void {
+    if (this.flags & noReply) this.#keptTo = this.server.writer.pos;
+  }
+
+  /** EXEC has run a handler, whose answer is part of its own. */
+  protected forgetKept(): void {
+    this.#keptTo = 0;
+  }
+
+  /** After a command whose answer began at `mark`: drops it if the client wants none. */
+  mute(mark: number): void {
+    if (this.flags & ClientFlag.replySkipNext) {
+      this.flags = (this.flags & ~ClientFlag.replySkipNext) | ClientFlag.replySkip;
+    } else if (this.flags & noReply) {
+      this.server.tick.takeBack(this.client, Math.max(mark, this.#keptTo));
+      this.#keptTo = 0;
+      this.flags &= ~ClientFlag.replySkip;
+    }
+  }
+
+  // ---- out
+
+  /** Sends bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
+  send(bytes: Buffer): boolean {
+    if (this.#isClosed) return true;
+    this.bytesOut += bytes.length;
+    const { server } = this;
+    const isFree = this.output.send(this.client, bytes, server.output, server.tick.now);
+    if (this.#isClosing) this.endSoon();
+    return isFree;
+  }
+
+  /** All that was written has left. */
+  drained(): void {
+    this.server.output.drained(this.client);
+    if (this.output.drained()) this.unstalled();
+  }
+
+  /** Counts bytes of a long answer; false when there are not as many left. */
+  keepAnswer(bytes: number): boolean {
+    return this.held.reserve('answer', bytes);
+  }
+
+  keepParts(bytes: number): void {
+    this.output.keep(bytes);
+  }
+
+  releaseParts(): void {
+    this.output.release();
+  }
+
+  // ---- closing
+
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** The socket closes once what has been written is sent. */
+  get closing(): boolean {
+    return this.#isClosing;
+  }
+
+  protected closeAfterAnswer(): void {
+    this.#isClosing = true;
+  }
+
+  setManaging(isManaging: boolean): void {
+    this.#isManaging = isManaging;
+  }
+
+  /** Its user may be no more: ends at once, or with the answer to the command that brought it about. */
+  revoke(): void {
+    if (this.#isManaging) this.#isClosing = true;
+    else this.destroy();
+  }
+
+  /**
+   * Ends its output. What it still sends is thrown away for a moment, as a connection that is closed while bytes come
+   * is reset, and the client may lose the last answer; then it is closed.
+   */
+  endSoon(): void {
+    this.socket.end();
+    this.server.output.closeLater(this.client);
+  }
+
+  /** Closes once everything written so far is sent. */
+  closeSoon(): void {
+    this.#isClosing = true;
+    this.answer();
+  }
+
+  /** Closes at once, after an error as the last bytes. */
+  dismiss(error: string): void {
+    this.socket.write(`-${error}\r\n`);
+    this.socket.destroySoon();
+    this.dispose();
+  }
+
+  /** Closes at once. */
+  destroy(): void {
+    this.socket.destroy();
+    this.dispose();
+  }
+
+  /** Reports an error of ours, and closes. */
+  fail(error: unknown): void {
+    this.server.report('error', 'a connection failed', { err: error, client: this.address });
+    this.destroy();
+  }
+
+  /** Closes it for the size of what it has queued. */
+  queryTooLong(): void {
+    this.server.queryTooLong(this.client);
+    this.destroy();
+  }
+
+  /** The socket is gone: everything that knows this connection forgets it. */
+  dispose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.output.dropParts();
+    this.drop();
+    this.server.forget(this.client);
+    this.held.close();
+  }
+}

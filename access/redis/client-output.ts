@@ -1,0 +1,118 @@
+// What one connection sends: the segments of each tick, and long answers by parts, as the client reads them.
+
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { HeldMemory } from './held-memory.ts';
+import type { OutputWatch } from './output-limits.ts';
+
+// A client that does not read has this much kept for it before its own commands wait.
+const highWaterBytes = 1024 * 1024;
+
+export class ClientOutput {
+  readonly #socket: Socket;
+  readonly #isEncrypted: boolean;
+  readonly #held: HeldMemory;
+  /** Commands wait until the client has read its answers. */
+  isStalled = false;
+  #isPaused = false;
+  /** Parts of a long answer, the next one last. */
+  #unsent: Buffer[] | undefined;
+  /** Bytes of it that are counted. */
+  #keptBytes = 0;
+
+  constructor(socket: Socket, held: HeldMemory) {
+    this.#socket = socket;
+    this.#isEncrypted = (socket as Partial<TLSSocket>).encrypted === true;
+    this.#held = held;
+  }
+
+  /**
+   * Sends bytes of a tick. True if the caller may reuse them; false when the socket still holds them. What waits in the
+   * socket is counted, and the client is stalled or cut off when it is too much. `now` is wall clock.
+   */
+  send<C extends Parameters<OutputWatch['check']>[0]>(
+    client: C,
+    bytes: Buffer,
+    watch: OutputWatch,
+    now: number,
+  ): boolean {
+    const socket = this.#socket;
+    // TLS takes its time with every write, however small: with a copy for it the buffer is free at once.
+    socket.write(this.#isEncrypted ? Buffer.from(bytes) : bytes);
+    const waiting = socket.writableLength;
+    if (waiting === 0) return true;
+    // Less than this is counted by nothing that tells when it has left.
+    if (waiting > socket.writableHighWaterMark && !this.#held.set('reply', waiting)) {
+      watch.cutOff(client, waiting);
+      return true;
+    }
+    if (waiting > highWaterBytes && !this.isStalled) {
+      this.isStalled = true;
+      this.pause();
+    }
+    watch.check(client, waiting, now);
+    return this.#isEncrypted;
+  }
+
+  /** All that was written has left. True when the client was stalled until now. */
+  drained(): boolean {
+    this.#held.set('reply', 0);
+    const wasStalled = this.isStalled;
+    this.isStalled = false;
+    return wasStalled;
+  }
+
+  // ---- reading
+
+  /** The socket is not read for now. */
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  unpause(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  // ---- long answers
+
+  /** Parts of a long answer are still to be sent. */
+  get hasParts(): boolean {
+    return this.#unsent !== undefined;
+  }
+
+  /** Takes over bytes of an answer that are counted already. */
+  keep(bytes: number): void {
+    this.#keptBytes = bytes;
+  }
+
+  release(bytes = Infinity): void {
+    const gone = Math.min(bytes, this.#keptBytes);
+    this.#keptBytes -= gone;
+    this.#held.release('answer', gone);
+  }
+
+  sendByParts(parts: Buffer[]): void {
+    this.#unsent = parts.reverse();
+  }
+
+  /** The next part to send; undefined at the end. */
+  nextPart(): Buffer | undefined {
+    const part = this.#unsent?.pop();
+    if (part === undefined) this.dropParts();
+    else this.release(part.length);
+    return part;
+  }
+
+  dropParts(): void {
+    this.#unsent = undefined;
+    this.release();
+  }
+}

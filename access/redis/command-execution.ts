@@ -1,0 +1,359 @@
+// Runs the commands of one connection that have passed all checks, on the pod or by their handlers; answers, counts,
+// times and charges them. A command that takes its time makes its connection busy.
+
+import type { StepSource } from '../../contracts/step-watcher.ts';
+import type { Arguments } from '../../universal-row/arguments.ts';
+import { Action, type Command } from '../../universal-row/command.ts';
+import { CommandError } from '../../universal-row/errors.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import type { ConnectionAdmission } from './admission/connection-admission.ts';
+import { BlockedCommand, type BlockedOwner } from './blocked-command.ts';
+import { type ClientCommand, ClientFlag, type ClientHandler } from './client.ts';
+import { ClientScripts } from './client-scripts.ts';
+import type { CommandEntry } from './commands/registry.ts';
+import { outOfRequestMemory } from './held-memory.ts';
+import type { Load, ReadCache } from './read-cache.ts';
+import { LongAnswer, type RespWriter } from './resp-writer.ts';
+import type { TransactionState } from './transaction.ts';
+
+/** What it has of its connection. */
+export interface ExecutionOwner extends BlockedOwner, StepSource {
+  /** The command waits where it is, or does so no more. */
+  setBusy(isBusy: boolean): void;
+  /** A command waits for a key. */
+  blockedBy(command: BlockedCommand): void;
+  /** Charges what was run. */
+  endBatch(): void;
+  /** Drops the answer from `mark` on if the client wants none. */
+  mute(mark: number): void;
+  /** Takes over bytes of a long answer that are counted, and sends it by parts. */
+  keepParts(bytes: number): void;
+  releaseParts(): void;
+  sendParts(parts: Buffer[]): void;
+}
+
+// A larger answer is sent by parts.
+const largeAnswerBytes = 256 * 1024;
+// Strings are made of shorter words only: names, options, patterns, rules.
+const maxWordBytes = 64 * 1024;
+const longWord = new CommandError(`ERR an argument is longer than ${maxWordBytes} bytes`);
+const noReply = ClientFlag.replyOff | ClientFlag.replySkip;
+const minus = 45;
+
+export class CommandExecution {
+  /** The command under way on a pod; one object for all commands of the connection. */
+  readonly command: Command;
+  readonly #owner: ExecutionOwner;
+  readonly #admission: ConnectionAdmission;
+  readonly #transactions: TransactionState;
+  /** Of the GET under way, if its answer goes to the read cache. */
+  #load: Load | undefined;
+  /** Once it has run a script. */
+  #scripts: ClientScripts | undefined;
+  /** Bytes of messages that the command sends to others, beside its answer. */
+  #fannedOutBytes = 0;
+
+  constructor(
+    owner: ExecutionOwner,
+    admission: ConnectionAdmission,
+    transactions: TransactionState,
+    args: Arguments,
+  ) {
+    this.#owner = owner;
+    this.#admission = admission;
+    this.#transactions = transactions;
+    this.command = {
+      action: Action.fetch,
+      name: '',
+      transform: noTransform,
+      grows: false,
+      table: 0,
+      span: owner.tenant.span,
+      args,
+    };
+  }
+
+  get scripts(): ClientScripts {
+    return (this.#scripts ??= new ClientScripts(this.#owner));
+  }
+
+  /** The transform of a command that acts for this client. */
+  bound(bind: NonNullable<CommandEntry['bind']>): Command['transform'] {
+    return (bind as NonNullable<ClientCommand['bind']>)(this.#owner);
+  }
+
+  countFanOut(bytes: number): void {
+    this.#fannedOutBytes += bytes;
+  }
+
+  // ---- run
+
+  run(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
+    entry.calls++;
+    if (entry.run !== undefined) {
+      this.#runOnPod(entry, args, reply, mark);
+      return;
+    }
+    const done = this.handle(entry, args, reply, mark);
+    if (done instanceof Promise) this.#waitFor(done, entry, undefined);
+    else this.#finish(entry, args, mark);
+  }
+
+  #runOnPod(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
+    const owner = this.#owner;
+    const { command } = this;
+    const { server, tenant, table } = owner;
+    const { metering, cache } = server;
+    command.action = entry.action;
+    command.name = entry.fullName;
+    command.transform = entry.bind === undefined ? entry.run! : this.bound(entry.bind);
+    command.grows = entry.grows;
+    command.table = table;
+    command.args = args;
+    command.usesSpan = entry.usesSpan;
+    command.tenant = tenant.number;
+    const route = server.router.to(table);
+    command.work =
+      metering === undefined ? undefined : owner.meter.begin(metering, entry, table, route.pricer);
+    if (entry.everyPod) {
+      const refusal = server.otherPods.refusal(command, route.executor);
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        this.#settle(entry, args, mark);
+        return;
+      }
+      server.otherPods.run(command, route.executor);
+    }
+    if (!route.mayWait) {
+      const done = route.executor.execute(command, reply);
+      if (done instanceof Promise) this.#waitFor(done, entry, undefined);
+      else this.#finish(entry, args, mark);
+      return;
+    }
+    const own = server.tick.borrowWriter(owner.version);
+    own.keeper = owner;
+    if (cache !== undefined) this.#loadInto(cache, entry);
+    const done = route.executor.execute(command, own);
+    if (done instanceof Promise) {
+      this.#waitFor(done, entry, own);
+      return;
+    }
+    if (cache !== undefined) this.hasRun(entry, own);
+    owner.append(own);
+    this.#finish(entry, args, mark);
+  }
+
+  /** A command that has run, and may have to wait for a key. */
+  #finish(entry: CommandEntry, args: Arguments, mark: number): void {
+    const { server, closed } = this.#owner;
+    const mayBlock = entry.blocks !== undefined && server.writer.pos === mark && !closed;
+    if (mayBlock && this.#block(entry, args)) return;
+    this.#settle(entry, args, mark);
+  }
+
+  /** Has the command wait for its keys; false when there is no memory for that, and it was answered. */
+  #block(entry: CommandEntry, args: Arguments): boolean {
+    const owner = this.#owner;
+    const blocked = BlockedCommand.begin(owner, entry, args);
+    if (blocked === undefined) {
+      owner.answer().error(outOfRequestMemory);
+      return false;
+    }
+    owner.blockedBy(blocked);
+    return true;
+  }
+
+  handle(
+    entry: CommandEntry,
+    args: Arguments,
+    reply: RespWriter,
+    mark: number,
+  ): void | Promise<Reply | void> {
+    try {
+      if (entry.boundsWords && hasLongWord(args)) throw longWord;
+      return (entry.handle as ClientHandler)(this.#owner, args, reply);
+    } catch (error) {
+      reply.rollback(mark);
+      this.writeError(error, reply);
+    }
+  }
+
+  /** Answers what a handler has thrown. */
+  writeError(error: unknown, reply: RespWriter): void {
+    if (error instanceof CommandError) reply.error(error.message);
+    else {
+      const { server, lastCommand } = this.#owner;
+      server.report('error', `command ${lastCommand} failed`, { err: error });
+      reply.error('ERR internal error');
+    }
+  }
+
+  // ---- the read cache
+
+  /** The answer goes to the read cache, if the command is a GET of such a table. */
+  #loadInto(cache: ReadCache, entry: CommandEntry): void {
+    const { command } = this;
+    this.#load = cache.load(entry, command.args, command.table, this.#owner.server.tick.lapAt);
+    if (this.#load !== undefined) command.transform = this.#load.transform;
+  }
+
+  /** The command has been run by a pod that may keep tables of the read cache. */
+  hasRun(entry: CommandEntry, answer: RespWriter): void {
+    const { server } = this.#owner;
+    const load = this.#load;
+    this.#load = undefined;
+    load?.answered(answer, server.tick.lapAt);
+    this.#forgetWritten(entry);
+  }
+
+  #forgetWritten(entry: CommandEntry): void {
+    const { args, table, span } = this.command;
+    this.#owner.server.cache?.wrote(entry, args, table, span);
+  }
+
+  // ---- counts and charges
+
+  /** Counts and times a command that has answered, and drops an answer that the client does not want. */
+  #settle(entry: CommandEntry, args: Arguments, mark: number): void {
+    const owner = this.#owner;
+    const { server } = owner;
+    const { tick, writer } = server;
+    const spent = tick.lap();
+    if (spent >= server.stepLimitMs) server.steps!.ended(tick.lapAt - spent, tick.lapAt, owner);
+    entry.spentMs += spent;
+    const failed = mark < writer.pos && writer.buf[mark] === minus;
+    if (failed) {
+      entry.failedCalls++;
+      server.countError(owner.tenant);
+    }
+    if (server.metering !== undefined) this.charge(entry, args, writer.pos - mark, failed);
+    if (spent >= server.slowlogMs) this.#addSlow(entry, args, spent);
+    if (owner.flags >= ClientFlag.replyOff) owner.mute(mark);
+    if (this.#scripts !== undefined) {
+      this.#scripts.flush();
+      owner.answer();
+    }
+  }
+
+  charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
+    const owner = this.#owner;
+    const { metering } = owner.server;
+    if (metering === undefined) return;
+    const inTransaction = this.#transactions.current !== undefined;
+    const out = sent + this.#fannedOutBytes;
+    this.#fannedOutBytes = 0;
+    owner.meter.settle(metering, entry, args, owner.table, out, failed, inTransaction);
+    if (this.#admission.isCharging) this.#admission.charge();
+  }
+
+  #addSlow(entry: CommandEntry, args: Arguments, spentMs: number): void {
+    const owner = this.#owner;
+    const { metering } = owner.server;
+    const ru = metering === undefined ? 0 : owner.meter.recentRu(metering);
+    owner.tenant.slowlog.add(owner, entry, args, spentMs, ru);
+  }
+
+  // ---- commands that take their time
+
+  /** The command answers later, into `own` or through `answer`. */
+  #waitFor(done: Promise<Reply | void>, entry: CommandEntry, own: RespWriter | undefined): void {
+    const owner = this.#owner;
+    owner.setBusy(true);
+    const startedAt = performance.now();
+    done
+      .catch((error: unknown) => {
+        owner.server.report('error', `command ${entry.fullName} failed`, { err: error });
+        owner.answer().error('ERR internal error');
+      })
+      .then((answer) => {
+        if (answer instanceof LongAnswer) this.#answerLong(entry, answer, own, startedAt);
+        else this.#answerLater(entry, own, startedAt);
+      })
+      .catch((error: unknown) => owner.fail(error));
+  }
+
+  #answerLater(entry: CommandEntry, own: RespWriter | undefined, startedAt: number): void {
+    const owner = this.#owner;
+    const { server } = owner;
+    owner.setBusy(false);
+    if (own !== undefined) this.hasRun(entry, own);
+    this.#scripts?.flush();
+    if (owner.closed) {
+      if (own !== undefined) server.tick.giveBackWriter(own);
+      this.charge(entry, owner.arguments, 0, false);
+      owner.endBatch();
+      return;
+    }
+    const writer = owner.answer();
+    const mark = writer.pos;
+    if (own !== undefined) {
+      if (own.pos === 0 && entry.blocks !== undefined) {
+        server.tick.giveBackWriter(own);
+        if (this.#block(entry, owner.arguments)) return;
+      } else owner.append(own);
+    }
+    const failed = writer.pos > mark && writer.buf[mark] === minus;
+    this.#settleLater(entry, writer.pos - mark, failed, startedAt);
+    if (owner.flags >= ClientFlag.replyOff) owner.mute(mark);
+    owner.goOn();
+  }
+
+  #settleLater(entry: CommandEntry, sent: number, failed: boolean, startedAt: number): void {
+    const owner = this.#owner;
+    const spent = performance.now() - startedAt;
+    entry.spentMs += spent;
+    if (failed) entry.failedCalls++;
+    this.charge(entry, owner.arguments, sent, failed);
+    if (spent >= owner.server.slowlogMs && !owner.closed) {
+      this.#addSlow(entry, owner.arguments, spent);
+    }
+  }
+
+  /** A long command has answered, or one that waited for one. */
+  #answerLong(
+    entry: CommandEntry,
+    answer: LongAnswer,
+    own: RespWriter | undefined,
+    startedAt: number,
+  ): void {
+    const owner = this.#owner;
+    const { server } = owner;
+    const { length } = answer;
+    owner.setBusy(false);
+    this.#scripts?.flush();
+    this.#load = undefined;
+    if (own !== undefined) server.tick.giveBackWriter(own);
+    if (entry.run !== undefined) this.#forgetWritten(entry);
+    owner.keepParts(answer.kept);
+    this.#settleLater(entry, length, answer.firstByte === minus, startedAt);
+    if (owner.closed) {
+      owner.endBatch();
+      return;
+    }
+    if (length === 0 && entry.blocks !== undefined) {
+      if (!this.#block(entry, owner.arguments)) owner.goOn();
+      return;
+    }
+    const { pos: mark } = owner.answer();
+    const isMuted = (owner.flags & noReply) !== 0;
+    const parts = answer.take();
+    const isLarge = length > largeAnswerBytes;
+    if (!isLarge) for (const part of parts) server.writer.rawBytes(part, 0, part.length);
+    if (owner.flags >= ClientFlag.replyOff) owner.mute(mark);
+    if (isLarge && !isMuted) {
+      owner.sendParts(parts);
+      return;
+    }
+    owner.releaseParts();
+    owner.goOn();
+  }
+}
+
+function noTransform(): void {
+  throw new RangeError('a command without a transform');
+}
+
+function hasLongWord({ count, lens }: Arguments): boolean {
+  for (let i = 1; i < count; i++) if (lens[i]! > maxWordBytes) return true;
+  return false;
+}

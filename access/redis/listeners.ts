@@ -1,0 +1,72 @@
+// The sockets on which a Redis plane listens: its port, and a second one for TLS where that has a port of its own.
+
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { TlsListeners } from '../gateway/tls-context.ts';
+
+/** How TLS is served. */
+export interface RedisTls {
+  listeners: TlsListeners;
+  /** On the ordinary port, in place of plain connections. */
+  onPort: boolean;
+  /** A port for it beside the ordinary one; 0 for none. */
+  ownPort: number;
+}
+
+export interface ListenerOptions {
+  host: string;
+  port: number;
+  /** Connections that may wait to be accepted. */
+  backlog: number;
+  /** Absent where only plain connections are served. */
+  tls?: RedisTls;
+}
+
+export class Listeners {
+  /** 0 when there is none beside the ordinary one. */
+  readonly tlsPort: number;
+  readonly #host: string;
+  readonly #backlog: number;
+  readonly #plain: Server;
+  readonly #tls: Server | undefined;
+  #port: number;
+
+  constructor({ host, port, backlog, tls }: ListenerOptions, accept: (socket: Socket) => void) {
+    this.#host = host;
+    this.#port = port;
+    this.#backlog = backlog;
+    this.#plain = tls?.onPort
+      ? tls.listeners.createServer(accept)
+      : createServer({ pauseOnConnect: true }, accept);
+    this.tlsPort = tls?.ownPort ?? 0;
+    if (tls !== undefined && tls.ownPort !== 0) this.#tls = tls.listeners.createServer(accept);
+  }
+
+  get host(): string {
+    return this.#host;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  async listen(): Promise<void> {
+    await this.#listenOn(this.#plain, this.#port);
+    if (this.#tls !== undefined) await this.#listenOn(this.#tls, this.tlsPort);
+    this.#port = (this.#plain.address() as AddressInfo).port;
+  }
+
+  async #listenOn(listener: Server, port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', reject);
+      listener.listen({ host: this.#host, port, backlog: this.#backlog }, () => {
+        listener.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  close(): void {
+    this.#plain.close();
+    this.#tls?.close();
+  }
+}

@@ -1,0 +1,79 @@
+// Clients in MONITOR: they are shown every command of their tenant.
+
+import type { Arguments } from '../../universal-row/arguments.ts';
+import type { CommandEntry } from './commands/registry.ts';
+import type { RespWriter } from './resp-writer.ts';
+
+/** A connection as MONITOR shows it, or writes to it. */
+interface Monitored {
+  readonly db: number;
+  readonly address: string;
+  readonly tenant: unknown;
+  answer(): RespWriter;
+}
+
+// So many bytes of a word are shown, and another word is begun while its line is shorter.
+const wordBytes = 1024;
+const lineBytes = 8192;
+
+export class Monitors<C extends Monitored = Monitored> {
+  readonly #clients = new Set<C>();
+
+  get size(): number {
+    return this.#clients.size;
+  }
+
+  add(client: C): void {
+    this.#clients.add(client);
+  }
+
+  delete(client: C): void {
+    this.#clients.delete(client);
+  }
+
+  /** Shows a command of `client` to those that watch its tenant. */
+  feed(client: C, entry: CommandEntry, args: Arguments): void {
+    if (entry.spec.flags.includes('admin') || entry.noAuth) return;
+    const line = lineOf(client, args);
+    for (const monitor of this.#clients) {
+      if (monitor.tenant === client.tenant) monitor.answer().raw(line);
+    }
+  }
+}
+
+function lineOf({ db, address }: Monitored, args: Arguments): string {
+  const now = performance.timeOrigin + performance.now();
+  const seconds = Math.floor(now / 1000);
+  const micros = String(Math.floor((now % 1000) * 1000)).padStart(6, '0');
+  let line = `+${seconds}.${micros} [${db} ${address}]`;
+  for (let i = 0; i < args.count; i++) {
+    if (line.length > lineBytes) {
+      line += ` "... (${args.count - i} more arguments)"`;
+      break;
+    }
+    const word = args.bytes(i);
+    const cut = word.length - wordBytes;
+    const rest = cut > 0 ? `... (${cut} more bytes)` : '';
+    line += ` "${escaped(word.subarray(0, wordBytes))}${rest}"`;
+  }
+  return `${line}\r\n`;
+}
+
+/** As a C string literal, as MONITOR shows words. */
+function escaped(word: Buffer): string {
+  let text = '';
+  for (const byte of word) {
+    if (byte === 34 || byte === 92) text += `\\${String.fromCharCode(byte)}`;
+    else if (byte >= 32 && byte < 127) text += String.fromCharCode(byte);
+    else text += shortEscapes[byte] ?? `\\x${byte.toString(16).padStart(2, '0')}`;
+  }
+  return text;
+}
+
+const shortEscapes: Readonly<Record<number, string>> = {
+  7: '\\a',
+  8: '\\b',
+  9: '\\t',
+  10: '\\n',
+  13: '\\r',
+};

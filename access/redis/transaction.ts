@@ -1,0 +1,338 @@
+// MULTI, EXEC and WATCH of one connection.
+
+import type { Arguments } from '../../universal-row/arguments.ts';
+import { Action, isWrite, type Command } from '../../universal-row/command.ts';
+import type { RowObserver } from '../../universal-row/executor.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import type { Rows } from '../../universal-row/rows.ts';
+import { refusalByNow } from './acl/guard.ts';
+import { selected } from './admission/partition-ticket.ts';
+import { type Client, ClientFlag } from './client.ts';
+import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { copiedBytes, copyOf } from './copied-arguments.ts';
+import { outOfRequestMemory } from './held-memory.ts';
+import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
+
+export interface QueuedCommand {
+  entry: CommandEntry;
+  args: Arguments;
+}
+
+interface Transaction {
+  readonly queue: QueuedCommand[];
+  /** Bytes of the queued commands. */
+  bytes: number;
+  /** A command could not be queued: EXEC will refuse. */
+  broken: boolean;
+}
+
+/** What it has of its connection. */
+export interface TransactionOwner extends Client, AnswerKeeper {
+  readonly server: ConnectionHost<Client>;
+  /** Closes the connection for the size of what it has queued. */
+  queryTooLong(): void;
+  /** The transform of a command that acts for this client. */
+  bound(bind: NonNullable<CommandEntry['bind']>): Command['transform'];
+  /** Runs a handler for EXEC. */
+  handleQueued(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void;
+  /** Copies an answer that was written aside behind what the connection is being sent. */
+  append(own: RespWriter): void;
+}
+
+const queuedBytes = '+QUEUED\r\n'.length;
+// EXEC looks at all that is queued before it begins.
+const maxQueuedCommands = 65_536;
+const tooManyQueued = `ERR too many commands in a transaction: at most ${maxQueuedCommands}`;
+// What a watched key takes beside its bytes.
+const watchOverheadBytes = 256;
+const twoModels =
+  'EXECABORT Transaction discarded: its databases are of different models, which one transaction cannot change together';
+
+/** Learns whether a watched key was touched. */
+class WatchGuard implements RowObserver {
+  dirty = false;
+  /** By table and the key's bytes. */
+  readonly keys = new Map<string, { table: number; key: Buffer }>();
+  bytes = 0;
+  rowChanged(): void {
+    this.dirty = true;
+  }
+}
+
+/** What EXEC is about to run. */
+class PreparedTransaction {
+  readonly commands: Command[] = [];
+  /** Commands that other pods run as well. */
+  readonly elsewhere: Command[] = [];
+  /** Executors of commands on rows. */
+  readonly executors = new Set<unknown>();
+  /** Table of the first of those. */
+  home: number | undefined;
+  /** The table that the next command is about. */
+  table: number;
+
+  constructor(table: number) {
+    this.table = table;
+  }
+}
+
+export class TransactionState {
+  readonly #owner: TransactionOwner;
+  #transaction: Transaction | undefined;
+  #watch: WatchGuard | undefined;
+
+  constructor(owner: TransactionOwner) {
+    this.#owner = owner;
+  }
+
+  /** Between MULTI and EXEC. */
+  get current(): Readonly<Transaction> | undefined {
+    return this.#transaction;
+  }
+
+  get watchedKeys(): number {
+    return this.#watch?.keys.size ?? 0;
+  }
+
+  /** A command could not be queued. */
+  break(): void {
+    if (this.#transaction !== undefined) this.#transaction.broken = true;
+  }
+
+  begin(): void {
+    this.#set({ queue: [], bytes: 0, broken: false });
+  }
+
+  #set(transaction: Transaction | undefined): void {
+    this.#transaction = transaction;
+    this.#owner.setFlag(ClientFlag.multi, transaction !== undefined);
+  }
+
+  /** Forgets the transaction and what it watched. */
+  end(): void {
+    this.#owner.held.release('transaction', this.#transaction?.bytes ?? 0);
+    this.#set(undefined);
+    this.unwatch();
+  }
+
+  /** Queues a command, or returns the error to answer; undefined too when the connection was closed for its size. */
+  queue(entry: CommandEntry, args: Arguments, reply: RespWriter): string | undefined {
+    const owner = this.#owner;
+    const { server } = owner;
+    const transaction = this.#transaction!;
+    if (!entry.allowedInMulti) return 'ERR Command not allowed inside a transaction';
+    if (isWrite(entry.action)) {
+      const { table } = owner;
+      const refusal = server.router.to(table).executor.refusal({ table, grows: entry.grows });
+      if (refusal !== undefined) return refusal;
+    }
+    if (entry.run === undefined && args.count > maxHandlerWords) {
+      return `ERR too many arguments for '${entry.fullName}' in a transaction`;
+    }
+    const bytes = copiedBytes(args);
+    if (transaction.bytes + bytes > server.limits.queryBytes) {
+      // As redis-server does: what is queued counts as part of the query.
+      owner.queryTooLong();
+      return undefined;
+    }
+    if (transaction.queue.length >= maxQueuedCommands) return tooManyQueued;
+    if (!owner.held.reserve('transaction', bytes)) return outOfRequestMemory;
+    transaction.bytes += bytes;
+    transaction.queue.push({ entry, args: copyOf(args) });
+    reply.simple('QUEUED');
+    if (server.metering !== undefined) owner.meter.queued(entry, args, queuedBytes);
+    return undefined;
+  }
+
+  // ---- WATCH
+
+  /** False when there is no memory for the keys: then some may be watched, which does no harm. */
+  watchKeys(args: Arguments): boolean {
+    const { held, server, table } = this.#owner;
+    const guard = (this.#watch ??= new WatchGuard());
+    const { executor } = server.router.to(table);
+    for (let i = 1; i < args.count; i++) {
+      const id = `${table} ${args.latin1(i)}`;
+      if (guard.keys.has(id)) continue;
+      const bytes = watchOverheadBytes + 2 * args.lens[i]!;
+      if (!held.reserve('transaction', bytes)) return false;
+      guard.bytes += bytes;
+      const key = Buffer.from(args.bytes(i));
+      guard.keys.set(id, { table, key });
+      executor.observe(table, key, guard);
+    }
+    return true;
+  }
+
+  unwatch(): void {
+    const guard = this.#watch;
+    if (guard === undefined) return;
+    const { held, server } = this.#owner;
+    held.release('transaction', guard.bytes);
+    for (const { table, key } of guard.keys.values()) {
+      server.router.to(table).executor.unobserve(table, key, guard);
+    }
+    this.#watch = undefined;
+  }
+
+  /** The connection is gone. */
+  drop(): void {
+    this.unwatch();
+    this.#transaction = undefined;
+  }
+
+  // ---- EXEC
+
+  /** Runs all that is queued as one. A long queue is prepared in slices. */
+  execute(reply: RespWriter): void | Promise<Reply | void> {
+    const { queue } = this.#transaction!;
+    const prepared = new PreparedTransaction(this.#owner.table);
+    const slices = this.#prepare(queue, prepared);
+    if (slices.next().done === true) return this.#run(prepared, reply);
+    return new Promise((resolve) => {
+      const next = (): void => {
+        if (this.#owner.closed) resolve();
+        else if (slices.next().done !== true) setImmediate(next);
+        else resolve(this.#run(prepared, this.#owner.answer()));
+      };
+      setImmediate(next);
+    });
+  }
+
+  #run(prepared: PreparedTransaction, reply: RespWriter): void | Promise<Reply | void> {
+    const owner = this.#owner;
+    const { server, tenant, version } = owner;
+    const { queue, bytes } = this.#transaction!;
+    if (prepared.executors.size > 1) {
+      this.end();
+      reply.error(twoModels);
+      return;
+    }
+    const home = prepared.home ?? owner.table;
+    for (const [i, command] of prepared.commands.entries()) {
+      if (queue[i]!.entry.run === undefined) command.table = home;
+    }
+    const { commands, elsewhere } = prepared;
+    const route = server.router.to(home);
+    const { metering } = server;
+    const work = metering && owner.meter.beginQueued(metering, owner.entry!, home, route.pricer);
+    for (const command of commands) command.work = work;
+    const out = route.mayWait ? server.tick.borrowWriter(version) : reply;
+    out.keeper = owner;
+    const guard = this.#watch;
+    let hasRun = false;
+    const isClean = (answer: Reply): boolean => {
+      hasRun = guard === undefined || !guard.dirty;
+      if (hasRun) answer.array(commands.length);
+      else answer.nilArray();
+      return hasRun;
+    };
+    this.#set(undefined);
+    const done = route.executor.executeAll(commands, out, isClean);
+    const finish = (): void => {
+      owner.held.release('transaction', bytes);
+      // Not before: a watched key may change while rows are read, and then nothing is to be done.
+      if (hasRun) for (const one of elsewhere) server.otherPods.run(one, route.executor);
+      const { cache } = server;
+      queue.forEach(({ entry, args }, i) => {
+        cache?.wrote(entry, args, commands[i]!.table, tenant.span);
+      });
+      this.unwatch();
+    };
+    if (!(done instanceof Promise)) {
+      finish();
+      if (out !== reply) owner.append(out);
+      return;
+    }
+    return done.then((long) => {
+      finish();
+      if (long === undefined) owner.append(out);
+      else if (out !== reply) server.tick.giveBackWriter(out);
+      return long;
+    });
+  }
+
+  /** Makes the commands to run; yields between slices. */
+  *#prepare(
+    queue: readonly QueuedCommand[],
+    prepared: PreparedTransaction,
+  ): Generator<void, void, undefined> {
+    const { server, tenant, flags } = this.#owner;
+    const { span } = tenant;
+    const { commands, elsewhere, executors } = prepared;
+    // To check the rules of a user again takes longer than all else.
+    const perSlice = flags & ClientFlag.restricted ? 64 : 1024;
+    for (const { entry, args } of queue) {
+      if (commands.length > 0 && commands.length % perSlice === 0) yield;
+      const { table } = prepared;
+      entry.calls++;
+      const { executor } = server.router.to(table);
+      let refused = this.#refusedByNow(entry, args);
+      const command: Command = {
+        action: entry.action,
+        name: entry.fullName,
+        transform: refused ?? this.#asTransform(entry),
+        grows: entry.grows,
+        table,
+        span,
+        args,
+        usesSpan: entry.usesSpan,
+        tenant: tenant.number,
+      };
+      if (entry.everyPod && refused === undefined) {
+        const other = { ...command, transform: entry.run! };
+        const refusal = server.otherPods.refusal(other, executor);
+        if (refusal === undefined) elsewhere.push(other);
+        else {
+          refused = (_rows, _words, answer) => answer.error(refusal);
+          command.transform = refused;
+        }
+      }
+      if (entry.run === undefined || refused !== undefined) command.action = Action.fetch;
+      if (entry.run !== undefined) {
+        executors.add(executor);
+        prepared.home ??= table;
+      }
+      commands.push(command);
+      // The tables of later commands follow from a SELECT before them.
+      if (entry.spec.name === 'select') prepared.table = selected(args, span) ?? table;
+    }
+  }
+
+  /** Its user may have lost a right since the command was queued. */
+  #refusedByNow(entry: CommandEntry, args: Arguments): Command['transform'] | undefined {
+    if (!(this.#owner.flags & ClientFlag.restricted)) return undefined;
+    const refusal = refusalByNow(this.#owner, entry, args);
+    return refusal === undefined ? undefined : (_rows, _words, reply) => reply.error(refusal);
+  }
+
+  #asTransform(entry: CommandEntry): Command['transform'] {
+    const { bind, run, blocks } = entry;
+    if (bind !== undefined) return this.#owner.bound(bind);
+    if (run === undefined) return this.#handlerAsTransform(entry);
+    if (blocks === undefined) return run;
+    return (rows: Rows, words: Arguments, reply: Reply) => {
+      const mark = reply.mark();
+      const long = run(rows, words, reply);
+      if (long !== undefined || reply.mark() !== mark) return long;
+      if ((blocks.inTransaction ?? blocks.onTimeout) === 'nil') reply.nil();
+      else reply.nilArray();
+    };
+  }
+
+  /** A handler has effects outside the rows, so when the transaction runs again it answers as before. */
+  #handlerAsTransform(entry: CommandEntry): Command['transform'] {
+    let answered: Buffer | undefined;
+    return (_rows, words, reply) => {
+      const writer = reply as RespWriter;
+      if (answered !== undefined) {
+        writer.rawBytes(answered, 0, answered.length);
+        return;
+      }
+      const mark = writer.mark();
+      this.#owner.handleQueued(entry, words, writer, mark);
+      answered = Buffer.from(writer.buf.subarray(mark, writer.pos));
+    };
+  }
+}
