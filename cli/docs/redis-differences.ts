@@ -113,6 +113,14 @@ export const differences: readonly Difference[] = [
     commands: ['geosearch', 'geosearchstore', 'georadius', 'georadiusbymember'],
     text: 'Places at exactly the same distance may come in another order with COUNT; the last digit of a distance that is stored may differ',
   },
+  {
+    commands: ['dump'],
+    text: 'In the encodings of Redis 7.0, strings not compressed; streams are refused',
+  },
+  {
+    commands: ['restore'],
+    text: 'Takes payloads of Redis up to 7.4, too; streams and modules are refused. `IDLETIME` and `FREQ` have no effect',
+  },
   { commands: ['pfselftest'], text: 'With 100,000 elements, not 10 million' },
   { commands: ['memory|doctor'], text: 'Always the same advice' },
   { commands: ['memory|stats'], text: 'Only a few of the figures' },
@@ -174,7 +182,7 @@ export interface MissingCommands {
 
 /** Commands of Redis 7.0. */
 export const missingCommands: readonly MissingCommands[] = [
-  { what: 'moving values as bytes', commands: ['dump', 'restore', 'migrate'] },
+  { what: 'moving values between servers', commands: ['migrate'] },
   { what: 'functions', commands: ['fcall', 'fcall_ro', 'function'] },
   { what: 'client-side caching', commands: ['client|caching', 'client|trackinginfo'] },
   { what: 'cluster mode', commands: ['asking', 'restore-asking', 'cluster|slots'] },

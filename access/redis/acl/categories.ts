@@ -58,6 +58,7 @@ const exceptions: Readonly<Record<string, readonly Category[]>> = {
   flushdb: ['keyspace', 'dangerous'],
   flushall: ['keyspace', 'dangerous'],
   swapdb: ['keyspace', 'dangerous'],
+  restore: ['keyspace', 'dangerous'],
   sort: sorting,
   sort_ro: sorting,
   info: ['dangerous'],
@@ -78,7 +79,8 @@ export function categoriesOf(spec: CommandSpec, container?: string): Category[] 
     for (const category of exceptions[container ?? spec.name] ?? ofGroup[spec.group])
       has.add(category);
   if (flags.includes('write')) has.add('write');
-  if (flags.includes('readonly')) has.add('read');
+  // A script reads as the commands in it do.
+  if (flags.includes('readonly') && spec.group !== 'scripting') has.add('read');
   if (flags.includes('pubsub')) has.add('pubsub');
   else if (container === undefined && spec.subcommands !== undefined) has.delete('pubsub');
   if (flags.includes('admin')) has.add('admin').add('dangerous');

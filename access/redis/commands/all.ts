@@ -4,6 +4,7 @@ import { aclCommands } from './acl.ts';
 import { bitmapCommands } from './bitmap.ts';
 import { clientCommands } from './client.ts';
 import { connectionCommands } from './connection.ts';
+import { dumpCommands } from './dump.ts';
 import { geoCommands } from './geo.ts';
 import { hashCommands } from './hash.ts';
 import { hyperloglogCommands } from './hyperloglog.ts';
@@ -32,6 +33,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   hyperloglogCommands,
   geoCommands,
   keysCommands,
+  dumpCommands,
   pubsubCommands,
   transactionCommands,
   scriptingCommands,

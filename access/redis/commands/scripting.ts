@@ -96,7 +96,7 @@ const subcommands: readonly ClientCommand[] = [
   sub(
     'debug',
     3,
-    'YES | SYNC | NO',
+    '<YES | SYNC | NO>',
     '3.2.0',
     'Sets the debug mode of server-side Lua scripts.',
     debug,

@@ -1,0 +1,34 @@
+// Numbers of the RDB format: types of values, and encodings of strings.
+
+import { CommandError } from '../../../errors.ts';
+
+export const RdbType = {
+  string: 0,
+  list: 1,
+  set: 2,
+  rankedText: 3,
+  hash: 4,
+  ranked: 5,
+  hashZipmap: 9,
+  listZiplist: 10,
+  setIntset: 11,
+  rankedZiplist: 12,
+  hashZiplist: 13,
+  listQuicklist: 14,
+  hashListpack: 16,
+  rankedListpack: 17,
+  listQuicklist2: 18,
+  setListpack: 20,
+} as const;
+
+/** Encodings of a string where a length is expected. */
+export const StringEncoding = { int8: 0, int16: 1, int32: 2, compressed: 3 } as const;
+
+/** What Redis 7.0 writes. */
+export const writtenVersion = 10;
+/** Of Redis 7.4, the newest whose types are read. */
+export const newestVersion = 12;
+/** Version and checksum behind a value. */
+export const footerBytes = 10;
+
+export const badData = new CommandError('ERR Bad data format');
