@@ -95,7 +95,7 @@ export class PlanePodAdmission {
     const { live, plane } = this.#options;
     if (live.get(`${plane}.ru-per-second`) > 0) return;
     const { queue } = this.controller;
-    if (queue?.isWatched === true) queue.setRate(this.podRate, systemClock.monotonic());
+    if (queue?.isActive === true) queue.setRate(this.podRate, systemClock.monotonic());
     else this.#limit();
     this.rateChanged();
   }
@@ -128,13 +128,13 @@ export class PlanePodAdmission {
     if (queue === undefined) cpu.setCapacity(capacity);
     else {
       // What is measured is no limit for a tenant without competitors.
-      const isContended = (at: number): boolean => isSet || cpu.isCrowded(at);
+      const isContended = (at: number): boolean => isSet || cpu.isContended(at);
       queue.watch({ podRate, capacity, isContended });
     }
     this.#timer = setInterval(() => {
       const at = systemClock.monotonic();
       // The admission queue goes by what was charged just now.
-      if (queue !== undefined && !queue.isCalm) queue.tick(capacity.take(at), at);
+      if (queue !== undefined && !queue.isUncongested) queue.tick(capacity.take(at), at);
       else if (capacity.isDue(at)) {
         const charged = capacity.take(at);
         queue?.tick(charged, at);
@@ -175,10 +175,10 @@ export class PlanePodAdmission {
     const { plane } = this.#options;
     const { cpu } = this.controller;
     const add = adder(samples, { plane });
-    add('gauge', 'turns_waiting', 'Batches in the queue of the CPU scheduler.', cpu.length);
-    add('counter', 'turns_waited', 'Batches that the CPU scheduler queued.', cpu.waited);
-    const waitedSeconds = cpu.waitedMs / 1000;
-    add('counter', 'turns_wait_seconds', 'Time that batches were queued.', waitedSeconds);
+    add('gauge', 'cpu_queue_length', 'Batches in the queue of the CPU scheduler.', cpu.length);
+    add('counter', 'cpu_queued', 'Batches that the CPU scheduler queued.', cpu.queued);
+    const queuedSeconds = cpu.queuedMs / 1000;
+    add('counter', 'cpu_queue_seconds', 'Time that batches were queued.', queuedSeconds);
     if (this.#capacity !== undefined) {
       const balance = this.#capacity.balance(systemClock.monotonic());
       add('gauge', 'pod_ru_balance', 'Request units in the pod bucket; below 0 is debt.', balance);
@@ -198,10 +198,10 @@ export class PlanePodAdmission {
     if (queue === undefined) return;
     for (const kind of ['read', 'write'] as const) {
       const add = adder(samples, { plane: this.#options.plane, kind });
-      const { waited, waitedMs, refused } = queue.counts[kind];
+      const { queued, queuedMs, refused } = queue.counts[kind];
       add('gauge', 'pod_waiting', 'Requests in the admission queue.', queue.waitingOf(kind));
-      add('counter', 'pod_waited', 'Requests that the admission queue held.', waited);
-      add('counter', 'pod_wait_seconds', 'Time in the admission queue.', waitedMs / 1000);
+      add('counter', 'pod_waited', 'Requests that the admission queue held.', queued);
+      add('counter', 'pod_wait_seconds', 'Time in the admission queue.', queuedMs / 1000);
       add('counter', 'pod_refused', 'Requests refused by the admission queue.', refused);
     }
   }

@@ -30,31 +30,31 @@ export class AdmissionController implements PodAdmission {
   readonly #now: () => number;
 
   beginTick(now: number): void {
-    this.cpu.begin(now);
+    this.cpu.beginTick(now);
   }
 
   admit(request: PodRequest, now: number): AdmitResult {
     const { cpu, queue } = this;
-    if (request.kind !== 'batch' && queue?.isWatched === true) {
+    if (request.kind !== 'batch' && queue?.isActive === true) {
       // While the pod has capacity to spare, the cost of a write is debited soon enough when it is charged. A query may run
       // for long.
-      const isQueued = request.kind === 'read' || !queue.isCalm;
+      const isQueued = request.kind === 'read' || !queue.isUncongested;
       if (isQueued && !queue.mayBegin(request, now)) {
         return queue.wait(request, now) ? 'queued' : 'refused';
       }
     }
     if (cpu.mayRun(request.tenant, now)) return 'admitted';
-    cpu.wait(request);
+    cpu.enqueue(request);
     return 'queued';
   }
 
   #leftQueue(request: PodRequest, isAdmitted: boolean): void {
     if (!isAdmitted || this.cpu.mayRun(request.tenant, this.#now())) request.resume(isAdmitted);
-    else this.cpu.wait(request);
+    else this.cpu.enqueue(request);
   }
 
   requeue(request: PodRequest): void {
-    this.cpu.wait(request);
+    this.cpu.enqueue(request);
   }
 
   leave(request: PodRequest): boolean {
@@ -70,10 +70,10 @@ export class AdmissionController implements PodAdmission {
   }
 
   isContended(now: number): boolean {
-    return this.cpu.isCrowded(now);
+    return this.cpu.isContended(now);
   }
 
   isSliceOver(now: number): boolean {
-    return this.cpu.isOver(now);
+    return this.cpu.isSliceOver(now);
   }
 }

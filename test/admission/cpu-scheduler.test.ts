@@ -42,7 +42,7 @@ test('each client has its answers in order', async () => {
   );
   const all = await Promise.all(clients.map((client, i) => count(client, `n${i}`, 5000)));
   for (const answers of all) expect(answers).toEqual(numbers(5000));
-  expect(podAdmission.cpu.waited).toBeGreaterThan(10);
+  expect(podAdmission.cpu.queued).toBeGreaterThan(10);
   expect(podAdmission.cpu.length).toBe(0);
 });
 

@@ -141,7 +141,7 @@ function act(step: Step, waiting: string[]): void {
     case 'wait': {
       const name = `${tenant}:${waiting.length}`;
       waiting.push(name);
-      queue.wait(batchRequest(tenant, work(name, ms)));
+      queue.enqueue(batchRequest(tenant, work(name, ms)));
       break;
     }
     case 'run':

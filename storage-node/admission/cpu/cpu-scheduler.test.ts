@@ -29,7 +29,7 @@ async function drained(queue: CpuScheduler): Promise<void> {
 
 test('within a slice everyone runs at once, and who is alone always', () => {
   const { queue, clock } = setUp();
-  queue.begin(clock.ms);
+  queue.beginTick(clock.ms);
   expect(queue.mayRun(1, clock.ms)).toBe(true);
   clock.ms += 1;
   expect(queue.mayRun(2, clock.ms)).toBe(true);
@@ -37,7 +37,7 @@ test('within a slice everyone runs at once, and who is alone always', () => {
   expect(queue.mayRun(2, clock.ms)).toBe(false);
   clock.ms += 200;
   expect(queue.mayRun(2, clock.ms)).toBe(true);
-  queue.begin(clock.ms);
+  queue.beginTick(clock.ms);
   // Who has had little of the round goes past who has had most of it.
   expect(queue.mayRun(1, clock.ms)).toBe(true);
   expect(queue.mayRun(2, clock.ms)).toBe(true);
@@ -48,20 +48,20 @@ test('within a slice everyone runs at once, and who is alone always', () => {
 
 test('nobody goes past the line in a round that has been long', () => {
   const { queue, clock } = setUp();
-  queue.begin(clock.ms);
+  queue.beginTick(clock.ms);
   expect(queue.mayRun(1, clock.ms)).toBe(true);
   clock.ms += 9;
   expect(queue.mayRun(2, clock.ms)).toBe(true);
   clock.ms += 1;
-  expect(queue.isOver(clock.ms)).toBe(true);
+  expect(queue.isSliceOver(clock.ms)).toBe(true);
   expect(queue.mayRun(3, clock.ms)).toBe(false);
 });
 
 test('who has something in line does not go past it', async () => {
   const { queue, clock, ran, work } = setUp();
-  for (let i = 0; i < 5; i++) queue.wait(batchRequest(1, work('heavy', 1)));
-  queue.wait(batchRequest(2, work('light', 0.1)));
-  queue.begin(clock.ms);
+  for (let i = 0; i < 5; i++) queue.enqueue(batchRequest(1, work('heavy', 1)));
+  queue.enqueue(batchRequest(2, work('light', 0.1)));
+  queue.beginTick(clock.ms);
   expect(queue.mayRun(2, clock.ms)).toBe(false);
   expect(queue.mayRun(3, clock.ms)).toBe(true);
   await drained(queue);
@@ -70,7 +70,7 @@ test('who has something in line does not go past it', async () => {
 
 test('switched off, nobody waits', () => {
   const { queue, clock } = setUp();
-  queue.begin(clock.ms);
+  queue.beginTick(clock.ms);
   queue.enabled = false;
   queue.mayRun(1, clock.ms);
   clock.ms += 50;
@@ -79,9 +79,9 @@ test('switched off, nobody waits', () => {
 
 test('a light tenant goes before what a heavy one has in line', async () => {
   const { queue, ran, work } = setUp();
-  for (let i = 0; i < 50; i++) queue.wait(batchRequest(1, work('heavy', 1)));
+  for (let i = 0; i < 50; i++) queue.enqueue(batchRequest(1, work('heavy', 1)));
   await immediates();
-  queue.wait(batchRequest(2, work('light', 0.2)));
+  queue.enqueue(batchRequest(2, work('light', 0.2)));
   await drained(queue);
   expect(ran).toHaveLength(51);
   // One slice had run, and another may have begun.
@@ -92,13 +92,13 @@ test('who comes back with much does not go before who comes back with little', a
   const { queue, ran, work } = setUp({ sliceMs: 0.1 });
   queue.setWeight(1, 1);
   queue.setWeight(2, 3);
-  queue.wait(batchRequest(1, work('heavy', 0.1)));
-  for (let i = 0; i < 200; i++) queue.wait(batchRequest(2, work('light', 0.1)));
+  queue.enqueue(batchRequest(1, work('heavy', 0.1)));
+  for (let i = 0; i < 200; i++) queue.enqueue(batchRequest(2, work('light', 0.1)));
   await drained(queue);
   ran.length = 0;
   // A flood that was held back until it had units again.
-  for (let i = 0; i < 60; i++) queue.wait(batchRequest(1, work('heavy', 0.1)));
-  queue.wait(batchRequest(2, work('light', 0.1)));
+  for (let i = 0; i < 60; i++) queue.enqueue(batchRequest(1, work('heavy', 0.1)));
+  queue.enqueue(batchRequest(2, work('light', 0.1)));
   await drained(queue);
   expect(ran.indexOf('light')).toBeLessThanOrEqual(2);
 });
@@ -106,13 +106,13 @@ test('who comes back with much does not go before who comes back with little', a
 test('before a dear turn of another tenant, what was answered leaves', async () => {
   const { queue, ran, work } = setUp();
   // So many that it is known what one of them takes.
-  for (let i = 0; i < 20; i++) queue.wait(batchRequest(1, work('dear', 1.5)));
+  for (let i = 0; i < 20; i++) queue.enqueue(batchRequest(1, work('dear', 1.5)));
   await drained(queue);
   queue.afterSlice = () => ran.push('leaves');
   ran.length = 0;
-  queue.wait(batchRequest(2, work('cheap', 0.1)));
-  queue.wait(batchRequest(3, work('cheap', 0.1)));
-  queue.wait(batchRequest(1, work('dear', 1.5)));
+  queue.enqueue(batchRequest(2, work('cheap', 0.1)));
+  queue.enqueue(batchRequest(3, work('cheap', 0.1)));
+  queue.enqueue(batchRequest(1, work('dear', 1.5)));
   await drained(queue);
   expect(ran).toEqual(['cheap', 'cheap', 'leaves', 'dear', 'leaves']);
 });
@@ -123,7 +123,7 @@ test('tenants that always have work get the processor by their weights', async (
   queue.setWeight(2, 3);
   const spent = [0, 0, 0];
   const again = (tenant: number, ms: number): void => {
-    queue.wait(
+    queue.enqueue(
       batchRequest(tenant, () => {
         work('', ms)();
         spent[tenant]! += ms;
@@ -143,7 +143,7 @@ test('background work gets a little, and no more', async () => {
   const { queue, clock, work } = setUp();
   let background = 0;
   const upkeep = (): void => {
-    queue.wait(
+    queue.enqueue(
       batchRequest(backgroundWork, () => {
         work('', 0.5)();
         background += 0.5;
@@ -152,7 +152,7 @@ test('background work gets a little, and no more', async () => {
     );
   };
   const busy = (): void => {
-    queue.wait(
+    queue.enqueue(
       batchRequest(1, () => {
         work('', 0.5)();
         if (clock.ms < 3000) busy();
@@ -170,13 +170,13 @@ test('what was answered leaves after each slice, and a tenant may be forgotten',
   const { queue, ran, work } = setUp({ sliceMs: 2 });
   let slices = 0;
   queue.afterSlice = () => slices++;
-  for (let i = 0; i < 10; i++) queue.wait(batchRequest(3, work('x', 1)));
+  for (let i = 0; i < 10; i++) queue.enqueue(batchRequest(3, work('x', 1)));
   queue.forget(3);
   await drained(queue);
   expect(ran).toHaveLength(10);
   expect(slices).toBe(5);
   queue.forget(3);
-  queue.wait(batchRequest(3, work('y', 1)));
+  queue.enqueue(batchRequest(3, work('y', 1)));
   await drained(queue);
   expect(ran.at(-1)).toBe('y');
 });

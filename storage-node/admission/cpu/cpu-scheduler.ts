@@ -1,10 +1,9 @@
-// The processor of a plane, in slices, to its tenants by their weights.
+// Schedules the thread of a plane between tenants, in time slices, by their weights.
 //
-// An event loop serves who has sent something in the order of its sockets: a tenant with a hundred busy connections has
-// a hundred times as much of it as one with a single connection. When the batches of one round have taken longer than a
-// slice, and come from more than one tenant, those that follow wait, in the order of virtual finish times (ABase,
-// section 4.3; `fair-queue.ts`), their cost being the milliseconds they take. Between two slices the
-// loop reads what has come since.
+// An event loop serves sockets in its own order: a tenant with a hundred busy connections gets a hundred times as much of
+// the thread as one with a single connection. When the batches of one tick have taken longer than a slice, and are of more
+// than one tenant, further ones are queued in the order of virtual finish times (ABase, section 4.3; `fair-queue.ts`).
+// Their cost is the milliseconds that they take. Between two slices the loop reads new requests.
 
 import {
   backgroundWork,
@@ -20,76 +19,73 @@ import { BatchQueue } from './batch-queue.ts';
 export interface CpuSchedulerOptions {
   clock: Clock;
   /**
-   * Milliseconds of work before others have their turn. 0 for one piece of work at a time: for work that goes on
-   * after its `run` has returned.
+   * Milliseconds of a time slice. 0 for one batch a slice: for work that goes on after its `resume` has returned.
    */
   sliceMs?: number;
-  /** Milliseconds after which a tenant that is alone counts as alone. */
+  /** Milliseconds without a batch of another tenant after which the thread is not contended. */
   aloneMs?: number;
-  /** Called after each slice: what was answered in it leaves. */
+  /** Called after each slice, to send the answers. */
   afterSlice?: (() => void) | undefined;
 }
 
-/** What is left of a pod's capacity. */
+/** A pod's capacity. */
 export interface Capacity {
-  /** Whether there is any for a tenant. */
+  /** Whether some is left for a tenant. */
   mayBegin(tenant: number, now: number): boolean;
 }
 
-/** A turn of a tenant, and a batch that waits for one of its tenant's turns. */
+/** A tenant's place in the fair queue, with a queued batch. Which batch of the tenant is served at it is decided then. */
 interface Waiting {
   tenant: number;
-  /** Of the turn: milliseconds that were charged for it in advance. */
+  /** Milliseconds that were charged in advance. */
   cost: number;
-  /** Of the batch. */
   request: PodRequest;
   since: number;
 }
 
-/** Share of the newest batch in what one is thought to take. */
+/** Share of the newest batch in the mean cost of a tenant's batches. */
 const newest = 0.2;
 const firstCostMs = 0.1;
-/** A turn that is thought to take so much of a slice is dear. */
-const dearShare = 0.5;
-/** Slices that a round may take in which no tenant has more than its part. */
-const slicesPerRound = 5;
-const parkedMs = 2;
-const unparkedAtOnce = 16;
-/** What background work may have of the processor beside all tenants. */
-const backgroundShare = 0.05;
+/** A batch expected to take more of a slice than this is expensive. */
+const expensiveShare = 0.5;
+/** Slices that a tick may take while no tenant exceeds its share. */
+const slicesPerTick = 5;
+const deferredMs = 2;
+const releasedAtOnce = 16;
+/** Weight of background work. */
+const backgroundWeight = 0.05;
 
 export class CpuScheduler {
-  /** Without it everyone runs at once. */
+  /** Without it every batch runs at once. */
   enabled = true;
-  /** Called after each slice: what was answered in it leaves. */
+  /** Called after each slice, to send the answers. */
   afterSlice: (() => void) | undefined;
-  /** Batches that waited. */
-  waited = 0;
-  waitedMs = 0;
+  /** Batches that were queued, and milliseconds that they were. */
+  queued = 0;
+  queuedMs = 0;
   readonly #clock: Clock;
   readonly #sliceMs: number;
   readonly #aloneMs: number;
   /** An idle tenant saves up no credit: a flooding tenant idles whenever it waits for its quota. */
   readonly #queue = new FairQueue<Waiting>();
-  /** By tenant: whose batch has its next turn. */
-  readonly #lines = new Map<number, BatchQueue<Waiting>>();
-  /** Milliseconds that a batch of each tenant takes, about. */
+  /** The batches of each tenant. */
+  readonly #batches = new Map<number, BatchQueue<Waiting>>();
+  /** Mean milliseconds of a batch of each tenant. */
   readonly #costs = new Map<number, number>();
   readonly #weights = new Map<number, number>();
   readonly #shares = new TickShares();
   #beganAt = -Infinity;
   #lastTenant = 0;
-  /** When another tenant than before was last seen. */
+  /** When another tenant than before last had a batch. */
   #mixedAt = -Infinity;
   #scheduled = false;
-  // What is seldom used comes last: the first fields are the fastest to get at.
+  // Seldom used fields come last: the first ones are the fastest to read.
   #capacity: Capacity | undefined;
-  /** Had their turn when there was no capacity for their tenant. */
-  readonly #parked = new ThrottledBatches<Waiting>({
-    everyMs: parkedMs,
-    atOnce: unparkedAtOnce,
+  readonly #throttled = new ThrottledBatches<Waiting>({
+    everyMs: deferredMs,
+    atOnce: releasedAtOnce,
     mayBegin: (tenant) => this.#capacity?.mayBegin(tenant, this.#clock.monotonic()) !== false,
-    give: (turn) => this.#putBack(turn),
+    release: (turn) => this.#putBack(turn),
   });
 
   constructor({
@@ -104,18 +100,19 @@ export class CpuScheduler {
     this.afterSlice = afterSlice;
   }
 
-  /** Batches that wait. */
+  /** Queued batches. */
   get length(): number {
-    return this.#queue.length + this.#parked.length;
+    return this.#queue.length + this.#throttled.length;
   }
 
-  /** Without one there is no end of it. */
+  /** Undefined for no limit. */
   setCapacity(capacity: Capacity | undefined): void {
     this.#capacity = capacity;
-    if (this.#parked.length > 0) this.#parked.look(capacity === undefined ? Infinity : undefined);
+    if (this.#throttled.length > 0)
+      this.#throttled.look(capacity === undefined ? Infinity : undefined);
   }
 
-  /** Tenants weigh as much as others, unless it is said otherwise: by their quotas, say. */
+  /** 1 unless set. */
   setWeight(tenant: number, weight: number): void {
     this.#weights.set(tenant, weight);
     this.#shares.setWeight(tenant, weight);
@@ -125,14 +122,14 @@ export class CpuScheduler {
   forget(tenant: number): void {
     this.#weights.delete(tenant);
     this.#shares.forget(tenant);
-    if (this.#parked.has(tenant)) return;
+    if (this.#throttled.has(tenant)) return;
     if (this.#queue.queuedOf(tenant) > 0) return;
     this.#costs.delete(tenant);
-    this.#lines.delete(tenant);
+    this.#batches.delete(tenant);
     this.#queue.forget(tenant);
   }
 
-  begin(now: number): void {
+  beginTick(now: number): void {
     this.#beganAt = now;
     this.#shares.begin(now);
   }
@@ -152,31 +149,31 @@ export class CpuScheduler {
     if (this.#queue.length === 0 && now - this.#mixedAt > this.#aloneMs) return true;
     const isWithin = this.#shares.asked(tenant, now);
     if (this.#queue.length === 0 && now - this.#beganAt < this.#sliceMs) return true;
-    if (!isWithin || now - this.#beganAt >= slicesPerRound * this.#sliceMs) return false;
+    if (!isWithin || now - this.#beganAt >= slicesPerTick * this.#sliceMs) return false;
     return this.#queue.queuedOf(tenant) === 0;
   }
 
-  isCrowded(now: number): boolean {
+  isContended(now: number): boolean {
     return this.enabled && (this.#queue.length > 0 || now - this.#mixedAt <= this.#aloneMs);
   }
 
-  isOver(now: number): boolean {
+  isSliceOver(now: number): boolean {
     const isLong =
       now - this.#shares.askedAt >= this.#sliceMs ||
-      now - this.#beganAt >= slicesPerRound * this.#sliceMs;
-    return isLong && this.isCrowded(now);
+      now - this.#beganAt >= slicesPerTick * this.#sliceMs;
+    return isLong && this.isContended(now);
   }
 
-  wait(request: PodRequest): void {
+  enqueue(request: PodRequest): void {
     const { tenant } = request;
     let cost = this.#costs.get(tenant);
     if (cost === undefined) {
       this.#queue.setWeight(tenant, this.#weightOf(tenant));
       this.#costs.set(tenant, (cost = firstCostMs));
-      this.#lines.set(tenant, new BatchQueue());
+      this.#batches.set(tenant, new BatchQueue());
     }
     const waiting = { tenant, cost, request, since: this.#clock.monotonic() };
-    this.#lines.get(tenant)!.push(waiting, request.isLarge);
+    this.#batches.get(tenant)!.push(waiting, request.isLarge);
     this.#queue.push(tenant, cost, waiting);
     this.#schedule();
   }
@@ -186,7 +183,7 @@ export class CpuScheduler {
   }
 
   #weightOf(tenant: number): number {
-    if (tenant === backgroundWork) return backgroundShare;
+    if (tenant === backgroundWork) return backgroundWeight;
     return this.#weights.get(tenant) ?? 1;
   }
 
@@ -199,7 +196,7 @@ export class CpuScheduler {
   readonly #slice = (): void => {
     this.#scheduled = false;
     const began = this.#clock.monotonic();
-    this.begin(began);
+    this.beginTick(began);
     let now = began;
     let before: Waiting | undefined;
     do {
@@ -207,9 +204,9 @@ export class CpuScheduler {
       const turn = this.#queue.pop();
       if (turn === undefined) break;
       if (!this.#mayBegin(turn, now)) continue;
-      const next = this.#lines.get(turn.tenant)!.next()!;
-      this.waited++;
-      this.waitedMs += now - next.since;
+      const next = this.#batches.get(turn.tenant)!.next()!;
+      this.queued++;
+      this.queuedMs += now - next.since;
       next.request.resume(true);
       before = turn;
       const after = this.#clock.monotonic();
@@ -220,20 +217,20 @@ export class CpuScheduler {
     if (this.#queue.length > 0) this.#schedule();
   };
 
-  /** The next turn is dear, and another tenant's than the one before: what was answered in that leaves first. */
+  /** The next batch is expensive, and another tenant's than the one before, whose answers are sent first. */
   #isOwnSlice(before: Waiting | undefined): boolean {
     const { next } = this.#queue;
     if (before === undefined || next === undefined || next.tenant === before.tenant) return false;
-    return next.cost >= dearShare * this.#sliceMs;
+    return next.cost >= expensiveShare * this.#sliceMs;
   }
 
-  /** Where there is no capacity for it, it has another turn soon. */
+  /** Without capacity it is deferred. */
   #mayBegin(next: Waiting, now: number): boolean {
     const { tenant, cost } = next;
     if (tenant === backgroundWork) return true;
     if (this.#capacity === undefined || this.#capacity.mayBegin(tenant, now)) return true;
     this.#queue.settle(tenant, -cost);
-    this.#parked.park(next);
+    this.#throttled.defer(next);
     return false;
   }
 

@@ -1,13 +1,13 @@
-// Turns that came up when their tenant could not have them. It is looked again and again whether it can.
+// Batches whose tenant had no capacity when they were to be served. They are deferred, and looked at again every few
+// milliseconds.
 
 export interface ThrottledBatchesOptions<T> {
-  /** Time between two looks. */
   everyMs: number;
-  /** Turns of a tenant that it has back after one look. */
+  /** Batches of a tenant that are released at a time. */
   atOnce: number;
   mayBegin: (tenant: number) => boolean;
-  /** Takes back a turn of a tenant that may begin; the first ones come first. */
-  give: (turn: T) => void;
+  /** Takes a released batch, in the order of deferral. */
+  release: (batch: T) => void;
 }
 
 export class ThrottledBatches<T extends { readonly tenant: number }> {
@@ -28,24 +28,25 @@ export class ThrottledBatches<T extends { readonly tenant: number }> {
     return this.#tenants.has(tenant);
   }
 
-  park(turn: T): void {
+  defer(batch: T): void {
     this.#length++;
-    const parked = this.#tenants.get(turn.tenant);
-    if (parked === undefined) this.#tenants.set(turn.tenant, [turn]);
-    else parked.push(turn);
+    const deferred = this.#tenants.get(batch.tenant);
+    if (deferred === undefined) this.#tenants.set(batch.tenant, [batch]);
+    else deferred.push(batch);
     this.#timer ??= setTimeout(() => this.look(), this.#options.everyMs);
   }
 
+  /** Releases batches of tenants that have capacity, so many of each. */
   look(atOnce = this.#options.atOnce): void {
-    const { everyMs, mayBegin, give } = this.#options;
+    const { everyMs, mayBegin, release } = this.#options;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const [tenant, parked] of this.#tenants) {
+    for (const [tenant, deferred] of this.#tenants) {
       if (!mayBegin(tenant)) continue;
-      if (parked.length <= atOnce) this.#tenants.delete(tenant);
-      const given = parked.splice(0, atOnce);
-      this.#length -= given.length;
-      for (const turn of given) give(turn);
+      if (deferred.length <= atOnce) this.#tenants.delete(tenant);
+      const released = deferred.splice(0, atOnce);
+      this.#length -= released.length;
+      for (const batch of released) release(batch);
     }
     if (this.#length > 0) this.#timer = setTimeout(() => this.look(), everyMs);
   }

@@ -1,43 +1,43 @@
-// What each tenant has had of one round of the event loop, against its part of it. A round serves all that have sent
-// something: with a hundred connections it is long, whoever they belong to. As long as no tenant has more than its part
-// of it, nobody gains by lining up, which costs as much as a tenth of a small command.
+// The time that each tenant has used of one event-loop tick, against its fair share of it. A tick serves all connections
+// with new requests: with a hundred of them it is long, whatever their tenants. While no tenant exceeds its share, queueing
+// helps none, and it costs a tenth of a small command.
 
 export interface TickSharesOptions {
-  /** Times its part that a tenant may have: what is random is no flood. */
+  /** Times its share that a tenant may use: random load exceeds it now and then. */
   headroom: number;
-  /** Milliseconds that any tenant may have. */
+  /** Milliseconds that any tenant may use. */
   freeMs: number;
-  /** Tenants count that have asked for anything within one to two times this. */
-  aboutMs: number;
+  /** Tenants are active for one to two times this after their last request. */
+  activeMs: number;
 }
 
 export const tickSharesDefaults: TickSharesOptions = {
   headroom: 1.5,
   freeMs: 0.02,
-  aboutMs: 100,
+  activeMs: 100,
 };
 
-interface Part {
+interface Share {
   readonly tenant: number;
   weight: number;
-  /** Of this round, if `round` says so. */
+  /** Used in the tick of number `tick`. */
   ms: number;
-  round: number;
-  /** The last period in which it asked. */
+  tick: number;
+  /** The last period in which it had a request. */
   period: number;
 }
 
 export class TickShares {
   readonly #options: TickSharesOptions;
-  readonly #parts = new Map<number, Part>();
-  #round = 0;
-  #roundMs = 0;
-  /** Who asked last, and when: what goes by until the next one does is its time. */
-  #last: Part | undefined;
+  readonly #shares = new Map<number, Share>();
+  #tick = 0;
+  #tickMs = 0;
+  /** The tenant of the last request, and when it came: the time until the next one is its. */
+  #last: Share | undefined;
   #askedAt = -Infinity;
   #period = 0;
   #periodAt = -Infinity;
-  /** Of the tenants that asked in the period before, and in this one. */
+  /** Weights of tenants active in the period before, and in this one. */
   #weightBefore = 0;
   #weight = 0;
 
@@ -45,64 +45,64 @@ export class TickShares {
     this.#options = { ...tickSharesDefaults, ...options };
   }
 
-  /** When the last one asked, or the round began. */
+  /** When the last request came, or the tick began. */
   get askedAt(): number {
     return this.#askedAt;
   }
 
-  /** Tenants weigh 1 unless it is said otherwise. */
+  /** 1 unless set. */
   setWeight(tenant: number, weight: number): void {
-    const part = this.#partOf(tenant);
-    if (part.period === this.#period) this.#weight += weight - part.weight;
-    part.weight = weight;
+    const share = this.#shareOf(tenant);
+    if (share.period === this.#period) this.#weight += weight - share.weight;
+    share.weight = weight;
   }
 
   forget(tenant: number): void {
-    this.#parts.delete(tenant);
+    this.#shares.delete(tenant);
     if (this.#last?.tenant === tenant) this.#last = undefined;
   }
 
   begin(now: number): void {
-    this.#round++;
-    this.#roundMs = 0;
+    this.#tick++;
+    this.#tickMs = 0;
     this.#last = undefined;
     this.#askedAt = now;
-    if (now - this.#periodAt < this.#options.aboutMs) return;
+    if (now - this.#periodAt < this.#options.activeMs) return;
     this.#periodAt = now;
     this.#period++;
     this.#weightBefore = this.#weight;
     this.#weight = 0;
   }
 
-  /** Work of the tenant has come, and runs now or waits. Returns whether the tenant is within its part of the round. */
+  /** A request of the tenant came, and runs now or is queued. Returns whether the tenant is within its share of the tick. */
   asked(tenant: number, now: number): boolean {
     const last = this.#last;
     if (last !== undefined) {
       const ms = now - this.#askedAt;
       last.ms += ms;
-      this.#roundMs += ms;
+      this.#tickMs += ms;
     }
     this.#askedAt = now;
-    const part = last?.tenant === tenant ? last : this.#partOf(tenant);
-    this.#last = part;
-    if (part.round !== this.#round) {
-      part.round = this.#round;
-      part.ms = 0;
+    const share = last?.tenant === tenant ? last : this.#shareOf(tenant);
+    this.#last = share;
+    if (share.tick !== this.#tick) {
+      share.tick = this.#tick;
+      share.ms = 0;
     }
-    if (part.period !== this.#period) {
-      part.period = this.#period;
-      this.#weight += part.weight;
+    if (share.period !== this.#period) {
+      share.period = this.#period;
+      this.#weight += share.weight;
     }
     const { headroom, freeMs } = this.#options;
     const weights = Math.max(this.#weight, this.#weightBefore);
-    return part.ms <= freeMs + (headroom * this.#roundMs * part.weight) / weights;
+    return share.ms <= freeMs + (headroom * this.#tickMs * share.weight) / weights;
   }
 
-  #partOf(tenant: number): Part {
-    let part = this.#parts.get(tenant);
-    if (part === undefined) {
-      this.#parts.set(tenant, (part = { tenant, weight: 1, ms: 0, round: -1, period: -1 }));
+  #shareOf(tenant: number): Share {
+    let share = this.#shares.get(tenant);
+    if (share === undefined) {
+      this.#shares.set(tenant, (share = { tenant, weight: 1, ms: 0, tick: -1, period: -1 }));
     }
-    return part;
+    return share;
   }
 }

@@ -1,8 +1,7 @@
-// The ceilings of all partitions of a pod. A table has them when its tenant has a quota and it is counted by more
-// partitions than the factor: with fewer a ceiling would be at the quota or beyond it. What may be taken at once is so
-// many times its part of what the tenant may, so that a load which is spread meets no ceiling before the tenant's own.
-// Where they are only for when the pod is busy, nothing is counted while it is not. A partition that nobody touches is
-// not kept.
+// The ceilings of all partitions of a pod. A table has them when its tenant has a quota and the table has more partitions
+// than the factor: with fewer, a ceiling would be at the quota or beyond it. The burst of a partition is so many times its
+// share of the tenant's burst, so that an even load meets no ceiling before the tenant's limit. Where ceilings hold only
+// while the pod is busy, nothing is counted otherwise. Partitions without requests are not kept.
 
 import { slotCount } from '../../../universal-row/crc16.ts';
 import type { PartitionEntrance, PartitionVisit } from '../../../contracts/partition-entrance.ts';
@@ -52,7 +51,7 @@ class Partition {
 class CountedTable {
   readonly tenant: number;
   readonly partitions: number;
-  /** Units a second of one partition, its part of the quota; 0 without a ceiling. And the times that it may take it. */
+  /** Units a second of one partition, its share of the quota; 0 without a ceiling. Its ceiling is that times the factor. */
   #part = 0;
   #factor = 0;
   /** Units that a partition may take at once. */
@@ -84,7 +83,7 @@ class CountedTable {
     }
   }
 
-  /** What its partitions owe is forgotten. */
+  /** The debt of its partitions is cancelled. */
   clear(): void {
     this.#touched.clear();
   }
@@ -102,7 +101,7 @@ class CountedTable {
     return partition;
   }
 
-  /** Whoever still means to charge one of them looks it up again. */
+  /** A visit that is yet to charge one of them looks it up again. */
   sweep(now: number): void {
     for (const [index, partition] of this.#touched) {
       if (!partition.quota.isUntouched(now)) continue;
@@ -134,14 +133,12 @@ export class PartitionCeilings implements PartitionEntrance {
     this.#sweptAt = now;
   }
 
-  // ---- what there is
-
   setRules(rules: PartitionRules, now: number): void {
     this.#rules = rules;
     this.#reshape(now);
   }
 
-  /** All there are. Those that are as before keep what they owe. */
+  /** All tables. Unchanged ones keep their debt. */
   setTables(tables: Iterable<PartitionedTable>, now: number): void {
     const before = this.#tables;
     this.#tables = new Map();
@@ -178,7 +175,7 @@ export class PartitionCeilings implements PartitionEntrance {
       hasCeilings ||= table.hasCeiling;
     }
     this.areNeeded = mayHold && hasCeilings;
-    // Nobody would sweep them.
+    // They would not be swept.
     if (!this.areNeeded) for (const table of this.#tables.values()) table.clear();
     this.#watch(now);
   }

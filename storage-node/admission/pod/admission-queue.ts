@@ -1,6 +1,6 @@
-// The queues before a running pod (X-Stor, section 5.2): while it spends more than a part of what it can, requests
-// wait for its tokens, those of tenants within their guarantee excepted. What a request costs is known when it is done;
-// until then it has cost what those of its kind do on average.
+// The admission queue of a pod (X-Stor, section 5.2): while it spends more than a share of its capacity, requests are queued
+// for its tokens; those of tenants within their guarantee bypass the queue. The cost of a request is known when it has run;
+// until then it is debited the mean cost of its kind.
 
 import type { PodRequest } from '../../../contracts/pod-admission.ts';
 import type { WritePriority } from '../../../contracts/table-properties.ts';
@@ -8,7 +8,7 @@ import type { PodCapacity } from './pod-capacity.ts';
 import { PodQueues, type WorkKind } from './pod-queues.ts';
 
 export interface WatchedPod {
-  /** Units a second that it can do. */
+  /** Its capacity, request units a second. */
   podRate: number;
   capacity: PodCapacity;
   /** Requests are queued only while it holds. */
@@ -24,20 +24,20 @@ export interface AdmissionQueueOptions {
 
 export type Direction = 'read' | 'write';
 
-/** Of those let in, refused, and made to wait, since the server was started. */
-export interface EntranceCounts {
-  waited: number;
-  waitedMs: number;
+/** Requests since the server was started. */
+export interface QueueCounts {
+  queued: number;
+  queuedMs: number;
   refused: number;
 }
 
-/** Share of the newest request in what one is thought to cost. */
+/** Share of the newest request in the mean cost. */
 const newest = 0.05;
 const firstCost = 1;
-/** Below this part of what the pod can do nobody will have to wait before the next look at it. */
-const calmShare = 0.45;
+/** Below this share of the capacity no request will have to wait before the next tick. */
+const uncongestedShare = 0.45;
 
-const lineOfPriority: Readonly<Record<WritePriority, WorkKind>> = {
+const queueOfPriority: Readonly<Record<WritePriority, WorkKind>> = {
   high: 'write',
   normal: 'equal',
   low: 'late',
@@ -48,19 +48,19 @@ interface Waiting {
   since: number;
 }
 
-/** In which line a request waits. */
+/** The queue of a request. */
 export function kindOf(
   request: PodRequest,
   priorityOf: AdmissionQueueOptions['priorityOf'],
 ): WorkKind {
   const { tenant, kind, database } = request;
-  return kind === 'write' ? lineOfPriority[priorityOf(tenant, database)] : 'read';
+  return kind === 'write' ? queueOfPriority[priorityOf(tenant, database)] : 'read';
 }
 
 export class AdmissionQueue {
-  readonly counts: Readonly<Record<Direction, EntranceCounts>> = {
-    read: { waited: 0, waitedMs: 0, refused: 0 },
-    write: { waited: 0, waitedMs: 0, refused: 0 },
+  readonly counts: Readonly<Record<Direction, QueueCounts>> = {
+    read: { queued: 0, queuedMs: 0, refused: 0 },
+    write: { queued: 0, queuedMs: 0, refused: 0 },
   };
   readonly #clock: AdmissionQueueOptions['clock'];
   readonly #priorityOf: AdmissionQueueOptions['priorityOf'];
@@ -68,13 +68,13 @@ export class AdmissionQueue {
   readonly #weights = new Map<number, number>();
   readonly #waiting = new Map<PodRequest, Waiting>();
   readonly #means: Record<Direction, number> = { read: firstCost, write: firstCost };
-  /** Units taken by estimate for what a tenant has under way. */
+  /** Units debited by estimate for running requests of each tenant. */
   readonly #underWay = new Map<number, number>();
   #pod: WatchedPod | undefined;
   #queues: PodQueues<PodRequest> | undefined;
-  /** Charged since the last look for requests that were let in here. */
+  /** Charged since the last tick for requests that were admitted here. */
   #settled = 0;
-  #isCalm = true;
+  #isUncongested = true;
 
   constructor({ clock, priorityOf, ended }: AdmissionQueueOptions) {
     this.#clock = clock;
@@ -82,20 +82,20 @@ export class AdmissionQueue {
     this.#ended = ended;
   }
 
-  /** From now on the pod is held to this; with undefined to nothing, and whoever waits is let in. */
+  /** Sets the limits; undefined for none, and queued requests are admitted. */
   watch(pod: WatchedPod | undefined): void {
     const before = this.#queues;
     this.#pod = pod;
     this.#queues = undefined;
     this.#underWay.clear();
     this.#settled = 0;
-    this.#isCalm = true;
+    this.#isUncongested = true;
     const now = this.#clock.monotonic();
     if (pod !== undefined) {
       this.#queues = new PodQueues({ podRate: pod.podRate }, now);
       for (const [tenant, weight] of this.#weights) this.#queues.setWeight(tenant, weight);
     }
-    before?.drainAll((request) => this.#letIn(request, now));
+    before?.drainAll((request) => this.#admit(request, now));
   }
 
   /** Other units a second; requests stay queued. */
@@ -104,22 +104,22 @@ export class AdmissionQueue {
     this.#queues?.setRate(podRate, now);
   }
 
-  get isWatched(): boolean {
+  get isActive(): boolean {
     return this.#queues !== undefined;
   }
 
-  get isCalm(): boolean {
-    return this.#isCalm;
+  get isUncongested(): boolean {
+    return this.#isUncongested;
   }
 
-  /** Requests that wait. */
+  /** Queued requests. */
   waitingOf(direction: Direction): number {
     if (this.#queues === undefined) return 0;
     const reads = this.#queues.lengthOf('read');
     return direction === 'read' ? reads : this.#queues.length - reads;
   }
 
-  /** Of a tenant's requests in each line. */
+  /** Within each queue. */
   setWeight(tenant: number, weight: number): void {
     this.#weights.set(tenant, weight);
     this.#queues?.setWeight(tenant, weight);
@@ -172,12 +172,12 @@ export class AdmissionQueue {
     const direction = directionOf(request);
     this.#means[direction] += newest * (units - this.#means[direction]);
     this.#settled += units;
-    const taken = this.#giveBack(request);
+    const taken = this.#refund(request);
     this.#queues?.spend(units - taken, now);
   }
 
-  /** It is under way no longer. Returns what was taken for it. */
-  #giveBack(request: PodRequest): number {
+  /** The request has ended. Returns what was debited for it. */
+  #refund(request: PodRequest): number {
     const { tenant, debited: taken } = request;
     request.debited = 0;
     const left = (this.#underWay.get(tenant) ?? 0) - taken;
@@ -186,19 +186,19 @@ export class AdmissionQueue {
     return taken;
   }
 
-  /** To be called every 10 ms or so: `charged` units in all were charged since, for requests and for all else. */
+  /** To be called every 10 ms or so with the units charged since, for requests and for background work. */
   tick(charged: number, now: number): void {
     const queues = this.#queues;
     if (queues === undefined) return;
-    // What is left over was charged to nobody's request here, as merging files.
+    // The remainder was charged for work that is no request, as compaction.
     const others = charged - this.#settled;
     this.#settled = 0;
     if (others > 0) queues.spend(others, now);
-    this.#isCalm = queues.isCalm(calmShare, now);
+    this.#isUncongested = queues.isUncongested(uncongestedShare, now);
     if (queues.length === 0) return;
-    const letIn = (request: PodRequest): void => this.#letIn(request, now);
-    queues.drainGuaranteed(now, (tenant) => this.#isGuaranteed(tenant, now), letIn);
-    queues.drain(now, letIn, (request) => this.#refuse(request, now));
+    const admit = (request: PodRequest): void => this.#admit(request, now);
+    queues.drainGuaranteed(now, (tenant) => this.#isGuaranteed(tenant, now), admit);
+    queues.drain(now, admit, (request) => this.#refuse(request, now));
   }
 
   #kindOf(request: PodRequest): WorkKind {
@@ -214,7 +214,7 @@ export class AdmissionQueue {
     this.#underWay.set(request.tenant, (this.#underWay.get(request.tenant) ?? 0) + cost);
   }
 
-  #letIn(request: PodRequest, now: number): void {
+  #admit(request: PodRequest, now: number): void {
     const waiting = this.#end(request, now);
     if (waiting === undefined) return;
     if (this.#queues !== undefined) this.#take(request, this.#means[directionOf(request)]);
@@ -232,8 +232,8 @@ export class AdmissionQueue {
     if (waiting === undefined) return undefined;
     this.#waiting.delete(request);
     const counts = this.counts[directionOf(request)];
-    counts.waited++;
-    counts.waitedMs += now - waiting.since;
+    counts.queued++;
+    counts.queuedMs += now - waiting.since;
     return waiting;
   }
 }

@@ -60,7 +60,7 @@ test('over ten seconds the pod does what it can, and the guaranteed get their pa
   queue.setCapacity(capacity);
   const done = [0, 0, 0];
   const again = (tenant: number): void => {
-    queue.wait(
+    queue.enqueue(
       batchRequest(tenant, () => {
         spend(tenant, 1);
         capacity.take(monotonic());
