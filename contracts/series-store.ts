@@ -1,5 +1,6 @@
 // The interface between the access layer and a pod of time series, in this thread or in another process. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
 
+import type { Slices } from '../universal-row/slices.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { QuotaMode } from './table-properties.ts';
 import type { BlockSummary, SeriesRows } from '../universal-row/series/column.ts';
@@ -184,23 +185,25 @@ export interface SeriesStore {
    */
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome>;
 
+  // What may take long is done in slices, as of the first one; of what is added meanwhile there may be some.
+
   /** Throws `SeriesError` for an unknown database or policy. */
-  scan(request: ScanRequest): SeriesScan;
+  scan(request: ScanRequest): Slices<SeriesScan>;
 
   // The schema. Names are ascending. The list for an unknown database or measurement is empty.
-  measurements(selection: SeriesSelection): string[];
+  measurements(selection: SeriesSelection): Slices<string[]>;
   /** With one name and several types, several. */
   fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[];
-  tagKeys(selection: SeriesSelection & { measurement: string }): string[];
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[];
-  seriesKeys(selection: SeriesSelection): string[];
+  tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]>;
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]>;
+  seriesKeys(selection: SeriesSelection): Slices<string[]>;
   /** Series in all retention policies and shards; one that is in several counts once. */
-  seriesCardinality(selection: SeriesSelection): number;
+  seriesCardinality(selection: SeriesSelection): Slices<number>;
 
   /** Deletes the points of the series in the range. A series without a point left is listed no more. */
-  deletePoints(selection: SeriesSelection): void;
+  deletePoints(selection: SeriesSelection): Slices<void>;
   /** Deletes whole series. `selection` has no range. */
-  dropSeries(selection: SeriesSelection): void;
+  dropSeries(selection: SeriesSelection): Slices<void>;
 
   /**
    * The turn of the event loop is over: what it changed goes to the log. Returns the log position that

@@ -89,11 +89,14 @@ export interface SeriesEngine extends SeriesReads {
     rules?: PointRules,
   ): WriteOutcome;
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void;
-  prepareDelete(
+  /**
+   * What a deletion comes to, as entries of bounded size one after the other: each is put into words by a call, and is
+   * to be applied or discarded before the next is asked for. Undefined where it only makes a pause.
+   */
+  deletion(
     kind: 'points' | 'series',
     selection: SeriesSelection,
-    into: RecordBatchWriter,
-  ): void;
+  ): Generator<((into: RecordBatchWriter) => void) | undefined, void, void>;
   /**
    * Drops shards wholly older than their policy keeps; `now` in Unix milliseconds. `retentionOf` a database is
    * `PointRules.retention`.

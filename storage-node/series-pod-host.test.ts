@@ -1,3 +1,4 @@
+import { inOneGo } from '../universal-row/slices.ts';
 import { expect, test } from 'vitest';
 import { batchOf, TestSeriesCache } from '../engines/tsm/testing/point-batches.ts';
 import { readAll } from '../engines/tsm/testing/read-points.ts';
@@ -54,7 +55,7 @@ function values(pod: SeriesPod): number[] {
     to: start + 1000n,
     descending: false,
   });
-  return readAll(scan, ['v']).map(([, , fields]) => Number(fields.slice(2)));
+  return readAll(inOneGo(scan), ['v']).map(([, , fields]) => Number(fields.slice(2)));
 }
 
 /** Until nothing is left to flush. */

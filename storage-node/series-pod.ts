@@ -1,6 +1,7 @@
 // A pod of time series: one engine, one log, one thread. What a client changes is put into words by the
 // engine, logged, and applied from the log's own bytes, so that the leader does just what a replay does.
 
+import type { Slices } from '../universal-row/slices.ts';
 import type { Clock } from '../universal-row/environment.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../universal-row/series/point-batch.ts';
@@ -177,14 +178,23 @@ export class SeriesPod implements SeriesStore {
     this.#change(() => this.#engine.prepareChange(change, this.#log.writer));
   }
 
-  deletePoints(selection: SeriesSelection): void {
-    this.#expectWritable(selection.database);
-    this.#change(() => this.#engine.prepareDelete('points', selection, this.#log.writer));
+  deletePoints(selection: SeriesSelection): Slices<void> {
+    return this.#delete('points', selection);
   }
 
-  dropSeries(selection: SeriesSelection): void {
+  dropSeries(selection: SeriesSelection): Slices<void> {
+    return this.#delete('series', selection);
+  }
+
+  *#delete(kind: 'points' | 'series', selection: SeriesSelection): Slices<void> {
     this.#expectWritable(selection.database);
-    this.#change(() => this.#engine.prepareDelete('series', selection, this.#log.writer));
+    for (const part of this.#engine.deletion(kind, selection)) {
+      if (part !== undefined) {
+        this.#expectWritable(selection.database);
+        this.#change(() => part(this.#log.writer));
+      }
+      yield;
+    }
   }
 
   /** For whatever clients change. Looked at in the tick in which it is done. */
@@ -247,12 +257,12 @@ export class SeriesPod implements SeriesStore {
     return this.#engine.catalogVersion;
   }
 
-  scan(request: ScanRequest): SeriesScan {
+  scan(request: ScanRequest): Slices<SeriesScan> {
     const bypassesCaches = this.#tables.get(request.database)?.cacheBypass === true;
     return this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request);
   }
 
-  measurements(selection: SeriesSelection): string[] {
+  measurements(selection: SeriesSelection): Slices<string[]> {
     return this.#engine.measurements(selection);
   }
 
@@ -260,19 +270,19 @@ export class SeriesPod implements SeriesStore {
     return this.#engine.fieldKeys(selection);
   }
 
-  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
+  tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
     return this.#engine.tagKeys(selection);
   }
 
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
     return this.#engine.tagValues(selection, tag);
   }
 
-  seriesKeys(selection: SeriesSelection): string[] {
+  seriesKeys(selection: SeriesSelection): Slices<string[]> {
     return this.#engine.seriesKeys(selection);
   }
 
-  seriesCardinality(selection: SeriesSelection): number {
+  seriesCardinality(selection: SeriesSelection): Slices<number> {
     return this.#engine.seriesCardinality(selection);
   }
 

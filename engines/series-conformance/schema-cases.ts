@@ -182,7 +182,7 @@ export const schemaCases: readonly SeriesCase[] = [
       await trial.everywhere((view) => {
         assert.deepEqual(view.seriesKeys(), keys);
         assert.deepEqual(view.tagValues('k').length, 2000);
-        assert.equal(view.engine.seriesCardinality({ database: 'db', measurement: 'm' }), 2000);
+        assert.equal(view.seriesKeys({ measurement: 'm' }).length, 2000);
       });
     },
   },

@@ -149,7 +149,9 @@ export class SeriesTrial {
   }
 
   delete(kind: 'points' | 'series', selected: Selected = {}): void {
-    this.run((into) => this.engine.prepareDelete(kind, { database, ...selected }, into));
+    for (const part of this.engine.deletion(kind, { database, ...selected })) {
+      if (part !== undefined) this.run(part);
+    }
   }
 
   /** `now` in Unix milliseconds. */

@@ -1,5 +1,6 @@
 // What an engine answers, in the form of cases, with all checked that must hold of every answer.
 
+import { inOneGo } from '../../universal-row/slices.ts';
 import assert from 'node:assert/strict';
 import type {
   BlockSummary,
@@ -36,7 +37,7 @@ export class View {
 
   /** Of `m` in the default policy of `db`, its field `v` at all times, unless told. */
   scan(options: ReadOptions = {}): SeriesScan {
-    return this.engine.scan(requestOf(options));
+    return inOneGo(this.engine.scan(requestOf(options)));
   }
 
   read(options: ReadOptions = {}): Point[] {
@@ -51,7 +52,7 @@ export class View {
   /** Aggregates by series and bucket, of which summaries may have been a part. */
   fold(width: bigint, options: ReadOptions = {}): { folds: Folds; summaries: number } {
     const request = requestOf({ summaries: { width, offset: 0n }, ...options });
-    const scan = this.engine.scan(request);
+    const scan = inOneGo(this.engine.scan(request));
     try {
       return foldOf(scan, request);
     } finally {
@@ -67,7 +68,7 @@ export class View {
   }
 
   measurements(selected: Selected = {}): string[] {
-    return ascending(this.engine.measurements({ database, ...selected }));
+    return ascending(inOneGo(this.engine.measurements({ database, ...selected })));
   }
 
   fieldKeys(selected: Selected = {}): string[] {
@@ -78,17 +79,17 @@ export class View {
 
   tagKeys(selected: Selected = {}): string[] {
     const selection = { database, measurement, ...selected } as MeasurementOf;
-    return ascending(this.engine.tagKeys(selection));
+    return ascending(inOneGo(this.engine.tagKeys(selection)));
   }
 
   tagValues(tag: string, selected: Selected = {}): string[] {
     const selection = { database, measurement, ...selected } as MeasurementOf;
-    return ascending(this.engine.tagValues(selection, tag));
+    return ascending(inOneGo(this.engine.tagValues(selection, tag)));
   }
 
   seriesKeys(selected: Selected = {}): string[] {
-    const keys = ascending(this.engine.seriesKeys({ database, ...selected }));
-    const counted = this.engine.seriesCardinality({ database, ...selected });
+    const keys = ascending(inOneGo(this.engine.seriesKeys({ database, ...selected })));
+    const counted = inOneGo(this.engine.seriesCardinality({ database, ...selected }));
     assert.equal(counted, keys.length, 'cardinality is the number of series');
     return keys;
   }

@@ -1,5 +1,6 @@
 // A scan that gives groups of series in place of series, each with its totals from all shards.
 
+import type { Slices } from '../../universal-row/slices.ts';
 import type { BlockSummary, SeriesRows } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
 import type {
@@ -11,6 +12,7 @@ import type {
 import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { refused } from './series-scan.ts';
+import type { Opening } from './shard/shard-types.ts';
 import type { ShardTotals } from './shard/shard-totals.ts';
 
 interface Part {
@@ -35,35 +37,41 @@ class Group implements ScannedSeries {
   }
 }
 
-/** Undefined where it is not asked for, or some shard does as well series by series. */
-export function scanTotals(
+/**
+ * Undefined where it is not asked for, or some shard does as well series by series. What it shows is as of the first
+ * slice.
+ */
+export function* scanTotals(
   shards: readonly LiveShard[],
   request: ScanRequest,
-): SeriesScan | undefined {
+): Slices<SeriesScan | undefined> {
   const { totals: tags, measurement: name, filter, fields, summaries } = request;
   if (tags === undefined || request.descending || request.rowsPerSeries) return undefined;
   if (request.bounds !== undefined && request.bounds.length > 0) return undefined;
   const own = request.bypassesCaches === true ? newBlockCache() : undefined;
-  const opened: ShardTotals[] = [];
+  const openings: Opening<ShardTotals | undefined>[] = [];
   const close = (): void => {
-    for (const totals of opened) totals.close();
+    for (const opening of openings) opening.close();
   };
+  const opened: ShardTotals[] = [];
+  let isOpen = false;
   try {
     for (const live of shards) {
       const range = live.clip(request.from, request.to);
       const measurement = live.shard.index.findMeasurement(name);
       if (range === undefined || measurement < 0) continue;
       const asked = { measurement, filter, ...range, fields, summaries, tags, own };
-      const totals = live.shard.totals(asked);
-      if (totals === undefined) {
-        close();
-        return undefined;
-      }
+      openings.push(live.shard.totals(asked));
+    }
+    for (const opening of openings) {
+      const totals = yield* opening.slices;
+      if (totals === undefined) return undefined;
       opened.push(totals);
     }
-  } catch (error) {
-    close();
-    throw error;
+    isOpen = true;
+  } finally {
+    // Also where nobody goes on with it.
+    if (!isOpen) close();
   }
   const fieldTypes: (FieldType | undefined)[] = fields.map(() => undefined);
   const groups = new Map<string, Group>();

@@ -8,6 +8,7 @@
 // Everything inside a shard speaks of series and fields by number, and of times as whole nanoseconds after
 // the shard's start: doubles that are exact, because a shard is never longer than `maxShardSeconds`.
 
+import type { Slices } from '../../universal-row/slices.ts';
 import type { Column, ColumnSummary } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
 import type { SeriesFilter } from '../../contracts/series-store.ts';
@@ -78,16 +79,20 @@ export interface SeriesIndex {
   keyLength(series: number): number;
 
   // Tags
-  tagKeys(measurement: number, filter: SeriesFilter | undefined): string[];
-  tagValues(measurement: number, tag: string, filter: SeriesFilter | undefined): string[];
+  tagKeys(measurement: number, filter: SeriesFilter | undefined): Slices<string[]>;
+  tagValues(measurement: number, tag: string, filter: SeriesFilter | undefined): Slices<string[]>;
   /** Values the tag has in this measurement, for the limit. 0 for an unknown tag. */
   tagValueCount(measurement: number, tag: string): number;
   /** '' when the series has no such tag. */
   tagValue(series: number, tag: string): string;
-  /** Live series that match, ascending by the bytes of their keys. */
-  select(measurement: number, filter: SeriesFilter | undefined, choice?: SeriesChoice): Uint32Array;
+  /** Live series that match, ascending by the bytes of their keys. Of those added meanwhile it may have some. */
+  select(
+    measurement: number,
+    filter: SeriesFilter | undefined,
+    choice?: SeriesChoice,
+  ): Slices<Uint32Array>;
   /** By position in `series`, all of one measurement: which group by the values of these tags. */
-  group(measurement: number, series: Uint32Array, tags: readonly string[]): SeriesGroups;
+  group(measurement: number, series: Uint32Array, tags: readonly string[]): Slices<SeriesGroups>;
 
   /** Appends what is new since the last time to the index's files, and syncs them. One at a time. */
   persist(): void;

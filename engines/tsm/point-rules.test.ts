@@ -1,5 +1,6 @@
 // What the properties of a database ask of the engine: a retention of its own, small points, no caching.
 
+import { inOneGo } from '../../universal-row/slices.ts';
 import { describe, expect, test } from 'vitest';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import type { PointRules } from '../series-engine.ts';
@@ -140,7 +141,7 @@ describe('a scan that bypasses the caches', () => {
     return trial;
   }
   const totals = (trial: EngineTrial, bypassesCaches: boolean) => {
-    const scan = trial.engine.scan({
+    const opening = trial.engine.scan({
       database: 'd',
       retentionPolicy: '',
       measurement: 'm',
@@ -152,6 +153,7 @@ describe('a scan that bypasses the caches', () => {
       totals: [],
       bypassesCaches,
     });
+    const scan = inOneGo(opening);
     let count = 0;
     for (const series of scan.series) {
       const cursor = scan.cursor(series);

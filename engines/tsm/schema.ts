@@ -1,26 +1,28 @@
 // What measurements, fields, tags and series there are in some shards. Each shard has its own index: a name
 // that several have is listed once.
 
+import { type Slices, sortedInSlices } from '../../universal-row/slices.ts';
 import { compareText } from '../../universal-row/series/series-key.ts';
 import type { FieldKey, SeriesFilter } from '../../contracts/series-store.ts';
 import type { LiveShard } from './live-shard.ts';
 import type { SeriesIndex } from './parts.ts';
 
-export function measurementsIn(
+export function* measurementsIn(
   shards: readonly LiveShard[],
   filter: SeriesFilter | undefined,
-): string[] {
+): Slices<string[]> {
   const names = new Set<string>();
   for (const { shard } of shards) {
     const { index } = shard;
     for (let number = 0; number < index.measurementCount; number++) {
+      if (number % keysAtOnce === keysAtOnce - 1) yield;
       if (index.liveSeriesOf(number) === 0) continue;
       const name = index.measurementName(number);
       if (names.has(name)) continue;
-      if (filter === undefined || index.select(number, filter).length > 0) names.add(name);
+      if (filter === undefined || (yield* index.select(number, filter)).length > 0) names.add(name);
     }
   }
-  return [...names].sort(compareText);
+  return yield* sortedInSlices([...names], compareText);
 }
 
 export function fieldKeysIn(shards: readonly LiveShard[], measurement: string): FieldKey[] {
@@ -36,53 +38,57 @@ export function fieldKeysIn(shards: readonly LiveShard[], measurement: string): 
   );
 }
 
-export function tagKeysIn(
+export function* tagKeysIn(
   shards: readonly LiveShard[],
   measurement: string,
   filter: SeriesFilter | undefined,
-): string[] {
-  return union(shards, measurement, (index, number) => index.tagKeys(number, filter));
+): Slices<string[]> {
+  return yield* union(shards, measurement, (index, number) => index.tagKeys(number, filter));
 }
 
-export function tagValuesIn(
+export function* tagValuesIn(
   shards: readonly LiveShard[],
   measurement: string,
   tag: string,
   filter: SeriesFilter | undefined,
-): string[] {
-  return union(shards, measurement, (index, number) => index.tagValues(number, tag, filter));
+): Slices<string[]> {
+  return yield* union(shards, measurement, (index, number) => index.tagValues(number, tag, filter));
 }
 
 /** Ascending by the bytes of the keys. */
-export function seriesKeysIn(
+export function* seriesKeysIn(
   shards: readonly LiveShard[],
   measurement: string | undefined,
   filter: SeriesFilter | undefined,
-): string[] {
-  const keys = new Set<string>();
-  let lists = 0;
-  eachSelected(shards, measurement, filter, (index, series) => {
-    lists++;
-    for (const number of series) keys.add(index.key(number));
-  });
-  return lists > 1 ? [...keys].sort(compareText) : [...keys];
+): Slices<string[]> {
+  const lists: string[][] = [];
+  for (const { index, series } of yield* selected(shards, measurement, filter)) {
+    const keys: string[] = [];
+    for (let i = 0; i < series.length; i++) {
+      keys.push(index.key(series[i]!));
+      if (i % keysAtOnce === keysAtOnce - 1) yield;
+    }
+    lists.push(keys);
+  }
+  return yield* merged(lists);
 }
 
-export function cardinalityIn(
+export function* cardinalityIn(
   shards: readonly LiveShard[],
   measurement: string | undefined,
   filter: SeriesFilter | undefined,
-): number {
-  if (shards.length > 1) return seriesKeysIn(shards, measurement, filter).length;
-  let count = 0;
+): Slices<number> {
+  if (shards.length > 1) return (yield* seriesKeysIn(shards, measurement, filter)).length;
   const [live] = shards;
   if (live === undefined) return 0;
   if (measurement === undefined && filter === undefined) return live.series;
-  eachSelected(shards, measurement, filter, (_, series) => {
-    count += series.length;
-  });
+  let count = 0;
+  for (const { series } of yield* selected(shards, measurement, filter)) count += series.length;
   return count;
 }
+
+/** Keys, or values of tags, that are made into texts between two yields. */
+const keysAtOnce = 4096;
 
 /** Shards that have live series of the measurement. */
 function eachWith(
@@ -96,31 +102,52 @@ function eachWith(
   }
 }
 
-function eachSelected(
+interface Selected {
+  readonly index: SeriesIndex;
+  readonly series: Uint32Array;
+}
+
+function* selected(
   shards: readonly LiveShard[],
   measurement: string | undefined,
   filter: SeriesFilter | undefined,
-  see: (index: SeriesIndex, series: Uint32Array) => void,
-): void {
-  if (measurement !== undefined) {
-    eachWith(shards, measurement, (index, number) => see(index, index.select(number, filter)));
-    return;
-  }
+): Slices<Selected[]> {
+  const found: Selected[] = [];
   for (const { shard } of shards) {
     const { index } = shard;
-    for (let number = 0; number < index.measurementCount; number++) {
-      if (index.liveSeriesOf(number) > 0) see(index, index.select(number, filter));
+    const only = measurement === undefined ? 0 : index.findMeasurement(measurement);
+    const end = measurement === undefined ? index.measurementCount : only + 1;
+    for (let number = Math.max(only, 0); number < end; number++) {
+      if (index.liveSeriesOf(number) === 0) continue;
+      const series = yield* index.select(number, filter);
+      if (series.length > 0) found.push({ index, series });
+      if (number % keysAtOnce === keysAtOnce - 1) yield;
     }
   }
+  return found;
 }
 
-function union(
+function* union(
   shards: readonly LiveShard[],
   measurement: string,
-  list: (index: SeriesIndex, number: number) => string[],
-): string[] {
+  list: (index: SeriesIndex, number: number) => Slices<string[]>,
+): Slices<string[]> {
+  const indexes: { index: SeriesIndex; number: number }[] = [];
+  eachWith(shards, measurement, (index, number) => indexes.push({ index, number }));
   const lists: string[][] = [];
-  eachWith(shards, measurement, (index, number) => lists.push(list(index, number)));
-  if (lists.length === 1) return lists[0]!;
-  return [...new Set(lists.flat())].sort(compareText);
+  for (const { index, number } of indexes) lists.push(yield* list(index, number));
+  return yield* merged(lists);
+}
+
+/** Ascending lists as one, without what several have. */
+function* merged(lists: readonly (readonly string[])[]): Slices<string[]> {
+  if (lists.length <= 1) return [...(lists[0] ?? [])];
+  const names = new Set<string>();
+  for (const list of lists) {
+    for (let i = 0; i < list.length; i++) {
+      names.add(list[i]!);
+      if (i % keysAtOnce === keysAtOnce - 1) yield;
+    }
+  }
+  return yield* sortedInSlices([...names], compareText);
 }

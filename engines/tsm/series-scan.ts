@@ -1,6 +1,7 @@
 // A scan over several shards: the same series in several of them is one, and its cursor goes from shard to
 // shard in the direction of the scan.
 
+import { sliceElements, type Slices } from '../../universal-row/slices.ts';
 import type { BlockSummary, SeriesRows } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
 import { compareText } from '../../universal-row/series/series-key.ts';
@@ -14,7 +15,10 @@ import {
 import { newBlockCache } from './file/shared-block-cache.ts';
 import type { LiveShard } from './live-shard.ts';
 import { CorruptFileError, type SeriesIndex } from './parts.ts';
-import type { ShardScan } from './shard/shard-types.ts';
+import type { Opening, ShardScan } from './shard/shard-types.ts';
+
+/** Series of two shards that are compared between two yields. Keys are made into texts for it. */
+const mergedAtOnce = 2048;
 
 interface Part {
   readonly scan: ShardScan;
@@ -43,12 +47,19 @@ class FoundSeries implements ScannedSeries {
   }
 }
 
-/** `shards` are those that touch the range, ascending. */
-export function scanShards(shards: readonly LiveShard[], request: ScanRequest): SeriesScan {
+/** `shards` are those that touch the range, ascending. What it shows is as of the first slice. */
+export function* scanShards(
+  shards: readonly LiveShard[],
+  request: ScanRequest,
+): Slices<SeriesScan> {
   const fieldTypes: (FieldType | undefined)[] = request.fields.map(() => undefined);
-  const scans: ShardScan[] = [];
-  let series: FoundSeries[] = [];
+  const openings: { opening: Opening<ShardScan>; index: SeriesIndex }[] = [];
+  const close = (): void => {
+    for (const { opening } of openings) opening.close();
+  };
   const own = request.bypassesCaches === true ? newBlockCache() : undefined;
+  let series: FoundSeries[] = [];
+  let isOpen = false;
   try {
     for (const live of shards) {
       const { index } = live.shard;
@@ -56,7 +67,7 @@ export function scanShards(shards: readonly LiveShard[], request: ScanRequest): 
       const measurement = index.findMeasurement(request.measurement);
       if (range === undefined || measurement < 0) continue;
       const { filter, fields, descending, summaries, rowsPerSeries, bounds } = request;
-      const scan = live.shard.scan({
+      const opening = live.shard.scan({
         measurement,
         filter,
         ...range,
@@ -67,31 +78,38 @@ export function scanShards(shards: readonly LiveShard[], request: ScanRequest): 
         bounds,
         own,
       });
-      scans.push(scan);
-      for (const [i, type] of scan.fieldTypes.entries()) fieldTypes[i] = type ?? fieldTypes[i];
-      const found = Array.from(scan.series, (number) => new FoundSeries(index, scan, number));
-      series = series.length === 0 ? found : merged(series, found);
+      openings.push({ opening, index });
     }
-  } catch (error) {
-    for (const scan of scans) scan.close();
-    throw error;
+    for (const { opening, index } of openings) {
+      const scan = yield* opening.slices;
+      for (const [i, type] of scan.fieldTypes.entries()) fieldTypes[i] = type ?? fieldTypes[i];
+      const found: FoundSeries[] = [];
+      for (const number of scan.series) {
+        found.push(new FoundSeries(index, scan, number));
+        if (found.length % sliceElements === 0) yield;
+      }
+      series = series.length === 0 ? found : yield* merged(series, found);
+    }
+    isOpen = true;
+  } finally {
+    // Also where nobody goes on with it.
+    if (!isOpen) close();
   }
   return {
     fieldTypes,
     series,
     cursor: (of) => new ShardsCursor((of as FoundSeries).parts, request.descending),
-    close: () => {
-      for (const scan of scans) scan.close();
-    },
+    close,
   };
 }
 
 /** Both ascending by key. Those of `later` are in a later shard than those of `earlier`. */
-function merged(earlier: FoundSeries[], later: FoundSeries[]): FoundSeries[] {
+function* merged(earlier: FoundSeries[], later: FoundSeries[]): Slices<FoundSeries[]> {
   const all: FoundSeries[] = [];
   let i = 0;
   let j = 0;
   while (i < earlier.length && j < later.length) {
+    if (all.length % mergedAtOnce === mergedAtOnce - 1) yield;
     const a = earlier[i]!;
     const b = later[j]!;
     const order = a.key === b.key ? 0 : compareText(a.key, b.key);

@@ -6,6 +6,7 @@
 // state. Files of shards that are dropped stay until a manifest without them is written.
 
 import { type Clock, type Disk, systemClock } from '../../universal-row/environment.ts';
+import type { Slices } from '../../universal-row/slices.ts';
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 import type {
@@ -61,7 +62,12 @@ import { putChange } from './words/change-words.ts';
 import { EntryReader, type EntryTarget } from './words/entry-reader.ts';
 import { ExportImporter } from './words/export-importer.ts';
 import type { WordsReader } from './words/words.ts';
-import { prepareDeletePoints, prepareDropSeries, putDrop } from './write/delete-preparer.ts';
+import {
+  deletePointsParts,
+  type DeletionPart,
+  dropSeriesParts,
+  putDrop,
+} from './write/delete-preparer.ts';
 import { WritePreparer } from './write/write-preparer.ts';
 
 export interface TsmEngineOptions {
@@ -228,17 +234,16 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     if (this.#catalog.check(change)) putChange(into, change);
   }
 
-  prepareDelete(
+  *deletion(
     kind: 'points' | 'series',
     selection: SeriesSelection,
-    into: RecordBatchWriter,
-  ): void {
+  ): Generator<DeletionPart, void, void> {
     if (this.#catalog.state(selection.database) === undefined) {
       throw databaseNotFound(selection.database);
     }
     const shards = this.#shardsOf(selection);
-    if (kind === 'points') prepareDeletePoints(shards, selection, into);
-    else prepareDropSeries(shards, selection, into);
+    if (kind === 'points') yield* deletePointsParts(shards, selection);
+    else yield* dropSeriesParts(shards, selection);
   }
 
   prepareRetention(
@@ -387,14 +392,19 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     return this.#catalog.database(name);
   }
 
-  scan(request: ScanRequest): SeriesScan {
-    const policy = this.#catalog.expectPolicy(request.database, request.retentionPolicy);
-    const shards = this.#touching(policy.shards, request.from, request.to);
-    return scanTotals(shards, request) ?? scanShards(shards, request);
+  *scan(request: ScanRequest): Slices<SeriesScan> {
+    const totals = yield* scanTotals(this.#shardsScanned(request), request);
+    // Shards may have been dropped meanwhile.
+    return totals ?? (yield* scanShards(this.#shardsScanned(request), request));
   }
 
-  measurements(selection: SeriesSelection): string[] {
-    const names = measurementsIn(this.#shardsOf(selection), selection.filter);
+  #shardsScanned({ database, retentionPolicy, from, to }: ScanRequest): LiveShard[] {
+    const policy = this.#catalog.expectPolicy(database, retentionPolicy);
+    return this.#touching(policy.shards, from, to);
+  }
+
+  *measurements(selection: SeriesSelection): Slices<string[]> {
+    const names = yield* measurementsIn(this.#shardsOf(selection), selection.filter);
     const { measurement } = selection;
     return measurement === undefined ? names : names.filter((name) => name === measurement);
   }
@@ -403,19 +413,19 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     return fieldKeysIn(this.#shardsOf(selection), selection.measurement);
   }
 
-  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
+  tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
     return tagKeysIn(this.#shardsOf(selection), selection.measurement, selection.filter);
   }
 
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
     return tagValuesIn(this.#shardsOf(selection), selection.measurement, tag, selection.filter);
   }
 
-  seriesKeys(selection: SeriesSelection): string[] {
+  seriesKeys(selection: SeriesSelection): Slices<string[]> {
     return seriesKeysIn(this.#shardsOf(selection), selection.measurement, selection.filter);
   }
 
-  seriesCardinality(selection: SeriesSelection): number {
+  seriesCardinality(selection: SeriesSelection): Slices<number> {
     return cardinalityIn(this.#shardsOf(selection), selection.measurement, selection.filter);
   }
 

@@ -1,3 +1,4 @@
+import { inOneGo } from '../../universal-row/slices.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   batchOf,
@@ -55,15 +56,17 @@ function points(count: number, from: bigint, more = ''): TestPoint[] {
 function readOf(pod: SeriesPod, database = 'd', policy = ''): ReadPoint[] {
   return measurements.flatMap((measurement) =>
     readAll(
-      pod.scan({
-        database,
-        retentionPolicy: policy,
-        measurement,
-        fields,
-        from: minTime,
-        to: maxTime,
-        descending: false,
-      }),
+      inOneGo(
+        pod.scan({
+          database,
+          retentionPolicy: policy,
+          measurement,
+          fields,
+          from: minTime,
+          to: maxTime,
+          descending: false,
+        }),
+      ),
       fields,
     ),
   );
@@ -95,12 +98,14 @@ test('time series come back with their policies, and the restore has compared th
   await write(source, points(3000, now - 3n * week), 'd', 'autogen');
   await write(source, points(500, now - 2n * day, 'x'), 'd', 'short');
   await source.checkpoint();
-  source.deletePoints({
-    database: 'd',
-    measurement: 'm',
-    from: now - 3n * week,
-    to: now - 20n * day,
-  });
+  inOneGo(
+    source.deletePoints({
+      database: 'd',
+      measurement: 'm',
+      from: now - 3n * week,
+      to: now - 20n * day,
+    }),
+  );
   await write(source, points(800, now - week), 'd', 'autogen');
   const manifest = await f.backup({ tsm: source });
   expect(await verifyBackup(realDisk, f.set, manifest.id)).toMatchObject({ problems: [] });
@@ -127,12 +132,12 @@ test('of an incremental backup come what has changed, and the rest from before',
   await write(source, points(100, now - 100n * week));
   const full = await f.backup({ tsm: source });
   await write(source, points(100, now, 'new'));
-  source.dropSeries({ database: 'd', measurement: 'm', from: undefined, to: undefined });
+  inOneGo(source.dropSeries({ database: 'd', measurement: 'm', from: undefined, to: undefined }));
   source.endTurn();
   await write(source, points(200, now - week, 'again'));
   const second = await f.backup({ tsm: source }, full);
   await source.checkpoint();
-  source.deletePoints({ database: 'd', measurement: 'n', from: now, to: now + day / 48n });
+  inOneGo(source.deletePoints({ database: 'd', measurement: 'n', from: now, to: now + day / 48n }));
   source.endTurn();
   source.change({ kind: 'createDatabase', database: 'late' });
   source.endTurn();
@@ -208,7 +213,7 @@ test('are of one moment, whatever is written meanwhile', async () => {
   const before = readOf(source);
   const { id, backups } = await f.begin({ tsm: source });
   await write(source, points(1000, now - 3n * week, 'new'));
-  source.dropSeries({ database: 'd', measurement: 'n' });
+  inOneGo(source.dropSeries({ database: 'd', measurement: 'n' }));
   source.endTurn();
   await source.checkpoint();
   await ended(backups, id);

@@ -106,7 +106,9 @@ class Comparison {
           if (step.kind === 'delete') {
             const selection = { database: 'db', ...step.selected };
             const { engine } = this.#trial;
-            this.#trial.discarded((into) => engine.prepareDelete(step.of, selection, into));
+            for (const part of engine.deletion(step.of, selection)) {
+              if (part !== undefined) this.#trial.discarded(part);
+            }
           }
         }
         break;

@@ -2,6 +2,7 @@
 // answer. It shows what the contract asks for, tries the kit, and is what random operations on other engines
 // are compared with. (Catalog and batches are in files beside it.)
 
+import { oneSlice, type Slices } from '../../universal-row/slices.ts';
 import { deserialize, serialize } from 'node:v8';
 import type { SeriesEngine, SeriesEngineStats, SeriesLimits } from '../../engines/series-engine.ts';
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
@@ -206,11 +207,10 @@ export class ToySeriesEngine implements SeriesEngine {
     return undefined;
   }
 
-  prepareDelete(
+  *deletion(
     kind: 'points' | 'series',
     selection: SeriesSelection,
-    into: RecordBatchWriter,
-  ): void {
+  ): Generator<(into: RecordBatchWriter) => void, void, void> {
     const { database, from = forever.from, to = forever.to } = selection;
     const found = this.#databases.get(database);
     if (found === undefined) throw new SeriesError(`database not found: ${database}`);
@@ -223,7 +223,8 @@ export class ToySeriesEngine implements SeriesEngine {
       );
       if (touched.length > 0) keys.set(name, [...new Set(touched.map(([key]) => key))]);
     }
-    if (keys.size > 0) this.#put(into, { kind: 'delete', database, from, to, keys });
+    if (keys.size > 0)
+      yield (into) => this.#put(into, { kind: 'delete', database, from, to, keys });
   }
 
   prepareRetention(now: number, into: RecordBatchWriter): void {
@@ -258,54 +259,64 @@ export class ToySeriesEngine implements SeriesEngine {
       .filter(([, { tags }]) => filter === undefined || matches(filter, tags));
   }
 
-  scan(request: ScanRequest): SeriesScan {
-    const policy = expectPolicy(this.#databases, request.database, request.retentionPolicy);
-    const { measurement, fields, from, to, descending } = request;
-    const selection = { ...request, retentionPolicy: policy.name };
-    const shards = this.#shards(selection).sort((a, b) => (a.start < b.start ? -1 : 1));
-    const types: (FieldType | undefined)[] = fields.map(() => undefined);
-    for (const shard of shards) {
-      const known = shard.fields.get(measurement);
-      for (const [i, field] of fields.entries()) types[i] = known?.get(field) ?? types[i];
-    }
-    const found = new Map(this.#select(selection));
-    const series = [...found.keys()].sort(compareText).map((key): ScannedSeries => {
-      const { tags } = nameOf(key);
-      return { key, tag: (name) => tags.get(name) ?? '' };
+  scan(request: ScanRequest): Slices<SeriesScan> {
+    return oneSlice(() => {
+      const policy = expectPolicy(this.#databases, request.database, request.retentionPolicy);
+      const { measurement, fields, from, to, descending } = request;
+      const selection = { ...request, retentionPolicy: policy.name };
+      const shards = this.#shards(selection).sort((a, b) => (a.start < b.start ? -1 : 1));
+      const types: (FieldType | undefined)[] = fields.map(() => undefined);
+      for (const shard of shards) {
+        const known = shard.fields.get(measurement);
+        for (const [i, field] of fields.entries()) types[i] = known?.get(field) ?? types[i];
+      }
+      const found = new Map(this.#select(selection));
+      const series = [...found.keys()].sort(compareText).map((key): ScannedSeries => {
+        const { tags } = nameOf(key);
+        return { key, tag: (name) => tags.get(name) ?? '' };
+      });
+      const pieces = new Map(
+        series.map(({ key }) => {
+          const own = shards.map((shard) => {
+            const rows = [...(shard.series.get(key)?.rows ?? [])]
+              .filter(([time, row]) => time >= from && time <= to && fields.some((f) => row.has(f)))
+              .map(([time, row]): ToyRow => [time, new Map(row)])
+              .sort(([a], [b]) => (a < b === descending ? 1 : -1));
+            const known = shard.fields.get(measurement) ?? new Map<string, FieldType>();
+            return rowsOf(rows, Number(shard.start / second), fields, known);
+          });
+          return [key, descending ? own.reverse() : own];
+        }),
+      );
+      return {
+        fieldTypes: types,
+        series,
+        cursor: ({ key }) => {
+          const rest = pieces.get(key)!.filter(({ count }) => count > 0);
+          return { next: () => rest.shift() };
+        },
+        close: () => {},
+      };
     });
-    const pieces = new Map(
-      series.map(({ key }) => {
-        const own = shards.map((shard) => {
-          const rows = [...(shard.series.get(key)?.rows ?? [])]
-            .filter(([time, row]) => time >= from && time <= to && fields.some((f) => row.has(f)))
-            .map(([time, row]): ToyRow => [time, new Map(row)])
-            .sort(([a], [b]) => (a < b === descending ? 1 : -1));
-          const known = shard.fields.get(measurement) ?? new Map<string, FieldType>();
-          return rowsOf(rows, Number(shard.start / second), fields, known);
-        });
-        return [key, descending ? own.reverse() : own];
-      }),
-    );
-    return {
-      fieldTypes: types,
-      series,
-      cursor: ({ key }) => {
-        const rest = pieces.get(key)!.filter(({ count }) => count > 0);
-        return { next: () => rest.shift() };
-      },
-      close: () => {},
-    };
   }
 
-  measurements = (selection: SeriesSelection): string[] =>
-    ascending(this.#select(selection).map(([, { measurement }]) => measurement));
-  seriesKeys = (selection: SeriesSelection): string[] =>
+  measurements = (selection: SeriesSelection): Slices<string[]> =>
+    oneSlice(() => ascending(this.#select(selection).map(([, { measurement }]) => measurement)));
+  seriesKeys = (selection: SeriesSelection): Slices<string[]> =>
+    oneSlice(() => this.#keys(selection));
+  #keys = (selection: SeriesSelection): string[] =>
     ascending(this.#select(selection).map(([key]) => key));
-  seriesCardinality = (selection: SeriesSelection): number => this.seriesKeys(selection).length;
-  tagKeys = (selection: SeriesSelection & { measurement: string }): string[] =>
-    ascending(this.#select(selection).flatMap(([, { tags }]) => [...tags.keys()]));
-  tagValues = (selection: SeriesSelection & { measurement: string }, tag: string): string[] =>
-    ascending(this.#select(selection).flatMap(([, { tags }]) => tags.get(tag) ?? []));
+  seriesCardinality = (selection: SeriesSelection): Slices<number> =>
+    oneSlice(() => this.#keys(selection).length);
+  tagKeys = (selection: SeriesSelection & { measurement: string }): Slices<string[]> =>
+    oneSlice(() => ascending(this.#select(selection).flatMap(([, { tags }]) => [...tags.keys()])));
+  tagValues = (
+    selection: SeriesSelection & { measurement: string },
+    tag: string,
+  ): Slices<string[]> =>
+    oneSlice(() =>
+      ascending(this.#select(selection).flatMap(([, { tags }]) => tags.get(tag) ?? [])),
+    );
   fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
     const keys = new Map<string, FieldKey>();
     for (const { fields } of this.#shards(selection)) {

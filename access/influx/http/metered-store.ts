@@ -1,5 +1,6 @@
 // A store as one query uses it: what it looks up in the indexes, and what it changes, is counted.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import type {
@@ -43,43 +44,43 @@ export class MeteredStore implements SeriesStore {
     return this.#store.write(database, retentionPolicy, batch);
   }
 
-  scan(request: ScanRequest): SeriesScan {
+  scan(request: ScanRequest): Slices<SeriesScan> {
     return this.#store.scan(request);
   }
 
-  measurements(selection: SeriesSelection): string[] {
-    return this.#listed(this.#store.measurements(selection));
+  *measurements(selection: SeriesSelection): Slices<string[]> {
+    return this.#listed(yield* this.#store.measurements(selection));
   }
 
   fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
     return this.#listed(this.#store.fieldKeys(selection));
   }
 
-  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
-    return this.#listed(this.#store.tagKeys(selection));
+  *tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
+    return this.#listed(yield* this.#store.tagKeys(selection));
   }
 
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
-    return this.#listed(this.#store.tagValues(selection, tag));
+  *tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
+    return this.#listed(yield* this.#store.tagValues(selection, tag));
   }
 
-  seriesKeys(selection: SeriesSelection): string[] {
-    return this.#listed(this.#store.seriesKeys(selection));
+  *seriesKeys(selection: SeriesSelection): Slices<string[]> {
+    return this.#listed(yield* this.#store.seriesKeys(selection));
   }
 
-  seriesCardinality(selection: SeriesSelection): number {
-    const count = this.#store.seriesCardinality(selection);
+  *seriesCardinality(selection: SeriesSelection): Slices<number> {
+    const count = yield* this.#store.seriesCardinality(selection);
     this.#work.names += count;
     return count;
   }
 
-  deletePoints(selection: SeriesSelection): void {
-    this.#store.deletePoints(selection);
+  *deletePoints(selection: SeriesSelection): Slices<void> {
+    yield* this.#store.deletePoints(selection);
     this.#changed();
   }
 
-  dropSeries(selection: SeriesSelection): void {
-    this.#store.dropSeries(selection);
+  *dropSeries(selection: SeriesSelection): Slices<void> {
+    yield* this.#store.dropSeries(selection);
     this.#changed();
   }
 

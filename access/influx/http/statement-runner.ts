@@ -1,6 +1,7 @@
 // What stands between a request's statements and those who run them: the parser, the registry of running
 // queries, and all that a statement has around it.
 
+import type { Pause } from '../statements/answers.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { WriteOutcome } from '../../../contracts/series-store.ts';
@@ -169,6 +170,7 @@ export class StatementRunner {
       server: space.factsOf(facts),
       principal,
       users,
+      pause: pauseOf(this.slice(space.number), task),
     };
     return {
       task,
@@ -206,6 +208,18 @@ export function runStatement(
         ? explainSelect(query.select, query.analyze, select)
         : executeSelect(query, select),
   });
+}
+
+function pauseOf(slice: TimeSlice, task: QueryTask): Pause {
+  return {
+    get isDue() {
+      return slice.isOver;
+    },
+    pause: async () => {
+      await slice.yield();
+      task.throwIfKilled();
+    },
+  };
 }
 
 /** Ends the query when it takes longer than its tenant's may. */

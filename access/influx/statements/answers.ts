@@ -1,5 +1,6 @@
 // Answers as tables.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { Message, ResultSeries, StatementResult, Value } from '../influxql/result.ts';
 
 /** Rows that go out in one piece. */
@@ -10,6 +11,41 @@ export function answer(
   messages: readonly Message[] = [],
 ): StatementResult {
   return { messages, series: inPieces(series) };
+}
+
+/** Lets others run between slices. */
+export interface Pause {
+  /** It has worked for long enough. */
+  readonly isDue: boolean;
+  /** Throws when nobody wants the answer any more. */
+  pause(): Promise<void>;
+}
+
+/** An answer that takes work. What is wrong with the statement itself is thrown at once. */
+export function answerInSlices(
+  slices: Slices<readonly ResultSeries[]>,
+  pause: Pause | undefined,
+  messages: readonly Message[] = [],
+): StatementResult {
+  const first = slices.next();
+  if (first.done === true) return answer(first.value, messages);
+  return { messages, series: piecesOf(slices, pause) };
+}
+
+async function* piecesOf(
+  slices: Slices<readonly ResultSeries[]>,
+  pause: Pause | undefined,
+): AsyncGenerator<ResultSeries> {
+  try {
+    let step = slices.next();
+    while (step.done !== true) {
+      if (pause?.isDue !== false) await (pause?.pause() ?? new Promise(setImmediate));
+      step = slices.next();
+    }
+    yield* inPieces(step.value);
+  } finally {
+    slices.return([]);
+  }
 }
 
 /** Nothing but that the work is done: it begins when the answer is read. */

@@ -1,5 +1,6 @@
 // SHOW ... CARDINALITY. Estimates are exact as well; they differ in what they look at, and in shape.
 
+import { type Slices, sortedInSlices } from '../../../universal-row/slices.ts';
 import { decodeSeriesKey, type SeriesName } from '../../../universal-row/series/series-key.ts';
 import type { Dimension, ShowStatement } from '../influxql/ast.ts';
 import { QueryError, type ResultSeries } from '../influxql/result.ts';
@@ -8,8 +9,11 @@ import type { StatementContext } from './context.ts';
 import { isWanted, tagPairs } from './show-schema.ts';
 import { mentionsTime, narrow, targetsOf, type Target } from './targets.ts';
 
-export function showCardinality(show: ShowStatement, context: StatementContext): ResultSeries[] {
-  if (isEstimate(show)) return [estimate(show, context)];
+export function* showCardinality(
+  show: ShowStatement,
+  context: StatementContext,
+): Slices<ResultSeries[]> {
+  if (isEstimate(show)) return [yield* estimate(show, context)];
   if (mentionsTime(show.where)) {
     const what = titles[show.what] ?? '';
     throw new QueryError(`SHOW ${what} EXACT CARDINALITY doesn't support time in WHERE clause`);
@@ -17,16 +21,19 @@ export function showCardinality(show: ShowStatement, context: StatementContext):
   // Every answer has one row.
   if (show.offset > 0) return [];
   const { database, sources, where } = show;
-  const targets = narrow(context, targetsOf(context, { database, sources, onePolicy: true }), where)
+  const named = yield* targetsOf(context, { database, sources, onePolicy: true });
+  const targets = narrow(context, named, where)
     // Conditions on fields hold for no series as such.
     .filter(({ residual }) => residual === undefined)
     .map(({ target }) => target);
-  if (show.what === 'measurementCardinality') return countMeasurements(show, context, targets);
-  return targets.flatMap((target) =>
-    show.groupBy.length === 0
-      ? counted(target.measurement, countAll(show, context, target))
-      : countGroups(show, context, target),
-  );
+  if (show.what === 'measurementCardinality')
+    return yield* countMeasurements(show, context, targets);
+  const found: ResultSeries[] = [];
+  for (const target of targets) {
+    if (show.groupBy.length > 0) found.push(...(yield* countGroups(show, context, target)));
+    else found.push(...counted(target.measurement, yield* countAll(show, context, target)));
+  }
+  return found;
 }
 
 const titles: { readonly [what in ShowStatement['what']]?: string } = {
@@ -50,10 +57,10 @@ function isEstimate(show: ShowStatement): boolean {
   );
 }
 
-function estimate(
+function* estimate(
   show: ShowStatement,
   { store, database: requested }: StatementContext,
-): ResultSeries {
+): Slices<ResultSeries> {
   const database = show.database || requested;
   if (database === '') throw new QueryError('database name required');
   // An unknown database has none of either.
@@ -61,8 +68,8 @@ function estimate(
   const count = !known
     ? 0
     : show.what === 'seriesCardinality'
-      ? store.seriesCardinality({ database })
-      : store.measurements({ database }).length;
+      ? yield* store.seriesCardinality({ database })
+      : (yield* store.measurements({ database })).length;
   return columnar(undefined, ['cardinality estimation'], [[count]]);
 }
 
@@ -70,32 +77,35 @@ function counted(name: string | undefined, count: number): ResultSeries[] {
   return count === 0 ? [] : [columnar(name, ['count'], [[count]])];
 }
 
-function countAll(show: ShowStatement, context: StatementContext, target: Target): number {
+function* countAll(show: ShowStatement, context: StatementContext, target: Target): Slices<number> {
   const { store } = context;
   switch (show.what) {
     case 'seriesCardinality':
-      return store.seriesCardinality(target);
+      return yield* store.seriesCardinality(target);
     case 'tagKeyCardinality':
-      return store.tagKeys(target).length;
+      return (yield* store.tagKeys(target)).length;
     case 'tagValuesCardinality':
-      return tagPairs(show, context, target, 0).length;
+      return (yield* tagPairs(show, context, target, 0)).length;
     default:
       return store.fieldKeys(target).length;
   }
 }
 
-function countMeasurements(
+function* countMeasurements(
   show: ShowStatement,
   context: StatementContext,
   targets: readonly Target[],
-): ResultSeries[] {
+): Slices<ResultSeries[]> {
   if (show.groupBy.length === 0) {
-    const names = targets.filter((target) => context.store.seriesCardinality(target) > 0);
-    return counted(undefined, names.length);
+    let names = 0;
+    for (const target of targets) {
+      if ((yield* context.store.seriesCardinality(target)) > 0) names++;
+    }
+    return counted(undefined, names);
   }
   const groups = new Map<string, { tags: Tags; names: Set<string> }>();
   for (const target of targets) {
-    for (const [key, { tags }] of groupsOf(show, context, target)) {
+    for (const [key, { tags }] of yield* groupsOf(show, context, target)) {
       const group = groups.get(key) ?? { tags, names: new Set() };
       groups.set(key, group);
       group.names.add(target.measurement);
@@ -108,6 +118,9 @@ function countMeasurements(
     );
 }
 
+/** Keys that are taken apart between two yields. */
+const keysAtOnce = 1024;
+
 type Tags = readonly (readonly [key: string, value: string])[];
 
 interface Group {
@@ -116,14 +129,17 @@ interface Group {
 }
 
 /** The series of a measurement by their values of the tags of GROUP BY, ascending. */
-function groupsOf(
+function* groupsOf(
   show: ShowStatement,
   { store }: StatementContext,
   target: Target,
-): Map<string, Group> {
-  const keys = dimensionKeys(show.groupBy, store.tagKeys({ ...target, filter: undefined }));
+): Slices<Map<string, Group>> {
+  const tagKeys = yield* store.tagKeys({ ...target, filter: undefined });
+  const keys = dimensionKeys(show.groupBy, tagKeys);
   const groups = new Map<string, Group>();
-  for (const seriesKey of store.seriesKeys(target)) {
+  let looked = 0;
+  for (const seriesKey of yield* store.seriesKeys(target)) {
+    if (++looked % keysAtOnce === 0) yield;
     const bytes = Buffer.from(seriesKey);
     const series = decodeSeriesKey(bytes, 0, bytes.length);
     const own = new Map(series.tags);
@@ -133,7 +149,7 @@ function groupsOf(
     groups.set(id, group);
     group.series.push(series);
   }
-  return new Map([...groups].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return new Map(yield* sortedInSlices([...groups], ([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function dimensionKeys(dimensions: readonly Dimension[], tagKeys: readonly string[]): string[] {
@@ -152,17 +168,19 @@ function dimensionKeys(dimensions: readonly Dimension[], tagKeys: readonly strin
   return [...new Set(keys)];
 }
 
-function countGroups(
+function* countGroups(
   show: ShowStatement,
   context: StatementContext,
   target: Target,
-): ResultSeries[] {
-  return [...groupsOf(show, context, target).values()].flatMap(({ tags, series }) =>
-    counted(target.measurement, countGroup(show, context, target, series)).map((each) => ({
-      ...each,
-      tags,
-    })),
-  );
+): Slices<ResultSeries[]> {
+  const found: ResultSeries[] = [];
+  let counts = 0;
+  for (const { tags, series } of (yield* groupsOf(show, context, target)).values()) {
+    const count = countGroup(show, context, target, series);
+    for (const each of counted(target.measurement, count)) found.push({ ...each, tags });
+    if (++counts % keysAtOnce === 0) yield;
+  }
+  return found;
 }
 
 function countGroup(

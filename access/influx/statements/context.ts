@@ -1,5 +1,6 @@
 // What a statement has around it while it runs.
 
+import type { Pause } from './answers.ts';
 import type { Database, RetentionPolicy, SeriesStore } from '../../../contracts/series-store.ts';
 import type { SelectStatement, Statement } from '../influxql/ast.ts';
 import { QueryError, type StatementResult, type Value } from '../influxql/result.ts';
@@ -22,6 +23,8 @@ export interface StatementContext {
   readonly principal?: Principal | undefined;
   /** Absent where there are none. */
   readonly users?: UserDirectory | undefined;
+  /** Of long statements; absent where they let others run at each chance. */
+  readonly pause?: Pause | undefined;
   /** Runs SELECT and EXPLAIN. */
   select(statement: SelectStatement | Extract<Statement, { kind: 'explain' }>): StatementResult;
 }

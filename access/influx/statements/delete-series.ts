@@ -1,35 +1,38 @@
 // DELETE, DROP SERIES and DROP MEASUREMENT: in the request's database, in all its retention policies.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { DeleteStatement } from '../influxql/ast.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { StatementContext } from './context.ts';
 import { mentionsTime, narrow, type Narrowed, targetsOf } from './targets.ts';
 
-export function deleteSeries(statement: DeleteStatement, context: StatementContext): void {
+export function* deleteSeries(statement: DeleteStatement, context: StatementContext): Slices<void> {
   const { kind, sources, where } = statement;
   const { store } = context;
   const policies = requestDatabase(context);
   if (kind === 'dropSeries' && mentionsTime(where)) {
     throw new QueryError("DROP SERIES doesn't support time in WHERE clause");
   }
-  const targets = targetsOf(context, { database: '', sources, onePolicy: false });
+  const targets = yield* targetsOf(context, { database: '', sources, onePolicy: false });
   const narrowed = narrow(context, targets, where).map(({ target, residual }) => ({
     target: { ...target, filter: target.filter && remembering(target.filter) },
     residual,
   }));
   // All or nothing: what cannot be deleted is found before anything is.
   for (const each of narrowed) {
-    refuseFields(each, context);
+    yield* refuseFields(each, context);
     // A pattern that takes too long is refused here.
-    store.seriesCardinality(each.target);
+    yield* store.seriesCardinality(each.target);
   }
   for (const { target } of narrowed) {
     if (kind === 'dropSeries') {
-      store.dropSeries(target);
+      yield* store.dropSeries(target);
       continue;
     }
-    for (const retentionPolicy of policies) store.deletePoints({ ...target, retentionPolicy });
+    for (const retentionPolicy of policies) {
+      yield* store.deletePoints({ ...target, retentionPolicy });
+    }
   }
 }
 
@@ -53,13 +56,13 @@ function requestDatabase({ store, database: name }: StatementContext): string[] 
   return database.retentionPolicies.map((policy) => policy.name);
 }
 
-function refuseFields({ target, residual }: Narrowed, { store }: StatementContext): void {
+function* refuseFields({ target, residual }: Narrowed, { store }: StatementContext): Slices<void> {
   // Where no series is meant, no field is looked at.
-  if (residual === undefined || store.seriesCardinality(target) === 0) return;
+  if (residual === undefined || (yield* store.seriesCardinality(target)) === 0) return;
   throw new QueryError('shard 1: fields not supported in WHERE clause during deletion');
 }
 
-export function dropMeasurement(measurement: string, context: StatementContext): void {
+export function* dropMeasurement(measurement: string, context: StatementContext): Slices<void> {
   requestDatabase(context);
-  context.store.dropSeries({ database: context.database, measurement });
+  yield* context.store.dropSeries({ database: context.database, measurement });
 }

@@ -1,5 +1,6 @@
 // Statements other than SELECT, run. https://docs.influxdata.com/influxdb/v1/query_language/
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { ShowStatement, Statement } from '../influxql/ast.ts';
 import { printStatement } from '../influxql/parser/print.ts';
 import {
@@ -8,7 +9,7 @@ import {
   type ResultSeries,
   type StatementResult,
 } from '../influxql/result.ts';
-import { answer, answerAfter } from './answers.ts';
+import { answer, answerAfter, answerInSlices } from './answers.ts';
 import { showCardinality } from './cardinality.ts';
 import { changeRetentionPolicy, createDatabase, drop } from './change-catalog.ts';
 import type { StatementContext } from './context.ts';
@@ -29,8 +30,8 @@ import {
 import { changeUsers, grantees, revokeAll, showGrants, showUsers } from './users.ts';
 
 /**
- * Runs a statement; what it changes in the store is done when this returns, unless users are touched as
- * well: then all is done when the answer has been read. Throws `QueryError`, or the store's `SeriesError`,
+ * Runs a statement; what it changes in the store is done when the answer has been read, and where that takes no long
+ * work nor touches users, when this returns. Throws `QueryError`, or the store's `SeriesError`,
  * when it fails.
  */
 export function executeStatement(statement: Statement, context: StatementContext): StatementResult {
@@ -45,7 +46,7 @@ export function executeStatement(statement: Statement, context: StatementContext
     case 'explain':
       return context.select(statement);
     case 'show':
-      return answer(showSeriesOf(statement, context));
+      return answerInSlices(showSeriesOf(statement, context), context.pause);
     case 'killQuery':
       context.queries.kill(statement.id);
       return answer([]);
@@ -80,17 +81,29 @@ export function executeStatement(statement: Statement, context: StatementContext
     case 'revoke':
       return answerAfter(() => changeUsers(statement, context), warnings(statement, context));
     case 'dropMeasurement':
-      dropMeasurement(statement.measurement, context);
-      break;
+      return done(dropMeasurement(statement.measurement, context), statement, context);
     case 'delete':
     case 'dropSeries':
-      deleteSeries(statement, context);
-      break;
+      return done(deleteSeries(statement, context), statement, context);
     case 'dropShard':
       dropShard(statement.id, context);
       break;
   }
   return answer([], warnings(statement, context));
+}
+
+/** As `answerInSlices` of a change that says nothing. */
+function done(
+  slices: Slices<void>,
+  statement: Statement,
+  context: StatementContext,
+): StatementResult {
+  return answerInSlices(nothingAfter(slices), context.pause, warnings(statement, context));
+}
+
+function* nothingAfter(slices: Slices<void>): Slices<ResultSeries[]> {
+  yield* slices;
+  return [];
 }
 
 /** InfluxDB warns of changes by GET, of all but DELETE. */
@@ -108,20 +121,20 @@ function dropShard(id: number, { server }: StatementContext): void {
   }
 }
 
-function showSeriesOf(show: ShowStatement, context: StatementContext): ResultSeries[] {
+function* showSeriesOf(show: ShowStatement, context: StatementContext): Slices<ResultSeries[]> {
   switch (show.what) {
     case 'databases':
       return showDatabases(context);
     case 'measurements':
-      return showMeasurements(show, context);
+      return yield* showMeasurements(show, context);
     case 'tagKeys':
-      return showTagKeys(show, context);
+      return yield* showTagKeys(show, context);
     case 'tagValues':
-      return showTagValues(show, context);
+      return yield* showTagValues(show, context);
     case 'fieldKeys':
-      return showFieldKeys(show, context);
+      return yield* showFieldKeys(show, context);
     case 'series':
-      return showSeries(show, context);
+      return yield* showSeries(show, context);
     case 'retentionPolicies':
       return showRetentionPolicies(show, context);
     case 'users':
@@ -139,7 +152,7 @@ function showSeriesOf(show: ShowStatement, context: StatementContext): ResultSer
     case 'shardGroups':
       return showShardGroups(context);
     case 'stats':
-      return showStats(show, context);
+      return yield* showStats(show, context);
     case 'diagnostics':
       return showDiagnostics(show, context);
     case 'seriesCardinality':
@@ -147,6 +160,6 @@ function showSeriesOf(show: ShowStatement, context: StatementContext): ResultSer
     case 'tagKeyCardinality':
     case 'tagValuesCardinality':
     case 'fieldKeyCardinality':
-      return showCardinality(show, context);
+      return yield* showCardinality(show, context);
   }
 }

@@ -1,6 +1,7 @@
 // SHOW MEASUREMENTS. Its condition is about measurements: host = 'a' holds for one in which some series
 // has that tag, host != 'a' for one that has the tag but no such series.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { SeriesFilter, SeriesSelection } from '../../../contracts/series-store.ts';
 import type { Expression, ShowStatement } from '../influxql/ast.ts';
 import { print } from '../influxql/parser/print.ts';
@@ -9,7 +10,10 @@ import { columnar, page } from './answers.ts';
 import type { StatementContext } from './context.ts';
 import { mentionsTime } from './targets.ts';
 
-export function showMeasurements(show: ShowStatement, context: StatementContext): ResultSeries[] {
+export function* showMeasurements(
+  show: ShowStatement,
+  context: StatementContext,
+): Slices<ResultSeries[]> {
   const database = show.database || show.withMeasurement?.database || context.database;
   if (database === '') throw new QueryError('database name required');
   if (mentionsTime(show.where)) {
@@ -17,9 +21,9 @@ export function showMeasurements(show: ShowStatement, context: StatementContext)
   }
   // Of an unknown database there are none.
   if (context.store.database(database) === undefined) return [];
-  const matching = show.where && matchingNames(show.where, { ...context, database });
-  const names = context.store
-    .measurements({ database })
+  const matching = show.where && (yield* matchingNames(show.where, { ...context, database }));
+  const all = yield* context.store.measurements({ database });
+  const names = all
     .filter((name) => isNamed(show.withMeasurement, name))
     .filter((name) => matching === undefined || matching.has(name));
   const rows = page(names, show.limit, show.offset);
@@ -33,16 +37,18 @@ function isNamed(source: ShowStatement['withMeasurement'], name: string): boolea
 
 type Place = Pick<StatementContext, 'store' | 'database'>;
 
-function matchingNames(condition: Expression, place: Place): Set<string> {
+function* matchingNames(condition: Expression, place: Place): Slices<Set<string>> {
   switch (condition.kind) {
     case 'parentheses':
-      return matchingNames(condition.inner, place);
+      return yield* matchingNames(condition.inner, place);
     case 'boolean':
-      return new Set(condition.value ? listed(place, {}) : []);
+      return new Set(condition.value ? yield* listed(place, {}) : []);
     case 'binary': {
-      if (condition.op !== 'and' && condition.op !== 'or') return compared(condition, place);
-      const left = matchingNames(condition.left, place);
-      const right = matchingNames(condition.right, place);
+      if (condition.op !== 'and' && condition.op !== 'or') {
+        return yield* compared(condition, place);
+      }
+      const left = yield* matchingNames(condition.left, place);
+      const right = yield* matchingNames(condition.right, place);
       return condition.op === 'or'
         ? new Set([...left, ...right])
         : new Set([...left].filter((name) => right.has(name)));
@@ -52,11 +58,14 @@ function matchingNames(condition: Expression, place: Place): Set<string> {
   }
 }
 
-function listed({ store, database }: Place, selection: Partial<SeriesSelection>): string[] {
+function listed({ store, database }: Place, selection: Partial<SeriesSelection>): Slices<string[]> {
   return store.measurements({ ...selection, database });
 }
 
-function compared(condition: Extract<Expression, { kind: 'binary' }>, place: Place): Set<string> {
+function* compared(
+  condition: Extract<Expression, { kind: 'binary' }>,
+  place: Place,
+): Slices<Set<string>> {
   const { op, left, right } = condition;
   if (left.kind !== 'reference') {
     throw new QueryError(`left side of '${op.toUpperCase()}' must be a tag key`);
@@ -68,14 +77,14 @@ function compared(condition: Extract<Expression, { kind: 'binary' }>, place: Pla
   const filter = filterOf(tag, op, right);
   const positive = new Set(
     left.name === '_name'
-      ? listed(place, {}).filter((name) => matchesName(right, name))
-      : listed(place, { filter }),
+      ? (yield* listed(place, {})).filter((name) => matchesName(right, name))
+      : yield* listed(place, { filter }),
   );
   if (op === '=' || op === '=~') return positive;
   const having =
     tag === '_name'
-      ? listed(place, {})
-      : listed(place, { filter: { kind: 'notEqual', tag, value: '' } });
+      ? yield* listed(place, {})
+      : yield* listed(place, { filter: { kind: 'notEqual', tag, value: '' } });
   return new Set(having.filter((name) => !positive.has(name)));
 }
 

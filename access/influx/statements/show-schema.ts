@@ -1,5 +1,6 @@
 // SHOW TAG KEYS, TAG VALUES, FIELD KEYS and SERIES.
 
+import { type Slices, sortedInSlices } from '../../../universal-row/slices.ts';
 import { compareText } from '../../../universal-row/series/series-key.ts';
 import type { ShowStatement } from '../influxql/ast.ts';
 import type { ResultSeries } from '../influxql/result.ts';
@@ -7,42 +8,53 @@ import { columnar, page } from './answers.ts';
 import type { StatementContext } from './context.ts';
 import { mentionsTime, narrow, refuseOrder, targetsOf, type Target } from './targets.ts';
 
-export function showTagKeys(show: ShowStatement, context: StatementContext): ResultSeries[] {
-  return selected(show, context).flatMap((target) => {
-    const keys = page(context.store.tagKeys(target), show.limit, show.offset);
-    return keys.length === 0 ? [] : [columnar(target.measurement, ['tagKey'], [keys])];
-  });
+export function* showTagKeys(
+  show: ShowStatement,
+  context: StatementContext,
+): Slices<ResultSeries[]> {
+  const found: ResultSeries[] = [];
+  for (const target of yield* selected(show, context)) {
+    const keys = page(yield* context.store.tagKeys(target), show.limit, show.offset);
+    if (keys.length > 0) found.push(columnar(target.measurement, ['tagKey'], [keys]));
+  }
+  return found;
 }
 
 /** The measurements and series meant, in all retention policies. */
-function selected(show: ShowStatement, context: StatementContext): Target[] {
+function* selected(show: ShowStatement, context: StatementContext): Slices<Target[]> {
   const { database, sources, where } = show;
   refuseOrder(where);
-  const targets = targetsOf(context, { database, sources, onePolicy: false });
+  const targets = yield* targetsOf(context, { database, sources, onePolicy: false });
   return narrow(context, targets, where).map(({ target }) => target);
 }
 
-export function showTagValues(show: ShowStatement, context: StatementContext): ResultSeries[] {
-  return selected(show, context).flatMap((target) => {
-    const pairs = tagPairs(show, context, target, show.limit === 0 ? 0 : show.offset + show.limit);
+export function* showTagValues(
+  show: ShowStatement,
+  context: StatementContext,
+): Slices<ResultSeries[]> {
+  const found: ResultSeries[] = [];
+  const enough = show.limit === 0 ? 0 : show.offset + show.limit;
+  for (const target of yield* selected(show, context)) {
+    const pairs = yield* tagPairs(show, context, target, enough);
     const rows = page(pairs, show.limit, show.offset);
-    if (rows.length === 0) return [];
+    if (rows.length === 0) continue;
     const values = [rows.map(([key]) => key), rows.map(([, value]) => value)];
-    return [columnar(target.measurement, ['key', 'value'], values)];
-  });
+    found.push(columnar(target.measurement, ['key', 'value'], values));
+  }
+  return found;
 }
 
 /** Keys with values, by both. Ends early once there are `enough`; 0 is never. */
-export function tagPairs(
+export function* tagPairs(
   show: ShowStatement,
   context: StatementContext,
   target: Target,
   enough: number,
-): [key: string, value: string][] {
+): Slices<[key: string, value: string][]> {
   const pairs: [string, string][] = [];
-  for (const key of context.store.tagKeys(target)) {
+  for (const key of yield* context.store.tagKeys(target)) {
     if (!isWanted(show.withKey, key)) continue;
-    for (const value of context.store.tagValues(target, key)) pairs.push([key, value]);
+    for (const value of yield* context.store.tagValues(target, key)) pairs.push([key, value]);
     if (enough > 0 && pairs.length >= enough) break;
   }
   return pairs;
@@ -64,9 +76,13 @@ export function isWanted(withKey: ShowStatement['withKey'], key: string): boolea
   }
 }
 
-export function showFieldKeys(show: ShowStatement, context: StatementContext): ResultSeries[] {
+export function* showFieldKeys(
+  show: ShowStatement,
+  context: StatementContext,
+): Slices<ResultSeries[]> {
   const { database, sources } = show;
-  return targetsOf(context, { database, sources, onePolicy: true }).flatMap((target) => {
+  const targets = yield* targetsOf(context, { database, sources, onePolicy: true });
+  return targets.flatMap((target) => {
     const keys = page(context.store.fieldKeys(target), show.limit, show.offset);
     if (keys.length === 0) return [];
     const values = [keys.map(({ name }) => name), keys.map(({ type }) => type)];
@@ -74,16 +90,23 @@ export function showFieldKeys(show: ShowStatement, context: StatementContext): R
   });
 }
 
-export function showSeries(show: ShowStatement, context: StatementContext): ResultSeries[] {
+export function* showSeries(
+  show: ShowStatement,
+  context: StatementContext,
+): Slices<ResultSeries[]> {
   const { database, sources, where } = show;
   refuseOrder(where);
   // With a time it is about points, and those are looked for in one policy.
-  const targets = targetsOf(context, { database, sources, onePolicy: mentionsTime(where) });
-  const keys: string[] = [];
+  const targets = yield* targetsOf(context, {
+    database,
+    sources,
+    onePolicy: mentionsTime(where),
+  });
+  let keys: string[] = [];
   for (const { target } of narrow(context, targets, where)) {
-    for (const key of context.store.seriesKeys(target)) keys.push(key);
+    for (const key of yield* context.store.seriesKeys(target)) keys.push(key);
   }
-  if (targets.length > 1) keys.sort(compareText);
+  if (targets.length > 1) keys = yield* sortedInSlices(keys, compareText);
   const rows = page(keys, show.limit, show.offset);
   return rows.length === 0 ? [] : [columnar(undefined, ['key'], [rows])];
 }

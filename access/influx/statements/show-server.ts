@@ -1,5 +1,6 @@
 // SHOW of what the server as a whole has: databases, policies, queries, shards, figures.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { ShowStatement } from '../influxql/ast.ts';
 import { formatGoDuration } from '../influxql/parser/durations.ts';
 import { formatTime } from '../influxql/parser/time-literal.ts';
@@ -122,8 +123,8 @@ function timesOf(shard: ShardFacts, { store }: StatementContext): string[] {
   return [shard.start, shard.end, expiry].map(formatTime);
 }
 
-export function showStats(show: ShowStatement, context: StatementContext): ResultSeries[] {
-  const statistics = [...ownStatistics(context), ...(context.server.statistics?.() ?? [])];
+export function* showStats(show: ShowStatement, context: StatementContext): Slices<ResultSeries[]> {
+  const statistics = [...(yield* ownStatistics(context)), ...(context.server.statistics?.() ?? [])];
   return statistics
     .filter(({ name }) => show.module === '' || name === show.module)
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
@@ -138,7 +139,17 @@ function sortedTags(tags: Readonly<Record<string, string>>): [string, string][] 
   return Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function ownStatistics({ store, queries, server }: StatementContext): Statistic[] {
+function* ownStatistics({ store, queries, server }: StatementContext): Slices<Statistic[]> {
+  const databases: Statistic[] = [];
+  for (const { name } of store.databases()) {
+    const numMeasurements = (yield* store.measurements({ database: name })).length;
+    const numSeries = yield* store.seriesCardinality({ database: name });
+    databases.push({
+      name: 'database',
+      tags: { database: name },
+      values: { numMeasurements, numSeries },
+    });
+  }
   return [
     {
       name: 'queryExecutor',
@@ -149,14 +160,7 @@ function ownStatistics({ store, queries, server }: StatementContext): Statistic[
       },
     },
     ...(server.isShared === true ? [] : [runtimeStatistic()]),
-    ...store.databases().map(({ name }) => ({
-      name: 'database',
-      tags: { database: name },
-      values: {
-        numMeasurements: store.measurements({ database: name }).length,
-        numSeries: store.seriesCardinality({ database: name }),
-      },
-    })),
+    ...databases,
   ];
 }
 

@@ -1,5 +1,6 @@
 // The measurements that a SHOW or DELETE is about, and which of their series.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import { compareText } from '../../../universal-row/series/series-key.ts';
 import type { SeriesFilter, SeriesSelection } from '../../../contracts/series-store.ts';
 import type { Expression, Source } from '../influxql/ast.ts';
@@ -23,12 +24,12 @@ export interface TargetRequest {
 }
 
 /** Ascending by name. A measurement that is named need not exist. */
-export function targetsOf(context: StatementContext, request: TargetRequest): Target[] {
-  if (request.sources.length === 0) return targetsOfSource(context, request, undefined);
+export function* targetsOf(context: StatementContext, request: TargetRequest): Slices<Target[]> {
+  if (request.sources.length === 0) return yield* targetsOfSource(context, request, undefined);
   const targets = new Map<string, Target>();
   for (const source of request.sources) {
     if (source.kind === 'subquery') throw new QueryError('subqueries are for SELECT only');
-    for (const target of targetsOfSource(context, request, source)) {
+    for (const target of yield* targetsOfSource(context, request, source)) {
       const { database, retentionPolicy, measurement } = target;
       targets.set(JSON.stringify([measurement, database, retentionPolicy]), target);
     }
@@ -36,11 +37,11 @@ export function targetsOf(context: StatementContext, request: TargetRequest): Ta
   return [...targets.values()].sort((a, b) => compareText(a.measurement, b.measurement));
 }
 
-function targetsOfSource(
+function* targetsOfSource(
   context: StatementContext,
   request: TargetRequest,
   source: Exclude<Source, { kind: 'subquery' }> | undefined,
-): Target[] {
+): Slices<Target[]> {
   const database = databaseOf(context, source?.database || request.database);
   const policy = source?.retentionPolicy || context.retentionPolicy;
   const place = {
@@ -48,7 +49,7 @@ function targetsOfSource(
     retentionPolicy: request.onePolicy ? policyOf(database, policy) : '',
   };
   if (source?.name !== undefined) return [{ ...place, measurement: source.name }];
-  const names = context.store.measurements(place);
+  const names = yield* context.store.measurements(place);
   const pattern = source?.pattern?.regexp;
   return names
     .filter((name) => pattern === undefined || pattern.test(name))

@@ -1,6 +1,7 @@
 // A store as one tenant sees it: its own databases, by the names its clients use. Those of others are not
 // there, whatever is asked: neither by name, nor in lists and counts, nor in messages.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import {
@@ -89,44 +90,44 @@ export class TenantStore implements SeriesStore {
     });
   }
 
-  scan(request: ScanRequest): SeriesScan {
-    return this.#told(() => this.#store.scan(this.#keptSelection(request)));
+  scan(request: ScanRequest): Slices<SeriesScan> {
+    return this.#toldInSlices(this.#store.scan(this.#keptSelection(request)));
   }
 
-  deletePoints(selection: SeriesSelection): void {
+  *deletePoints(selection: SeriesSelection): Slices<void> {
     this.#expectActive();
-    this.#told(() => this.#store.deletePoints(this.#keptSelection(selection)));
+    yield* this.#whileActive(this.#store.deletePoints(this.#keptSelection(selection)));
   }
 
-  dropSeries(selection: SeriesSelection): void {
+  *dropSeries(selection: SeriesSelection): Slices<void> {
     this.#expectActive();
-    this.#told(() => this.#store.dropSeries(this.#keptSelection(selection)));
+    yield* this.#whileActive(this.#store.dropSeries(this.#keptSelection(selection)));
   }
 
   // ---- the schema
 
-  measurements(selection: SeriesSelection): string[] {
-    return this.#told(() => this.#store.measurements(this.#keptSelection(selection)));
+  measurements(selection: SeriesSelection): Slices<string[]> {
+    return this.#toldInSlices(this.#store.measurements(this.#keptSelection(selection)));
   }
 
   fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
     return this.#told(() => this.#store.fieldKeys(this.#keptSelection(selection)));
   }
 
-  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
-    return this.#told(() => this.#store.tagKeys(this.#keptSelection(selection)));
+  tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
+    return this.#toldInSlices(this.#store.tagKeys(this.#keptSelection(selection)));
   }
 
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
-    return this.#told(() => this.#store.tagValues(this.#keptSelection(selection), tag));
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
+    return this.#toldInSlices(this.#store.tagValues(this.#keptSelection(selection), tag));
   }
 
-  seriesKeys(selection: SeriesSelection): string[] {
-    return this.#told(() => this.#store.seriesKeys(this.#keptSelection(selection)));
+  seriesKeys(selection: SeriesSelection): Slices<string[]> {
+    return this.#toldInSlices(this.#store.seriesKeys(this.#keptSelection(selection)));
   }
 
-  seriesCardinality(selection: SeriesSelection): number {
-    return this.#told(() => this.#store.seriesCardinality(this.#keptSelection(selection)));
+  seriesCardinality(selection: SeriesSelection): Slices<number> {
+    return this.#toldInSlices(this.#store.seriesCardinality(this.#keptSelection(selection)));
   }
 
   // ---- turns are everybody's
@@ -156,6 +157,27 @@ export class TenantStore implements SeriesStore {
       return ask();
     } catch (error) {
       throw this.#inClientsWords(error);
+    }
+  }
+
+  *#toldInSlices<T>(slices: Slices<T>): Slices<T> {
+    try {
+      return yield* slices;
+    } catch (error) {
+      throw this.#inClientsWords(error);
+    }
+  }
+
+  /** As `#toldInSlices`; it stops when the tenant is suspended or dropped meanwhile. */
+  *#whileActive(slices: Slices<void>): Slices<void> {
+    const told = this.#toldInSlices(slices);
+    try {
+      while (told.next().done !== true) {
+        yield;
+        this.#expectActive();
+      }
+    } finally {
+      told.return();
     }
   }
 

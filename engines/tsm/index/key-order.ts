@@ -1,6 +1,7 @@
 // The series of one measurement in the order of their keys. Made when it is first of use and kept; series
 // added since are sorted by themselves and merged in.
 
+import { type Slices, sliceElements, sortedInSlices } from '../../../universal-row/slices.ts';
 import type { MemoryTally } from './growing.ts';
 import { ordinalsByKey } from './key-ranks.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
@@ -13,6 +14,8 @@ const seriesPerComparison = 4;
 const seriesPerNew = 16;
 // Of so many, one at least is wanted: they are picked out of the order of all, and not sorted.
 const seriesPerMark = 32;
+/** Ordinals that are looked at between two yields where that is a look into an array. */
+const pickedAtOnce = 16 * sliceElements;
 
 export class KeyOrder {
   readonly #rows: SeriesRows;
@@ -22,6 +25,8 @@ export class KeyOrder {
   #ordinals: Uint32Array = new Uint32Array(0);
   /** Place in `#ordinals` by ordinal; made when needed. */
   #places: Uint32Array | undefined = undefined;
+  /** The order that is being made. Whoever needs it next goes on with it. */
+  #making: Slices<void> | undefined = undefined;
 
   constructor(rows: SeriesRows, measurement: MeasurementIndex, tally: MemoryTally) {
     this.#rows = rows;
@@ -29,21 +34,39 @@ export class KeyOrder {
     this.#tally = tally;
   }
 
-  /** All ordinals, ascending by key. The array is not the caller's to change. */
-  all(): Uint32Array {
+  /**
+   * All ordinals that there are as it begins, and perhaps some that were added meanwhile, ascending by key. The array is
+   * not the caller's to change.
+   */
+  *all(): Slices<Uint32Array> {
     const count = this.#measurement.series.length;
-    const added = count - this.#ordinals.length;
-    if (added === 0) return this.#ordinals;
-    this.#dropPlaces();
-    const before = this.#ordinals.byteLength;
-    this.#ordinals =
-      added * seriesPerNew > count ? ordinalsByKey(this.#measurement, this.#rows) : this.#merged();
-    this.#tally.bytes += this.#ordinals.byteLength - before;
+    while (this.#ordinals.length < count) {
+      this.#making ??= this.#make();
+      let isDone = true;
+      try {
+        isDone = this.#making.next().done === true;
+      } finally {
+        if (isDone) this.#making = undefined;
+      }
+      if (!isDone) yield;
+    }
     return this.#ordinals;
   }
 
+  *#make(): Slices<void> {
+    const count = this.#measurement.series.length;
+    const added = count - this.#ordinals.length;
+    const ordinals =
+      added * seriesPerNew > count
+        ? yield* ordinalsByKey(this.#measurement, this.#rows)
+        : yield* this.#merged();
+    this.#dropPlaces();
+    this.#tally.bytes += ordinals.byteLength - this.#ordinals.byteLength;
+    this.#ordinals = ordinals;
+  }
+
   /** The given ordinals, ascending, in the order of their keys. Changes and returns the array. */
-  sort(ordinals: Uint32Array): Uint32Array {
+  *sort(ordinals: Uint32Array): Slices<Uint32Array> {
     const count = this.#measurement.series.length;
     const length = ordinals.length;
     if (length < 2) return ordinals;
@@ -51,12 +74,8 @@ export class KeyOrder {
     if (!isFresh && length * Math.log2(length) * seriesPerComparison < count) {
       return ordinals.sort(this.#compare);
     }
-    const order = this.all();
-    if (length === count) {
-      ordinals.set(order);
-      return ordinals;
-    }
-    if (length * seriesPerMark > count) return pickInOrder(order, ordinals);
+    const order = yield* this.all();
+    if (length * seriesPerMark > count) return yield* pickInOrder(order, ordinals);
     const places = this.#freshPlaces();
     for (let i = 0; i < length; i++) ordinals[i] = places[ordinals[i]!]!;
     ordinals.sort();
@@ -69,21 +88,22 @@ export class KeyOrder {
     return this.#rows.compare(series[a]!, series[b]!) || a - b;
   };
 
-  #merged(): Uint32Array {
+  *#merged(): Slices<Uint32Array> {
     const before = this.#ordinals;
     const count = this.#measurement.series.length;
     const added = new Uint32Array(count - before.length);
     for (let i = 0; i < added.length; i++) added[i] = before.length + i;
-    added.sort(this.#compare);
+    const sorted = yield* sortedInSlices([...added], this.#compare);
     const after = new Uint32Array(count);
     let taken = 0;
-    for (let i = 0; i < added.length; i++) {
-      const upTo = this.#placeOf(added[i]!, taken);
+    for (let i = 0; i < sorted.length; i++) {
+      if (i % sliceElements === sliceElements - 1) yield;
+      const upTo = this.#placeOf(sorted[i]!, taken);
       after.set(before.subarray(taken, upTo), taken + i);
-      after[upTo + i] = added[i]!;
+      after[upTo + i] = sorted[i]!;
       taken = upTo;
     }
-    after.set(before.subarray(taken), taken + added.length);
+    after.set(before.subarray(taken), taken + sorted.length);
     return after;
   }
 
@@ -115,13 +135,17 @@ export class KeyOrder {
 }
 
 /** Puts the ordinals into the order of `order`. */
-function pickInOrder(order: Uint32Array, ordinals: Uint32Array): Uint32Array {
+function* pickInOrder(order: Uint32Array, ordinals: Uint32Array): Slices<Uint32Array> {
   const isWanted = new Uint8Array(order.length);
   for (let i = 0; i < ordinals.length; i++) isWanted[ordinals[i]!] = 1;
   let at = 0;
-  for (let i = 0; i < order.length; i++) {
-    const ordinal = order[i]!;
-    if (isWanted[ordinal] === 1) ordinals[at++] = ordinal;
+  for (let i = 0; i < order.length; ) {
+    const stop = Math.min(order.length, i + pickedAtOnce);
+    for (; i < stop; i++) {
+      const ordinal = order[i]!;
+      if (isWanted[ordinal] === 1) ordinals[at++] = ordinal;
+    }
+    yield;
   }
   return ordinals;
 }

@@ -6,6 +6,7 @@
 // A rank is that of bytes as they stand in the key: `key=` of a tag, and of a value also the comma behind
 // it, or nothing where the key ends: 'a!' comes before 'a,' but after 'a'.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
 import type { SeriesRows } from './series-rows.ts';
 import type { Tag } from './tag.ts';
@@ -14,18 +15,24 @@ import { type WordSource, wordSort } from './word-sort.ts';
 
 const comma = 0x2c;
 
-export function ordinalsByKey(measurement: MeasurementIndex, rows: SeriesRows): Uint32Array {
+/** Of those that there are as it begins; more may be added meanwhile. */
+export function* ordinalsByKey(
+  measurement: MeasurementIndex,
+  rows: SeriesRows,
+): Slices<Uint32Array> {
   const ordinals = new Uint32Array(measurement.series.length);
   for (let o = 0; o < ordinals.length; o++) ordinals[o] = o;
-  wordSort(ordinals, new KeyWords(measurement, rows));
+  const isUniform = measurement.shapes.length === 1;
+  const ranks = yield* tagRanks(measurement, rows.arena);
+  yield* wordSort(ordinals, new KeyWords(measurement, rows, ranks, isUniform));
   return ordinals;
 }
 
 /** By bytes, as if at the end of a key. */
-export function valuesByText(tag: Tag, arena: ByteArena): Uint32Array {
+export function* valuesByText(tag: Tag, arena: ByteArena): Slices<Uint32Array> {
   const items = new Uint32Array(tag.values.count);
   for (let i = 0; i < items.length; i++) items[i] = (i + 1) * 2;
-  wordSort(items, new ValueWords(tag, arena));
+  yield* wordSort(items, new ValueWords(tag, arena));
   return items.map((item) => item >>> 1);
 }
 
@@ -79,11 +86,16 @@ class KeyWords implements WordSource {
   /** All series have the same tags, so these tell nothing apart. */
   readonly #isUniform: boolean;
 
-  constructor(measurement: MeasurementIndex, rows: SeriesRows) {
+  constructor(
+    measurement: MeasurementIndex,
+    rows: SeriesRows,
+    ranks: TagRanks[],
+    isUniform: boolean,
+  ) {
     this.#measurement = measurement;
     this.#rows = rows;
-    this.#isUniform = measurement.shapes.length === 1;
-    this.#ranks = tagRanks(measurement, rows.arena);
+    this.#ranks = ranks;
+    this.#isUniform = isUniform;
   }
 
   word(ordinal: number, depth: number): number {
@@ -103,8 +115,8 @@ class KeyWords implements WordSource {
   }
 }
 
-function tagRanks(measurement: MeasurementIndex, arena: ByteArena): TagRanks[] {
-  const tags = measurement.tags;
+function* tagRanks(measurement: MeasurementIndex, arena: ByteArena): Slices<TagRanks[]> {
+  const tags = [...measurement.tags];
   const isLastSomewhere = new Uint8Array(tags.length);
   const isFollowedSomewhere = new Uint8Array(tags.length);
   for (const shape of measurement.shapes) {
@@ -112,11 +124,12 @@ function tagRanks(measurement: MeasurementIndex, arena: ByteArena): TagRanks[] {
       (i === shape.tags.length - 1 ? isLastSomewhere : isFollowedSomewhere)[tag.number] = 1;
     });
   }
-  const ranks = tags.map((tag) => {
+  const ranks: TagRanks[] = [];
+  for (const tag of tags) {
     const endings = isLastSomewhere[tag.number] === 1 ? [0] : [];
     if (isFollowedSomewhere[tag.number] === 1) endings.push(1);
-    return { key: 0, ...valueRanks(tag, arena, endings) };
-  });
+    ranks.push({ key: 0, ...(yield* valueRanks(tag, arena, endings)) });
+  }
   const byKey = tags.map((tag) => tag).sort((a, b) => Buffer.compare(a.prefix, b.prefix));
   byKey.forEach((tag, i) => {
     ranks[tag.number]!.key = i + 1;
@@ -124,17 +137,17 @@ function tagRanks(measurement: MeasurementIndex, arena: ByteArena): TagRanks[] {
   return ranks;
 }
 
-function valueRanks(
+function* valueRanks(
   tag: Tag,
   arena: ByteArena,
   endings: readonly number[],
-): { values: Uint32Array; stride: number } {
+): Slices<{ values: Uint32Array; stride: number }> {
   const count = tag.values.count;
   const stride = endings.length;
   const items = new Uint32Array(count * stride);
   let at = 0;
   for (let v = 1; v <= count; v++) for (const ending of endings) items[at++] = v * 2 + ending;
-  wordSort(items, new ValueWords(tag, arena));
+  yield* wordSort(items, new ValueWords(tag, arena));
   const values = new Uint32Array((count + 1) * stride);
   for (let i = 0; i < items.length; i++) {
     values[stride === 2 ? items[i]! : items[i]! >>> 1] = i + 1;

@@ -4,6 +4,7 @@
 // are gone through into bitmaps.
 
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
 import type { Tag } from './tag.ts';
 import { hasBit, setBit } from './value-column.ts';
@@ -23,14 +24,17 @@ const valuesPerSelective = 16;
 const seriesForPostings = 2048;
 // One series is tried by itself in the time that so many take in a column.
 const seriesPerLook = 8;
+/** Of values that a pattern is tried on between two yields: their length, and what each costs besides. */
+const lengthAtOnce = 16 * 1024;
+const valueCost = 32;
 
 /** Ordinals that match, ascending, those of removed series too; undefined when all do. */
-export function matchingOrdinals(
+export function* matchingOrdinals(
   measurement: MeasurementIndex,
   filter: SeriesFilter,
-): Uint32Array | undefined {
-  const matches = new OrdinalFilter(measurement, filter);
-  return matches.few() ?? matches.among(undefined);
+): Slices<Uint32Array | undefined> {
+  const matches = yield* OrdinalFilter.of(measurement, filter);
+  return (yield* matches.few()) ?? (yield* matches.among(undefined));
 }
 
 /** A filter, for those who may know of something else that few series do. */
@@ -38,19 +42,27 @@ export class OrdinalFilter {
   readonly #condition: Condition;
   readonly #count: number;
 
-  constructor(measurement: MeasurementIndex, filter: SeriesFilter) {
-    this.#condition = conditionOf(measurement, filter);
-    this.#count = measurement.series.length;
+  private constructor(condition: Condition, count: number) {
+    this.#condition = condition;
+    this.#count = count;
+  }
+
+  /** Over the series that there are as it begins. */
+  static *of(measurement: MeasurementIndex, filter: SeriesFilter): Slices<OrdinalFilter> {
+    const count = measurement.series.length;
+    return new OrdinalFilter(yield* conditionOf(measurement, filter), count);
   }
 
   /** All that match, ascending, where those are found without a look at many; else undefined. */
-  few(): Uint32Array | undefined {
+  *few(): Slices<Uint32Array | undefined> {
     const condition = this.#condition;
     if (condition.kind === 'all') return undefined;
     if (condition.kind === 'none') return new Uint32Array(0);
     const candidates = candidatesOf(condition, this.#count);
     if (candidates === undefined) {
-      return this.#count < seriesForPostings ? listed(bitsOf(condition, this.#count)) : undefined;
+      return this.#count < seriesForPostings
+        ? listed(yield* bitsOf(condition, this.#count))
+        : undefined;
     }
     return Uint32Array.from(candidates.filter((ordinal) => holds(condition, ordinal)))
       .sort()
@@ -58,37 +70,34 @@ export class OrdinalFilter {
   }
 
   /** Those of the ordinals (undefined: all) that match, in their order. */
-  among(ordinals: Uint32Array): Uint32Array;
-  among(ordinals: Uint32Array | undefined): Uint32Array | undefined;
-  among(ordinals: Uint32Array | undefined): Uint32Array | undefined {
+  *among(ordinals: Uint32Array | undefined): Slices<Uint32Array | undefined> {
     const condition = this.#condition;
     if (condition.kind === 'all') return ordinals;
-    if (ordinals === undefined) return listed(bitsOf(condition, this.#count));
+    if (ordinals === undefined) return listed(yield* bitsOf(condition, this.#count));
     if (ordinals.length * seriesPerLook < this.#count) {
       return ordinals.filter((ordinal) => holds(condition, ordinal));
     }
-    const bits = bitsOf(condition, this.#count);
-    return ordinals.filter((ordinal) => hasBit(bits, ordinal));
+    const bits = yield* bitsOf(condition, this.#count);
+    return marked(ordinals, bits);
   }
 }
 
-function conditionOf(measurement: MeasurementIndex, filter: SeriesFilter): Condition {
+function* conditionOf(measurement: MeasurementIndex, filter: SeriesFilter): Slices<Condition> {
   if ('terms' in filter) {
-    return combined(
-      filter.kind,
-      filter.terms.map((term) => conditionOf(measurement, term)),
-    );
+    const terms: Condition[] = [];
+    for (const term of filter.terms) terms.push(yield* conditionOf(measurement, term));
+    return combined(filter.kind, terms);
   }
   const tag = measurement.tag(filter.tag);
-  const values = valuesOf(tag, filter);
+  const values = yield* valuesOf(tag, filter);
   if (tag === undefined) return values.has(0) ? all : none;
   return simplified(tag, values);
 }
 
-function valuesOf(
+function* valuesOf(
   tag: Tag | undefined,
   filter: Exclude<SeriesFilter, { terms: unknown }>,
-): ValueSet {
+): Slices<ValueSet> {
   if ('value' in filter) {
     const number = filter.value === '' ? 0 : (tag?.values.findText(filter.value) ?? -1);
     const isKnown = filter.value === '' || number > 0;
@@ -96,7 +105,15 @@ function valuesOf(
   }
   const matching: number[] = filter.matches('') ? [0] : [];
   const count = tag === undefined ? 0 : tag.values.count;
-  for (let v = 1; v <= count; v++) if (filter.matches(tag!.values.text(v))) matching.push(v);
+  let length = 0;
+  for (let v = 1; v <= count; v++) {
+    const text = tag!.values.text(v);
+    if (filter.matches(text)) matching.push(v);
+    length += text.length + valueCost;
+    if (length < lengthAtOnce) continue;
+    length = 0;
+    yield;
+  }
   return new ValueSet(Uint32Array.from(matching), filter.kind === 'notMatch');
 }
 
@@ -211,7 +228,7 @@ function holds(condition: Condition, ordinal: number): boolean {
 }
 
 /** A bit for each ordinal, and none behind the last. */
-function bitsOf(condition: Condition, count: number): Uint32Array {
+function* bitsOf(condition: Condition, count: number): Slices<Uint32Array> {
   const bits = new Uint32Array((count + 31) >>> 5);
   switch (condition.kind) {
     case 'none':
@@ -227,18 +244,30 @@ function bitsOf(condition: Condition, count: number): Uint32Array {
     case 'and':
       bits.fill(0xffffffff);
       for (const term of condition.terms) {
-        const others = bitsOf(term, count);
+        const others = yield* bitsOf(term, count);
         for (let i = 0; i < bits.length; i++) bits[i]! &= others[i]!;
+        yield;
       }
       break;
     case 'or':
       for (const term of condition.terms) {
-        const others = bitsOf(term, count);
+        const others = yield* bitsOf(term, count);
         for (let i = 0; i < bits.length; i++) bits[i]! |= others[i]!;
+        yield;
       }
       break;
   }
   return bits;
+}
+
+/** Those of the ordinals whose bit is set. A loop: `filter` takes many times as long. */
+function marked(ordinals: Uint32Array, bits: Uint32Array): Uint32Array {
+  const kept = new Uint32Array(ordinals.length);
+  let count = 0;
+  for (let i = 0; i < ordinals.length; i++) {
+    if (hasBit(bits, ordinals[i]!)) kept[count++] = ordinals[i]!;
+  }
+  return kept.slice(0, count);
 }
 
 function listed(bits: Uint32Array): Uint32Array {

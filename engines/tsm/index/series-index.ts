@@ -14,6 +14,7 @@ import { type FieldType, fieldTypeCodes } from '../../../universal-row/series/fi
 import { compareText, hashKey, partEnd } from '../../../universal-row/series/series-key.ts';
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { FieldInfo, SeriesChoice, SeriesGroups, SeriesIndex } from '../parts.ts';
+import { sliceElements, type Slices } from '../../../universal-row/slices.ts';
 import { finished, type SlicedWork } from '../sliced-work.ts';
 import { groupByTags } from './group-by-tags.ts';
 import { IndexFile } from './index-file.ts';
@@ -28,6 +29,8 @@ import { sortedTexts } from './sorted-texts.ts';
 const equals = 0x3d;
 /** The file is written anew when this many of its series, and most of them, are removed. */
 const compactFrom = 10_000;
+/** Series that are looked at between two yields where that is a look or two into an array. */
+const chosenAtOnce = 16 * sliceElements;
 /** The longest varint and the op of a record. */
 const numberBytes = 6;
 
@@ -177,13 +180,13 @@ class FileSeriesIndex implements SeriesIndex {
     return this.#state.rows.keyLength(series);
   }
 
-  tagKeys(measurement: number, filter: SeriesFilter | undefined): string[] {
+  *tagKeys(measurement: number, filter: SeriesFilter | undefined): Slices<string[]> {
     const index = this.#measurement(measurement);
     if (filter === undefined && index.removed === 0) {
       return index.tags.map((tag) => tag.name).sort(compareText);
     }
     const shapes = new Set<KeyShape>();
-    this.#eachLive(index, filter, (ordinal) => {
+    yield* this.#eachLive(index, filter, (ordinal) => {
       shapes.add(this.#state.rows.shapeOf(index.series.array[ordinal]!));
     });
     const names = new Set<string>();
@@ -191,20 +194,20 @@ class FileSeriesIndex implements SeriesIndex {
     return [...names].sort(compareText);
   }
 
-  tagValues(measurement: number, tag: string, filter: SeriesFilter | undefined): string[] {
+  *tagValues(measurement: number, tag: string, filter: SeriesFilter | undefined): Slices<string[]> {
     const index = this.#measurement(measurement);
     const about = index.tag(tag);
     if (about === undefined) return [];
     const { arena } = this.#state;
     if (filter === undefined) {
       const live = about.liveValues(index.series.length, (o) => this.#isLive(index, o));
-      return sortedTexts(about, arena, live);
+      return yield* sortedTexts(about, arena, live);
     }
     const found = new Uint8Array(about.values.count + 1);
-    this.#eachLive(index, filter, (ordinal) => {
+    yield* this.#eachLive(index, filter, (ordinal) => {
       found[about.column.get(ordinal)] = 1;
     });
-    return sortedTexts(about, arena, found);
+    return yield* sortedTexts(about, arena, found);
   }
 
   tagValueCount(measurement: number, tag: string): number {
@@ -221,40 +224,45 @@ class FileSeriesIndex implements SeriesIndex {
     return value === 0 ? '' : about!.values.text(value);
   }
 
-  select(
+  *select(
     measurement: number,
     filter: SeriesFilter | undefined,
     choice?: SeriesChoice,
-  ): Uint32Array {
+  ): Slices<Uint32Array> {
     const index = this.#measurement(measurement);
     const order = this.#state.orders[measurement]!;
     let some: Uint32Array | undefined;
     if (choice === undefined) {
-      some = filter === undefined ? undefined : matchingOrdinals(index, filter);
+      some = filter === undefined ? undefined : yield* matchingOrdinals(index, filter);
       if (index.removed > 0) some = some?.filter((o) => this.#isLive(index, o));
     } else {
-      const matches = filter === undefined ? undefined : new OrdinalFilter(index, filter);
-      const few = matches?.few();
-      some = this.#chosen(index, few, choice);
-      if (few === undefined && matches !== undefined) some = matches.among(some);
+      // The view that chooses knows no series that come later.
+      const count = index.series.length;
+      const matches = filter === undefined ? undefined : yield* OrdinalFilter.of(index, filter);
+      const few = matches === undefined ? undefined : yield* matches.few();
+      some = yield* this.#chosen(index, few, count, choice);
+      if (few === undefined && matches !== undefined) some = yield* matches.among(some);
     }
-    if (some === undefined) return this.#liveSeries(index, order.all());
-    return this.#liveSeries(index, choice?.isUnordered === true ? some : order.sort(some));
+    if (some === undefined) return yield* this.#liveSeries(index, yield* order.all());
+    if (choice?.isUnordered !== true) some = yield* order.sort(some);
+    return yield* this.#liveSeries(index, some);
   }
 
   /** Of the ordinals (undefined: all) those that are alive and chosen, ascending. */
-  #chosen(
+  *#chosen(
     index: MeasurementIndex,
     ordinals: Uint32Array | undefined,
+    all: number,
     choice: SeriesChoice,
-  ): Uint32Array {
-    const count = ordinals?.length ?? index.series.length;
+  ): Slices<Uint32Array> {
+    const count = ordinals?.length ?? all;
     const isChosen = choice.chooser(count);
     const { rows } = this.#state;
     const numbers = index.series.array;
     const chosen = new Uint32Array(count);
     let found = 0;
     for (let i = 0; i < count; i++) {
+      if (i % chosenAtOnce === chosenAtOnce - 1) yield;
       const ordinal = ordinals === undefined ? i : ordinals[i]!;
       const series = numbers[ordinal]!;
       if (!isChosen(series) || (index.removed > 0 && rows.isRemoved(series))) continue;
@@ -263,7 +271,7 @@ class FileSeriesIndex implements SeriesIndex {
     return found === count ? chosen : chosen.slice(0, found);
   }
 
-  group(measurement: number, series: Uint32Array, tags: readonly string[]): SeriesGroups {
+  group(measurement: number, series: Uint32Array, tags: readonly string[]): Slices<SeriesGroups> {
     return groupByTags(this.#measurement(measurement), this.#state.rows, series, tags);
   }
 
@@ -302,25 +310,27 @@ class FileSeriesIndex implements SeriesIndex {
     return !this.#state.rows.isRemoved(index.series.array[ordinal]!);
   }
 
-  #eachLive(
+  *#eachLive(
     index: MeasurementIndex,
     filter: SeriesFilter | undefined,
     visit: (ordinal: number) => void,
-  ): void {
-    const some = filter === undefined ? undefined : matchingOrdinals(index, filter);
+  ): Slices<void> {
+    const some = filter === undefined ? undefined : yield* matchingOrdinals(index, filter);
     const count = some === undefined ? index.series.length : some.length;
     for (let i = 0; i < count; i++) {
       const ordinal = some === undefined ? i : some[i]!;
       if (index.removed === 0 || this.#isLive(index, ordinal)) visit(ordinal);
+      if (i % (4 * sliceElements) === 4 * sliceElements - 1) yield;
     }
   }
 
   /** Numbers of the series that are not removed. */
-  #liveSeries(index: MeasurementIndex, ordinals: Uint32Array): Uint32Array {
+  *#liveSeries(index: MeasurementIndex, ordinals: Uint32Array): Slices<Uint32Array> {
     const series = new Uint32Array(ordinals.length);
     const numbers = index.series.array;
     let count = 0;
     for (let i = 0; i < ordinals.length; i++) {
+      if (i % chosenAtOnce === chosenAtOnce - 1) yield;
       const number = numbers[ordinals[i]!]!;
       if (index.removed === 0 || !this.#state.rows.isRemoved(number)) series[count++] = number;
     }

@@ -1,6 +1,7 @@
 // Values of a tag as ascending texts.
 
 import { compareText } from '../../../universal-row/series/series-key.ts';
+import { sliceElements, type Slices, sortedInSlices } from '../../../universal-row/slices.ts';
 import type { ByteArena } from './byte-arena.ts';
 import { valuesByText } from './key-ranks.ts';
 import type { Tag } from './tag.ts';
@@ -9,18 +10,27 @@ import type { Tag } from './tag.ts';
 const manyValues = 1000;
 
 /** Of the values with 1 in `chosen`, by value number; of all when it is undefined. */
-export function sortedTexts(tag: Tag, arena: ByteArena, chosen: Uint8Array | undefined): string[] {
+export function* sortedTexts(
+  tag: Tag,
+  arena: ByteArena,
+  chosen: Uint8Array | undefined,
+): Slices<string[]> {
   const { values } = tag;
   const texts: string[] = [];
   // The order of the bytes is not that of the texts where a backslash stands before another byte.
   if (values.count >= manyValues && !values.hasEscapes) {
-    for (const v of valuesByText(tag, arena)) {
+    const ordered = yield* valuesByText(tag, arena);
+    for (let i = 0; i < ordered.length; i++) {
+      const v = ordered[i]!;
       if (chosen === undefined || chosen[v] === 1) texts.push(values.text(v));
+      if (i % sliceElements === sliceElements - 1) yield;
     }
     return texts;
   }
-  for (let v = 1; v <= values.count; v++) {
+  const { count } = values;
+  for (let v = 1; v <= count; v++) {
     if (chosen === undefined || chosen[v] === 1) texts.push(values.text(v));
+    if (v % sliceElements === 0) yield;
   }
-  return texts.sort(compareText);
+  return yield* sortedInSlices(texts, compareText);
 }

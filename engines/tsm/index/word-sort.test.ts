@@ -1,3 +1,4 @@
+import { inOneGo } from '../../../universal-row/slices.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { wordSort } from './word-sort.ts';
@@ -18,10 +19,11 @@ test('sorts as comparing does, equal keys as they were', () => {
       fc.array(fc.array(word, { maxLength: 6 }), { maxLength: 200, size: 'max' }),
       (keys) => {
         const items = Uint32Array.from(keys.keys());
-        wordSort(items, {
-          word: (item, depth) => keys[item]![depth] ?? 0,
-          isLast: (last) => last === 0,
-        });
+        const words = {
+          word: (item: number, depth: number) => keys[item]![depth] ?? 0,
+          isLast: (last: number) => last === 0,
+        };
+        inOneGo(wordSort(items, words));
         const expected = [...keys.keys()].sort((a, b) => compare(keys[a]!, keys[b]!) || a - b);
         expect([...items]).toEqual(expected);
       },
@@ -33,9 +35,10 @@ test('sorts keys with thousands of words in common', () => {
   const items = Uint32Array.from({ length: 40 }, (_, i) => i);
   const longest = 20_000;
   // The higher the item, the shorter its key, and each is the beginning of the longer ones.
-  wordSort(items, {
-    word: (item, depth) => (depth < longest - item ? 1 : 0),
-    isLast: (last) => last === 0,
-  });
+  const words = {
+    word: (item: number, depth: number) => (depth < longest - item ? 1 : 0),
+    isLast: (last: number) => last === 0,
+  };
+  inOneGo(wordSort(items, words));
   expect([...items]).toEqual(Array.from({ length: 40 }, (_, i) => 39 - i));
 });

@@ -1,6 +1,7 @@
 // What a shard promises besides the right rows: what it does not read, what it keeps and lets go of, and what
 // it says about damage.
 
+import { inOneGo } from '../../../universal-row/slices.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FaultyDisk } from '../../../storage-node/disk/faulty-disk.ts';
 import { CorruptFileError } from '../parts.ts';
@@ -66,7 +67,7 @@ function request(more: Partial<ShardScanRequest> = {}): ShardScanRequest {
 
 /** By series, in the order of their keys. */
 function scan(more: Partial<ShardScanRequest> = {}): Piece[][] {
-  const view = shard.scan(request(more));
+  const view = inOneGo(shard.scan(request(more)).slices);
   try {
     return readByTurns(Array.from(view.series, (series) => view.cursor(series)));
   } finally {
@@ -177,7 +178,7 @@ test('a scan outlives compaction, deletion, closing and the removal of the files
     flush();
   }
   write('a', [80]);
-  const view = shard.scan(request());
+  const view = inOneGo(shard.scan(request()).slices);
   const old = pointFiles(disk, directory);
   compact();
   shard.deleteRange(numbersOf('a'), 0, 50);

@@ -9,8 +9,14 @@ import { LastRows } from './last-rows.ts';
 import { RowBuffer } from './row-buffer.ts';
 import { SeriesMerge } from './series-merge.ts';
 import type { ExportedRows, Shard, ShardStats } from './shard.ts';
-import type { ShardHead, ShardOptions, ShardScan, ShardScanRequest } from './shard-types.ts';
-import { ViewScan } from './shard-scan.ts';
+import type {
+  Opening,
+  ShardHead,
+  ShardOptions,
+  ShardScan,
+  ShardScanRequest,
+} from './shard-types.ts';
+import { openScan } from './shard-scan.ts';
 import { openTotals, type ShardTotals, type TotalsRequest } from './shard-totals.ts';
 import { mayHit, ShardState } from './shard-state.ts';
 import { ShardView } from './shard-view.ts';
@@ -344,26 +350,16 @@ class OpenShard implements Shard {
 
   // Reading
 
-  scan(request: ShardScanRequest): ShardScan {
+  scan(request: ShardScanRequest): Opening<ShardScan> {
     const view = this.#view();
-    try {
-      return new ViewScan(view, this.index, this.startSeconds, request);
-    } catch (error) {
-      view.close();
-      throw error;
-    }
+    const slices = openScan(view, this.index, this.startSeconds, request);
+    return { slices, close: () => view.close() };
   }
 
-  totals(request: TotalsRequest): ShardTotals | undefined {
+  totals(request: TotalsRequest): Opening<ShardTotals | undefined> {
     const view = this.#view();
-    try {
-      const totals = openTotals(view, this.index, this.startSeconds, request);
-      if (totals === undefined) view.close();
-      return totals;
-    } catch (error) {
-      view.close();
-      throw error;
-    }
+    const slices = openTotals(view, this.index, this.startSeconds, request);
+    return { slices, close: () => view.close() };
   }
 
   exportRows(): IterableIterator<ExportedRows> {

@@ -1,5 +1,6 @@
 // A scan of a view: the series that match, and a cursor over each.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { Column, ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { SeriesCursor } from '../../../contracts/series-store.ts';
@@ -17,7 +18,21 @@ export const chunkRows = 4096;
 
 const emptyCursor: SeriesCursor = { next: () => undefined };
 
-export class ViewScan implements ShardScan {
+/** Finds the series of a view. */
+export function* openScan(
+  view: ShardView,
+  index: SeriesIndex,
+  startSeconds: number,
+  request: ShardScanRequest,
+): Slices<ShardScan> {
+  const { measurement, from, to, filter } = request;
+  const series = yield* index.select(measurement, filter, {
+    chooser: (count) => view.toucher(from, to, count, index.seriesCount),
+  });
+  return new ViewScan(view, index, startSeconds, request, series);
+}
+
+class ViewScan implements ShardScan {
   readonly fieldTypes: readonly (FieldType | undefined)[];
   readonly series: Uint32Array;
   readonly #view: ShardView;
@@ -35,15 +50,14 @@ export class ViewScan implements ShardScan {
     index: SeriesIndex,
     startSeconds: number,
     request: ShardScanRequest,
+    series: Uint32Array,
   ) {
     const { measurement, from, to, descending, summaries, own } = request;
     const found = request.fields.map((name) => index.findField(measurement, name));
     const fields = [...new Set(found.filter((field) => field !== undefined))];
     this.#view = view;
     this.fieldTypes = found.map((field) => field?.type);
-    this.series = index.select(measurement, request.filter, {
-      chooser: (count) => view.toucher(from, to, count, index.seriesCount),
-    });
+    this.series = series;
     this.#slots = found.map((field) => (field === undefined ? -1 : fields.indexOf(field)));
     const bounds = (request.bounds ?? []).map(({ field, op, value }) => ({
       column: this.#slots[field]!,

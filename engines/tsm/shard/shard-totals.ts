@@ -2,6 +2,7 @@
 // share are gone through one after the other, as they lie in the files, and each run of rows is added to
 // the group of its series. Series that are elsewhere as well are read as in a scan.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { BlockSummary, Column } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { SeriesIndex } from '../parts.ts';
@@ -36,13 +37,13 @@ const seriesAtOnce = 16;
 
 const noGroup = 0xffffffff;
 
-/** Undefined where a scan does as well. The view becomes its own then. */
-export function openTotals(
+/** Undefined where a scan does as well. */
+export function* openTotals(
   view: ShardView,
   index: SeriesIndex,
   startSeconds: number,
   request: TotalsRequest,
-): ShardTotals | undefined {
+): Slices<ShardTotals | undefined> {
   const { measurement, filter, from, to } = request;
   if (view.hasTombstones || index.liveSeriesOf(measurement) < leastSeries) return undefined;
   const blocks = view.files.map((stored) => ({
@@ -51,14 +52,15 @@ export function openTotals(
   }));
   if (blocks.every((each) => each.blocks.length === 0)) return undefined;
   const sources = view.sourceCounts(from, to, index.seriesCount);
-  const series = index.select(measurement, filter, {
-    chooser: () => (one) => sources[one]! > 0,
+  const series = yield* index.select(measurement, filter, {
+    // Those that are added meanwhile are in no source of the view.
+    chooser: () => (one) => one < sources.length && sources[one]! > 0,
     isUnordered: true,
   });
   if (series.length < leastSeries) return undefined;
-  const groups = index.group(measurement, series, request.tags);
+  const groups = yield* index.group(measurement, series, request.tags);
   if (groups.values.length * leastPerGroup > series.length) return undefined;
-  const groupOf = new Uint32Array(index.seriesCount).fill(noGroup);
+  const groupOf = new Uint32Array(sources.length).fill(noGroup);
   for (let i = 0; i < series.length; i++) groupOf[series[i]!] = groups.numbers[i]!;
   const slots = new Slots(request, startSeconds);
   const found = request.fields.map((name) => index.findField(measurement, name));

@@ -1,5 +1,6 @@
 // What a shard is made of and what is asked of it.
 
+import type { Slices } from '../../../universal-row/slices.ts';
 import type { Clock, Disk } from '../../../universal-row/environment.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { SeriesCursor, SeriesFilter, ValueBound } from '../../../contracts/series-store.ts';
@@ -51,6 +52,13 @@ export interface ShardOptions {
   readonly maxFileBytes?: number | undefined;
   /** Without a write for so long the shard is cold, and is made one file; 5 minutes unless told. */
   readonly coldAfterMs?: number | undefined;
+}
+
+/** A view that is there, and the work that finds the series in it. */
+export interface Opening<T> {
+  readonly slices: Slices<T>;
+  /** Lets go of the view, whether the work was done or not. A second time does nothing. */
+  close(): void;
 }
 
 /** As `ScanRequest`, in the shard's own terms: times are relative to its start. */

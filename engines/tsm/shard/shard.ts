@@ -9,7 +9,7 @@
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { HeadTexts, Rows, SeriesIndex } from '../parts.ts';
 import type { ShardTotals, TotalsRequest } from './shard-totals.ts';
-import type { ShardHead, ShardScanRequest, ShardScan } from './shard-types.ts';
+import type { Opening, ShardHead, ShardScanRequest, ShardScan } from './shard-types.ts';
 
 export interface Shard {
   readonly directory: string;
@@ -92,9 +92,9 @@ export interface Shard {
   // Reading
 
   /** A view as of now, which outlives compaction, deletion, `close` and the removal of the files. */
-  scan(request: ShardScanRequest): ShardScan;
+  scan(request: ShardScanRequest): Opening<ShardScan>;
   /** As `scan`, but groups of series summed up; undefined where a scan does as well. */
-  totals(request: TotalsRequest): ShardTotals | undefined;
+  totals(request: TotalsRequest): Opening<ShardTotals | undefined>;
   /** All rows as of now: live series by their numbers, times ascending, all fields by their numbers. */
   exportRows(): IterableIterator<ExportedRows>;
 

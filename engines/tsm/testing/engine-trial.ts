@@ -1,6 +1,7 @@
 // An engine and its log, as a pod has them: what is prepared is logged and applied, and replayed over
 // whatever the disk kept.
 
+import { inOneGo } from '../../../universal-row/slices.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
 import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import {
@@ -84,7 +85,9 @@ export class EngineTrial {
   }
 
   delete(kind: 'points' | 'series', selection: Partial<SeriesSelection> = {}): void {
-    this.enter((into) => this.engine.prepareDelete(kind, { database: 'd', ...selection }, into));
+    for (const part of this.engine.deletion(kind, { database: 'd', ...selection })) {
+      if (part !== undefined) this.enter(part);
+    }
   }
 
   read(
@@ -100,7 +103,7 @@ export class EngineTrial {
       ...request,
       fields,
     });
-    return readAll(scan, fields);
+    return readAll(inOneGo(scan), fields);
   }
 
   /** Closes it, or cuts the power, and opens it again with the log above what it had. */

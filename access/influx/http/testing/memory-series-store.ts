@@ -1,6 +1,7 @@
 // A series store in plain maps, for tests of what stands before one: every point is an object, and the log can
 // be made to wait or to fail.
 
+import { oneSlice, type Slices } from '../../../../universal-row/slices.ts';
 import type { Column, Scalar, SeriesRows } from '../../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../../universal-row/series/field-type.ts';
 import type { PointBatch, PointColumn } from '../../../../universal-row/series/point-batch.ts';
@@ -131,32 +132,40 @@ export class MemorySeriesStore implements SeriesStore {
     return outcome;
   }
 
-  scan(request: ScanRequest): SeriesScan {
-    const policy = this.#policy(request.database, request.retentionPolicy);
-    const types = policy.types.get(request.measurement);
-    const found = [...policy.series.values()]
-      .filter((series) => series.measurement === request.measurement)
-      .filter((series) => request.filter === undefined || matches(request.filter, series))
-      .sort((a, b) => (a.key < b.key ? -1 : 1));
-    return {
-      fieldTypes: request.fields.map((field) => types?.get(field)),
-      series: found.map((series) => ({ key: series.key, tag: (name) => tagOf(series, name) })),
-      cursor: (scanned: ScannedSeries) => {
-        let rows: SeriesRows | undefined = rowsOf(policy.series.get(scanned.key)!, request, types);
-        return {
-          next: () => {
-            const once = rows;
-            rows = undefined;
-            return once;
-          },
-        };
-      },
-      close: () => undefined,
-    };
+  scan(request: ScanRequest): Slices<SeriesScan> {
+    return oneSlice(() => {
+      const policy = this.#policy(request.database, request.retentionPolicy);
+      const types = policy.types.get(request.measurement);
+      const found = [...policy.series.values()]
+        .filter((series) => series.measurement === request.measurement)
+        .filter((series) => request.filter === undefined || matches(request.filter, series))
+        .sort((a, b) => (a.key < b.key ? -1 : 1));
+      return {
+        fieldTypes: request.fields.map((field) => types?.get(field)),
+        series: found.map((series) => ({ key: series.key, tag: (name) => tagOf(series, name) })),
+        cursor: (scanned: ScannedSeries) => {
+          let rows: SeriesRows | undefined = rowsOf(
+            policy.series.get(scanned.key)!,
+            request,
+            types,
+          );
+          return {
+            next: () => {
+              const once = rows;
+              rows = undefined;
+              return once;
+            },
+          };
+        },
+        close: () => undefined,
+      };
+    });
   }
 
-  measurements(selection: SeriesSelection): string[] {
-    return names(this.#select(selection).map(({ measurement }) => measurement));
+  measurements(selection: SeriesSelection): Slices<string[]> {
+    return oneSlice(() => {
+      return names(this.#select(selection).map(({ measurement }) => measurement));
+    });
   }
 
   fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
@@ -166,29 +175,45 @@ export class MemorySeriesStore implements SeriesStore {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  tagKeys(selection: SeriesSelection & { measurement: string }): string[] {
-    return names(this.#select(selection).flatMap(({ tags }) => tags.map(([key]) => key)));
+  tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
+    return oneSlice(() => {
+      return names(this.#select(selection).flatMap(({ tags }) => tags.map(([key]) => key)));
+    });
   }
 
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): string[] {
-    return names(this.#select(selection).map((series) => tagOf(series, tag)));
+  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
+    return oneSlice(() => {
+      return names(this.#select(selection).map((series) => tagOf(series, tag)));
+    });
   }
 
-  seriesKeys(selection: SeriesSelection): string[] {
+  seriesKeys(selection: SeriesSelection): Slices<string[]> {
+    return oneSlice(() => this.#keys(selection));
+  }
+
+  #keys(selection: SeriesSelection): string[] {
     return names(this.#select(selection).map(({ key }) => key));
   }
 
-  seriesCardinality(selection: SeriesSelection): number {
-    return this.seriesKeys(selection).length;
+  seriesCardinality(selection: SeriesSelection): Slices<number> {
+    return oneSlice(() => {
+      return this.#keys(selection).length;
+    });
   }
 
-  deletePoints(selection: SeriesSelection): void {
-    this.dropSeries(selection);
+  deletePoints(selection: SeriesSelection): Slices<void> {
+    return oneSlice(() => {
+      this.#drop(selection);
+    });
   }
 
-  dropSeries(selection: SeriesSelection): void {
+  dropSeries(selection: SeriesSelection): Slices<void> {
+    return oneSlice(() => this.#drop(selection));
+  }
+
+  #drop(selection: SeriesSelection): void {
     this.#isDirty = true;
-    const keys = this.seriesKeys(selection);
+    const keys = this.#keys(selection);
     for (const policy of this.#policies(selection)) {
       for (const key of keys) policy.series.delete(key);
     }

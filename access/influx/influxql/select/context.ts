@@ -1,5 +1,6 @@
 // What a running SELECT has around it, and what it may use up.
 
+import type { Slices } from '../../../../universal-row/slices.ts';
 import type { MaybePromise } from '../../../../universal-row/maybe-promise.ts';
 import type { SeriesStore, WriteOutcome } from '../../../../contracts/series-store.ts';
 import { contendedSliceMs } from '../../../../contracts/pod-admission.ts';
@@ -124,6 +125,19 @@ export class Run implements RunMemory {
     await this.context.yieldNow();
     this.check();
     this.#sliceStart = performance.now();
+  }
+
+  /** Does work in slices, with pauses between them. Lets go of what it holds when the statement must end. */
+  async finished<T>(slices: Slices<T>): Promise<T> {
+    try {
+      for (;;) {
+        const step = slices.next();
+        if (step.done === true) return step.value;
+        if (this.isDue) await this.pause();
+      }
+    } finally {
+      slices.return(undefined as never);
+    }
   }
 
   /** Throws when the statement must end. */

@@ -20,7 +20,8 @@ export function explainSelect(
 }
 
 async function* explained(plan: Plan, context: SelectContext): AsyncIterable<ResultSeries> {
-  const { groups, close } = openPlan(plan, new Run(context));
+  const run = new Run(context);
+  const { groups, close } = await run.finished(openPlan(plan, run));
   close();
   yield lines('QUERY PLAN', [...describe(plan), `GROUPS: ${groups.length}`]);
 }
@@ -28,7 +29,7 @@ async function* explained(plan: Plan, context: SelectContext): AsyncIterable<Res
 async function* analyzed(plan: Plan, context: SelectContext): AsyncIterable<ResultSeries> {
   const run = new Run(context);
   let rows = 0;
-  const { groups, close } = openPlan(plan, run);
+  const { groups, close } = await run.finished(openPlan(plan, run));
   const planned = performance.now();
   try {
     for (const group of groups) {

@@ -36,7 +36,7 @@ export async function* writeInto(
       throw new QueryError(`partial write: ${error} dropped=${dropped}`);
     }
   };
-  const { groups, close } = openPlan(plan, run);
+  const { groups, close } = await run.finished(openPlan(plan, run));
   try {
     for (const group of orderedGroups(plan, groups)) {
       for await (const chunk of chunksOf(group.rows(), run)) {

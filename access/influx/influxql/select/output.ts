@@ -25,7 +25,7 @@ export function orderedGroups(plan: Plan, groups: readonly Group[]): readonly Gr
 
 export async function* resultOf(plan: Plan, run: Run): AsyncIterable<ResultSeries> {
   run.check();
-  const { groups, close } = openPlan(plan, run);
+  const { groups, close } = await run.finished(openPlan(plan, run));
   const columns = [plan.timeName, ...plan.columns];
   try {
     for (const group of orderedGroups(plan, groups)) {

@@ -1,5 +1,6 @@
 // A store that is only a schema, for tests of what asks for it.
 
+import { oneSlice, type Slices } from '../../../../universal-row/slices.ts';
 import { compareText, encodeSeriesKey } from '../../../../universal-row/series/series-key.ts';
 import type {
   CatalogChange,
@@ -66,31 +67,37 @@ export class FakeStore implements SeriesStore {
       );
   }
 
-  measurements = (selection: SeriesSelection): string[] =>
-    distinct(this.#selected(selection).map(({ measurement }) => measurement));
+  measurements = (selection: SeriesSelection): Slices<string[]> =>
+    oneSlice(() => distinct(this.#selected(selection).map(({ measurement }) => measurement)));
   fieldKeys = (selection: SeriesSelection & { measurement: string }): FieldKey[] => {
     const types = new Map(
       this.#selected(selection).flatMap(({ fields }) => Object.entries(fields)),
     );
     return [...types].sort(byName).map(([name, type]) => ({ name, type }));
   };
-  tagKeys = (selection: SeriesSelection): string[] =>
-    distinct(this.#selected(selection).flatMap(({ tags }) => Object.keys(tags)));
-  tagValues = (selection: SeriesSelection, tag: string): string[] =>
-    distinct(this.#selected(selection).flatMap(({ tags }) => tags[tag] ?? []));
-  seriesKeys = (selection: SeriesSelection): string[] =>
+  tagKeys = (selection: SeriesSelection): Slices<string[]> =>
+    oneSlice(() => distinct(this.#selected(selection).flatMap(({ tags }) => Object.keys(tags))));
+  tagValues = (selection: SeriesSelection, tag: string): Slices<string[]> =>
+    oneSlice(() => distinct(this.#selected(selection).flatMap(({ tags }) => tags[tag] ?? [])));
+  seriesKeys = (selection: SeriesSelection): Slices<string[]> =>
+    oneSlice(() => this.#keys(selection));
+
+  #keys = (selection: SeriesSelection): string[] =>
     distinct(
       this.#selected(selection).map(({ measurement, tags }) =>
         String(encodeSeriesKey({ measurement, tags: Object.entries(tags).sort(byName) })),
       ),
     );
-  seriesCardinality = (selection: SeriesSelection): number => this.seriesKeys(selection).length;
-  deletePoints = (selection: SeriesSelection): void => this.#note('points', selection);
-  dropSeries = (selection: SeriesSelection): void => this.#note('series', selection);
+  seriesCardinality = (selection: SeriesSelection): Slices<number> =>
+    oneSlice(() => this.#keys(selection).length);
+  deletePoints = (selection: SeriesSelection): Slices<void> =>
+    oneSlice(() => this.#note('points', selection));
+  dropSeries = (selection: SeriesSelection): Slices<void> =>
+    oneSlice(() => this.#note('series', selection));
 
   #note(what: string, selection: SeriesSelection): void {
     const { retentionPolicy = '', from, to } = selection;
-    const keys = this.seriesKeys({ ...selection, from: undefined, to: undefined });
+    const keys = this.#keys({ ...selection, from: undefined, to: undefined });
     if (keys.length > 0) this.deleted.push([what, retentionPolicy, keys, from, to]);
   }
 }

@@ -1,6 +1,7 @@
 // A shard and its model side by side: random writes, deletions, flushes, compactions and reopenings, cut
 // into slices and shuffled, and random scans held against the model, at once or a good while later.
 
+import { inOneGo } from '../../../../universal-row/slices.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import type { Clock, Disk, Rng } from '../../../../universal-row/environment.ts';
@@ -158,7 +159,7 @@ export class ShardTrial {
     const expected = [...this.model.series.keys()].sort();
     const { index } = this.shard;
     const number = index.findMeasurement(measurement);
-    const listed = number < 0 ? [] : [...index.select(number, undefined)];
+    const listed = number < 0 ? [] : [...inOneGo(index.select(number, undefined))];
     expect(listed.map((series) => index.key(series))).toEqual(expected);
     this.#checkExport();
   }
@@ -250,7 +251,7 @@ export class ShardTrial {
     const scan =
       number < 0
         ? { fieldTypes: [], series: new Uint32Array(0), cursor: neverRead, close() {} }
-        : this.shard.scan(request);
+        : inOneGo(this.shard.scan(request).slices);
     const keys = new Map([...scan.series].map((series) => [series, index.key(series)]));
     const expected = new Map(
       [...this.model.series.keys()].map((key) => [key, this.model.rows(key, request)]),

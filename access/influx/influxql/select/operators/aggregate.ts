@@ -1,6 +1,7 @@
 // SELECT of calls. Calls over fields are worked out bucket by bucket, those that share a range in one look
 // at the rows; functions that follow points from one to the next come on top.
 
+import { type Slices, sortedInSlices } from '../../../../../universal-row/slices.ts';
 import { maxTime, minTime } from '../../../../../contracts/series-store.ts';
 import { checkType, summable } from '../accumulators/create.ts';
 import type { Run } from '../context.ts';
@@ -13,12 +14,13 @@ import { GroupRows } from './group-rows.ts';
 import { compareGroups, type InputGroup, type InputGroups, type Sources } from './groups.ts';
 import { anyOrder, keepTimes, type Leaf, leafOf, selectors, unfilled, uniqueRefs } from './leaf.ts';
 
-export function openAggregate(plan: Plan, sources: Sources, run: Run): Group[] {
+export function* openAggregate(plan: Plan, sources: Sources, run: Run): Slices<Group[]> {
   const leaves = plan.calls.map((call) => leafOf(call, plan, 0));
   const isKnown = ({ ref }: Leaf): boolean => ref.type !== undefined && ref.type !== 'tag';
   if (!leaves.some(isKnown)) return [];
   const aggregation = new Aggregation(plan, sources, run, leaves, leaves.map(isKnown));
-  return aggregation.groups();
+  yield* aggregation.open();
+  return yield* aggregation.groups();
 }
 
 /** What is shared by the groups of a statement. */
@@ -33,10 +35,13 @@ export class Aggregation {
   readonly #sources: Sources;
   readonly #aux: readonly Ref[];
   readonly #mostShift: number;
+  readonly #bucketed: readonly Leaf[];
   readonly #ordered = new Map<Leaf, InputGroups>();
   #buckets: InputGroups | undefined;
   /** Where a limit and no lower bound make it worth while to look for the first points before. */
-  readonly #firstTimes: FirstTimes | undefined;
+  #firstTimes: FirstTimes | undefined;
+  /** Of the buckets, where they are opened late. */
+  #opening: Slices<InputGroups> | undefined;
 
   constructor(
     plan: Plan,
@@ -51,27 +56,30 @@ export class Aggregation {
     this.isKnown = isKnown;
     this.#sources = sources;
     const bucketed = leaves.filter((leaf, i) => isKnown[i] && !leaf.isOrdered);
+    this.#bucketed = bucketed;
     this.#aux = plan.refs;
     this.refs = uniqueRefs([...bucketed.map(({ ref }) => ref), ...this.#aux]);
     this.#mostShift = Math.max(0, ...bucketed.map(({ shift }) => shift));
+  }
+
+  *open(): Slices<void> {
+    const { plan, leaves, isKnown } = this;
     for (const [i, leaf] of leaves.entries()) {
       if (!isKnown[i] || !leaf.isOrdered) continue;
       const { from, to } = this.range(leaf.shift);
       const { descending } = plan;
       const request = { refs: [leaf.ref], from, to, descending, needsField: true };
-      this.#ordered.set(leaf, sources.open(request));
+      this.#ordered.set(leaf, yield* this.#sources.open(request));
     }
+    const bucketed = this.#bucketed;
     if (bucketed.length === 0) return;
     if (this.#isBrief(bucketed)) {
-      this.#firstTimes = new FirstTimes(
-        plan,
-        sources,
-        bucketed.map(({ ref }) => ref),
-      );
-    } else this.#buckets = this.#openBuckets(plan.from, plan.to);
+      const refs = bucketed.map(({ ref }) => ref);
+      this.#firstTimes = yield* FirstTimes.open(plan, this.#sources, refs);
+    } else this.#buckets = yield* this.#openBuckets(plan.from, plan.to);
   }
 
-  groups(): Group[] {
+  *groups(): Slices<Group[]> {
     const all = new Map<string, InputGroup>();
     const known: InputGroups[] = [...this.#ordered.values()];
     if (this.#buckets !== undefined) known.push(this.#buckets);
@@ -80,13 +88,12 @@ export class Aggregation {
       for (const [key, group] of groups) if (!all.has(key)) all.set(key, group);
     }
     if (all.size > 0) this.#checkTypes();
-    return [...all]
-      .sort(([, a], [, b]) => compareGroups(a, b))
-      .map(([key, { name, tags }]) => ({
-        name,
-        tags,
-        rows: () => new GroupRows(this, key),
-      }));
+    const sorted = yield* sortedInSlices([...all], ([, a], [, b]) => compareGroups(a, b));
+    return sorted.map(([key, { name, tags }]) => ({
+      name,
+      tags,
+      rows: () => new GroupRows(this, key),
+    }));
   }
 
   /** The statement's range, with so many buckets more at the end from which it is read. */
@@ -100,9 +107,18 @@ export class Aggregation {
   /** False while something has to be found out first. */
   prepare(): boolean {
     if (this.#firstTimes === undefined || this.#buckets !== undefined) return true;
-    const range = this.#firstTimes.find();
-    if (range === pending) return false;
-    this.#buckets = range === undefined ? new Map() : this.#openBuckets(range.from, range.to);
+    if (this.#opening === undefined) {
+      const range = this.#firstTimes.find();
+      if (range === pending) return false;
+      if (range === undefined) {
+        this.#buckets = new Map();
+        return true;
+      }
+      this.#opening = this.#openBuckets(range.from, range.to);
+    }
+    const step = this.#opening.next();
+    if (step.done !== true) return false;
+    this.#buckets = step.value;
     return true;
   }
 
@@ -126,7 +142,7 @@ export class Aggregation {
     return windowsOf(this.plan.interval, this.plan.from, near);
   }
 
-  #openBuckets(from: bigint, to: bigint): InputGroups {
+  #openBuckets(from: bigint, to: bigint): Slices<InputGroups> {
     const { descending, interval } = this.plan;
     const range = this.range(this.#mostShift);
     return this.#sources.open({

@@ -1,6 +1,7 @@
 // For GROUP BY time with a LIMIT and no lower bound: where the points of each group begin. Only so many
 // buckets from there have to be read.
 
+import type { Slices } from '../../../../../universal-row/slices.ts';
 import type { Plan, Ref } from '../plan/plan.ts';
 import { windowsOf } from '../plan/windows.ts';
 import { type Input, type InputStream, isSummary } from '../sources/input.ts';
@@ -16,24 +17,31 @@ export class FirstTimes {
   #input = 0;
   #stream: InputStream | undefined;
 
-  constructor(plan: Plan, sources: Sources, refs: readonly Ref[]) {
+  private constructor(plan: Plan, groups: readonly InputGroups[]) {
     this.#plan = plan;
+    this.groups = groups;
+    this.#tasks = groups.flatMap((each) =>
+      [...each.values()].map(({ inputs }) => ({ inputs, first: undefined })),
+    );
+  }
+
+  static *open(plan: Plan, sources: Sources, refs: readonly Ref[]): Slices<FirstTimes> {
     const unique = refs.filter(
       (ref, i) => i === refs.findIndex(({ name, type }) => name === ref.name && type === ref.type),
     );
-    this.groups = unique.map((ref) =>
-      sources.open({
+    const groups: InputGroups[] = [];
+    for (const ref of unique) {
+      const request = {
         refs: [ref],
         from: plan.from,
         to: plan.to,
         descending: false,
         needsField: true,
         rowsPerSeries: 1,
-      }),
-    );
-    this.#tasks = this.groups.flatMap((groups) =>
-      [...groups.values()].map(({ inputs }) => ({ inputs, first: undefined })),
-    );
+      };
+      groups.push(yield* sources.open(request));
+    }
+    return new FirstTimes(plan, groups);
   }
 
   /** The range that holds the buckets that will be shown; undefined when there is no point. */

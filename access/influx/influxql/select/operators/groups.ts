@@ -1,11 +1,12 @@
 // Inputs by the groups of a statement.
 
+import type { Slices } from '../../../../../universal-row/slices.ts';
 import { compareText } from '../../../../../universal-row/series/series-key.ts';
 import type { Input, InputRequest } from '../sources/input.ts';
 
 export interface Sources {
   /** What is opened stays so until the plan is closed. */
-  open(request: InputRequest): InputGroups;
+  open(request: InputRequest): Slices<InputGroups>;
 }
 
 /** Inputs by group. */

@@ -1,5 +1,6 @@
 // A plan carried out: its groups, each with a stream of rows.
 
+import { type Slices, sortedInSlices } from '../../../../../universal-row/slices.ts';
 import type { Run } from '../context.ts';
 import type { Plan } from '../plan/plan.ts';
 import {
@@ -14,6 +15,9 @@ import { openAggregate } from './aggregate.ts';
 import { compareGroups, type InputGroup, type InputGroups, type Sources } from './groups.ts';
 import { openRaw } from './raw.ts';
 
+/** Inputs whose tags are looked at between two yields. */
+const inputsAtOnce = 2048;
+
 export interface OpenPlan {
   /** Ascending by measurement and tag values. */
   readonly groups: readonly Group[];
@@ -21,11 +25,14 @@ export interface OpenPlan {
   readonly close: () => void;
 }
 
-export function openPlan(plan: Plan, run: Run): OpenPlan {
+export function* openPlan(plan: Plan, run: Run): Slices<OpenPlan> {
   const openings: { readonly close: () => void }[] = [];
   const sources: Sources = {
-    open: (request) => {
-      const opened = openSources(plan, request, run);
+    *open(request) {
+      const work = openSources(plan, request, run);
+      // Where nobody goes on with it, it lets go of what it has opened so far.
+      openings.push({ close: () => work.return(undefined as never) });
+      const opened = yield* work;
       openings.push(opened);
       return opened.groups;
     },
@@ -33,59 +40,70 @@ export function openPlan(plan: Plan, run: Run): OpenPlan {
   const close = (): void => {
     for (const opening of openings.splice(0)) opening.close();
   };
+  let isOpen = false;
   try {
     const groups =
-      plan.calls.length > 0 ? openAggregate(plan, sources, run) : openRaw(plan, sources);
+      plan.calls.length > 0
+        ? yield* openAggregate(plan, sources, run)
+        : yield* openRaw(plan, sources);
     run.countGroups(groups.length);
+    isOpen = true;
     return { groups, close };
-  } catch (error) {
-    close();
-    throw error;
+  } finally {
+    // Also where nobody goes on with it.
+    if (!isOpen) close();
   }
 }
 
-function openSources(
+function* openSources(
   plan: Plan,
   request: InputRequest,
   run: Run,
-): { groups: InputGroups; close: () => void } {
+): Slices<{ groups: InputGroups; close: () => void }> {
   const groups = new Map<string, InputGroup>();
   const openings: { readonly close: () => void }[] = [];
   const close = (): void => {
     for (const opening of openings) opening.close();
   };
+  let isOpen = false;
   try {
     for (const source of plan.sources) {
       let inputs: readonly Input[];
       if (source.kind === 'measurement') {
-        const opened: OpenInputs = openMeasurement(source, request, run);
+        const opened: OpenInputs = yield* openMeasurement(source, request, run);
         openings.push(opened);
-        run.countSeries(opened.seriesCount);
         inputs = opened.inputs;
       } else {
-        const inner = openPlan(source.plan, run);
+        const inner = yield* openPlan(source.plan, run);
         openings.push(inner);
         inputs = subqueryInputs(source.plan, inner.groups, source.rows, request.refs);
       }
       const isLimited = source.kind === 'measurement';
-      addInputs(groups, plan, request.descending ? [...inputs].reverse() : inputs, isLimited);
+      yield* addInputs(
+        groups,
+        plan,
+        request.descending ? [...inputs].reverse() : inputs,
+        isLimited,
+      );
     }
-  } catch (error) {
-    close();
-    throw error;
+    isOpen = true;
+  } finally {
+    if (!isOpen) close();
   }
   return { groups, close };
 }
 
-function addInputs(
+function* addInputs(
   groups: Map<string, InputGroup>,
   plan: Plan,
   inputs: readonly Input[],
   isLimited: boolean,
-): void {
+): Slices<void> {
   const { dimensions, seriesLimit, seriesOffset } = plan;
   let added = new Map<string, InputGroup>();
+  let looked = 0;
   for (const input of inputs) {
+    if (++looked % inputsAtOnce === 0) yield;
     let key = input.name;
     for (const dimension of dimensions) key += `\0${input.tag(dimension)}`;
     let group = added.get(key);
@@ -98,12 +116,12 @@ function addInputs(
   }
   if (isLimited && (seriesLimit > 0 || seriesOffset > 0)) {
     const end = seriesLimit > 0 ? seriesOffset + seriesLimit : Infinity;
-    added = new Map([...added].sort(byName).slice(seriesOffset, end));
+    added = new Map((yield* sortedInSlices([...added], byName)).slice(seriesOffset, end));
   }
   for (const [key, group] of added) {
     const known = groups.get(key);
     if (known === undefined) groups.set(key, group);
-    else known.inputs.push(...group.inputs);
+    else for (const input of group.inputs) known.inputs.push(input);
   }
 }
 

@@ -1,5 +1,6 @@
 // SELECT of fields and tags as they are.
 
+import { type Slices, sortedInSlices } from '../../../../../universal-row/slices.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Group } from '../sources/input.ts';
 import { pending, type Chunk, type Stream } from '../vector.ts';
@@ -8,11 +9,11 @@ import { merge } from './merge.ts';
 import { compareGroups, type InputGroup, type Sources } from './groups.ts';
 import { Project } from './project.ts';
 
-export function openRaw(plan: Plan, sources: Sources): Group[] {
+export function* openRaw(plan: Plan, sources: Sources): Slices<Group[]> {
   const { refs } = plan;
   // What nobody has alone is nothing; so are tags alone, by the sources.
   if (refs.every(({ type }) => type === undefined)) return [];
-  const groups = sources.open({
+  const groups = yield* sources.open({
     refs,
     from: plan.from,
     to: plan.to,
@@ -20,7 +21,8 @@ export function openRaw(plan: Plan, sources: Sources): Group[] {
     needsField: true,
     rowsPerSeries: plan.limit > 0 ? plan.limit + plan.offset : undefined,
   });
-  return [...groups.values()].sort(compareGroups).map((group) => ({
+  const sorted = yield* sortedInSlices([...groups.values()], compareGroups);
+  return sorted.map((group) => ({
     name: group.name,
     tags: group.tags,
     rows: () => new RawRows(plan, group),

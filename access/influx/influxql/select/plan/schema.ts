@@ -1,5 +1,6 @@
 // What a SELECT's sources have to offer: measurements with their fields and tags, columns of subqueries.
 
+import { inOneGo } from '../../../../../universal-row/slices.ts';
 import type { SeriesStore } from '../../../../../contracts/series-store.ts';
 import type { MeasurementSource } from '../../ast.ts';
 import { QueryError } from '../../result.ts';
@@ -47,8 +48,7 @@ export function measurementsOf(
   };
   if (source.pattern === undefined) return [{ ...place, name: source.name ?? '' }];
   const { regexp } = source.pattern;
-  return store
-    .measurements(place)
+  return inOneGo(store.measurements(place))
     .filter((name) => regexp.test(name))
     .map((name) => ({ ...place, name }));
 }
@@ -76,7 +76,7 @@ export class MeasurementSchema implements SourceSchema {
   }
 
   tags(): ReadonlySet<string> {
-    return (this.#tags ??= new Set(this.#store.tagKeys(this.#selection())));
+    return (this.#tags ??= new Set(inOneGo(this.#store.tagKeys(this.#selection()))));
   }
 
   isField(name: string): boolean {

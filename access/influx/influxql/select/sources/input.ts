@@ -1,5 +1,6 @@
 // Where rows come from: the series of a measurement, or the groups of a subquery.
 
+import { sliceElements, type Slices } from '../../../../../universal-row/slices.ts';
 import type {
   BlockSummary,
   Column,
@@ -44,7 +45,6 @@ export interface Input {
 export interface OpenInputs {
   /** In the order in which rows of the same time come. */
   readonly inputs: readonly Input[];
-  readonly seriesCount: number;
   readonly close: () => void;
 }
 
@@ -60,11 +60,11 @@ export interface Group {
   rows(): Stream;
 }
 
-export function openMeasurement(
+export function* openMeasurement(
   source: MeasurementPlan,
   request: InputRequest,
   run: Run,
-): OpenInputs {
+): Slices<OpenInputs> {
   const { refs } = request;
   const fields: string[] = [];
   const places = new Map<string, number>();
@@ -80,8 +80,8 @@ export function openMeasurement(
   const filterIndexes = source.rows?.refs.map(fieldIndex) ?? [];
   const isExact = source.rows === undefined && refs.every(({ isCast }) => !isCast);
   // Without a field there is nothing to find.
-  if (wanted === 0) return { inputs: [], seriesCount: 0, close: () => {} };
-  const scan = run.context.store.scan({
+  if (wanted === 0) return { inputs: [], close: () => {} };
+  const scan = yield* run.context.store.scan({
     database: source.database,
     retentionPolicy: source.retentionPolicy,
     measurement: source.name,
@@ -106,11 +106,20 @@ export function openMeasurement(
     filterIndexes,
     needsField: request.needsField && (fields.length > wanted || !isExact),
   };
-  const inputs = scan.series.map(
-    (series) => new SeriesInput(source.name, series, scan, shape, run),
-  );
-  const seriesCount = scan.seriesCount ?? inputs.length;
-  return { inputs, seriesCount, close: () => scan.close() };
+  const seriesCount = scan.seriesCount ?? scan.series.length;
+  const inputs: Input[] = [];
+  let isOpen = false;
+  try {
+    run.countSeries(seriesCount);
+    for (const series of scan.series) {
+      inputs.push(new SeriesInput(source.name, series, scan, shape, run));
+      if (inputs.length % sliceElements === 0) yield;
+    }
+    isOpen = true;
+  } finally {
+    if (!isOpen) scan.close();
+  }
+  return { inputs, close: () => scan.close() };
 }
 
 /** How the columns of a scan become those that were asked for. */

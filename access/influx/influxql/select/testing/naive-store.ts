@@ -1,5 +1,6 @@
 // A store of time series that is as simple as can be, to test SELECT against: points are objects in arrays.
 
+import { oneSlice, type Slices } from '../../../../../universal-row/slices.ts';
 import type {
   BlockSummary,
   Column,
@@ -106,35 +107,37 @@ export class NaiveStore implements SeriesStore {
     throw new SeriesError('read only');
   }
 
-  scan(request: ScanRequest): SeriesScan {
-    this.scans.push(request);
-    const all = [...(this.data.get(request.measurement)?.values() ?? [])];
-    const chosen = all
-      .filter(({ tags }) => request.filter === undefined || passes(request.filter, tags))
-      .sort((a, b) => compareText(a.key, b.key));
-    const series = new Map<ScannedSeries, NaiveSeries>(
-      chosen.map((each) => [{ key: each.key, tag: (name) => each.tags.get(name) ?? '' }, each]),
-    );
-    this.openScans++;
-    return {
-      fieldTypes: request.fields.map(() => undefined),
-      series: [...series.keys()],
-      cursor: (scanned) => {
-        const items = this.#items(series.get(scanned)!, request);
-        let at = 0;
-        return {
-          next: () => {
-            const item = items[at++];
-            if (item?.kind === 'rows') this.rowsRead += item.count;
-            if (item?.kind === 'summary') this.summariesRead++;
-            return item;
-          },
-        };
-      },
-      close: () => {
-        this.openScans--;
-      },
-    };
+  scan(request: ScanRequest): Slices<SeriesScan> {
+    return oneSlice(() => {
+      this.scans.push(request);
+      const all = [...(this.data.get(request.measurement)?.values() ?? [])];
+      const chosen = all
+        .filter(({ tags }) => request.filter === undefined || passes(request.filter, tags))
+        .sort((a, b) => compareText(a.key, b.key));
+      const series = new Map<ScannedSeries, NaiveSeries>(
+        chosen.map((each) => [{ key: each.key, tag: (name) => each.tags.get(name) ?? '' }, each]),
+      );
+      this.openScans++;
+      return {
+        fieldTypes: request.fields.map(() => undefined),
+        series: [...series.keys()],
+        cursor: (scanned) => {
+          const items = this.#items(series.get(scanned)!, request);
+          let at = 0;
+          return {
+            next: () => {
+              const item = items[at++];
+              if (item?.kind === 'rows') this.rowsRead += item.count;
+              if (item?.kind === 'summary') this.summariesRead++;
+              return item;
+            },
+          };
+        },
+        close: () => {
+          this.openScans--;
+        },
+      };
+    });
   }
 
   #items(series: NaiveSeries, request: ScanRequest): (SeriesRows | BlockSummary)[] {
@@ -161,8 +164,10 @@ export class NaiveStore implements SeriesStore {
     return items;
   }
 
-  measurements(_selection: SeriesSelection): string[] {
-    return [...this.data.keys()].sort(compareText);
+  measurements(_selection: SeriesSelection): Slices<string[]> {
+    return oneSlice(() => {
+      return [...this.data.keys()].sort(compareText);
+    });
   }
 
   fieldKeys({ measurement }: SeriesSelection & { measurement: string }): FieldKey[] {
@@ -175,28 +180,36 @@ export class NaiveStore implements SeriesStore {
     return [...found.values()].sort((a, b) => compareText(a.name, b.name));
   }
 
-  tagKeys({ measurement }: SeriesSelection & { measurement: string }): string[] {
-    const keys = new Set<string>();
-    for (const { tags } of this.data.get(measurement)?.values() ?? []) {
-      for (const key of tags.keys()) keys.add(key);
-    }
-    return [...keys].sort(compareText);
+  tagKeys({ measurement }: SeriesSelection & { measurement: string }): Slices<string[]> {
+    return oneSlice(() => {
+      const keys = new Set<string>();
+      for (const { tags } of this.data.get(measurement)?.values() ?? []) {
+        for (const key of tags.keys()) keys.add(key);
+      }
+      return [...keys].sort(compareText);
+    });
   }
 
-  tagValues(): string[] {
-    return [];
+  tagValues(): Slices<string[]> {
+    return oneSlice(() => {
+      return [];
+    });
   }
 
-  seriesKeys(): string[] {
-    return [];
+  seriesKeys(): Slices<string[]> {
+    return oneSlice(() => {
+      return [];
+    });
   }
 
-  seriesCardinality(): number {
-    return 0;
+  seriesCardinality(): Slices<number> {
+    return oneSlice(() => {
+      return 0;
+    });
   }
 
-  deletePoints(): void {}
-  dropSeries(): void {}
+  deletePoints = (): Slices<void> => oneSlice(() => {});
+  dropSeries = (): Slices<void> => oneSlice(() => {});
 
   endTurn(): number {
     return -1;

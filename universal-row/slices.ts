@@ -1,0 +1,51 @@
+// Synchronous work cut into slices: a generator that yields after a bounded amount of it. Whoever runs it looks at the
+// clock between two slices, and lets others run when it has worked for long enough.
+
+export type Slices<T> = Generator<undefined, T, void>;
+
+/** Elements that are looked at between two yields: about a millisecond where each takes a tenth of a microsecond. */
+export const sliceElements = 8192;
+
+/** All slices at once, for work that is known to be small and for tests. */
+export function inOneGo<T>(slices: Slices<T>): T {
+  let step = slices.next();
+  while (step.done !== true) step = slices.next();
+  return step.value;
+}
+
+/** A sorted copy. Stable. */
+export function* sortedInSlices<T>(
+  items: readonly T[],
+  compare: (a: T, b: T) => number,
+): Slices<T[]> {
+  let from: T[] = [];
+  for (let start = 0; start < items.length; start += sliceElements) {
+    const run = items.slice(start, start + sliceElements).sort(compare);
+    if (items.length <= sliceElements) return run;
+    for (const item of run) from.push(item);
+    yield;
+  }
+  for (let length = sliceElements; length < from.length; length *= 2) {
+    const to: T[] = [];
+    for (let start = 0; start < from.length; start += 2 * length) {
+      const middle = Math.min(start + length, from.length);
+      const end = Math.min(middle + length, from.length);
+      let a = start;
+      let b = middle;
+      while (a < middle || b < end) {
+        const isFirst = b >= end || (a < middle && compare(from[a]!, from[b]!) <= 0);
+        to.push(from[isFirst ? a++ : b++]!);
+        if (to.length % sliceElements === 0) yield;
+      }
+    }
+    from = to;
+  }
+  return from;
+}
+
+/** A single slice: for stores that are small. */
+export function* oneSlice<T>(work: () => T): Slices<T> {
+  const result = work();
+  yield;
+  return result;
+}
