@@ -285,12 +285,37 @@ describe('what cannot be stored', () => {
       name: 'autogen',
       policy: { shardGroupDuration: hour },
     });
-    const points = Array.from({ length: 1003 }, (_, n) => point('m', BigInt(n) * hour, n));
+    const points = Array.from({ length: 259 }, (_, n) => point('m', BigInt(n) * hour, n));
     expect(trial.write(points)).toEqual({
-      written: 1000,
+      written: 256,
       dropped: 3,
-      error: 'more than 1000 new shards in one batch',
+      error: 'more than 256 new shards in one batch',
     });
+  });
+
+  test('more shards than a database may have', async () => {
+    const trial = await openTrial({ maxShards: 3 });
+    const error = 'max-shards-per-database limit exceeded: (3)';
+    const refused = { written: 0, dropped: 1, error };
+    const weeks = [5n, 0n, 2n].map((n) => point('m', n * week, 1));
+    expect(trial.write(weeks)).toMatchObject({ written: 3, dropped: 0 });
+    expect(trial.write([point('m', 3n * week, 1)])).toEqual(refused);
+    expect(trial.write([point('m', 2n * week + 1n, 1)])).toMatchObject({ written: 1 });
+    trial.delete('series', { measurement: 'm' });
+    expect(trial.write([point('m', 3n * week, 1)])).toMatchObject({ written: 1 });
+  });
+
+  test('points of many weeks in any order go to the shards of their weeks', async () => {
+    const trial = await openTrial();
+    const points = Array.from({ length: 200 }, (_, n) => {
+      const at = BigInt((n * 37) % 100) * week + BigInt(n);
+      return point(`m,h=${n % 3}`, at, n);
+    });
+    expect(trial.write(points, '', 0)).toMatchObject({ written: 200, dropped: 0 });
+    const spans = trial.engine.shards().map(({ startSeconds, seconds }) => [startSeconds, seconds]);
+    const expected = Array.from({ length: 100 }, (_, n) => [n * 604_800, 604_800]);
+    expect(spans.sort((a, b) => a[0]! - b[0]!)).toEqual(expected);
+    expect(trial.read()).toHaveLength(200);
   });
 
   test('values of a tag beyond a limit', async () => {

@@ -80,6 +80,8 @@ export interface TsmEngineOptions {
   /** A shard without a write for so long is flushed and made one file. Default 10 minutes. */
   coldAfterMs?: number;
   limits?: Partial<SeriesLimits>;
+  /** Shards that a database may have. Points that need more are refused. Default 4096. */
+  maxShards?: number;
   /** Values of one series in memory, beyond which its shard's points are written to files. Default 1.5 million. */
   longestRead?: number;
 }
@@ -87,6 +89,8 @@ export interface TsmEngineOptions {
 const mebibyte = 1024 * 1024;
 /** About 10 ms of reading. */
 const longestRead = 1_500_000;
+/** Of a database. Each takes some 30 kB and a few open files: these are 78 years of weeks. */
+const maxShards = 4096;
 const sliceMs = 4;
 const patienceMs = 20;
 const tidyEveryMs = 5000;
@@ -139,6 +143,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
       limits: () => this.limits,
       allowance: (database) => this.seriesAllowance?.(database),
       liveShard: (number) => this.#shards.get(number),
+      maxShards: options.maxShards ?? maxShards,
     });
     this.#upkeep = new Upkeep(
       {

@@ -28,11 +28,13 @@ export interface WriteContext {
   limits(): SeriesLimits;
   allowance(database: string): SeriesAllowance | undefined;
   liveShard(number: number): LiveShard | undefined;
+  /** That a database may have. */
+  readonly maxShards: number;
 }
 
 const refused = 0xffff_ffff;
-/** Each costs files: a batch of nonsense must not cost thousands. */
-const maxNewShards = 1000;
+/** They are made in one step, and each costs some files. */
+const maxNewShards = 256;
 const nothing: readonly number[] = [];
 const noRules: PointRules = { retention: 0n, maxPointBytes: Infinity };
 
@@ -42,6 +44,10 @@ export class WritePreparer {
   readonly #scratch = new Scratch();
   #drafts: ShardDraft[] = [];
   #draft: ShardDraft | undefined = undefined;
+  /** Shards that the batch makes. */
+  #newShards = 0;
+  /** Why it may make no more. */
+  #shardRefusal = '';
   // Of the batch at hand.
   #batch!: PointBatch;
   #policy!: PolicyState;
@@ -78,6 +84,7 @@ export class WritePreparer {
     const start = into.pos;
     this.#outcome = { written: 0, dropped: 0, error: undefined };
     this.#draft = undefined;
+    this.#newShards = 0;
     const allowance = this.#context.allowance(database);
     this.#databaseSeries =
       allowance === undefined && this.#context.limits().seriesPerDatabase === Infinity
@@ -124,6 +131,11 @@ export class WritePreparer {
       for (const { number } of shards) series += this.#context.liveShard(number)?.series ?? 0;
     }
     return series;
+  }
+
+  #countShards(database: string): number {
+    const policies = this.#context.catalog().state(database)?.policies ?? [];
+    return policies.reduce((sum, { shards }) => sum + shards.length, 0);
   }
 
   #shareOf({ databases, series, refusal }: SeriesAllowance): DatabaseShare {
@@ -210,7 +222,7 @@ export class WritePreparer {
     }
     this.#drop(large, `point larger than ${this.#maxPointBytes} bytes`);
     this.#drop(old, 'points beyond retention policy');
-    this.#drop(homeless, `more than ${maxNewShards} new shards in one batch`);
+    this.#drop(homeless, this.#shardRefusal);
     const lists = counts.map((count) => this.#scratch.u32(count));
     counts.fill(0);
     for (let i = 0; i < rows; i++) {
@@ -227,11 +239,14 @@ export class WritePreparer {
     const last = this.#draft;
     if (last !== undefined && time >= last.first && time <= last.last) return last;
     const second = this.#batch.baseSeconds + wholeSeconds(time);
-    let draft = this.#drafts.find(({ first, last: end }) => time >= first && time <= end);
-    if (draft === undefined) {
+    // The drafts of a batch are ascending in time, so that many of them cost no more than a search.
+    const at = placeOf(this.#drafts, ({ first }) => first <= time);
+    let draft = this.#drafts[at - 1];
+    if (draft === undefined || time > draft.last) {
       const span = this.#spanAt(database, second);
       if (span === undefined) return undefined;
-      draft = this.#beginDraft(span);
+      draft = this.#draftOf(span);
+      this.#drafts.splice(at, 0, draft);
     }
     this.#draft = draft;
     return draft;
@@ -239,26 +254,37 @@ export class WritePreparer {
 
   #spanAt(database: string, second: number): ShardSpan | undefined {
     const { shards } = this.#policy;
-    for (let i = shards.length - 1; i >= 0; i--) {
-      const { startSeconds, seconds } = shards[i]!;
-      if (startSeconds <= second && second < startSeconds + seconds) return shards[i]!;
+    const at = placeOf(shards, ({ startSeconds }) => startSeconds <= second);
+    const before = shards[at - 1];
+    if (before !== undefined && second < before.startSeconds + before.seconds) return before;
+    if (this.#newShards === maxNewShards) {
+      this.#shardRefusal = `more than ${maxNewShards} new shards in one batch`;
+      return undefined;
     }
-    const made = this.#drafts.filter(({ index }) => index === undefined).map(({ span }) => span);
-    if (made.length === maxNewShards) return undefined;
+    const { maxShards } = this.#context;
+    if (this.#countShards(database) + this.#newShards >= maxShards) {
+      this.#shardRefusal = `max-shards-per-database limit exceeded: (${maxShards})`;
+      return undefined;
+    }
+    const made = placeOf(this.#drafts, ({ span }) => span.startSeconds <= second);
+    // Only its neighbours can have something of what the policy would give it.
+    const neighbours = [before, shards[at], this.#drafts[made - 1]?.span, this.#drafts[made]?.span];
     return {
-      number: this.#context.catalog().nextShard + made.length,
+      number: this.#context.catalog().nextShard + this.#newShards++,
       database,
       policy: this.#policy.name,
-      ...spanFor(this.#policy, [...shards, ...made], second),
+      ...spanFor(
+        this.#policy,
+        neighbours.filter((span) => span !== undefined),
+        second,
+      ),
     };
   }
 
-  #beginDraft(span: ShardSpan): ShardDraft {
+  #draftOf(span: ShardSpan): ShardDraft {
     const index = this.#context.liveShard(span.number)?.shard.index;
     const handles = this.#handles.of(span.number, this.#batch.cache);
-    const draft = new ShardDraft(span, index, handles, this.#batch.baseSeconds);
-    this.#drafts.push(draft);
-    return draft;
+    return new ShardDraft(span, index, handles, this.#batch.baseSeconds);
   }
 
   // ---- what can be stored
@@ -376,6 +402,18 @@ export class WritePreparer {
     rows.selected = left;
     this.#drop(refusals, error);
   }
+}
+
+/** How many of an ascending list `isBefore` holds for: for those at its beginning. */
+function placeOf<T>(list: readonly T[], isBefore: (one: T) => boolean): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isBefore(list[middle]!)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Relative to the base: points before it are not kept. */
