@@ -3,6 +3,7 @@
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Transform } from '../../universal-row/command.ts';
 import { evalTransform } from '../../universal-row/transforms/redis/scripts/eval.ts';
+import { fcallTransform } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type {
   RunningScript,
   ScriptHost,
@@ -38,6 +39,17 @@ export class ClientScripts implements ScriptHost {
     let transform = this.#transforms.get(name);
     if (transform === undefined) {
       transform = evalTransform(this, this.#client.tenant.scripts.cache, isSha, isReadOnly);
+      this.#transforms.set(name, transform);
+    }
+    return transform;
+  }
+
+  /** FCALL, or FCALL_RO. */
+  fcall(isReadOnly: boolean): Transform {
+    const name = `fcall ${isReadOnly}`;
+    let transform = this.#transforms.get(name);
+    if (transform === undefined) {
+      transform = fcallTransform(this, this.#client.tenant.scripts.functions, isReadOnly);
       this.#transforms.set(name, transform);
     }
     return transform;

@@ -128,6 +128,8 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
 export interface ClientScriptCalls {
   /** EVAL, or EVALSHA; `isReadOnly` for the forms with _RO. */
   transform(isSha: boolean, isReadOnly: boolean): Transform;
+  /** FCALL, or FCALL_RO. */
+  fcall(isReadOnly: boolean): Transform;
   /** Sends what scripts have published. */
   flush(): void;
 }

@@ -43,6 +43,12 @@ export const differences: readonly Difference[] = [
   },
   { commands: ['script|debug'], text: 'Always refused' },
   {
+    commands: ['function|load'],
+    text:
+      'Libraries are kept in memory, as scripts are, and are not there after a restart. What a function keeps in ' +
+      'variables outside of itself may be lost after a call that takes long',
+  },
+  {
     commands: ['zadd', 'zincrby', 'zunionstore', 'zinterstore', 'zdiffstore', 'zrangestore'],
     text: 'A score of -0 is stored as 0',
   },
@@ -183,7 +189,7 @@ export interface MissingCommands {
 /** Commands of Redis 7.0. */
 export const missingCommands: readonly MissingCommands[] = [
   { what: 'moving values between servers', commands: ['migrate'] },
-  { what: 'functions', commands: ['fcall', 'fcall_ro', 'function'] },
+  { what: 'functions as files', commands: ['function dump', 'function restore'] },
   { what: 'client-side caching', commands: ['client|caching', 'client|trackinginfo'] },
   { what: 'cluster mode', commands: ['asking', 'restore-asking', 'cluster|slots'] },
   {

@@ -6,6 +6,7 @@ import { clientCommands } from './client.ts';
 import { connectionCommands } from './connection.ts';
 import { dumpCommands } from './dump.ts';
 import { geoCommands } from './geo.ts';
+import { functionCommands } from './functions.ts';
 import { hashCommands } from './hash.ts';
 import { hyperloglogCommands } from './hyperloglog.ts';
 import { introspectionCommands } from './introspection.ts';
@@ -37,6 +38,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   pubsubCommands,
   transactionCommands,
   scriptingCommands,
+  functionCommands,
   connectionCommands,
   aclCommands,
   clientCommands,

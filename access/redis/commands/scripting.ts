@@ -52,7 +52,8 @@ const flush: ClientHandler = (client, args, reply) => {
   reply.ok();
 };
 
-const kill: ClientHandler = (client, _args, reply) => {
+/** Ends what takes long and has not written. */
+export const killScripts: ClientHandler = (client, _args, reply) => {
   const running = [...client.tenant.scripts.running];
   if (running.length === 0) {
     reply.error('NOTBUSY No scripts in execution right now.');
@@ -117,7 +118,14 @@ const subcommands: readonly ClientCommand[] = [
     'Removes all server-side Lua scripts from the script cache.',
     flush,
   ),
-  sub('kill', 2, undefined, '2.6.0', 'Terminates a server-side Lua script during execution.', kill),
+  sub(
+    'kill',
+    2,
+    undefined,
+    '2.6.0',
+    'Terminates a server-side Lua script during execution.',
+    killScripts,
+  ),
   sub('load', 3, 'script', '2.6.0', 'Loads a server-side Lua script to the script cache.', load),
 ];
 

@@ -37,6 +37,8 @@ export interface ScriptHost {
 /** A script that takes many steps. */
 export interface RunningScript {
   readonly name: string;
+  /** Monotonic milliseconds. */
+  readonly startedAt: number;
   /** It has written: it can be ended no more. */
   readonly hasWritten: boolean;
   /** Ends it at its next step. */

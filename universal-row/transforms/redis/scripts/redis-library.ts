@@ -54,7 +54,8 @@ function calls(m: Machine, current: CurrentRun): Record<string, Callable> {
   return { call: made(true), pcall: made(false) };
 }
 
-function failure(text: string): LuaError {
+/** An error of redis's own functions. */
+export function failure(text: string): LuaError {
   return new LuaError(tableOf('err', text));
 }
 
@@ -142,7 +143,6 @@ export function redisLibrary(
     ...calls(m, current),
     ...settings(m, current),
     ...tools(m, current),
-    ...more,
     error_reply: replyTable('err'),
     status_reply: replyTable('ok'),
     LOG_DEBUG: 0,
@@ -156,5 +156,6 @@ export function redisLibrary(
     REPL_ALL: 3,
     REDIS_VERSION: version,
     REDIS_VERSION_NUM: versionNumber,
+    ...more,
   });
 }

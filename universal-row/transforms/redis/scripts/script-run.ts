@@ -51,6 +51,7 @@ export class ScriptRun implements RunningScript {
   readonly name: string;
   readonly answers: ReplyValues;
   hasWritten = false;
+  readonly startedAt = performance.now();
   /** Of its random numbers. */
   seed: number;
   readonly #host: ScriptHost;
@@ -79,6 +80,11 @@ export class ScriptRun implements RunningScript {
     this.#host = host;
     this.#rights = rights;
     this.#machine = machine;
+  }
+
+  /** Of the protocol that it answers in. */
+  get version(): number {
+    return this.answers.version;
   }
 
   get host(): ScriptHost {

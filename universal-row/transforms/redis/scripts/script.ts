@@ -13,7 +13,8 @@ export interface ScriptFlags {
 }
 
 const anything: ScriptFlags = { isDeclared: false, noWrites: false, allowOom: true };
-const knownFlags = new Set([
+/** Of scripts and functions. */
+export const knownFlags: ReadonlySet<string> = new Set([
   'no-writes',
   'allow-oom',
   'allow-stale',
@@ -51,30 +52,33 @@ export function sha1(text: string): string {
   return createHash('sha1').update(text, 'latin1').digest('hex');
 }
 
-/** The words of a `#!lua name=value` line. */
-export function shebangWords(source: string): Map<string, string> | undefined {
+/** The first line of a script, `#!engine name=value ...`; undefined when it is none. */
+export interface Shebang {
+  readonly engine: string;
+  readonly words: readonly string[];
+}
+
+/** Throws `CommandError`. */
+export function shebangOf(source: string): Shebang | undefined {
   if (!source.startsWith('#!')) return undefined;
   const end = source.indexOf('\n');
   if (end < 0) throw new CommandError('ERR Invalid script shebang');
-  const [engine, ...words] = source.slice(2, end).trim().split(/\s+/);
-  if (engine !== 'lua') {
-    throw new CommandError(`ERR Unexpected engine in script shebang: #!${engine}`);
-  }
-  const found = new Map<string, string>();
-  for (const word of words) {
-    const equals = word.indexOf('=');
-    const name = equals < 0 ? word : word.slice(0, equals);
-    found.set(name, equals < 0 ? '' : word.slice(equals + 1));
-  }
-  return found;
+  const [engine = '', ...words] = source.slice(2, end).trim().split(/\s+/);
+  return { engine, words };
 }
 
 function flagsOf(source: string): ScriptFlags {
-  const words = shebangWords(source);
-  if (words === undefined) return anything;
+  const shebang = shebangOf(source);
+  if (shebang === undefined) return anything;
+  if (shebang.engine !== 'lua') {
+    throw new CommandError(`ERR Unexpected engine in script shebang: #!${shebang.engine}`);
+  }
   const flags = new Set<string>();
-  for (const [name, value] of words) {
-    if (name !== 'flags') throw new CommandError(`ERR Unknown lua shebang option: ${name}`);
+  for (const word of shebang.words) {
+    if (!word.startsWith('flags=')) {
+      throw new CommandError(`ERR Unknown lua shebang option: ${word.split('=', 1)[0]}`);
+    }
+    const value = word.slice('flags='.length);
     for (const flag of value.split(',').filter((one) => one !== '')) {
       if (!knownFlags.has(flag)) {
         throw new CommandError(`ERR Unexpected flag in script shebang: ${flag}`);

@@ -1,0 +1,313 @@
+// Libraries of functions: FUNCTION LOAD and what it leaves, FCALL.
+
+import type { Transform } from '../../../command.ts';
+import { CommandError } from '../../../errors.ts';
+import { LuaSyntaxError } from '../../../scripting/lexer.ts';
+import type { Machine } from '../../../scripting/machine.ts';
+import { Program } from '../../../scripting/program.ts';
+import {
+  type Callable,
+  LuaError,
+  LuaTable,
+  NeedsSteps,
+  Pending,
+  type Value,
+} from '../../../scripting/values.ts';
+import { checkedKeyCount, outOfMemory, wordList } from './eval.ts';
+import type { ScriptHost } from './host.ts';
+import { failure, redisLibrary } from './redis-library.ts';
+import { runScript, ScriptEnvironment } from './run-script.ts';
+import { knownFlags, shebangOf } from './script.ts';
+
+const badName =
+  'ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long';
+const notFound = new CommandError('ERR Function not found');
+const badKeyCount = new CommandError('ERR Bad number of keys provided');
+const writesNot = new CommandError(
+  'ERR Can not execute a script with write flag using *_ro command.',
+);
+/** Bytes of libraries that one tenant may have. */
+const maxLibraryBytes = 16 * 1024 * 1024;
+const namePattern = /^[A-Za-z0-9_]+$/;
+
+export interface ScriptFunction {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly flags: ReadonlySet<string>;
+  readonly library: FunctionLibrary;
+  steppingRuns: number;
+}
+
+/** What a library registers where it is run. */
+interface Registered {
+  readonly callback: Callable;
+  readonly description: string | undefined;
+  readonly flags: ReadonlySet<string>;
+}
+
+/** Where the libraries of an environment put what they register. */
+interface Registry {
+  functions: Map<string, Registered> | undefined;
+}
+
+class FunctionEnvironment extends ScriptEnvironment {
+  readonly registry: Registry;
+
+  constructor(isStepping: boolean) {
+    const registry: Registry = { functions: undefined };
+    super(isStepping, (m, current) => ({
+      redis: redisLibrary(m, current, {
+        register_function: (...args) => register(m, registry, args),
+      }),
+    }));
+    this.registry = registry;
+  }
+
+  /** Runs a library; what it registers. Throws what the library throws. */
+  load(program: Program): Map<string, Registered> {
+    const functions = new Map<string, Registered>();
+    this.registry.functions = functions;
+    const { n, d, at } = this.machine;
+    try {
+      const result = this.environment.main(program)();
+      // Loading is plain work, and bounded: what was loaded in the plain form ends within a step or few.
+      if (result instanceof Pending) while (result.next().done !== true);
+    } finally {
+      this.registry.functions = undefined;
+      Object.assign(this.machine, { n, d, at });
+    }
+    return functions;
+  }
+}
+
+function register(m: Machine, registry: Registry, args: readonly Value[]): readonly Value[] {
+  const { functions } = registry;
+  if (functions === undefined) {
+    throw failure('ERR redis.register_function can only be called on FUNCTION LOAD command');
+  }
+  let name: Value;
+  let callback: Value;
+  let description: Value;
+  let flags = new Set<string>();
+  if (args.length === 1 && args[0] instanceof LuaTable) {
+    const fields = args[0];
+    for (let at = fields.seekRest(0); at >= 0; at = fields.seekRest(at + 1)) {
+      const key = fields.restKey(at);
+      const value = fields.restValue(at);
+      if (key === 'function_name') name = value;
+      else if (key === 'callback') callback = value;
+      else if (key === 'description') description = value;
+      else if (key === 'flags') flags = flagsOf(value);
+      else throw failure('ERR unknown argument given to redis.register_function');
+    }
+    if (name === undefined) {
+      throw failure('ERR redis.register_function must get a function name argument');
+    }
+    if (callback === undefined) {
+      throw failure('ERR redis.register_function must get a callback argument');
+    }
+  } else if (args.length === 2) {
+    [name, callback] = args;
+    if (typeof name !== 'string') {
+      throw failure('ERR first argument to redis.register_function must be a string');
+    }
+    if (typeof callback !== 'function') {
+      throw failure('ERR second argument to redis.register_function must be a function');
+    }
+  } else throw failure('ERR wrong number of arguments to redis.register_function');
+  if (typeof name !== 'string') {
+    throw failure('ERR function_name argument given to redis.register_function must be a string');
+  }
+  if (typeof callback !== 'function') {
+    throw failure('ERR callback argument given to redis.register_function must be a function');
+  }
+  if (!namePattern.test(name)) throw failure(badName);
+  if (functions.has(name)) throw failure('ERR Function already exists in the library');
+  m.allocate(256);
+  functions.set(name, {
+    callback: callback as Callable,
+    description: typeof description === 'string' ? description : undefined,
+    flags,
+  });
+  return [];
+}
+
+function flagsOf(value: Value): Set<string> {
+  if (!(value instanceof LuaTable)) {
+    throw failure(
+      'ERR flags argument to redis.register_function must be a table representing function flags',
+    );
+  }
+  const flags = new Set<string>();
+  for (const flag of value.list) {
+    if (typeof flag !== 'string' || !knownFlags.has(flag)) throw failure('ERR unknown flag given');
+    flags.add(flag);
+  }
+  return flags;
+}
+
+// As of EVAL: plain runs never overlap.
+let plain: FunctionEnvironment | undefined;
+
+export class FunctionLibrary {
+  readonly name: string;
+  readonly code: string;
+  readonly functions = new Map<string, ScriptFunction>();
+  readonly #program: Program;
+  readonly #callbacks: ReadonlyMap<string, Registered>;
+
+  /** `code` has one character for each byte. Throws `CommandError`. */
+  constructor(code: string) {
+    this.code = code;
+    this.name = nameOf(code);
+    try {
+      this.#program = new Program(code, 'user_function');
+    } catch (error) {
+      if (!(error instanceof LuaSyntaxError)) throw error;
+      throw new CommandError(`ERR Error compiling function: ${error.message}`);
+    }
+    this.#callbacks = this.#load();
+    if (this.#callbacks.size === 0) throw new CommandError('ERR No functions registered');
+    for (const [name, { description, flags }] of this.#callbacks) {
+      this.functions.set(name, { name, description, flags, library: this, steppingRuns: 0 });
+    }
+  }
+
+  #load(): ReadonlyMap<string, Registered> {
+    const where = (plain ??= new FunctionEnvironment(false));
+    where.environment.begin(0);
+    try {
+      return where.load(this.#program);
+    } catch (error) {
+      if (error instanceof NeedsSteps) {
+        throw new CommandError('ERR Error registering functions: ERR FUNCTION LOAD timeout');
+      }
+      const value = where.machine.caughtAtTop(error);
+      const text = value instanceof LuaTable ? value.get('err') : `ERR ${String(value)}`;
+      throw new CommandError(`ERR Error registering functions: ${String(text)}`);
+    }
+  }
+
+  /** The function as the environment has it: one in the stepping form runs the library first. */
+  callback(name: string, where: ScriptEnvironment): Callable {
+    if (where === plain || !(where instanceof FunctionEnvironment)) {
+      return this.#callbacks.get(name)!.callback;
+    }
+    const found = where.load(this.#program).get(name);
+    if (found === undefined) throw new LuaError('the library did not register its function again');
+    return found.callback;
+  }
+}
+
+function nameOf(code: string): string {
+  if (!code.startsWith('#!')) throw new CommandError('ERR Missing library metadata');
+  const shebang = code.includes('\n') ? shebangOf(code) : undefined;
+  if (shebang === undefined) throw new CommandError('ERR Invalid library metadata');
+  if (shebang.engine.toLowerCase() !== 'lua') {
+    throw new CommandError(`ERR Engine '${shebang.engine}' not found`);
+  }
+  let name: string | undefined;
+  for (const word of shebang.words) {
+    if (!word.startsWith('name=')) {
+      throw new CommandError(`ERR Invalid metadata value given: ${word}`);
+    }
+    if (name !== undefined) {
+      throw new CommandError('ERR Invalid metadata value, name argument was given multiple times');
+    }
+    name = word.slice('name='.length);
+  }
+  if (name === undefined) throw new CommandError('ERR Library name was not given');
+  if (!namePattern.test(name)) throw new CommandError(badName);
+  return name;
+}
+
+/** The libraries of a tenant. */
+export class FunctionLibraries {
+  readonly all = new Map<string, FunctionLibrary>();
+  readonly #functions = new Map<string, ScriptFunction>();
+  #bytes = 0;
+
+  get functionCount(): number {
+    return this.#functions.size;
+  }
+
+  find(name: string): ScriptFunction | undefined {
+    return this.#functions.get(name);
+  }
+
+  /** Throws `CommandError`. */
+  load(code: string, replaces: boolean): FunctionLibrary {
+    if (this.#bytes + code.length > maxLibraryBytes) {
+      throw new CommandError('OOM the function libraries of this tenant take too much memory');
+    }
+    const library = new FunctionLibrary(code);
+    const old = this.all.get(library.name);
+    if (old !== undefined && !replaces) {
+      throw new CommandError(`ERR Library '${library.name}' already exists`);
+    }
+    for (const name of library.functions.keys()) {
+      const other = this.#functions.get(name);
+      if (other !== undefined && other.library !== old) {
+        throw new CommandError(`ERR Function ${name} already exists`);
+      }
+    }
+    if (old !== undefined) this.delete(old.name);
+    this.all.set(library.name, library);
+    for (const [name, one] of library.functions) this.#functions.set(name, one);
+    this.#bytes += code.length;
+    return library;
+  }
+
+  /** False when there is none of that name. */
+  delete(name: string): boolean {
+    const library = this.all.get(name);
+    if (library === undefined) return false;
+    this.all.delete(name);
+    for (const one of library.functions.keys()) this.#functions.delete(one);
+    this.#bytes -= library.code.length;
+    return true;
+  }
+
+  clear(): void {
+    this.all.clear();
+    this.#functions.clear();
+    this.#bytes = 0;
+  }
+}
+
+/** The transform of FCALL for one caller; `isReadOnly` for FCALL_RO. */
+export function fcallTransform(
+  host: ScriptHost,
+  libraries: FunctionLibraries,
+  isReadOnly: boolean,
+): Transform {
+  return (rows, args, reply) => {
+    host.begin();
+    const called = libraries.find(args.latin1(1, 1024));
+    if (called === undefined) throw notFound;
+    const given = args.integerOrNaN(2);
+    if (Number.isNaN(given)) throw badKeyCount;
+    const count = checkedKeyCount(args, given);
+    const { name, flags, library } = called;
+    if (isReadOnly && !flags.has('no-writes')) throw writesNot;
+    const allowOom = flags.has('allow-oom') || flags.has('no-writes');
+    if (!allowOom && host.refusal(true)?.startsWith('OOM') === true) throw outOfMemory;
+    if (count > 1) rows.expect(3, 2 + count, 1);
+    const keys = wordList(args, 3, 3 + count);
+    const words = wordList(args, 3 + count, args.count);
+    return runScript(
+      {
+        name,
+        host,
+        rights: { mayWrite: !flags.has('no-writes'), allowOom },
+        history: called,
+        plain: plain!,
+        stepping: () => new FunctionEnvironment(true),
+        start: (where) =>
+          library.callback(name, where)(new LuaTable(keys.slice()), new LuaTable(words.slice())),
+      },
+      rows,
+      reply,
+    );
+  };
+}

@@ -1,0 +1,143 @@
+// Runs a script, of EVAL or a function of FCALL, in its plain form, and in the stepping form when that cannot go on.
+
+import { ReadFault } from '../../../errors.ts';
+import type { Reply } from '../../../reply.ts';
+import type { Rows } from '../../../rows.ts';
+import { Environment } from '../../../scripting/environment.ts';
+import { tostring } from '../../../scripting/lib/base.ts';
+import type { Machine } from '../../../scripting/machine.ts';
+import {
+  LuaError,
+  LuaTable,
+  NeedsSteps,
+  Pending,
+  ScriptAbort,
+  type Value,
+} from '../../../scripting/values.ts';
+import type { Steps, StepTransform } from '../../../steps.ts';
+import { answerWith } from './answer.ts';
+import type { ScriptHost } from './host.ts';
+import type { CurrentRun } from './redis-library.ts';
+import { CommandWords, type RunRights, ScriptRun } from './script-run.ts';
+
+/** Runs that begin in the stepping form after one that was undone. */
+const steppingRuns = 64;
+
+/** Where scripts of one kind run: a machine of their own, and the run that is under way in it. */
+export class ScriptEnvironment {
+  readonly environment: Environment;
+  readonly current: CurrentRun;
+  readonly words = new CommandWords();
+
+  /** `globals` makes what scripts have beside Lua's own. */
+  constructor(
+    isStepping: boolean,
+    globals: (m: Machine, current: CurrentRun) => Record<string, Value>,
+  ) {
+    const current: CurrentRun = { run: undefined };
+    this.current = current;
+    this.environment = new Environment({ isStepping, globals: (m) => globals(m, current) });
+    this.environment.machine.unwrapsErrors = true;
+  }
+
+  get machine(): Machine {
+    return this.environment.machine;
+  }
+}
+
+/** What is remembered of a script between its runs. */
+export interface RunHistory {
+  /** Runs to begin in the stepping form, because a plain one was undone after it had written. */
+  steppingRuns: number;
+}
+
+/** A script with all that it is called with. */
+export interface ScriptCall {
+  /** As errors call it. */
+  readonly name: string;
+  readonly host: ScriptHost;
+  readonly rights: RunRights;
+  readonly history: RunHistory;
+  /** Where plain runs are: they never overlap, and nothing in there can be changed. */
+  readonly plain: ScriptEnvironment;
+  /** Another one, for one run in the stepping form. */
+  readonly stepping: () => ScriptEnvironment;
+  /** Calls the script's function there. */
+  readonly start: (where: ScriptEnvironment) => unknown;
+}
+
+/** What is answered for a script's error. */
+export function errorText(error: unknown, where: ScriptEnvironment, name: string): string {
+  const { machine } = where;
+  if (error instanceof ScriptAbort) {
+    return `${error.message} script: ${name}, on @${machine.at.chunk}:${machine.at.line}.`;
+  }
+  const value = machine.caughtAtTop(error);
+  const site = (error instanceof LuaError ? error.site : undefined) ?? machine.at;
+  const at = `script: ${name}, on @${site.chunk}:${site.line}.`;
+  return `${messageOf(value, machine)} ${at}`;
+}
+
+function messageOf(value: Value, machine: Machine): string {
+  if (value instanceof LuaTable) {
+    const text = value.get('err');
+    if (typeof text === 'string') return text;
+    return 'ERR unknown error';
+  }
+  return `ERR ${String(tostring(machine, value))}`;
+}
+
+function newRun(call: ScriptCall, where: ScriptEnvironment, rows: Rows): ScriptRun {
+  return new ScriptRun(call.name, rows, call.host, call.rights, where.machine, where.words);
+}
+
+export function runScript(call: ScriptCall, rows: Rows, reply: Reply): StepTransform | void {
+  const { plain: where, history } = call;
+  if (history.steppingRuns > 0) {
+    history.steppingRuns--;
+    return stepsOf(call, undefined);
+  }
+  const run = newRun(call, where, rows);
+  where.environment.begin(run.seed);
+  where.current.run = run;
+  const mark = reply.mark();
+  try {
+    answerWith(reply, call.start(where), { version: run.version, machine: where.machine });
+  } catch (error) {
+    reply.rollback(mark);
+    if (error instanceof NeedsSteps) return stepsOf(call, run);
+    if (error instanceof ReadFault) {
+      // What was written is undone. From here on a fault shall undo no more than one call.
+      history.steppingRuns = steppingRuns;
+      throw error;
+    }
+    reply.error(errorText(error, where, call.name));
+  } finally {
+    where.current.run = undefined;
+  }
+}
+
+/** The stepping form; `before` is the plain run that could not go on. */
+function stepsOf(call: ScriptCall, before: ScriptRun | undefined): StepTransform {
+  return function* (rows, _args, reply): Steps {
+    const where = call.stepping();
+    const run = newRun(call, where, rows);
+    if (before !== undefined) run.resume(before);
+    where.environment.begin(run.seed);
+    where.current.run = run;
+    const end = call.host.running(run);
+    const mark = reply.mark();
+    try {
+      let result = call.start(where);
+      if (result instanceof Pending) {
+        result = yield* result as Generator<undefined, unknown, undefined>;
+      }
+      answerWith(reply, result, { version: run.version, machine: where.machine });
+    } catch (error) {
+      reply.rollback(mark);
+      reply.error(errorText(error, where, call.name));
+    } finally {
+      end();
+    }
+  };
+}
