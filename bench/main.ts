@@ -1,9 +1,10 @@
-// npm run bench -- redis|ycsb|kv|kv-reads|log|memory|metering|admission|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-reads|log|raft|memory|metering|admission|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
 import { compareBench, compareDefaults } from './compare.ts';
+import { raftBench, raftBenchDefaults } from './raft.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
 import { fuzzBench } from './fuzz.ts';
 import { hostileBench, hostileCases } from './hostile.ts';
@@ -118,6 +119,14 @@ program
   .action(async (options: typeof logCostDefaults) => {
     await logCostBench(options, command);
   });
+
+program
+  .command('raft')
+  .description('what the consensus engine costs: ready cycles, heartbeats of many groups')
+  .option('--rounds <n>', 'rounds of each shape', count, raftBenchDefaults.rounds)
+  .option('--seconds <n>', 'length of a round', count, raftBenchDefaults.seconds)
+  .option('--groups <n>', 'groups that send heartbeats', count, raftBenchDefaults.groups)
+  .action((options: typeof raftBenchDefaults) => void raftBench(options, command));
 
 program
   .command('memory')
