@@ -69,7 +69,8 @@ class Bench {
   async run(words: readonly string[]): Promise<Worst | undefined> {
     const engine = this.#engine;
     const args = argumentsOf(words);
-    const entry = registry.lookup(args)!;
+    const command = registry.lookup(args)!;
+    const entry = command.subcommands?.get(words[1]!.toLowerCase()) ?? command;
     const writer = new RecordBatchWriter();
     const tx = new Transaction(engine, writer, rules, { next: () => this.#random.next() });
     const begin = (): void => tx.begin(0, span, args, isWrite(entry.action), 1_000_000, true);
@@ -142,7 +143,42 @@ const bitmaps: readonly string[][] = [
   ['SETRANGE', 'b2', String(bitmapBytes - 1), 'y'],
 ];
 
+/** Streams, made by short commands as well. */
+const streams: readonly string[][] = [
+  ...Array.from({ length: size }, (_, i) => ['XADD', 'st', `${i + 1}-1`, 'field', `value ${i}`]),
+  ...['a', 'b', 'c'].map((group) => ['XGROUP', 'CREATE', 'st', group, '0']),
+  ['XGROUP', 'CREATECONSUMER', 'st', 'a', 'none'],
+];
+
 const half = size / 2;
+const ids = range((i) => [`${i + 1}-1`], half);
+const onStreams: readonly string[][] = [
+  ...[
+    'XRANGE st - +',
+    'XREVRANGE st + -',
+    'XREAD STREAMS st 0',
+    'XREADGROUP GROUP a one STREAMS st >',
+    'XREADGROUP GROUP b one STREAMS st >',
+    'XREADGROUP GROUP a one STREAMS st 0',
+    `XPENDING st a - + ${size}`,
+    'XPENDING st a IDLE 5 - + 10',
+    'XINFO STREAM st FULL COUNT 0',
+    `XAUTOCLAIM st a other 0 - COUNT ${size}`,
+    'COPY st st2',
+    'COPY st st3',
+  ].map((line) => line.split(' ')),
+  ['XCLAIM', 'st', 'a', 'third', '0', ...ids],
+  ['XACK', 'st', 'a', ...ids],
+  'XGROUP DELCONSUMER st b one'.split(' '),
+  'XGROUP DESTROY st a'.split(' '),
+  ['XDEL', 'st', ...ids],
+  'XTRIM st MAXLEN 10'.split(' '),
+  `XTRIM st2 MINID ~ ${half} LIMIT 0`.split(' '),
+  'XADD st2 MAXLEN 10 * f v'.split(' '),
+  `XTRIM st3 MINID ${half}`.split(' '),
+  ['XADD', 'st4', '*', ...range((i) => [`f${i}`, 'v'])],
+];
+
 const names = (prefix: string): string[] => range((i) => [`${prefix}${i}`], half);
 const commands: readonly string[][] = [
   ...fill,
@@ -221,8 +257,8 @@ test.each(['memory', 'kv'])('%s', { timeout: 120_000 }, async (model) => {
     model === 'memory' ? new MemoryEngine() : new KvEngine({ directory: join(root, model) });
   await engine.open();
   const bench = new Bench(engine);
-  for (const words of bitmaps) expect(await bench.run(words)).toBeUndefined();
-  for (const words of commands) {
+  for (const words of [...bitmaps, ...streams]) expect(await bench.run(words)).toBeUndefined();
+  for (const words of [...commands, ...onStreams]) {
     const title = words.slice(0, 4).join(' ');
     const worst = await bench.run(words);
     expect(worst, `${title} is long`).toBeDefined();

@@ -185,6 +185,34 @@ WAIT 0 0
 ECHO value
 PING [value]
 
+XADD stream streamid field value
+XADD stream streamid field value
+XADD stream [NOMKSTREAM] streamid <field value>*
+XADD stream MAXLEN few streamid field value
+XADD stream MINID streamid streamid field value
+XADD <stream|any> <NOMKSTREAM|MAXLEN|few|MINID|LIMIT|streamid|BAD>* field value
+XLEN <stream|any>
+XRANGE stream streambound streambound [COUNT count]
+XREVRANGE stream streambound streambound [COUNT count]
+XDEL stream streamid*
+XTRIM stream <MAXLEN few|MINID streamid>
+XTRIM stream <MAXLEN|MINID|LIMIT few|integer|streamid|BAD>*
+XSETID stream streamid [ENTRIESADDED few] [MAXDELETEDID streamid]
+XREAD [COUNT count] STREAMS <stream|any> streamid
+XREAD [COUNT few] STREAMS stream stream streamid streamid
+XGROUP CREATE stream group streamid [MKSTREAM] [ENTRIESREAD few]
+XGROUP SETID stream group streamid [ENTRIESREAD few]
+XGROUP DESTROY stream group
+XGROUP <CREATECONSUMER|DELCONSUMER> stream group consumer
+XREADGROUP GROUP group consumer [COUNT few] [NOACK] STREAMS stream groupid
+XREADGROUP GROUP group consumer STREAMS stream groupid
+XACK stream group streamid*
+XPENDING stream group
+XPENDING stream group IDLE 9999999 streambound streambound count [consumer]
+XCLAIM stream group consumer 0 streamid* [JUSTID] [FORCE] [RETRYCOUNT few] [LASTID streamid]
+XAUTOCLAIM stream group consumer 0 streambound [COUNT few] [JUSTID]
+XINFO GROUPS <stream|any>
+
 EXPIRE any seconds [NX|XX|GT|LT]
 PEXPIRE any milliseconds [NX|XX|GT|LT]
 EXPIREAT any clockseconds [NX|XX|GT|LT]
@@ -211,6 +239,8 @@ BRPOPLPUSH list list timeout
 BLMPOP timeout lists <LEFT|RIGHT> [COUNT count]
 BZPOPMIN zset* timeout
 BZPOPMAX zset* timeout
+XREAD BLOCK 5 STREAMS stream streamid
+XREADGROUP GROUP group consumer BLOCK 5 STREAMS stream groupid
 BZMPOP timeout zsets <MIN|MAX> [COUNT count]
 `;
 

@@ -161,6 +161,8 @@ function contentsOf(key: Buffer): Step[] {
     { words: ['PTTL', key], rule: 'time' },
     ...valueOf(key),
     { words: ['HGETALL', key], rule: 'pairs' },
+    { words: ['XRANGE', key, '-', '+'], rule: 'exact' },
+    { words: ['XINFO', 'GROUPS', key], rule: 'exact' },
     { words: ['LRANGE', key, 0, -1], rule: 'exact' },
     { words: ['SMEMBERS', key], rule: 'unordered' },
     { words: ['ZRANGE', key, 0, -1, 'WITHSCORES'], rule: 'scores' },

@@ -193,6 +193,17 @@ const latitude = degrees(86);
 const placeName: Kind = (random) => `place${random.below(40)}`;
 const distance = mostly((random) => random.pick(['0', '1', '100', '7000', '25000', '0.5', '-1']));
 
+const streamId = mostly(
+  (random) => {
+    const ms = random.below(40);
+    const kind = random.below(10);
+    if (kind < 2) return `${ms}`;
+    return kind === 2 ? `${ms}-*` : `${ms}-${random.below(4)}`;
+  },
+  ['0', '$', '-', '+', 'x', '', '1-', '-1', '1-2-3', '18446744073709551615', '9999999999-1'],
+);
+const groupId = mostly((random) => (random.chance(0.7) ? '>' : `${random.below(20)}`), ['$', 'x']);
+
 export const kinds = {
   any: anyKey,
   string: key('string'),
@@ -230,6 +241,14 @@ export const kinds = {
     (random) => random.below(60),
     [...oddNumbers.filter((n) => n !== ''), '536870911x'],
   ),
+  stream: (random) => keyOf('stream', random.below(3)),
+  streamid: streamId,
+  streambound: (random, line) =>
+    random.chance(0.4) ? random.pick(['-', '+', '(3', '(5-1', '(-', '(']) : streamId(random, line),
+  group: (random) => `group${random.below(3)}`,
+  groupid: groupId,
+  consumer: (random) => `consumer${random.below(3)}`,
+  few: (random) => random.below(12),
   sketch: (random) => keyOf('sketch', random.below(4)),
   geo: (random) => keyOf('geo', random.below(4)),
   placename: placeName,

@@ -148,7 +148,7 @@ function runSort(
   const options = parseOptions(args, mayStore);
   const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
   const shape = rows.shape(row);
-  if (shape === Shape.value || shape === Shape.map) throw wrongType;
+  if (shape === Shape.value || shape === Shape.map || shape === Shape.stream) throw wrongType;
   if (isLong(rows, row)) return mayStore ? longSort : longSortRo;
   orderStored(options, shape);
   const sorted = row === 0 ? [] : readItems(rows, row, shape, options);

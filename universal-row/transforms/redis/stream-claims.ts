@@ -38,6 +38,8 @@ const badCount = new CommandError('ERR COUNT must be > 0');
 /** Pending entries that XAUTOCLAIM looks at for each that it may claim. */
 const looksPerClaim = 10;
 const countByDefault = 100;
+/** A claim reads and writes about a dozen records. */
+const claimsPerStep = stepElements >>> 3;
 const largestCount = 2 ** 63 / 16;
 
 const group = new StreamGroup();
@@ -130,6 +132,7 @@ function* claimInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
         answer.find(reply, id);
       }
     },
+    claimsPerStep,
   );
   yield* step(() => reply.close(mark, 'array', tally.value));
 }
@@ -256,7 +259,7 @@ function* autoClaimInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   let left = count;
   let isOver = false;
   while (looks > 0 && left > 0 && !isOver) {
-    const [most, from, before] = [Math.min(looks, stepElements >>> 2), next, fates.mark()];
+    const [most, from, before] = [Math.min(looks, claimsPerStep), next, fates.mark()];
     const limit = left;
     const seen = yield* step(() => {
       fates.rollback(before);

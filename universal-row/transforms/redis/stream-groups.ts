@@ -6,7 +6,7 @@ import type { Reply } from '../../reply.ts';
 import { type Row, type Rows, Shape } from '../../rows.ts';
 import { runNow, shortWork, step, StepSize, type Steps, type StepTransform } from '../../steps.ts';
 import { answerId, boundArgument, checkIds, idArgument } from './stream-entries.ts';
-import { StreamId } from './stream-id.ts';
+import { shownWord, StreamId } from './stream-id.ts';
 import {
   consumerNames,
   consumersOf,
@@ -84,7 +84,7 @@ function groupOptions(args: Arguments, mayMake: boolean): GroupOptions {
 
 function missingGroup(args: Arguments): CommandError {
   return new CommandError(
-    `NOGROUP No such consumer group '${args.latin1(3)}' for key name '${args.latin1(2)}'`,
+    `NOGROUP No such consumer group '${shownWord(args, 3)}' for key name '${shownWord(args, 2)}'`,
   );
 }
 
@@ -323,7 +323,7 @@ export function claimRow(rows: Rows, args: Arguments, into: StreamGroup): Row {
   const row = typedRow(rows, args, 1, Shape.stream);
   if (findGroup(rows, row, args, 2, into)) return row;
   throw new CommandError(
-    `NOGROUP No such key '${args.latin1(1)}' or consumer group '${args.latin1(2)}'`,
+    `NOGROUP No such key '${shownWord(args, 1)}' or consumer group '${shownWord(args, 2)}'`,
   );
 }
 

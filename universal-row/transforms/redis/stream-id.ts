@@ -1,6 +1,7 @@
 // Ids of stream entries: two unsigned 64-bit integers, milliseconds and a sequence number, as four halves, so
 // that every id is exact and none is an object of its own.
 
+import type { Arguments } from '../../arguments.ts';
 import { writeInteger } from '../../bytes.ts';
 import { CommandError } from '../../errors.ts';
 
@@ -176,7 +177,9 @@ function writeDecimal(to: Buffer, at: number, hi: number, lo: number): number {
 function readDecimal(b: Buffer, s: number, n: number): boolean {
   let at = s;
   const end = s + n;
-  if (n > 1 && b[at] === 43) at++;
+  // As strtoull has it.
+  while (at < end && (b[at] === 32 || (b[at]! >= 9 && b[at]! <= 13))) at++;
+  if (end - at > 1 && b[at] === 43) at++;
   if (at === end) return false;
   let value = 0;
   if (end - at <= exactDigits) {
@@ -230,4 +233,9 @@ export function parseTimeOnly(b: Buffer, s: number, n: number, to: StreamId): bo
   to.msLow = low;
   to.seqHigh = to.seqLow = 0;
   return true;
+}
+
+/** A word as errors show it: up to its first NUL, as in redis-server. */
+export function shownWord(args: Arguments, word: number): string {
+  return args.latin1(word).split('\0', 1)[0]!;
 }

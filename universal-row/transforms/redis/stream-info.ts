@@ -7,7 +7,7 @@ import { type Row, type Rows, Shape } from '../../rows.ts';
 import { isLong, runNow, shortWork, step, type Steps, type StepTransform } from '../../steps.ts';
 import { answerId, answerRange, EntryAnswer } from './stream-entries.ts';
 import { ConsumerNames, eachConsumer, findGroup } from './stream-groups.ts';
-import { StreamId } from './stream-id.ts';
+import { shownWord, StreamId } from './stream-id.ts';
 import {
   allEntries,
   allGroups,
@@ -276,7 +276,7 @@ export function xinfoConsumers(rows: Rows, args: Arguments, reply: Reply): StepT
 function findForConsumers(rows: Rows, args: Arguments): void {
   if (findGroup(rows, existing(rows, args), args, 3, group)) return;
   throw new CommandError(
-    `NOGROUP No such consumer group '${args.latin1(3)}' for key name '${args.latin1(2)}'`,
+    `NOGROUP No such consumer group '${shownWord(args, 3)}' for key name '${shownWord(args, 2)}'`,
   );
 }
 

@@ -15,7 +15,7 @@ import {
   type StepTransform,
 } from '../../steps.ts';
 import { answerId, answerRange, EntryAnswer, idArgument } from './stream-entries.ts';
-import { maxIdTextBytes, StreamId } from './stream-id.ts';
+import { maxIdTextBytes, shownWord, StreamId } from './stream-id.ts';
 import {
   entriesBetween,
   PendingEntry,
@@ -250,7 +250,7 @@ const answer = new EntryAnswer();
 
 /** The error of a key or group that is not there. */
 function noGroup(args: Arguments, keyWord: number, groupWord: number, where: string): CommandError {
-  const [key, name] = [args.latin1(keyWord), args.latin1(groupWord)];
+  const [key, name] = [shownWord(args, keyWord), shownWord(args, groupWord)];
   return new CommandError(`NOGROUP No such key '${key}' or consumer group '${name}'${where}`);
 }
 

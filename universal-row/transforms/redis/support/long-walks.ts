@@ -42,6 +42,8 @@ export function* eachWord(
   undo: Undo | undefined,
   begin: () => void,
   each: (word: number) => boolean | void,
+  /** Strides that one step handles. */
+  most = stepElements >>> 1,
 ): Steps {
   const state = undo ?? nothing;
   for (let at = from; at < to; ) {
@@ -52,7 +54,7 @@ export function* eachWord(
       begin();
       let bytes = 0;
       let word = start;
-      const end = Math.min(to, start + (stepElements >>> 1) * stride);
+      const end = Math.min(to, start + most * stride);
       for (; word < end && bytes < stepBytes; word += stride) {
         for (let i = 0; i < stride && word + i < to; i++) bytes += args.lens[word + i]!;
         if (each(word) === true) return to;
