@@ -48,7 +48,11 @@ program
   .option('--rounds <n>', 'rounds of each test', count, redisBenchDefaults.rounds)
   .option('--fsync <policy>', 'always, everysec or no', redisBenchDefaults.fsync)
   .option('--pipeline <list>', 'pipeline depths', '1,16,64')
-  .option('--tests <list>', 'tests of redis-benchmark', redisBenchDefaults.tests.join(','))
+  .option(
+    '--tests <list>',
+    'tests of redis-benchmark; pfadd, bitcount, geosearch',
+    redisBenchDefaults.tests.join(','),
+  )
   .option('--seconds <n>', 'length of a round', count, redisBenchDefaults.seconds)
   .option('--keys <n>', 'keys of the random tests', count, redisBenchDefaults.keys)
   .action(

@@ -21,6 +21,35 @@ const endless = 2_000_000_000;
 
 const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd'];
 
+/** Tests that redis-benchmark does not have: what is run first on both servers, and the command. */
+const commandTests = new Map<string, { setup: readonly string[][]; words: readonly string[] }>([
+  ['pfadd', { setup: [['DEL', 'sketch']], words: ['PFADD', 'sketch', '__rand_int__'] }],
+  ['bitcount', { setup: [['SETRANGE', 'bits', '65535', 'x']], words: ['BITCOUNT', 'bits'] }],
+  [
+    'geosearch',
+    {
+      setup: [['GEOADD', 'places', ...placesAround(10_000)]],
+      words: 'GEOSEARCH places FROMLONLAT 15 37 BYRADIUS 20 km ASC'.split(' '),
+    },
+  ],
+]);
+
+/** Longitudes, latitudes and names, evenly over 10 by 10 degrees around Sicily. */
+function placesAround(count: number): string[] {
+  const side = Math.sqrt(count);
+  return Array.from({ length: count }, (_, i) => {
+    const longitude = 10 + (10 * (i % side)) / side;
+    const latitude = 32 + (10 * Math.floor(i / side)) / side;
+    return [longitude.toFixed(6), latitude.toFixed(6), `place ${i}`];
+  }).flat();
+}
+
+async function setUp(server: Running, test: string): Promise<void> {
+  const client = await RespClient.connect(server.port);
+  for (const words of commandTests.get(test)?.setup ?? []) await client.call(...words);
+  client.close();
+}
+
 export interface RedisBenchOptions {
   rounds: number;
   fsync: Fsync;
@@ -114,7 +143,10 @@ export async function redisBench(options: RedisBenchOptions, command: string): P
     for (const pipeline of options.pipelines) {
       for (const test of options.tests) {
         // A first round warms both up and tells how many requests fill the time asked for.
-        const load = { test, pipeline, keys: options.keys };
+        const words = commandTests.get(test)?.words;
+        const load = { test: words ?? test, pipeline, keys: options.keys };
+        await setUp(peer, test);
+        await setUp(ours, test);
         const first = 20_000 * Math.min(pipeline, 8);
         const probe = await runRedisBenchmark(peer, load, first);
         await runRedisBenchmark(ours, load, first);

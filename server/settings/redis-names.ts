@@ -70,6 +70,7 @@ const encodings = {
   'hash-max-listpack-value': 'hashValueBytes',
   'hash-max-ziplist-entries': 'hashEntries',
   'hash-max-ziplist-value': 'hashValueBytes',
+  'hll-sparse-max-bytes': 'hllSparseBytes',
   'list-max-listpack-size': 'listSize',
   'list-max-ziplist-size': 'listSize',
   'set-max-intset-entries': 'setIntegers',

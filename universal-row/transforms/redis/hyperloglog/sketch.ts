@@ -7,12 +7,11 @@
 // Sparse, they are runs: 00xxxxxx x+1 zeros; 01xxxxxx yyyyyyyy as many as 256x+y+1; 1vvvvvxx x+1 times v+1.
 // Which bytes stand for a set of registers depends on the order of the additions, and follows Redis.
 
+import { encodingLimits } from '../support/encoding-limits.ts';
 import { registerCount } from './hash.ts';
 
 export const headerBytes = 16;
 export const denseBytes = headerBytes + (registerCount * 6) / 8;
-/** Redis's default for hll-sparse-max-bytes. A sparse one that grows beyond becomes dense. */
-export const maxSparseBytes = 3000;
 /** Of registers one by one, each in the longest form there is. A longer string is damaged. */
 const mostSparseBytes = headerBytes + registerCount * 2;
 /** Bytes that one is never longer than, whole or damaged. */
@@ -236,7 +235,8 @@ export class Sketch {
     const left = index - first;
     const right = first + run - 1 - index;
     const added = opLengthFor(old, left) + 1 + opLengthFor(old, right) - oldLength;
-    if (added > 0 && end + added > maxSparseBytes) return false;
+    const most = Math.min(encodingLimits.hllSparseBytes, mostSparseBytes);
+    if (added > 0 && end + added > most) return false;
     b.copyWithin(p + oldLength + added, p + oldLength, end);
     let at = this.#putRun(p, old, left);
     b[at++] = valueOp(count, 1);

@@ -13,6 +13,8 @@ export const encodingLimits = {
   rankedValueBytes: 64,
   /** In 7.0 lists are quicklists whatever it is. */
   listSize: -2,
+  /** A HyperLogLog beyond it is made dense: the one limit that rows are kept by. */
+  hllSparseBytes: 3000,
   /** Approximate trimming removes entries of a stream by so many. */
   streamNodeEntries: 100,
 };
