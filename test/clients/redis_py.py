@@ -79,6 +79,24 @@ info = r.info()
 assert info["redis_mode"] == "standalone" and info["db0"]["keys"] > 1000
 assert r.config_get("maxmemory")["maxmemory"] == "0"
 assert "get" in r.command() and any(c["addr"] for c in r.client_list())
-with r.lock("lock", timeout=5) if "eval" in r.command() else r.pipeline():
-    pass
+with r.lock("lock", timeout=5) as lock:
+    assert lock.locked() and not r.lock("lock", timeout=5).acquire(blocking=False)
+    assert lock.extend(5) and lock.reacquire()
+assert r.get("lock") is None
+
+multiply = r.register_script("return redis.call('GET', KEYS[1]) * ARGV[1]")
+r.set("factor", 6)
+assert multiply(keys=["factor"], args=[7]) == 42
+r.script_flush()
+assert multiply(keys=["factor"], args=[7]) == 42
+with r.pipeline() as p:
+    p.incr("factor")
+    multiply(keys=["factor"], args=[2], client=p)
+    assert p.execute() == [7, 14]
+try:
+    r.eval("return redis.call('LPUSH', KEYS[1], 1)", 1, "factor")
+except redis.ResponseError as error:
+    assert "WRONGTYPE" in str(error), error
+else:
+    raise AssertionError("no error")
 print("passed with redis-py", redis.__version__)
