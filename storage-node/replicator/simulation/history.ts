@@ -59,7 +59,8 @@ class History {
     this.#network.faults = {
       loss: rate(0.1),
       duplicates: rate(0.1),
-      delay: 1 + random.next() * 20,
+      // With a slow network several campaign in one term.
+      delay: 1 + random.next() * (random.chance(0.3) ? 250 : 20),
       late: rate(0.1),
       lateDelay: 400,
     };
@@ -73,8 +74,9 @@ class History {
       tickMs,
       syncMs: random.chance(0.3) ? 60 : 4,
       breach: (error: Error) => void (this.#failure ??= error),
-      promised: (node: SimulatedNode) => {
-        if (this.#isHealed || !random.chance(this.#rates.crash / 20)) return;
+      promised: (node: SimulatedNode, isVote: boolean) => {
+        // Votes are rare beside appends.
+        if (this.#isHealed || !random.chance(this.#rates.crash * (isVote ? 3 : 0.05))) return;
         this.#timeline.after(0, () => this.#crash(node, true));
       },
     };

@@ -26,10 +26,9 @@ export interface NodeWorld {
   syncMs: number;
   breach: (error: Error) => void;
   /** The node has answered a vote or an append. */
-  promised: (node: SimulatedNode) => void;
+  promised: (node: SimulatedNode, isVote: boolean) => void;
 }
 
-const promises: readonly number[] = [MessageType.voteResponse, MessageType.appendResponse];
 const groupNumber = 7;
 const nodesApart = 1000;
 
@@ -199,7 +198,8 @@ export class SimulatedNode {
     this.#world.checker.message(message);
     this.#world.network.send(this.id, nodeOf(to), bytes);
     // The moment after a promise has left is the one at which it may be forgotten.
-    if (promises.includes(message.type)) this.#world.promised(this);
+    if (message.type === MessageType.voteResponse) this.#world.promised(this, true);
+    if (message.type === MessageType.appendResponse) this.#world.promised(this, false);
   }
 
   #tick(generation: number): void {
