@@ -19,7 +19,7 @@ import type { SteadyLoad } from './support/switched.ts';
 /** Requests that no measurement comes to the end of. */
 const endless = 2_000_000_000;
 
-const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd'];
+const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd', 'xadd'];
 
 /** Tests that redis-benchmark does not have: what is run first on both servers, and the command. */
 const commandTests = new Map<string, { setup: readonly string[][]; words: readonly string[] }>([

@@ -77,12 +77,18 @@ export class LeafCursor {
   seek(k: Uint8Array, s: number, n: number): boolean {
     this.sharedHere = 0;
     for (;;) {
-      this.sharedBefore = this.sharedHere;
+      const before = this.sharedHere;
+      this.sharedBefore = before;
       if (!this.advance()) return false;
-      const common = commonLength(this.key, 0, this.keyLength, k, s, n);
+      // What shares more with a smaller key than that does with the one looked for is smaller as well.
+      if (this.shared > before) continue;
+      const { key, keyLength } = this;
+      const most = keyLength < n ? keyLength : n;
+      let common = this.shared;
+      while (common < most && key[common] === k[s + common]) common++;
       this.sharedHere = common;
-      if (common === n) return this.keyLength === n;
-      if (common < this.keyLength && this.key[common]! > k[s + common]!) return false;
+      if (common === n) return keyLength === n;
+      if (common < keyLength && key[common]! > k[s + common]!) return false;
     }
   }
 

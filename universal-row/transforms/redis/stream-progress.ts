@@ -8,12 +8,13 @@ import { edgeId, type StreamGroup, type StreamState } from './stream-layout.ts';
 /** Looks at a stream as it is; used again once the stream has other entries. */
 export class StreamProgress {
   #state: StreamState | undefined;
-  /** 0-0 when the stream has no entries. */
+  /** 0-0 when the stream has no entries, or when nothing depends on it. */
   readonly #first = new StreamId();
 
-  begin(rows: Rows, row: Row, state: StreamState): void {
+  begin(rows: Rows, row: Row, state: StreamState, of?: StreamGroup): void {
     this.#state = state;
     this.#first.setZero();
+    if (of !== undefined && of.entriesRead !== -1 && state.maxDeleted.isZero) return;
     if (state.length > 0) edgeId(rows, row, false, this.#first);
   }
 

@@ -378,7 +378,7 @@ function deliverNew(
 ): Delivered {
   const row = loadConsumer(rows, args, read, word);
   state.load(rows, row);
-  progress.begin(rows, row, state);
+  progress.begin(rows, row, state, group);
   answer.begin(rows, row);
   delivered.clear();
   const size = new StepSize();
