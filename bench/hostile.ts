@@ -52,6 +52,9 @@ export async function hostileBench(options: HostileOptions, command: string): Pr
     results.push(await attempt(allOnce(all), { name: everything, what }, options));
   }
   print(results);
+  for (const { name, unfinished } of results) {
+    if (unfinished.length > 0) console.log(`\n${name}: not done in time: ${unfinished.join(', ')}`);
+  }
   const missed = results.filter((result) => !isKept(result));
   if (missed.length > 0) {
     console.log(`\n${missed.length} of ${results.length} missed:`);

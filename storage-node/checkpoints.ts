@@ -19,7 +19,7 @@ export interface CheckpointsOptions {
   stats: CheckpointStats;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /** Resolves when a checkpoint may begin; at once when left out. */
-  ready?: () => Promise<void>;
+  ready?: () => Promise<boolean>;
   /** Called when one begins; what it returns is called when it is made, before the log is dropped. */
   begun?: () => () => void;
 }
@@ -53,7 +53,7 @@ export class Checkpoints {
 
   async #make(): Promise<void> {
     const { engine, log, clock, stats, report, ready, begun } = this.#options;
-    if (ready !== undefined) await ready();
+    if (ready !== undefined && !(await ready())) return;
     const startedAt = clock.monotonic();
     this.#lsn = log.status().appendedLsn;
     const made = begun?.();

@@ -193,6 +193,23 @@ describe.each(engines)('%s', (_name, create) => {
     expect(await f.replayed()).toEqual(rows);
   });
 
+  test('closing does not wait for a long command that writes, nor keeps a part of it', async () => {
+    const f = await PodFixture.open({ rules, engine: await create() });
+    expect(f.run('put a 1')).toBe('OK');
+    const gate = new Gate();
+    void f.pod.execute(command(f, longWrite(gate), Action.update), new TextReply());
+    await turns(20);
+    const waiting = new TextReply();
+    void f.pod.execute(f.command('put b 1'), waiting);
+    const checkpoint = f.pod.checkpoint();
+    await f.pod.close();
+    await checkpoint;
+    expect(gate.steps.length).toBeGreaterThan(1);
+    expect(f.pod.stats.checkpoints).toBe(0);
+    expect(waiting.toString()).toBe('');
+    expect((await f.replayed()).size).toBe(1);
+  });
+
   test('a watched key of a table that is being written counts as changed', async () => {
     const f = await PodFixture.open({ rules, engine: await create() });
     const gate = new Gate();

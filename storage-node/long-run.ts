@@ -47,6 +47,8 @@ export class LongRun {
   readonly isWriting: boolean;
   /** What the engine put aside between two steps. */
   suspended: SuspendedEntry | undefined;
+  /** It is to end as it is: its writes will not be logged. */
+  isAbandoned = false;
   steps = 0;
   faults = 0;
   readonly #options: LongRunOptions;
@@ -77,8 +79,11 @@ export class LongRun {
       sliceMs,
     );
     for (;;) {
-      if (this.#isAbandoned()) {
+      if (this.isAbandoned || this.#isUnwanted()) {
         steps.return();
+        engine.resume?.(this.suspended);
+        this.suspended = undefined;
+        engine.rollback();
         return;
       }
       engine.resume?.(this.suspended);
@@ -116,7 +121,8 @@ export class LongRun {
     }
   }
 
-  #isAbandoned(): boolean {
+  /** It only reads, and its client is gone. */
+  #isUnwanted(): boolean {
     return !this.isWriting && this.#options.commands[0]!.isAbandoned === true;
   }
 

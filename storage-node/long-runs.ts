@@ -14,6 +14,8 @@ export interface LongRunsOptions {
 export class LongRuns {
   readonly #options: LongRunsOptions;
   readonly #runs = new Map<LongRun, Promise<unknown>>();
+  /** All are to end; rows may be left as one was about to change them. */
+  #isAbandoned = false;
 
   constructor(options: LongRunsOptions) {
     this.#options = options;
@@ -27,6 +29,8 @@ export class LongRuns {
   run(run: LongRun): Promise<Reply> {
     const done = this.#drive(run).finally(() => {
       this.#runs.delete(run);
+      // What an abandoned one leaves behind is for nobody to see.
+      if (this.#isAbandoned) return;
       for (const { table, isWrite } of run.held) this.#options.holds.release(table, isWrite);
     });
     this.#runs.set(run, done);
@@ -54,11 +58,12 @@ export class LongRuns {
 
   /** No long command has written a part of what it writes. */
   get isWhole(): boolean {
+    if (this.#isAbandoned) return false;
     for (const [run] of this.#runs) if (run.isWriting) return false;
     return true;
   }
 
-  /** Resolves in an instant in which `isWhole`. */
+  /** Resolves in an instant in which `isWhole`, or when those that write were abandoned. */
   async whole(): Promise<void> {
     for (;;) {
       const writing = [...this.#runs].filter(([run]) => run.isWriting);
@@ -72,8 +77,12 @@ export class LongRuns {
     await Promise.allSettled(this.#runs.values());
   }
 
-  /** They stop at their next step. */
+  /**
+   * The pod closes: they stop at their next step, without an answer. Nothing of one that writes is in the log, so that
+   * the next start finds the rows as they were before it.
+   */
   abandon(): void {
-    for (const [run] of this.#runs) for (const command of run.commands) command.isAbandoned = true;
+    this.#isAbandoned = true;
+    for (const [run] of this.#runs) run.isAbandoned = true;
   }
 }

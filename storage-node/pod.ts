@@ -175,7 +175,7 @@ export class Pod implements Executor {
       everyBytes: options.checkpointBytes,
       stats: this.stats,
       report: options.report,
-      ready: () => this.whole(),
+      ready: () => this.whole().then(() => this.isWhole),
       begun: () => this.#checkpointBegun(),
     });
     this.flows = options.flows && this.#flowsOf(options.flows);

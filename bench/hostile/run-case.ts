@@ -26,6 +26,8 @@ export interface CaseResult {
   /** The server ended. */
   died: boolean;
   rounds: number;
+  /** Attacks that were still being carried out when they were no longer waited for. */
+  unfinished: string[];
   verdict: string | undefined;
   /** The attack could not be carried out, and so shows nothing. */
   failure: string | undefined;
@@ -35,6 +37,8 @@ export interface CaseResult {
 export const gapLimitMs = 50;
 
 const sampleEveryMs = 20;
+/** An attack that has not ended by then goes on unattended, and is said to. */
+const longestAttackMs = 45_000;
 /** After an attack, for what it left behind to show. */
 const afterMs = 500;
 const planes = ['redis', 'influx'] as const;
@@ -66,9 +70,7 @@ export async function runCase(
     await sleep(options.seconds * 1000);
     const quiet = await Promise.all(pingers.map((pinger) => pinger.take()));
     const resident = new ResidentWatch(server);
-    const outcomes = await Promise.all(
-      attacks.map((attack) => repeat(attack, server, options.seconds)),
-    );
+    const outcomes = await outcomesOf(attacks, server, options.seconds);
     await sleep(afterMs);
     const attacked = await Promise.all(pingers.map((pinger) => pinger.take()));
     const growthBytes = resident.end();
@@ -88,9 +90,12 @@ export async function runCase(
       growthBytes,
       growthLimit: Math.max(...attacks.map((attack) => attack.growthBytes ?? usualGrowthBytes)),
       died: died || !server.isUp(),
-      rounds: outcomes.reduce((sum, { rounds }) => sum + rounds, 0),
+      rounds: outcomes.reduce((sum, outcome) => sum + (outcome?.rounds ?? 0), 0),
+      unfinished: attacks.filter((_, n) => outcomes[n] === undefined).map(({ name: one }) => one),
       verdict: verdicts.length === 0 ? undefined : verdicts.join('; '),
-      failure: died ? undefined : outcomes.find(({ failure }) => failure !== undefined)?.failure,
+      failure: died
+        ? undefined
+        : outcomes.find((outcome) => outcome?.failure !== undefined)?.failure,
     };
   } finally {
     await Promise.all(pingers.map((pinger) => pinger.end()));
@@ -109,6 +114,23 @@ async function verdictOf(attack: Attack, server: AttackedServer): Promise<string
 interface Outcome {
   rounds: number;
   failure: string | undefined;
+}
+
+/** Of each attack; undefined for one that takes too long. */
+async function outcomesOf(
+  attacks: readonly Attack[],
+  server: AttackedServer,
+  seconds: number,
+): Promise<(Outcome | undefined)[]> {
+  const over = new AbortController();
+  const deadline = sleep(longestAttackMs, undefined, { signal: over.signal }).catch(() => {});
+  const outcomes = await Promise.all(
+    attacks.map((attack) =>
+      Promise.race([repeat(attack, server, seconds), deadline.then(() => undefined)]),
+    ),
+  );
+  over.abort();
+  return outcomes;
 }
 
 /** At least once; a server that refuses connections, or is gone, ends it. */
