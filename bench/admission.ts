@@ -1,4 +1,4 @@
-// What limits cost a gateway with many tenants that have one: a request at its gate, and what is done each second.
+// What limits cost a gateway with many tenants that have one: a request at its limiter, and what is done each second.
 
 import { GatewayAdmission } from '../access/admission/gateway-admission.ts';
 import { ChargeClass, Meter } from '../request-units/meter.ts';
@@ -75,17 +75,19 @@ function measure(tenants: number, { rounds, requests }: AdmissionOptions): Row[]
   const { meter, admission, second } = gatewayOf(tenants);
   const random = seededRandom(7);
   const order = Uint32Array.from({ length: requests }, () => 1 + Math.floor(random() * tenants));
-  const gates = new Map(Array.from(admission.gates(), (gate) => [gate.tenant, gate]));
-  /** Microseconds of a request, with its gate or without. */
+  const limiters = new Map(
+    Array.from(admission.limiters(), (limiter) => [limiter.tenant, limiter]),
+  );
+  /** Microseconds of a request, with its limiter or without. */
   const run = (limited: boolean): number => {
     let now = systemClock.monotonic();
     const begin = cpuMicros();
     for (const tenant of order) {
       now += 0.001;
-      const gate = gates.get(tenant)!;
-      if (limited && !gate.admit(now, 1500)) throw new Error('the quota is too small');
+      const limiter = limiters.get(tenant)!;
+      if (limited && !limiter.admit(now, 1500)) throw new Error('the quota is too small');
       meter.account(tenant).charge(ChargeClass.write, 0, false, 1.2, 1, 1, 1, 1);
-      if (limited) gate.settle(now);
+      if (limited) limiter.settle(now);
     }
     return (cpuMicros() - begin) / requests;
   };

@@ -9,8 +9,8 @@ export interface BucketShape {
   capacity: number;
 }
 
-/** What a gate asks of a bucket, or of several: see `TokenBucket`. */
-export interface GateBucket {
+/** What a limiter asks of a bucket, or of several: see `TokenBucket`. */
+export interface LimiterBucket {
   balance(now: number): number;
   beyond(part: number, now: number): number;
   admit(cost: number, now: number): boolean;
@@ -18,7 +18,7 @@ export interface GateBucket {
   waitForAny(now: number): number;
 }
 
-export class BucketSeries implements GateBucket {
+export class BucketSeries implements LimiterBucket {
   readonly #buckets: readonly TokenBucket[];
 
   constructor(buckets: readonly TokenBucket[]) {

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
-import type { LineQuery } from './query-line.ts';
-import type { GateWaiter, TenantGate } from './tenant-gate.ts';
+import type { AdmissionRules } from './admission-rules.ts';
+import { GatewayAdmission } from './gateway-admission.ts';
+import type { LimitedQuery } from './query-limiter.ts';
+import type { LimiterWaiter } from './admission-rules.ts';
+import type { TenantLimiter } from './tenant-limiter.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -22,32 +24,32 @@ function tenant(ruPerSecond: number, burstRu = 0, number = 1): TenantDefinition 
 interface Setup {
   meter: Meter;
   admission: GatewayAdmission;
-  gate: TenantGate;
+  limiter: TenantLimiter;
 }
 
 function setUp(definition: TenantDefinition, rules: Partial<AdmissionRules> = {}): Setup {
   const meter = new Meter({ plane: 'redis', run: 'test' });
   const admission = new GatewayAdmission({ clock, rules, accountOf: (n) => meter.account(n) });
-  return { meter, admission, gate: admission.follow(definition)! };
+  return { meter, admission, limiter: admission.follow(definition)! };
 }
 
 /** One request that costs so much; whether it was let in at once. */
-function request({ meter, gate }: Setup, cost: number): boolean {
+function request({ meter, limiter }: Setup, cost: number): boolean {
   const now = clock.monotonic();
-  if (!gate.admit(now, 1500)) return false;
-  meter.account(gate.tenant).charge(ChargeClass.write, 0, false, cost, 1, 1, 1, 1);
-  gate.settle(now);
+  if (!limiter.admit(now, 1500)) return false;
+  meter.account(limiter.tenant).charge(ChargeClass.write, 0, false, cost, 1, 1, 1, 1);
+  limiter.settle(now);
   return true;
 }
 
-function waiter(ms: number, ends: boolean[]): GateWaiter {
+function waiter(ms: number, ends: boolean[]): LimiterWaiter {
   return { deadline: clock.monotonic() + ms, end: (admitted) => void ends.push(admitted) };
 }
 
-test('a tenant without a limit has no gate', () => {
+test('a tenant without a limit has no limiter', () => {
   const { admission } = setUp(tenant(100));
   expect(admission.follow(tenant(0, 0, 2))).toBeUndefined();
-  expect(admission.gateOf(2)).toBeUndefined();
+  expect(admission.limiterOf(2)).toBeUndefined();
 });
 
 test('what is spent in the long run is the quota, whatever a request costs', () => {
@@ -70,27 +72,27 @@ test('a burst is let through at once', () => {
 });
 
 test('while there is plenty requests pass uncharged for a while, and for no more than is there', () => {
-  const { meter, gate } = setUp(tenant(10_000));
+  const { meter, limiter } = setUp(tenant(10_000));
   const charge = (requests: number): void => {
     meter.account(1).charge(ChargeClass.write, 0, false, requests, 1, 1, requests, requests);
   };
   const passed = (): number => {
     let requests = 0;
-    while (gate.pass() || gate.passAgain(clock.monotonic())) requests++;
+    while (limiter.pass() || limiter.passAgain(clock.monotonic())) requests++;
     return requests;
   };
-  gate.settle(clock.monotonic());
+  limiter.settle(clock.monotonic());
   // Half of what is there.
   const first = passed();
   expect(first).toBeGreaterThan(4000);
   expect(first).toBeLessThanOrEqual(5000);
-  expect(gate.isDue).toBe(true);
+  expect(limiter.isDue).toBe(true);
   charge(first);
-  gate.settle(clock.monotonic());
+  limiter.settle(clock.monotonic());
   expect(passed()).toBe(0);
   vi.advanceTimersByTime(1000);
-  gate.settle(clock.monotonic());
-  expect(gate.pass()).toBe(true);
+  limiter.settle(clock.monotonic());
+  expect(limiter.pass()).toBe(true);
   // What they cost is to be known from time to time.
   vi.advanceTimersByTime(60);
   expect(passed()).toBeLessThan(1024);
@@ -98,14 +100,14 @@ test('while there is plenty requests pass uncharged for a while, and for no more
 
 test('who is charged as it ends passes unseen while there is plenty, and gets the quota in the end', () => {
   const setup = setUp(tenant(1000));
-  const { gate, meter } = setup;
+  const { limiter, meter } = setup;
   let [spent, passed, seen] = [0, 0, 0];
   for (let ms = 0; ms < 100_000; ms += 5) {
     vi.advanceTimersByTime(5);
     const cost = 1 + ((ms * 7) % 50);
     // A second in which little is asked for, and one in which more is than the quota.
     if (ms % 2000 < 1000 && ms % 100 > 0) continue;
-    if (gate.passCharged(clock.monotonic())) {
+    if (limiter.passCharged(clock.monotonic())) {
       meter.account(1).charge(ChargeClass.write, 0, false, cost, 1, 1, 1, 1);
       passed++;
     } else if (request(setup, cost)) seen++;
@@ -121,8 +123,8 @@ test('who is charged as it ends passes unseen while there is plenty, and gets th
 test('nobody passes unseen while others wait', () => {
   const setup = setUp(tenant(1000));
   while (request(setup, 10));
-  setup.gate.wait(waiter(5000, []), clock.monotonic());
-  expect(setup.gate.passCharged(clock.monotonic())).toBe(false);
+  setup.limiter.wait(waiter(5000, []), clock.monotonic());
+  expect(setup.limiter.passCharged(clock.monotonic())).toBe(false);
 });
 
 test('who waits is let in in order, as units come', () => {
@@ -130,16 +132,16 @@ test('who waits is let in in order, as units come', () => {
   while (request(setup, 1));
   const order: number[] = [];
   for (let i = 0; i < 5; i++) {
-    const one: GateWaiter = { deadline: Infinity, end: () => void order.push(i) };
-    setup.gate.wait(one, clock.monotonic());
+    const one: LimiterWaiter = { deadline: Infinity, end: () => void order.push(i) };
+    setup.limiter.wait(one, clock.monotonic());
   }
-  expect(setup.gate.admit(clock.monotonic(), 1500)).toBe(false);
+  expect(setup.limiter.admit(clock.monotonic(), 1500)).toBe(false);
   vi.advanceTimersByTime(32);
   expect(order.length).toBeGreaterThanOrEqual(2);
   expect(order.length).toBeLessThanOrEqual(4);
   vi.advanceTimersByTime(50);
   expect(order).toEqual([0, 1, 2, 3, 4]);
-  expect(setup.gate.counters.waited).toBe(5);
+  expect(setup.limiter.counters.waited).toBe(5);
 });
 
 test('whose turn it is goes on for the units of a millisecond, and then comes after the others', () => {
@@ -151,12 +153,12 @@ test('whose turn it is goes on for the units of a millisecond, and then comes af
     if (request(setup, 1)) {
       order.push(name);
       goOn(name);
-    } else setup.gate.wait({ deadline: Infinity, end: () => next(name) }, clock.monotonic());
+    } else setup.limiter.wait({ deadline: Infinity, end: () => next(name) }, clock.monotonic());
   };
   const next = (name: string): void => {
     order.push(name);
     setup.meter.account(1).charge(ChargeClass.write, 0, false, 1, 1, 1, 1, 1);
-    setup.gate.settle(clock.monotonic());
+    setup.limiter.settle(clock.monotonic());
     goOn(name);
   };
   for (const name of ['a', 'b', 'c']) goOn(name);
@@ -175,38 +177,38 @@ test('who has waited too long is told so, and who has left is not', () => {
   request(setup, 1000);
   const ends: boolean[] = [];
   const gone = waiter(500, ends);
-  setup.gate.wait(waiter(1000, ends), clock.monotonic());
-  setup.gate.wait(waiter(100, ends), clock.monotonic());
-  setup.gate.wait(gone, clock.monotonic());
-  setup.gate.leave(gone);
+  setup.limiter.wait(waiter(1000, ends), clock.monotonic());
+  setup.limiter.wait(waiter(100, ends), clock.monotonic());
+  setup.limiter.wait(gone, clock.monotonic());
+  setup.limiter.leave(gone);
   vi.advanceTimersByTime(125);
   expect(ends).toEqual([false]);
   vi.advanceTimersByTime(900);
   expect(ends).toEqual([false, false]);
-  expect(setup.gate.waiting).toBe(0);
+  expect(setup.limiter.waiting).toBe(0);
 });
 
 test('what is owed is told to who is refused', () => {
   const setup = setUp(tenant(100));
   request(setup, 600);
-  expect(setup.gate.refuse(clock.monotonic())).toBe(5000);
+  expect(setup.limiter.refuse(clock.monotonic())).toBe(5000);
   setup.admission.endSecond();
-  expect(setup.gate.use.lastSecond).toBe(600);
+  expect(setup.limiter.use.lastSecond).toBe(600);
 });
 
 test('a raised quota lets in who waits, and one that is taken away everyone', () => {
   const setup = setUp(tenant(1));
   request(setup, 11);
   const ends: boolean[] = [];
-  setup.gate.wait(waiter(60_000, ends), clock.monotonic());
-  setup.gate.wait(waiter(60_000, ends), clock.monotonic());
+  setup.limiter.wait(waiter(60_000, ends), clock.monotonic());
+  setup.limiter.wait(waiter(60_000, ends), clock.monotonic());
   vi.advanceTimersByTime(500);
   expect(ends).toEqual([]);
   setup.admission.follow(tenant(10_000));
   vi.advanceTimersByTime(5);
   expect(ends).toEqual([true, true]);
   request(setup, 1e9);
-  setup.gate.wait(waiter(60_000, ends), clock.monotonic());
+  setup.limiter.wait(waiter(60_000, ends), clock.monotonic());
   setup.admission.follow(tenant(0));
   expect(ends).toEqual([true, true, true]);
 });
@@ -215,7 +217,7 @@ test('a cut quota keeps what is owed', () => {
   const setup = setUp(tenant(1000));
   request(setup, 3000);
   setup.admission.follow(tenant(100));
-  expect(setup.gate.balance(clock.monotonic())).toBeCloseTo(-2000);
+  expect(setup.limiter.balance(clock.monotonic())).toBeCloseTo(-2000);
 });
 
 test('the burst package and what others leave come after the share', () => {
@@ -227,8 +229,8 @@ test('the burst package and what others leave come after the share', () => {
   }
   // One a millisecond: all of it fits beside the others, who want nothing.
   expect(admitted).toBeGreaterThan(9000);
-  expect(setup.gate.counters.burstRu).toBeGreaterThan(100);
-  expect(setup.gate.counters.spareRu).toBeGreaterThan(5000);
+  expect(setup.limiter.counters.burstRu).toBeGreaterThan(100);
+  expect(setup.limiter.counters.spareRu).toBeGreaterThan(5000);
 });
 
 test('the only limited tenant may take the whole burst package, one of several half of it at most', () => {
@@ -240,14 +242,14 @@ test('the only limited tenant may take the whole burst package, one of several h
     for (let other = 0; other < others; other++) setup.admission.follow(tenant(100, 0, 2 + other));
     vi.advanceTimersByTime(1000);
     for (let n = 0; n < 500; n++) request(setup, 1);
-    expect(setup.gate.counters.burstRu).toBe(most);
+    expect(setup.limiter.counters.burstRu).toBe(most);
   }
 });
 
 test('dry, nothing waits, and what would have is counted', () => {
   const setup = setUp(tenant(100), { dryRun: true });
   for (let i = 0; i < 1000; i++) expect(request(setup, 1)).toBe(true);
-  const { wouldWait, wouldRefuse, refused } = setup.gate.counters;
+  const { wouldWait, wouldRefuse, refused } = setup.limiter.counters;
   expect(wouldWait).toBeGreaterThan(100);
   expect(wouldRefuse).toBeGreaterThan(600);
   expect(wouldWait + wouldRefuse).toBe(900);
@@ -261,14 +263,14 @@ test('what a second leaves is there for queries, and what they cost is not taken
     vi.advanceTimersByTime(1000);
     setup.admission.endSecond();
   }
-  const { queries } = setup.gate;
+  const { queries } = setup.limiter;
   expect(queries.units.balance).toBeCloseTo(600);
   expect(queries.units.spend(500)).toBe(true);
-  const before = setup.gate.balance(clock.monotonic());
+  const before = setup.limiter.balance(clock.monotonic());
   setup.meter.account(1).charge(ChargeClass.scan, 0, false, 550, 1, 1, 1, 1);
-  setup.gate.settleQuery(500, 550, clock.monotonic());
-  setup.gate.settle(clock.monotonic());
-  expect(setup.gate.balance(clock.monotonic())).toBe(before);
+  setup.limiter.settleQuery(500, 550, clock.monotonic());
+  setup.limiter.settle(clock.monotonic());
+  expect(setup.limiter.balance(clock.monotonic())).toBe(before);
   expect(queries.units.balance).toBeCloseTo(50);
 });
 
@@ -280,32 +282,32 @@ test('while a debt is paid off nothing is left for queries', () => {
     setup.admission.endSecond();
   }
   // 500 were owed, and 100 can be kept: two seconds are left.
-  expect(setup.gate.queries.units.balance).toBeCloseTo(200);
+  expect(setup.limiter.queries.units.balance).toBeCloseTo(200);
 });
 
 test('requests that take their time are settled one by one', () => {
   const setup = setUp(tenant(100));
-  const { gate, meter } = setup;
+  const { limiter, meter } = setup;
   const holds = [1, 2, 3].map(() => {
-    expect(gate.admit(clock.monotonic(), 1500)).toBe(true);
-    return gate.hold();
+    expect(limiter.admit(clock.monotonic(), 1500)).toBe(true);
+    return limiter.hold();
   });
-  expect(gate.balance(clock.monotonic())).toBe(97);
+  expect(limiter.balance(clock.monotonic())).toBe(97);
   const account = meter.account(1);
   account.charge(ChargeClass.write, 0, false, 50, 1, 1, 1, 1);
-  gate.settleHeld(holds[0]!, clock.monotonic());
-  expect(gate.balance(clock.monotonic())).toBeCloseTo(48);
+  limiter.settleHeld(holds[0]!, clock.monotonic());
+  expect(limiter.balance(clock.monotonic())).toBeCloseTo(48);
   // The second one came to nothing.
-  gate.settleHeld(holds[1]!, clock.monotonic());
-  expect(gate.balance(clock.monotonic())).toBeCloseTo(49);
+  limiter.settleHeld(holds[1]!, clock.monotonic());
+  expect(limiter.balance(clock.monotonic())).toBeCloseTo(49);
   account.charge(ChargeClass.write, 0, false, 149, 1, 1, 1, 1);
-  gate.settleHeld(holds[2]!, clock.monotonic());
-  expect(gate.balance(clock.monotonic())).toBeCloseTo(-99);
+  limiter.settleHeld(holds[2]!, clock.monotonic());
+  expect(limiter.balance(clock.monotonic())).toBeCloseTo(-99);
   setup.admission.endSecond();
-  expect(gate.use.lastSecond).toBe(199);
+  expect(limiter.use.lastSecond).toBe(199);
 });
 
-interface Asked extends LineQuery {
+interface Asked extends LimitedQuery {
   ended: boolean | undefined;
 }
 
@@ -322,8 +324,8 @@ function query(cost: number, ms = Infinity): Asked {
 }
 
 test('queries wait in line for what is left over, and run in order as it comes', () => {
-  const { gate } = setUp(tenant(100));
-  const { line } = gate;
+  const { limiter } = setUp(tenant(100));
+  const { queryLimiter: line } = limiter;
   vi.advanceTimersByTime(1000);
   const [first, second, third] = [query(90), query(50), query(1)];
   expect(line.arrive(first, clock.monotonic())).toBe('run');
@@ -338,8 +340,8 @@ test('queries wait in line for what is left over, and run in order as it comes',
 });
 
 test('a query is out of the line when it leaves, or its time is up; a line has an end', () => {
-  const { gate, admission } = setUp(tenant(1), { queryQueueLength: 2 });
-  const { line } = gate;
+  const { limiter, admission } = setUp(tenant(1), { queryQueueLength: 2 });
+  const { queryLimiter: line } = limiter;
   const [first, second, third] = [query(1000), query(1000, 500), query(1)];
   expect(line.arrive(query(5000), clock.monotonic())).toBe('wait');
   expect(line.arrive(first, clock.monotonic())).toBe('wait');
@@ -349,32 +351,32 @@ test('a query is out of the line when it leaves, or its time is up; a line has a
   vi.advanceTimersByTime(600);
   expect(second.ended).toBe(false);
   admission.setRules({ strictQueries: true });
-  expect(line.arrive(query(61), clock.monotonic())).toBe('too dear');
+  expect(line.arrive(query(61), clock.monotonic())).toBe('too expensive');
   expect(line.arrive(third, clock.monotonic())).toBe('wait');
   admission.forget(1);
   expect([third.ended, third.cost]).toEqual([true, 0]);
 });
 
 test('one that costs more than can be saved runs when nothing more can be, and carries its debt', () => {
-  const { gate } = setUp(tenant(10));
+  const { limiter } = setUp(tenant(10));
   const dear = query(1000);
   vi.advanceTimersByTime(500);
-  expect(gate.line.arrive(dear, clock.monotonic())).toBe('wait');
+  expect(limiter.queryLimiter.arrive(dear, clock.monotonic())).toBe('wait');
   vi.advanceTimersByTime(59_000);
   expect(dear.ended).toBeUndefined();
   vi.advanceTimersByTime(1000);
   expect(dear.ended).toBe(true);
-  expect(gate.queries.units.balance).toBeCloseTo(-400, -1);
+  expect(limiter.queries.units.balance).toBeCloseTo(-400, -1);
 });
 
 test('what was spent dry is not held against anybody later', () => {
   const setup = setUp(tenant(10), { dryRun: true, debtSeconds: 3600 });
   for (let i = 0; i < 100; i++) request(setup, 100);
-  expect(setup.gate.line.arrive(query(5000), clock.monotonic())).toBe('run');
-  expect(setup.gate.line.counters.wouldWait).toBe(1);
+  expect(setup.limiter.queryLimiter.arrive(query(5000), clock.monotonic())).toBe('run');
+  expect(setup.limiter.queryLimiter.counters.wouldWait).toBe(1);
   setup.admission.setRules({ dryRun: false });
-  expect(setup.gate.balance(clock.monotonic())).toBe(10);
-  expect(setup.gate.queries.units.balance).toBe(0);
+  expect(setup.limiter.balance(clock.monotonic())).toBe(10);
+  expect(setup.limiter.queries.units.balance).toBe(0);
 });
 
 test('a limit on scans counts scans only', () => {
@@ -382,7 +384,7 @@ test('a limit on scans counts scans only', () => {
     ...tenant(1000),
     limits: { ...noLimits, ruPerSecond: 1000, scanRuPerSecond: 100 },
   });
-  const scans = (): TenantGate => admission.classGateOf(1)!;
+  const scans = (): TenantLimiter => admission.classLimiterOf(1)!;
   expect(scans().quota.perSecond).toBe(100);
   meter.account(1).charge(ChargeClass.write, 0, false, 5000, 1, 1, 1, 1);
   meter.account(1).charge(ChargeClass.scan, 0, false, 30, 1, 1, 1, 1);
@@ -390,12 +392,12 @@ test('a limit on scans counts scans only', () => {
   expect(scans().use.lastSecond).toBe(30);
   expect(scans().balance(clock.monotonic())).toBeGreaterThan(0);
   expect(admission.follow({ ...tenant(0), limits: noLimits })).toBeUndefined();
-  expect(admission.classGateOf(1)).toBeUndefined();
+  expect(admission.classLimiterOf(1)).toBeUndefined();
 });
 
 test('the quota of a new tenant counts several times, until it is not new any more', () => {
   const setup = setUp({ ...tenant(100), createdAt: -4000 }, { warmupSeconds: 10 });
-  const { admission, gate } = setup;
+  const { admission, limiter } = setup;
   let spent = 0;
   const perSecond: number[] = [];
   for (let ms = 0; ms < 10_000; ms += 10) {
@@ -408,5 +410,5 @@ test('the quota of a new tenant counts several times, until it is not new any mo
   }
   for (const units of perSecond.slice(1, 6)) expect(units).toBeCloseTo(300, -1);
   for (const units of perSecond.slice(7)) expect(units).toBeCloseTo(100, -1);
-  expect(gate.warmupLeft(clock.monotonic())).toBe(0);
+  expect(limiter.warmupLeft(clock.monotonic())).toBe(0);
 });

@@ -1,79 +1,16 @@
-// All gates of one gateway, and the one timer behind them. A tenant without a limit has no gate, and costs nothing.
+// All limiters of one gateway, and the one timer behind them. A tenant without a limit has no limiter, and costs nothing.
 
 import type { TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { batchRequest, type PodAdmission } from '../../contracts/pod-admission.ts';
-import { Allocation, type AllocationPolicy } from './allocation.ts';
+import { admissionDefaults, type AdmissionRules, type SharedCapacity } from './admission-rules.ts';
+import { Allocation } from './allocation.ts';
 import { BurstPackage, burstCap } from './burst-package.ts';
 import { ErrorDelay } from './error-delay.ts';
-import { ClassGates, type ClassLimit } from './class-gates.ts';
-import { TenantGate } from './tenant-gate.ts';
-
-/** May change while the gateway runs. */
-export interface AdmissionRules {
-  /** Without, no tenant has a gate. */
-  enabled: boolean;
-  /** Nothing waits and nothing is refused; what would have been is counted. */
-  dryRun: boolean;
-  /** Milliseconds that a Redis command, and a write over HTTP, may wait; Infinity where nothing is refused. */
-  commandWaitMs: number;
-  writeWaitMs: number;
-  /** First word of a refusal over RESP. */
-  refusalCode: string;
-  /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not; a table may say otherwise. */
-  allocation: AllocationPolicy;
-  /** Units a second that the gateway can do; 0 when that is not known. */
-  gatewayRu: number;
-  /** Units of each second that are kept for spikes; 0 for none. */
-  burstRu: number;
-  /** Queries of a tenant that may wait, and whether one is refused that costs more than could ever be saved. */
-  queryQueueLength: number;
-  strictQueries: boolean;
-  /** Seconds of a tenant's quota that it can owe. */
-  debtSeconds: number;
-  /** For so many seconds from when a tenant was made its quota counts so many times. */
-  warmupSeconds: number;
-  warmupFactor: number;
-  /** Refusals take as long as successes do. */
-  delaysErrors: boolean;
-  /** Part of its quota at which a tenant is near it; Infinity for no alarms. */
-  alarmAt: number;
-}
-
-export const admissionDefaults: AdmissionRules = {
-  enabled: true,
-  dryRun: false,
-  commandWaitMs: 1500,
-  writeWaitMs: 4000,
-  refusalCode: 'TRYAGAIN',
-  allocation: 'hard',
-  gatewayRu: 0,
-  burstRu: 0,
-  queryQueueLength: 1000,
-  strictQueries: false,
-  debtSeconds: 10,
-  warmupSeconds: 0,
-  warmupFactor: 3,
-  delaysErrors: false,
-  alarmAt: Infinity,
-};
-
-/** What a gate has of its gateway. */
-export interface GatewaySpare {
-  /** Units of the burst package. */
-  burst(tenant: number, share: number, cost: number, now: number): boolean;
-  /** Units a second that there could be of what others leave, for tables of this mode; 0 if it is not for them. */
-  lends(mode: QuotaMode): number;
-  /** Units that others leave. */
-  borrow(mode: QuotaMode, cost: number, now: number): boolean;
-  /** Units were spent. */
-  used(units: number, now: number): void;
-  /** Somebody waits at the gate, or a query in its line. */
-  wake(gate: TenantGate): void;
-  wakeLine(gate: TenantGate): void;
-}
+import { ClassLimiters, type ClassLimit } from './class-limiters.ts';
+import { TenantLimiter } from './tenant-limiter.ts';
 
 export interface GatewayAdmissionOptions {
   clock: Clock;
@@ -85,18 +22,18 @@ export interface GatewayAdmissionOptions {
   /** Which operations have a limit of their own here. */
   classLimit?: ClassLimit;
   /** A tenant is near its quota: mean units a second of the last seconds. At most once a minute for each tenant. */
-  alarm?: (gate: TenantGate, used: number) => void;
+  alarm?: (limiter: TenantLimiter, used: number) => void;
 }
 
-/** A tenant has another gate, or none. */
-export type GateListener = (tenant: number, gate: TenantGate | undefined) => void;
+/** A tenant has another limiter, or none. */
+export type LimiterListener = (tenant: number, limiter: TenantLimiter | undefined) => void;
 
 // Those whose time is up are looked for this often; who is first in line is seen at every turn.
 const expireEveryMs = 20;
 // Queries wait longer.
-const serveLinesEveryMs = 50;
+const serveQueriesEveryMs = 50;
 
-export class GatewayAdmission implements GatewaySpare {
+export class GatewayAdmission implements SharedCapacity {
   /** For how long a refusal is held back. */
   readonly errorDelay: ErrorDelay;
   readonly #clock: Clock;
@@ -104,17 +41,17 @@ export class GatewayAdmission implements GatewaySpare {
   readonly #accountOf: (tenant: number) => TenantAccount | undefined;
   /** Of tenants with a limit. */
   readonly #limited = new Map<number, TenantDefinition>();
-  readonly #gates = new Map<number, TenantGate>();
+  readonly #limiters = new Map<number, TenantLimiter>();
   readonly #alarm: GatewayAdmissionOptions['alarm'];
-  readonly #classGates: ClassGates;
-  readonly #classListeners: GateListener[] = [];
-  readonly #listeners: GateListener[] = [];
+  readonly #classLimiters: ClassLimiters;
+  readonly #classListeners: LimiterListener[] = [];
+  readonly #listeners: LimiterListener[] = [];
   /** Gates at which somebody waits. */
-  readonly #awaited = new Set<TenantGate>();
-  /** Of those, gates whose tenants wait for a turn with the thread. */
-  readonly #inTurn = new Set<TenantGate>();
+  readonly #awaited = new Set<TenantLimiter>();
+  /** Of those, limiters whose tenants wait for a turn with the thread. */
+  readonly #inTurn = new Set<TenantLimiter>();
   /** Gates in whose lines queries wait. */
-  readonly #lines = new Set<TenantGate>();
+  readonly #lines = new Set<TenantLimiter>();
   #rules: AdmissionRules;
   #burst: BurstPackage;
   #allocation: Allocation;
@@ -132,14 +69,14 @@ export class GatewayAdmission implements GatewaySpare {
     this.errorDelay = new ErrorDelay({ enabled: this.#rules.delaysErrors });
     this.#burst = this.#newBurst();
     this.#allocation = this.#newAllocation();
-    this.#classGates = new ClassGates({
+    this.#classLimiters = new ClassLimiters({
       limit: classLimit,
       clock,
       rules: this.#rules,
       accountOf,
-      wake: (gate) => this.wake(gate),
-      changed: (tenant, gate) => {
-        for (const listener of this.#classListeners) listener(tenant, gate);
+      wake: (limiter) => this.wake(limiter),
+      changed: (tenant, limiter) => {
+        for (const listener of this.#classListeners) listener(tenant, limiter);
       },
     });
   }
@@ -158,17 +95,20 @@ export class GatewayAdmission implements GatewaySpare {
     this.#burst = this.#newBurst();
     this.#allocation = this.#newAllocation();
     const now = this.#clock.monotonic();
-    for (const gate of [...this.#gates.values(), ...this.#classGates.gates()]) {
-      gate.rulesChanged(now);
-      gate.quotaModesChanged();
-      if (this.#rules.dryRun) gate.release(now);
-      else if (wasDry) gate.restart(now);
+    for (const limiter of [...this.#limiters.values(), ...this.#classLimiters.limiters()]) {
+      limiter.rulesChanged(now);
+      limiter.quotaModesChanged();
+      if (this.#rules.dryRun) limiter.release(now);
+      else if (wasDry) limiter.restart(now);
     }
   }
 
   #newBurst(): BurstPackage {
     const { burstRu } = this.#rules;
-    return new BurstPackage({ units: burstRu, capOf: burstCap(burstRu, () => this.#gates.size) });
+    return new BurstPackage({
+      units: burstRu,
+      capOf: burstCap(burstRu, () => this.#limiters.size),
+    });
   }
 
   #newAllocation(): Allocation {
@@ -178,34 +118,34 @@ export class GatewayAdmission implements GatewaySpare {
   // ---- tenants
 
   /** Undefined for a tenant without a limit. What it was stays good until `onChange` tells otherwise. */
-  gateOf(tenant: number): TenantGate | undefined {
-    return this.#gates.get(tenant);
+  limiterOf(tenant: number): TenantLimiter | undefined {
+    return this.#limiters.get(tenant);
   }
 
-  gates(): IterableIterator<TenantGate> {
-    return this.#gates.values();
+  limiters(): IterableIterator<TenantLimiter> {
+    return this.#limiters.values();
   }
 
   /** What the tenant's scans, or queries, have to pass before that; undefined where they have no limit of their own. */
-  classGateOf(tenant: number): TenantGate | undefined {
-    return this.#classGates.gateOf(tenant);
+  classLimiterOf(tenant: number): TenantLimiter | undefined {
+    return this.#classLimiters.limiterOf(tenant);
   }
 
-  classGates(): IterableIterator<TenantGate> {
-    return this.#classGates.gates();
+  classLimiters(): IterableIterator<TenantLimiter> {
+    return this.#classLimiters.limiters();
   }
 
-  onClassChange(listener: GateListener): void {
+  onClassChange(listener: LimiterListener): void {
     this.#classListeners.push(listener);
   }
 
-  /** Learns of every gate that comes or goes, before anybody is let through for it. */
-  onChange(listener: GateListener): void {
+  /** Learns of every limiter that comes or goes, before anybody is let through for it. */
+  onChange(listener: LimiterListener): void {
     this.#listeners.push(listener);
   }
 
-  #tell(tenant: number, gate: TenantGate | undefined): void {
-    for (const listener of this.#listeners) listener(tenant, gate);
+  #tell(tenant: number, limiter: TenantLimiter | undefined): void {
+    for (const listener of this.#listeners) listener(tenant, limiter);
   }
 
   /** What has changed of tenants. */
@@ -217,8 +157,8 @@ export class GatewayAdmission implements GatewaySpare {
     for (const tenant of tenants) this.follow(tenant);
   }
 
-  /** The tenant's limits may have changed. Returns its gate now. */
-  follow(definition: TenantDefinition): TenantGate | undefined {
+  /** The tenant's limits may have changed. Returns its limiter now. */
+  follow(definition: TenantDefinition): TenantLimiter | undefined {
     const { ruPerSecond, scanRuPerSecond, queryRuPerSecond } = definition.limits;
     if (ruPerSecond + scanRuPerSecond + queryRuPerSecond === 0) {
       this.forget(definition.number);
@@ -228,34 +168,35 @@ export class GatewayAdmission implements GatewaySpare {
     return this.#rules.enabled ? this.#open(definition) : undefined;
   }
 
-  #open(definition: TenantDefinition): TenantGate | undefined {
-    if (this.#classGates.open(definition) !== undefined) this.#reschedule(this.#clock.monotonic());
+  #open(definition: TenantDefinition): TenantLimiter | undefined {
+    if (this.#classLimiters.open(definition) !== undefined)
+      this.#reschedule(this.#clock.monotonic());
     if (definition.limits.ruPerSecond > 0) return this.#openMain(definition);
     this.#dropMain(definition.number);
     return undefined;
   }
 
-  #openMain({ number, name, limits, createdAt }: TenantDefinition): TenantGate {
+  #openMain({ number, name, limits, createdAt }: TenantDefinition): TenantLimiter {
     const { ruPerSecond, burstRu, peakRuPerSecond } = limits;
     const quota = { perSecond: ruPerSecond, burst: burstRu, peak: peakRuPerSecond };
-    const gate = this.#gates.get(number);
+    const limiter = this.#limiters.get(number);
     const now = this.#clock.monotonic();
-    if (gate === undefined) {
+    if (limiter === undefined) {
       // Whose clock went back was made now.
       const age = createdAt === undefined ? Infinity : Math.max(0, this.#clock.now() - createdAt);
-      const made = new TenantGate(number, name, quota, this.#rules, this, now, now - age);
+      const made = new TenantLimiter(number, name, quota, this.#rules, this, now, now - age);
       made.follow(this.#ownAccount(number));
-      this.#gates.set(number, made);
+      this.#limiters.set(number, made);
       this.#tell(number, made);
       return made;
     }
-    gate.name = name;
-    const { perSecond, burst, peak } = gate.quota;
+    limiter.name = name;
+    const { perSecond, burst, peak } = limiter.quota;
     if (quota.perSecond !== perSecond || quota.burst !== burst || quota.peak !== peak) {
-      gate.setQuota(quota, now);
+      limiter.setQuota(quota, now);
       this.#reschedule(now);
     }
-    return gate;
+    return limiter;
   }
 
   #ownAccount(tenant: number): TenantAccount | undefined {
@@ -270,27 +211,27 @@ export class GatewayAdmission implements GatewaySpare {
   }
 
   #drop(tenant: number): void {
-    const scans = this.#classGates.gateOf(tenant);
+    const scans = this.#classLimiters.limiterOf(tenant);
     if (scans !== undefined) {
       this.#awaited.delete(scans);
-      this.#classGates.drop(tenant);
+      this.#classLimiters.drop(tenant);
     }
     this.#dropMain(tenant);
   }
 
   #dropMain(tenant: number): void {
-    const gate = this.#gates.get(tenant);
-    if (gate === undefined) return;
-    this.#gates.delete(tenant);
-    this.#awaited.delete(gate);
-    this.#lines.delete(gate);
+    const limiter = this.#limiters.get(tenant);
+    if (limiter === undefined) return;
+    this.#limiters.delete(tenant);
+    this.#awaited.delete(limiter);
+    this.#lines.delete(limiter);
     this.#tell(tenant, undefined);
-    gate.release(this.#clock.monotonic());
+    limiter.release(this.#clock.monotonic());
   }
 
   /** Tables have other modes than before. */
   quotaModesChanged(): void {
-    for (const gate of this.#awaited) gate.quotaModesChanged();
+    for (const limiter of this.#awaited) limiter.quotaModesChanged();
     this.#reschedule(this.#clock.monotonic());
   }
 
@@ -299,12 +240,12 @@ export class GatewayAdmission implements GatewaySpare {
   /** To be called each second. */
   endSecond(): void {
     const now = this.#clock.monotonic();
-    for (const gate of this.#gates.values()) {
-      gate.endSecond(now);
-      const used = gate.use.alarm(gate.quota.perSecond * this.#rules.alarmAt, now);
-      if (used > 0) this.#alarm?.(gate, used);
+    for (const limiter of this.#limiters.values()) {
+      limiter.endSecond(now);
+      const used = limiter.use.alarm(limiter.quota.perSecond * this.#rules.alarmAt, now);
+      if (used > 0) this.#alarm?.(limiter, used);
     }
-    this.#classGates.endSecond(now);
+    this.#classLimiters.endSecond(now);
   }
 
   /** Nobody waits any longer, and nobody will: the gateway stops. */
@@ -326,7 +267,7 @@ export class GatewayAdmission implements GatewaySpare {
   #schedule(now: number): void {
     if (this.#timer !== undefined || this.#awaited.size === 0) return;
     let ms = expireEveryMs;
-    for (const gate of this.#awaited) ms = Math.min(ms, gate.nextServe(now));
+    for (const limiter of this.#awaited) ms = Math.min(ms, limiter.nextServe(now));
     this.#timer = setTimeout(() => this.#serve(), Math.max(1, Math.ceil(ms)));
   }
 
@@ -336,37 +277,37 @@ export class GatewayAdmission implements GatewaySpare {
     const mayBeLate = now - this.#expiredAt >= expireEveryMs;
     if (mayBeLate) this.#expiredAt = now;
     this.#pod?.beginTick(now);
-    for (const gate of [...this.#awaited]) this.#serveGate(gate, mayBeLate);
+    for (const limiter of [...this.#awaited]) this.#serveGate(limiter, mayBeLate);
     this.#schedule(now);
   }
 
-  /** In the turns that its tenant has with the thread: those behind the gate go to work at once. */
-  #serveGate(gate: TenantGate, mayBeLate: boolean): void {
-    if (this.#inTurn.has(gate)) return;
-    const request = batchRequest(gate.tenant, () => {
-      this.#inTurn.delete(gate);
-      this.#serveTurn(gate, mayBeLate);
+  /** In the turns that its tenant has with the thread: those behind the limiter go to work at once. */
+  #serveGate(limiter: TenantLimiter, mayBeLate: boolean): void {
+    if (this.#inTurn.has(limiter)) return;
+    const request = batchRequest(limiter.tenant, () => {
+      this.#inTurn.delete(limiter);
+      this.#serveTurn(limiter, mayBeLate);
     });
     const result = this.#pod?.admit(request, this.#clock.monotonic()) ?? 'admitted';
-    if (result === 'admitted') this.#serveTurn(gate, mayBeLate);
-    else this.#inTurn.add(gate);
+    if (result === 'admitted') this.#serveTurn(limiter, mayBeLate);
+    else this.#inTurn.add(limiter);
   }
 
-  #serveTurn(gate: TenantGate, mayBeLate: boolean): void {
-    if (!this.#awaited.has(gate)) return;
+  #serveTurn(limiter: TenantLimiter, mayBeLate: boolean): void {
+    if (!this.#awaited.has(limiter)) return;
     const now = this.#clock.monotonic();
     const isOver =
-      (mayBeLate && gate.expire(now, this.#isTurnOver)) || gate.serve(now, this.#isTurnOver);
-    if (gate.waiting === 0) this.#awaited.delete(gate);
-    else if (isOver) this.#waitTurn(gate, mayBeLate);
+      (mayBeLate && limiter.expire(now, this.#isTurnOver)) || limiter.serve(now, this.#isTurnOver);
+    if (limiter.waiting === 0) this.#awaited.delete(limiter);
+    else if (isOver) this.#waitTurn(limiter, mayBeLate);
   }
 
-  #waitTurn(gate: TenantGate, mayBeLate: boolean): void {
-    this.#inTurn.add(gate);
+  #waitTurn(limiter: TenantLimiter, mayBeLate: boolean): void {
+    this.#inTurn.add(limiter);
     this.#pod!.requeue(
-      batchRequest(gate.tenant, () => {
-        this.#inTurn.delete(gate);
-        this.#serveTurn(gate, mayBeLate);
+      batchRequest(limiter.tenant, () => {
+        this.#inTurn.delete(limiter);
+        this.#serveTurn(limiter, mayBeLate);
       }),
     );
   }
@@ -376,19 +317,19 @@ export class GatewayAdmission implements GatewaySpare {
   #serveLines(): void {
     this.#lineTimer = undefined;
     const now = this.#clock.monotonic();
-    for (const gate of [...this.#lines]) {
-      gate.line.serve(now);
-      if (gate.line.waiting === 0) this.#lines.delete(gate);
+    for (const limiter of [...this.#lines]) {
+      limiter.queryLimiter.serve(now);
+      if (limiter.queryLimiter.waiting === 0) this.#lines.delete(limiter);
     }
     this.#scheduleLines();
   }
 
   #scheduleLines(): void {
     if (this.#lines.size === 0) return;
-    this.#lineTimer ??= setTimeout(() => this.#serveLines(), serveLinesEveryMs);
+    this.#lineTimer ??= setTimeout(() => this.#serveLines(), serveQueriesEveryMs);
   }
 
-  // ---- for the gates
+  // ---- for the limiters
 
   burst(tenant: number, share: number, cost: number, now: number): boolean {
     return this.#rules.burstRu > 0 && this.#burst.take(tenant, share, cost, now);
@@ -407,13 +348,13 @@ export class GatewayAdmission implements GatewaySpare {
     if (this.#rules.gatewayRu > 0) this.#allocation.use(units, now);
   }
 
-  wake(gate: TenantGate): void {
-    this.#awaited.add(gate);
+  wake(limiter: TenantLimiter): void {
+    this.#awaited.add(limiter);
     this.#schedule(this.#clock.monotonic());
   }
 
-  wakeLine(gate: TenantGate): void {
-    this.#lines.add(gate);
+  wakeQueries(limiter: TenantLimiter): void {
+    this.#lines.add(limiter);
     this.#scheduleLines();
   }
 }

@@ -1,11 +1,12 @@
-// A limit on how fast a burst is spent: the gate of a tenant that has one.
+// A limit on how fast a burst is spent: the limiter of a tenant that has one.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import { type AdmissionRules, GatewayAdmission } from './gateway-admission.ts';
-import type { TenantGate } from './tenant-gate.ts';
+import type { AdmissionRules } from './admission-rules.ts';
+import { GatewayAdmission } from './gateway-admission.ts';
+import type { TenantLimiter } from './tenant-limiter.ts';
 
 const [rate, burst, peak] = [100, 10_000, 1000];
 /** What may be spent at once of a peak, in seconds of it. */
@@ -43,8 +44,8 @@ class World {
     this.admission.follow(definition);
   }
 
-  get gate(): TenantGate {
-    return this.admission.gateOf(1)!;
+  get limiter(): TenantLimiter {
+    return this.admission.limiterOf(1)!;
   }
 
   charge(units: number, requests = 1): void {
@@ -53,19 +54,19 @@ class World {
       account.charge(ChargeClass.write, 0, false, units / requests, 1, 1, 1, 1);
     }
     this.spent.push({ at: this.ms, units });
-    this.gate.settle(this.ms);
+    this.limiter.settle(this.ms);
   }
 
   /** Everything that is let in just now, a request at a time, or as many as pass uncharged. */
   takeAll(units: number, passes: boolean): void {
     for (;;) {
       let requests = 0;
-      while (passes && this.gate.pass()) requests++;
+      while (passes && this.limiter.pass()) requests++;
       if (requests > 0) {
         this.charge(units * requests, requests);
         continue;
       }
-      if (!this.gate.admit(this.ms, 0)) return;
+      if (!this.limiter.admit(this.ms, 0)) return;
       this.charge(units);
     }
   }
@@ -130,12 +131,12 @@ test('what is charged later counts in both', () => {
   const world = new World(limits);
   world.charge(3 * peak);
   // Half of the burst and more is still there, and nothing can be spent before the speed of it is paid for.
-  expect(world.gate.balance(world.ms)).toBeCloseTo(-(3 - peakSeconds) * peak, 6);
-  expect(world.gate.admit(world.ms, 0)).toBe(false);
+  expect(world.limiter.balance(world.ms)).toBeCloseTo(-(3 - peakSeconds) * peak, 6);
+  expect(world.limiter.admit(world.ms, 0)).toBe(false);
   world.ms += 2800;
-  expect(world.gate.admit(world.ms, 0)).toBe(false);
+  expect(world.limiter.admit(world.ms, 0)).toBe(false);
   world.ms += 200;
-  expect(world.gate.admit(world.ms, 0)).toBe(true);
+  expect(world.limiter.admit(world.ms, 0)).toBe(true);
 });
 
 test('it comes, changes and goes while requests do, and takes nothing of the burst with it', () => {
@@ -153,5 +154,5 @@ test('it comes, changes and goes while requests do, and takes nothing of the bur
   expect(spentIn(5)).toBeGreaterThan(4000);
   expect(world.total()).toBeCloseTo(burst + rate * 4, -2);
   world.limit({ ...limits, ruPerSecond: 0 });
-  expect(world.admission.gateOf(1)).toBeUndefined();
+  expect(world.admission.limiterOf(1)).toBeUndefined();
 });

@@ -21,7 +21,7 @@ export interface QueryQueueOptions {
 export const queryQueueDefaults: QueryQueueOptions = { length: 1000, strict: false };
 
 /** `run` at once, `wait` in line, or not at all. */
-export type QueryAnswer = 'run' | 'wait' | 'full' | 'too dear';
+export type QueryAnswer = 'run' | 'wait' | 'full' | 'too expensive';
 
 export class QueryQueue<Q extends WaitingQuery> {
   readonly units: AccumulatedUnits;
@@ -44,7 +44,7 @@ export class QueryQueue<Q extends WaitingQuery> {
 
   /** `mostUnits` is what can ever be there for the tenant: a query that costs more runs when there is so much. */
   arrive(query: Q, mostUnits: number): QueryAnswer {
-    if (this.options.strict && query.cost > mostUnits) return 'too dear';
+    if (this.options.strict && query.cost > mostUnits) return 'too expensive';
     if (this.#waiting.length === 0 && this.#takeFor(query, mostUnits)) return 'run';
     if (this.#waiting.length >= this.options.length) return 'full';
     this.#waiting.push(query);

@@ -183,13 +183,13 @@ export class RedisServer implements ConnectionHost<Connection> {
 
   #followChanges(): void {
     this.principals.onChange((change) => this.#follow(change));
-    this.admission?.onChange((number, gate) => {
+    this.admission?.onChange((number, limiter) => {
       const tenant = this.tenants.get(number);
-      tenant?.setGates(gate, tenant.scanGate);
+      tenant?.setLimiters(limiter, tenant.scanLimiter);
     });
-    this.admission?.onClassChange((number, gate) => {
+    this.admission?.onClassChange((number, limiter) => {
       const tenant = this.tenants.get(number);
-      tenant?.setGates(tenant.gate, gate);
+      tenant?.setLimiters(tenant.limiter, limiter);
     });
   }
 
@@ -408,9 +408,9 @@ export class RedisServer implements ConnectionHost<Connection> {
     let tenant = this.tenants.get(definition.number);
     if (tenant === undefined) {
       const { number } = definition;
-      const gate = this.admission?.gateOf(number);
-      const scanGate = this.admission?.classGateOf(number);
-      tenant = new Tenant<Connection>(definition, this.slowlogLimits, gate, scanGate);
+      const limiter = this.admission?.limiterOf(number);
+      const scanLimiter = this.admission?.classLimiterOf(number);
+      tenant = new Tenant<Connection>(definition, this.slowlogLimits, limiter, scanLimiter);
       this.tenants.set(tenant.number, tenant);
     } else tenant.follow(definition);
     return tenant;

@@ -3,7 +3,7 @@
 
 import type { TableSpan } from '../../universal-row/command.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { TenantGate } from '../admission/tenant-gate.ts';
+import type { TenantLimiter } from '../admission/tenant-limiter.ts';
 import { AclLog } from './acl/acl-log.ts';
 import { Refusals } from './admission/refusals.ts';
 import { FanOut } from './fan-out.ts';
@@ -25,9 +25,9 @@ export class Tenant<C extends Subscriber = Subscriber> {
   readonly aclLog = new AclLog();
   readonly scripts = new TenantScripts();
   /** Absent while what its clients spend is not limited. */
-  gate: TenantGate | undefined;
+  limiter: TenantLimiter | undefined;
   /** What scans have to pass before it; absent while they have no limit of their own. */
-  scanGate: TenantGate | undefined;
+  scanLimiter: TenantLimiter | undefined;
   /** It has one of them. */
   isLimited: boolean;
   readonly refusals = new Refusals();
@@ -39,13 +39,13 @@ export class Tenant<C extends Subscriber = Subscriber> {
   constructor(
     definition: TenantDefinition,
     slowlogLimits: SlowlogLimits,
-    gate: TenantGate | undefined,
-    scanGate: TenantGate | undefined,
+    limiter: TenantLimiter | undefined,
+    scanLimiter: TenantLimiter | undefined,
   ) {
     this.number = definition.number;
-    this.gate = gate;
-    this.scanGate = scanGate;
-    this.isLimited = gate !== undefined || scanGate !== undefined;
+    this.limiter = limiter;
+    this.scanLimiter = scanLimiter;
+    this.isLimited = limiter !== undefined || scanLimiter !== undefined;
     this.definition = definition;
     this.span = spanOf(definition);
     this.slowlog = new Slowlog(slowlogLimits);
@@ -56,11 +56,11 @@ export class Tenant<C extends Subscriber = Subscriber> {
     return this.number === 0;
   }
 
-  /** Its gates are others. */
-  setGates(gate: TenantGate | undefined, scanGate: TenantGate | undefined): void {
-    this.gate = gate;
-    this.scanGate = scanGate;
-    this.isLimited = gate !== undefined || scanGate !== undefined;
+  /** Its limiters are others. */
+  setLimiters(limiter: TenantLimiter | undefined, scanLimiter: TenantLimiter | undefined): void {
+    this.limiter = limiter;
+    this.scanLimiter = scanLimiter;
+    this.isLimited = limiter !== undefined || scanLimiter !== undefined;
   }
 
   follow(definition: TenantDefinition): void {

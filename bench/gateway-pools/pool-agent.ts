@@ -12,7 +12,7 @@ import {
 } from './pool-messages.ts';
 import type { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 
 export interface PoolAgentOptions {
   /** Unlike any other's in the pool, and unlike that of an earlier process. */
@@ -95,7 +95,7 @@ export class PoolAgent {
     this.#told.delete(tenant);
   }
 
-  /** To be called each second, after that of the gates. */
+  /** To be called each second, after that of the limiters. */
   second(): void {
     const now = this.#options.clock.monotonic();
     if (this.#isMember && now > this.#leaseEnd) this.#beginSession();
@@ -148,22 +148,25 @@ export class PoolAgent {
       if (definition !== undefined) this.follow(definition);
     });
     const lent: { loan: number; units: number }[] = [];
-    this.#carryOut(order.lend, (gate, { loan, units }) => {
+    this.#carryOut(order.lend, (limiter, { loan, units }) => {
       // Whoever waits here himself comes first.
-      const given = gate.queries.length === 0 ? gate.queries.units.giveUp(units) : 0;
+      const given = limiter.queries.length === 0 ? limiter.queries.units.giveUp(units) : 0;
       lent.push({ loan, units: given });
     });
-    this.#carryOut(order.receive, (gate, { units }) => {
-      gate.queries.units.receive(units);
-      gate.line.serve(now);
+    this.#carryOut(order.receive, (limiter, { units }) => {
+      limiter.queries.units.receive(units);
+      limiter.queryLimiter.serve(now);
     });
     send({ type: 'taken', gateway, session: this.#session, order: order.number, lent });
   }
 
-  #carryOut(loans: readonly PoolLoan[], what: (gate: TenantGate, loan: PoolLoan) => void): void {
+  #carryOut(
+    loans: readonly PoolLoan[],
+    what: (limiter: TenantLimiter, loan: PoolLoan) => void,
+  ): void {
     for (const loan of loans) {
-      const gate = this.#options.admission.gateOf(loan.tenant);
-      if (gate !== undefined) what(gate, loan);
+      const limiter = this.#options.admission.limiterOf(loan.tenant);
+      if (limiter !== undefined) what(limiter, loan);
     }
   }
 
@@ -196,16 +199,16 @@ export class PoolAgent {
       report.parts = { tenants: [...this.#parts.keys()], parts: [...this.#parts.values()] };
       this.#told.clear();
     }
-    for (const gate of admission.gates()) this.#tellOf(gate, report, now);
+    for (const limiter of admission.limiters()) this.#tellOf(limiter, report, now);
     return report;
   }
 
-  #tellOf(gate: TenantGate, report: PoolReport, now: number): void {
-    const { tenant, queries } = gate;
-    const used = gate.use.lastSecond;
-    const refusals = gate.counters.refused - (this.#refused.get(tenant) ?? 0);
-    this.#refused.set(tenant, gate.counters.refused);
-    const refused = (refusals + gate.waiting) * gate.meanCost;
+  #tellOf(limiter: TenantLimiter, report: PoolReport, now: number): void {
+    const { tenant, queries } = limiter;
+    const used = limiter.use.lastSecond;
+    const refusals = limiter.counters.refused - (this.#refused.get(tenant) ?? 0);
+    this.#refused.set(tenant, limiter.counters.refused);
+    const refused = (refusals + limiter.waiting) * limiter.meanCost;
     const { balance } = queries.units;
     const head = queries.head();
     if (head !== undefined) {

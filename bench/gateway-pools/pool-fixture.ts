@@ -88,14 +88,14 @@ export class PoolWorld {
   /** The tenant asks for so many units of a gateway in this second. */
   ask(name: string, tenant: number, units: number): void {
     const { admission, meter } = this.members.get(name)!;
-    const gate = admission.gateOf(tenant)!;
+    const limiter = admission.limiterOf(tenant)!;
     const cost = units / 100;
     for (let i = 0; i < 100; i++) {
-      gate.meanCost = cost;
-      if (gate.admit(this.ms, 0)) {
+      limiter.meanCost = cost;
+      if (limiter.admit(this.ms, 0)) {
         meter.account(tenant).charge(ChargeClass.write, 0, false, cost, 0, 0, 0, 0);
-        gate.settle(this.ms);
-      } else gate.refuse(this.ms);
+        limiter.settle(this.ms);
+      } else limiter.refuse(this.ms);
     }
   }
 
@@ -144,7 +144,7 @@ export class PoolWorld {
   /** Units a second that a gateway goes by. */
   shareOf(name: string, tenant: number): number {
     const member = this.members.get(name);
-    const quota = member?.admission.gateOf(tenant)?.quota.perSecond ?? 0;
+    const quota = member?.admission.limiterOf(tenant)?.quota.perSecond ?? 0;
     // A gateway without a part keeps one that is too small to count.
     return quota < 1e-3 ? 0 : quota;
   }

@@ -56,8 +56,8 @@ const gatewayProgram = (times: PoolTimes): string => `
     goodbye: () => { agent.goodbye(); process.disconnect(); process.exit(); },
     state: () => {
       const state = {};
-      for (const gate of admission.gates()) {
-        state[gate.tenant] = { share: gate.quota.perSecond, used: used[gate.tenant] ?? 0, refused: gate.counters.refused };
+      for (const limiter of admission.limiters()) {
+        state[limiter.tenant] = { share: limiter.quota.perSecond, used: used[limiter.tenant] ?? 0, refused: limiter.counters.refused };
       }
       process.send({ to: 'test', state });
     },
@@ -66,14 +66,14 @@ const gatewayProgram = (times: PoolTimes): string => `
   process.on('disconnect', () => process.exit());
   setInterval(() => {
     for (const [tenant, units] of Object.entries(load)) {
-      const gate = admission.gateOf(Number(tenant));
-      for (let i = 0; gate !== undefined && i < units / ${pieces}; i++) {
+      const limiter = admission.limiterOf(Number(tenant));
+      for (let i = 0; limiter !== undefined && i < units / ${pieces}; i++) {
         const now = systemClock.monotonic();
-        if (gate.admit(now, 0)) {
-          meter.account(gate.tenant).charge(ChargeClass.write, 0, false, 1, 0, 0, 0, 0);
-          gate.settle(now);
+        if (limiter.admit(now, 0)) {
+          meter.account(limiter.tenant).charge(ChargeClass.write, 0, false, 1, 0, 0, 0, 0);
+          limiter.settle(now);
           used[tenant] = (used[tenant] ?? 0) + 1;
-        } else gate.refuse(now);
+        } else limiter.refuse(now);
       }
     }
   }, ${times.secondMs / pieces});

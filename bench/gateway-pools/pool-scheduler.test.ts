@@ -71,7 +71,7 @@ test('a quota that changes is in force at once, in the parts that there were', (
   pool.setQuota(1, 90_000);
   expect(pool.shareOf(a, 1) / 90_000).toBeCloseTo(part, 9);
   pool.setQuota(1, 0);
-  expect(pool.members.get(b)!.admission.gateOf(1)).toBeUndefined();
+  expect(pool.members.get(b)!.admission.limiterOf(1)).toBeUndefined();
   pool.setQuota(1, 10);
   expect(pool.inForce(1)).toBeCloseTo(10, 9);
   expect(pool.shareOf(a, 1) / 10).toBeCloseTo(part, 9);
@@ -145,13 +145,13 @@ function query(pool: PoolWorld, name: string, cost: number): { begun: boolean; a
   const state = { begun: false, answer: '' };
   const end = (admitted: boolean): void => void (state.begun = admitted);
   const one = { cost, arrivedAt: pool.ms, deadline: Infinity, end };
-  state.answer = pool.members.get(name)!.admission.gateOf(1)!.line.arrive(one, pool.ms);
+  state.answer = pool.members.get(name)!.admission.limiterOf(1)!.queryLimiter.arrive(one, pool.ms);
   return state;
 }
 
 function balances(pool: PoolWorld): number[] {
   return [...pool.members.values()].map(
-    ({ admission }) => admission.gateOf(1)!.queries.units.balance,
+    ({ admission }) => admission.limiterOf(1)!.queries.units.balance,
   );
 }
 
@@ -349,11 +349,11 @@ test(
   full ? 1_200_000 : 120_000,
 );
 
-test('a gate made later has its part from the beginning', () => {
+test('a limiter made later has its part from the beginning', () => {
   const pool = world();
   const [a] = [pool.join(), pool.join()];
   const { admission, agent } = pool.members.get(a)!;
   admission.forget(1);
   agent.follow(limited(1, 2000));
-  expect(admission.gateOf(1)!.quota.perSecond).toBe(1000);
+  expect(admission.limiterOf(1)!.quota.perSecond).toBe(1000);
 });

@@ -1,7 +1,7 @@
 // Quotas of a plane's tenants and how much of them is used, for the admin API.
 
 import type { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
-import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import {
   type AdmissionQuery,
   type TenantAdmission,
@@ -39,12 +39,12 @@ export function admissionReport(
   { tenant, limit }: AdmissionQuery,
 ): TenantAdmission[] {
   const all: TenantAdmission[] = [];
-  for (const gate of admission.gates()) {
-    if (tenant === undefined || gate.tenant === tenant) all.push(reportOf(admission, gate));
+  for (const limiter of admission.limiters()) {
+    if (tenant === undefined || limiter.tenant === tenant) all.push(reportOf(admission, limiter));
   }
-  for (const { tenant: number } of admission.classGates()) {
+  for (const { tenant: number } of admission.classLimiters()) {
     if (tenant !== undefined && number !== tenant) continue;
-    if (admission.gateOf(number) !== undefined) continue;
+    if (admission.limiterOf(number) !== undefined) continue;
     all.push({ ...empty, tenant: number, ...withClass(admission, number, empty) });
   }
   return all.sort((a, b) => usedPartOf(b) - usedPartOf(a) || a.tenant - b.tenant).slice(0, limit);
@@ -52,12 +52,12 @@ export function admissionReport(
 
 /** Adds the tenant's scans or queries, where they have a limit of their own. */
 function withClass(admission: GatewayAdmission, tenant: number, before: ClassReport): ClassReport {
-  const gate = admission.classGateOf(tenant);
-  if (gate === undefined) return before;
-  const { counters, waiting } = gate;
+  const limiter = admission.classLimiterOf(tenant);
+  if (limiter === undefined) return before;
+  const { counters, waiting } = limiter;
   return {
-    classQuotaRu: gate.quota.perSecond,
-    classUsedRu: gate.use.lastSecond,
+    classQuotaRu: limiter.quota.perSecond,
+    classUsedRu: limiter.use.lastSecond,
     waiting: before.waiting + waiting,
     waited: before.waited + counters.waited,
     refused: before.refused + counters.refused,
@@ -66,25 +66,25 @@ function withClass(admission: GatewayAdmission, tenant: number, before: ClassRep
   };
 }
 
-function reportOf(admission: GatewayAdmission, gate: TenantGate): TenantAdmission {
-  const { tenant, counters, line, use } = gate;
+function reportOf(admission: GatewayAdmission, limiter: TenantLimiter): TenantAdmission {
+  const { tenant, counters, queryLimiter, use } = limiter;
   const withoutClass: ClassReport = {
     classQuotaRu: 0,
     classUsedRu: 0,
-    waiting: gate.waiting,
-    waited: counters.waited + line.counters.waited,
-    refused: counters.refused + counters.partitionRefused + line.counters.refused,
-    wouldWait: counters.wouldWait + line.counters.wouldWait,
+    waiting: limiter.waiting,
+    waited: counters.waited + queryLimiter.counters.waited,
+    refused: counters.refused + counters.partitionRefused + queryLimiter.counters.refused,
+    wouldWait: counters.wouldWait + queryLimiter.counters.wouldWait,
     wouldRefuse: counters.wouldRefuse + counters.partitionWouldRefuse,
   };
   return {
     tenant,
-    quotaRu: gate.quota.perSecond,
+    quotaRu: limiter.quota.perSecond,
     usedRu: use.lastSecond,
     usedRuMinute: use.lastMinute / 60,
-    savedRu: gate.queries.units.balance,
-    warmupRu: gate.warmupLeft(systemClock.monotonic()),
-    waitingQueries: line.waiting,
+    savedRu: limiter.queries.units.balance,
+    warmupRu: limiter.warmupLeft(systemClock.monotonic()),
+    waitingQueries: queryLimiter.waiting,
     burstRu: counters.burstRu,
     spareRu: counters.spareRu,
     ...withClass(admission, tenant, withoutClass),

@@ -13,8 +13,8 @@ test('tenants beyond those with a label of their own are added up under one', ()
   const admission = new GatewayAdmission({ clock, accountOf: () => undefined });
   for (const [number, quota] of [100, 20, 3, 0].entries())
     admission.follow(tenant(number + 1, quota));
-  for (const gate of admission.gates()) gate.counters.waitedMs = 1500;
-  for (const gate of admission.gates()) gate.use.end(gate.tenant);
+  for (const limiter of admission.limiters()) limiter.counters.waitedMs = 1500;
+  for (const limiter of admission.limiters()) limiter.use.end(limiter.tenant);
   const samples = admissionSamples('redis', admission, (number) =>
     number === 1 ? 't1' : '_other',
   );

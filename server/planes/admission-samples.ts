@@ -1,21 +1,25 @@
-// What a plane's gates report to /metrics: of each tenant with a limit, under the label that its other metrics have.
+// What a plane's limiters report to /metrics: of each tenant with a limit, under the label that its other metrics have.
 
-import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import type { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { adder } from './pod-samples.ts';
 
-/** Numbers of a gate that add up over tenants, with the names and words of their metrics. */
-const gauges: readonly [name: string, help: string, of: (gate: TenantGate) => number][] = [
-  ['quota_ru', 'Request units a second that the tenant may spend.', (gate) => gate.quota.perSecond],
+/** Numbers of a limiter that add up over tenants, with the names and words of their metrics. */
+const gauges: readonly [name: string, help: string, of: (limiter: TenantLimiter) => number][] = [
+  [
+    'quota_ru',
+    'Request units a second that the tenant may spend.',
+    (limiter) => limiter.quota.perSecond,
+  ],
   [
     'peak_ru',
     'Units a second at which a burst may be spent; 0 for any.',
-    (gate) => gate.quota.peak,
+    (limiter) => limiter.quota.peak,
   ],
-  ['waiting', 'Requests that wait for request units.', (gate) => gate.waiting],
+  ['waiting', 'Requests that wait for request units.', (limiter) => limiter.waiting],
 ];
-const counters: readonly [name: string, help: string, of: (gate: TenantGate) => number][] = [
+const counters: readonly [name: string, help: string, of: (limiter: TenantLimiter) => number][] = [
   ['waited', 'Requests that have waited for units.', ({ counters: c }) => c.waited],
   [
     'waited_seconds',
@@ -49,7 +53,11 @@ const partitionCounters: typeof counters = [
 
 /** Of queries, which live on what was left over. */
 const queryGauges: typeof gauges = [
-  ['queries_waiting', 'Queries that wait for request units.', ({ line }) => line.waiting],
+  [
+    'queries_waiting',
+    'Queries that wait for request units.',
+    ({ queryLimiter }) => queryLimiter.waiting,
+  ],
   [
     'saved_ru',
     'Request units left over for queries; below 0 what is owed.',
@@ -60,29 +68,33 @@ const queryCounters: typeof counters = [
   [
     'queries_waited',
     'Queries that have waited for units.',
-    ({ line: { counters: c } }) => c.waited,
+    ({ queryLimiter: { counters: c } }) => c.waited,
   ],
   [
     'queries_waited_seconds',
     'Time that queries waited for units.',
-    ({ line: { counters: c } }) => c.waitedMs / 1000,
+    ({ queryLimiter: { counters: c } }) => c.waitedMs / 1000,
   ],
   [
     'queries_refused',
     'Queries refused for want of units.',
-    ({ line: { counters: c } }) => c.refused,
+    ({ queryLimiter: { counters: c } }) => c.refused,
   ],
   [
     'queries_would_wait',
     'Queries that would have waited (dry run).',
-    ({ line: { counters: c } }) => c.wouldWait,
+    ({ queryLimiter: { counters: c } }) => c.wouldWait,
   ],
 ];
 
 /** Of scans, or queries, where they have a limit of their own. */
 const classGauges: typeof gauges = [
-  ['class_quota_ru', 'Units a second for scans, or queries.', (gate) => gate.quota.perSecond],
-  ['class_waiting', 'Scans, or queries, that wait for units of theirs.', (gate) => gate.waiting],
+  ['class_quota_ru', 'Units a second for scans, or queries.', (limiter) => limiter.quota.perSecond],
+  [
+    'class_waiting',
+    'Scans, or queries, that wait for units of theirs.',
+    (limiter) => limiter.waiting,
+  ],
 ];
 const classCounters: typeof counters = [
   ['class_waited', 'Scans, or queries, that have waited for them.', ({ counters: c }) => c.waited],
@@ -96,7 +108,7 @@ export function admissionSamples(
   labelOf: (tenant: number) => string,
 ): MetricSample[] {
   const samples: MetricSample[] = [];
-  for (const [tenant, same] of byLabel(gateway.gates(), labelOf)) {
+  for (const [tenant, same] of byLabel(gateway.limiters(), labelOf)) {
     const add = adder(samples, { tenant, plane });
     const sum = sumOver(same);
     for (const [name, help, of] of gauges) add('gauge', `tenant_${name}`, help, sum(of));
@@ -105,7 +117,7 @@ export function admissionSamples(
       'gauge',
       'tenant_quota_used_ratio',
       'Of the request units a second, what was used in the last second.',
-      Math.max(...same.map((gate) => gate.use.lastSecond / gate.quota.perSecond)),
+      Math.max(...same.map((limiter) => limiter.use.lastSecond / limiter.quota.perSecond)),
     );
     if (plane === 'redis') {
       for (const [name, help, of] of partitionCounters) {
@@ -116,7 +128,7 @@ export function admissionSamples(
     for (const [name, help, of] of queryGauges) add('gauge', `tenant_${name}`, help, sum(of));
     for (const [name, help, of] of queryCounters) add('counter', `tenant_${name}`, help, sum(of));
   }
-  for (const [tenant, same] of byLabel(gateway.classGates(), labelOf)) {
+  for (const [tenant, same] of byLabel(gateway.classLimiters(), labelOf)) {
     const add = adder(samples, { tenant, plane });
     const sum = sumOver(same);
     for (const [name, help, of] of classGauges) add('gauge', `tenant_${name}`, help, sum(of));
@@ -126,19 +138,21 @@ export function admissionSamples(
 }
 
 function byLabel(
-  gates: Iterable<TenantGate>,
+  limiters: Iterable<TenantLimiter>,
   labelOf: (tenant: number) => string,
-): Map<string, TenantGate[]> {
-  const all = new Map<string, TenantGate[]>();
-  for (const gate of gates) {
-    const label = labelOf(gate.tenant);
+): Map<string, TenantLimiter[]> {
+  const all = new Map<string, TenantLimiter[]>();
+  for (const limiter of limiters) {
+    const label = labelOf(limiter.tenant);
     const same = all.get(label);
-    if (same === undefined) all.set(label, [gate]);
-    else same.push(gate);
+    if (same === undefined) all.set(label, [limiter]);
+    else same.push(limiter);
   }
   return all;
 }
 
-function sumOver(gates: readonly TenantGate[]): (of: (gate: TenantGate) => number) => number {
-  return (of) => gates.reduce((total, gate) => total + of(gate), 0);
+function sumOver(
+  limiters: readonly TenantLimiter[],
+): (of: (limiter: TenantLimiter) => number) => number {
+  return (of) => limiters.reduce((total, limiter) => total + of(limiter), 0);
 }

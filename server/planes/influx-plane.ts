@@ -204,7 +204,7 @@ async function start(): Promise<void> {
 
 /** Of tenants that were charged or have a limit. */
 function nameOf(tenant: number): string | undefined {
-  return metering.nameOf(tenant) ?? admission.gateway.gateOf(tenant)?.name;
+  return metering.nameOf(tenant) ?? admission.gateway.limiterOf(tenant)?.name;
 }
 
 const backups = new PlaneBackups(realDisk, () =>

@@ -1,6 +1,7 @@
-// The limits on request units in a plane: the settings that are about them, as the rules of its gates.
+// The limits on request units in a plane: the settings that are about them, as the rules of its limiters.
 
-import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
+import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
+import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { LiveConfig } from '../settings/live-config.ts';

@@ -72,7 +72,7 @@ test('over InfluxDB: writes and queries, with the body unread', async () => {
   const account = it.meter.account(it.server.principals.tenant('acme')!.number);
   account.charge(ChargeClass.scan, 0, false, 1000, 1, 1, 1, 1);
   it.admission
-    .classGateOf(it.server.principals.tenant('acme')!.number)!
+    .classLimiterOf(it.server.principals.tenant('acme')!.number)!
     .settle(systemClock.monotonic());
   const query = await timed(it.server.query('acme:acme', 'SELECT * FROM m'));
   expect(query.answer.text).toContain('kind=query');

@@ -23,12 +23,12 @@ const query = async (q = heavy, who = 'acme:acme') => {
   return { status, text, ru: headers.get('x-polyrow-ru'), ms: performance.now() - start };
 };
 const account = () => it.meter.account(1);
-const line = () => it.gate('acme').line;
-const saved = () => it.gate('acme').queries.units.balance;
+const line = () => it.limiter('acme').queryLimiter;
+const saved = () => it.limiter('acme').queries.units.balance;
 /** Queries owe as much as this. */
 const owe = (units: number): void => {
-  it.gate('acme').collect(systemClock.monotonic());
-  it.gate('acme').queries.units.settle(saved() + units);
+  it.limiter('acme').collect(systemClock.monotonic());
+  it.limiter('acme').queries.units.settle(saved() + units);
 };
 interface Shown {
   series: { values: [number, string, string, string, string][] }[];
@@ -43,13 +43,13 @@ const shown = async (): Promise<[number, string][]> => {
 
 test('a query takes nothing from writes, and the next of its kind waits until there is enough', async () => {
   it.setLimits('acme', { ruPerSecond: 5 });
-  const before = it.gate('acme').balance(systemClock.monotonic());
+  const before = it.limiter('acme').balance(systemClock.monotonic());
   const first = await query();
   expect(first.status).toBe(200);
   const cost = Number(first.ru);
   expect(cost).toBeGreaterThan(3);
   // A request of its own would cost at least 1.
-  expect(it.gate('acme').balance(systemClock.monotonic())).toBeGreaterThan(before - 1);
+  expect(it.limiter('acme').balance(systemClock.monotonic())).toBeGreaterThan(before - 1);
   owe(5);
   const second = await query();
   expect(second.text).toContain('24999.5');
@@ -215,7 +215,7 @@ test('many small writes go through while heavy queries wait their turn', async (
   isOver = true;
   await Promise.all(writers);
   for (const { text } of answers) expect(text).toContain('24999.5');
-  expect(it.gate('acme').counters.refused).toBe(0);
+  expect(it.limiter('acme').counters.refused).toBe(0);
   waits.sort((a, b) => a - b);
   expect(waits[Math.floor(waits.length / 2)]).toBeLessThan(200);
 });

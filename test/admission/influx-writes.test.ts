@@ -93,7 +93,7 @@ describe('over the quota a write', () => {
     await sleep(250);
     // What the system and the parser take in, and no more.
     expect(socket.bytesWritten - socket.writableLength).toBeLessThan(16 * 1024 * 1024);
-    expect(it.gate('acme').waiting).toBe(1);
+    expect(it.limiter('acme').waiting).toBe(1);
     const [answer] = (await once(socket, 'data')) as [Buffer];
     expect(String(answer)).toMatch(/^HTTP\/1.1 500 /);
     socket.destroy();
@@ -112,11 +112,11 @@ describe('over the quota a write', () => {
         })
         .catch(() => 'left'),
     );
-    await expect.poll(() => it.gate('acme').waiting).toBe(20);
+    await expect.poll(() => it.limiter('acme').waiting).toBe(20);
     leaving.abort();
     expect(await Promise.all(clients)).toEqual(clients.map(() => 'left'));
-    await expect.poll(() => it.gate('acme').waiting).toBe(0);
-    expect(it.gate('acme').counters.refused).toBe(0);
+    await expect.poll(() => it.limiter('acme').waiting).toBe(0);
+    expect(it.limiter('acme').counters.refused).toBe(0);
     expect(await countOf('acme:acme').catch(() => undefined)).toBeUndefined();
   });
 
@@ -126,7 +126,7 @@ describe('over the quota a write', () => {
       it.setLimits('acme', { ruPerSecond: 1 });
       it.indebt('acme', 100);
       const written = write();
-      await expect.poll(() => it.gate('acme').waiting).toBe(1);
+      await expect.poll(() => it.limiter('acme').waiting).toBe(1);
       it.setLimits('acme', { ruPerSecond });
       const [{ status }, ms] = await timed(written);
       expect(status).toBe(204);
@@ -154,7 +154,7 @@ test('a large body is let in whole, and what it cost is owed', async () => {
   expect(status).toBe(204);
   const cost = Number(headers.get('x-polyrow-ru'));
   expect(cost).toBeGreaterThan(10);
-  const owed = -it.gate('acme').balance(systemClock.monotonic());
+  const owed = -it.limiter('acme').balance(systemClock.monotonic());
   expect(owed).toBeGreaterThan(cost - 5);
   const { text } = await write();
   const [, seconds] = /retry after (\d+) s/.exec(text)!;
@@ -186,7 +186,7 @@ test('dry, nothing waits and what would have is counted', async () => {
   const [answers, ms] = await timed(Promise.all(Array.from({ length: 30 }, () => write())));
   expect(answers.every(({ status }) => status === 204)).toBe(true);
   expect(ms).toBeLessThan(5000);
-  const { wouldWait, wouldRefuse, refused } = it.gate('acme').counters;
+  const { wouldWait, wouldRefuse, refused } = it.limiter('acme').counters;
   expect(wouldWait).toBeGreaterThan(0);
   expect(wouldRefuse).toBeGreaterThan(5);
   expect(refused).toBe(0);
@@ -196,7 +196,7 @@ test('a server that stops lets in who waits', async () => {
   it.admission.setRules({ writeWaitMs: 60_000 });
   it.indebt('acme', 300);
   const written = Array.from({ length: 5 }, () => write('m v=1'));
-  await expect.poll(() => it.gate('acme').waiting).toBe(5);
+  await expect.poll(() => it.limiter('acme').waiting).toBe(5);
   await it.server.drain(2000);
   for (const { status } of await Promise.all(written)) expect(status).toBe(204);
 });
@@ -235,7 +235,7 @@ test('whatever becomes of quotas and rules under load, each write is answered an
     change();
     await sleep(350);
   }
-  // Somebody waits at a gate that lets nobody in; those are refused when their time is up.
+  // Somebody waits at a limiter that lets nobody in; those are refused when their time is up.
   await sleep(400);
   isOver = true;
   await Promise.all(clients);
@@ -243,5 +243,5 @@ test('whatever becomes of quotas and rules under load, each write is answered an
   expect(acknowledged.size).toBeGreaterThan(100);
   it.setLimits('acme', { ruPerSecond: 0 });
   expect(await countOf('acme:acme')).toBe(acknowledged.size);
-  expect(it.admission.gateOf(1)).toBeUndefined();
+  expect(it.admission.limiterOf(1)).toBeUndefined();
 });

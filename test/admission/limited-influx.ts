@@ -1,7 +1,8 @@
 // The InfluxDB listener in this process, with limits on request units and a meter behind it.
 
-import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
-import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
+import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
+import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import { InfluxMetering } from '../../access/influx/http/metering.ts';
 import { Meter } from '../../request-units/meter.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
@@ -16,7 +17,7 @@ export interface LimitedInflux {
   admission: GatewayAdmission;
   meter: Meter;
   /** Of a tenant with a limit. */
-  gate(tenant: string): TenantGate;
+  limiter(tenant: string): TenantLimiter;
   setLimits(tenant: string, limits: Partial<TenantLimits>): void;
   /** Makes it owe so much. */
   indebt(tenant: string, units: number): void;
@@ -42,12 +43,12 @@ export async function limitedInflux(
   server.control.onUpdate = (update) => admission.update(update);
   const seconds = setInterval(() => admission.endSecond(), 1000);
   const numberOf = (tenant: string): number => server.principals.tenant(tenant)!.number;
-  const gate = (tenant: string): TenantGate => admission.gateOf(numberOf(tenant))!;
+  const limiter = (tenant: string): TenantLimiter => admission.limiterOf(numberOf(tenant))!;
   return {
     server,
     admission,
     meter,
-    gate,
+    limiter,
     setLimits: (name, limits) => {
       const tenant = server.principals.tenant(name)!;
       server.control.setTenant(name, { limits: { ...tenant.limits, ...limits } });
@@ -58,13 +59,13 @@ export async function limitedInflux(
         1,
         0,
         false,
-        gate(tenant).balance(systemClock.monotonic()) + units,
+        limiter(tenant).balance(systemClock.monotonic()) + units,
         1,
         1,
         1,
         1,
       );
-      gate(tenant).settle(systemClock.monotonic());
+      limiter(tenant).settle(systemClock.monotonic());
     },
     close: async () => {
       clearInterval(seconds);

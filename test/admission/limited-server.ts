@@ -1,8 +1,8 @@
 // A Redis plane in the process of the test, with one tenant whose request units are limited, and what is needed to
 // put it into its limit's debt.
 
-import type { AdmissionRules } from '../../access/admission/gateway-admission.ts';
-import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
+import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
 import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
 import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
@@ -33,8 +33,8 @@ export class LimitedServer {
     return new LimitedServer(tenants, red);
   }
 
-  get gate(): TenantGate {
-    return this.tenants.admission.gateOf(this.red.number)!;
+  get limiter(): TenantLimiter {
+    return this.tenants.admission.limiterOf(this.red.number)!;
   }
 
   get account(): TenantAccount {
@@ -47,11 +47,11 @@ export class LimitedServer {
 
   /** Red has spent so many seconds of its quota that it has not got yet. */
   owe(seconds: number): void {
-    const { gate } = this;
+    const { limiter } = this;
     const now = performance.now();
-    const lru = gate.balance(now) + gate.quota.perSecond * seconds;
+    const lru = limiter.balance(now) + limiter.quota.perSecond * seconds;
     this.account.charge(ChargeClass.background, 0, false, lru, lru, 0, 0, 0);
-    gate.settle(now);
+    limiter.settle(now);
   }
 
   client(name = 'red', version: 2 | 3 = 2): Promise<RespClient> {

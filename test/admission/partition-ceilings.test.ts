@@ -1,7 +1,7 @@
 // Partitions of a table that have a ceiling, as clients of its tenant meet it.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import type { AdmissionRules } from '../../access/admission/gateway-admission.ts';
+import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
 import { PartitionCeilings } from '../../storage-node/admission/partition/partition-ceilings.ts';
 import { hashSlot } from '../../universal-row/crc16.ts';
 import type { RespClient } from '../support/resp-client.ts';
@@ -70,7 +70,7 @@ describe('a flood of what is refused', () => {
       if (i % 2 === 1) expect(show(answer)).toBe(`"${i}"`);
       else expect(show(answer)).toMatch(refusal);
     });
-    expect(server.gate.counters.partitionRefused).toBe(25_000);
+    expect(server.limiter.counters.partitionRefused).toBe(25_000);
   });
 
   /** Of the tenant others have been refused lately, so many that the next one has to wait for some tenths of a second. */
@@ -91,7 +91,7 @@ describe('a flood of what is refused', () => {
     await until(isAnyHeldBack);
     ceilings.setRules({ cap: 'none', factor: 3, podRate: 0 }, performance.now());
     expect((await answers).map(show)).toEqual([':1', '+PONG']);
-    expect(server.gate.counters.partitionRefused).toBe(0);
+    expect(server.limiter.counters.partitionRefused).toBe(0);
   });
 
   test('of a client that goes leaves nothing behind', async () => {
@@ -119,7 +119,7 @@ describe('a partition at its ceiling', () => {
     expect(await client.text('SET', cold, 1)).toBe('+OK');
     expect(await client.text('PING')).toBe('+PONG');
     expect(await client.text('DBSIZE')).toBe(':2');
-    expect(server.gate.counters).toMatchObject({ partitionRefused: 2, refused: 0, waited: 0 });
+    expect(server.limiter.counters).toMatchObject({ partitionRefused: 2, refused: 0, waited: 0 });
     const info = await client.text('INFO', 'ru');
     expect(info).toContain('ru_partition_refused:2');
     expect(await client.text('RU', 'STATS')).toContain('"partition_refused" :2');
@@ -212,7 +212,7 @@ test('a spread load is not held back: only its quota counts', async () => {
   const keys = Array.from({ length: 3000 }, (_, i) => ['SET', `spread:${i}`, i]);
   const answers = await client.pipeline(keys);
   expect(answers.filter((answer) => show(answer) !== '+OK')).toEqual([]);
-  expect(server.gate.counters.partitionRefused).toBe(0);
+  expect(server.limiter.counters.partitionRefused).toBe(0);
 });
 
 test('what a partition is served comes to its ceiling, with debts and all', async () => {
@@ -229,7 +229,7 @@ test('what a partition is served comes to its ceiling, with debts and all', asyn
   const perSecond = (1000 * (spent() - before)) / (performance.now() - begun);
   expect(perSecond / ceiling).toBeGreaterThan(0.5);
   expect(perSecond / ceiling).toBeLessThan(1.1);
-  expect(server.gate.counters).toMatchObject({ refused: 0, waited: 0 });
+  expect(server.limiter.counters).toMatchObject({ refused: 0, waited: 0 });
 });
 
 test('a transaction is charged to its partitions in equal parts', async () => {
@@ -247,7 +247,7 @@ test('who waits for units of the quota meets the ceiling when it has them', asyn
   const other = await server.client();
   server.owe(0.1);
   const answer = client.text('EXISTS', hot);
-  await until(() => server.gate.waiting === 1);
+  await until(() => server.limiter.waiting === 1);
   ceilings.setRules({ cap: 'always', factor: 3, podRate: 0 }, performance.now());
   // Another request, let in before, comes to its end meanwhile.
   const visit = ceilings.visit();
@@ -263,5 +263,5 @@ test('in a dry run all are served, and those that would not have been are counte
   await heat(client);
   expect(await client.text('EXISTS', hot)).toBe(':1');
   expect(await client.text('EXISTS', hot)).toBe(':1');
-  expect(server.gate.counters).toMatchObject({ partitionRefused: 0, partitionWouldRefuse: 2 });
+  expect(server.limiter.counters).toMatchObject({ partitionRefused: 0, partitionWouldRefuse: 2 });
 });

@@ -22,7 +22,7 @@ describe('a command over the quota', () => {
     const begun = performance.now();
     expect(await client.text('SET', 'k', 'v')).toBe('+OK');
     expect(performance.now() - begun).toBeGreaterThan(80);
-    expect(server.gate.counters).toMatchObject({ waited: 1, refused: 0 });
+    expect(server.limiter.counters).toMatchObject({ waited: 1, refused: 0 });
   });
 
   test('is refused when it has waited its time, and says when to try again', async () => {
@@ -39,7 +39,7 @@ describe('a command over the quota', () => {
     expect(await client.text('GET', 'k')).toMatch(refusedAs('read'));
     expect(await client.text('SCAN', 0)).toMatch(refusedAs('scan'));
     expect(server.account.rejected).toBe(3);
-    expect(server.gate.counters.refused).toBe(3);
+    expect(server.limiter.counters.refused).toBe(3);
   });
 
   test('costs nothing and is not run', async () => {
@@ -95,7 +95,7 @@ describe('a command over the quota', () => {
     expect(performance.now() - begun).toBeLessThan(1000);
     expect(answers).toHaveLength(5000);
     for (const answer of answers) expect(show(answer)).toMatch(refusal);
-    expect(server.gate.counters.waited).toBe(1);
+    expect(server.limiter.counters.waited).toBe(1);
   });
 
   test('is not refused while its tenant gets on: each waits for itself', async () => {
@@ -121,7 +121,7 @@ describe('a command over the quota', () => {
       for (let i = 0; i < 20; i++) send();
     });
     expect(refused).toBe(0);
-    expect(server.gate.counters.waitedMs).toBeGreaterThan(300);
+    expect(server.limiter.counters.waitedMs).toBeGreaterThan(300);
   });
 
   test('has the error code that was chosen, and no answer when none is wanted', async () => {
@@ -142,7 +142,7 @@ describe('beyond the quota', () => {
     server = await LimitedServer.start(50, rules);
     const client = await server.client();
     for (const answer of await client.pipeline(commands)) expect(show(answer)).toBe('+OK');
-    expect(server.gate.counters.spareRu).toBeGreaterThan(500);
+    expect(server.limiter.counters.spareRu).toBeGreaterThan(500);
     expect(await client.text('INFO', 'ru')).toMatch(/ru_over_quota_ru:\d{3,4}\./);
     // Where it is hard, nothing more is.
     server.tenants.admission.setRules({ allocation: 'hard' });
@@ -158,7 +158,7 @@ describe('beyond the quota', () => {
     const served = answers.filter((answer) => show(answer) === '+OK').length;
     expect(served).toBeGreaterThan(20);
     expect(served).toBeLessThan(500);
-    expect(server.gate.counters.burstRu).toBeGreaterThan(20);
-    expect(server.gate.counters.refused).toBe(1000 - served);
+    expect(server.limiter.counters.burstRu).toBeGreaterThan(20);
+    expect(server.limiter.counters.refused).toBe(1000 - served);
   });
 });

@@ -32,7 +32,7 @@ async function waiting(count: number): Promise<{ clients: RespClient[]; answers:
       (answer) => answers.push(answer),
       () => answers.push('lost'),
     );
-    await until(() => server.gate.waiting === i + 1);
+    await until(() => server.limiter.waiting === i + 1);
   }
   return { clients, answers };
 }
@@ -41,9 +41,9 @@ describe('a transaction', () => {
   test('is let in once, as one request', async () => {
     await client.pipeline([['MULTI'], ['SET', 'a', 1], ['INCR', 'a'], ['PING']]);
     server.owe(0.1);
-    const { admitted } = server.gate.counters;
+    const { admitted } = server.limiter.counters;
     expect(await client.text('EXEC')).toMatch(/OK.*2.*PONG/);
-    expect(server.gate.counters.admitted).toBe(admitted + 1);
+    expect(server.limiter.counters.admitted).toBe(admitted + 1);
   });
 
   test('that is refused is discarded, and says so', async () => {
@@ -92,10 +92,10 @@ describe('a blocking command', () => {
     const popped = client.text('BLPOP', 'list', 0);
     await until(() => server.tenants.redis.blocked.size === 1);
     const { lru } = server.account;
-    const { admitted } = server.gate.counters;
+    const { admitted } = server.limiter.counters;
     await other.command('RPUSH', 'list', 'x');
     expect(await popped).toContain('x');
-    expect(server.gate.counters.admitted).toBe(admitted + 1);
+    expect(server.limiter.counters.admitted).toBe(admitted + 1);
     await other.command('RU', 'STATS');
     expect(server.account.lru).toBeGreaterThan(lru);
   });
@@ -130,7 +130,7 @@ describe('who waits', () => {
   test('leaves nothing behind when it goes', async () => {
     const { clients, answers } = await waiting(20);
     for (const one of clients.slice(0, 10)) one.close();
-    await until(() => server.gate.waiting === 10);
+    await until(() => server.limiter.waiting === 10);
     server.quota(0);
     await until(() => answers.length === 20);
     expect(answers.filter((answer) => answer !== 'lost')).toHaveLength(10);
@@ -147,26 +147,26 @@ describe('who waits', () => {
     expect(ids).toHaveLength(2);
     expect(await client.text('CLIENT', 'KILL', 'ID', ids[0]!)).toBe(':1');
     await clients[0]!.ended;
-    expect(server.gate.waiting).toBe(1);
+    expect(server.limiter.waiting).toBe(1);
   });
 
   test('is cut off with its tenant', async () => {
     const { clients, answers } = await waiting(3);
-    const { gate } = server;
+    const { limiter } = server;
     server.tenants.alter('red', { state: 'suspended' });
     await Promise.all(clients.map(({ ended }) => ended));
-    expect(gate.waiting).toBe(0);
+    expect(limiter.waiting).toBe(0);
     await until(() => answers.length === 3);
     expect(answers).toEqual(['lost', 'lost', 'lost']);
   });
 
   test('is let through when the tenant is dropped or the server drains', async () => {
     const { answers } = await waiting(3);
-    const { gate } = server;
+    const { limiter } = server;
     const drained = server.tenants.redis.drain(1000);
     await until(() => answers.length === 3);
     expect(answers).not.toContain('lost');
-    expect(gate.waiting).toBe(0);
+    expect(limiter.waiting).toBe(0);
     await drained;
   });
 
@@ -203,7 +203,7 @@ describe('a limit that changes while clients wait', () => {
   test('cut, what is owed stays', async () => {
     const { answers } = await waiting(3);
     server.quota(10);
-    const owed = server.gate.balance(performance.now());
+    const owed = server.limiter.balance(performance.now());
     expect(owed).toBeLessThan(-8000);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(answers).toEqual([]);
@@ -213,12 +213,12 @@ describe('a limit that changes while clients wait', () => {
     const { answers } = await waiting(5);
     server.quota(0);
     await until(() => answers.length === 5);
-    expect(server.tenants.admission.gateOf(server.red.number)).toBeUndefined();
+    expect(server.tenants.admission.limiterOf(server.red.number)).toBeUndefined();
     expect(
-      server.tenants.redis.tenant(server.tenants.principals.tenant('red')!).gate,
+      server.tenants.redis.tenant(server.tenants.principals.tenant('red')!).limiter,
     ).toBeUndefined();
     server.quota(500);
-    expect(server.gate.quota.perSecond).toBe(500);
+    expect(server.limiter.quota.perSecond).toBe(500);
     expect(await client.text('GET', 'k')).toBe('(nil)');
   });
 
@@ -230,7 +230,7 @@ describe('a limit that changes while clients wait', () => {
     await client.command('GET', 'k');
     server.owe(9);
     await client.command('GET', 'k');
-    expect(server.gate.counters).toMatchObject({ wouldWait: 1, wouldRefuse: 1, refused: 0 });
+    expect(server.limiter.counters).toMatchObject({ wouldWait: 1, wouldRefuse: 1, refused: 0 });
     expect(await client.text('INFO', 'ru')).toContain('ru_would_refuse:1');
   });
 

@@ -2,7 +2,7 @@
 // end before they are too large.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import type { TenantGate } from '../../access/admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import { ChargeClass } from '../../request-units/meter.ts';
 import { noLimits } from '../../contracts/tenancy/definitions.ts';
 import type { RespClient } from '../support/resp-client.ts';
@@ -28,17 +28,17 @@ function limit(ruPerSecond: number, scanRuPerSecond: number): void {
   server.tenants.alter('red', { limits: { ...noLimits, ruPerSecond, scanRuPerSecond } });
 }
 
-function scans(): TenantGate {
-  return server.tenants.admission.classGateOf(server.red.number)!;
+function scans(): TenantLimiter {
+  return server.tenants.admission.classLimiterOf(server.red.number)!;
 }
 
 /** Scans have spent so many seconds of their limit that they have not got yet. */
 function oweScans(seconds: number): void {
-  const gate = scans();
+  const limiter = scans();
   const now = performance.now();
-  const lru = gate.balance(now) + gate.quota.perSecond * seconds;
+  const lru = limiter.balance(now) + limiter.quota.perSecond * seconds;
   server.account.charge(ChargeClass.scan, 0, false, lru, lru, 0, 0, 0);
-  gate.settle(now);
+  limiter.settle(now);
 }
 
 describe('scans over their limit', () => {
@@ -64,7 +64,7 @@ describe('scans over their limit', () => {
       expect(await client.text(...words)).not.toMatch(/^-/);
     }
     expect(scans().counters).toMatchObject({ refused: 4 });
-    expect(server.gate).toBeUndefined();
+    expect(server.limiter).toBeUndefined();
   });
 
   test('are served in order when there are units again, within that limit in the long run', async () => {
@@ -119,17 +119,17 @@ describe('scans over their limit', () => {
   test('pass the limit of all requests as well', async () => {
     const client = await start(1000, 500, { commandWaitMs: 500 });
     oweScans(0.1);
-    // The gate for all requests has seen that, too.
-    server.gate.settle(performance.now());
+    // The limiter for all requests has seen that, too.
+    server.limiter.settle(performance.now());
     server.owe(0.2);
     const begun = performance.now();
     expect(await client.text('KEYS', '*')).not.toMatch(/^-/);
     expect(performance.now() - begun).toBeGreaterThan(150);
     expect(scans().counters.waited).toBe(1);
-    expect(server.gate.counters.waited).toBe(1);
+    expect(server.limiter.counters.waited).toBe(1);
     server.owe(5);
     expect(await client.text('KEYS', '*')).toMatch(refusal);
-    expect(server.gate.counters.refused).toBe(1);
+    expect(server.limiter.counters.refused).toBe(1);
     expect(scans().counters.refused).toBe(0);
     // What was taken for it is given back.
     await until(() => scans().balance(performance.now()) > 400);

@@ -27,8 +27,8 @@ function tenant(name: string, createdAt?: number): void {
   server!.tenant(name, { limits: { ...noLimits, ruPerSecond: 500 }, ...age });
 }
 
-function gateOf(name: string) {
-  return server!.admission.gateOf(server!.principals.tenant(name)!.number)!;
+function limiterOf(name: string) {
+  return server!.admission.limiterOf(server!.principals.tenant(name)!.number)!;
 }
 
 /** Units a second that a load gets, over so long. */
@@ -53,10 +53,10 @@ test('it is three times the quota while the tenant is new, and the quota from th
     const begun = performance.now();
     // What a second brings may have been saved up before.
     expect(await spent('young', 2500)).toBeGreaterThan(500 * 2.5);
-    expect(gateOf('young').warmupLeft(performance.now())).toBeGreaterThan(0);
-    expect(gateOf('young').counters.refused).toBe(0);
+    expect(limiterOf('young').warmupLeft(performance.now())).toBeGreaterThan(0);
+    expect(limiterOf('young').counters.refused).toBe(0);
     await expect
-      .poll(() => gateOf('young').warmupLeft(performance.now()), { timeout: 5000 })
+      .poll(() => limiterOf('young').warmupLeft(performance.now()), { timeout: 5000 })
       .toBe(0);
     expect(performance.now() - begun).toBeGreaterThan(3800);
     await spent('young', 300);
@@ -64,7 +64,7 @@ test('it is three times the quota while the tenant is new, and the quota from th
     // Not again, whatever becomes of the limit.
     it.alter('young', { limits: noLimits });
     it.alter('young', { limits: { ...noLimits, ruPerSecond: 500 } });
-    expect(gateOf('young').warmupLeft(performance.now())).toBe(0);
+    expect(limiterOf('young').warmupLeft(performance.now())).toBe(0);
   } finally {
     clearInterval(seconds);
   }
@@ -77,7 +77,7 @@ test('who was made long ago, or nobody knows when, has none; and nobody where it
   tenant('older');
   tenant('young', now - 100_000);
   tenant('ahead', now + 3_600_000);
-  const left = (name: string): number => gateOf(name).warmupLeft(performance.now());
+  const left = (name: string): number => limiterOf(name).warmupLeft(performance.now());
   expect(left('old')).toBe(0);
   expect(left('older')).toBe(0);
   expect(left('young')).toBeCloseTo(2 * 500 * 200, -3);

@@ -55,9 +55,9 @@ describe('a GET that is remembered', () => {
   test('waits for no quota, and the next write does', async () => {
     await red.text('SET', 'k', 'v');
     await get('k');
-    const gate = server.admission.gateOf(1)!;
+    const limiter = server.admission.limiterOf(1)!;
     account().charge(ChargeClass.background, 0, false, 9000, 9000, 0, 0, 0);
-    gate.settle(performance.now());
+    limiter.settle(performance.now());
     expect(await red.text('GET', 'k')).toBe('"v"');
     expect(await red.text('GET', 'other')).toMatch(/^-TRYAGAIN/);
     const answers = await red.pipeline([['GET', 'k'], ['SET', 'k', 'w'], ['GET', 'k'], ['PING']]);

@@ -2,7 +2,8 @@
 // as the test makes them. What the control plane would do with a user is done here, at once.
 
 import { scryptSync } from 'node:crypto';
-import { type AdmissionRules, GatewayAdmission } from '../../access/admission/gateway-admission.ts';
+import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
+import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { RequestMemory } from '../../access/admission/request-memory.ts';
 import { Principals } from '../../access/gateway/principals.ts';
 import { Router } from '../../access/gateway/router.ts';

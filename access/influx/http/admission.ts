@@ -6,8 +6,9 @@ import { StatementHistory } from '../../../request-units/estimate.ts';
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
-import type { LineQuery } from '../../admission/query-line.ts';
-import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
+import type { LimitedQuery } from '../../admission/query-limiter.ts';
+import type { LimiterWaiter } from '../../admission/admission-rules.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { QueryTask } from '../statements/query-registry.ts';
@@ -21,7 +22,7 @@ const maxWaitingWrites = 1000;
 /** Nobody is told to stay away for longer: by then the quota may be another one. */
 const longestRetrySeconds = 30;
 /** Seconds of its share that a write costs which is more than one among many. */
-const dearSeconds = 0.01;
+const expensiveSeconds = 0.01;
 /** What tells of queries, or ends them, may owe so many seconds of the share before it has to wait like others. */
 const helpersMayOweSeconds = 10;
 
@@ -36,10 +37,10 @@ export interface QueryAsked {
 export class InfluxAdmission {
   readonly #gateway: GatewayAdmission;
   readonly #clock: Clock;
-  /** As long as a gate lasts. */
-  readonly #histories = new WeakMap<TenantGate, StatementHistory>();
-  /** Of all writes that passed a gate unseen. */
-  readonly #passages = new WeakMap<TenantGate, Grant>();
+  /** As long as a limiter lasts. */
+  readonly #histories = new WeakMap<TenantLimiter, StatementHistory>();
+  /** Of all writes that passed a limiter unseen. */
+  readonly #passages = new WeakMap<TenantLimiter, Grant>();
 
   constructor(gateway: GatewayAdmission, clock: Clock) {
     this.#gateway = gateway;
@@ -47,47 +48,48 @@ export class InfluxAdmission {
   }
 
   /** Undefined for a tenant without a limit. */
-  gateOf(tenant: number): TenantGate | undefined {
-    return this.#gateway.gateOf(tenant);
+  limiterOf(tenant: number): TenantLimiter | undefined {
+    return this.#gateway.limiterOf(tenant);
   }
 
   // ---- writes
 
   /** Lets a write in that need not be looked at by itself, as there is plenty; if not it is to `write`. */
-  passes(exchange: Exchange, gate: TenantGate): boolean {
-    if (!gate.passCharged(this.#clock.monotonic())) return false;
-    exchange.grant = this.#passageOf(gate);
+  passes(exchange: Exchange, limiter: TenantLimiter): boolean {
+    if (!limiter.passCharged(this.#clock.monotonic())) return false;
+    exchange.grant = this.#passageOf(limiter);
     return true;
   }
 
-  #passageOf(gate: TenantGate): Grant {
-    let passage = this.#passages.get(gate);
+  #passageOf(limiter: TenantLimiter): Grant {
+    let passage = this.#passages.get(limiter);
     if (passage === undefined) {
       passage = {
         settle: (units) => {
           // A dear one is owed from now on, and not only when it is looked again.
-          if (units > dearSeconds * gate.quota.perSecond) gate.settle(this.#clock.monotonic());
+          if (units > expensiveSeconds * limiter.quota.perSecond)
+            limiter.settle(this.#clock.monotonic());
         },
       };
-      this.#passages.set(gate, passage);
+      this.#passages.set(limiter, passage);
     }
     return passage;
   }
 
   /** Lets it in, now or later. Throws the `HttpError` it is refused with; `ClientGone`. */
-  async write(exchange: Exchange, gate: TenantGate, modeOf: () => QuotaMode): Promise<void> {
+  async write(exchange: Exchange, limiter: TenantLimiter, modeOf: () => QuotaMode): Promise<void> {
     const { writeWaitMs } = this.#gateway.rules;
     const now = this.#clock.monotonic();
-    if (gate.admit(now, writeWaitMs, modeOf())) {
-      this.#hold(exchange, gate);
+    if (limiter.admit(now, writeWaitMs, modeOf())) {
+      this.#hold(exchange, limiter);
       return;
     }
     exchange.isRefused = true;
-    const mayWait = writeWaitMs > 0 && gate.waiting < maxWaitingWrites;
-    const isIn = mayWait && (await this.#turn(exchange, gate, now + writeWaitMs, modeOf));
+    const mayWait = writeWaitMs > 0 && limiter.waiting < maxWaitingWrites;
+    const isIn = mayWait && (await this.#turn(exchange, limiter, now + writeWaitMs, modeOf));
     if (!isIn) {
       await this.#delayed(exchange);
-      throw refusal(gate, gate.refuse(this.#clock.monotonic()), exchange.isV2);
+      throw refusal(limiter, limiter.refuse(this.#clock.monotonic()), exchange.isV2);
     }
     exchange.isRefused = false;
   }
@@ -95,35 +97,35 @@ export class InfluxAdmission {
   /** Waits in line. Resolves to whether it was let in. */
   #turn(
     exchange: Exchange,
-    gate: TenantGate,
+    limiter: TenantLimiter,
     deadline: number,
     modeOf: () => QuotaMode,
     task?: QueryTask,
   ): Promise<boolean> {
     let whenEnded = (_letIn: boolean): void => {};
-    const waiter: GateWaiter = {
+    const waiter: LimiterWaiter = {
       deadline,
       get quotaMode() {
         return modeOf();
       },
       end: (admitted) => {
-        if (admitted) this.#hold(exchange, gate);
+        if (admitted) this.#hold(exchange, limiter);
         whenEnded(admitted);
       },
     };
     const enter = (ended: (letIn: boolean) => void): boolean => {
       whenEnded = ended;
-      gate.wait(waiter, this.#clock.monotonic());
+      limiter.wait(waiter, this.#clock.monotonic());
       return true;
     };
-    return untilLetIn(exchange, { enter, leave: () => gate.leave(waiter) }, task);
+    return untilLetIn(exchange, { enter, leave: () => limiter.leave(waiter) }, task);
   }
 
-  #hold(exchange: Exchange, gate: TenantGate): void {
-    const hold = gate.hold();
+  #hold(exchange: Exchange, limiter: TenantLimiter): void {
+    const hold = limiter.hold();
     exchange.grant = {
       settle: () => {
-        gate.settleHeld(hold, this.#clock.monotonic());
+        limiter.settleHeld(hold, this.#clock.monotonic());
         this.#succeeded(exchange);
       },
     };
@@ -146,21 +148,21 @@ export class InfluxAdmission {
   // ---- queries
 
   /** One of those that the tenant's queries have to pass, if there is one. */
-  queryGateOf(tenant: number): TenantGate | undefined {
-    return this.gateOf(tenant) ?? this.#gateway.classGateOf(tenant);
+  queryLimiterOf(tenant: number): TenantLimiter | undefined {
+    return this.limiterOf(tenant) ?? this.#gateway.classLimiterOf(tenant);
   }
 
   /** As `write`. What keeps it from being run is thrown as `QueryError`: it is answered as a statement that failed. */
-  async query(exchange: Exchange, { tenant }: TenantGate, asked: QueryAsked): Promise<void> {
+  async query(exchange: Exchange, { tenant }: TenantLimiter, asked: QueryAsked): Promise<void> {
     exchange.isRefused = true;
-    const queryGate = this.#gateway.classGateOf(tenant);
+    const queryGate = this.#gateway.classLimiterOf(tenant);
     if (queryGate !== undefined && !isHelper(asked.statements)) {
       await this.#queryWithinItsLimit(exchange, queryGate, asked);
     }
-    const gate = this.gateOf(tenant);
-    if (gate !== undefined) {
+    const limiter = this.limiterOf(tenant);
+    if (limiter !== undefined) {
       const own = exchange.grant;
-      await this.#queryOnSavings(exchange, gate, asked);
+      await this.#queryOnSavings(exchange, limiter, asked);
       if (own !== undefined) exchange.grant = bothOf(own, exchange.grant);
     }
     exchange.isRefused = false;
@@ -169,38 +171,42 @@ export class InfluxAdmission {
   /** The limit that queries have of their own: in order, as long as it may wait. */
   async #queryWithinItsLimit(
     exchange: Exchange,
-    gate: TenantGate,
+    limiter: TenantLimiter,
     { task, timeoutMs }: QueryAsked,
   ): Promise<void> {
     const now = this.#clock.monotonic();
     const waitMs = timeoutMs === 0 ? Infinity : timeoutMs;
-    if (gate.admit(now, waitMs)) {
-      this.#hold(exchange, gate);
+    if (limiter.admit(now, waitMs)) {
+      this.#hold(exchange, limiter);
       return;
     }
-    const isFull = gate.waiting >= this.#gateway.rules.queryQueueLength;
-    if (isFull || !(await this.#turn(exchange, gate, now + waitMs, alone, task))) {
+    const isFull = limiter.waiting >= this.#gateway.rules.queryQueueLength;
+    if (isFull || !(await this.#turn(exchange, limiter, now + waitMs, alone, task))) {
       await this.#delayed(exchange);
-      throw new QueryError(queryText(gate, gate.refuse(this.#clock.monotonic())));
+      throw new QueryError(queryText(limiter, limiter.refuse(this.#clock.monotonic())));
     }
   }
 
-  async #queryOnSavings(exchange: Exchange, gate: TenantGate, asked: QueryAsked): Promise<void> {
+  async #queryOnSavings(
+    exchange: Exchange,
+    limiter: TenantLimiter,
+    asked: QueryAsked,
+  ): Promise<void> {
     const { text, statements, timeoutMs } = asked;
-    const history = this.#historyOf(gate);
+    const history = this.#historyOf(limiter);
     const kind = statementKind(text);
     const arrivedAt = this.#clock.monotonic();
-    const query: LineQuery = {
+    const query: LimitedQuery = {
       cost: history.expected(kind),
       arrivedAt,
       deadline: timeoutMs === 0 ? Infinity : arrivedAt + timeoutMs,
       end: () => {},
     };
-    if (isHelper(statements) && mayOwe(gate)) gate.line.pass(query);
-    else await this.#lineUp(query, exchange, gate, asked);
+    if (isHelper(statements) && mayOwe(limiter)) limiter.queryLimiter.pass(query);
+    else await this.#lineUp(query, exchange, limiter, asked);
     exchange.grant = {
       settle: (units) => {
-        gate.settleQuery(query.cost, units, this.#clock.monotonic());
+        limiter.settleQuery(query.cost, units, this.#clock.monotonic());
         if (!exchange.isRefused) history.observe(kind, units);
         this.#succeeded(exchange);
       },
@@ -208,47 +214,47 @@ export class InfluxAdmission {
   }
 
   async #lineUp(
-    query: LineQuery,
+    query: LimitedQuery,
     exchange: Exchange,
-    gate: TenantGate,
+    limiter: TenantLimiter,
     { task }: QueryAsked,
   ): Promise<void> {
-    const answer = gate.line.arrive(query, this.#clock.monotonic());
-    if (answer === 'full' || answer === 'too dear') await this.#delayed(exchange);
+    const answer = limiter.queryLimiter.arrive(query, this.#clock.monotonic());
+    if (answer === 'full' || answer === 'too expensive') await this.#delayed(exchange);
     switch (answer) {
       case 'run':
         return;
       case 'full':
-        throw new QueryError(`RU limit: tenant=${gate.name}: too many queries wait already`);
-      case 'too dear':
+        throw new QueryError(`RU limit: tenant=${limiter.name}: too many queries wait already`);
+      case 'too expensive':
         throw new QueryError(
-          `RU limit: tenant=${gate.name}: the query would cost about ${Math.ceil(query.cost)} RU, more than a minute of the quota`,
+          `RU limit: tenant=${limiter.name}: the query would cost about ${Math.ceil(query.cost)} RU, more than a minute of the quota`,
         );
       case 'wait':
-        await this.#inLine(query, exchange, gate, task);
+        await this.#inLine(query, exchange, limiter, task);
     }
   }
 
   /** It has arrived there. */
   async #inLine(
-    query: LineQuery,
+    query: LimitedQuery,
     exchange: Exchange,
-    gate: TenantGate,
+    limiter: TenantLimiter,
     task: QueryTask,
   ): Promise<void> {
     const enter = (ended: (letIn: boolean) => void): boolean => {
       query.end = ended;
       return true;
     };
-    const leave = (): boolean => gate.line.leave(query, this.#clock.monotonic());
+    const leave = (): boolean => limiter.queryLimiter.leave(query, this.#clock.monotonic());
     if (!(await untilLetIn(exchange, { enter, leave }, task))) {
       throw new QueryError('query-timeout limit exceeded');
     }
   }
 
-  #historyOf(gate: TenantGate): StatementHistory {
-    let history = this.#histories.get(gate);
-    if (history === undefined) this.#histories.set(gate, (history = new StatementHistory()));
+  #historyOf(limiter: TenantLimiter): StatementHistory {
+    let history = this.#histories.get(limiter);
+    if (history === undefined) this.#histories.set(limiter, (history = new StatementHistory()));
     return history;
   }
 }
@@ -261,14 +267,14 @@ export function isHelper(statements: readonly Statement[]): boolean {
   );
 }
 
-function mayOwe({ queries, quota }: TenantGate): boolean {
+function mayOwe({ queries, quota }: TenantLimiter): boolean {
   return queries.units.balance > -helpersMayOweSeconds * quota.perSecond;
 }
 
 /** Beyond a limit of its own there is nothing, whatever is to be used for the rest. */
 const alone = (): QuotaMode => 'server';
 
-/** Of a query that has passed two gates. */
+/** Of a query that has passed two limiters. */
 function bothOf(first: Grant, second: Grant | undefined): Grant {
   return {
     settle: (units) => {
@@ -283,17 +289,17 @@ function retryAfter(ms: number): number {
   return Math.min(longestRetrySeconds, Math.ceil(ms / 1000));
 }
 
-function quotaText({ name }: TenantGate, afterMs: number): string {
+function quotaText({ name }: TenantLimiter, afterMs: number): string {
   return `RU limit, tenant=${name} retry after ${retryAfter(afterMs)} s`;
 }
 
-function queryText({ name }: TenantGate, afterMs: number): string {
+function queryText({ name }: TenantLimiter, afterMs: number): string {
   return `RU limit, tenant=${name} kind=query retry after ${retryAfter(afterMs)} s`;
 }
 
 /** 5xx with the word `timeout` over 1.x, whose clients throw away what any 4xx answers. */
-function refusal(gate: TenantGate, afterMs: number, isV2: boolean): HttpError {
-  const text = quotaText(gate, afterMs);
+function refusal(limiter: TenantLimiter, afterMs: number, isV2: boolean): HttpError {
+  const text = quotaText(limiter, afterMs);
   return new HttpError(isV2 ? 429 : 500, isV2 ? text : `timeout: ${text}`, {
     headers: { 'Retry-After': String(retryAfter(afterMs)) },
   });

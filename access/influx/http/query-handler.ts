@@ -7,7 +7,7 @@ import type { Statement } from '../influxql/ast.ts';
 import { ParseError, QueryError } from '../influxql/result.ts';
 import { printStatement } from '../influxql/parser/print.ts';
 import type { ServerFacts } from '../statements/context.ts';
-import type { TenantGate } from '../../admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
@@ -153,9 +153,9 @@ export class QueryHandler {
     statements: readonly Statement[],
   ): Promise<void> {
     const { admission, counters, stallMs } = this.#options;
-    const gate = admission?.queryGateOf(caller.space.number);
+    const limiter = admission?.queryLimiterOf(caller.space.number);
     // Where there is no limit it is registered only when it runs.
-    if (gate === undefined) await this.#turn();
+    if (limiter === undefined) await this.#turn();
     if (!exchange.isOpen) throw new ClientGone();
     const writer = writerFor(exchange);
     const reply = new ReplyStream(exchange, writer.contentType, stallMs);
@@ -165,8 +165,8 @@ export class QueryHandler {
     const kill = () => query.kill();
     exchange.response.once('close', kill);
     try {
-      const waits = gate !== undefined || !this.#mayEnter(exchange, running);
-      const refusal = waits ? await this.#letIn(exchange, running, gate) : undefined;
+      const waits = limiter !== undefined || !this.#mayEnter(exchange, running);
+      const refusal = waits ? await this.#letIn(exchange, running, limiter) : undefined;
       if (refusal === undefined) await this.#run(exchange, running, writer, stream);
       else {
         counters.statementsFailed++;
@@ -213,7 +213,7 @@ export class QueryHandler {
   async #letIn(
     exchange: Exchange,
     running: Running,
-    gate: TenantGate | undefined,
+    limiter: TenantLimiter | undefined,
   ): Promise<QueryError | undefined> {
     const { admission, pod, limits } = this.#options;
     const { query, statements } = running;
@@ -223,10 +223,10 @@ export class QueryHandler {
     try {
       const { task } = query;
       const { timeoutMs } = limits;
-      if (gate !== undefined) {
-        await admission!.query(exchange, gate, { text, statements, task, timeoutMs });
+      if (limiter !== undefined) {
+        await admission!.query(exchange, limiter, { text, statements, task, timeoutMs });
       }
-      if (gate === undefined || !this.#mayEnter(exchange, running)) {
+      if (limiter === undefined || !this.#mayEnter(exchange, running)) {
         await pod!.query(exchange, running.request, task);
       }
       await this.#turn();

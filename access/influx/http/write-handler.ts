@@ -89,10 +89,10 @@ export class WriteHandler {
     } catch (error) {
       this.#fail(error, target, exchange);
     }
-    const gate = admission?.gateOf(target.tenant);
-    if (gate !== undefined && !admission!.passes(exchange, gate)) {
+    const limiter = admission?.limiterOf(target.tenant);
+    if (limiter !== undefined && !admission!.passes(exchange, limiter)) {
       const cameAt = performance.now();
-      await admission!.write(exchange, gate, () => quotaModeOf(target));
+      await admission!.write(exchange, limiter, () => quotaModeOf(target));
       target.waitedMs = performance.now() - cameAt;
     }
     if (pod !== undefined) await admitted(pod, exchange, target);

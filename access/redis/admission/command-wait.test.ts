@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ErrorDelay } from '../../admission/error-delay.ts';
-import { admissionDefaults } from '../../admission/gateway-admission.ts';
-import type { TenantGate } from '../../admission/tenant-gate.ts';
+import { admissionDefaults } from '../../admission/admission-rules.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 import { CommandWait } from './command-wait.ts';
 import { refusedInARow, Refusals } from './refusals.ts';
@@ -15,12 +15,12 @@ const receivedBytes = 1_000_000 * commandBytes;
 class FloodingClient {
   now = 1000;
   refused = 0;
-  readonly #at: { gate: TenantGate; refusals: Refusals };
+  readonly #at: { limiter: TenantLimiter; refusals: Refusals };
   readonly #wait: CommandWait;
 
   constructor(refusals: Refusals) {
-    const gate = { name: 'red', wait: () => {}, leave: () => true } as unknown as TenantGate;
-    this.#at = { gate, refusals };
+    const limiter = { name: 'red', wait: () => {}, leave: () => true } as unknown as TenantLimiter;
+    this.#at = { limiter, refusals };
     this.#wait = new CommandWait(
       () => this.#refuse(),
       () => 'server',

@@ -3,7 +3,8 @@
 
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
-import type { GateWaiter, TenantGate } from '../../admission/tenant-gate.ts';
+import type { LimiterWaiter } from '../../admission/admission-rules.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 import { Arrivals } from './arrivals.ts';
 import { refusedInARow, type Refusals } from './refusals.ts';
@@ -16,9 +17,9 @@ const refusedForMs = 100;
 /** Refusals after which a client sends a long pipeline, even if just now nothing more of it is here. */
 const manyRefusals = 64;
 
-export type Ended = (entry: CommandEntry, gate: TenantGate, admitted: boolean) => void;
+export type Ended = (entry: CommandEntry, limiter: TenantLimiter, admitted: boolean) => void;
 
-export class CommandWait implements GateWaiter {
+export class CommandWait implements LimiterWaiter {
   /** Monotonic milliseconds, as all times here. */
   deadline = 0;
   readonly #ended: Ended;
@@ -32,7 +33,7 @@ export class CommandWait implements GateWaiter {
   #reserved = 0;
   #reservedFrom = 0;
   #entry: CommandEntry | undefined;
-  #gate: TenantGate | undefined;
+  #limiter: TenantLimiter | undefined;
   #since = 0;
 
   /** `ended` is called when a wait has ended, but by `leave`; `modeOf` tells of the database that is selected. */
@@ -46,8 +47,8 @@ export class CommandWait implements GateWaiter {
   }
 
   /** At which its command waits, if it does. */
-  get gate(): TenantGate | undefined {
-    return this.#gate;
+  get limiter(): TenantLimiter | undefined {
+    return this.#limiter;
   }
 
   /** When the last one began to wait. */
@@ -71,7 +72,7 @@ export class CommandWait implements GateWaiter {
    * the thread.
    */
   begin(
-    { gate, refusals }: { gate: TenantGate; refusals: Refusals },
+    { limiter, refusals }: { limiter: TenantLimiter; refusals: Refusals },
     entry: CommandEntry,
     { rules: { commandWaitMs }, errorDelay }: Pick<GatewayAdmission, 'rules' | 'errorDelay'>,
     { done, received }: { done: number; received: number },
@@ -91,9 +92,9 @@ export class CommandWait implements GateWaiter {
     this.deadline = Math.max(at + waitMs, refusedFrom, now + errorDelay.delay(now - at));
     if (this.deadline <= now) return false;
     this.#entry = entry;
-    this.#gate = gate;
+    this.#limiter = limiter;
     this.#since = now;
-    gate.wait(this, now);
+    limiter.wait(this, now);
     return true;
   }
 
@@ -116,19 +117,19 @@ export class CommandWait implements GateWaiter {
     this.#refusals++;
   }
 
-  /** By the gate. */
+  /** By the limiter. */
   end(admitted: boolean): void {
     const entry = this.#entry!;
-    const gate = this.#gate!;
+    const limiter = this.#limiter!;
     this.#entry = undefined;
-    this.#gate = undefined;
-    this.#ended(entry, gate, admitted);
+    this.#limiter = undefined;
+    this.#ended(entry, limiter, admitted);
   }
 
   /** Its client has gone. */
   leave(): void {
-    this.#gate?.leave(this);
+    this.#limiter?.leave(this);
     this.#entry = undefined;
-    this.#gate = undefined;
+    this.#limiter = undefined;
   }
 }

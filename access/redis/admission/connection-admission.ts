@@ -4,7 +4,7 @@
 import { batchRequest } from '../../../contracts/pod-admission.ts';
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import { ChargeClass } from '../../../request-units/meter.ts';
-import type { TenantGate } from '../../admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 import type { Client } from '../client.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 import type { ConnectionHost } from '../connection-host.ts';
@@ -68,15 +68,15 @@ export class ConnectionAdmission {
 
   /** Its command waits for request units, or to be refused. */
   get isThrottled(): boolean {
-    return this.#refusalTimer !== undefined || this.#wait?.gate !== undefined;
+    return this.#refusalTimer !== undefined || this.#wait?.limiter !== undefined;
   }
 
   /** Bytes that the client may send ahead while it is busy. */
   get readAheadBytes(): number {
-    const gate = this.#wait?.gate;
-    return gate === undefined
+    const limiter = this.#wait?.limiter;
+    return limiter === undefined
       ? readAheadBytes
-      : Math.min(readAheadBytes, waitingAheadBytes / gate.waiting);
+      : Math.min(readAheadBytes, waitingAheadBytes / limiter.waiting);
   }
 
   /** More bytes came while a command waits. */
@@ -93,21 +93,25 @@ export class ConnectionAdmission {
     if (!entry.takesUnits && !this.#isFullExec(entry)) return true;
     const { server, tenant } = this.#owner;
     if (server.partitions?.isWatched === true && !this.#hasRoom(entry, mark)) return false;
-    const { gate, scanGate } = tenant;
+    const { limiter, scanLimiter } = tenant;
     const { lapAt } = server.tick;
-    if (scanGate === undefined && gate !== undefined) {
-      if (gate.pass() || gate.passAgain(lapAt)) return true;
+    if (scanLimiter === undefined && limiter !== undefined) {
+      if (limiter.pass() || limiter.passAgain(lapAt)) return true;
     }
-    if (gate?.isDue === true || lapAt - this.#chargedAt > chargeEveryMs) this.chargeBatch();
-    if (scanGate !== undefined && this.#isScan(entry) && !this.#isPast(scanGate, entry, mark)) {
+    if (limiter?.isDue === true || lapAt - this.#chargedAt > chargeEveryMs) this.chargeBatch();
+    if (
+      scanLimiter !== undefined &&
+      this.#isScan(entry) &&
+      !this.#isPast(scanLimiter, entry, mark)
+    ) {
       return false;
     }
     return this.#isPastMain(entry, mark);
   }
 
   #isPastMain(entry: CommandEntry, mark: number): boolean {
-    const { gate } = this.#owner.tenant;
-    return gate === undefined || this.#isPast(gate, entry, mark);
+    const { limiter } = this.#owner.tenant;
+    return limiter === undefined || this.#isPast(limiter, entry, mark);
   }
 
   /** As it will be charged. */
@@ -115,13 +119,13 @@ export class ConnectionAdmission {
     return refusedKind(entry, this.#owner.transaction?.queue).kind === ChargeClass.scan;
   }
 
-  #isPast(gate: TenantGate, entry: CommandEntry, mark: number): boolean {
+  #isPast(limiter: TenantLimiter, entry: CommandEntry, mark: number): boolean {
     const owner = this.#owner;
     const { server } = owner;
     const { refusals } = owner.tenant;
     const admission = server.admission!;
     const now = server.tick.lapAt;
-    if (gate.admit(now, admission.rules.commandWaitMs, this.#quotaMode())) {
+    if (limiter.admit(now, admission.rules.commandWaitMs, this.#quotaMode())) {
       this.#admittedAt ??= now;
       return true;
     }
@@ -133,9 +137,16 @@ export class ConnectionAdmission {
     const { arrivedBytes, queryBytes } = owner;
     const bytes = { done: arrivedBytes - queryBytes, received: arrivedBytes };
     const isContended = server.podAdmission?.isContended(now) === true;
-    const waits = this.#wait.begin({ gate, refusals }, entry, admission, bytes, now, isContended);
+    const waits = this.#wait.begin(
+      { limiter, refusals },
+      entry,
+      admission,
+      bytes,
+      now,
+      isContended,
+    );
     owner.setBusy(waits);
-    if (!waits) this.#refuse(gate, entry, mark);
+    if (!waits) this.#refuse(limiter, entry, mark);
     return false;
   }
 
@@ -155,18 +166,18 @@ export class ConnectionAdmission {
     );
   }
 
-  /** A command admitted by `gate` may have to wait at the other one. */
-  #endWait(entry: CommandEntry, gate: TenantGate, isAdmitted: boolean): void {
+  /** A command admitted by `limiter` may have to wait at the other one. */
+  #endWait(entry: CommandEntry, limiter: TenantLimiter, isAdmitted: boolean): void {
     const owner = this.#owner;
     if (owner.closed) return;
     try {
       owner.setBusy(false);
       const { pos } = owner.answer();
       owner.server.tick.lap();
-      if (!isAdmitted) this.#refuse(gate, entry, pos);
+      if (!isAdmitted) this.#refuse(limiter, entry, pos);
       else {
         this.#admittedAt ??= this.#wait!.begunAt;
-        const isPast = gate === owner.tenant.gate || this.#isPastMain(entry, pos);
+        const isPast = limiter === owner.tenant.limiter || this.#isPastMain(entry, pos);
         if (isPast && this.#hasRoom(entry, pos)) owner.startUnlessPaused(entry, pos);
       }
       owner.goOn();
@@ -175,14 +186,14 @@ export class ConnectionAdmission {
     }
   }
 
-  #refuse(gate: TenantGate, entry: CommandEntry, mark: number): void {
+  #refuse(limiter: TenantLimiter, entry: CommandEntry, mark: number): void {
     const { server, tenant, transaction } = this.#owner;
     const { lapAt } = server.tick;
     this.#wait!.refused(tenant.refusals, lapAt);
     this.#ticket?.end();
     const { refusalCode } = server.admission!.rules;
     const kind = refusedKind(entry, transaction?.queue);
-    const text = tenant.refusals.bytes(refusalCode, gate, kind, gate.refuse(lapAt));
+    const text = tenant.refusals.bytes(refusalCode, limiter, kind, limiter.refuse(lapAt));
     this.#owner.refuse(text, entry, mark);
   }
 
@@ -193,8 +204,9 @@ export class ConnectionAdmission {
     const owner = this.#owner;
     const { server, tenant, transaction } = owner;
     const { metering, partitions } = server;
-    const { gate } = tenant;
-    if (partitions?.isWatched !== true || metering === undefined || gate === undefined) return true;
+    const { limiter } = tenant;
+    if (partitions?.isWatched !== true || metering === undefined || limiter === undefined)
+      return true;
     this.#ticket ??= new PartitionTicket(partitions.visit());
     // What is charged from here until the command is done is the command's.
     owner.meter.flush(metering);
@@ -202,15 +214,15 @@ export class ConnectionAdmission {
     const waitMs = this.#ticket.begin(commands, owner.table, tenant.span, server.tick.lapAt);
     if (waitMs === 0) return true;
     this.#ticket.end();
-    if (gate.rules.dryRun) {
-      gate.counters.partitionWouldRefuse++;
+    if (limiter.rules.dryRun) {
+      limiter.counters.partitionWouldRefuse++;
       return true;
     }
     if (!this.#mayRefuse(entry)) return false;
-    gate.counters.partitionRefused++;
+    limiter.counters.partitionRefused++;
     const kind = { kind: partitionKind, isTransaction: transaction !== undefined };
     const { refusalCode } = server.admission!.rules;
-    const text = tenant.refusals.bytes(refusalCode, gate, kind, Math.ceil(waitMs));
+    const text = tenant.refusals.bytes(refusalCode, limiter, kind, Math.ceil(waitMs));
     owner.refuse(text, entry, mark);
     return false;
   }
@@ -276,8 +288,8 @@ export class ConnectionAdmission {
     const { server, tenant, meter } = this.#owner;
     const { metering, tick } = server;
     if (metering === undefined) return;
-    const { gate, scanGate } = tenant;
-    if (!tenant.isLimited || (scanGate === undefined && gate?.isAmple === true)) {
+    const { limiter, scanLimiter } = tenant;
+    if (!tenant.isLimited || (scanLimiter === undefined && limiter?.hasFastPath === true)) {
       meter.endBatch(metering, tick.lapAt);
       return;
     }
@@ -286,9 +298,9 @@ export class ConnectionAdmission {
     const { lapAt } = tick;
     this.#chargedAt = lapAt;
     meter.flush(metering);
-    if (gate?.isDue === true) metering.flushAll();
-    gate?.settle(lapAt);
-    scanGate?.settle(lapAt);
+    if (limiter?.isDue === true) metering.flushAll();
+    limiter?.settle(lapAt);
+    scanLimiter?.settle(lapAt);
     const { errorDelay } = server.admission!;
     if (errorDelay.options.enabled && this.#admittedAt !== undefined) {
       errorDelay.succeeded(lapAt - this.#admittedAt);

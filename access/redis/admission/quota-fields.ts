@@ -1,7 +1,7 @@
 // A tenant's quota and what became of it, as INFO and RU STATS show it.
 
 import type { TenantAccount } from '../../../request-units/meter.ts';
-import type { TenantGate } from '../../admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 
 export interface QuotaFields {
   /** Requests and milliseconds. */
@@ -11,14 +11,14 @@ export interface QuotaFields {
 }
 
 export interface Gates {
-  gate: TenantGate | undefined;
-  scanGate: TenantGate | undefined;
+  limiter: TenantLimiter | undefined;
+  scanLimiter: TenantLimiter | undefined;
 }
 
 /** Nothing for a tenant without a limit. */
-export function quotaFields({ gate, scanGate }: Gates, account: TenantAccount): QuotaFields {
-  const ofAll = gate === undefined ? none : fieldsOf(gate, account);
-  const ofScans = scanGate === undefined ? none : scanFields(scanGate);
+export function quotaFields({ limiter, scanLimiter }: Gates, account: TenantAccount): QuotaFields {
+  const ofAll = limiter === undefined ? none : fieldsOf(limiter, account);
+  const ofScans = scanLimiter === undefined ? none : scanFields(scanLimiter);
   return {
     counts: [...ofAll.counts, ...ofScans.counts],
     units: [...ofAll.units, ...ofScans.units],
@@ -27,8 +27,8 @@ export function quotaFields({ gate, scanGate }: Gates, account: TenantAccount): 
 
 const none: QuotaFields = { counts: [], units: [] };
 
-function scanFields(gate: TenantGate): QuotaFields {
-  const { counters, quota, waiting } = gate;
+function scanFields(limiter: TenantLimiter): QuotaFields {
+  const { counters, quota, waiting } = limiter;
   return {
     counts: [
       ['scans_waiting', waiting],
@@ -37,13 +37,13 @@ function scanFields(gate: TenantGate): QuotaFields {
     ],
     units: [
       ['scan_quota', quota.perSecond],
-      ['scan_balance', gate.balance(performance.now())],
+      ['scan_balance', limiter.balance(performance.now())],
     ],
   };
 }
 
-function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
-  const { counters, quota, waiting } = gate;
+function fieldsOf(limiter: TenantLimiter, account: TenantAccount): QuotaFields {
+  const { counters, quota, waiting } = limiter;
   const now = performance.now();
   return {
     counts: [
@@ -60,8 +60,8 @@ function fieldsOf(gate: TenantGate, account: TenantAccount): QuotaFields {
       ['quota', quota.perSecond],
       ['quota_burst', quota.burst],
       ['quota_peak', quota.peak],
-      ['balance', gate.balance(now)],
-      ['warmup_left', gate.warmupLeft(now)],
+      ['balance', limiter.balance(now)],
+      ['warmup_left', limiter.warmupLeft(now)],
       ['quota_used_percent', (account.lastSecondLru / quota.perSecond) * 100],
       ['burst_ru', counters.burstRu],
       ['over_quota_ru', counters.burstRu + counters.spareRu],

@@ -3,7 +3,7 @@
 
 import { chargeClasses, type ChargeClass } from '../../../request-units/meter.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
-import type { TenantGate } from '../../admission/tenant-gate.ts';
+import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 
 // A tenth of a processor; a hundredth where others need it.
 const refusalsPerSecond = 200_000;
@@ -56,15 +56,20 @@ export class Refusals {
     return this.#pace.waitForAny(now);
   }
 
-  bytes(code: string, gate: TenantGate, { kind, isTransaction }: Refused, retryMs: number): Buffer {
+  bytes(
+    code: string,
+    limiter: TenantLimiter,
+    { kind, isTransaction }: Refused,
+    retryMs: number,
+  ): Buffer {
     const at = kind * 2 + (isTransaction ? 1 : 0);
-    const need = gate.meanCost;
+    const need = limiter.meanCost;
     const known = this.#texts[at];
     if (known?.code === code && known.need === need && known.retryMs === retryMs) {
       return known.bytes;
     }
     const words = [
-      `-${code} RU limit: tenant=${gate.name}`,
+      `-${code} RU limit: tenant=${limiter.name}`,
       `kind=${kindNames[kind]}`,
       `need=${Number(need.toPrecision(3))}`,
       `retry_after_ms=${retryMs}`,

@@ -1,16 +1,16 @@
 // Limits of their own for operations that are far dearer than others (Amazon, "Fairness in multi-tenant systems"): on a
-// gateway for Redis scans, on one for InfluxDB's protocol queries. A tenant with such a limit has a gate for them, which
+// gateway for Redis scans, on one for InfluxDB's protocol queries. A tenant with such a limit has a limiter for them, which
 // works like that for all its requests and counts what the meter charged to their class only. Large replies cost more
 // units, so that they count as several requests by themselves.
 
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
-import { type GateAccount, TenantGate } from './tenant-gate.ts';
+import type { AdmissionRules, LimitedAccount, SharedCapacity } from './admission-rules.ts';
+import { TenantLimiter } from './tenant-limiter.ts';
 
 /** What of an account is for scans: as an account of its own. */
-export class ScanAccount implements GateAccount {
+export class ScanAccount implements LimitedAccount {
   readonly #account: TenantAccount;
 
   constructor(account: TenantAccount) {
@@ -37,46 +37,46 @@ export class ScanAccount implements GateAccount {
 /** Which limit a gateway goes by. */
 export type ClassLimit = 'scanRuPerSecond' | 'queryRuPerSecond';
 
-export interface ClassGatesOptions {
+export interface ClassLimitersOptions {
   limit: ClassLimit;
   clock: Clock;
   /** Of the gateway; they may change. */
   rules: AdmissionRules;
   accountOf: (tenant: number) => TenantAccount | undefined;
-  /** Somebody waits at the gate. */
-  wake: (gate: TenantGate) => void;
-  /** A tenant has another gate, or none. */
-  changed: (tenant: number, gate: TenantGate | undefined) => void;
+  /** Somebody waits at the limiter. */
+  wake: (limiter: TenantLimiter) => void;
+  /** A tenant has another limiter, or none. */
+  changed: (tenant: number, limiter: TenantLimiter | undefined) => void;
 }
 
-export class ClassGates {
-  readonly #options: ClassGatesOptions;
-  readonly #spare: GatewaySpare;
-  readonly #gates = new Map<number, TenantGate>();
+export class ClassLimiters {
+  readonly #options: ClassLimitersOptions;
+  readonly #spare: SharedCapacity;
+  readonly #limiters = new Map<number, TenantLimiter>();
 
-  constructor(options: ClassGatesOptions) {
+  constructor(options: ClassLimitersOptions) {
     this.#options = options;
-    // Beyond such a limit there is nothing, and what is spent is counted at the gate for all requests.
+    // Beyond such a limit there is nothing, and what is spent is counted at the limiter for all requests.
     this.#spare = {
       burst: () => false,
       borrow: () => false,
       lends: () => 0,
       used: () => {},
-      wake: (gate) => options.wake(gate),
-      wakeLine: () => {},
+      wake: ({ tenant }) => options.wake(this.#limiters.get(tenant)!),
+      wakeQueries: () => {},
     };
   }
 
-  gateOf(tenant: number): TenantGate | undefined {
-    return this.#gates.get(tenant);
+  limiterOf(tenant: number): TenantLimiter | undefined {
+    return this.#limiters.get(tenant);
   }
 
-  gates(): IterableIterator<TenantGate> {
-    return this.#gates.values();
+  limiters(): IterableIterator<TenantLimiter> {
+    return this.#limiters.values();
   }
 
-  /** The tenant's limits may have changed. Returns its gate if it is one from before. */
-  open({ number, name, limits }: TenantDefinition): TenantGate | undefined {
+  /** The tenant's limits may have changed. Returns its limiter if it is one from before. */
+  open({ number, name, limits }: TenantDefinition): TenantLimiter | undefined {
     const { limit, clock, rules, accountOf, changed } = this.#options;
     const quota = { perSecond: limits[limit], burst: 0, peak: 0 };
     if (quota.perSecond === 0) {
@@ -84,13 +84,13 @@ export class ClassGates {
       return undefined;
     }
     const now = clock.monotonic();
-    const known = this.#gates.get(number);
+    const known = this.#limiters.get(number);
     if (known === undefined) {
-      const gate = new TenantGate(number, name, quota, rules, this.#spare, now);
+      const limiter = new TenantLimiter(number, name, quota, rules, this.#spare, now);
       const account = accountOf(number);
-      gate.follow(account?.tenant === number ? new ScanAccount(account) : undefined);
-      this.#gates.set(number, gate);
-      changed(number, gate);
+      limiter.follow(account?.tenant === number ? new ScanAccount(account) : undefined);
+      this.#limiters.set(number, limiter);
+      changed(number, limiter);
       return undefined;
     }
     known.name = name;
@@ -100,14 +100,14 @@ export class ClassGates {
 
   /** Whoever waits is let in. */
   drop(tenant: number): void {
-    const gate = this.gateOf(tenant);
-    if (gate === undefined) return;
-    this.#gates.delete(tenant);
+    const limiter = this.limiterOf(tenant);
+    if (limiter === undefined) return;
+    this.#limiters.delete(tenant);
     this.#options.changed(tenant, undefined);
-    gate.release(this.#options.clock.monotonic());
+    limiter.release(this.#options.clock.monotonic());
   }
 
   endSecond(now: number): void {
-    for (const gate of this.#gates.values()) gate.endSecond(now);
+    for (const limiter of this.#limiters.values()) limiter.endSecond(now);
   }
 }

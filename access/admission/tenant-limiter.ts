@@ -1,14 +1,22 @@
-// What one tenant may do on one gateway (X-Stor, section 5.2). A request is let in while the tenant owes nothing; what
-// it cost is taken off once the meter knows it. Beyond its quota there are the gateway's burst package and, where
-// allocation is stacked, what others leave. What is then still too much waits, in the order it came; only what has
-// waited its time is refused.
+// The rate limiter of one tenant on a gateway (X-Stor, section 5.2). A request is admitted while the tenant owes nothing;
+// its cost is debited once the meter knows it. Beyond its quota a tenant has the gateway's burst package and, where
+// allocation is stacked, unused capacity of others. Requests beyond that wait in their order of arrival; a request is
+// refused only after it has waited its time.
 
 import { ChargeClass } from '../../request-units/meter.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
-import { BucketSeries, type GateBucket } from './bucket-series.ts';
-import type { AdmissionRules, GatewaySpare } from './gateway-admission.ts';
-import { type LineGate, QueryLine, type LineQuery } from './query-line.ts';
+import { BucketSeries, type LimiterBucket } from './bucket-series.ts';
+import type {
+  AdmissionRules,
+  LimitedAccount,
+  LimiterCounters,
+  SharedCapacity,
+  LimiterWaiter,
+  Hold,
+  Quota,
+} from './admission-rules.ts';
+import { type QueryLimiterHost, QueryLimiter, type LimitedQuery } from './query-limiter.ts';
 import { QueryQueue } from './query-queue.ts';
 import { RecentUse } from './recent-use.ts';
 import { WarmupCredit } from './warmup-credit.ts';
@@ -17,12 +25,12 @@ import { WarmupCredit } from './warmup-credit.ts';
 const newest = 0.1;
 const leastCost = 0.1;
 /**
- * Whose turn it is has the units of so many milliseconds for what it wants next: a pipeline is answered in pieces worth
+ * A waiting request that is served has the units of so many milliseconds for what follows it: a pipeline is answered in pieces worth
  * sending, and not command by command.
  */
-const turnMs = 1;
+const sliceMs = 1;
 /** Of what it may spend at once: while more is left, requests are not looked at one by one; and so many in a row at most. */
-const ampleShare = 0.5;
+const fastPathShare = 0.5;
 const mostPasses = 1024;
 /** Longest that those are counted by what they are thought to cost. */
 const settleEveryMs = 50;
@@ -33,65 +41,11 @@ const serveMs = 4;
 
 const never = (): boolean => false;
 
-/** A request that waits for units. */
-export interface GateWaiter {
-  /** Monotonic milliseconds after which it is refused. */
-  readonly deadline: number;
-  /** Of the table that it is about, as it is just now; `server` where it is absent. */
-  readonly quotaMode?: QuotaMode;
-  /** Its turn, or its time is up. It is not waiting any more. */
-  end(admitted: boolean): void;
-}
-
-export interface GateCounters {
-  /** Requests let in at once or later. */
-  admitted: number;
-  /** Of those, requests that waited, and milliseconds of it, also of those refused in the end. */
-  waited: number;
-  waitedMs: number;
-  refused: number;
-  /** Units beyond the quota: of the burst package, and of what others left. */
-  burstRu: number;
-  spareRu: number;
-  /** Where nothing is enforced: requests that would have waited, and that would have been refused. */
-  wouldWait: number;
-  wouldRefuse: number;
-  /** Requests refused because a partition that they touch is at its ceiling; or, where nothing is enforced, not refused. */
-  partitionRefused: number;
-  partitionWouldRefuse: number;
-}
-
-/** What was taken for a request that takes its time: see `hold`. */
-export interface Hold {
-  /** Units, and how many of them others left. */
-  units: number;
-  borrowed: number;
-  /** Nothing is enforced, and it would have been refused: then it would not have cost anything either. */
-  isFree: boolean;
-}
-
-/** Where what a gate lets in is charged: all of a tenant's account, or a part of it. */
-export interface GateAccount {
-  readonly lru: number;
-  readonly requests: number;
-  lruOf(kind: ChargeClass): number;
-  requestsOf(kind: ChargeClass): number;
-}
-
-export interface Quota {
-  /** Units a second of the whole tenant. */
-  perSecond: number;
-  /** Units that may be spent at once beyond a second's. */
-  burst: number;
-  /** Units a second at which those may be spent; 0 for as fast as it comes. */
-  peak: number;
-}
-
-export class TenantGate implements LineGate {
+export class TenantLimiter implements QueryLimiterHost {
   readonly tenant: number;
   /** Of the tenant, for answers. */
   name: string;
-  readonly counters: GateCounters = {
+  readonly counters: LimiterCounters = {
     admitted: 0,
     waited: 0,
     waitedMs: 0,
@@ -103,55 +57,55 @@ export class TenantGate implements LineGate {
     partitionRefused: 0,
     partitionWouldRefuse: 0,
   };
-  /** What was left over, and the queries that wait for it. */
-  readonly queries = new QueryQueue<LineQuery>();
-  readonly line: QueryLine;
+  /** Accumulated units, and the queries that wait for them. */
+  readonly queries = new QueryQueue<LimitedQuery>();
+  readonly queryLimiter: QueryLimiter;
   /** Request units spent in the last second and the last minute. */
   readonly use = new RecentUse();
-  /** What a request of it costs, about. */
+  /** Estimated cost of a request, in request units. */
   meanCost = 1;
 
   /** Of the gateway; they may change. */
   readonly rules: AdmissionRules;
-  readonly #spare: GatewaySpare;
+  readonly #spare: SharedCapacity;
   /** Filled at the tenant's quota. */
   #own: TokenBucket;
-  /** What bounds how fast a burst is spent, where something does. */
+  /** Bounds the speed of a burst, where there is such a limit. */
   #peak: TokenBucket | undefined;
-  /** Of what is there, what can be spent now: of both. */
-  #bucket: GateBucket;
-  readonly #waiters = new Map<GateWaiter, number>();
-  /** Of those, who may use what others leave: they need not wait for those who may not. */
-  readonly #borrowers = new Set<GateWaiter>();
-  /** Units that are left to the one whose turn it is. */
-  #turn = 0;
+  /** Units that can be spent now: of both buckets. */
+  #bucket: LimiterBucket;
+  readonly #waiters = new Map<LimiterWaiter, number>();
+  /** Waiting requests that may borrow: they need not wait for those that may not. */
+  readonly #borrowers = new Set<LimiterWaiter>();
+  /** Units left in the slice of the waiting request that is served. */
+  #slice = 0;
   #quota: Quota;
   /** When the tenant was made, monotonic milliseconds; -Infinity for long ago. */
   readonly #madeAt: number;
   #credit: WarmupCredit | undefined;
   /** Times its quota that it may spend: more than once while it is new. */
   #factor = 1;
-  /** Requests that may come in before it is looked again what is there. */
+  /** Requests that may pass before the balance is checked again. */
   #passes = 0;
-  #wasAmple = false;
-  /** Of those, all since what they cost was taken off last; and when that was. */
+  #wasOnFastPath = false;
+  /** Passes granted since the last settlement, and its time. */
   #granted = 0;
   #settledAt = -Infinity;
-  /** Requests that may come in in this turn, and what was taken for each of them. */
+  /** Requests paid for in this slice, and units taken for each. */
   #prepaid = 0;
   #prepaidEach = 0;
-  /** Taken since the meter was last looked at, for requests of which it may know by now. */
+  /** Units debited by estimate since the last settlement. */
   #taken = 0;
-  /** Of that, what others left. */
+  /** Units of these that were borrowed. */
   #borrowed = 0;
-  /** Of the account, at that time: units, and what of them was for requests; and how many those were. */
+  /** The account at the last settlement: all units, units of requests, and the number of requests. */
   #seen = 0;
   #seenForRequests = 0;
   #seenRequests = 0;
-  #account: GateAccount | undefined;
-  /** Of the request that was let in last, until the next one is. */
+  #account: LimitedAccount | undefined;
+  /** Of the last request that was admitted. */
   #last: Hold = { units: 0, borrowed: 0, isFree: false };
-  /** In the second that runs. */
+  /** Units spent in the current second. */
   #spent = 0;
 
   constructor(
@@ -159,7 +113,7 @@ export class TenantGate implements LineGate {
     name: string,
     quota: Quota,
     rules: AdmissionRules,
-    spare: GatewaySpare,
+    spare: SharedCapacity,
     now: number,
     madeAt = -Infinity,
   ) {
@@ -170,7 +124,7 @@ export class TenantGate implements LineGate {
     this.#spare = spare;
     this.#madeAt = madeAt;
     this.#bucket = this.#own = this.#newBucket(now);
-    this.line = new QueryLine(this);
+    this.queryLimiter = new QueryLimiter(this);
     this.rulesChanged(now);
   }
 
@@ -259,7 +213,7 @@ export class TenantGate implements LineGate {
   }
 
   /** Where what it spends is charged; it counts from now on. */
-  follow(account: GateAccount | undefined): void {
+  follow(account: LimitedAccount | undefined): void {
     this.#account = account;
     this.#seen = account?.lru ?? 0;
     const mean = this.meanCost;
@@ -273,16 +227,16 @@ export class TenantGate implements LineGate {
    * Whether there is so much that the next requests need not be looked at one by one: who then asks for `pass` instead
    * of `admit` has them charged when it likes, as long as that is within milliseconds.
    */
-  get isAmple(): boolean {
+  get hasFastPath(): boolean {
     return this.#passes > 0;
   }
 
   /** It was ample, and it is time to look again: all that has been let in is to be charged before `settle`. */
   get isDue(): boolean {
-    return this.#passes === 0 && this.#wasAmple;
+    return this.#passes === 0 && this.#wasOnFastPath;
   }
 
-  /** Lets a request in while `isAmple`, or while what was taken for a turn lasts. */
+  /** Lets a request in while `hasFastPath`, or while what was paid for in a slice lasts. */
   pass(): boolean {
     if (this.#passes > 0) this.#passes--;
     else if (this.#prepaid > 0) this.#prepaid--;
@@ -296,7 +250,7 @@ export class TenantGate implements LineGate {
    * before have cost, as far as is known. To charge all clients of a tenant takes longer than a thousand such looks.
    */
   passAgain(now: number): boolean {
-    if (!this.#wasAmple || now - this.#settledAt >= settleEveryMs) return false;
+    if (!this.#wasOnFastPath || now - this.#settledAt >= settleEveryMs) return false;
     this.#grant(now);
     return this.pass();
   }
@@ -310,7 +264,7 @@ export class TenantGate implements LineGate {
   /** Lets a request in, or not: then it may `wait`, or is `refuse`d. `waitMs` is how long it could wait. */
   admit(now: number, waitMs: number, mode: QuotaMode = 'server'): boolean {
     // Whoever came before goes first.
-    const isFirst = this.#waiters.size === 0 || this.#turn > 0;
+    const isFirst = this.#waiters.size === 0 || this.#slice > 0;
     if ((isFirst || this.#borrowers.size === 0) && this.#take(now, mode, isFirst)) return true;
     if (!this.rules.dryRun) return false;
     const isFree = this.#bucket.waitForAny(now) > waitMs;
@@ -331,15 +285,15 @@ export class TenantGate implements LineGate {
     const isOwn = isFirst && (this.#bucket.admit(need, now) || this.#burst(need, now));
     if (!isOwn && !this.#borrow(need, now, mode)) return false;
     this.#note(this.#borrowed - before, false);
-    this.#turn -= need;
-    if (this.#turn >= need) this.#prepay(now);
+    this.#slice -= need;
+    if (this.#slice >= need) this.#prepay(now);
     return true;
   }
 
-  /** Takes what the rest of the turn costs at once: requests are then not looked at one by one. */
+  /** Debits the cost of the rest of the slice at once: requests are then not looked at one by one. */
   #prepay(now: number): void {
     if (this.rules.dryRun || this.rules.delaysErrors) return;
-    const units = Math.min(this.#turn, this.#bucket.balance(now));
+    const units = Math.min(this.#slice, this.#bucket.balance(now));
     if (units < this.meanCost) return;
     this.#prepaidEach = this.meanCost;
     this.#prepaid = Math.floor(units / this.meanCost);
@@ -357,7 +311,7 @@ export class TenantGate implements LineGate {
     const units = sign * this.#prepaid * this.#prepaidEach;
     this.#bucket.debit(units, now);
     this.#taken += units;
-    this.#turn -= units;
+    this.#slice -= units;
   }
 
   #burst(need: number, now: number): boolean {
@@ -401,21 +355,21 @@ export class TenantGate implements LineGate {
     this.settle(now);
   }
 
-  /** Waits for its turn. `serve` ends it; `leave` when its client has gone. */
-  wait(waiter: GateWaiter, now: number): void {
+  /** Queues a request. `serve` ends it; `leave` when its client has gone. */
+  wait(waiter: LimiterWaiter, now: number): void {
     this.#waiters.set(waiter, now);
     this.#passes = 0;
     if (this.#lentTo(waiter) > 0) this.#borrowers.add(waiter);
     this.#spare.wake(this);
   }
 
-  leave(waiter: GateWaiter): boolean {
+  leave(waiter: LimiterWaiter): boolean {
     this.#borrowers.delete(waiter);
     return this.#waiters.delete(waiter);
   }
 
   /** Units a second. */
-  #lentTo({ quotaMode = 'server' }: GateWaiter): number {
+  #lentTo({ quotaMode = 'server' }: LimiterWaiter): number {
     return this.#spare.lends(quotaMode);
   }
 
@@ -437,8 +391,8 @@ export class TenantGate implements LineGate {
   }
 
   /**
-   * Lets in those whose turn it is, and ends those whose time is up. Who waits again then has no turn before the next.
-   * Stops when the turn `isOver` that the tenant has with the thread; then it returns true.
+   * Admits waiting requests that have units, and ends those whose time is up. One that waits again is not served before
+   * the next call. Stops, and returns true, when the tenant's time slice of the thread `isOver`.
    */
   serve(now: number, isOver: () => boolean = never): boolean {
     const lent = this.#borrowers.size > 0 ? this.#spare.lends('stacked') : 0;
@@ -450,8 +404,8 @@ export class TenantGate implements LineGate {
       if (left-- === 0) break;
       const isLate = waiter.deadline <= now;
       const isBorrower = this.#borrowers.has(waiter);
-      const turn = ((this.#rate + (isBorrower ? lent : 0)) * turnMs) / 1000;
-      this.#turn = isLate ? 0 : turn;
+      const slice = ((this.#rate + (isBorrower ? lent : 0)) * sliceMs) / 1000;
+      this.#slice = isLate ? 0 : slice;
       if (!isLate && (units <= 0 || !this.#take(now, waiter.quotaMode ?? 'server', isFirst))) {
         if (units <= 0 || isBorrower || this.#borrowers.size === 0) break;
         isFirst = false;
@@ -459,10 +413,10 @@ export class TenantGate implements LineGate {
       }
       this.#endWait(waiter, now - since, !isLate);
       this.#takeBack(now);
-      if (!isLate) units -= turn - this.#turn;
+      if (!isLate) units -= slice - this.#slice;
       if ((isCut = left > 0 && isOver())) break;
     }
-    this.#turn = 0;
+    this.#slice = 0;
     return isCut;
   }
 
@@ -478,7 +432,7 @@ export class TenantGate implements LineGate {
     return false;
   }
 
-  #endWait(waiter: GateWaiter, ms: number, admitted: boolean): void {
+  #endWait(waiter: LimiterWaiter, ms: number, admitted: boolean): void {
     this.leave(waiter);
     this.counters.waited++;
     this.counters.waitedMs += ms;
@@ -493,7 +447,7 @@ export class TenantGate implements LineGate {
       this.leave(waiter);
       waiter.end(true);
     }
-    this.line.release(now);
+    this.queryLimiter.release(now);
   }
 
   /** Milliseconds until it is worth while to `serve` again. */
@@ -512,7 +466,7 @@ export class TenantGate implements LineGate {
     this.#granted = 0;
     this.#settledAt = now;
     this.#grant(now);
-    this.#wasAmple = this.#passes > 0;
+    this.#wasOnFastPath = this.#passes > 0;
   }
 
   #grant(now: number): void {
@@ -526,7 +480,7 @@ export class TenantGate implements LineGate {
     const isKnown = !dryRun && !delaysErrors && this.#account !== undefined;
     if (!isKnown || this.#waiters.size > 0) return 0;
     const granted = this.#granted * this.meanCost;
-    const spare = this.#bucket.beyond(ampleShare, now) - granted;
+    const spare = this.#bucket.beyond(fastPathShare, now) - granted;
     return spare <= 0 ? 0 : Math.min(mostPasses, Math.floor(spare / this.meanCost));
   }
 
@@ -579,7 +533,7 @@ export class TenantGate implements LineGate {
     this.settle(now);
     this.#warmUp(now);
     this.queries.units.endSecond(this.#own.takeSpilled(now));
-    this.line.serve(now);
+    this.queryLimiter.serve(now);
     this.use.end(this.#spent);
     this.#spent = 0;
   }
@@ -591,8 +545,8 @@ export class TenantGate implements LineGate {
     this.queries.units.receive(this.#own.takeSpilled(now));
   }
 
-  wakeLine(): void {
-    this.#spare.wakeLine(this);
+  wakeQueries(): void {
+    this.#spare.wakeQueries(this);
   }
 
   // ---- what it comes to

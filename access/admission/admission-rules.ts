@@ -1,0 +1,123 @@
+// The rules of a gateway's admission stage, and what its parts have of each other.
+
+import type { ChargeClass } from '../../request-units/meter.ts';
+import type { QuotaMode } from '../../contracts/table-properties.ts';
+import type { AllocationPolicy } from './allocation.ts';
+
+/** May change while the gateway runs. */
+export interface AdmissionRules {
+  /** Without, no tenant has a limiter. */
+  enabled: boolean;
+  /** Nothing waits and nothing is refused; what would have been is counted. */
+  dryRun: boolean;
+  /** Milliseconds that a Redis command, and a write over HTTP, may wait; Infinity where nothing is refused. */
+  commandWaitMs: number;
+  writeWaitMs: number;
+  /** First word of a refusal over RESP. */
+  refusalCode: string;
+  /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not; a table may say otherwise. */
+  allocation: AllocationPolicy;
+  /** Units a second that the gateway can do; 0 when that is not known. */
+  gatewayRu: number;
+  /** Units of each second that are kept for spikes; 0 for none. */
+  burstRu: number;
+  /** Queries of a tenant that may wait, and whether one is refused that costs more than could ever be saved. */
+  queryQueueLength: number;
+  strictQueries: boolean;
+  /** Seconds of a tenant's quota that it can owe. */
+  debtSeconds: number;
+  /** For so many seconds from when a tenant was made its quota counts so many times. */
+  warmupSeconds: number;
+  warmupFactor: number;
+  /** Refusals take as long as successes do. */
+  delaysErrors: boolean;
+  /** Part of its quota at which a tenant is near it; Infinity for no alarms. */
+  alarmAt: number;
+}
+
+export const admissionDefaults: AdmissionRules = {
+  enabled: true,
+  dryRun: false,
+  commandWaitMs: 1500,
+  writeWaitMs: 4000,
+  refusalCode: 'TRYAGAIN',
+  allocation: 'hard',
+  gatewayRu: 0,
+  burstRu: 0,
+  queryQueueLength: 1000,
+  strictQueries: false,
+  debtSeconds: 10,
+  warmupSeconds: 0,
+  warmupFactor: 3,
+  delaysErrors: false,
+  alarmAt: Infinity,
+};
+
+/** What a limiter has of its gateway. */
+export interface SharedCapacity {
+  /** Units of the burst package. */
+  burst(tenant: number, share: number, cost: number, now: number): boolean;
+  /** Units a second that there could be of what others leave, for tables of this mode; 0 if it is not for them. */
+  lends(mode: QuotaMode): number;
+  /** Units that others leave. */
+  borrow(mode: QuotaMode, cost: number, now: number): boolean;
+  /** Units were spent. */
+  used(units: number, now: number): void;
+  /** Somebody waits at the limiter, or a query in its line. */
+  wake(limiter: { readonly tenant: number }): void;
+  wakeQueries(limiter: { readonly tenant: number }): void;
+}
+
+/** A request that waits for units. */
+export interface LimiterWaiter {
+  /** Monotonic milliseconds after which it is refused. */
+  readonly deadline: number;
+  /** Of the table that it is about, as it is just now; `server` where it is absent. */
+  readonly quotaMode?: QuotaMode;
+  /** Its turn, or its time is up. It is not waiting any more. */
+  end(admitted: boolean): void;
+}
+
+export interface LimiterCounters {
+  /** Requests let in at once or later. */
+  admitted: number;
+  /** Of those, requests that waited, and milliseconds of it, also of those refused in the end. */
+  waited: number;
+  waitedMs: number;
+  refused: number;
+  /** Units beyond the quota: of the burst package, and of what others left. */
+  burstRu: number;
+  spareRu: number;
+  /** Where nothing is enforced: requests that would have waited, and that would have been refused. */
+  wouldWait: number;
+  wouldRefuse: number;
+  /** Requests refused because a partition that they touch is at its ceiling; or, where nothing is enforced, not refused. */
+  partitionRefused: number;
+  partitionWouldRefuse: number;
+}
+
+/** What was taken for a request that takes its time: see `hold`. */
+export interface Hold {
+  /** Units, and how many of them others left. */
+  units: number;
+  borrowed: number;
+  /** Nothing is enforced, and it would have been refused: then it would not have cost anything either. */
+  isFree: boolean;
+}
+
+/** Where what a limiter lets in is charged: all of a tenant's account, or a part of it. */
+export interface LimitedAccount {
+  readonly lru: number;
+  readonly requests: number;
+  lruOf(kind: ChargeClass): number;
+  requestsOf(kind: ChargeClass): number;
+}
+
+export interface Quota {
+  /** Units a second of the whole tenant. */
+  perSecond: number;
+  /** Units that may be spent at once beyond a second's. */
+  burst: number;
+  /** Units a second at which those may be spent; 0 for as fast as it comes. */
+  peak: number;
+}
