@@ -248,6 +248,7 @@ export const accessPools: Experiment = {
   kind: 'SIM',
   source: 'X-Stor, section 5.2 and figure 5',
   setup:
+    'Withdrawn as a claim about the server, which has one gateway a protocol and does not run this policy (bench/gateway-pools). ' +
     '64 gateways, in 8 pools or all in one, and 400 tenants with lognormal quotas that come one by one. From the tenth second ' +
     "on a tenant's requests bring down each gateway that works on one, for 5 s; its pool is that of a tenant by chance, and " +
     'then the one with most tenants. And 40 tenants move to other pools under load, by steps, or as everyone hears of it.',

@@ -119,6 +119,7 @@ export const fanOut: Experiment = {
   kind: 'SIM',
   source: 'ABase, section 4.4 and Table 2',
   setup:
+    'Withdrawn as a claim about the server, which has one gateway a protocol and does not run this policy (bench/gateway-pools). ' +
     '375 proxies with 640 entries each and 60,000 keys by Zipf 0.6: any proxy for any key, and 75 groups. Then the ' +
     "other rows of the paper's table in a smaller size, and all numbers of groups.",
   run({ seeds, quick, progress }) {

@@ -103,6 +103,7 @@ export const operationQuotas: Experiment = {
   kind: 'SIM',
   source: 'Amazon, Fairness in multi-tenant systems, "Quota visibility and flexibility"',
   setup:
+    'Withdrawn as a claim about the server, whose limits on scans are in request units; this policy is in bench/gateway-pools. ' +
     '1,000 scans of 1 kB to 50 MB (lognormal around 200 kB) over rows of up to 400 kB, by a client that asks for page after ' +
     'page as fast as its quota of 200 requests a second allows. Left out, a scan is one request and one reply.',
   run({ seeds, progress }) {

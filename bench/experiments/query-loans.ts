@@ -58,6 +58,7 @@ export const queryLoans: Experiment = {
   kind: 'SIM',
   source: 'X-Stor, section 5.2',
   setup:
+    'Withdrawn as a claim about the server, which has one gateway a protocol and does not run this policy (bench/gateway-pools). ' +
     'Three gateways with an equal share; writes take 30 % of it on each, and queries of 50 % of the whole quota all ' +
     'come to one. Each waits in line until there are units for it; each second the one that has waited longest is ' +
     'lent what it lacks.',
