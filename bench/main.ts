@@ -50,7 +50,7 @@ program
   .option('--pipeline <list>', 'pipeline depths', '1,16,64')
   .option(
     '--tests <list>',
-    'tests of redis-benchmark; pfadd, bitcount, geosearch',
+    'tests of redis-benchmark; pfadd, bitcount, geosearch, eval, eval-loop',
     redisBenchDefaults.tests.join(','),
   )
   .option('--seconds <n>', 'length of a round', count, redisBenchDefaults.seconds)

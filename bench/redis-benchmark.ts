@@ -1,6 +1,7 @@
 // redis-benchmark against Polyrow and redis-server in one run: for every test and pipeline depth, rounds
 // that alternate between the two, and the ratio of the medians.
 
+import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { output } from './support/output.ts';
@@ -26,6 +27,16 @@ const commandTests = new Map<string, { setup: readonly string[][]; words: readon
   ['pfadd', { setup: [['DEL', 'sketch']], words: ['PFADD', 'sketch', '__rand_int__'] }],
   ['bitcount', { setup: [['SETRANGE', 'bits', '65535', 'x']], words: ['BITCOUNT', 'bits'] }],
   [
+    'eval',
+    scriptTest(
+      `redis.call('set', KEYS[1], ARGV[1]) redis.call('get', KEYS[1]) redis.call('incr', 'n')
+      redis.call('hset', 'h', 'f', ARGV[1]) redis.call('hget', 'h', 'f') redis.call('zadd', 'z', 1, 'm')
+      redis.call('zscore', 'z', 'm') redis.call('sadd', 's', 'm') redis.call('sismember', 's', 'm')
+      return redis.call('get', KEYS[1])`,
+    ),
+  ],
+  ['eval-loop', scriptTest('local x = 0 for i = 1, 10000 do x = x + i end return x')],
+  [
     'geosearch',
     {
       setup: [['GEOADD', 'places', ...placesAround(10_000)]],
@@ -33,6 +44,12 @@ const commandTests = new Map<string, { setup: readonly string[][]; words: readon
     },
   ],
 ]);
+
+/** A test that runs a script by its digest: redis-benchmark's output has the words in it, which commas would break. */
+function scriptTest(script: string): { setup: string[][]; words: string[] } {
+  const sha = createHash('sha1').update(script).digest('hex');
+  return { setup: [['SCRIPT', 'LOAD', script]], words: ['EVALSHA', sha, '1', 'key', 'value'] };
+}
 
 /** Longitudes, latitudes and names, evenly over 10 by 10 degrees around Sicily. */
 function placesAround(count: number): string[] {
