@@ -20,6 +20,11 @@ import type { SteadyLoad } from './support/switched.ts';
 /** Requests that no measurement comes to the end of. */
 const endless = 2_000_000_000;
 
+/** Tests that redis-benchmark does not have. */
+const commands: Readonly<Record<string, readonly string[]>> = {
+  xadd: ['XADD', 'stream:bench', '*', 'field', 'value:__rand_int__'],
+};
+
 const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd', 'xadd'];
 
 /** Tests that redis-benchmark does not have: what is run first on both servers, and the command. */
@@ -112,8 +117,9 @@ function argumentsOf(
   const args = ['-p', String(server.port), '-c', String(clients), '-d', '100'];
   args.push('-P', String(pipeline), '-n', String(requests), '-r', String(keys), '--csv');
   if (user !== undefined) args.push('--user', user, '-a', user);
-  if (typeof test === 'string') args.push('-t', test);
-  else args.push(...test);
+  const words = typeof test === 'string' ? commands[test] : test;
+  if (words === undefined) args.push('-t', String(test));
+  else args.push(...words);
   return args;
 }
 
