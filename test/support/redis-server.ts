@@ -24,7 +24,9 @@ export class RedisProcess {
     const port = await freePort();
     const folder = mkdtempSync(join(tmpdir(), 'redis-test-'));
     const where = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder];
-    const child = spawn('redis-server', [...where, '--save', '', '--appendonly', 'no'], {
+    // As long as strings may be here by default.
+    const limits = ['--proto-max-bulk-len', '16mb'];
+    const child = spawn('redis-server', [...where, ...limits, '--save', '', '--appendonly', 'no'], {
       stdio: 'ignore',
     });
     const server = new RedisProcess(port, child, folder);
