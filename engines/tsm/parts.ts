@@ -83,6 +83,8 @@ export interface SeriesIndex {
   tagValues(measurement: number, tag: string, filter: SeriesFilter | undefined): Slices<string[]>;
   /** Values the tag has in this measurement, for the limit. 0 for an unknown tag. */
   tagValueCount(measurement: number, tag: string): number;
+  /** Whether a live series has it. Asked for each point that a limit may refuse, so it does not look at other values. */
+  hasTagValue(measurement: number, tag: string, value: string): boolean;
   /** '' when the series has no such tag. */
   tagValue(series: number, tag: string): string;
   /** Live series that match, ascending by the bytes of their keys. Of those added meanwhile it may have some. */

@@ -247,6 +247,9 @@ describe('against Maps', () => {
             expect(inOneGo(index.tagValues(number, op.tag, op.wanted))).toEqual(values);
             const all = naive.tagValues(op.name, op.tag, undefined);
             expect(index.tagValueCount(number, op.tag)).toBe(all.length);
+            for (const value of [...all, 'nosuch']) {
+              expect(index.hasTagValue(number, op.tag, value)).toBe(all.includes(value));
+            }
             for (const series of expected) {
               const about = naive.series[series]!;
               expect(index.key(series)).toBe(about.key);

@@ -217,6 +217,15 @@ class FileSeriesIndex implements SeriesIndex {
     return about.liveCount(index.series.length, (o) => this.#isLive(index, o));
   }
 
+  hasTagValue(measurement: number, tag: string, value: string): boolean {
+    const index = this.#measurement(measurement);
+    const about = index.tag(tag);
+    const number = about?.values.findText(value) ?? 0;
+    if (number <= 0) return false;
+    const live = about!.liveValues(index.series.length, (o) => this.#isLive(index, o));
+    return live === undefined || live[number] === 1;
+  }
+
   tagValue(series: number, tag: string): string {
     const { rows } = this.#state;
     const about = rows.shapeOf(series).measurement.tag(tag);

@@ -1,7 +1,6 @@
 // Whether a new series may be added, by the limits there are. A limit is looked at only when it may be
 // reached: what a tag has cannot be more than there are series.
 
-import { inOneGo } from '../../../universal-row/slices.ts';
 import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
 import { decodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 import type { SeriesLimits } from '../../series-engine.ts';
@@ -99,8 +98,7 @@ export class SeriesLimit {
 
   #isIndexed(tag: string, value: string): boolean {
     if (!this.#hasIndex) return false;
-    const filter = { kind: 'equal', tag, value } as const;
-    return inOneGo(this.#index.tagValues(this.#measurement, tag, filter)).length > 0;
+    return this.#index.hasTagValue(this.#measurement, tag, value);
   }
 
   #name(handle: number) {
