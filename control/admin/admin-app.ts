@@ -1,7 +1,7 @@
 // The pages of the admin server.
 
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
-import type { AdminServerOptions } from './admin-server.ts';
+import type { AdminServerOptions } from './admin-options.ts';
 import { answerFailures } from './answers.ts';
 import { auditCalls } from './audit-hook.ts';
 import { auditRoutes } from './audit-routes.ts';

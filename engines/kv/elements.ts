@@ -5,7 +5,7 @@ import { copyBytes, type Slice } from '../../universal-row/bytes.ts';
 import { assert } from '../../universal-row/assert.ts';
 import type { BytesVisitor } from '../../universal-row/rows.ts';
 import { elementKey } from './key-layout.ts';
-import type { RowRecord } from './record.ts';
+import type { RowRecord } from './record-space.ts';
 import type { RecordSpace } from './record-space.ts';
 import type { RecordStore } from './record-store.ts';
 

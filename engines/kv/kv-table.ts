@@ -39,7 +39,8 @@ import {
 } from './key-layout.ts';
 import * as ranked from './ranked.ts';
 import * as records from './stream-records.ts';
-import { type KvRecord, RowRecord, valueHeaderBytes, writeValueHeader } from './record.ts';
+import { valueHeaderBytes, writeValueHeader } from './record.ts';
+import { type KvRecord, RowRecord } from './record-space.ts';
 import { RecordSpace } from './record-space.ts';
 import type { RecordStore } from './record-store.ts';
 import type { TableState } from './table-state.ts';

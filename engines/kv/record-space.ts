@@ -7,11 +7,96 @@
 // `order` exists while someone walks the space. It then holds, in key order, every record that waits
 // to be written and every record within a stretch, so that walking it within a stretch meets all.
 
+import { emptyBytes } from '../../universal-row/bytes.ts';
+import { Shape } from '../../universal-row/rows.ts';
 import { lastKey, prefixEnd } from './key-layout.ts';
-import { KvRecord, RowRecord, decodeRow, encodeRow } from './record.ts';
+import { decodeRow, encodeRow, type RowForm } from './record.ts';
 import { LruItem } from './size-aware-lru.ts';
 import { SortedRecords } from './sorted-records.ts';
-import type { TableState } from './table-state.ts';
+
+// V8's object, its place in a map, and the `Buffer` object of its value.
+const recordOverheadBytes = 240;
+
+/** The table of a space, as the space and its users see it. */
+interface SpaceTable {
+  readonly table: number;
+  readonly dropped: boolean;
+  readonly bypassesCache: boolean;
+}
+
+export class KvRecord extends LruItem {
+  readonly space: RecordSpace;
+  /** Within the space. */
+  readonly key: string;
+  #present = false;
+  /** As on disk; for scores see `score`, for containers' meta records the fields of `RowRecord`. */
+  value: Buffer = emptyBytes;
+  score = 0;
+  /** Number of the write batch it goes to disk with; 0 when the disk has it as it is. */
+  batch = 0;
+  /** Bytes counted as waiting to be written. */
+  waitingBytes = 0;
+  /** Whether it is in the space's order. */
+  ordered = false;
+  /** The command that has changed it already. */
+  touchedBy = 0;
+  /** The disk has never seen this key, so there is nothing to delete. */
+  fresh = false;
+
+  constructor(space: RecordSpace, key: string) {
+    super();
+    this.space = space;
+    this.key = key;
+  }
+
+  /** False: there is no such record, or it is to be deleted. */
+  get present(): boolean {
+    return this.#present;
+  }
+
+  set present(present: boolean) {
+    if (this.ordered && present !== this.#present) {
+      const { order } = this.space;
+      if (order !== undefined) order.absent += present ? -1 : 1;
+    }
+    this.#present = present;
+  }
+
+  footprint(): number {
+    return recordOverheadBytes + this.key.length + this.value.length;
+  }
+
+  ghostKey(): number {
+    const { key } = this;
+    let h = this.space.id | 0;
+    for (let i = 0; i < key.length; i++) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193);
+    return h;
+  }
+}
+
+/** A meta record: the row itself. */
+export class RowRecord extends KvRecord implements RowForm {
+  shape: Shape = Shape.none;
+  expireAt = 0;
+  /** Where a value row's bytes begin in `value`; a stream's state is all of it. */
+  valueStart = 0;
+  /** Of a value row that was appended to: its bytes' buffer, with room behind them. */
+  spare: Buffer | undefined = undefined;
+  /** Of a container: its number in sub-record keys, elements, and their payload bytes, about. */
+  number = 0;
+  count = 0;
+  bytes = 0;
+  /** Of an array: the position of its first element. */
+  head = 0;
+  /** Of a container once its sub-records were looked at. */
+  sub: RecordSpace | undefined = undefined;
+  /** The row handle, 0 while nobody holds one. */
+  slot = 0;
+
+  override footprint(): number {
+    return 160 + super.footprint();
+  }
+}
 
 export type SpaceKind = 'meta' | 'expiry' | 'sub';
 
@@ -39,11 +124,11 @@ let nextId = 1;
 export class RecordSpace {
   readonly id = nextId++;
   readonly kind: SpaceKind;
-  readonly table: TableState;
+  readonly table: SpaceTable;
   readonly prefix: Buffer;
   readonly end: Buffer;
   readonly records = new Map<string, KvRecord>();
-  order: SortedRecords | undefined = undefined;
+  order: SortedRecords<KvRecord> | undefined = undefined;
   /** By key, without overlaps. */
   readonly stretches: Stretch[] = [];
   /** Its row is gone: what waits to be written need not be. */
@@ -62,7 +147,7 @@ export class RecordSpace {
   lastMissTurn = 0;
   lastRound = 0;
 
-  constructor(kind: SpaceKind, table: TableState, prefix: Buffer) {
+  constructor(kind: SpaceKind, table: SpaceTable, prefix: Buffer) {
     this.kind = kind;
     this.table = table;
     this.prefix = prefix;
@@ -157,7 +242,7 @@ export class RecordSpace {
     return gaps;
   }
 
-  ensureOrder(): SortedRecords {
+  ensureOrder(): SortedRecords<KvRecord> {
     if (this.order !== undefined) return this.order;
     const records: KvRecord[] = [];
     for (const record of this.records.values()) {

@@ -7,7 +7,7 @@ import type { ReadGate, SuspendedEntry } from '../engine.ts';
 import { lastKey, subPrefix } from './key-layout.ts';
 import type { LevelBatch, LevelStore } from './level-store.ts';
 import { Loader, type LoadReceiver } from './loader.ts';
-import { KvRecord, RowRecord } from './record.ts';
+import { KvRecord, RowRecord } from './record-space.ts';
 import { RecordSpace, Stretch } from './record-space.ts';
 import { LruItem, SizeAwareLru } from './size-aware-lru.ts';
 import { WriteQueue, type Note, type QueueOwner } from './write-queue.ts';

@@ -3,61 +3,6 @@
 
 import { emptyBytes } from '../../universal-row/bytes.ts';
 import { Shape } from '../../universal-row/rows.ts';
-import type { RecordSpace } from './record-space.ts';
-import { LruItem } from './size-aware-lru.ts';
-
-// What V8 takes for the object, its place in a map, and the `Buffer` object of its value.
-const recordOverheadBytes = 240;
-
-export class KvRecord extends LruItem {
-  readonly space: RecordSpace;
-  /** Within the space. */
-  readonly key: string;
-  #present = false;
-  /** As on disk; for scores see `score`, for containers' meta records the fields of `RowRecord`. */
-  value: Buffer = emptyBytes;
-  score = 0;
-  /** Number of the write batch it goes to disk with; 0 when the disk has it as it is. */
-  batch = 0;
-  /** Bytes counted as waiting to be written. */
-  waitingBytes = 0;
-  /** Whether it is in the space's order. */
-  ordered = false;
-  /** The command that has changed it already. */
-  touchedBy = 0;
-  /** The disk has never seen this key, so there is nothing to delete. */
-  fresh = false;
-
-  constructor(space: RecordSpace, key: string) {
-    super();
-    this.space = space;
-    this.key = key;
-  }
-
-  /** False: there is no such record, or it is to be deleted. */
-  get present(): boolean {
-    return this.#present;
-  }
-
-  set present(present: boolean) {
-    if (this.ordered && present !== this.#present) {
-      const { order } = this.space;
-      if (order !== undefined) order.absent += present ? -1 : 1;
-    }
-    this.#present = present;
-  }
-
-  footprint(): number {
-    return recordOverheadBytes + this.key.length + this.value.length;
-  }
-
-  ghostKey(): number {
-    const { key } = this;
-    let h = this.space.id | 0;
-    for (let i = 0; i < key.length; i++) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193);
-    return h;
-  }
-}
 
 const expiryFlag = 1;
 
@@ -83,30 +28,6 @@ export const emptyRow: Readonly<RowForm> = {
   bytes: 0,
   head: 0,
 };
-
-/** A meta record: the row itself. */
-export class RowRecord extends KvRecord implements RowForm {
-  shape: Shape = Shape.none;
-  expireAt = 0;
-  /** Where a value row's bytes begin in `value`; a stream's state is all of it. */
-  valueStart = 0;
-  /** Of a value row that was appended to: its bytes' buffer, with room behind them. */
-  spare: Buffer | undefined = undefined;
-  /** Of a container: its number in sub-record keys, elements, and their payload bytes, about. */
-  number = 0;
-  count = 0;
-  bytes = 0;
-  /** Of an array: the position of its first element. */
-  head = 0;
-  /** Of a container once its sub-records were looked at. */
-  sub: RecordSpace | undefined = undefined;
-  /** The row handle, 0 while nobody holds one. */
-  slot = 0;
-
-  override footprint(): number {
-    return 160 + super.footprint();
-  }
-}
 
 /** Bytes before the value in a value row's record. */
 export function valueHeaderBytes(expireAt: number): number {

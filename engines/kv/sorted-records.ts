@@ -1,16 +1,21 @@
 // Records in key order: a list of short sorted arrays, so that adding one moves few others.
 
-import type { KvRecord } from './record.ts';
-
 const chunkRecords = 512;
 
-export class SortedRecords {
+interface OrderedRecord {
+  readonly key: string;
+  readonly present: boolean;
+  /** It is in the order. */
+  ordered: boolean;
+}
+
+export class SortedRecords<R extends OrderedRecord> {
   /** Records among them that are not present. */
   absent = 0;
-  #chunks: KvRecord[][] = [];
+  #chunks: R[][] = [];
 
-  static from(records: KvRecord[]): SortedRecords {
-    const sorted = new SortedRecords();
+  static from<R extends OrderedRecord>(records: R[]): SortedRecords<R> {
+    const sorted = new SortedRecords<R>();
     records.sort((a, b) => (a.key < b.key ? -1 : 1));
     for (let i = 0; i < records.length; i += chunkRecords / 2) {
       sorted.#chunks.push(records.slice(i, i + chunkRecords / 2));
@@ -22,7 +27,7 @@ export class SortedRecords {
     return sorted;
   }
 
-  add(record: KvRecord): void {
+  add(record: R): void {
     record.ordered = true;
     if (!record.present) this.absent++;
     const at = this.#chunkOf(record.key);
@@ -41,7 +46,7 @@ export class SortedRecords {
     }
   }
 
-  delete(record: KvRecord): void {
+  delete(record: R): void {
     record.ordered = false;
     if (!record.present) this.absent--;
     const at = this.#chunkOf(record.key);
@@ -53,7 +58,7 @@ export class SortedRecords {
   }
 
   /** Visits records with from <= key < to; stops at a truthy answer and returns true. */
-  forward(from: string, to: string, visit: (record: KvRecord) => boolean | void): boolean {
+  forward(from: string, to: string, visit: (record: R) => boolean | void): boolean {
     let at = this.#chunkOf(from);
     let chunk = this.#chunks[at];
     if (chunk === undefined) return false;
@@ -71,7 +76,7 @@ export class SortedRecords {
   }
 
   /** As `forward`, from the greatest key below `to` downwards. */
-  backward(from: string, to: string, visit: (record: KvRecord) => boolean | void): boolean {
+  backward(from: string, to: string, visit: (record: R) => boolean | void): boolean {
     let at = this.#chunkOf(to);
     let chunk = this.#chunks[at];
     if (chunk === undefined) return false;
@@ -137,7 +142,7 @@ export class SortedRecords {
 }
 
 /** The first record of the chunk at or after the key. */
-function indexIn(chunk: readonly KvRecord[], key: string): number {
+function indexIn(chunk: readonly OrderedRecord[], key: string): number {
   let low = 0;
   let high = chunk.length;
   if (high > 0 && chunk[high - 1]!.key < key) return high;

@@ -7,7 +7,7 @@
 // until writing works.
 
 import { LevelBatch, type LevelStore } from './level-store.ts';
-import type { KvRecord } from './record.ts';
+import type { KvRecord } from './record-space.ts';
 
 /** What the queue asks of its owner. */
 export interface QueueOwner {

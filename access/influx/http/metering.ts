@@ -3,9 +3,19 @@
 
 import { ChargeClass, type Meter } from '../../../request-units/meter.ts';
 import { costLayout } from '../../../request-units/row-pricer.ts';
-import type { SeriesPricer } from '../../../request-units/series-pricer.ts';
+import type { SeriesPricer, SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { HotNames } from '../../gateway/hot-names.ts';
-import type { Exchange } from './exchange.ts';
+
+/** The part of an exchange that is metered. */
+interface MeteredExchange {
+  readonly caller:
+    | { readonly space: { readonly number: number; readonly name: string } }
+    | undefined;
+  readonly route: string;
+  readonly work: SeriesWork;
+  readonly isRefused: boolean;
+  readonly response: { readonly statusCode: number };
+}
 
 export interface InfluxMeteringOptions {
   meter: Meter;
@@ -45,25 +55,25 @@ export class InfluxMetering {
   }
 
   /** What the exchange has cost so far, by `costLayout`. */
-  costOf({ work }: Exchange): Float64Array {
+  costOf({ work }: MeteredExchange): Float64Array {
     const cost = new Float64Array(costLayout.length);
     this.#pricer.price(work, cost);
     return cost;
   }
 
   /** Processor time, in milliseconds, that it stands for so far: the same on any machine, and under any load. */
-  processorMsOf({ work }: Exchange): number {
+  processorMsOf({ work }: MeteredExchange): number {
     return this.#pricer.processorMs(work);
   }
 
   /** As the header tells it. */
-  textOf(exchange: Exchange): string {
+  textOf(exchange: MeteredExchange): string {
     if (isRejected(exchange)) return '0';
     return String(Number(this.costOf(exchange)[costLayout.lru]!.toFixed(digits)));
   }
 
   /** The exchange is over, however it went. Where nobody was let in nobody is charged. Returns its units. */
-  settle(exchange: Exchange, status: number): number {
+  settle(exchange: MeteredExchange, status: number): number {
     const { caller, work } = exchange;
     if (caller === undefined) return 0;
     const { number, name } = caller.space;
@@ -80,7 +90,7 @@ export class InfluxMetering {
 }
 
 /** Answered with an error before anything was done for it. */
-function isRejected({ isRefused, work, response }: Exchange): boolean {
+function isRejected({ isRefused, work, response }: MeteredExchange): boolean {
   if (isRefused) return true;
   return (
     response.statusCode >= 400 &&
@@ -91,7 +101,7 @@ function isRejected({ isRefused, work, response }: Exchange): boolean {
   );
 }
 
-function classOf({ route, work }: Exchange): ChargeClass {
+function classOf({ route, work }: MeteredExchange): ChargeClass {
   if (route === 'write') return ChargeClass.write;
   if (work.statements === 0) return ChargeClass.other;
   return work.logBytes > 0 && work.rows === 0 ? ChargeClass.write : ChargeClass.scan;

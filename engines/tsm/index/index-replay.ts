@@ -3,7 +3,7 @@
 import { fieldTypes } from '../../../universal-row/series/field-type.ts';
 import { BadRecordError, Op, RecordReader } from './index-records.ts';
 import type { IndexState } from './index-state.ts';
-import type { KeyShape } from './key-shape.ts';
+import type { KeyShape } from './measurement-index.ts';
 
 export class IndexReplay {
   readonly #state: IndexState;

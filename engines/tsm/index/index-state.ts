@@ -6,7 +6,7 @@ import { keyedHash } from '../../../universal-row/keyed-hash.ts';
 import { ByteArena } from './byte-arena.ts';
 import type { MemoryTally } from './growing.ts';
 import { KeyOrder } from './key-order.ts';
-import { KeyShape } from './key-shape.ts';
+import { KeyShape } from './measurement-index.ts';
 import { matchBytes } from './match-bytes.ts';
 import { MeasurementIndex } from './measurement-index.ts';
 import { SeriesRows } from './series-rows.ts';

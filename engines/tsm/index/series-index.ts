@@ -21,7 +21,7 @@ import { IndexFile } from './index-file.ts';
 import { Op, RecordWriter } from './index-records.ts';
 import { IndexReplay } from './index-replay.ts';
 import { IndexState } from './index-state.ts';
-import type { KeyShape } from './key-shape.ts';
+import type { KeyShape } from './measurement-index.ts';
 import { matchingOrdinals, OrdinalFilter } from './ordinal-filter.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
 import { sortedTexts } from './sorted-texts.ts';

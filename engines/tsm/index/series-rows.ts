@@ -4,7 +4,7 @@
 import { compareBytes, copyBytes, viewed } from '../../../universal-row/bytes.ts';
 import type { ByteArena } from './byte-arena.ts';
 import { GrowingUint32, type MemoryTally } from './growing.ts';
-import type { KeyShape } from './key-shape.ts';
+import type { KeyShape } from './measurement-index.ts';
 import { matchBytes } from './match-bytes.ts';
 import { hasBit, setBit } from './value-column.ts';
 

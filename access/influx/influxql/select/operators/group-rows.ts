@@ -8,7 +8,7 @@ import { type Call, isCall } from '../plan/plan.ts';
 import type { Windows } from '../plan/windows.ts';
 import { type Input, type InputStream, isSummary } from '../sources/input.ts';
 import { type Chunk, pending, type Stream } from '../vector.ts';
-import type { Aggregation } from './aggregate.ts';
+import type { Aggregation } from './aggregation.ts';
 import { Pass } from './buckets.ts';
 import { combine } from './combine.ts';
 import { Fill } from './fill.ts';
