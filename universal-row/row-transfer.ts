@@ -68,6 +68,8 @@ function appendRow(row: URow, table: number, writer: RecordBatchWriter): void {
       writer.streamState(state, 0, state.length);
       for (const [key, item] of value.records) {
         const k = bytesOf(key);
+        if (k[0]! >= endOfRecords[0]!)
+          throw new RowValueError('an engine cannot hold the record key');
         const v = bytesOf(item);
         writer.streamRecord(true, k, 0, k.length, v, 0, v.length);
       }

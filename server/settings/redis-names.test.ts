@@ -32,7 +32,7 @@ test('values as redis-server would show them', () => {
   expect(get('maxmemory')).toBe('0');
   expect(get('maxmemory-policy')).toBe('noeviction');
   expect(get('databases')).toBe('16');
-  expect(get('proto-max-bulk-len')).toBe('536870912');
+  expect(get('proto-max-bulk-len')).toBe('16777216');
   expect(get('loglevel')).toBe('notice');
   expect(get('dir')).toBe(resolve('somewhere'));
   expect(get('client-output-buffer-limit')).toBe(

@@ -9,7 +9,7 @@
 //   exec               each answer of a transaction by its own rule
 //
 // Left out of the runs: OBJECT ENCODING, IDLETIME, FREQ and REFCOUNT, MEMORY and DEBUG of keys that exist
-// (they tell of Redis's own structures); TIME, LASTSAVE and INFO (they tell of the moment and the server);
+// (they tell of Redis's own structures); DBSIZE (it counts expired keys until they are met); TIME, LASTSAVE and INFO (they tell of the moment and the server);
 // partial SCANs (cursors are each server's own; that scans are complete has tests of its own).
 
 import { isError, type RespValue, show } from '../support/resp-value.ts';
