@@ -190,6 +190,7 @@ export function otherThan(dimension: Dimension): Dimension {
 function meanOf(loads: Float64Array, nodes: number): number {
   let sum = 0;
   for (const load of loads) sum += load;
-  // Without any load every node has the mean.
-  return sum > 0 ? sum / nodes : 1;
+  // Without any load every node has the mean. A load so small that its mean rounds to 0, or that no longer divides, is none.
+  const mean = sum / nodes;
+  return mean > Number.MIN_VALUE / Number.EPSILON ? mean : 1;
 }
