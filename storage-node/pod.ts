@@ -728,7 +728,7 @@ export class Pod implements Executor {
     return fault instanceof ReadFault ? fault.ready : undefined;
   }
 
-  /** Makes a checkpoint and lets go of the log before it; one at a time. */
+  /** Makes a checkpoint and releases the log before it; one at a time. */
   checkpoint(): Promise<void> {
     return this.checkpoints.make();
   }

@@ -357,7 +357,7 @@ export class SeriesPod implements SeriesStore {
     return more;
   }
 
-  /** Makes a checkpoint and lets go of the log before it; one at a time. */
+  /** Makes a checkpoint and releases the log before it; one at a time. */
   checkpoint(): Promise<void> {
     return this.#checkpoints.make();
   }

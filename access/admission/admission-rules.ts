@@ -118,6 +118,6 @@ export interface Quota {
   perSecond: number;
   /** Units that may be spent at once beyond a second's. */
   burst: number;
-  /** Units a second at which those may be spent; 0 for as fast as it comes. */
+  /** Maximum rate at which the burst is spent, in units a second; 0 for no maximum. */
   peak: number;
 }

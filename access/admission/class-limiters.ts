@@ -1,5 +1,5 @@
-// Limits of their own for operations that are far dearer than others (Amazon, "Fairness in multi-tenant systems"): on a
-// gateway for Redis scans, on one for InfluxDB's protocol queries. A tenant with such a limit has a limiter for them, which
+// Separate limits for operations that are far more expensive than others (Amazon, "Fairness in multi-tenant systems"):
+// scans at a gateway for Redis, queries at one for InfluxDB. A tenant with such a limit has a limiter for them, which
 // works like that for all its requests and counts what the meter charged to their class only. Large replies cost more
 // units, so that they count as several requests by themselves.
 
@@ -98,7 +98,7 @@ export class ClassLimiters {
     return known;
   }
 
-  /** Whoever waits is let in. */
+  /** Removes a tenant's limiter and admits its queued requests. */
   drop(tenant: number): void {
     const limiter = this.limiterOf(tenant);
     if (limiter === undefined) return;

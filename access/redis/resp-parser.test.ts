@@ -212,7 +212,7 @@ describe('a buffer of its own', () => {
   });
 });
 
-test('what is copied of a long string as it comes is less than half of it', () => {
+test('less than half of a long string is copied while it arrives', () => {
   const take = vi.spyOn(carryBuffers, 'take');
   const length = 8 * 1024 * 1024;
   const parser = new RespParser();

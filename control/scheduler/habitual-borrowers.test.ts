@@ -51,7 +51,7 @@ function planned(
 test.each<[string, number, Replica[], string[]]>([
   ['a habitual borrower moves to a pod with room', 2, [owner, borrower], ['1 to 1']],
   ['one at 120 % of its share stays', 2, [owner, { ...borrower, last: 48 }], []],
-  ['nobody is promised what it borrows', 2, [{ ...owner, share: 20 }, borrower], []],
+  ['no pod promises borrowed capacity', 2, [{ ...owner, share: 20 }, borrower], []],
   ['there is no room elsewhere', 2, [owner, borrower, { ...owner, pod: 1 }], []],
   ['one that has stopped borrowing stays', 2, [owner, { ...borrower, before: 50, last: 20 }], []],
   ['a replica without a share borrows nothing', 2, [owner, { ...borrower, share: 0 }], []],

@@ -70,7 +70,7 @@ export function* scanTotals(
     }
     isOpen = true;
   } finally {
-    // Also where nobody goes on with it.
+    // Also runs when the caller abandons the generator.
     if (!isOpen) close();
   }
   const fieldTypes: (FieldType | undefined)[] = fields.map(() => undefined);

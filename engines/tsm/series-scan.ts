@@ -92,7 +92,7 @@ export function* scanShards(
     }
     isOpen = true;
   } finally {
-    // Also where nobody goes on with it.
+    // Also runs when the caller abandons the generator.
     if (!isOpen) close();
   }
   return {

@@ -156,7 +156,7 @@ describe.each(kinds)('$name', (kind) => {
     await ask('PATCH', '/v1/config', { 'admission.allocation': 'stacked' });
     await setMode(0, 'hard');
     expect(await haveMore(own, other)).toEqual([false, true]);
-    // Whoever waits is let in.
+    // Queued requests are admitted.
     await ask('PATCH', '/v1/config', { 'admission.mode': 'off' });
     await Promise.all([own.stop(), other.stop()]);
     kind.end();

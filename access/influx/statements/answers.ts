@@ -17,7 +17,7 @@ export function answer(
 export interface Pause {
   /** It has worked for long enough. */
   readonly isDue: boolean;
-  /** Throws when nobody wants the answer any more. */
+  /** Throws when the client is gone. */
   pause(): Promise<void>;
 }
 

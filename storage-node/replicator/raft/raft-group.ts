@@ -429,7 +429,7 @@ export class RaftGroup implements PartitionLog {
     if (!this.#installing) this.#barriers.applied(this.#appliedIndex);
   }
 
-  /** Makes the state durable, and lets go of the log before it. */
+  /** Makes the state durable and releases the log before it. */
   #checkpoint(): void {
     const { machine, limits, engine, wal, state, payloads } = this.#p;
     if (this.#saving || this.#installing) return;

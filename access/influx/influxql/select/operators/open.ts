@@ -30,7 +30,7 @@ export function* openPlan(plan: Plan, run: Run): Slices<OpenPlan> {
   const sources: Sources = {
     *open(request) {
       const work = openSources(plan, request, run);
-      // Where nobody goes on with it, it lets go of what it has opened so far.
+      // Closing an unfinished opening releases the cursors that it has opened so far.
       openings.push({ close: () => work.return(undefined as never) });
       const opened = yield* work;
       openings.push(opened);
@@ -50,7 +50,7 @@ export function* openPlan(plan: Plan, run: Run): Slices<OpenPlan> {
     isOpen = true;
     return { groups, close };
   } finally {
-    // Also where nobody goes on with it.
+    // Also runs when the caller abandons the generator.
     if (!isOpen) close();
   }
 }
