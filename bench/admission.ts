@@ -8,7 +8,7 @@ import { machine, printTable, type Report, type Row, save } from './support/repo
 import { seededRandom } from './support/random.ts';
 import { median } from './support/statistics.ts';
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   rounds: number;
   tenants: number[];
   requests: number;

@@ -16,7 +16,7 @@ import { type Interval, medianWithin } from './support/statistics.ts';
 import { type QueryType, type TsbsData } from './support/tsbs-tools.ts';
 import { generate, generateQueries, load, meanLatency } from './tsbs.ts';
 
-export interface CompareOptions {
+interface CompareOptions {
   /** Of redis, tsbs-load and tsbs-queries. */
   parts: string[];
   pairs: number;

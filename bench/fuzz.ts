@@ -6,7 +6,7 @@ import { costFuzz, type CostReport } from './hostile/cost-fuzz.ts';
 import { type FuzzTarget, fuzzTargets } from './hostile/fuzz-targets.ts';
 import { machine } from './support/report.ts';
 
-export interface FuzzOptions {
+interface FuzzOptions {
   /** Of all targets together. */
   inputs: number;
   seed: number;

@@ -9,7 +9,7 @@ import { redisAttacks } from './hostile/redis-attacks.ts';
 import { type CaseResult, gapLimitMs, isKept, runCase } from './hostile/run-case.ts';
 import { machine } from './support/report.ts';
 
-export interface HostileOptions {
+interface HostileOptions {
   /** Names of cases; all if empty. */
   only: string[];
   /** The folder of the build under attack. */

@@ -11,7 +11,7 @@ import { request, RespClient } from './support/resp-client.ts';
 import { median, percentile } from './support/statistics.ts';
 import { compareSwitched } from './support/switched.ts';
 
-export interface KvReadsOptions {
+interface KvReadsOptions {
   /** Pairs of windows of a tenant that is alone, and their length. */
   rounds: number;
   seconds: number;

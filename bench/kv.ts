@@ -20,7 +20,7 @@ import { seededRandom, shuffled } from './support/random.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { median } from './support/statistics.ts';
 
-export interface KvOptions {
+interface KvOptions {
   rounds: number;
   /** Bytes of a value. */
   sizes: number[];

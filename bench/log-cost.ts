@@ -20,7 +20,7 @@ import { cpuSeconds } from './support/process-usage.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { median } from './support/statistics.ts';
 
-export interface LogCostOptions {
+interface LogCostOptions {
   rounds: number;
   /** `always` has a row of its own besides. */
   policies: Fsync[];

@@ -7,7 +7,7 @@ import { machine, printTable, save, type Report, type Row } from './support/repo
 import { request, RespClient } from './support/resp-client.ts';
 import { median } from './support/statistics.ts';
 
-export interface MemoryOptions {
+interface MemoryOptions {
   rounds: number;
   strings: number;
   hashes: number;

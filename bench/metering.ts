@@ -5,7 +5,7 @@ import { requireProgram, startPolyrow } from './support/processes.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { compareSwitched } from './support/switched.ts';
 
-export interface MeteringOptions {
+interface MeteringOptions {
   rounds: number;
   pipelines: number[];
   tests: string[];

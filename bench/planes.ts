@@ -11,7 +11,7 @@ import { median, percentile } from './support/statistics.ts';
 import { freePort } from './support/processes.ts';
 import { postLines } from './support/influx-http.ts';
 
-export interface PlanesOptions {
+interface PlanesOptions {
   rounds: number;
   /** Length of a measurement. */
   seconds: number;

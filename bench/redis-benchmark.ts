@@ -72,7 +72,7 @@ async function setUp(server: Running, test: string): Promise<void> {
   client.close();
 }
 
-export interface RedisBenchOptions {
+interface RedisBenchOptions {
   rounds: number;
   fsync: Fsync;
   pipelines: number[];

@@ -15,7 +15,7 @@ import { machine, printTable, save, type Report, type Row } from './support/repo
 import { request, RespClient } from './support/resp-client.ts';
 import { median } from './support/statistics.ts';
 
-export interface RestartOptions {
+interface RestartOptions {
   rounds: number;
   keys: number;
   fsync: Fsync;

@@ -13,7 +13,7 @@ import {
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { median } from './support/statistics.ts';
 
-export interface SeriesRestartOptions {
+interface SeriesRestartOptions {
   rounds: number;
   series: number;
   /** Measure Polyrow alone. */

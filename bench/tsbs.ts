@@ -25,7 +25,7 @@ import {
   type UseCase,
 } from './support/tsbs-tools.ts';
 
-export interface TsbsOptions {
+interface TsbsOptions {
   rounds: number;
   useCases: string[];
   /** Numbers of hosts. */

@@ -22,7 +22,7 @@ import {
 } from './support/ycsb-generator.ts';
 import { parseYcsbOutput, type YcsbResult } from './support/ycsb-output.ts';
 
-export interface YcsbOptions {
+interface YcsbOptions {
   rounds: number;
   fsync: Fsync;
   workloads: string[];

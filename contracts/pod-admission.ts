@@ -51,8 +51,34 @@ export const contendedSliceMs = 0.1;
 /** Work on more bytes than this is large. */
 export const largeWorkBytes = 16 * 1024;
 
-/** In the place of a tenant's number: work that no client waits for. */
+/**
+ * Milliseconds of one round of the event loop after which each long request works no longer than so many: requests that
+ * arrived together each have a slice of their own, and they add up.
+ */
+const crowdedRounds = [
+  { roundMs: 16, sliceMs: 0.05 },
+  { roundMs: 8, sliceMs: 0.5 },
+] as const;
+
+/** When the first long request worked in this round of the event loop, monotonic milliseconds; 0 if none has yet. */
+let roundBeganAt = 0;
+const endRound = (): void => {
+  roundBeganAt = 0;
+};
+
+/** Milliseconds that a long request has in this round. */
+function sliceOfRound(now: number): number {
+  if (roundBeganAt === 0) {
+    roundBeganAt = now;
+    setImmediate(endRound);
+  }
+  const spent = now - roundBeganAt;
+  return crowdedRounds.find(({ roundMs }) => spent > roundMs)?.sliceMs ?? Infinity;
+}
+
+/** In the place of a tenant's number: work that no client waits for, and maintenance that requests wait for. */
 export const backgroundWork = -2;
+export const urgentBackgroundWork = -3;
 
 /** Work in the CPU scheduler that is no request of a client. */
 export function batchRequest(
@@ -89,8 +115,10 @@ export class TimeSlice implements PodRequest {
 
   /** Whether the slice is over. */
   get isOver(): boolean {
-    const ms = performance.now() - this.#since;
-    return ms > this.#sliceMs || (ms > contendedSliceMs && this.isContended);
+    const now = performance.now();
+    const ms = now - this.#since;
+    if (ms > this.#sliceMs || ms > sliceOfRound(now)) return true;
+    return ms > contendedSliceMs && this.isContended;
   }
 
   /** Begins a new slice: the time since the last one was not spent by this request. */

@@ -19,6 +19,31 @@ export class SeriesError extends Error {
 /** The database takes no changes from clients. */
 export class ReadOnlyError extends SeriesError {}
 
+/** The database cannot be served just now. The request may be sent again: points that are there already change nothing. */
+export class UnavailableError extends SeriesError {}
+
+/** Another replica leads. Nothing was done. */
+export class NotLeaderError extends UnavailableError {
+  /** The replica that leads; 0 while none is known. */
+  readonly leader: number;
+
+  constructor(leader: number) {
+    super(
+      leader === 0
+        ? 'this database has no leader now'
+        : `replica ${leader} is the leader of this database`,
+    );
+    this.leader = leader;
+  }
+}
+
+/** Nobody can tell whether the change was made, now or later. */
+export class OutcomeUnknownError extends UnavailableError {
+  constructor() {
+    super('outcome unknown');
+  }
+}
+
 export interface RetentionPolicy {
   readonly name: string;
   /** How long points are kept, in nanoseconds; 0 for ever. */
@@ -154,6 +179,8 @@ export interface SeriesCursor {
    * longer. The arrays are the caller's to read until the next call.
    */
   next(): SeriesRows | BlockSummary | undefined;
+  /** After no rows: what to wait for before the next call. It never rejects. Absent where that would be in vain. */
+  readonly waits?: Promise<unknown> | undefined;
 }
 
 export interface WriteOutcome {
@@ -176,12 +203,14 @@ export interface SeriesStore {
   /** In the order they were made. */
   databases(): readonly Database[];
   database(name: string): Database | undefined;
-  change(change: CatalogChange): void;
+  /** Done when this returns, or where it is a promise, when that resolves. */
+  change(change: CatalogChange): MaybePromise<void>;
 
   /**
    * Stores what can be stored of a batch; '' is the default policy. The batch is the caller's again
    * when this is done. Waits when the engine is behind. Throws `SeriesError` for an unknown database or
-   * policy, and when no write is taken at all.
+   * policy, and when no write is taken at all; `UnavailableError` where the batch may be given again, even if it was
+   * stored: a point overwrites itself.
    */
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome>;
 
@@ -193,7 +222,7 @@ export interface SeriesStore {
   // The schema. Names are ascending. The list for an unknown database or measurement is empty.
   measurements(selection: SeriesSelection): Slices<string[]>;
   /** With one name and several types, several. */
-  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[];
+  fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]>;
   tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]>;
   tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]>;
   seriesKeys(selection: SeriesSelection): Slices<string[]>;

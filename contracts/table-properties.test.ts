@@ -89,7 +89,7 @@ describe('setting properties', () => {
     check({ shardingKind: 'list' }, 'shardingKind: expected one of hash, range, got "list"');
     check({ writePriority: 1 }, 'writePriority: expected one of low, normal, high, got 1');
     for (const partitions of [0, 1.5, 16_385, '4']) {
-      check({ partitions }, 'partitions: expected a whole number from 1 to 16384, got ');
+      check({ partitions }, 'partitions: expected a whole number from 1 to 1024, got ');
     }
     check({ quotaMode: null }, 'quotaMode: expected one of server, hard, stacked, got null');
     check({ consistency: 'weak' }, 'consistency: expected strong, eventual or bounded');

@@ -2,7 +2,7 @@
 // so that protocols and engines have no rules of their own.
 
 import { isWrite, type Action } from '../universal-row/command.ts';
-import { slotCount } from '../universal-row/crc16.ts';
+import { mostPartitions } from './partition-map.ts';
 
 /** Consistency of reads: the latest write, any replica's state, or a state within the bounds. */
 export type Consistency =
@@ -22,7 +22,7 @@ export interface TableProperties {
   readonly maxRowBytes: number;
   /** By the hash of the partition group, or by runs of its order. */
   readonly shardingKind: ShardingKind;
-  /** Ranges of Redis slots, of equal length, by which the load on it is counted. */
+  /** Ranges of Redis slots that it is divided into, each with rows and load of its own. */
   readonly partitions: number;
   /** Which writes go first when a pod is short of tokens. */
   readonly writePriority: WritePriority;
@@ -37,7 +37,7 @@ export const shardingKinds = ['hash', 'range'] as const;
 export const writePriorities = ['low', 'normal', 'high'] as const;
 export const quotaModes = ['server', 'hard', 'stacked'] as const;
 
-export type ShardingKind = (typeof shardingKinds)[number];
+type ShardingKind = (typeof shardingKinds)[number];
 export type WritePriority = (typeof writePriorities)[number];
 export type QuotaMode = (typeof quotaModes)[number];
 
@@ -150,8 +150,8 @@ function checkWholeNumber(name: string, value: unknown): number {
 
 function checkPartitions(name: string, value: unknown): number {
   const isNumber = Number.isSafeInteger(value) && (value as number) >= 1;
-  if (isNumber && (value as number) <= slotCount) return value as number;
-  throw expected(name, `a whole number from 1 to ${slotCount}`, value);
+  if (isNumber && (value as number) <= mostPartitions) return value as number;
+  throw expected(name, `a whole number from 1 to ${mostPartitions}`, value);
 }
 
 function checkConsistency(name: string, value: unknown): Consistency {

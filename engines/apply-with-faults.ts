@@ -12,13 +12,14 @@ export function applyWithFaults(
   start: number,
   end: number,
   index: number,
+  group?: number,
 ): MaybePromise<void> {
   try {
-    applyBatch(engine, buf, start, end, index);
+    applyBatch(engine, buf, start, end, index, group);
     return undefined;
   } catch (error) {
     if (!(error instanceof ReadFault)) throw error;
     engine.rollback();
-    return error.ready.then(() => applyWithFaults(engine, buf, start, end, index));
+    return error.ready.then(() => applyWithFaults(engine, buf, start, end, index, group));
   }
 }

@@ -3,7 +3,11 @@
 import { RecordBatchReader, Op } from '../universal-row/record-batch.ts';
 import type { Shape } from '../universal-row/rows.ts';
 import { emptyBytes } from '../universal-row/bytes.ts';
+import { localGroup } from './applied-indexes.ts';
 import type { Engine, RowTable } from './engine.ts';
+
+/** What ops change. */
+export type RowTarget = Pick<Engine, 'table' | 'swapTables'>;
 
 /** Applies the ops in `buf[start, end)` as log entry `index`. One already applied does nothing. */
 export function applyBatch(
@@ -12,14 +16,15 @@ export function applyBatch(
   start: number,
   end: number,
   index: number,
+  group = localGroup,
 ): void {
-  if (index <= engine.appliedIndex) return;
+  if (index <= engine.appliedIndexOf(group)) return;
   applyOps(engine, buf, start, end);
-  engine.commit(index);
+  engine.commit(index, group);
 }
 
 /** Applies the ops without an index: the inner step of `applyBatch` and of a snapshot import. */
-export function applyOps(engine: Engine, buf: Buffer, start: number, end: number): void {
+export function applyOps(engine: RowTarget, buf: Buffer, start: number, end: number): void {
   const r = new RecordBatchReader(buf, start, end);
   let table: RowTable | undefined;
   let row = 0;

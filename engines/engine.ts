@@ -11,6 +11,8 @@ export interface RowTable extends RowReads, RowWrites {
   storedBytes(): number;
   /** Up to `limit` rows whose expiry is at or before `now`, the soonest first where that is cheap. */
   expired(now: number, limit: number, visit: (row: Row) => void): void;
+  /** A row with an expiry, by a number from 0 to below 1; 0 when there is none. Absent where rows are not evicted. */
+  anyExpiring?(random: number): Row;
 }
 
 export interface EngineStats {
@@ -35,7 +37,7 @@ export interface SuspendedEntry {
 
 /**
  * Says when an engine may read from disk what it does not have in memory. What tables of different owners miss is read
- * apart, and by a little at a time: nobody then waits for all that another has missed.
+ * apart, and by a little at a time, so that a command does not wait for all that another has missed.
  */
 export interface ReadGate {
   /** While it is not, reads are made at once, all together, and nothing else here is called. */
@@ -68,10 +70,15 @@ export interface Engine {
   /** The table is empty and will not be used again: nothing need be kept of it. No part of any log entry. */
   forget?(table: number): void;
 
-  /** Index of the last log entry whose effects are in this engine; 0 at the beginning. */
+  /** Index of the last log entry of a group whose effects are in this engine; 0 at the beginning. */
+  appliedIndexOf(group: number): number;
+  /** Of the group of tables with one copy, `localGroup`. */
   readonly appliedIndex: number;
-  /** Everything since the last `commit` or `rollback` belongs to this log entry, whole or not at all. */
-  commit(index: number): void;
+  /**
+   * Everything since the last `commit` or `rollback` belongs to this log entry of the group, `localGroup` if left out,
+   * whole or not at all.
+   */
+  commit(index: number, group?: number): void;
   /** Undoes everything since the last `commit`. An engine that never throws `ReadFault` need not. */
   rollback(): void;
   /**
@@ -89,7 +96,7 @@ export interface Engine {
   /** The event-loop turn is over: a good time to hand a batch to the disk. Errors show in `failure`. */
   endTurn(): void;
   /**
-   * More is on its way to the disk than should be: whoever writes waits for `drained` first. An engine
+   * More is on its way to the disk than should be: writers wait for `drained` first. An engine
    * without these is never congested.
    */
   readonly congested?: boolean;
@@ -105,15 +112,22 @@ export interface Engine {
    * one `ReadFault` for those not in memory. An engine without this needs no such word.
    */
   expectRows?(table: number, args: Arguments, first: number, last: number, step: number): void;
+  /**
+   * While true, what was committed here may still be undone by further writes, and nothing of it goes to disk. An engine
+   * that writes only for a checkpoint heeds it not.
+   */
+  holdsBack?: boolean;
+  /** Resolves when the export that is being read has ended; undefined when another one may begin at once. */
+  readonly exporting?: Promise<void> | undefined;
   /** Why the engine takes no more writes for now (a full disk), or undefined. */
   readonly failure: Error | undefined;
 
   /**
-   * Makes a state on disk that holds at least everything up to the entry applied last when this was
-   * called, and resolves to that state's index: log entries up to it are needed no more. Writes go on
-   * meanwhile.
+   * Makes a state on disk that holds at least everything up to the entries applied last when this was
+   * called, and resolves to that state's index of the group, `localGroup` if left out: its log entries up to that are
+   * needed no more. Writes go on meanwhile.
    */
-  checkpoint(): Promise<number>;
+  checkpoint(group?: number): Promise<number>;
 
   /**
    * All rows as record batches (universal-row/record-batch.ts) of at most about 512 KiB unless one
@@ -121,8 +135,12 @@ export interface Engine {
    * With `wants`, the rows of those tables only; the others are not even read.
    */
   exportSnapshot(wants?: (table: number) => boolean): AsyncIterable<Buffer>;
-  /** Replaces all rows by those of an export, of this engine or another, and takes on its index. */
-  importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void>;
+  /** Replaces all rows by those of an export, of this engine or another, and takes on its index of the group. */
+  importSnapshot(
+    batches: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    group?: number,
+  ): Promise<void>;
 
   /** Does about `budgetMs` of work left for later (freeing, purging); true when more is left. */
   background(budgetMs: number): boolean;

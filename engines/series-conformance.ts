@@ -29,7 +29,7 @@ export const seriesCases: readonly SeriesCase[] = [
   ...stabilityCases,
 ];
 
-export interface RunnableCase {
+interface RunnableCase {
   readonly name: string;
   /** Runs on a new engine; rejects when the engine does not conform. */
   run: () => Promise<void>;

@@ -1,11 +1,13 @@
 // The contract of an engine for time series. As for rows (engine.ts), it knows no protocol, log, quota or
-// tenant: the pod asks it to put a change into words, logs the words, and has it apply them. What it holds is
+// tenant: the pod has it encode a change, logs the entry, and has it apply the entry. What it holds is
 // a function of the entries applied, so replicas and replays cannot diverge.
 
+import type { MaintenanceSlices } from '../contracts/maintenance-slices.ts';
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import type { PointBatch } from '../universal-row/series/point-batch.ts';
 import type {
   CatalogChange,
+  FieldKey,
   RetentionPolicy,
   SeriesSelection,
   SeriesStore,
@@ -19,12 +21,11 @@ export type SeriesReads = Pick<
   | 'database'
   | 'scan'
   | 'measurements'
-  | 'fieldKeys'
   | 'tagKeys'
   | 'tagValues'
   | 'seriesKeys'
   | 'seriesCardinality'
->;
+> & { fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] };
 
 export interface SeriesLimits {
   /** Series of one database, in all its shards together; Infinity for no limit. */
@@ -75,7 +76,7 @@ export interface SeriesEngine extends SeriesReads {
   open(): Promise<void>;
   close(): Promise<void>;
 
-  // Changes are put into words first. Each of these throws `SeriesError` where `SeriesStore` says so, writes
+  // Changes are encoded first. Each of these throws `SeriesError` where `SeriesStore` says so, writes
   // nothing when there is nothing to do, and changes nothing by itself but what `discard` undoes: the pod
   // applies the words in the same turn, in the order in which they were asked for.
 
@@ -88,9 +89,14 @@ export interface SeriesEngine extends SeriesReads {
     into: RecordBatchWriter,
     rules?: PointRules,
   ): WriteOutcome;
+  /**
+   * Whether a batch can be prepared on top of batches that were prepared last and are neither applied nor discarded:
+   * its words go to their entry then, behind theirs.
+   */
+  joinsWrite(database: string, retentionPolicy: string, batch: PointBatch): boolean;
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void;
   /**
-   * What a deletion comes to, as entries of bounded size one after the other: each is put into words by a call, and is
+   * What a deletion comes to, as entries of bounded size one after the other: each is encoded by a call, and is
    * to be applied or discarded before the next is asked for. Undefined where it only makes a pause.
    */
   deletion(
@@ -124,13 +130,20 @@ export interface SeriesEngine extends SeriesReads {
   /** Applies `buf[start, end)`, the words of one entry, whole or, when they are damaged, by throwing. */
   apply(buf: Buffer, start: number, end: number, index: number): void;
 
+  /** The entry of this index is none of the engine's: its state is that of this index, too. */
+  skip(index: number): void;
+
   /** Counts up with every change of what databases and policies there are. */
   readonly catalogVersion: number;
 
   limits: SeriesLimits;
   /** Of the database and others, if they share one; asked for each batch. */
   seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
-  /** The head is at its limit: whoever writes waits for `drained` first. */
+  /** When flushes that writes wait for, and checkpoints, may run; in each tick when left out. */
+  slices?: MaintenanceSlices | undefined;
+  /** Writes come faster than heads are flushed: maintenance is urgent, before any write waits for it. */
+  readonly isBehind: boolean;
+  /** The head is at its limit: writes wait for `drained` first. */
   readonly congested: boolean;
   /** Resolves when there is room again; rejects when the disk fails meanwhile. */
   drained(): Promise<void>;
@@ -196,7 +209,7 @@ export interface PortableSeriesEngine extends SeriesEngine {
  */
 export interface SeriesImporter {
   /**
-   * Puts an entry into words, a few at a time: after each step, what has been put is to be applied as an entry of
+   * Encodes an entry, a few at a time: after each step, what has been put is to be applied as an entry of
    * the log before the next. Throws `RangeError` for a damaged one.
    */
   put(entry: Buffer, wants: (shard: number) => boolean, into: RecordBatchWriter): Iterator<void>;

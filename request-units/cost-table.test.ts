@@ -23,6 +23,7 @@ const noWork: RowWorkCounts = {
   removed: 0,
   logBytes: 0,
   misses: 0,
+  scriptSteps: 0,
 };
 
 const { memory, kv, series } = shippedTable.models;

@@ -35,6 +35,8 @@ export const rowModules = [
   // Additional cost of writing many of these in one request, by their number: 64 B stand for one.
   'writeMany',
   'remove',
+  // A thousand steps of a script.
+  'script',
   // Bytes of the log's entry.
   'log',
   // A read that went to disk, and running the command again.

@@ -2,9 +2,9 @@
 // it before. Token buckets settle the difference: see token-bucket.ts.
 
 /** Bytes that are one unit of `abase`'s policy. */
-export const unitBytes = 2048;
+const unitBytes = 2048;
 /** Even what comes from a cache takes something of its node. */
-export const cheapestRead = 0.1;
+const cheapestRead = 0.1;
 
 /** Policy `abase`: a write is charged for each of the replicas that make it, the first one included. */
 export function writeUnits(bytes: number, replicas: number): number {

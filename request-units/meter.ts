@@ -33,7 +33,7 @@ export const accountLayout = {
   bytesOutAt,
 } as const;
 
-export interface ClassUsage {
+interface ClassUsage {
   requests: number;
   /** Requests that were answered by an error, among `requests`. */
   errors: number;
@@ -217,7 +217,7 @@ export class TenantAccount {
   }
 }
 
-export interface MeterOptions {
+interface MeterOptions {
   /** `redis` or `influx`. */
   plane: string;
   run: string;

@@ -42,7 +42,7 @@ const counted: Readonly<Record<string, ModuleCosts>> = {
 };
 
 /** The CPU time that was measured, by module, and what else goes with each. Rounded to what can be known. */
-export function modulesOf(
+function modulesOf(
   names: readonly string[],
   cpu: Readonly<Record<string, readonly number[]>>,
 ): Record<string, ModuleCosts> {

@@ -59,6 +59,3 @@ export function dominantDimension(request: Pru, pod: Pru): Dimension {
 export function addPru(a: Pru, b: Pru): Pru {
   return [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]];
 }
-
-/** The shape by which gateways charge, whatever pod a request will meet: reads of 1 kB a second. */
-export const referencePod: Pru = [100_000, 400_000, 20_000, 100_000];

@@ -30,6 +30,7 @@ export interface RowWorkCounts {
   removed: number;
   logBytes: number;
   misses: number;
+  scriptSteps: number;
 }
 
 /** Where a request's cost comes out: four dimensions, then logical units. */
@@ -68,7 +69,7 @@ const {
   bytesOutAt,
 } = accountLayout;
 
-export interface RowPricerOptions {
+interface RowPricerOptions {
   costs: ModelCosts;
   /** What is read without a miss was in a cache, and costs less than the smallest charge. */
   isCached: boolean;
@@ -82,6 +83,7 @@ export class RowPricer {
   private readonly lookupCpu: number;
   private readonly seekCpu: number;
   private readonly removeCpu: number;
+  private readonly scriptCpu: number;
 
   constructor({ costs, isCached }: RowPricerOptions) {
     this.table = new CostTable(costs, rowModules);
@@ -92,6 +94,7 @@ export class RowPricer {
     this.lookupCpu = flat('lookup');
     this.seekCpu = flat('seek');
     this.removeCpu = flat('remove');
+    this.scriptCpu = flat('script') / 1000;
   }
 
   /**
@@ -173,6 +176,7 @@ export class RowPricer {
         }
       }
     }
+    if (work.scriptSteps !== 0) cpu += work.scriptSteps * this.scriptCpu;
     if (misses !== 0) {
       if (misses * smallestCharge > least) least = misses * smallestCharge;
       const size = sizeOf(work.readBytes + sent, misses);

@@ -12,6 +12,7 @@ import { MetricsPage } from '../control/admin/metrics-page.ts';
 import type { BackupJobs } from '../control/backup/backup-jobs.ts';
 import { backupRoutes } from '../control/backup/backup-routes.ts';
 import { SeriesTableCatalog } from '../control/metadata/series-table-catalog.ts';
+import { PartitionCatalog } from '../control/metadata/partition-catalog.ts';
 import { TableCatalog } from '../control/metadata/table-catalog.ts';
 import { Tables } from '../control/metadata/tables.ts';
 import type { Endpoint } from '../control/monitor/endpoint.ts';
@@ -21,7 +22,10 @@ import { workflowRoutes } from '../control/workflows/workflow-routes.ts';
 import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
 import { realDisk } from '../storage-node/disk/real-disk.ts';
 import { defaultTenant, defaultUser } from '../contracts/tenancy/definitions.ts';
+import { clusterRoutes } from '../control/cluster/cluster-routes.ts';
 import { backupJobs } from './backup/backup-service.ts';
+import type { ClusterNode } from './cluster/cluster-node.ts';
+import { openNode, refuseNodeAlone } from './cluster/open-node.ts';
 import { configView } from './settings/admin-view.ts';
 import { type AdminToken, openAdminToken } from './lifecycle/admin-token.ts';
 import { openAuditLog, openUsageHistory } from './lifecycle/control-logs.ts';
@@ -30,8 +34,8 @@ import { LiveConfig } from './settings/live-config.ts';
 import { ConfigError, type ResolvedConfig } from './settings/resolve.ts';
 import { type ConfigKey, configKeys, settingOf } from './settings/schema.ts';
 import { DataDirectory } from './lifecycle/data-directory.ts';
-import { listenError } from './lifecycle/exit-error.ts';
-import { openMetadata } from './lifecycle/metadata.ts';
+import { ExitError, listenError } from './lifecycle/exit-error.ts';
+import { type Metadata, openMetadata } from './lifecycle/metadata.ts';
 import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
 import type { ConfigChange } from './planes/messages.ts';
@@ -42,6 +46,7 @@ import {
   tableHolders,
   tenantHolders,
   UsageCollector,
+  partitionHolder,
 } from './planes/plane-calls.ts';
 import type { PlaneHost, Planes } from './planes/plane-host.ts';
 import { userHandlers } from './planes/user-handlers.ts';
@@ -62,6 +67,12 @@ export interface ServerOptions {
   onFailure: (reason: string) => void;
 }
 
+interface ServerCatalogs {
+  tenants: TenantCatalog;
+  catalog: TableCatalog;
+  seriesTables: SeriesTableCatalog;
+}
+
 /** Opened resources, to be closed in reverse order. */
 type Closer = () => Promise<void> | void;
 
@@ -78,6 +89,10 @@ export class Server {
   #adminToken: AdminToken | undefined;
   #usage: UsageCollector | undefined;
   #backups: BackupJobs | undefined;
+  /** Its part in a cluster; undefined of a server on its own. */
+  #node: ClusterNode | undefined;
+  readonly #waiting = new AbortController();
+  #failed = false;
   /** The plane whose client is changing a setting just now. */
   #changing: PlaneHost | undefined;
 
@@ -122,15 +137,15 @@ export class Server {
     if (data.wasUnclean) {
       this.#log.warn('the last server on this data directory did not stop cleanly: recovering');
     }
-    const metadata = await openMetadata(data, this.#config.get('metadata'), (level, message) =>
-      this.#log[level](message),
-    );
+    const report = (message: string): void => this.#log.warn(message);
+    this.#adminToken = openAdminToken(data);
+    const audit = openAuditLog(data, report);
+    this.#closers.push(() => audit.close());
+    const metadata = await this.#openMetadata(data, audit);
     const { store } = metadata;
-    this.#closers.push(() => store.close());
     this.#metrics.addSource(async () => metadata.samples());
     data.markUnclean();
 
-    const report = (message: string): void => this.#log.warn(message);
     const databases = this.#config.get('redis.databases');
     const whyNotOpen = (): string | undefined => this.#exposures(true)[0];
     const workflows = await WorkflowEngine.open(store, {
@@ -154,12 +169,11 @@ export class Server {
       owners: tenants,
     });
     const seriesTables = await SeriesTableCatalog.open(store, tenants);
-    const audit = openAuditLog(data, report);
-    this.#closers.push(() => audit.close());
+    const partitions = new PartitionCatalog(catalog, (message) => this.#log.warn(message));
+    this.#closers.push(() => partitions.close());
     const usage = new UsageCollector(this.#planes, openUsageHistory(data, report), report);
     this.#usage = usage;
     this.#closers.push(() => usage.close());
-    this.#adminToken = openAdminToken(data);
     this.#backups = backupJobs(this.#planes, {
       disk: realDisk,
       catalogs: { tenants, tables: catalog, seriesTables },
@@ -169,7 +183,7 @@ export class Server {
     });
     this.#watchParts();
     const { admin, url: adminUrl } = await this.#startAdmin(
-      new Tables(catalog, seriesTables),
+      new Tables(catalog, seriesTables, partitions),
       tenants,
       workflows,
       audit,
@@ -186,14 +200,19 @@ export class Server {
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
     const endpoints = await Promise.all(
-      Object.values(this.#planes).map((plane: PlaneHost) =>
-        plane.start(planeData, {
+      (['redis', 'influx'] as const).map((name) => {
+        const plane: PlaneHost = this.#planes[name];
+        const cluster = this.#node?.planeCluster(name);
+        return plane.start(cluster === undefined ? planeData : { ...planeData, cluster }, {
           configChanged: (change) => this.#changedByPlane(plane, change),
           log: (level, message, fields) => this.#log[level](fields ?? {}, message),
           died: (reason) => this.#options.onFailure(`the ${plane.name} plane ended: ${reason}`),
-          control: userHandlers(plane.name, tenants, audit),
-        }),
-      ),
+          control: {
+            ...userHandlers(plane.name, tenants, audit),
+            commitPartitions: ({ table, targets }) => partitions.commit(table, targets),
+          },
+        });
+      }),
     );
     // Settings that changed while the planes started.
     for (const key of configKeys) {
@@ -203,8 +222,10 @@ export class Server {
     for (const { id, has, wants } of kept) {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
     }
+    partitions.attach(partitionHolder(this.#planes));
     seriesTables.attach(seriesTableHolder(this.#planes));
     await tenants.attach(tenantHolders(this.#planes, catalog, seriesTables, usage));
+    if (this.#node !== undefined) this.#takePart(this.#node, { tenants, catalog, seriesTables });
     workflows.start();
     usage.start();
     this.#tls?.follow(Object.values(this.#planes), data);
@@ -226,6 +247,7 @@ export class Server {
     const graceMs = this.#config.get('shutdown.grace-ms');
     try {
       await this.#backups?.close();
+      await this.#node?.handOver();
       await this.#eachPlane((plane) =>
         plane
           .call('drain', graceMs, graceMs + callTimeoutMs)
@@ -237,6 +259,50 @@ export class Server {
     } finally {
       await this.#close();
     }
+  }
+
+  async #openMetadata(data: DataDirectory, audit: AuditLog): Promise<Metadata> {
+    if (this.#config.get('cluster.listen') === '') {
+      refuseNodeAlone(data);
+      const metadata = await openMetadata(data, this.#config.get('metadata'), (level, message) =>
+        this.#log[level](message),
+      );
+      this.#closers.push(() => metadata.store.close());
+      return metadata;
+    }
+    const opened = await openNode({
+      config: this.#config,
+      data,
+      planes: this.#planes,
+      admin: { ...this.#adminOptions(audit), tls: this.#tls?.admin },
+      signal: this.#waiting.signal,
+      report: (level, message, fields) => this.#log[level](fields ?? {}, message),
+      onFatal: (error) => this.#options.onFailure(error.message),
+    });
+    const { cluster, node } = opened;
+    this.#node = node;
+    this.#closers.push(() => (this.#failed ? cluster.abandon() : cluster.close()));
+    this.#closers.push(() => node.close());
+    return opened;
+  }
+
+  /** From now on what other nodes change is followed, and this node's replicas are the cluster's to place. */
+  #takePart(node: ClusterNode, { tenants, catalog, seriesTables }: ServerCatalogs): void {
+    const report = (message: string): void => this.#log.warn(message);
+    for (const following of [catalog.follow(report), seriesTables.follow(report)]) {
+      this.#closers.push(() => following.close());
+    }
+    node.start(() => ({
+      tenants: tenants.snapshot().tenants.map(({ number }) => number),
+      tables: catalog.definitions(),
+      defaultModel: catalog.defaultModel,
+      ownerOf: (table) => tenants.ownerOf(table)?.number,
+    }));
+  }
+
+  /** Ends a start that waits for a cluster; `start` rejects then. No effect on a start that does not. */
+  stopWaiting(): void {
+    this.#waiting.abort(new ExitError('stopped while it waited for a cluster'));
   }
 
   #refuseExposure(tenants: TenantCatalog): void {
@@ -259,6 +325,7 @@ export class Server {
   /** After a failure: releases shared resources and leaves the marker. */
   async abandon(): Promise<void> {
     this.#health.phase = 'draining';
+    this.#failed = true;
     await this.#eachPlane((plane) => plane.terminate());
     await this.#close();
   }
@@ -283,12 +350,10 @@ export class Server {
     audit: AuditLog,
   ): Promise<{ admin: AdminServer; url: string }> {
     const usage = this.#usage!;
-    const token = this.#config.get('admin.token');
-    const isOpen = token === '' && this.#config.get('admin.anonymous-metrics') === 'yes';
     const host = this.#config.get('admin.host');
     const port = this.#config.get('admin.port');
     const admin = new AdminServer({
-      health: this.#health,
+      ...this.#adminOptions(audit),
       metrics: this.#metrics,
       tables,
       config: this.#configView(),
@@ -296,20 +361,13 @@ export class Server {
       planes: planeAccess(this.#planes),
       usage: usage.history,
       refreshUsage: () => usage.refresh(),
-      audit,
-      operatorTokens: [
-        { name: 'admin-token', secret: this.#adminToken!.secret },
-        { name: 'admin.token', secret: token },
-      ],
-      isLocal: isOpen && isLoopback(host),
-      requestsPerSecond: () => this.#config.get('admin.requests-per-second'),
       version: this.#options.version,
       tls: this.#tls?.admin,
       moreRoutes: [
         (app) => backupRoutes(app, this.#backups!),
         (app) => workflowRoutes(app, workflows),
+        (app) => clusterRoutes(app, this.#node),
       ],
-      onError: (error) => this.#log.error({ err: error }, 'a request to the admin API failed'),
     });
     try {
       const url = await admin.listen(host, port);
@@ -319,6 +377,24 @@ export class Server {
       await admin.close();
       throw listenError(error, host, port, 'admin.port');
     }
+  }
+
+  /** Also of the pages of a server that waits for a cluster. */
+  #adminOptions(audit: AuditLog) {
+    const token = this.#config.get('admin.token');
+    const isOpen = token === '' && this.#config.get('admin.anonymous-metrics') === 'yes';
+    return {
+      health: this.#health,
+      audit,
+      operatorTokens: [
+        { name: 'admin-token', secret: this.#adminToken!.secret },
+        { name: 'admin.token', secret: token },
+      ],
+      isLocal: isOpen && isLoopback(this.#config.get('admin.host')),
+      requestsPerSecond: () => this.#config.get('admin.requests-per-second'),
+      onError: (error: Error) =>
+        this.#log.error({ err: error }, 'a request to the admin API failed'),
+    };
   }
 
   #watchParts(): void {

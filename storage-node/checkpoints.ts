@@ -1,18 +1,20 @@
 // The checkpoints of a pod: one at a time, when the log has grown by so much, and the log before each is dropped.
 
 import type { Clock } from '../universal-row/environment.ts';
-import type { ReplicatedLog } from './replicator/replicated-log.ts';
+import type { PartitionLog } from './replicator/partition-log.ts';
 
 export interface CheckpointStats {
   checkpoints: number;
   lastCheckpointMs: number;
   lastCheckpointAt: number;
+  /** Of the log; 0 before there was one in this life. */
+  lastCheckpointIndex: number;
   checkpointFailures: number;
 }
 
-export interface CheckpointsOptions {
+interface CheckpointsOptions {
   engine: { checkpoint(): Promise<number> };
-  log: ReplicatedLog;
+  log: PartitionLog;
   clock: Clock;
   /** A checkpoint is made whenever the log has grown by this much. */
   everyBytes: number;
@@ -27,11 +29,12 @@ export interface CheckpointsOptions {
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
   #running: Promise<void> | undefined;
-  #lsn: number;
+  /** Of the log, as of the last one. */
+  #bytes: number;
 
   constructor(options: CheckpointsOptions) {
     this.#options = options;
-    this.#lsn = options.log.status().appendedLsn;
+    this.#bytes = options.log.writtenBytes;
   }
 
   /** The one that is being made. */
@@ -41,7 +44,7 @@ export class Checkpoints {
 
   makeIfDue(): void {
     const { log, everyBytes } = this.#options;
-    if (log.status().appendedLsn - this.#lsn >= everyBytes) void this.make();
+    if (log.writtenBytes - this.#bytes >= everyBytes) void this.make();
   }
 
   make(): Promise<void> {
@@ -55,7 +58,7 @@ export class Checkpoints {
     const { engine, log, clock, stats, report, ready, begun } = this.#options;
     if (ready !== undefined && !(await ready())) return;
     const startedAt = clock.monotonic();
-    this.#lsn = log.status().appendedLsn;
+    this.#bytes = log.writtenBytes;
     const made = begun?.();
     try {
       const index = await engine.checkpoint();
@@ -64,6 +67,7 @@ export class Checkpoints {
       stats.checkpoints++;
       stats.lastCheckpointMs = clock.monotonic() - startedAt;
       stats.lastCheckpointAt = clock.now();
+      stats.lastCheckpointIndex = index;
     } catch (error) {
       stats.checkpointFailures++;
       report('warn', 'a checkpoint failed; the log keeps growing until one succeeds', {

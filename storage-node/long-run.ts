@@ -19,7 +19,7 @@ export interface HeldTable {
   readonly isWrite: boolean;
 }
 
-export interface LongRunOptions {
+interface LongRunOptions {
   readonly engine: Engine;
   readonly admission: PodAdmission | undefined;
   readonly commands: readonly Command[];
@@ -31,6 +31,8 @@ export interface LongRunOptions {
   readonly reply: Reply;
   readonly held: readonly HeldTable[];
   readonly transaction: (writer: RecordBatchWriter) => Transaction;
+  /** What to wait for before rows may be touched. */
+  readonly ready: () => Promise<void> | undefined;
   /** Runs the command in the transaction, up to its long form if it has one. Throws. */
   readonly attempt: (command: Command, tx: Transaction, reply: Reply) => StepTransform | void;
   /** Called in the instant in which the last step is done, with the engine's entry open. */
@@ -49,6 +51,10 @@ export class LongRun {
   suspended: SuspendedEntry | undefined;
   /** It is to end as it is: its writes will not be logged. */
   isAbandoned = false;
+  /** It answers with an error then. */
+  isGivenUp = false;
+  /** It has ended so, and nothing of it is in the log. */
+  wasDropped = false;
   steps = 0;
   faults = 0;
   readonly #options: LongRunOptions;
@@ -67,7 +73,7 @@ export class LongRun {
 
   /** Resolves when it is complete, or given up because nobody waits for it. */
   async run(): Promise<void> {
-    const { engine, admission, commands, complete } = this.#options;
+    const { engine, admission, commands, complete, ready } = this.#options;
     const { tx } = this;
     const first = commands[0]!;
     const steps = this.#all();
@@ -79,7 +85,9 @@ export class LongRun {
       sliceMs,
     );
     for (;;) {
+      for (let busy = ready(); busy !== undefined; busy = ready()) await busy;
       if (this.isAbandoned || this.#isUnwanted()) {
+        this.wasDropped = true;
         steps.return();
         engine.resume?.(this.suspended);
         this.suspended = undefined;

@@ -1,10 +1,12 @@
 // The long commands of a pod that are running, and the tables that they hold.
 
 import type { Reply } from '../universal-row/reply.ts';
+import type { ChangeListener } from '../universal-row/row-change.ts';
+import { outcomeUnknown } from '../universal-row/errors.ts';
 import type { LongRun } from './long-run.ts';
 import type { TableHolds } from './table-holds.ts';
 
-export interface LongRunsOptions {
+interface LongRunsOptions {
   holds: TableHolds;
   /** Reading failed for good: what was written before goes into the log. */
   failed: (run: LongRun, error: unknown) => void;
@@ -27,7 +29,9 @@ export class LongRuns {
 
   /** Runs it, with the tables that it holds already. */
   run(run: LongRun): Promise<Reply> {
+    const timer = this.#refuseLater(run);
     const done = this.#drive(run).finally(() => {
+      clearTimeout(timer);
       this.#runs.delete(run);
       // What an abandoned one leaves behind is for nobody to see.
       if (this.#isAbandoned) return;
@@ -37,6 +41,16 @@ export class LongRuns {
     return done;
   }
 
+  /** When it takes longer than its busy reply says, those that wait for its tables are given that. */
+  #refuseLater({ commands, held }: LongRun): NodeJS.Timeout | undefined {
+    const busy = commands.find(({ transform }) => transform.busy !== undefined)?.transform.busy;
+    if (busy === undefined || busy.afterMs === Infinity) return undefined;
+    const refuse = (): void => {
+      for (const { table } of held) this.#options.holds.refuse(table, busy.text);
+    };
+    return setTimeout(refuse, busy.afterMs).unref();
+  }
+
   async #drive(run: LongRun): Promise<Reply> {
     try {
       await run.run();
@@ -44,6 +58,11 @@ export class LongRuns {
       this.#options.failed(run, error);
     }
     this.#options.ended(run);
+    if (run.isGivenUp) {
+      run.reply.rollback(0);
+      run.reply.error(outcomeUnknown);
+      if (run.wasDropped) run.commands[0]!.notRun = { why: 'notLeader', leader: 0 };
+    }
     return run.reply;
   }
 
@@ -51,9 +70,14 @@ export class LongRuns {
   observed(table: number, key: Buffer): void {
     for (const [run] of this.#runs) {
       if (run.held.some((one) => one.isWrite && one.table === table)) {
-        run.tx.touched.push({ table, key });
+        run.tx.touched.push({ table, key, change: 0, by: undefined });
       }
     }
+  }
+
+  /** All changes are followed from now on, or no more. */
+  follow(listener: ChangeListener | undefined): void {
+    for (const [run] of this.#runs) run.tx.listener = listener;
   }
 
   /** No long command has written a part of what it writes. */
@@ -75,6 +99,16 @@ export class LongRuns {
   /** Resolves when those that are running now have answered. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#runs.values());
+  }
+
+  /** The rows that they have seen are undone: they stop at their next step, with an error. Resolves when they have. */
+  giveUp(): Promise<void> | undefined {
+    if (this.#runs.size === 0) return undefined;
+    for (const [run] of this.#runs) {
+      run.isAbandoned = true;
+      run.isGivenUp = true;
+    }
+    return this.ended();
   }
 
   /**

@@ -245,6 +245,25 @@ export const verbs: Record<string, Verb> = {
   },
 };
 
+/** What a line of words asks for: a verb, mostly a key, and what belongs to it. */
+export function commandOf(line: string, table: number): Command {
+  const words = line.split(' ');
+  const args = new Arguments();
+  args.reserve(words.length);
+  args.buf = Buffer.from(line, 'latin1');
+  let at = 0;
+  for (const text of words) {
+    args.starts[args.count] = at;
+    args.lens[args.count++] = text.length;
+    at += text.length + 1;
+  }
+  const verb = verbs[words[0]!];
+  if (verb === undefined) throw new Error(`no verb ${words[0]}`);
+  const { action, run, grows } = verb;
+  const name = words[0]!;
+  return { action, name, transform: run, grows: grows === true, table, span, args };
+}
+
 export interface FixtureOptions extends Partial<PodOptions> {
   /** By table number; table 0 has no rules when this is left out. */
   rules?: Record<number, Partial<TableRules>>;
@@ -320,21 +339,7 @@ export class PodFixture {
   }
 
   command(line: string, table = this.table): Command {
-    const words = line.split(' ');
-    const args = new Arguments();
-    args.reserve(words.length);
-    args.buf = Buffer.from(line, 'latin1');
-    let at = 0;
-    for (const text of words) {
-      args.starts[args.count] = at;
-      args.lens[args.count++] = text.length;
-      at += text.length + 1;
-    }
-    const verb = verbs[words[0]!];
-    if (verb === undefined) throw new Error(`no verb ${words[0]}`);
-    const { action, run, grows } = verb;
-    const name = words[0]!;
-    return { action, name, transform: run, grows: grows === true, table, span, args };
+    return commandOf(line, table);
   }
 
   /** The answer, which must be at hand. */
@@ -366,7 +371,7 @@ export class PodFixture {
   async safe(): Promise<void> {
     const position = this.pod.endTurn();
     if (position >= 0) {
-      await new Promise<void>((resolve) => this.pod.whenSafe(position, resolve));
+      await new Promise((resolve) => this.pod.whenSettled(position, resolve));
     }
   }
 

@@ -5,6 +5,7 @@ import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import type { StepWatcher } from '../contracts/step-watcher.ts';
 import type { PodAdmission } from '../contracts/pod-admission.ts';
+import { localGroup } from '../engines/applied-indexes.ts';
 import type { Engine } from '../engines/engine.ts';
 import { applyWithFaults } from '../engines/apply-with-faults.ts';
 import type { BackgroundWork } from './background-work.ts';
@@ -12,7 +13,7 @@ import { LogPins } from './backup/log-pins.ts';
 import type { CommandFlowRegistry } from './flows/command-flows.ts';
 import { Pod } from './pod.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
-import type { FsyncPolicy } from './replicator/replicated-log.ts';
+import type { FsyncPolicy } from './replicator/partition-log.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 
 export interface PodHostOptions {
@@ -45,9 +46,6 @@ export interface PodHostOptions {
   fatal: (error: Error) => void;
 }
 
-// One partition spans all slots of a single-node pod, so it has one group.
-const onlyGroup = 1;
-
 // An engine on disk is given what was replayed in portions, and catches up between them.
 const replayTurnBytes = 1024 * 1024;
 
@@ -63,7 +61,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
   const { engine, report } = options;
   const startedAt = options.clock.monotonic();
   await engine.open();
-  const fromCheckpoint = engine.appliedIndex;
+  const fromCheckpoint = engine.appliedIndexOf(localGroup);
   let entries = 0;
   let bytes = 0;
   let handedOver = 0;
@@ -74,7 +72,7 @@ export async function openPod(options: PodHostOptions): Promise<Pod> {
     segmentBytes: options.segmentBytes,
     clock: options.clock,
     ids: { cluster: 1, pod: options.podId },
-    group: onlyGroup,
+    group: localGroup,
     appliedIndex: fromCheckpoint,
     fatal: options.fatal,
     acceptLoss: options.acceptLoss,

@@ -427,7 +427,7 @@ test('maintenance is queued once while tenants have the thread, and applies the 
   const f = await PodFixture.open({ admission });
   try {
     f.run('put a 1');
-    f.pod.maxMemoryBytes = 1;
+    f.pod.maxMemoryBytes = f.pod.engineStats().usedBytes;
     f.pod.start();
     vi.advanceTimersByTime(150);
     expect(f.run('put b 1')).toBe('OK');

@@ -5,13 +5,14 @@ import { assert } from '../universal-row/assert.ts';
 import { isWrite, type Command, type TableSpan } from '../universal-row/command.ts';
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import { CommandError, ReadFault } from '../universal-row/errors.ts';
-import type { Executor, Refusable, RowObserver } from '../universal-row/executor.ts';
+import type { Outcome as LogOutcome, Refusable, RowObserver } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
 import { RowWork } from '../universal-row/row-work.ts';
-import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
+import type { LocalPod } from '../contracts/local-pod.ts';
+import type { StepWatcher } from '../contracts/step-watcher.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
-import { backgroundWork, batchRequest, type PodAdmission } from '../contracts/pod-admission.ts';
+import type { PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
   CommandFlows,
@@ -21,20 +22,27 @@ import {
 } from './flows/command-flows.ts';
 import type { BackgroundWork, TableRows } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
-import { isShadowTable } from './backup/shadow.ts';
 import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
+import type { EvictionPolicy } from './eviction/evictor.ts';
 import { type HeldTable, LongRun } from './long-run.ts';
 import { LongRuns } from './long-runs.ts';
-import type { ReplicatedLog } from './replicator/replicated-log.ts';
-import { RowObservers } from './row-observers.ts';
+import { PodMemory } from './pod-memory.ts';
+import { PodTurn } from './pod-turn.ts';
+import { PodUpkeep } from './pod-upkeep.ts';
+import type { Replica } from './replica.ts';
+import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
+import type { ChangeListener } from '../universal-row/row-change.ts';
 import { TableHolds } from './table-holds.ts';
-import { tableFreed, waitForTables } from './table-waits.ts';
+import { waitForTables } from './table-waits.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
-import { everything, Transaction } from './transaction.ts';
+import type { Transaction } from './transaction.ts';
+import { dropTables, swapTables } from './whole-tables.ts';
 
 export interface PodOptions {
   engine: Engine;
-  log: ReplicatedLog;
+  log: PartitionLog;
+  /** The log's number in the engine; `localGroup` if left out. */
+  group?: number;
   /** What of the log is kept for backups. */
   pins?: LogPins | undefined;
   /**
@@ -63,7 +71,7 @@ export interface PodOptions {
 /** See `Pod.parts`. */
 export interface PodParts {
   readonly engine: Engine;
-  readonly log: ReplicatedLog;
+  readonly log: PartitionLog;
   readonly pins: LogPins | undefined;
   readonly background: BackgroundWork | undefined;
 }
@@ -78,22 +86,11 @@ export interface PodStats extends CheckpointStats {
   longSteps: number;
 }
 
-// Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
-const expirySlice = 200;
-const backgroundBudgetMs = 1;
-const expiryBudgetMs = 1;
-
 // A transaction that takes longer goes on as a long command does.
 const wholeTransactionMs = 1;
 const bytesBetweenLooks = 64 * 1024;
 
-/** What a pod does by itself in one go. */
-const maintenance: StepSource = {
-  stepInfo: () => ({ what: 'maintenance of rows', tenant: backgroundWork, bytes: 0 }),
-};
-const durableCheckMs = 20;
-
-export class Pod implements Executor {
+export class Pod implements LocalPod {
   readonly stats: PodStats = {
     expiredRows: 0,
     internalErrors: 0,
@@ -101,43 +98,32 @@ export class Pod implements Executor {
     checkpoints: 0,
     lastCheckpointMs: 0,
     lastCheckpointAt: 0,
+    lastCheckpointIndex: 0,
     checkpointFailures: 0,
     loadedEntries: 0,
     longCommands: 0,
     longSteps: 0,
   };
-  maxMemoryBytes: number;
 
+  private readonly turn: PodTurn;
+  private readonly upkeep: PodUpkeep;
+  private readonly memory: PodMemory;
   private readonly engine: Engine;
-  private readonly log: ReplicatedLog;
+  private readonly log: PartitionLog;
+  private readonly replica: Replica | undefined;
   private readonly pins: LogPins | undefined;
   private readonly tables: TableRulesByNumber;
   private readonly clock: Clock;
   private readonly report: PodOptions['report'];
   private readonly background: BackgroundWork | undefined;
   private readonly tx: Transaction;
-  private readonly observers = new RowObservers();
-  /** Of commands that nobody charges, and of what happens by itself. */
-  private readonly unclaimed = new RowWork();
-  /** Tables yet to be looked through for rows that are due. */
-  private expiring: number[] = [];
   /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
   private readonly flows: CommandFlows | undefined;
   /** Rows may be on disk, and commands run again for them: from what of their work is then. */
   private readonly mayMiss: boolean;
   private readonly workBefore = new RowWork();
-  private memoryFull = false;
-  private turnNow = 0;
-  private turnOpen = false;
   private readonly checkpoints: Checkpoints;
-  private timer: NodeJS.Timeout | undefined;
   private readonly admission: PodAdmission | undefined;
-  private readonly steps: StepWatcher | undefined;
-  private tickWaits = false;
-  private readonly tickRequest = batchRequest(backgroundWork, () => {
-    this.tickWaits = false;
-    if (this.timer !== undefined) this.tick();
-  });
   private readonly holds = new TableHolds();
   private readonly runs = new LongRuns({
     holds: this.holds,
@@ -151,25 +137,24 @@ export class Pod implements Executor {
       this.stats.readFaults += run.faults;
     },
   });
-  private readonly rng: Rng;
 
   constructor(options: PodOptions) {
-    this.engine = options.engine;
+    const checkpoint = (): void => void this.checkpoint();
+    this.turn = new PodTurn({ ...options, group: options.group, runs: this.runs, checkpoint });
+    this.engine = this.turn.engine;
+    this.replica = this.turn.replica;
+    this.tx = this.turn.tx;
     this.mayMiss = options.engine.expectRows !== undefined;
     this.log = options.log;
     this.pins = options.pins;
     this.tables = options.tables;
     this.clock = options.clock;
-    this.rng = options.rng;
     this.report = options.report;
     this.background = options.background;
     this.admission = options.admission;
-    this.steps = options.steps;
-    this.maxMemoryBytes = options.maxMemoryBytes;
-    this.tx = new Transaction(options.engine, options.log.writer, options.tables, options.rng);
-    this.tx.beforeTableChange = (tables) => this.#touchTables(tables, this.tx);
+    this.stats.lastCheckpointIndex = this.log.lastIndex;
     this.checkpoints = new Checkpoints({
-      engine: options.engine,
+      engine: this.engine,
       log: options.log,
       clock: options.clock,
       everyBytes: options.checkpointBytes,
@@ -177,6 +162,19 @@ export class Pod implements Executor {
       report: options.report,
       ready: () => this.whole().then(() => this.isWhole),
       begun: () => this.#checkpointBegun(),
+    });
+    this.memory = new PodMemory({ ...options, turn: this.turn, holds: this.holds });
+    this.upkeep = new PodUpkeep({
+      turn: this.turn,
+      memory: this.memory,
+      holds: this.holds,
+      tables: options.tables,
+      checkpoints: this.checkpoints,
+      clock: options.clock,
+      report: options.report,
+      background: options.background,
+      admission: options.admission,
+      steps: options.steps,
     });
     this.flows = options.flows && this.#flowsOf(options.flows);
   }
@@ -193,21 +191,70 @@ export class Pod implements Executor {
     return flows.isStandard ? undefined : flows;
   }
 
-  /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
-  start(): void {
-    this.timer = setInterval(() => this.#tickInTurn(), 50);
-    this.timer.unref();
+  /** What this replica is in its log; always the leader where there is one copy. */
+  get role(): LogRole {
+    return this.replica?.role ?? 'leader';
   }
 
-  #tickInTurn(): void {
-    if (this.tickWaits) return;
-    const { admission, tickRequest } = this;
-    const result = admission?.admit(tickRequest, this.clock.monotonic()) ?? 'admitted';
-    if (result === 'admitted') this.tick();
-    else this.tickWaits = true;
+  /** The replica that leads, where there are several; 0 while none is known. */
+  get leader(): number {
+    return this.replica?.leader ?? 0;
+  }
+
+  /** Times that the log has undone what was written here. */
+  get losses(): number {
+    return this.replica?.losses ?? 0;
+  }
+
+  /** The answer of `then`, once rows may be touched; or a refusal, where this replica does not lead. */
+  #whileShut(
+    { ready, refusal, notRun }: Replica,
+    first: Command | undefined,
+    reply: Reply,
+    then: (own: Reply) => MaybePromise<Reply | void>,
+  ): MaybePromise<Reply | void> {
+    if (ready === undefined) {
+      reply.error(refusal);
+      if (first !== undefined) first.notRun = notRun;
+      return;
+    }
+    const own = reply.fork(reply.mark());
+    return ready.then(async () => (await then(own)) ?? own);
+  }
+
+  /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
+  start(): void {
+    this.upkeep.start();
+  }
+
+  /** One round of upkeep: expiry, freeing, the memory limit, and a checkpoint when one is due. */
+  tick(): void {
+    this.upkeep.tick();
+  }
+
+  get maxMemoryBytes(): number {
+    return this.memory.maxBytes;
+  }
+
+  /** Holds for the next command on. */
+  set maxMemoryBytes(bytes: number) {
+    this.memory.maxBytes = bytes;
+  }
+
+  /** Which rows are dropped when there is no room, and of how many of them the best. */
+  setEviction(policy: EvictionPolicy, samples: number): void {
+    this.memory.setEviction(policy, samples);
+  }
+
+  /** Rows that were dropped to make room, by the first table of their tenant. */
+  get evictedRows(): ReadonlyMap<number, number> {
+    return this.memory.evictedRows;
   }
 
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    if (this.replica?.isShut === true) {
+      return this.#whileShut(this.replica, command, reply, (own) => this.execute(command, own));
+    }
     if (this.holds.size !== 0) {
       const waits = this.#waitForTables([command], reply, (own) => this.execute(command, own));
       if (waits !== undefined) return waits;
@@ -216,8 +263,9 @@ export class Pod implements Executor {
     if (flows !== undefined && flows.plans[command.action] !== undefined) {
       return flows.execute(command, reply);
     }
-    const { tx, log } = this;
+    const { tx, log, turn } = this;
     const writing = isWrite(command.action);
+    if (this.memory.evictor !== undefined) this.memory.makeRoom(command);
     if (writing) {
       const refusal = this.refusal(command);
       if (refusal !== undefined) {
@@ -230,15 +278,16 @@ export class Pod implements Executor {
         return this.engine.drained!().then(again, again);
       }
     }
-    if (!this.turnOpen) this.#openTurn();
+    if (!turn.isOpen) turn.open();
     const mark = reply.mark();
     log.begin();
     const logged = log.writer.pos;
-    const work = (tx.work = command.work ?? this.unclaimed);
+    const work = (tx.work = command.work ?? turn.unclaimed);
+    tx.client = command.client ?? 0;
     if (this.mayMiss) this.workBefore.copy(work);
     let long: StepTransform | void = undefined;
     try {
-      tx.begin(command.table, command.span, command.args, writing, this.turnNow, true);
+      tx.begin(command.table, command.span, command.args, writing, turn.now, true);
       if (this.holds.size !== 0) this.#freeze(command.table);
       long = command.transform(tx, command.args, reply);
     } catch (error) {
@@ -252,7 +301,8 @@ export class Pod implements Executor {
       return this.#finish(this.#continueLong([command], 0, long, reply, mark, logged));
     }
     const index = log.end();
-    if (index !== 0) this.#committed(index);
+    if (index !== 0) turn.committed(index);
+    else if (tx.touched.length !== 0) turn.notify();
     if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);
   }
 
@@ -261,6 +311,11 @@ export class Pod implements Executor {
     reply: Reply,
     before: (reply: Reply) => boolean,
   ): MaybePromise<Reply | void> {
+    if (this.replica?.isShut === true) {
+      return this.#whileShut(this.replica, commands[0], reply, (own) =>
+        this.executeAll(commands, own, before),
+      );
+    }
     if (this.holds.size !== 0) {
       const waits = this.#waitForTables(commands, reply, (own) =>
         this.executeAll(commands, own, before),
@@ -322,14 +377,7 @@ export class Pod implements Executor {
       form,
       reply: reply.fork(mark),
       held,
-      transaction: (writer) => {
-        const tx = new Transaction(engine, writer, this.tables, this.rng);
-        tx.beforeTableChange = (tables) => this.#touchTables(tables, tx);
-        tx.now = this.turnNow;
-        tx.observing = true;
-        tx.work = this.unclaimed;
-        return tx;
-      },
+      transaction: (writer) => this.turn.newTransaction(writer, commands[0]!.client ?? 0),
       attempt: (command, tx, own) => {
         const refusal = isWrite(command.action) ? this.refusal(command) : undefined;
         if (refusal !== undefined) {
@@ -339,6 +387,7 @@ export class Pod implements Executor {
         run.begin(command);
         return command.transform(tx, command.args, own);
       },
+      ready: () => this.turn.ahead?.moving,
       complete: (done) => this.#commitRun(done),
       errorText: (command, error) => this.#errorText(command, error),
     });
@@ -364,7 +413,7 @@ export class Pod implements Executor {
 
   /** What it wrote becomes one entry. */
   #commitRun({ tx, writer, commands }: LongRun): void {
-    const { engine, log } = this;
+    const { engine, log, turn } = this;
     const bytes = writer.pos;
     this.tx.hits += tx.hits;
     this.tx.misses += tx.misses;
@@ -373,16 +422,16 @@ export class Pod implements Executor {
       engine.rollback();
       return;
     }
-    if (!this.turnOpen) this.#openTurn();
+    if (!turn.isOpen) turn.open();
     log.begin();
     log.writer.reserve(bytes);
     writer.buf.copy(log.writer.buf, log.writer.pos, 0, bytes);
     log.writer.pos += bytes;
-    (commands[0]!.work ?? this.unclaimed).logBytes += bytes;
+    (commands[0]!.work ?? turn.unclaimed).logBytes += bytes;
     const index = log.end();
     for (const touched of tx.touched) this.tx.touched.push(touched);
     this.tx.refresh();
-    this.#committed(index);
+    turn.committed(index);
   }
 
   /** Resolves in an instant in which no long command has written a part of what it writes. */
@@ -422,10 +471,13 @@ export class Pod implements Executor {
     }
     const start = reply.mark();
     if (!before(reply)) return undefined;
-    const { tx, log } = this;
-    if (!this.turnOpen) this.#openTurn();
+    if (this.memory.evictor !== undefined && commands.length > 0) {
+      this.memory.makeRoom(commands[0]!);
+    }
+    const { tx, log, turn } = this;
+    if (!turn.isOpen) turn.open();
     if (outcomes !== undefined) tx.observing = true;
-    if (this.mayMiss) this.workBefore.copy(commands[0]?.work ?? this.unclaimed);
+    if (this.mayMiss) this.workBefore.copy(commands[0]?.work ?? turn.unclaimed);
     log.begin();
     const entryAt = log.writer.pos;
     const deadline = this.clock.monotonic() + wholeTransactionMs;
@@ -452,8 +504,9 @@ export class Pod implements Executor {
         try {
           // Who asks what became of each command is told the keys of each.
           const fresh = i === 0 || outcomes !== undefined;
-          tx.work = command.work ?? this.unclaimed;
-          tx.begin(command.table, command.span, command.args, writing, this.turnNow, fresh);
+          tx.work = command.work ?? turn.unclaimed;
+          tx.client = command.client ?? 0;
+          tx.begin(command.table, command.span, command.args, writing, turn.now, fresh);
           if (this.holds.size !== 0) this.#freeze(command.table);
           const long = command.transform(tx, command.args, reply);
           if (long !== undefined) {
@@ -469,7 +522,7 @@ export class Pod implements Executor {
           if (typeof failure !== 'string') {
             // What the commands before this one did is undone as well: all of them run again.
             reply.rollback(start);
-            tx.observing = this.observers.size !== 0;
+            tx.observing = turn.isObserved;
             return failure;
           }
           kind = 'failed';
@@ -485,8 +538,9 @@ export class Pod implements Executor {
     }
     const index = log.end();
     for (const outcome of outcomes ?? []) if (outcome!.index !== 0) outcome!.index = index;
-    tx.observing = this.observers.size !== 0;
-    if (index !== 0) this.#committed(index);
+    tx.observing = turn.isObserved;
+    if (index !== 0) turn.committed(index);
+    else if (turn.listener !== undefined) turn.notify();
     return undefined;
   }
 
@@ -553,179 +607,67 @@ export class Pod implements Executor {
         if (full !== undefined) return full;
       }
     }
-    const failure = this.log.failure ?? this.engine.failure;
+    const failure = this.turn.writeFailure;
     if (failure !== undefined) {
       return `MISCONF Errors writing to disk, so commands that may change data are refused: ${failure.message}`;
     }
-    if (this.memoryFull && command.grows) {
+    if (this.memory.isFull && command.grows) {
       return "OOM command not allowed when used memory > 'maxmemory'.";
     }
     return undefined;
   }
 
-  #openTurn(): void {
-    this.turnOpen = true;
-    this.turnNow = this.clock.now();
-    this.tx.refresh();
-    this.tx.frozen = this.log.failure !== undefined || this.engine.failure !== undefined;
-  }
-
-  #committed(index: number): void {
-    this.engine.commit(index);
-    if (this.tx.touched.length !== 0) this.#notify();
-  }
-
   endTurn(): number {
-    this.turnOpen = false;
-    const position = this.log.endTurn();
-    this.engine.endTurn();
-    return position;
+    return this.turn.endForAnswers();
   }
 
-  whenSafe(position: number, then: () => void): void {
-    this.log.whenSafe(position, then);
+  /** As `endTurn`, for who looks at `losses` to know whether what was answered in the turn still holds. */
+  flushTurn(): number {
+    return this.turn.end();
+  }
+
+  /** Resolves when all that was written is as safe on disk as the policy ever makes it. */
+  durable(): Promise<void> {
+    return this.turn.durable();
+  }
+
+  whenSettled(position: number, then: (outcome: LogOutcome) => void): void {
+    this.turn.whenSettled(position, then);
   }
 
   // ---- observers
 
   observe(table: number, key: Buffer, observer: RowObserver): void {
-    this.observers.add(table, key, observer);
-    this.tx.observing = true;
-    this.runs.observed(table, key);
+    this.turn.observe(table, key, observer);
   }
 
   unobserve(table: number, key: Buffer, observer: RowObserver): void {
-    this.observers.remove(table, key, observer);
-    this.tx.observing = this.observers.size !== 0;
+    this.turn.unobserve(table, key, observer);
   }
 
-  #notify(): void {
-    this.observers.notify(this.tx.touched.splice(0));
+  /** Long commands that are under way tell it nothing but what they do from now on. */
+  follow(listener: ChangeListener | undefined): void {
+    this.turn.follow(listener);
   }
 
-  /**
-   * A table is about to be emptied, or to change places with another: an observed key changes if it is
-   * in one of them.
-   */
-  #touchTables(tables: readonly number[], tx: Transaction): void {
-    if (this.observers.size === 0) return;
-    for (const row of this.observers.in(new Set(tables))) {
-      const { key } = row;
-      if (tables.some((one) => this.engine.table(one).find(key, 0, key.length) !== 0)) {
-        tx.touched.push(row);
-      }
-    }
+  /** Observers of a table that is no more, to observe the one in its place. */
+  takeObservers(table: number): ReturnType<PodTurn['takeObservers']> {
+    return this.turn.takeObservers(table);
   }
 
-  // ---- what happens by itself
-
-  /** One round of upkeep: expiry, freeing, the memory limit, and a checkpoint when one is due. */
-  tick(): void {
-    const startedAt = this.clock.monotonic();
-    this.#expire();
-    // One opened here, or by a command whose client has gone: nobody else would end it, and its moment
-    // would stay `now` for commands to come.
-    if (this.turnOpen) this.endTurn();
-    this.engine.background(backgroundBudgetMs);
-    this.unclaimed.reset();
-    if (this.maxMemoryBytes !== Infinity) {
-      this.memoryFull = this.engine.stats().usedBytes > this.maxMemoryBytes;
-    }
-    this.checkpoints.makeIfDue();
-    this.steps?.ended(startedAt, this.clock.monotonic(), maintenance);
-  }
-
-  #expire(): void {
-    if (this.log.failure !== undefined || this.engine.failure !== undefined) return;
-    const deadline = performance.now() + expiryBudgetMs;
-    if (this.expiring.length === 0) this.expiring = this.engine.tables();
-    // Where there are thousands of tables, a round takes several ticks.
-    for (let left = this.expiring.length; left > 0; left--) {
-      const table = this.expiring.pop()!;
-      // A restore has what it is comparing stay as it is.
-      if (isShadowTable(table) || this.tables.get(table) === undefined) continue;
-      if (this.holds.isHeld(table)) continue;
-      while (this.engine.table(table).expiringRows !== 0) {
-        const dropped = this.#expireSlice(table);
-        if (dropped < expirySlice || performance.now() > deadline) break;
-      }
-      if ((left & 63) === 0 && performance.now() > deadline) return;
-    }
-  }
-
-  #expireSlice(table: number): number {
-    const { tx } = this;
-    const before = tx.expiredRows;
-    const logBytes = this.#changeTable(table, () => tx.dropExpiredRows(expirySlice));
-    if (logBytes instanceof ReadFault) {
-      // The rows due are being read: the next round meets them in memory.
-      tx.expiredRows = before;
-      logBytes.ready.catch((reason: unknown) => {
-        this.report('error', 'reading expired rows failed', { err: reason });
-      });
-      return 0;
-    }
-    const dropped = tx.expiredRows - before;
-    if (dropped > 0) this.background?.expired(table, dropped, logBytes);
-    return dropped;
-  }
-
-  /** A change that no client asked for. Returns its bytes in the log, or the fault after which it is to be tried again. */
-  #changeTable(table: number, change: () => void): number | ReadFault {
-    const { tx, log } = this;
-    if (!this.turnOpen) this.#openTurn();
-    log.begin();
-    const logged = log.writer.pos;
-    tx.work = this.unclaimed;
-    try {
-      tx.begin(table, everything, undefined, false, this.turnNow, true);
-      change();
-    } catch (error) {
-      log.abandon();
-      this.engine.rollback();
-      tx.touched.length = 0;
-      tx.refresh();
-      if (error instanceof ReadFault) return error;
-      throw error;
-    }
-    const logBytes = log.writer.pos - logged;
-    const index = log.end();
-    if (index !== 0) this.#committed(index);
-    return logBytes;
-  }
+  // ---- whole tables, checkpoints, figures
 
   /**
    * Removes all rows of these tables, whatever their rules say, and resolves once that is as safe on disk as
    * the policy ever makes it. Nobody may write to them any more.
    */
-  async dropTables(span: TableSpan): Promise<void> {
-    const end = span.first + span.count;
-    for (const table of this.engine.tables()) {
-      if (table < span.first || table >= end) continue;
-      for (;;) {
-        await tableFreed(this.holds, table);
-        const waits = this.#clearTable(table);
-        if (waits === undefined) break;
-        await waits;
-      }
-    }
-    const position = this.endTurn();
-    if (position >= 0) await new Promise<void>((resolve) => this.whenSafe(position, resolve));
-    const { appendedLsn } = this.log.status();
-    while (this.log.fsyncPolicy !== 'no' && this.log.status().durableLsn < appendedLsn) {
-      if (this.writeFailure !== undefined) throw this.writeFailure;
-      await new Promise((resolve) => setTimeout(resolve, durableCheckMs));
-    }
-    for (let table = span.first; table < end; table++) this.engine.forget?.(table);
-    this.tx.refresh();
+  dropTables(span: TableSpan): Promise<void> {
+    return dropTables(this.turn, this.holds, span);
   }
 
-  /** What to wait for before trying again, if the engine has to read something first. */
-  #clearTable(table: number): Promise<void> | undefined {
-    if (this.writeFailure !== undefined) throw this.writeFailure;
-    if (this.engine.congested === true) return this.engine.drained!();
-    const fault = this.#changeTable(table, () => this.tx.clear());
-    return fault instanceof ReadFault ? fault.ready : undefined;
+  /** Tables change places, all of them in the same instant. */
+  swapTables(pairs: readonly (readonly [number, number])[]): void {
+    swapTables(this.turn, pairs);
   }
 
   /** Makes a checkpoint and releases the log before it; one at a time. */
@@ -771,18 +713,23 @@ export class Pod implements Executor {
   }
 
   get writeFailure(): Error | undefined {
-    return this.log.failure ?? this.engine.failure;
+    return this.turn.writeFailure;
   }
 
   engineStats(): ReturnType<Engine['stats']> {
     return this.engine.stats();
   }
 
-  logStatus(): ReturnType<ReplicatedLog['status']> {
+  /** Log entries since the last checkpoint, or since the pod was opened. */
+  get changesSinceCheckpoint(): number {
+    return this.log.lastIndex - this.stats.lastCheckpointIndex;
+  }
+
+  logStatus(): ReturnType<PartitionLog['status']> {
     return this.log.status();
   }
 
-  setFsync(policy: ReplicatedLog['fsyncPolicy']): void {
+  setFsync(policy: PartitionLog['fsyncPolicy']): void {
     this.log.fsyncPolicy = policy;
   }
 
@@ -790,22 +737,6 @@ export class Pod implements Executor {
   get parts(): PodParts {
     const { engine, log, pins, background } = this;
     return { engine, log, pins, background };
-  }
-
-  /** Tables change places, all of them in the same instant. */
-  swapTables(pairs: readonly (readonly [number, number])[]): void {
-    if (this.writeFailure !== undefined) throw this.writeFailure;
-    this.endTurn();
-    // Whether a key is in them need not be looked up: its observers look again.
-    this.tx.touched.push(...this.observers.in(new Set(pairs.flat())));
-    this.log.begin();
-    for (const [a, b] of pairs) {
-      this.log.writer.swap(a, b);
-      this.engine.swapTables(a, b);
-    }
-    const index = this.log.end();
-    if (index !== 0) this.#committed(index);
-    this.endTurn();
   }
 
   /** Tables that hold rows here, ascending. */
@@ -827,12 +758,11 @@ export class Pod implements Executor {
 
   /** Lets the last writes reach the disk, and closes. */
   async close(): Promise<void> {
-    clearInterval(this.timer);
-    this.timer = undefined;
+    this.upkeep.stop();
     this.runs.abandon();
     await this.longRunsEnded();
     await this.checkpoints.running;
-    this.endTurn();
+    this.turn.end();
     await this.log.close();
     await this.engine.close();
   }

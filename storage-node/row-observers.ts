@@ -1,57 +1,124 @@
 // Clients that are told when a row changes: blocked commands, WATCH, client-side caching.
 
+import { emptyBytes } from '../universal-row/bytes.ts';
 import type { RowObserver } from '../universal-row/executor.ts';
+import { Change, type RowChange } from '../universal-row/row-change.ts';
 
-export interface TouchedRow {
+interface ObservedRow {
   table: number;
   key: Buffer;
 }
 
+type Observers = ReadonlySet<RowObserver>;
+
+/** Beyond as many observed rows of the tables that a command changes as a whole, they are not looked up one by one. */
+const lookedUpRows = 4096;
+
 export class RowObservers {
-  readonly #observers = new Map<string, Set<RowObserver>>();
+  /** By table, then by key: one character a byte. */
+  readonly #tables = new Map<number, Map<string, Set<RowObserver>>>();
+  #size = 0;
 
   /** Observed rows. */
   get size(): number {
-    return this.#observers.size;
+    return this.#size;
   }
 
   add(table: number, key: Buffer, observer: RowObserver): void {
-    const id = idOf(table, key);
-    let set = this.#observers.get(id);
-    if (set === undefined) this.#observers.set(id, (set = new Set()));
-    set.add(observer);
+    let rows = this.#tables.get(table);
+    if (rows === undefined) this.#tables.set(table, (rows = new Map()));
+    const name = key.toString('latin1');
+    let observers = rows.get(name);
+    if (observers === undefined) {
+      rows.set(name, (observers = new Set()));
+      this.#size++;
+    }
+    observers.add(observer);
   }
 
   remove(table: number, key: Buffer, observer: RowObserver): void {
-    const id = idOf(table, key);
-    const set = this.#observers.get(id);
-    if (set === undefined) return;
-    set.delete(observer);
-    if (set.size === 0) this.#observers.delete(id);
+    const rows = this.#tables.get(table);
+    const name = key.toString('latin1');
+    const observers = rows?.get(name);
+    if (rows === undefined || observers === undefined) return;
+    observers.delete(observer);
+    if (observers.size > 0) return;
+    rows.delete(name);
+    this.#size--;
+    if (rows.size === 0) this.#tables.delete(table);
   }
 
-  notify(touched: readonly TouchedRow[]): void {
-    if (this.#observers.size === 0) return;
-    for (const { table, key } of touched) {
-      const set = this.#observers.get(idOf(table, key));
-      if (set === undefined) continue;
-      for (const observer of Array.from(set)) observer.rowChanged(table, key);
+  /** Whether somebody observes a row. */
+  has(table: number, b: Buffer, s: number, n: number): boolean {
+    return this.#tables.get(table)?.has(b.toString('latin1', s, s + n)) === true;
+  }
+
+  /** Those of a table, which are observers of it no more. */
+  take(table: number): { key: Buffer; observers: Observers }[] {
+    const rows = this.#tables.get(table);
+    if (rows === undefined) return [];
+    this.#tables.delete(table);
+    this.#size -= rows.size;
+    return Array.from(rows, ([name, observers]) => ({ key: keyOf(name), observers }));
+  }
+
+  notify(touched: readonly RowChange[]): void {
+    if (this.#size === 0) return;
+    for (const { table, key, change, isWholeTable } of touched) {
+      if (isWholeTable === true) this.#notifyTable(table);
+      else if (change !== Change.missed) {
+        const observers = this.#tables.get(table)?.get(key.toString('latin1'));
+        if (observers !== undefined) notifyAll(observers, table, key);
+      }
     }
   }
 
+  /** Any observed row may have changed. */
+  all(): void {
+    for (const table of Array.from(this.#tables.keys())) this.#notifyTable(table);
+  }
+
+  #notifyTable(table: number): void {
+    for (const [name, observers] of Array.from(this.#tables.get(table) ?? [])) {
+      notifyAll(observers, table, keyOf(name));
+    }
+  }
+
+  /**
+   * What to note where tables change as a whole: the observed rows of which `isThere` is true. Where very many are
+   * observed, all of them count as changed.
+   */
+  touchedIn(tables: readonly number[], isThere: (key: Buffer) => boolean): RowChange[] {
+    let count = 0;
+    for (const table of tables) count += this.#tables.get(table)?.size ?? 0;
+    if (count > lookedUpRows) {
+      return tables.map((table) => ({ ...unchanged, table, key: emptyBytes, isWholeTable: true }));
+    }
+    return this.#in(tables)
+      .filter(({ key }) => isThere(key))
+      .map((row) => ({ ...unchanged, ...row }));
+  }
+
   /** Observed rows of these tables. */
-  in(tables: ReadonlySet<number>): TouchedRow[] {
-    const found: TouchedRow[] = [];
-    for (const id of this.#observers.keys()) {
-      const colon = id.indexOf(':');
-      const table = Number(id.slice(0, colon));
-      if (!tables.has(table)) continue;
-      found.push({ table, key: Buffer.from(id.slice(colon + 1), 'latin1') });
+  #in(tables: Iterable<number>): ObservedRow[] {
+    const found: ObservedRow[] = [];
+    for (const table of tables) {
+      for (const name of this.#tables.get(table)?.keys() ?? []) {
+        found.push({ table, key: keyOf(name) });
+      }
     }
     return found;
   }
 }
 
-function idOf(table: number, key: Buffer): string {
-  return `${table}:${key.toString('latin1')}`;
+/** For observers only: followers of all changes are told of tables by themselves. */
+const unchanged = { change: 0, by: undefined };
+
+/** An observer that hears of a change may stop to observe. */
+function notifyAll(observers: Observers, table: number, key: Buffer): void {
+  for (const observer of Array.from(observers)) observer.rowChanged(table, key);
+}
+
+function keyOf(name: string): Buffer {
+  return Buffer.from(name, 'latin1');
 }

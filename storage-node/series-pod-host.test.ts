@@ -1,3 +1,8 @@
+import {
+  backgroundWork,
+  type PodAdmission,
+  urgentBackgroundWork,
+} from '../contracts/pod-admission.ts';
 import { inOneGo } from '../universal-row/slices.ts';
 import { expect, test } from 'vitest';
 import { batchOf, TestSeriesCache } from '../engines/tsm/testing/point-batches.ts';
@@ -6,16 +11,20 @@ import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
 import { systemClock, type Disk } from '../universal-row/environment.ts';
 import { FaultyDisk } from './disk/faulty-disk.ts';
 import { openSeriesPod } from './series-pod-host.ts';
+import { QueueAll } from './pod-admission-fixture.ts';
 import type { SeriesPod } from './series-pod.ts';
 
 const cache = new TestSeriesCache();
 const start = 1_600_000_000n * 1_000_000_000n;
 const rng = { next: () => 0.5 };
 
-async function open(disk: Disk): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
+/** By default each maintenance round flushes everything. */
+async function open(
+  disk: Disk,
+  { headBytes = 1, admission }: { headBytes?: number; admission?: PodAdmission } = {},
+): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
   disk.makeDirectory('pod');
-  // Everything is flushed as soon as somebody looks after it.
-  const engine = new TsmEngine({ directory: 'pod/data', disk, headBytes: 1 });
+  const engine = new TsmEngine({ directory: 'pod/data', disk, headBytes });
   const pod = await openSeriesPod({
     engine,
     disk,
@@ -25,6 +34,7 @@ async function open(disk: Disk): Promise<{ pod: SeriesPod; engine: TsmEngine }> 
     segmentBytes: 1 << 20,
     checkpointBytes: 1 << 30,
     retentionIntervalMs: 1 << 30,
+    admission,
     acceptLoss: false,
     clock: systemClock,
     report: () => {},
@@ -70,7 +80,7 @@ async function flush(engine: TsmEngine): Promise<void> {
 test('points written after a crash stay, though the engine had more on disk than the log', async () => {
   const first = new FaultyDisk({ rng });
   const before = await open(first);
-  before.pod.change({ kind: 'createDatabase', database: 'db' });
+  void before.pod.change({ kind: 'createDatabase', database: 'db' });
   write(before.pod, 1);
   before.pod.endTurn();
   await before.pod.checkpoint();
@@ -90,4 +100,32 @@ test('points written after a crash stay, though the engine had more on disk than
 
   const again = await open(second.kill());
   expect(values(again.pod)).toEqual(all);
+});
+
+test('maintenance that is queued becomes urgent when the head grows beyond its limit', async () => {
+  const admission = new QueueAll();
+  const { pod, engine } = await open(new FaultyDisk({ rng }), { headBytes: 100_000, admission });
+  void pod.change({ kind: 'createDatabase', database: 'db' });
+  write(pod, 1);
+  pod.start();
+  const tenants = (): number[] => admission.queued.map(({ tenant }) => tenant);
+  await expect.poll(tenants).toEqual([backgroundWork]);
+  expect(engine.isBehind).toBe(false);
+  write(pod, 10);
+  expect(tenants()).toEqual([backgroundWork]);
+  for (let first = 100; !engine.isBehind; first += 500) write(pod, first, 500);
+  expect(engine.congested).toBe(false);
+  expect(tenants()).toEqual([backgroundWork, urgentBackgroundWork]);
+  // It stays the only one, and the round runs once.
+  write(pod, 50);
+  expect(tenants()).toHaveLength(2);
+  const before = engine.stats().headPoints;
+  admission.queued[0]!.resume(true);
+  expect(engine.stats().headPoints).toBe(before);
+  for (let round = 1; engine.stats().headPoints > 0; round++) {
+    await expect.poll(tenants).toHaveLength(round + 1);
+    admission.queued[round]!.resume(true);
+  }
+  admission.result = 'admitted';
+  await pod.close();
 });

@@ -8,11 +8,11 @@ import type { PodAdmission } from '../contracts/pod-admission.ts';
 import type { PortableSeriesEngine } from '../engines/series-engine.ts';
 import { LogPins } from './backup/log-pins.ts';
 import { LocalGroup } from './replicator/group/local-group.ts';
-import type { FsyncPolicy } from './replicator/replicated-log.ts';
+import type { FsyncPolicy } from './replicator/partition-log.ts';
 import { SeriesPod, type SeriesPodOptions } from './series-pod.ts';
 import type { TableRulesByName } from './table-rules.ts';
 
-export interface SeriesPodHostOptions {
+interface SeriesPodHostOptions {
   engine: PortableSeriesEngine;
   disk: Disk;
   /** The log goes to `wal` in it. */

@@ -1,7 +1,8 @@
 // A pod of time series: one engine, one log, one thread. What a client changes is put into words by the
-// engine, logged, and applied from the log's own bytes, so that the leader does just what a replay does.
+// engine, logged, and applied from the log's own bytes, so that the leader does just what a replay does. Where the log may
+// lose entries it is applied after the commit (series-replica.ts), and reads wait until this pod is known to lead.
 
-import type { Slices } from '../universal-row/slices.ts';
+import { awaited, oneSlice, type Slices } from '../universal-row/slices.ts';
 import type { Clock } from '../universal-row/environment.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../universal-row/series/point-batch.ts';
@@ -15,6 +16,7 @@ import {
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
+  UnavailableError,
   type WriteOutcome,
 } from '../contracts/series-store.ts';
 import type {
@@ -23,24 +25,26 @@ import type {
   SeriesEngineStats,
 } from '../engines/series-engine.ts';
 import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
-import { backgroundWork, contendedSliceMs, type PodAdmission } from '../contracts/pod-admission.ts';
+import { backgroundWork, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { SeriesBackgroundWork } from './background-work.ts';
 import type { LogPins } from './backup/log-pins.ts';
 import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
-import type { ReplicatedLog } from './replicator/replicated-log.ts';
+import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
+import { ScheduledMaintenance } from './scheduled-maintenance.ts';
+import { SeriesReplica } from './series-replica.ts';
 import type { TableRules, TableRulesByName } from './table-rules.ts';
 
 /** See `SeriesPod.parts`. */
-export interface SeriesPodParts {
+interface SeriesPodParts {
   readonly engine: PortableSeriesEngine;
-  readonly log: ReplicatedLog;
+  readonly log: PartitionLog;
   readonly pins: LogPins | undefined;
   readonly background: SeriesBackgroundWork | undefined;
 }
 
 export interface SeriesPodOptions {
   engine: PortableSeriesEngine;
-  log: ReplicatedLog;
+  log: PartitionLog;
   /** Where incremental backups go on from. */
   pins?: LogPins | undefined;
   /** What databases have of properties. It is live: a change takes effect at the next action. */
@@ -48,7 +52,7 @@ export interface SeriesPodOptions {
   /** Told of backups and restores, for whoever charges them. */
   background?: SeriesBackgroundWork | undefined;
   clock: Clock;
-  /** Who else is about: what happens by itself then holds others up for shorter. */
+  /** Schedules maintenance between requests. */
   admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
@@ -60,7 +64,7 @@ export interface SeriesPodOptions {
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
-export interface SeriesPodStats extends CheckpointStats {
+interface SeriesPodStats extends CheckpointStats {
   pointsWritten: number;
   pointsRefused: number;
   /** Writes that had to wait for the engine to catch up. */
@@ -74,11 +78,16 @@ function nanoseconds(ms: number): bigint {
   return BigInt(ms) * 1_000_000n;
 }
 
+function* readable<T>(replica: SeriesReplica, open: () => Slices<T>): Slices<T> {
+  yield* awaited(replica.readable());
+  return yield* open();
+}
+
 function pointRulesOf({ ttlDefaultMs, maxRowBytes }: TableRules): PointRules {
   return { retention: nanoseconds(ttlDefaultMs), maxPointBytes: maxRowBytes };
 }
 
-/** How long background work may hold up requests at a time, and how long it pauses when there is more. */
+/** Milliseconds of a round while no tenants compete for the thread, and of the pause before the next one. */
 const backgroundBudgetMs = 3;
 
 /** What a pod does by itself in one go. */
@@ -86,9 +95,11 @@ const maintenance: StepSource = {
   stepInfo: () => ({ what: 'maintenance of time series', tenant: backgroundWork, bytes: 0 }),
 };
 const busyPauseMs = 4;
-/** Where several tenants are about. */
-const crowdedPauseMs = 1;
+/** While several tenants compete for the thread: rounds are shorter then. */
+const contendedPauseMs = 1;
 const idlePauseMs = 50;
+/** Of a replica that nothing happens to: there may be thousands of them. */
+const longestPauseMs = 1000;
 
 export class SeriesPod implements SeriesStore {
   readonly stats: SeriesPodStats = {
@@ -98,23 +109,35 @@ export class SeriesPod implements SeriesStore {
     checkpoints: 0,
     lastCheckpointMs: 0,
     lastCheckpointAt: 0,
+    lastCheckpointIndex: 0,
     checkpointFailures: 0,
     loadedEntries: 0,
   };
 
   readonly #engine: PortableSeriesEngine;
-  readonly #log: ReplicatedLog;
+  readonly #log: PartitionLog;
+  /** Absent where the log has one copy. */
+  readonly #replica: SeriesReplica | undefined;
   readonly #pins: LogPins | undefined;
   readonly #background: SeriesBackgroundWork | undefined;
   readonly #tables: TableRulesByName;
   readonly #clock: Clock;
-  readonly #admission: PodAdmission | undefined;
+  readonly #maintenance: ScheduledMaintenance;
   readonly #steps: StepWatcher | undefined;
   readonly #retentionIntervalMs: number;
   readonly #report: SeriesPodOptions['report'];
   #timer: NodeJS.Timeout | undefined;
+  /** A round of maintenance is queued in the CPU scheduler, with the weight of maintenance or with that of a tenant. */
+  #isQueued = false;
+  #isUrgent = false;
+  /** Counts the requests for a round. */
+  #requests = 0;
   #nextRetention = 0;
   readonly #checkpoints: Checkpoints;
+  /** Index of the last entry when it was looked at last, and at the last checkpoint. */
+  #seenIndex = -1;
+  #checkpointIndex = -1;
+  #idleMs = idlePauseMs;
   /** Of the last change. */
   #entryBytes = 0;
 
@@ -125,13 +148,38 @@ export class SeriesPod implements SeriesStore {
     this.#background = options.background;
     this.#tables = options.tables ?? noTables;
     this.#clock = options.clock;
-    this.#admission = options.admission;
+    this.#maintenance = new ScheduledMaintenance(options.admission, options.clock);
+    options.engine.slices = this.#maintenance;
     this.#steps = options.steps;
     this.#retentionIntervalMs = options.retentionIntervalMs;
     this.#report = options.report;
     const { engine, log, clock, report, checkpointBytes: everyBytes } = options;
     const { stats } = this;
-    this.#checkpoints = new Checkpoints({ engine, log, clock, everyBytes, stats, report });
+    const checkpoint = async (): Promise<number> => {
+      this.#checkpointIndex = await engine.checkpoint();
+      return this.#checkpointIndex;
+    };
+    const checkpointed = { checkpoint };
+    this.#checkpoints = new Checkpoints({
+      ...{ engine: checkpointed, log, clock, everyBytes, stats, report },
+    });
+    if (!log.mayLose) return;
+    this.#replica = new SeriesReplica({
+      ...{ engine, log, clock },
+      hurry: () => this.#schedule(0),
+      checkpoint: () => void this.checkpoint(),
+    });
+    log.listen(this.#replica);
+  }
+
+  /** A log with one copy is always led. */
+  get role(): LogRole {
+    return this.#replica?.role ?? 'leader';
+  }
+
+  /** The replica that leads; 0 while none is known, and where there is one copy. */
+  get leader(): number {
+    return this.#replica?.leader ?? 0;
   }
 
   /** Begins the work that happens by itself: flushing, compaction, retention, checkpoints. */
@@ -143,6 +191,9 @@ export class SeriesPod implements SeriesStore {
   // ---- changes
 
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
+    if (this.#replica !== undefined) {
+      return this.#writeCommitted(this.#replica, database, retentionPolicy, batch);
+    }
     const rules = this.#expectWritable(database);
     if (this.#engine.congested && this.writeFailure === undefined) {
       this.stats.congestedWrites++;
@@ -162,20 +213,63 @@ export class SeriesPod implements SeriesStore {
       ),
     );
     outcome.logBytes = this.#entryBytes;
+    this.#hurry();
     this.stats.pointsWritten += outcome.written;
     this.stats.pointsRefused += outcome.dropped;
     return outcome;
   }
 
-  change(change: CatalogChange): void {
-    // One that is there already stays as it is.
-    if (change.kind !== 'createDatabase') this.#expectWritable(change.database);
-    this.administer(change);
+  /** As `write`, where this waits for the commit. */
+  async #writeCommitted(
+    replica: SeriesReplica,
+    database: string,
+    retentionPolicy: string,
+    batch: PointBatch,
+  ): Promise<WriteOutcome> {
+    const { writer } = this.#log;
+    const outcome = await replica.change(
+      () => {
+        const rules = this.#expectWritable(database);
+        const start = writer.pos;
+        const now = this.#clock.now();
+        const prepared = this.#engine.prepareWrite(
+          database,
+          retentionPolicy,
+          batch,
+          now,
+          writer,
+          rules && pointRulesOf(rules),
+        );
+        prepared.logBytes = writer.pos - start;
+        return prepared;
+      },
+      () => this.#engine.joinsWrite(database, retentionPolicy, batch),
+    );
+    this.#hurry();
+    this.stats.pointsWritten += outcome.written;
+    this.stats.pointsRefused += outcome.dropped;
+    return outcome;
+  }
+
+  change(change: CatalogChange): MaybePromise<void> {
+    return this.#changeCatalog(change, () => {
+      // One that is there already stays as it is.
+      if (change.kind !== 'createDatabase') this.#expectWritable(change.database);
+    });
   }
 
   /** As `change`, whatever the database's properties are. */
-  administer(change: CatalogChange): void {
-    this.#change(() => this.#engine.prepareChange(change, this.#log.writer));
+  administer(change: CatalogChange): MaybePromise<void> {
+    return this.#changeCatalog(change, () => {});
+  }
+
+  #changeCatalog(change: CatalogChange, check: () => void): MaybePromise<void> {
+    const prepare = (): void => {
+      check();
+      this.#engine.prepareChange(change, this.#log.writer);
+    };
+    if (this.#replica !== undefined) return this.#replica.change(prepare);
+    this.#change(prepare);
   }
 
   deletePoints(selection: SeriesSelection): Slices<void> {
@@ -188,10 +282,16 @@ export class SeriesPod implements SeriesStore {
 
   *#delete(kind: 'points' | 'series', selection: SeriesSelection): Slices<void> {
     this.#expectWritable(selection.database);
+    const replica = this.#replica;
+    if (replica !== undefined) yield* awaited(replica.readable());
     for (const part of this.#engine.deletion(kind, selection)) {
       if (part !== undefined) {
-        this.#expectWritable(selection.database);
-        this.#change(() => part(this.#log.writer));
+        const prepare = (): void => {
+          this.#expectWritable(selection.database);
+          part(this.#log.writer);
+        };
+        if (replica === undefined) this.#change(prepare);
+        else yield* awaited(replica.change(prepare));
       }
       yield;
     }
@@ -259,31 +359,37 @@ export class SeriesPod implements SeriesStore {
 
   scan(request: ScanRequest): Slices<SeriesScan> {
     const bypassesCaches = this.#tables.get(request.database)?.cacheBypass === true;
-    return this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request);
+    return this.#read(() =>
+      this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request),
+    );
   }
 
   measurements(selection: SeriesSelection): Slices<string[]> {
-    return this.#engine.measurements(selection);
+    return this.#read(() => this.#engine.measurements(selection));
   }
 
-  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
-    return this.#engine.fieldKeys(selection);
+  fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
+    return this.#read(() => oneSlice(() => this.#engine.fieldKeys(selection)));
   }
 
   tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
-    return this.#engine.tagKeys(selection);
+    return this.#read(() => this.#engine.tagKeys(selection));
   }
 
   tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
-    return this.#engine.tagValues(selection, tag);
+    return this.#read(() => this.#engine.tagValues(selection, tag));
   }
 
   seriesKeys(selection: SeriesSelection): Slices<string[]> {
-    return this.#engine.seriesKeys(selection);
+    return this.#read(() => this.#engine.seriesKeys(selection));
   }
 
   seriesCardinality(selection: SeriesSelection): Slices<number> {
-    return this.#engine.seriesCardinality(selection);
+    return this.#read(() => this.#engine.seriesCardinality(selection));
+  }
+
+  #read<T>(open: () => Slices<T>): Slices<T> {
+    return this.#replica === undefined ? open() : readable(this.#replica, open);
   }
 
   // ---- backups
@@ -300,6 +406,7 @@ export class SeriesPod implements SeriesStore {
       this.#schedule(0);
       await this.#engine.drained();
     }
+    if (this.#replica !== undefined) return await this.#replica.change(prepare);
     this.#change(prepare);
     this.#log.endTurn();
   }
@@ -307,54 +414,92 @@ export class SeriesPod implements SeriesStore {
   // ---- turns
 
   endTurn(): number {
-    return this.#log.endTurn();
+    // What is done in a log with several copies is answered when it is committed.
+    return this.#replica === undefined ? this.#log.endTurn() : -1;
   }
 
   whenSafe(position: number, then: () => void): void {
-    this.#log.whenSafe(position, then);
+    this.#log.whenSettled(position, () => then());
   }
 
   // ---- what happens by itself
 
   #schedule(pauseMs: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#round(), pauseMs);
+    this.#timer = setTimeout(() => {
+      if (!this.#isQueued) this.#enqueue(this.#engine.isBehind);
+    }, pauseMs);
     this.#timer.unref();
   }
 
+  #enqueue(isUrgent: boolean): void {
+    this.#isQueued = true;
+    this.#isUrgent = isUrgent;
+    const request = ++this.#requests;
+    this.#maintenance.start(isUrgent, () => {
+      // Another one took its place in the queue.
+      if (request === this.#requests) this.#round();
+    });
+  }
+
+  /** A round that was queued while there was little to do would wait for as long as tenants compete. */
+  #hurry(): void {
+    if (this.#isQueued && !this.#isUrgent && this.#engine.isBehind) this.#enqueue(true);
+  }
+
   #round(): void {
+    this.#isQueued = false;
+    // Closed while it was queued.
+    if (this.#timer === undefined) return;
     let more = false;
     const startedAt = this.#clock.monotonic();
     try {
       more = this.tick();
     } catch (error) {
-      this.#report('error', 'upkeep of time series failed', { err: error });
+      this.#report('error', 'maintenance of time series failed', { err: error });
     }
     this.#steps?.ended(startedAt, this.#clock.monotonic(), maintenance);
-    if (!more) this.#schedule(idlePauseMs);
-    else this.#schedule(this.#isContended ? crowdedPauseMs : busyPauseMs);
+    if (!more) this.#schedule(this.#idlePause());
+    else this.#schedule(this.#maintenance.isContended ? contendedPauseMs : busyPauseMs);
   }
 
-  get #isContended(): boolean {
-    return this.#admission?.isContended(this.#clock.monotonic()) === true;
+  /** Longer and longer while nothing is written to a replica. */
+  #idlePause(): number {
+    if (this.#replica === undefined) return idlePauseMs;
+    const { appliedIndex } = this.#engine;
+    const isIdle = appliedIndex === this.#seenIndex;
+    this.#seenIndex = appliedIndex;
+    this.#idleMs = isIdle ? Math.min(2 * this.#idleMs, longestPauseMs) : idlePauseMs;
+    return this.#idleMs;
   }
 
-  /** One round of upkeep; true when more is left to do. */
+  /** One round of maintenance; true when more is left to do. */
   tick(): boolean {
     if (this.writeFailure === undefined && this.#clock.monotonic() >= this.#nextRetention) {
       this.#nextRetention = this.#clock.monotonic() + this.#retentionIntervalMs;
-      this.#change(() =>
-        this.#engine.prepareRetention(this.#clock.now(), this.#log.writer, (database) =>
-          nanoseconds(this.#tables.get(database)?.ttlDefaultMs ?? 0),
-        ),
-      );
+      this.#dropExpired();
     }
-    this.#log.endTurn();
-    // Whoever waits for room is not made to wait for a pause as well.
-    const budget = this.#isContended ? contendedSliceMs : backgroundBudgetMs;
-    const more = this.#engine.background(this.#engine.congested ? 4 * budget : budget, false);
-    this.#checkpoints.makeIfDue();
+    this.endTurn();
+    const budget = this.#maintenance.sliceMs(this.#engine.isBehind, backgroundBudgetMs);
+    const more = this.#engine.background(budget, false);
+    // The log of several groups grows by what others write, too.
+    if (this.#engine.appliedIndex !== this.#checkpointIndex) this.#checkpoints.makeIfDue();
     return more;
+  }
+
+  #dropExpired(): void {
+    const prepare = (): void =>
+      this.#engine.prepareRetention(this.#clock.now(), this.#log.writer, (database) =>
+        nanoseconds(this.#tables.get(database)?.ttlDefaultMs ?? 0),
+      );
+    if (this.#replica === undefined) this.#change(prepare);
+    else if (this.#replica.role === 'leader') {
+      this.#replica.change(prepare).catch((error: unknown) => {
+        // Whoever leads then looks for them as well.
+        if (error instanceof UnavailableError) return;
+        this.#report('error', 'expired shards were not dropped', { err: error });
+      });
+    }
   }
 
   /** Makes a checkpoint and releases the log before it; one at a time. */
@@ -370,11 +515,11 @@ export class SeriesPod implements SeriesStore {
     return this.#engine.stats();
   }
 
-  logStatus(): ReturnType<ReplicatedLog['status']> {
+  logStatus(): ReturnType<PartitionLog['status']> {
     return this.#log.status();
   }
 
-  setFsync(policy: ReplicatedLog['fsyncPolicy']): void {
+  setFsync(policy: PartitionLog['fsyncPolicy']): void {
     this.#log.fsyncPolicy = policy;
   }
 
@@ -384,6 +529,7 @@ export class SeriesPod implements SeriesStore {
     this.#timer = undefined;
     await this.#checkpoints.running;
     this.endTurn();
+    this.#replica?.close();
     await this.#log.close();
     await this.#engine.close();
   }

@@ -9,12 +9,16 @@ const drainMs = 1;
 interface Waiting {
   readonly isWrite: boolean;
   readonly run: () => void;
+  /** Absent where it waits whatever it takes. */
+  readonly refuse: ((text: string) => void) | undefined;
 }
 
 interface Hold {
   readers: number;
   isWritten: boolean;
-  readonly queue: Waiting[];
+  queue: Waiting[];
+  /** What those that wait are answered, until all that hold the table have let go of it. */
+  refusal: string | undefined;
   /** The first of the queue is being run. */
   isServing: boolean;
   isScheduled: boolean;
@@ -45,12 +49,31 @@ export class TableHolds {
     return isFree(hold, isWrite) && (hold.queue.length === 0 || hold.isServing);
   }
 
-  /** `run` is called once when the table is free for it; false when too many wait already. */
-  wait(table: number, isWrite: boolean, run: () => void): boolean {
+  /**
+   * `run` is called once when the table is free for it, or `refuse` with what to answer when that takes too long; false
+   * when too many wait already.
+   */
+  wait(table: number, isWrite: boolean, run: () => void, refuse?: (text: string) => void): boolean {
+    const hold = this.#of(table);
+    if (refuse !== undefined && hold.refusal !== undefined) {
+      refuse(hold.refusal);
+      return true;
+    }
     if (this.waiting >= maxWaiting) return false;
     this.waiting++;
-    this.#of(table).queue.push({ isWrite, run });
+    hold.queue.push({ isWrite, run, refuse });
     return true;
+  }
+
+  /** Whoever waits for the table, or comes to wait while it is held, is refused. */
+  refuse(table: number, text: string): void {
+    const hold = this.#holds.get(table);
+    if (hold === undefined) return;
+    hold.refusal = text;
+    const refused = hold.queue.filter((one) => one.refuse !== undefined);
+    hold.queue = hold.queue.filter((one) => one.refuse === undefined);
+    this.waiting -= refused.length;
+    for (const one of refused) one.refuse!(text);
   }
 
   /** Only when `mayRun` says so. */
@@ -64,13 +87,21 @@ export class TableHolds {
     const hold = this.#holds.get(table)!;
     if (isWrite) hold.isWritten = false;
     else hold.readers--;
+    if (isFree(hold, true)) hold.refusal = undefined;
     this.#serve(table, hold);
   }
 
   #of(table: number): Hold {
     let hold = this.#holds.get(table);
     if (hold === undefined) {
-      hold = { readers: 0, isWritten: false, queue: [], isServing: false, isScheduled: false };
+      hold = {
+        readers: 0,
+        isWritten: false,
+        queue: [],
+        refusal: undefined,
+        isServing: false,
+        isScheduled: false,
+      };
       this.#holds.set(table, hold);
     }
     return hold;

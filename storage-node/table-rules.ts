@@ -29,6 +29,10 @@ export interface TableRules {
 export interface TableQuota {
   /** Why a command is refused that needs `moreBytes` of room, or an unknown amount if that is 0; undefined if it is not. */
   refusal(moreBytes?: number): string | undefined;
+  /** Bytes and rows to drop so that it is below its limits; 0 where it is. */
+  excess(): { bytes: number; rows: number };
+  /** Rows of so many bytes were dropped. */
+  freed(bytes: number): void;
 }
 
 /** Rules by table number, as they are now. A `Map` is one of these. */

@@ -19,7 +19,7 @@ export function waitForTables(
     if (holds.mayRun(table, isWrite)) continue;
     const own = reply.fork(reply.mark());
     return new Promise((resolve, reject) => {
-      const isQueued = holds.wait(table, isWrite, () => {
+      const run = (): void => {
         try {
           const done = then(own);
           if (done instanceof Promise) done.then((other) => resolve(other ?? own), reject);
@@ -27,10 +27,12 @@ export function waitForTables(
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
-      });
-      if (isQueued) return;
-      own.error(tooManyWait);
-      resolve(own);
+      };
+      const refuse = (text: string): void => {
+        own.error(text);
+        resolve(own);
+      };
+      if (!holds.wait(table, isWrite, run, refuse)) refuse(tooManyWait);
     });
   }
   return undefined;

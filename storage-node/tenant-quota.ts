@@ -4,7 +4,7 @@
 import type { TableQuota } from './table-rules.ts';
 
 /** 0 for no limit. */
-export interface QuotaLimits {
+interface QuotaLimits {
   keys: number;
   storedBytes: number;
 }
@@ -58,6 +58,18 @@ export class TenantQuota implements TableQuota {
         return this.#full('storedBytes', has, storedBytes);
     }
     return undefined;
+  }
+
+  excess(): { bytes: number; rows: number } {
+    const { keys, storedBytes } = this.limits;
+    return {
+      bytes: storedBytes === 0 ? 0 : Math.max(0, this.storedBytes() - storedBytes + 1),
+      rows: keys === 0 ? 0 : Math.max(0, this.keys() - keys + 1),
+    };
+  }
+
+  freed(bytes: number): void {
+    this.#bytes -= bytes;
   }
 
   #full(limit: keyof QuotaLimits, has: number, most: number): string {

@@ -5,6 +5,12 @@ import type { Arguments } from '../universal-row/arguments.ts';
 import { Slice } from '../universal-row/bytes.ts';
 import type { TableSpan } from '../universal-row/command.ts';
 import { CommandError } from '../universal-row/errors.ts';
+import {
+  Change,
+  type ChangedBy,
+  type ChangeListener,
+  type RowChange,
+} from '../universal-row/row-change.ts';
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { RowWork } from '../universal-row/row-work.ts';
 import {
@@ -16,9 +22,17 @@ import {
   type Row,
   type Rows,
   type ScoreRange,
+  type RowUse,
 } from '../universal-row/rows.ts';
 import type { Rng } from '../universal-row/environment.ts';
 import type { Engine, RowTable } from '../engines/engine.ts';
+import {
+  dropDueFields,
+  isTimedRowOver,
+  setTimeOfTimedRow,
+  timeOfTimedRow,
+} from '../universal-row/timed-map.ts';
+import type { AccessClock } from './eviction/access-clock.ts';
 import { noRules, type TableRules, type TableRulesByNumber } from './table-rules.ts';
 
 const otherPod = new CommandError(
@@ -26,16 +40,15 @@ const otherPod = new CommandError(
 );
 const readOnlyTable = new CommandError("READONLY You can't write against a read only table.");
 
-/** For what happens by itself. */
 /** A value that grows by more is checked against the tenant's quota with its size. */
 const largeGrowthBytes = 64 * 1024;
 
+/** For what happens by itself. */
 export const everything: TableSpan = { first: 0, count: Infinity };
 
-/** A key that the running command changed. */
-export interface Touched {
-  table: number;
-  key: Buffer;
+/** A key that the running command changed: a `RowChange` in the making. */
+export interface Touched extends RowChange {
+  change: number;
 }
 
 export class Transaction implements Rows {
@@ -43,6 +56,15 @@ export class Transaction implements Rows {
   /** True while some key is watched or waited for: only then are changed keys collected. */
   observing = false;
   readonly touched: Touched[] = [];
+  /** Where set, only changes of these rows are collected, unless a listener follows all. */
+  isObserved: ((table: number, b: Buffer, s: number, n: number) => boolean) | undefined;
+  /** Follows all changes; `observing` is true while there is one. */
+  listener: ChangeListener | undefined;
+  /** Notes when rows are used, where eviction goes by that; the running command counts as a use unless it says so. */
+  clock: AccessClock | undefined;
+  isUsing = true;
+  /** Id of the client whose command runs. */
+  client = 0;
   /** Called before all rows of a table go, or change places with another's. */
   beforeTableChange: ((tables: readonly number[]) => void) | undefined;
   /** Writes are impossible (the disk is full), so an expired row is hidden but stays. */
@@ -52,6 +74,8 @@ export class Transaction implements Rows {
   misses = 0;
   /** Rows dropped because their time had come. */
   expiredRows = 0;
+  /** Fields of rows that stayed. */
+  expiredFields = 0;
   /** Where the running command's work is added up. */
   work = new RowWork();
 
@@ -70,6 +94,9 @@ export class Transaction implements Rows {
   // The row that the ops of the open entry are about just now, and the key found last.
   private loggedRow: Row = 0;
   private foundRow: Row = 0;
+  /** What was noted of the row that is being changed, and by which command. */
+  private change: Touched | undefined;
+  private by: ChangedBy | undefined;
   private fb: Buffer = Buffer.alloc(0);
   private fs = 0;
   private fn = 0;
@@ -106,7 +133,8 @@ export class Transaction implements Rows {
     this.args = args;
     this.writing = writing;
     this.now = now;
-    if (fresh) this.loggedRow = 0;
+    this.by = undefined;
+    if (fresh || this.listener !== undefined) this.loggedRow = 0;
     this.foundRow = 0;
     if (table !== this.number) this.#switchTo(table);
   }
@@ -150,15 +178,16 @@ export class Transaction implements Rows {
     this.work.lookups++;
     const row = this.t.find(b, s, n);
     if (row === 0) {
-      if (!this.writing) this.misses++;
+      if (!this.writing) this.#missed(b, s, n);
       return 0;
     }
     if (this.t.expiringRows !== 0 && this.#isExpired(row)) {
-      if (!this.writing) this.misses++;
       this.#dropExpired(row);
+      if (!this.writing) this.#missed(b, s, n);
       return 0;
     }
     if (!this.writing) this.hits++;
+    if (this.clock !== undefined && this.isUsing) this.clock.touch(this.number, row, this.now);
     this.foundRow = row;
     this.fb = b;
     this.fs = s;
@@ -166,25 +195,53 @@ export class Transaction implements Rows {
     return row;
   }
 
+  #missed(b: Buffer, s: number, n: number): void {
+    this.misses++;
+    if (this.listener?.wantsMisses === true) this.#touch(b, s, n, Change.missed);
+  }
+
   #isExpired(row: Row): boolean {
     const at = this.t.expireAt(row);
-    return at !== 0 && at <= this.now;
+    if (at === 0 || at > this.now) return false;
+    return this.t.shape(row) !== Shape.timed || isTimedRowOver(this.t, row, this.now);
   }
 
   #dropExpired(row: Row): void {
     if (this.frozen) return;
     this.expiredRows++;
     this.drop(row);
+    if (this.observing && this.change !== undefined) this.change.change = Change.expired;
   }
 
-  /** Drops up to `limit` rows whose time has come; returns how many. For the pod's own clock. */
-  dropExpiredRows(limit: number): number {
+  /** Drops a row to make room. */
+  evict(row: Row): void {
+    this.drop(row);
+    if (this.observing && this.change !== undefined) this.change.change = Change.evicted;
+  }
+
+  idleMs(row: Row): number {
+    return this.clock === undefined ? 0 : this.clock.idleMs(this.number, row, this.now);
+  }
+
+  setUse(row: Row, use: RowUse): void {
+    this.clock?.set(this.number, row, use, this.now);
+  }
+
+  frequency(row: Row): number | undefined {
+    if (this.clock?.isFrequency !== true) return undefined;
+    return this.clock.frequency(this.number, row, this.now);
+  }
+
+  /** Drops up to `limit` rows whose time has come, and as many fields of each that stays. For the pod's own clock. */
+  dropExpiredRows(limit: number): void {
     const due: Row[] = [];
     this.t.expired(this.now, limit, (row) => {
       due.push(row);
     });
-    for (const row of due) this.#dropExpired(row);
-    return due.length;
+    for (const row of due) {
+      if (this.#isExpired(row)) this.#dropExpired(row);
+      else if (!this.frozen) this.expiredFields += dropDueFields(this, row, this.now, limit);
+    }
   }
 
   rowCount(): number {
@@ -204,7 +261,9 @@ export class Transaction implements Rows {
   }
 
   expireAt(row: Row): number {
-    return this.t.expireAt(row);
+    const at = this.t.expireAt(row);
+    if (at === 0 || this.t.shape(row) !== Shape.timed) return at;
+    return timeOfTimedRow(this.t, row);
   }
 
   footprint(row: Row): number {
@@ -382,6 +441,14 @@ export class Transaction implements Rows {
 
   useArguments(args: Arguments): void {
     this.args = args;
+    this.by = undefined;
+    if (this.listener !== undefined) this.loggedRow = 0;
+  }
+
+  addScriptSteps(steps: number): void {
+    // The script itself was looked for: one that fails is charged, too.
+    this.work.lookups++;
+    this.work.scriptSteps += steps;
   }
 
   // ---- writes
@@ -392,17 +459,49 @@ export class Transaction implements Rows {
     this.loggedRow = row;
     if (row === this.foundRow) {
       this.w.row(this.number, this.fb, this.fs, this.fn);
-      if (this.observing) this.#touch(this.fb, this.fs, this.fn);
+      if (this.observing) this.#touch(this.fb, this.fs, this.fn, Change.written);
     } else {
       const k = this.slice;
       this.t.key(row, k);
       this.w.row(this.number, k.b, k.s, k.n);
-      if (this.observing) this.#touch(k.b, k.s, k.n);
+      if (this.observing) this.#touch(k.b, k.s, k.n, Change.written);
     }
   }
 
-  #touch(b: Buffer, s: number, n: number): void {
-    this.touched.push({ table: this.number, key: Buffer.from(b.subarray(s, s + n)) });
+  #touch(b: Buffer, s: number, n: number, change: number): void {
+    const { listener, args } = this;
+    if (listener === undefined && this.isObserved?.(this.number, b, s, n) === false) {
+      this.change = undefined;
+      return;
+    }
+    if (listener !== undefined && args !== undefined) {
+      this.by ??= listener.describe(args, this.client);
+    }
+    const key = Buffer.from(b.subarray(s, s + n));
+    this.change = { table: this.number, key, change, by: this.by };
+    this.touched.push(this.change);
+  }
+
+  note(change: number): void {
+    if (this.observing) this.#note(change);
+  }
+
+  /** More of what the command did to the row that it changed last. */
+  #note(change: number): void {
+    if (this.change !== undefined) this.change.change |= change;
+  }
+
+  /** A row is about to be put in place of what is there, if anything. */
+  #touchNew(b: Buffer, s: number, n: number, until: number): void {
+    let change: number = Change.written;
+    if (this.listener !== undefined) {
+      const row = this.t.find(b, s, n);
+      const isDue = row !== 0 && this.#isExpired(row);
+      if (isDue) this.#touch(b, s, n, Change.expired);
+      if (row === 0 || isDue) change |= Change.created;
+      if (until !== 0) change |= Change.expirySet;
+    }
+    this.#touch(b, s, n, change);
   }
 
   #checkBytes(bytes: number): void {
@@ -454,8 +553,9 @@ export class Transaction implements Rows {
     const until =
       expireAt === 0 && rule.ttlDefaultMs !== 0 ? this.now + rule.ttlDefaultMs : expireAt;
     this.w.value(this.number, b, s, n, vb, vs, vn, until);
-    if (this.observing) this.#touch(b, s, n);
+    if (this.observing) this.#touchNew(b, s, n, until);
     const row = this.t.putValue(b, s, n, vb, vs, vn, until);
+    if (this.clock !== undefined) this.clock.touch(this.number, row, this.now);
     this.loggedRow = row;
     return row;
   }
@@ -474,8 +574,9 @@ export class Transaction implements Rows {
   create(b: Buffer, s: number, n: number, shape: Shape): Row {
     this.w.row(this.number, b, s, n);
     this.w.create(shape);
-    if (this.observing) this.#touch(b, s, n);
+    if (this.observing) this.#touchNew(b, s, n, 0);
     const row = this.t.create(b, s, n, shape);
+    if (this.clock !== undefined) this.clock.touch(this.number, row, this.now);
     this.loggedRow = row;
     this.foundRow = row;
     this.fb = b;
@@ -488,9 +589,17 @@ export class Transaction implements Rows {
   drop(row: Row): void {
     this.work.removed++;
     this.#log(row);
+    if (this.observing) this.#note(Change.dropped);
+    this.clock?.forget(this.number, row);
     this.w.drop();
     this.#forget();
     this.t.drop(row);
+  }
+
+  #emptied(row: Row): void {
+    this.clock?.forget(this.number, row);
+    if (this.observing) this.#note(Change.emptied);
+    this.#forget();
   }
 
   /** The row is gone, and its handle may come back as another row. */
@@ -500,17 +609,27 @@ export class Transaction implements Rows {
   }
 
   setExpireAt(row: Row, expireAt: number): void {
+    let at = expireAt;
+    let isOwn = true;
+    if (this.t.shape(row) === Shape.timed) {
+      // It may be for the next field only.
+      isOwn = timeOfTimedRow(this.t, row) !== expireAt;
+      at = setTimeOfTimedRow(this, row, expireAt);
+      if (at === this.t.expireAt(row)) return;
+    }
     this.work.fields++;
     this.#log(row);
-    this.w.expire(expireAt);
-    this.t.setExpireAt(row, expireAt);
+    if (this.observing && isOwn) this.#note(at === 0 ? Change.expiryCleared : Change.expirySet);
+    this.w.expire(at);
+    this.t.setExpireAt(row, at);
   }
 
   rename(row: Row, b: Buffer, s: number, n: number): Row {
     this.work.fields++;
     this.#log(row);
+    if (this.observing) this.#note(Change.renamedFrom);
     this.w.rename(b, s, n);
-    if (this.observing) this.#touch(b, s, n);
+    if (this.observing) this.#touch(b, s, n, Change.renamedTo);
     this.#forget();
     return this.t.rename(row, b, s, n);
   }
@@ -537,7 +656,7 @@ export class Transaction implements Rows {
     this.#log(row);
     this.w.unfield(b, s, n);
     this.t.removeField(row, b, s, n);
-    if (this.t.count(row) === 0) this.#forget();
+    if (this.t.count(row) === 0) this.#emptied(row);
     return true;
   }
 
@@ -562,7 +681,7 @@ export class Transaction implements Rows {
     this.#log(row);
     this.w.pop(atHead);
     this.t.pop(row, atHead);
-    if (this.t.count(row) === 0) this.#forget();
+    if (this.t.count(row) === 0) this.#emptied(row);
   }
 
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
@@ -586,7 +705,7 @@ export class Transaction implements Rows {
     this.#log(row);
     this.w.remove(index, count);
     this.t.removeElements(row, index, count);
-    if (this.t.count(row) === 0) this.#forget();
+    if (this.t.count(row) === 0) this.#emptied(row);
   }
 
   setStreamState(row: Row, b: Buffer, s: number, n: number): void {
@@ -631,6 +750,7 @@ export class Transaction implements Rows {
     this.work.removed++;
     if (!this.t.streamRecord(row, b, s, n)) return false;
     this.#log(row);
+    if (this.observing) this.#note(Change.trimmed);
     this.w.streamRemove(b, s, n);
     return this.t.removeStreamRecord(row, b, s, n);
   }
@@ -638,6 +758,7 @@ export class Transaction implements Rows {
   removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
     this.work.seeks++;
     this.#log(row);
+    if (this.observing) this.#note(Change.trimmed);
     this.w.streamCut(from, to);
     const removed = this.t.removeStreamRecords(row, from, to);
     this.work.removed += removed;
@@ -648,6 +769,8 @@ export class Transaction implements Rows {
     if (this.observing) this.beforeTableChange?.([this.number]);
     this.w.clear(this.number);
     this.#forget();
+    this.listener?.tablesChanged([this.number]);
+    this.clock?.clear(this.number);
     this.t.clear();
   }
 
@@ -661,6 +784,8 @@ export class Transaction implements Rows {
     if (this.observing) this.beforeTableChange?.([one, other]);
     this.w.swap(one, other);
     this.engine.swapTables(one, other);
+    this.listener?.tablesChanged([one, other]);
+    this.clock?.swap(one, other);
     this.refresh();
   }
 }

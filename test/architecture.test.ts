@@ -10,14 +10,16 @@ const root = join(import.meta.dirname, '..');
 const mayImport = {
   'universal-row': [],
   'request-units': [],
+  'cluster-links': ['universal-row'],
   contracts: ['universal-row'],
   engines: ['contracts', 'universal-row'],
-  'storage-node': ['contracts', 'engines', 'universal-row', 'request-units'],
-  access: ['contracts', 'universal-row', 'request-units'],
-  control: ['contracts', 'universal-row', 'request-units'],
+  'storage-node': ['cluster-links', 'contracts', 'engines', 'universal-row', 'request-units'],
+  access: ['cluster-links', 'contracts', 'universal-row', 'request-units'],
+  control: ['cluster-links', 'contracts', 'universal-row', 'request-units'],
   // The one place that wires all.
   server: [
     'access',
+    'cluster-links',
     'contracts',
     'control',
     'engines',
@@ -28,6 +30,7 @@ const mayImport = {
   // The operator's tool; `polyrow start` starts the server.
   cli: [
     'access',
+    'cluster-links',
     'contracts',
     'control',
     'engines',

@@ -32,13 +32,13 @@ const nearPowers = powers.map(([bits, off, negative]) =>
   BigInt.asIntN(64, (negative ? -1n : 1n) * 2n ** BigInt(bits) + BigInt(off)),
 );
 
-export const anyBigint = fc.oneof(
+const anyBigint = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   nearPowers,
   fc.constantFrom(0n, 1n, -1n, -(2n ** 63n), 2n ** 63n - 1n),
 );
 
-export const anyNumber = fc.oneof(
+const anyNumber = fc.oneof(
   fc.double(),
   fc.integer(),
   nearPowers.map(Number),

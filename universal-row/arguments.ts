@@ -7,6 +7,8 @@ export class Arguments {
   count = 0;
   /** The command has waited for its keys, and is tried again. */
   hasWaited = false;
+  /** They are of a command that a script calls. */
+  isOfScript = false;
   starts: Int32Array;
   lens: Int32Array;
 
@@ -33,6 +35,27 @@ export class Arguments {
     if (this.starts.length <= 4096) return;
     this.starts = new Int32Array(32);
     this.lens = new Int32Array(32);
+  }
+
+  /** The words in memory of their own. */
+  copy(): Arguments {
+    const { count, starts, lens, buf } = this;
+    const copy = new Arguments(count);
+    let total = 0;
+    for (let i = 0; i < count; i++) total += lens[i]!;
+    copy.buf = Buffer.allocUnsafe(total);
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      const s = starts[i]!;
+      const n = lens[i]!;
+      buf.copy(copy.buf, at, s, s + n);
+      copy.starts[i] = at;
+      copy.lens[i] = n;
+      at += n;
+    }
+    copy.count = count;
+    copy.hasWaited = this.hasWaited;
+    return copy;
   }
 
   /** A view of a word. */

@@ -1,5 +1,5 @@
 /** A violated invariant: a defect of the server, never a client's error. It is not meant to be caught. */
-export class AssertionFailure extends Error {
+class AssertionFailure extends Error {
   override readonly name = 'AssertionFailure';
 }
 

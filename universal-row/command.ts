@@ -25,12 +25,29 @@ export function isWrite(action: Action): boolean {
  * A transform whose work is long, by the sizes of rows and arguments, returns its long form before it writes. Its reply
  * so far is discarded, and the long form runs in its place.
  */
-export type Transform = (rows: Rows, args: Arguments, reply: Reply) => StepTransform | void;
+export interface Transform {
+  (rows: Rows, args: Arguments, reply: Reply): StepTransform | void;
+  /** What commands are answered that wait for too long for the tables that its long form holds. */
+  readonly busy?: BusyReply | undefined;
+}
+
+export interface BusyReply {
+  readonly text: string;
+  /** Milliseconds from when the long form begins; Infinity for never. */
+  readonly afterMs: number;
+}
 
 /** The tables that a client knows by numbers of its own: n is table `first + n`, for n below `count`. */
 export interface TableSpan {
   readonly first: number;
   readonly count: number;
+}
+
+/** Nothing of a command was done, and somewhere else, or later, it may be. */
+export interface NotRun {
+  readonly why: 'notLeader' | 'moved' | 'unreachable';
+  /** The node that leads, as far as is known; 0 if not. */
+  readonly leader: number;
 }
 
 /** One request. A connection reuses its object: code that keeps one beyond `execute` copies it. */
@@ -52,6 +69,21 @@ export interface Command {
   work?: RowWork | undefined;
   /** The tenant in whose time slices its steps run. */
   tenant?: number | undefined;
+  /** It does not count as a use of the rows that it finds. */
+  isPeeking?: boolean | undefined;
+  /** Id of the client that sent it, for those who follow changes. */
+  client?: number | undefined;
   /** The client is gone: a long command that only reads ends. */
   isAbandoned?: boolean | undefined;
+  /** It is about the gateway, which runs it in its place among commands of a transaction: pods elsewhere do not. */
+  isLocal?: boolean | undefined;
+  /** Why it may run in this process only: what is answered where it would have to be sent elsewhere. */
+  onlyHere?: string | undefined;
+  /**
+   * Set beside an error that is answered because the pod is not the one to ask just now; of commands that run as one, on
+   * the first. Who takes note of it sets it back.
+   */
+  notRun?: NotRun | undefined;
+  /** What is answered in a transaction where the command would wait: `transform` does so; pods elsewhere are told. */
+  onEmpty?: 'nil' | 'nilArray' | undefined;
 }

@@ -11,6 +11,12 @@ export class ContentSum {
     this.#high = (this.#high + mix(content ^ 0x5bd1e995, what)) >>> 0;
   }
 
+  /** The set and another one together, by what that came to. */
+  addSum(text: string): void {
+    this.#high = (this.#high + Number.parseInt(text.slice(0, 8), 16)) >>> 0;
+    this.#low = (this.#low + Number.parseInt(text.slice(8), 16)) >>> 0;
+  }
+
   /** In hexadecimal. */
   get text(): string {
     return [this.#high, this.#low].map((lane) => lane.toString(16).padStart(8, '0')).join('');

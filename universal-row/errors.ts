@@ -37,3 +37,6 @@ export class ReadFault {
     this.ready = ready;
   }
 }
+
+/** What a write is answered with that may or may not be kept: no code that clients retry by themselves. */
+export const outcomeUnknown = 'ERR outcome unknown';

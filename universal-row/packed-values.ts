@@ -13,7 +13,7 @@ import type { Container, Primitive } from './row.ts';
 import type { Scalar } from './scalar.ts';
 
 export type FlatValue = Primitive | Container;
-export type FlatKind = FlatValue['kind'];
+type FlatKind = FlatValue['kind'];
 
 /** Kinds by their number in stored bytes. Only ever added to. */
 export const flatKinds = [

@@ -38,7 +38,7 @@ export class RecordError extends Error {
   override readonly name = 'RecordError';
 }
 
-export interface RecordLimits {
+interface RecordLimits {
   records: number;
   /** Limit of one encoded key. */
   keyBytes: number;

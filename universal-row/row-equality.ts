@@ -21,7 +21,7 @@ export function sameRow(a: URow, b: URow): boolean {
   );
 }
 
-export function sameValue(a: RowValue, b: RowValue): boolean {
+function sameValue(a: RowValue, b: RowValue): boolean {
   if (a.kind === 'primitive' && b.kind === 'primitive') return sameScalar(a.value, b.value);
   if (a.kind === 'map' && b.kind === 'map') return samePairs(a.entries, b.entries);
   if (a.kind === 'set' && b.kind === 'set') {

@@ -5,6 +5,7 @@ import { emptyBytes, Slice } from './bytes.ts';
 import type { RecordBatchWriter } from './record-batch.ts';
 import { rowKey, type RowAttributes, type RowValue, type URow } from './row.ts';
 import { endOfRecords, Shape, type Row, type RowReads } from './rows.ts';
+import { isStateOfTimedMap } from './timed-map.ts';
 import { RowValueError, type Scalar } from './scalar.ts';
 
 /**
@@ -33,7 +34,7 @@ function appendRow(row: URow, table: number, writer: RecordBatchWriter): void {
   }
   writer.row(table, key, 0, key.length);
   if (value.kind !== 'stream' && countOf(value) === 0) return writer.drop();
-  writer.create(shapeOf[value.kind]);
+  writer.create(value.kind === 'stream' ? shapeOfRecords(value.state) : shapeOf[value.kind]);
   switch (value.kind) {
     case 'map':
       for (const [field, item] of value.entries) {
@@ -90,6 +91,10 @@ const shapeOf = {
   columns: Shape.none,
   document: Shape.none,
 } as const;
+
+function shapeOfRecords(state: Scalar): Shape {
+  return isStateOfTimedMap(bytesOf(state)) ? Shape.timed : Shape.stream;
+}
 
 function countOf(value: RowValue): number {
   switch (value.kind) {
@@ -182,6 +187,7 @@ function readValue(rows: RowReads, row: Row): RowValue | undefined {
       });
       return { kind: 'array', elements };
     }
+    case Shape.timed:
     case Shape.stream: {
       const state = new Slice();
       rows.streamState(row, state);

@@ -24,6 +24,8 @@ export class RowWork {
   logBytes = 0;
   /** Reads that were not in memory, for which commands had to wait and run again. */
   misses = 0;
+  /** Loops, calls and the like of scripts, of commands that they called without the work in the store. */
+  scriptSteps = 0;
 
   reset(): void {
     this.lookups = 0;
@@ -41,6 +43,7 @@ export class RowWork {
     this.removed = 0;
     this.logBytes = 0;
     this.misses = 0;
+    this.scriptSteps = 0;
   }
 
   /** As it is in `other`. */
@@ -60,6 +63,7 @@ export class RowWork {
     this.removed = other.removed;
     this.logBytes = other.logBytes;
     this.misses = other.misses;
+    this.scriptSteps = other.scriptSteps;
   }
 
   /** All since `before` was undone, and will be done again when what was missing is there. */

@@ -27,30 +27,30 @@ export interface Primitive {
 }
 
 /** No two entries have the same field. Their order means nothing. */
-export interface MapContainer {
+interface MapContainer {
   readonly kind: 'map';
   readonly entries: readonly (readonly [field: Scalar, value: Scalar])[];
 }
 
 /** No two members are the same. Their order means nothing. */
-export interface SetContainer {
+interface SetContainer {
   readonly kind: 'set';
   readonly members: readonly Scalar[];
 }
 
 /** A set whose members each have a score, never NaN. Ordered by (score, member) wherever it is kept. */
-export interface RankedContainer {
+interface RankedContainer {
   readonly kind: 'ranked';
   readonly members: readonly (readonly [member: Scalar, score: number])[];
 }
 
-export interface ArrayContainer {
+interface ArrayContainer {
   readonly kind: 'array';
   readonly elements: readonly Scalar[];
 }
 
 /** Records in the order of their keys, no two with the same, beside a state of the row's own. */
-export interface StreamContainer {
+interface StreamContainer {
   readonly kind: 'stream';
   readonly state: Scalar;
   readonly records: readonly (readonly [key: Scalar, value: Scalar])[];
@@ -72,7 +72,7 @@ export type Column =
   | { readonly type: 'any'; readonly values: readonly Scalar[] };
 
 /** Columns by name; their order means nothing. */
-export interface Columns {
+interface Columns {
   readonly kind: 'columns';
   readonly columns: ReadonlyMap<string, Column>;
 }
@@ -80,7 +80,7 @@ export interface Columns {
 /** A JSON-like tree, with bytes and 64-bit integers besides. A `Map` is safe with every field name. */
 export type DocumentValue = Scalar | readonly DocumentValue[] | ReadonlyMap<string, DocumentValue>;
 
-export interface Document {
+interface Document {
   readonly kind: 'document';
   readonly root: DocumentValue;
 }

@@ -9,11 +9,12 @@
 //   ranked    member -> score, ordered (score, member) sorted sets, geo
 //   array     elements by index                        lists
 //   stream    a state, and records ordered by key      streams with their consumer groups
+//   timed     as a stream; see timed-map.ts            hashes with fields that expire
 //
 // Bytes come in as (buffer, start, length) and go out through a `Slice` or a visitor. What a slice or
 // a visitor is given points into the engine and is valid only until the next write or the visitor's
 // return. Reads may throw `ReadFault`. A container whose last element goes is dropped with it, but for a
-// stream, which stays until it is dropped.
+// stream or a timed map, which stays until it is dropped.
 
 import type { Arguments } from './arguments.ts';
 import type { Slice } from './bytes.ts';
@@ -21,7 +22,16 @@ import type { Slice } from './bytes.ts';
 /** A row handle, valid until its row is dropped; 0 is no row. */
 export type Row = number;
 
-export const Shape = { none: 0, value: 1, map: 2, set: 3, ranked: 4, array: 5, stream: 6 } as const;
+export const Shape = {
+  none: 0,
+  value: 1,
+  map: 2,
+  set: 3,
+  ranked: 4,
+  array: 5,
+  stream: 6,
+  timed: 7,
+} as const;
 export type Shape = (typeof Shape)[keyof typeof Shape];
 
 /** Sees one field; a truthy answer stops the walk. Members of a set have an empty value. */
@@ -56,7 +66,7 @@ export interface LexRange {
 }
 
 /** Rows of any shape. */
-export interface KeyReads {
+interface KeyReads {
   /** The row under a key, or 0. */
   find(b: Buffer, s: number, n: number): Row;
   /** Rows in this table. Expired rows count until they are removed. */
@@ -79,12 +89,12 @@ export interface KeyReads {
   anyRow(random: number): Row;
 }
 
-export interface ValueReads {
+interface ValueReads {
   value(row: Row, out: Slice): void;
 }
 
 /** Maps and sets; of ranked rows the members without their scores. */
-export interface FieldReads {
+interface FieldReads {
   /** Whether a map or set has the field, or a ranked row the member; its value if `out` is given. */
   field(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean;
   /** The `index`th field, 0 <= index < count, in an order that holds until the next write. */
@@ -98,7 +108,7 @@ export interface FieldReads {
   scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number;
 }
 
-export interface RankedReads {
+interface RankedReads {
   /** NaN when there is no such member. */
   score(row: Row, b: Buffer, s: number, n: number): number;
   /** Position in ascending order, or -1. */
@@ -126,7 +136,7 @@ export interface RankedReads {
   countByLex(row: Row, range: LexRange): number;
 }
 
-export interface ArrayReads {
+interface ArrayReads {
   /** False when `index` is outside 0 <= index < count. */
   element(row: Row, index: number, out: Slice): boolean;
   /** Elements from `from`, towards the head if `reverse`, until `count` were seen or the end. */
@@ -137,7 +147,7 @@ export interface ArrayReads {
 export const endOfRecords: Buffer = Buffer.of(0xff);
 
 /** Records in the byte order of their keys; `emptyBytes` is before all of them, `endOfRecords` behind. */
-export interface StreamReads {
+interface StreamReads {
   /** The row's own bytes: few, for each change writes all of them. */
   streamState(row: Row, out: Slice): void;
   /** Whether there is a record under the key; its value if `out` is given. */
@@ -164,7 +174,7 @@ export interface RowReads
     ArrayReads,
     StreamReads {}
 
-export interface ValueWrites {
+interface ValueWrites {
   /** Replaces the row by a value; its expiry becomes `expireAt`. The row may point at other memory of the same table. */
   putValue(
     b: Buffer,
@@ -180,7 +190,7 @@ export interface ValueWrites {
 }
 
 /** Rows of any shape. */
-export interface KeyWrites {
+interface KeyWrites {
   /** Replaces the row by an empty container, to be filled in the same command. */
   create(b: Buffer, s: number, n: number, shape: Shape): Row;
   drop(row: Row): void;
@@ -192,7 +202,7 @@ export interface KeyWrites {
 }
 
 /** Maps and sets, and what removes members of ranked rows. */
-export interface FieldWrites {
+interface FieldWrites {
   /** Sets a field of a map, or adds a member to a set (no value); true if it is new. */
   putField(
     row: Row,
@@ -207,12 +217,12 @@ export interface FieldWrites {
   removeField(row: Row, b: Buffer, s: number, n: number): boolean;
 }
 
-export interface RankedWrites {
+interface RankedWrites {
   /** Sets a member's score; true if the member is new. The score is never NaN; -0 is stored as 0. */
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean;
 }
 
-export interface ArrayWrites {
+interface ArrayWrites {
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void;
   pop(row: Row, atHead: boolean): void;
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void;
@@ -222,7 +232,7 @@ export interface ArrayWrites {
 }
 
 /** Neither of the first three reads what is there: whether a key is new is for the caller to know. */
-export interface StreamWrites {
+interface StreamWrites {
   setStreamState(row: Row, b: Buffer, s: number, n: number): void;
   /** Puts a record under a key that has none. */
   addStreamRecord(
@@ -258,6 +268,13 @@ export interface RowWrites
     ArrayWrites,
     StreamWrites {}
 
+/** When a row was used last, or how often it is. */
+export interface RowUse {
+  readonly idleMs?: number;
+  /** 0 to 255, as Redis counts. */
+  readonly frequency?: number;
+}
+
 /**
  * What a command is run with: the rows of the current table, and the world around it. Tables have the numbers
  * that they have within the command's span; it knows no others.
@@ -282,4 +299,14 @@ export interface Rows extends RowReads, RowWrites {
   expect(first: number, last: number, step: number): void;
   /** `expect` counts these words from here on: a script runs another command. */
   useArguments(args: Arguments): void;
+  /** Adds to what is told of the row changed last: a `Change` that its records do not show. */
+  note?(change: number): void;
+  /** Milliseconds since the row was used; 0 where nobody keeps that. */
+  idleMs?(row: Row): number;
+  /** The row was used so many milliseconds ago, or so often as Redis counts; nothing where nobody keeps that. */
+  setUse?(row: Row, use: RowUse): void;
+  /** How often it is used, as Redis counts; undefined where nobody keeps that. */
+  frequency?(row: Row): number | undefined;
+  /** A script took so many steps: iterations of loops, calls and the like. */
+  addScriptSteps(steps: number): void;
 }

@@ -1,16 +1,56 @@
-// Synchronous work cut into slices: a generator that yields after a bounded amount of it. Whoever runs it looks at the
-// clock between two slices, and lets others run when it has worked for long enough.
+// Work cut into slices: a generator that yields after a bounded amount of it. Whoever runs it looks at the clock between
+// two slices, and lets others run when it has worked for long enough. Where the work has to wait, it yields a promise
+// that never rejects: there is nothing to do before that has resolved.
 
-export type Slices<T> = Generator<undefined, T, void>;
+export type Slices<T> = Generator<Promise<unknown> | undefined, T, void>;
 
 /** Elements that are looked at between two yields: about a millisecond where each takes a tenth of a microsecond. */
 export const sliceElements = 8192;
 
-/** All slices at once, for work that is known to be small and for tests. */
+/** All slices at once, for work that is known to be small and never to wait, and for tests. */
 export function inOneGo<T>(slices: Slices<T>): T {
   let step = slices.next();
-  while (step.done !== true) step = slices.next();
+  while (step.done !== true) {
+    if (step.value !== undefined) throw new Error('the work has to wait');
+    step = slices.next();
+  }
   return step.value;
+}
+
+/** Slices of work that never waits, for whoever gives out something else where it does. */
+export function* unwaiting<T>(slices: Slices<T>): Generator<undefined, T, void> {
+  for (let step = slices.next(); ; step = slices.next()) {
+    if (step.done === true) return step.value;
+    if (step.value !== undefined) throw new Error('the work has to wait');
+    yield;
+  }
+}
+
+/** As `inOneGo`, of work that may wait. */
+export async function whenFinished<T>(slices: Slices<T>): Promise<T> {
+  let step = slices.next();
+  while (step.done !== true) {
+    if (step.value !== undefined) await step.value;
+    step = slices.next();
+  }
+  return step.value;
+}
+
+/** Waits for the promise, and throws what it rejects with. */
+export function* awaited<T>(promise: Promise<T>): Slices<T> {
+  let result: { value: T } | { error: unknown } | undefined;
+  const settled = promise.then(
+    (value) => {
+      result = { value };
+    },
+    (error: unknown) => {
+      result = { error };
+    },
+  );
+  while (result === undefined) yield settled;
+  const { value, error } = result as { value: T; error?: unknown };
+  if ('error' in result) throw error;
+  return value;
 }
 
 /** A sorted copy. Stable. */

@@ -1,5 +1,5 @@
 // What a tenant left unspent of its share of a gateway in the last minute, second by second, for queries to live on
-// (X-Stor, section 5.2): a dear query takes nothing from the writes of the second it starts in.
+// (X-Stor, section 5.2): an expensive query takes nothing from the writes of the second it starts in.
 
 export class AccumulatedUnits {
   /** Unspent units of each second, the oldest at `#oldest`. */

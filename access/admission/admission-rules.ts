@@ -2,7 +2,6 @@
 
 import type { ChargeClass } from '../../request-units/meter.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
-import type { AllocationPolicy } from './allocation.ts';
 
 /** May change while the gateway runs. */
 export interface AdmissionRules {
@@ -16,14 +15,13 @@ export interface AdmissionRules {
   /** First word of a refusal over RESP. */
   refusalCode: string;
   /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not; a table may say otherwise. */
-  allocation: AllocationPolicy;
+  allocation: 'hard' | 'stacked';
   /** Units a second that the gateway can do; 0 when that is not known. */
   gatewayRu: number;
   /** Units of each second that are kept for spikes; 0 for none. */
   burstRu: number;
-  /** Queries of a tenant that may wait, and whether one is refused that costs more than could ever be saved. */
+  /** Queries of a tenant that may be queued. */
   queryQueueLength: number;
-  strictQueries: boolean;
   /** Seconds of a tenant's quota that it can owe. */
   debtSeconds: number;
   /** For so many seconds from when a tenant was made its quota counts so many times. */
@@ -45,7 +43,6 @@ export const admissionDefaults: AdmissionRules = {
   gatewayRu: 0,
   burstRu: 0,
   queryQueueLength: 1000,
-  strictQueries: false,
   debtSeconds: 10,
   warmupSeconds: 0,
   warmupFactor: 3,
@@ -63,7 +60,7 @@ export interface SharedCapacity {
   borrow(mode: QuotaMode, cost: number, now: number): boolean;
   /** Units were spent. */
   used(units: number, now: number): void;
-  /** Somebody waits at the limiter, or a query in its line. */
+  /** A request waits at the limiter, or a query in its queue. */
   wake(limiter: { readonly tenant: number }): void;
   wakeQueries(limiter: { readonly tenant: number }): void;
 }
@@ -78,8 +75,8 @@ export interface LimiterWaiter {
   end(admitted: boolean): void;
 }
 
-export interface LimiterCounters {
-  /** Requests let in at once or later. */
+interface LimiterCounters {
+  /** Requests admitted, at once or later. */
   admitted: number;
   /** Of those, requests that waited, and milliseconds of it, also of those refused in the end. */
   waited: number;
@@ -96,7 +93,22 @@ export interface LimiterCounters {
   partitionWouldRefuse: number;
 }
 
-/** What was taken for a request that takes its time: see `hold`. */
+export function noCounts(): LimiterCounters {
+  return {
+    admitted: 0,
+    waited: 0,
+    waitedMs: 0,
+    refused: 0,
+    burstRu: 0,
+    spareRu: 0,
+    wouldWait: 0,
+    wouldRefuse: 0,
+    partitionRefused: 0,
+    partitionWouldRefuse: 0,
+  };
+}
+
+/** What was debited for a request that will be charged later: see `TenantLimiter.hold`. */
 export interface Hold {
   /** Units, and how many of them others left. */
   units: number;
@@ -105,7 +117,7 @@ export interface Hold {
   isFree: boolean;
 }
 
-/** Where what a limiter lets in is charged: all of a tenant's account, or a part of it. */
+/** The account that a limiter's requests are charged to: all of a tenant's account, or a part of it. */
 export interface LimitedAccount {
   readonly lru: number;
   readonly requests: number;

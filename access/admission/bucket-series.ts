@@ -63,7 +63,7 @@ export class BucketSeries implements LimiterBucket {
     for (const bucket of this.#buckets) bucket.debit(cost, now);
   }
 
-  /** Milliseconds until all have it, if nobody takes any. */
+  /** Milliseconds until all have it, if none is taken. */
   wait(cost: number, now: number): number {
     let longest = 0;
     for (const bucket of this.#buckets) longest = Math.max(longest, bucket.wait(cost, now));

@@ -1,7 +1,7 @@
 // What a gateway holds in reserve for spikes of under a second, of whichever tenant (X-Stor, section 5.2). It is
 // there anew each second and is not saved up.
 
-export interface BurstPackageOptions {
+interface BurstPackageOptions {
   /** Units a second, for all tenants together. */
   units: number;
   /** Units a second that one tenant gets, given its share. */

@@ -10,7 +10,7 @@ import type { AdmissionRules, LimitedAccount, SharedCapacity } from './admission
 import { TenantLimiter } from './tenant-limiter.ts';
 
 /** What of an account is for scans: as an account of its own. */
-export class ScanAccount implements LimitedAccount {
+class ScanAccount implements LimitedAccount {
   readonly #account: TenantAccount;
 
   constructor(account: TenantAccount) {
@@ -37,16 +37,16 @@ export class ScanAccount implements LimitedAccount {
 /** Which limit a gateway goes by. */
 export type ClassLimit = 'scanRuPerSecond' | 'queryRuPerSecond';
 
-export interface ClassLimitersOptions {
+interface ClassLimitersOptions {
   limit: ClassLimit;
   clock: Clock;
   /** Of the gateway; they may change. */
   rules: AdmissionRules;
   accountOf: (tenant: number) => TenantAccount | undefined;
-  /** Somebody waits at the limiter. */
+  /** A request waits at the limiter. */
   wake: (limiter: TenantLimiter) => void;
   /** A tenant has another limiter, or none. */
-  changed: (tenant: number, limiter: TenantLimiter | undefined) => void;
+  changed: (tenant: number) => void;
 }
 
 export class ClassLimiters {
@@ -90,7 +90,7 @@ export class ClassLimiters {
       const account = accountOf(number);
       limiter.follow(account?.tenant === number ? new ScanAccount(account) : undefined);
       this.#limiters.set(number, limiter);
-      changed(number, limiter);
+      changed(number);
       return undefined;
     }
     known.name = name;
@@ -103,7 +103,7 @@ export class ClassLimiters {
     const limiter = this.limiterOf(tenant);
     if (limiter === undefined) return;
     this.#limiters.delete(tenant);
-    this.#options.changed(tenant, undefined);
+    this.#options.changed(tenant);
     limiter.release(this.#options.clock.monotonic());
   }
 

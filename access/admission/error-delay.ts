@@ -1,10 +1,10 @@
-// How long an error's reply is held back where the balancer in front picks who has fewest requests outstanding (Amazon,
-// "Fairness in multi-tenant systems"): a gateway that fails at once would look the least busy, and draw all traffic. An
-// error that takes as long as a success draws no more than its share.
+// How long an error's reply is delayed where the balancer in front picks the server with the fewest requests outstanding
+// (Amazon, "Fairness in multi-tenant systems"): a gateway that fails at once would look the least busy, and draw all traffic.
+// An error that takes as long as a success draws no more than its share.
 //
-// What waits is a connection and a code, no buffer. Off unless the balancer is of that kind.
+// A connection and a code wait, no buffer. Disabled unless the balancer is of that kind.
 
-export interface ErrorDelayOptions {
+interface ErrorDelayOptions {
   enabled: boolean;
   /** The longest that an error may take, milliseconds. */
   capMs: number;
@@ -15,7 +15,7 @@ export interface ErrorDelayOptions {
   successes: number;
 }
 
-export const errorDelayDefaults: ErrorDelayOptions = {
+const errorDelayDefaults: ErrorDelayOptions = {
   enabled: false,
   capMs: 100,
   successes: 1000,
@@ -46,6 +46,7 @@ export class ErrorDelay {
 
   /** A request was answered as it should be, after so many milliseconds. */
   succeeded(latencyMs: number): void {
+    if (!this.options.enabled) return;
     if (this.#count * 2 >= this.options.successes) this.#turn();
     const cell = Math.floor(Math.log2(latencyMs / smallest) * partsPerDoubling);
     const at = Math.max(0, Math.min(cells - 1, cell));
@@ -54,7 +55,7 @@ export class ErrorDelay {
     this.#left--;
   }
 
-  /** Milliseconds for which an error that is ready after `elapsedMs` is to be held back. */
+  /** Milliseconds for which an error that is ready after `elapsedMs` is to be delayed. */
   delay(elapsedMs: number): number {
     const { enabled, capMs } = this.options;
     if (!enabled) return 0;

@@ -350,8 +350,6 @@ test('a query is out of the line when it leaves, or its time is up; a line has a
   expect(line.arrive(second, clock.monotonic())).toBe('wait');
   vi.advanceTimersByTime(600);
   expect(second.ended).toBe(false);
-  admission.setRules({ strictQueries: true });
-  expect(line.arrive(query(61), clock.monotonic())).toBe('too expensive');
   expect(line.arrive(third, clock.monotonic())).toBe('wait');
   admission.forget(1);
   expect([third.ended, third.cost]).toEqual([true, 0]);

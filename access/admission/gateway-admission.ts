@@ -6,13 +6,14 @@ import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { batchRequest, type PodAdmission } from '../../contracts/pod-admission.ts';
 import { admissionDefaults, type AdmissionRules, type SharedCapacity } from './admission-rules.ts';
-import { Allocation } from './allocation.ts';
 import { BurstPackage, burstCap } from './burst-package.ts';
 import { ErrorDelay } from './error-delay.ts';
 import { ClassLimiters, type ClassLimit } from './class-limiters.ts';
+import { SpareCapacity } from './spare-capacity.ts';
 import { TenantLimiter } from './tenant-limiter.ts';
+import { TenantLimits } from './tenant-limits.ts';
 
-export interface GatewayAdmissionOptions {
+interface GatewayAdmissionOptions {
   clock: Clock;
   rules?: Partial<AdmissionRules>;
   /** Queued requests resume in time slices of their tenant. */
@@ -25,16 +26,13 @@ export interface GatewayAdmissionOptions {
   alarm?: (limiter: TenantLimiter, used: number) => void;
 }
 
-/** A tenant has another limiter, or none. */
-export type LimiterListener = (tenant: number, limiter: TenantLimiter | undefined) => void;
-
-// Those whose time is up are looked for this often; who is first in line is seen at every turn.
+// Requests whose time is up are looked for this often; the first in the queue is looked at whenever it is served.
 const expireEveryMs = 20;
 // Queries wait longer.
 const serveQueriesEveryMs = 50;
 
 export class GatewayAdmission implements SharedCapacity {
-  /** For how long a refusal is held back. */
+  /** For how long a refusal is delayed. */
   readonly errorDelay: ErrorDelay;
   readonly #clock: Clock;
   readonly #pod: PodAdmission | undefined;
@@ -44,19 +42,19 @@ export class GatewayAdmission implements SharedCapacity {
   readonly #limiters = new Map<number, TenantLimiter>();
   readonly #alarm: GatewayAdmissionOptions['alarm'];
   readonly #classLimiters: ClassLimiters;
-  readonly #classListeners: LimiterListener[] = [];
-  readonly #listeners: LimiterListener[] = [];
-  /** Gates at which somebody waits. */
+  /** Of every tenant that was asked for. */
+  readonly #limits = new Map<number, TenantLimits>();
+  /** Limiters at which requests wait. */
   readonly #awaited = new Set<TenantLimiter>();
-  /** Of those, limiters whose tenants wait for a turn with the thread. */
-  readonly #inTurn = new Set<TenantLimiter>();
-  /** Gates in whose lines queries wait. */
-  readonly #lines = new Set<TenantLimiter>();
+  /** Of those, the ones whose tenants are queued in the CPU scheduler. */
+  readonly #scheduled = new Set<TenantLimiter>();
+  /** Limiters at which queries wait. */
+  readonly #queryLimiters = new Set<TenantLimiter>();
   #rules: AdmissionRules;
   #burst: BurstPackage;
-  #allocation: Allocation;
+  #spare: SpareCapacity;
   #timer: NodeJS.Timeout | undefined;
-  #lineTimer: NodeJS.Timeout | undefined;
+  #queryTimer: NodeJS.Timeout | undefined;
   #expiredAt = 0;
 
   constructor(options: GatewayAdmissionOptions) {
@@ -68,16 +66,14 @@ export class GatewayAdmission implements SharedCapacity {
     this.#rules = { ...admissionDefaults, ...rules };
     this.errorDelay = new ErrorDelay({ enabled: this.#rules.delaysErrors });
     this.#burst = this.#newBurst();
-    this.#allocation = this.#newAllocation();
+    this.#spare = new SpareCapacity(this.#rules.gatewayRu);
     this.#classLimiters = new ClassLimiters({
       limit: classLimit,
       clock,
       rules: this.#rules,
       accountOf,
       wake: (limiter) => this.wake(limiter),
-      changed: (tenant, limiter) => {
-        for (const listener of this.#classListeners) listener(tenant, limiter);
-      },
+      changed: (tenant) => this.#changed(tenant),
     });
   }
 
@@ -85,7 +81,7 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#rules;
   }
 
-  /** Takes effect at once, for those that wait too: whoever need wait no longer goes on within the call. */
+  /** Takes effect at once, also for waiting requests: those that may go on are admitted within the call. */
   setRules(rules: Partial<AdmissionRules>): void {
     const wasDry = this.#rules.dryRun;
     Object.assign(this.#rules, rules);
@@ -93,7 +89,7 @@ export class GatewayAdmission implements SharedCapacity {
     if (!this.#rules.enabled) for (const number of this.#limited.keys()) this.#drop(number);
     else for (const definition of this.#limited.values()) this.#open(definition);
     this.#burst = this.#newBurst();
-    this.#allocation = this.#newAllocation();
+    this.#spare = new SpareCapacity(this.#rules.gatewayRu);
     const now = this.#clock.monotonic();
     for (const limiter of [...this.#limiters.values(), ...this.#classLimiters.limiters()]) {
       limiter.rulesChanged(now);
@@ -111,13 +107,19 @@ export class GatewayAdmission implements SharedCapacity {
     });
   }
 
-  #newAllocation(): Allocation {
-    return new Allocation(this.#rules.gatewayRu);
-  }
-
   // ---- tenants
 
-  /** Undefined for a tenant without a limit. What it was stays good until `onChange` tells otherwise. */
+  /** The tenant's limiters, now and later. */
+  limitsOf(tenant: number): TenantLimits {
+    let limits = this.#limits.get(tenant);
+    if (limits === undefined) {
+      this.#limits.set(tenant, (limits = new TenantLimits()));
+      this.#changed(tenant);
+    }
+    return limits;
+  }
+
+  /** Undefined for a tenant without a limit. */
   limiterOf(tenant: number): TenantLimiter | undefined {
     return this.#limiters.get(tenant);
   }
@@ -135,17 +137,9 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#classLimiters.limiters();
   }
 
-  onClassChange(listener: LimiterListener): void {
-    this.#classListeners.push(listener);
-  }
-
-  /** Learns of every limiter that comes or goes, before anybody is let through for it. */
-  onChange(listener: LimiterListener): void {
-    this.#listeners.push(listener);
-  }
-
-  #tell(tenant: number, limiter: TenantLimiter | undefined): void {
-    for (const listener of this.#listeners) listener(tenant, limiter);
+  /** A limiter has come or gone: to be called before requests are admitted for it. */
+  #changed(tenant: number): void {
+    this.#limits.get(tenant)?.set(this.limiterOf(tenant), this.classLimiterOf(tenant));
   }
 
   /** What has changed of tenants. */
@@ -154,12 +148,16 @@ export class GatewayAdmission implements SharedCapacity {
     for (const { number, name } of [...this.#limited.values()]) {
       if (names.has(name) !== whole) this.forget(number);
     }
+    for (const [number, { name }] of this.#limits) {
+      if (name !== '' && names.has(name) !== whole) this.#limits.delete(number);
+    }
     for (const tenant of tenants) this.follow(tenant);
   }
 
   /** The tenant's limits may have changed. Returns its limiter now. */
   follow(definition: TenantDefinition): TenantLimiter | undefined {
     const { ruPerSecond, scanRuPerSecond, queryRuPerSecond } = definition.limits;
+    this.limitsOf(definition.number).name = definition.name;
     if (ruPerSecond + scanRuPerSecond + queryRuPerSecond === 0) {
       this.forget(definition.number);
       return undefined;
@@ -187,7 +185,7 @@ export class GatewayAdmission implements SharedCapacity {
       const made = new TenantLimiter(number, name, quota, this.#rules, this, now, now - age);
       made.follow(this.#ownAccount(number));
       this.#limiters.set(number, made);
-      this.#tell(number, made);
+      this.#changed(number);
       return made;
     }
     limiter.name = name;
@@ -204,7 +202,7 @@ export class GatewayAdmission implements SharedCapacity {
     return account?.tenant === tenant ? account : undefined;
   }
 
-  /** It has no limit, or is no more: whoever waits is let in. */
+  /** The tenant has no limit any more, or was dropped: admits its waiting requests. */
   forget(tenant: number): void {
     this.#limited.delete(tenant);
     this.#drop(tenant);
@@ -224,8 +222,8 @@ export class GatewayAdmission implements SharedCapacity {
     if (limiter === undefined) return;
     this.#limiters.delete(tenant);
     this.#awaited.delete(limiter);
-    this.#lines.delete(limiter);
-    this.#tell(tenant, undefined);
+    this.#queryLimiters.delete(limiter);
+    this.#changed(tenant);
     limiter.release(this.#clock.monotonic());
   }
 
@@ -248,12 +246,12 @@ export class GatewayAdmission implements SharedCapacity {
     this.#classLimiters.endSecond(now);
   }
 
-  /** Nobody waits any longer, and nobody will: the gateway stops. */
+  /** The gateway stops: admits all waiting requests, and limits no more. */
   close(): void {
     clearTimeout(this.#timer);
-    clearTimeout(this.#lineTimer);
+    clearTimeout(this.#queryTimer);
     this.#timer = undefined;
-    this.#lineTimer = undefined;
+    this.#queryTimer = undefined;
     this.setRules({ enabled: false });
   }
 
@@ -277,56 +275,57 @@ export class GatewayAdmission implements SharedCapacity {
     const mayBeLate = now - this.#expiredAt >= expireEveryMs;
     if (mayBeLate) this.#expiredAt = now;
     this.#pod?.beginTick(now);
-    for (const limiter of [...this.#awaited]) this.#serveGate(limiter, mayBeLate);
+    for (const limiter of [...this.#awaited]) this.#scheduleServe(limiter, mayBeLate);
     this.#schedule(now);
   }
 
   /** In the turns that its tenant has with the thread: those behind the limiter go to work at once. */
-  #serveGate(limiter: TenantLimiter, mayBeLate: boolean): void {
-    if (this.#inTurn.has(limiter)) return;
+  #scheduleServe(limiter: TenantLimiter, mayBeLate: boolean): void {
+    if (this.#scheduled.has(limiter)) return;
     const request = batchRequest(limiter.tenant, () => {
-      this.#inTurn.delete(limiter);
-      this.#serveTurn(limiter, mayBeLate);
+      this.#scheduled.delete(limiter);
+      this.#serveLimiter(limiter, mayBeLate);
     });
     const result = this.#pod?.admit(request, this.#clock.monotonic()) ?? 'admitted';
-    if (result === 'admitted') this.#serveTurn(limiter, mayBeLate);
-    else this.#inTurn.add(limiter);
+    if (result === 'admitted') this.#serveLimiter(limiter, mayBeLate);
+    else this.#scheduled.add(limiter);
   }
 
-  #serveTurn(limiter: TenantLimiter, mayBeLate: boolean): void {
+  #serveLimiter(limiter: TenantLimiter, mayBeLate: boolean): void {
     if (!this.#awaited.has(limiter)) return;
     const now = this.#clock.monotonic();
     const isOver =
-      (mayBeLate && limiter.expire(now, this.#isTurnOver)) || limiter.serve(now, this.#isTurnOver);
+      (mayBeLate && limiter.expire(now, this.#isSliceOver)) ||
+      limiter.serve(now, this.#isSliceOver);
     if (limiter.waiting === 0) this.#awaited.delete(limiter);
-    else if (isOver) this.#waitTurn(limiter, mayBeLate);
+    else if (isOver) this.#requeue(limiter, mayBeLate);
   }
 
-  #waitTurn(limiter: TenantLimiter, mayBeLate: boolean): void {
-    this.#inTurn.add(limiter);
+  #requeue(limiter: TenantLimiter, mayBeLate: boolean): void {
+    this.#scheduled.add(limiter);
     this.#pod!.requeue(
       batchRequest(limiter.tenant, () => {
-        this.#inTurn.delete(limiter);
-        this.#serveTurn(limiter, mayBeLate);
+        this.#scheduled.delete(limiter);
+        this.#serveLimiter(limiter, mayBeLate);
       }),
     );
   }
 
-  readonly #isTurnOver = (): boolean => this.#pod?.isSliceOver(this.#clock.monotonic()) === true;
+  readonly #isSliceOver = (): boolean => this.#pod?.isSliceOver(this.#clock.monotonic()) === true;
 
-  #serveLines(): void {
-    this.#lineTimer = undefined;
+  #serveQueries(): void {
+    this.#queryTimer = undefined;
     const now = this.#clock.monotonic();
-    for (const limiter of [...this.#lines]) {
+    for (const limiter of [...this.#queryLimiters]) {
       limiter.queryLimiter.serve(now);
-      if (limiter.queryLimiter.waiting === 0) this.#lines.delete(limiter);
+      if (limiter.queryLimiter.waiting === 0) this.#queryLimiters.delete(limiter);
     }
-    this.#scheduleLines();
+    this.#scheduleQueries();
   }
 
-  #scheduleLines(): void {
-    if (this.#lines.size === 0) return;
-    this.#lineTimer ??= setTimeout(() => this.#serveLines(), serveQueriesEveryMs);
+  #scheduleQueries(): void {
+    if (this.#queryLimiters.size === 0) return;
+    this.#queryTimer ??= setTimeout(() => this.#serveQueries(), serveQueriesEveryMs);
   }
 
   // ---- for the limiters
@@ -341,11 +340,11 @@ export class GatewayAdmission implements SharedCapacity {
   }
 
   borrow(mode: QuotaMode, cost: number, now: number): boolean {
-    return this.lends(mode) > 0 && this.#allocation.borrow(cost, now);
+    return this.lends(mode) > 0 && this.#spare.borrow(cost, now);
   }
 
   used(units: number, now: number): void {
-    if (this.#rules.gatewayRu > 0) this.#allocation.use(units, now);
+    if (this.#rules.gatewayRu > 0) this.#spare.use(units, now);
   }
 
   wake(limiter: TenantLimiter): void {
@@ -354,7 +353,7 @@ export class GatewayAdmission implements SharedCapacity {
   }
 
   wakeQueries(limiter: TenantLimiter): void {
-    this.#lines.add(limiter);
-    this.#scheduleLines();
+    this.#queryLimiters.add(limiter);
+    this.#scheduleQueries();
   }
 }

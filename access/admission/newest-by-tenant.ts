@@ -1,6 +1,6 @@
 // The newest entries of a list that all tenants share. A tenant pushes out its own oldest entries before those of others.
 
-export interface NewestLimits {
+interface NewestLimits {
   ofTenant: number;
   /** However many tenants there are. */
   total: number;

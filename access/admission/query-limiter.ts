@@ -1,22 +1,22 @@
 // Queries of one tenant at its limiter: they take what they are expected to cost from what the last minute left over, or
-// wait in line for it (X-Stor, section 5.2). None is refused for want of units as long as it may wait.
+// are queued for it (X-Stor, section 5.2). None is refused for want of units as long as it may wait.
 
 import type { AdmissionRules } from './admission-rules.ts';
 import type { QueryAnswer, QueryQueue, WaitingQuery } from './query-queue.ts';
 
-/** A query as it waits in line. */
+/** A queued query. */
 export interface LimitedQuery extends WaitingQuery {
   /** Its turn, or its time is up: it waits no more. `cost` is then what was taken for it. */
   end(admitted: boolean): void;
 }
 
-export interface QueryCounters {
-  /** Queries that were let in at once or later. */
+interface QueryCounters {
+  /** Queries that were admitted, at once or later. */
   admitted: number;
-  /** Those that waited, and milliseconds of it, also of those that were not let in or left. */
+  /** Those that waited, and milliseconds of it, also of those that were refused or left. */
   waited: number;
   waitedMs: number;
-  /** There were too many in line, or their time was up, or they cost more than could ever be saved. */
+  /** The queue was full, or their time was up. */
   refused: number;
   /** Where nothing is enforced: those that would have waited. */
   wouldWait: number;
@@ -28,9 +28,9 @@ export interface QueryLimiterHost {
   readonly queries: QueryQueue<LimitedQuery>;
   /** Units a second. */
   readonly quota: { readonly perSecond: number };
-  /** Puts what nobody wants any more to what queries live on. */
+  /** Accumulates unspent units for queries. */
   collect(now: number): void;
-  /** Somebody waits: the line is to be served from time to time. */
+  /** A query waits: the queue is to be served from time to time. */
   wakeQueries(): void;
 }
 
@@ -84,14 +84,14 @@ export class QueryLimiter {
     this.counters.admitted++;
   }
 
-  /** Its client has gone, or somebody ended it. */
+  /** Its client has gone, or it was killed. */
   leave(query: LimitedQuery, now: number): boolean {
     if (!this.#limiter.queries.remove(query)) return false;
     this.#hasWaited(query, now);
     return true;
   }
 
-  /** Ends those whose time is up, and lets in those at the head for which there are units now. */
+  /** Ends queries whose time is up, and admits those at the head for which there are units now. */
   serve(now: number): void {
     const { queries } = this.#limiter;
     if (queries.length === 0) return;

@@ -11,17 +11,15 @@ export interface WaitingQuery {
   deadline: number;
 }
 
-export interface QueryQueueOptions {
+interface QueryQueueOptions {
   /** Queries that may wait. */
   length: number;
-  /** One that costs more than could ever be there: refused, or run when nothing more can be saved up. */
-  strict: boolean;
 }
 
-export const queryQueueDefaults: QueryQueueOptions = { length: 1000, strict: false };
+const queryQueueDefaults: QueryQueueOptions = { length: 1000 };
 
-/** `run` at once, `wait` in line, or not at all. */
-export type QueryAnswer = 'run' | 'wait' | 'full' | 'too expensive';
+/** Run it at once, it is queued, or it is refused. */
+export type QueryAnswer = 'run' | 'wait' | 'full';
 
 export class QueryQueue<Q extends WaitingQuery> {
   readonly units: AccumulatedUnits;
@@ -44,7 +42,6 @@ export class QueryQueue<Q extends WaitingQuery> {
 
   /** `mostUnits` is what can ever be there for the tenant: a query that costs more runs when there is so much. */
   arrive(query: Q, mostUnits: number): QueryAnswer {
-    if (this.options.strict && query.cost > mostUnits) return 'too expensive';
     if (this.#waiting.length === 0 && this.#takeFor(query, mostUnits)) return 'run';
     if (this.#waiting.length >= this.options.length) return 'full';
     this.#waiting.push(query);

@@ -38,7 +38,7 @@ export interface MemoryAccount {
   readonly usedBytes: number;
 }
 
-export interface RequestMemoryOptions {
+interface RequestMemoryOptions {
   /** Bytes of all tenants together. `Infinity` for no limit. */
   maxBytes: number;
 }

@@ -6,7 +6,7 @@ import type { StepInfo, StepSource, StepWatcher } from '../../contracts/step-wat
 import { NewestByTenant } from './newest-by-tenant.ts';
 
 /** Why a step was long: its own work, garbage collection, or other threads and processes that had the processor. */
-export type StepCause = 'work' | 'collection' | 'preemption';
+type StepCause = 'work' | 'collection' | 'preemption';
 
 export const stepCauses: readonly StepCause[] = ['work', 'collection', 'preemption'];
 
@@ -31,7 +31,7 @@ export interface Interruptions {
   preemptedMs(fromMs: number, toMs: number): number;
 }
 
-export interface StepWatchOptions {
+interface StepWatchOptions {
   /** Milliseconds from which on a step is long. */
   limitMs?: number;
   /** Hears of each long step. */
@@ -52,7 +52,7 @@ const maxPending = 64;
 /** Heartbeats after which what was touched last is let go: it may be large. */
 const keptHeartbeats = 100;
 
-export interface StepCounts {
+interface StepCounts {
   count: number;
   longestMs: number;
 }

@@ -3,40 +3,37 @@
 // allocation is stacked, unused capacity of others. Requests beyond that wait in their order of arrival; a request is
 // refused only after it has waited its time.
 
-import { ChargeClass } from '../../request-units/meter.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import { BucketSeries, type LimiterBucket } from './bucket-series.ts';
-import type {
-  AdmissionRules,
-  LimitedAccount,
-  LimiterCounters,
-  SharedCapacity,
-  LimiterWaiter,
-  Hold,
-  Quota,
+import {
+  type AdmissionRules,
+  type LimitedAccount,
+  noCounts,
+  type SharedCapacity,
+  type LimiterWaiter,
+  type Hold,
+  type Quota,
 } from './admission-rules.ts';
 import { type QueryLimiterHost, QueryLimiter, type LimitedQuery } from './query-limiter.ts';
 import { QueryQueue } from './query-queue.ts';
 import { RecentUse } from './recent-use.ts';
+import { RequestCosts } from './request-costs.ts';
 import { WarmupCredit } from './warmup-credit.ts';
 
-/** Share of the newest requests in the mean cost of one. */
-const newest = 0.1;
-const leastCost = 0.1;
 /**
- * A waiting request that is served has the units of so many milliseconds for what follows it: a pipeline is answered in pieces worth
- * sending, and not command by command.
+ * Milliseconds of the quota that a waiting request gets for itself and what follows it, when it is served: a pipeline is
+ * answered in pieces worth sending, and not command by command.
  */
 const sliceMs = 1;
-/** Of what it may spend at once: while more is left, requests are not looked at one by one; and so many in a row at most. */
+/** While more than this share of the bucket is left, requests pass without being looked at; so many in a row at most. */
 const fastPathShare = 0.5;
 const mostPasses = 1024;
-/** Longest that those are counted by what they are thought to cost. */
+/** Longest time for which such requests are counted by their estimated cost. */
 const settleEveryMs = 50;
-/** Of the speed at which a burst may be spent, what may be spent at once, in seconds. */
+/** Seconds of the peak rate that may be spent at once. */
 const peakSeconds = 0.1;
-/** All that wait have the units of so many milliseconds at once, whatever has come together: then others are served. */
+/** Milliseconds of the quota that one `serve` may spend, then other tenants are served. */
 const serveMs = 4;
 
 const never = (): boolean => false;
@@ -45,25 +42,14 @@ export class TenantLimiter implements QueryLimiterHost {
   readonly tenant: number;
   /** Of the tenant, for answers. */
   name: string;
-  readonly counters: LimiterCounters = {
-    admitted: 0,
-    waited: 0,
-    waitedMs: 0,
-    refused: 0,
-    burstRu: 0,
-    spareRu: 0,
-    wouldWait: 0,
-    wouldRefuse: 0,
-    partitionRefused: 0,
-    partitionWouldRefuse: 0,
-  };
+  readonly counters = noCounts();
   /** Accumulated units, and the queries that wait for them. */
   readonly queries = new QueryQueue<LimitedQuery>();
   readonly queryLimiter: QueryLimiter;
+  /** What the requests were charged. */
+  readonly costs = new RequestCosts();
   /** Request units spent in the last second and the last minute. */
   readonly use = new RecentUse();
-  /** Estimated cost of a request, in request units. */
-  meanCost = 1;
 
   /** Of the gateway; they may change. */
   readonly rules: AdmissionRules;
@@ -98,11 +84,6 @@ export class TenantLimiter implements QueryLimiterHost {
   #taken = 0;
   /** Units of these that were borrowed. */
   #borrowed = 0;
-  /** The account at the last settlement: all units, units of requests, and the number of requests. */
-  #seen = 0;
-  #seenForRequests = 0;
-  #seenRequests = 0;
-  #account: LimitedAccount | undefined;
   /** Of the last request that was admitted. */
   #last: Hold = { units: 0, borrowed: 0, isFree: false };
   /** Units spent in the current second. */
@@ -153,16 +134,15 @@ export class TenantLimiter implements QueryLimiterHost {
   /** The rules are others. */
   rulesChanged(now: number): void {
     this.#passes = 0;
-    const { queryQueueLength, strictQueries, warmupFactor, warmupSeconds } = this.rules;
+    const { queryQueueLength, warmupFactor, warmupSeconds } = this.rules;
     this.queries.options.length = queryQueueLength;
-    this.queries.options.strict = strictQueries;
     const options = { factor: warmupFactor, seconds: warmupSeconds };
     this.#credit = new WarmupCredit(this.#madeAt, options);
     this.#warmUp(now);
     this.#reshape(now);
   }
 
-  /** What it has as a new tenant begins, or ends. */
+  /** The warm-up credit begins or ends. */
   #warmUp(now: number): void {
     if (this.#credit === undefined) return;
     const factor = this.#credit.factor(now);
@@ -177,7 +157,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return this.#credit?.left(this.#quota.perSecond, now) ?? 0;
   }
 
-  /** Begins anew: what was spent while nothing was enforced is not held against the tenant. */
+  /** Begins anew: units spent while nothing was enforced are forgiven. */
   restart(now: number): void {
     this.#passes = 0;
     this.#own = this.#newBucket(now);
@@ -212,31 +192,32 @@ export class TenantLimiter implements QueryLimiterHost {
     this.queries.units.trim(quota.perSecond);
   }
 
-  /** Where what it spends is charged; it counts from now on. */
+  /** Where the tenant's requests are charged; costs count from now on. */
   follow(account: LimitedAccount | undefined): void {
-    this.#account = account;
-    this.#seen = account?.lru ?? 0;
-    const mean = this.meanCost;
-    this.#observe();
-    this.meanCost = mean;
+    this.costs.follow(account);
+  }
+
+  /** Estimated cost of a request, in request units. */
+  get meanCost(): number {
+    return this.costs.mean;
   }
 
   // ---- requests
 
   /**
-   * Whether there is so much that the next requests need not be looked at one by one: who then asks for `pass` instead
-   * of `admit` has them charged when it likes, as long as that is within milliseconds.
+   * Whether so much is left that the next requests need not be looked at one by one. Those that `pass` are charged within
+   * milliseconds, together.
    */
   get hasFastPath(): boolean {
     return this.#passes > 0;
   }
 
-  /** It was ample, and it is time to look again: all that has been let in is to be charged before `settle`. */
+  /** The passes are used up: all requests that were admitted are to be charged before `settle`. */
   get isDue(): boolean {
     return this.#passes === 0 && this.#wasOnFastPath;
   }
 
-  /** Lets a request in while `hasFastPath`, or while what was paid for in a slice lasts. */
+  /** Admits a request while `hasFastPath`, or while units prepaid in a slice are left. */
   pass(): boolean {
     if (this.#passes > 0) this.#passes--;
     else if (this.#prepaid > 0) this.#prepaid--;
@@ -246,8 +227,8 @@ export class TenantLimiter implements QueryLimiterHost {
   }
 
   /**
-   * As `pass`, when all that were granted are used up: there are more while there is plenty even without what those
-   * before have cost, as far as is known. To charge all clients of a tenant takes longer than a thousand such looks.
+   * As `pass`, when the passes are used up: grants more while enough is left after the estimated cost of those before.
+   * Charging all clients of a tenant takes longer than a thousand such looks.
    */
   passAgain(now: number): boolean {
     if (!this.#wasOnFastPath || now - this.#settledAt >= settleEveryMs) return false;
@@ -255,15 +236,15 @@ export class TenantLimiter implements QueryLimiterHost {
     return this.pass();
   }
 
-  /** As `pass`, for those who are charged one by one as they end: what they cost is taken off now and then. */
+  /** As `pass`, for requests that are charged one by one as they end: their cost is debited now and then. */
   passCharged(now: number): boolean {
     if (now - this.#settledAt >= settleEveryMs) this.settle(now);
     return this.pass();
   }
 
-  /** Lets a request in, or not: then it may `wait`, or is `refuse`d. `waitMs` is how long it could wait. */
+  /** Whether a request is admitted. If not, it may `wait` or is `refuse`d. `waitMs` is how long it could wait. */
   admit(now: number, waitMs: number, mode: QuotaMode = 'server'): boolean {
-    // Whoever came before goes first.
+    // Requests that wait go first.
     const isFirst = this.#waiters.size === 0 || this.#slice > 0;
     if ((isFirst || this.#borrowers.size === 0) && this.#take(now, mode, isFirst)) return true;
     if (!this.rules.dryRun) return false;
@@ -277,7 +258,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return true;
   }
 
-  /** Of the quota only if it `isFirst`. */
+  /** Takes units of the quota only if the request `isFirst`. */
   #take(now: number, mode: QuotaMode, isFirst: boolean): boolean {
     this.#takeBack(now);
     const need = this.meanCost;
@@ -300,7 +281,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#takePrepaid(1, now);
   }
 
-  /** What was prepaid and has not been used. */
+  /** Refunds prepaid units that were not used. */
   #takeBack(now: number): void {
     if (this.#prepaid === 0) return;
     this.#takePrepaid(-1, now);
@@ -320,7 +301,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return true;
   }
 
-  /** What is borrowed is not taken off the quota. */
+  /** Borrowed units are not debited from the quota. */
   #borrow(need: number, now: number, mode: QuotaMode): boolean {
     if (!this.#spare.borrow(mode, need, now)) return false;
     this.counters.spareRu += need;
@@ -338,8 +319,8 @@ export class TenantLimiter implements QueryLimiterHost {
   }
 
   /**
-   * For a request that was let in just now and will be charged only when others have been: what was taken for it is
-   * kept apart, until `settleHeld`.
+   * For a request that was admitted just now and will be charged after later ones: keeps its debit apart until
+   * `settleHeld`.
    */
   hold(): Hold {
     const hold = { ...this.#last };
@@ -348,9 +329,9 @@ export class TenantLimiter implements QueryLimiterHost {
     return hold;
   }
 
-  /** It has just been charged, or will not be. */
+  /** The request has just been charged, or will not be. */
   settleHeld({ units, borrowed, isFree }: Hold, now: number): void {
-    this.#taken += isFree && this.#account !== undefined ? this.#account.lru - this.#seen : units;
+    this.#taken += isFree ? (this.costs.charged ?? units) : units;
     this.#borrowed += borrowed;
     this.settle(now);
   }
@@ -373,7 +354,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return this.#spare.lends(quotaMode);
   }
 
-  /** Who may use what others leave may have changed, also among those that wait. */
+  /** The quota modes of tables have changed: other waiting requests may borrow. */
   quotaModesChanged(): void {
     this.#borrowers.clear();
     for (const waiter of this.#waiters.keys()) {
@@ -384,9 +365,9 @@ export class TenantLimiter implements QueryLimiterHost {
   /** A request is refused: milliseconds after which it is worth another try. */
   refuse(now: number): number {
     this.counters.refused++;
-    // Those that wait come first.
-    const line = (1000 * this.#waiters.size * this.meanCost) / this.#rate;
-    const ms = this.#bucket.waitForAny(now) + line;
+    // Requests that wait come first.
+    const queueMs = (1000 * this.#waiters.size * this.meanCost) / this.#rate;
+    const ms = this.#bucket.waitForAny(now) + queueMs;
     return Math.max(1, Math.ceil(Number.isFinite(ms) ? ms : 1000));
   }
 
@@ -420,7 +401,7 @@ export class TenantLimiter implements QueryLimiterHost {
     return isCut;
   }
 
-  /** Ends those whose time is up, wherever they are in line; true as from `serve`. */
+  /** Ends requests whose time is up, wherever they are in the queue; true as from `serve`. */
   expire(now: number, isOver: () => boolean = never): boolean {
     let left = this.#waiters.size;
     for (const [waiter, since] of this.#waiters) {
@@ -439,9 +420,9 @@ export class TenantLimiter implements QueryLimiterHost {
     waiter.end(admitted);
   }
 
-  /** Ends all of them: nothing is limited any more. */
+  /** Admits all waiting requests: nothing is limited any more. */
   release(now: number): void {
-    // Nothing is taken for those.
+    // Nothing is debited for them.
     Object.assign(this.#last, { units: 0, borrowed: 0, isFree: false });
     for (const waiter of [...this.#waiters.keys()]) {
       this.leave(waiter);
@@ -459,7 +440,7 @@ export class TenantLimiter implements QueryLimiterHost {
 
   // ---- costs
 
-  /** The meter has been charged: what was taken by estimate is put right. */
+  /** The meter has been charged: corrects the debits by estimate. */
   settle(now: number): void {
     this.#takeBack(now);
     this.#settle(now);
@@ -474,10 +455,10 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#granted += this.#passes;
   }
 
-  /** Where what they cost is not taken off, or is not known, each request counts. */
+  /** None where costs are not debited or not known: each request is then looked at. */
   #countPasses(now: number): number {
     const { dryRun, delaysErrors } = this.rules;
-    const isKnown = !dryRun && !delaysErrors && this.#account !== undefined;
+    const isKnown = !dryRun && !delaysErrors && this.costs.isKnown;
     if (!isKnown || this.#waiters.size > 0) return 0;
     const granted = this.#granted * this.meanCost;
     const spare = this.#bucket.beyond(fastPathShare, now) - granted;
@@ -485,50 +466,25 @@ export class TenantLimiter implements QueryLimiterHost {
   }
 
   #settle(now: number): void {
-    const account = this.#account;
-    let actual = this.#taken;
-    if (account !== undefined) {
-      const { lru } = account;
-      actual = lru - this.#seen;
-      this.#seen = lru;
-    }
+    const actual = this.costs.take() ?? this.#taken;
     if (actual === 0 && this.#taken === 0) return;
     this.#bucket.debit(actual - this.#taken, now);
-    this.#observe();
+    this.costs.learn();
     this.#spare.used(Math.max(0, actual - this.#borrowed), now);
     this.#spent += actual;
     this.#taken = 0;
     this.#borrowed = 0;
   }
 
-  /** Learns what a request costs from those charged since the last time. What nobody asked for is no request. */
-  #observe(): void {
-    const account = this.#account;
-    if (account === undefined) return;
-    const requests = account.requests - account.requestsOf(ChargeClass.background);
-    const lru = this.#seen - account.lruOf(ChargeClass.background);
-    const more = requests - this.#seenRequests;
-    if (more > 0) {
-      const mean = (lru - this.#seenForRequests) / more;
-      this.meanCost = Math.max(leastCost, this.meanCost + newest * (mean - this.meanCost));
-    }
-    this.#seenRequests = requests;
-    this.#seenForRequests = lru;
-  }
-
-  /** A query was charged so many units, which it has from what was left over: they are not of this second. */
+  /** A query was charged so many units, which it had from the accumulated ones and not from this second. */
   settleQuery(estimate: number, actual: number, now: number): void {
-    if (this.#account !== undefined) {
-      this.#seen += actual;
-      this.#seenForRequests += actual;
-      this.#seenRequests++;
-    }
+    this.costs.skip(actual);
     this.queries.units.settle(actual - estimate);
     this.#spare.used(actual, now);
     this.#spent += actual;
   }
 
-  /** A second has passed: what nobody wanted of it is left for queries. */
+  /** A second has passed: its unspent units are left for queries. */
   endSecond(now: number): void {
     this.settle(now);
     this.#warmUp(now);
@@ -538,9 +494,9 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#spent = 0;
   }
 
-  // ---- for its line
+  // ---- for its queue of queries
 
-  /** Of the second that runs. */
+  /** Accumulates the unspent units of the second that runs. */
   collect(now: number): void {
     this.queries.units.receive(this.#own.takeSpilled(now));
   }
@@ -548,8 +504,6 @@ export class TenantLimiter implements QueryLimiterHost {
   wakeQueries(): void {
     this.#spare.wakeQueries(this);
   }
-
-  // ---- what it comes to
 
   /** Units that may be spent now; below 0 what is owed. */
   balance(now: number): number {

@@ -6,14 +6,14 @@
 // gateway and no change of its limits gives it a second time. Being had at that speed only, it is bounded in speed as
 // well.
 
-export interface WarmupCreditOptions {
+interface WarmupCreditOptions {
   /** Times the quota that a new tenant has; 1 for no credit. */
   factor: number;
   /** For so many seconds from when it was made; 0 for no credit. */
   seconds: number;
 }
 
-export const warmupCreditDefaults: WarmupCreditOptions = { factor: 3, seconds: 300 };
+const warmupCreditDefaults: WarmupCreditOptions = { factor: 3, seconds: 300 };
 
 export class WarmupCredit {
   readonly #factor: number;

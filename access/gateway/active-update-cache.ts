@@ -5,7 +5,7 @@
 // For reads that may be late only. It knows no node and waits for nothing:
 //
 //   look -> hit | refresh | load | wait | bypass     for each read
-//   find -> hit | refresh | miss                     for a read that is not sure to be let in
+//   find -> hit | refresh | miss                     for a read that may not be admitted
 //   loaded, or failed                                for each load or refresh that was begun
 //   invalidate                                       for each write that has passed here, before it is answered
 //   sweep                                            some times in a time to live
@@ -40,10 +40,10 @@ export const activeUpdateCacheDefaults: ActiveUpdateCacheOptions = {
 
 /**
  * `hit`: the answer is in `value`. `refresh`: as well, and the caller is to load it again in the background, as `flight`.
- * `load`: the caller is to load it, as `flight`. `wait`: for `flight`, which somebody has begun. `bypass`: to be asked of
+ * `load`: the caller is to load it, as `flight`. `wait`: for `flight`, which another reader has begun. `bypass`: to be asked of
  * the node, and not told of here. A node is paid for all that it is asked, refreshes too.
  */
-export type Look = 'hit' | 'refresh' | 'load' | 'wait' | 'bypass';
+type Look = 'hit' | 'refresh' | 'load' | 'wait' | 'bypass';
 
 /** Bytes of an entry beside its key and value. */
 const entryBytes = 200;
@@ -185,7 +185,7 @@ export class ActiveUpdateCache<V> {
     entry.refreshAt = now + Math.max(ttlMs / 50, (entry.asOf + ttlMs - now) / 2);
   }
 
-  /** The key was written: whoever reads it from now on is not to see what was before. */
+  /** The key was written: later reads must not see its old value. */
   invalidate(key: string): void {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#drop(entry);
@@ -198,7 +198,7 @@ export class ActiveUpdateCache<V> {
   }
 
   /**
-   * Lets go of what has expired, and names hot entries that nobody has read since they were due: the caller is to load
+   * Drops expired entries, and names hot entries that were not read since they were due: the caller is to load
    * those as for `refresh`.
    */
   sweep(now: number, refresh: (flight: Flight) => void): void {

@@ -6,7 +6,7 @@
 // starve. Each tenant may have so many waiting of each kind; one more is refused.
 
 /** Too many hashes of the tenant wait already. */
-export class TooManyHashes extends Error {
+class TooManyHashes extends Error {
   override readonly name = 'TooManyHashes';
 }
 
@@ -22,7 +22,7 @@ export interface HashRequest {
   address: string;
 }
 
-export interface HashQueueOptions {
+interface HashQueueOptions {
   /** Hashes that run at a time. */
   atOnce: number;
   /** Hashes of one tenant that may wait, by kind. */

@@ -17,9 +17,9 @@ const longestName = 256;
 /** What a sampler counts in stays an integer that needs no object of its own. */
 const longestWait = 2 ** 30 - 1;
 
-export type HotOrder = 'ru' | 'rate' | 'bytes';
+type HotOrder = 'ru' | 'rate' | 'bytes';
 
-export interface HotName {
+interface HotName {
   tenant: number;
   database: number | string;
   name: string;
@@ -190,7 +190,7 @@ function byteText(byte: number): string {
 /** The samples of one client. */
 export class HotSampler {
   /**
-   * To be spent until the next sample: whoever serves a request takes its cost off, in whatever whole units, and
+   * To be spent until the next sample: the server of a request takes its cost off, in whatever whole units, and
    * calls `record` when that has become less than nothing.
    */
   left: number;

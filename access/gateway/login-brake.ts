@@ -1,10 +1,10 @@
-// Slows down whoever guesses passwords.
+// Slows down clients that guess passwords.
 //
 // The attempts of an address on a tenant (or of anyone on a user) take turns. The first few failures cost nothing; after those
 // every attempt waits before its turn, longer with each failure, up to a limit. One that would have to wait
 // too long is refused unseen. Who has got it right already is not held up: see `Principals`.
 
-export interface BrakeOptions {
+interface BrakeOptions {
   /** Attempts that may be under way together; one at a time beyond the free failures. */
   atOnce: number;
   /** Failures that cost nothing. */
@@ -16,7 +16,7 @@ export interface BrakeOptions {
   patienceMs: number;
   /** After so long without a failure all is forgotten. */
   forgetMs: number;
-  /** Of these who failed most recently are remembered. */
+  /** The most recent failures are kept. */
   entries: number;
 }
 
@@ -31,7 +31,7 @@ export const addressBrake: BrakeOptions = {
   entries: 10_000,
 };
 
-/** Of one user, from wherever. Attempts do not take turns here: nobody is locked out by another's guesses. */
+/** Of one user, from wherever. Attempts are not queued here: a user is not locked out by another client's guesses. */
 export const userBrake: BrakeOptions = {
   ...addressBrake,
   atOnce: Infinity,
@@ -60,7 +60,7 @@ export class LoginBrake {
     this.#monotonic = monotonic;
   }
 
-  /** Waits for the turn of an attempt; false when it is refused. Each one let in must `leave`. */
+  /** Resolves when an attempt may be made; false when it is refused. Each admitted one must `leave`. */
   async enter(key: string): Promise<boolean> {
     let entry = this.#entries.get(key);
     if (entry === undefined) {

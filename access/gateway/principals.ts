@@ -1,4 +1,4 @@
-// Whom a plane lets in: tenants, their users and tokens as the control plane last told them, and the
+// Who may use a plane: tenants, their users and tokens as the control plane last told them, and the
 // checking of names and secrets against them.
 //
 // A password that was right once is known again by a keyed hash of it, so that only a client's first login
@@ -45,9 +45,9 @@ export class Principal {
 
 /**
  * `credentials`: wrong name or secret, or a user that is disabled. `suspended`: right, but its tenant lets
- * nobody in. `throttled`: not looked at; to be tried again later.
+ * no client in. `throttled`: not looked at; to be tried again later.
  */
-export interface LoginFailure {
+interface LoginFailure {
   readonly failure: 'credentials' | 'suspended' | 'throttled';
   /** For people; tells nothing of secrets. */
   readonly message: string;
@@ -64,7 +64,7 @@ export interface PrincipalsChange {
   goneTenants: readonly TenantDefinition[];
 }
 
-export interface PrincipalsOptions {
+interface PrincipalsOptions {
   /** Databases of tenant `default` until an update says so. */
   databases: number;
   /** Lets the user `default` of tenant `default` in as well as its own secrets do; empty for none. */
@@ -374,7 +374,7 @@ export class Principals {
     return checking;
   }
 
-  /** Whoever holds this token. It is found by its digest, so that nothing of it can be learnt by timing. */
+  /** The principal of this token. It is found by its digest, so that nothing of it can be learnt by timing. */
   token(secret: Buffer | string): Login {
     const token = this.#tokensByDigest.get(sha256(secret).toString('base64'));
     const user = token && this.user(token.tenant, token.user);

@@ -3,7 +3,8 @@ import type { Executor } from '../../universal-row/executor.ts';
 import { type Route, Router } from './router.ts';
 
 function route(name: string): Route {
-  return { executor: { name } as unknown as Executor, mayWait: false };
+  const pod = { name } as unknown as Executor;
+  return { executor: pod, pods: [pod], mayWait: false };
 }
 
 test('tables go the usual way but for the exceptions, near and far', () => {

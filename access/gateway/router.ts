@@ -2,14 +2,24 @@
 
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
-import type { Executor } from '../../universal-row/executor.ts';
+import type { RowCommands, TurnMember } from '../../universal-row/executor.ts';
+import type { GroupExecutor } from './pods/group-executor.ts';
+import { GroupTurns } from './pods/group-turns.ts';
+import { RemoteExecutor } from './pods/remote-executor.ts';
 
 export interface Route {
-  executor: Executor;
+  /** A pod; of a table of several partitions, what finds the pod of each command. */
+  executor: RowCommands;
+  /** All pods that may have rows of the table, or what ends their turns. */
+  pods: readonly TurnMember[];
   /** The executor may answer later than in the same tick. */
   mayWait: boolean;
-  /** What its work costs; absent where nobody asks. */
+  /** What its work costs; absent where it is not metered. */
   pricer?: RowPricer | undefined;
+  /** The executor again, where it is a group of replicas. */
+  group?: GroupExecutor | undefined;
+  /** The executor again, where its pods are in another process: commands can be sent to it ahead of answers. */
+  remote?: RemoteExecutor | undefined;
   /** Absent: as it is set for the server. */
   quotaMode?: QuotaMode | undefined;
 }
@@ -21,11 +31,22 @@ export class Router {
   private readonly near: Route[] = [];
   private readonly far = new Map<number, Route>();
   private usual: Route | undefined;
-  private distinct: Executor[] = [];
+  private resolve: ((table: number) => Route) | undefined;
+  private partitions: ReadonlyMap<number, number> = new Map();
+  private distinct: TurnMember[] = [];
 
-  /** All tables go the usual way but those in `exceptions`. */
-  set(usual: Route, exceptions: ReadonlyMap<number, Route> = new Map()): void {
+  /**
+   * All tables go the usual way but those in `exceptions`. `partitions` has the table of each partition that has a number
+   * of its own.
+   */
+  set(
+    usual: Route,
+    exceptions: ReadonlyMap<number, Route> = new Map(),
+    partitions: ReadonlyMap<number, number> = new Map(),
+  ): void {
     this.usual = usual;
+    this.resolve = undefined;
+    this.partitions = partitions;
     this.far.clear();
     for (let table = 0; table < nearTables; table++) this.near[table] = usual;
     for (const [table, route] of exceptions) {
@@ -33,17 +54,51 @@ export class Router {
       else this.far.set(table, route);
     }
     const routes = [usual, ...exceptions.values()];
-    this.distinct = [...new Set(routes.map((route) => route.executor))];
+    this.distinct = [...new Set(routes.flatMap((route) => route.pods))];
+  }
+
+  /** Each table goes its own way, which is asked for when the table is first used; `members` end their turns. */
+  setByTable(
+    resolve: (table: number) => Route,
+    members: readonly TurnMember[],
+    partitions: ReadonlyMap<number, number>,
+  ): void {
+    this.usual = undefined;
+    this.resolve = resolve;
+    this.partitions = partitions;
+    this.near.length = 0;
+    this.far.clear();
+    this.distinct = [...members];
   }
 
   to(table: number): Route {
     const route = table < nearTables ? this.near[table] : (this.far.get(table) ?? this.usual);
-    if (route === undefined) throw new RangeError(`no table ${table}`);
+    return route ?? this.#resolved(table);
+  }
+
+  #resolved(table: number): Route {
+    if (this.resolve === undefined) throw new RangeError(`no table ${table}`);
+    const route = this.resolve(table);
+    if (table < nearTables) this.near[table] = route;
+    else this.far.set(table, route);
     return route;
   }
 
-  /** Every executor once. */
-  executors(): readonly Executor[] {
+  /** The table of a partition; any other number is that of a table. */
+  tableOf(number: number): number {
+    return this.partitions.size === 0 ? number : (this.partitions.get(number) ?? number);
+  }
+
+  /** Links to pods elsewhere are told of a script of a tenant; without a source, that all are forgotten. */
+  tellScript(tenant: number, source: string): void {
+    for (const executor of this.distinct) {
+      if (executor instanceof RemoteExecutor) executor.link.script(tenant, source);
+      else if (executor instanceof GroupTurns) executor.tellScript(tenant, source);
+    }
+  }
+
+  /** Every pod once. */
+  executors(): readonly TurnMember[] {
     return this.distinct;
   }
 }

@@ -30,7 +30,7 @@ interface StoredSecret extends Derivation {
 
 const usual = { hashed: true, n: 16_384, r: 8, p: 1, length: 32 } as const;
 
-// What a stored secret may ask for at most, for it may come from a backup that somebody else made: four times the
+// What a stored secret may ask for at most, for it may come from a backup of another server: four times the
 // usual work, and 64 MiB.
 const mostWork = 4 * usual.n * usual.r * usual.p;
 const mostMemoryBytes = 128 * 1024 * 1024;

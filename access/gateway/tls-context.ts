@@ -1,7 +1,7 @@
 // TLS for a listener: what it is opened with, how its certificate is renewed while it runs, and what keeps
 // clients that never finish a handshake from taking it over.
 //
-// A handshake costs the server far more than the client, and until it is done nobody has logged in. So there
+// A handshake costs the server far more than the client, and is done before a client has logged in. So there
 // is a time by which it must be done, and a number of those under way at once beyond which the oldest, of the address
 // with the most of them, gives way to a new one.
 
@@ -108,7 +108,7 @@ function guard(server: Server, maxPending: number): void {
     const client = socket as TLSSocket;
     const raw = byPeer.get(peerOf(client));
     if (raw !== undefined) pending.delete(raw);
-    // A certificate nobody vouches for is worse than none, even where none is asked for.
+    // A certificate without a known authority is worse than none, even where none is asked for.
     if (!client.authorized && isShown(client)) {
       client.destroy();
       return;

@@ -23,6 +23,7 @@ class Keys {
         this.observers.get(key.toString())!.delete(observer);
       },
     }),
+    changed: () => {},
     begin: () => {},
     isFull: () => false,
   });

@@ -4,6 +4,7 @@
 
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import { sharedTurns } from './shared-turns.ts';
 
 /** Commands tried before others have the thread. */
 const triesInARow = 64;
@@ -30,14 +31,16 @@ export interface WaitingCommand {
 }
 
 /** The keys as a pod tells of them. */
-export interface KeyChanges {
+interface KeyChanges {
   observe(table: number, key: Buffer, observer: RowObserver): void;
   unobserve(table: number, key: Buffer, observer: RowObserver): void;
 }
 
-export interface BlockedClientsOptions {
+interface BlockedClientsOptions {
   /** Where to learn of changes of a table. */
   readonly changesOf: (table: number) => KeyChanges;
+  /** A key that is waited for has changed: `serve` is to be called soon. */
+  readonly changed: () => void;
   /** Called before commands are tried in a round of the event loop of their own. */
   readonly begin: () => void;
   /** What was answered is enough for one round of the event loop. */
@@ -172,7 +175,10 @@ export class BlockedClients {
     const id = `${table}:${key.toString('latin1')}`;
     let watched = this.#keys.get(id);
     if (watched === undefined) {
-      watched = new WatchedKey(id, table, key, this.#changed);
+      watched = new WatchedKey(id, table, key, (queue) => {
+        this.#changed(queue);
+        this.#options.changed();
+      });
       this.#keys.set(id, watched);
       this.#options.changesOf(table).observe(table, key, watched);
     }
@@ -224,7 +230,7 @@ export class BlockedClients {
     this.#ready = at === this.#ready.length ? [] : this.#ready.slice(at);
     if (this.#ready.length === 0) return;
     this.#isScheduled = true;
-    setImmediate(() => {
+    sharedTurns.add(() => {
       this.#isScheduled = false;
       this.#options.begin();
       this.#serveSome();

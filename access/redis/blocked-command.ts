@@ -2,6 +2,7 @@
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Command } from '../../universal-row/command.ts';
+import { outcomeUnknown } from '../../universal-row/errors.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { KeyQueue, Tried, WaitingCommand } from './blocked-clients.ts';
 import type { Client } from './client.ts';
@@ -128,7 +129,10 @@ export class BlockedCommand implements WaitingCommand {
     const reply = owner.answer();
     const mark = reply.pos;
     owner.command.args.hasWaited = true;
-    const own = route.mayWait ? server.tick.borrowWriter(owner.version) : undefined;
+    const own =
+      route.mayWait && route.group?.isHere !== true
+        ? server.tick.borrowWriter(owner.version)
+        : undefined;
     if (own !== undefined) own.keeper = owner;
     const done = route.executor.execute(owner.command, own ?? reply);
     if (!(done instanceof Promise)) {
@@ -166,11 +170,16 @@ export class BlockedCommand implements WaitingCommand {
     const { writer } = owner.server;
     if (writer.pos === mark) return 'empty';
     const hasFailed = writer.buf[mark] === minus;
-    // The key now holds another type: not what the client waits for. Moves do report their target's.
-    if (hasFailed && this.#entry.blocks!.reportsErrors !== true) {
+    // The key now holds another type: not what the client waits for. Moves do report their target's. What may have taken
+    // something from the key, without anybody knowing, is over.
+    const isReported =
+      this.#entry.blocks!.reportsErrors === true ||
+      writer.buf.toString('latin1', mark + 1, writer.pos - 2) === outcomeUnknown;
+    if (hasFailed && !isReported) {
       writer.pos = mark;
       return 'failed';
     }
+    if (hasFailed) this.#entry.failedCalls++;
     owner.charge(this.#entry, owner.arguments, writer.pos - mark, hasFailed);
     this.end();
     owner.server.tick.resume(owner as never);

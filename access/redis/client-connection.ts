@@ -43,6 +43,8 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
 
   /** Lets go of what the connection's commands hold: the socket is gone. */
   protected abstract drop(): void;
+  /** Whether the error that is being answered was counted when a command of a script failed with it. */
+  protected abstract isCountedByScript(): boolean;
   /** The client has read all answers and may go on. */
   protected abstract unstalled(): void;
 
@@ -98,9 +100,20 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     if (this.output.drained()) this.unstalled();
   }
 
+  countError(text: string): void {
+    if (!this.isCountedByScript()) this.server.countError(this.tenant, text);
+  }
+
   /** Counts bytes of a long answer; false when there are not as many left. */
   keepAnswer(bytes: number): boolean {
     return this.held.reserve('answer', bytes);
+  }
+
+  /** Counts bytes of answers that wait for the log, or no more where they are less than 0. */
+  countWaiting(bytes: number): void {
+    if (this.#isClosed) return;
+    if (bytes > 0) this.held.add('answer', bytes);
+    else this.held.release('answer', -bytes);
   }
 
   keepParts(bytes: number): void {

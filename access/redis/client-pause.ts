@@ -15,6 +15,11 @@ export class ClientPause<C extends Pausable = Pausable> {
   #timer: NodeJS.Timeout | undefined;
   readonly #waiting = new Set<C>();
 
+  /** Clients that wait for its end. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   begin(ms: number, writesOnly: boolean): void {
     const now = performance.now();
     this.writesOnly = this.until === 0 ? writesOnly : this.writesOnly && writesOnly;
@@ -28,7 +33,10 @@ export class ClientPause<C extends Pausable = Pausable> {
     this.until = 0;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const client of waiting) client.unpause();
+    // In a later tick: the client that ends the pause writes its own answer first.
+    setImmediate(() => {
+      for (const client of waiting) client.unpause();
+    });
   }
 
   /** The client has a command that must wait for the end of the pause. */

@@ -1,7 +1,8 @@
 // What scripts may do on behalf of one client.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import type { Transform } from '../../universal-row/command.ts';
+import type { BusyReply, Transform } from '../../universal-row/command.ts';
+import { CommandError } from '../../universal-row/errors.ts';
 import { evalTransform } from '../../universal-row/transforms/redis/scripts/eval.ts';
 import { fcallTransform } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type {
@@ -10,10 +11,17 @@ import type {
 } from '../../universal-row/transforms/redis/scripts/host.ts';
 import { scriptRefusal } from './acl/guard.ts';
 import { type Client, ClientFlag } from './client.ts';
+import { PartitionedTable } from './partitions/partitioned-table.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import { busyWithFunction, busyWithScript, type LongScript } from './tenant-scripts.ts';
 
 const logLevels = ['info', 'info', 'info', 'warn'] as const;
 const maxLogCharacters = 1024;
+/** Of the command that FUNCTION STATS shows. */
+const maxShownWords = 128;
+const maxShownBytes = 1024;
+/** Commands of one script that clients in MONITOR are shown. */
+const maxShownCalls = 1000;
 /** Messages that one script may publish. */
 const maxMessages = 100_000;
 
@@ -27,6 +35,9 @@ interface Message {
 export class ClientScripts implements ScriptHost {
   readonly #client: Client;
   #messages: Message[] = [];
+  /** Commands called, for clients in MONITOR. */
+  #shown: string[] = [];
+  #hasFailed = false;
   readonly #transforms = new Map<string, Transform>();
 
   constructor(client: Client) {
@@ -38,7 +49,10 @@ export class ClientScripts implements ScriptHost {
     const name = `${isSha} ${isReadOnly}`;
     let transform = this.#transforms.get(name);
     if (transform === undefined) {
-      transform = evalTransform(this, this.#client.tenant.scripts.cache, isSha, isReadOnly);
+      const { cache } = this.#client.tenant.scripts;
+      transform = Object.assign(evalTransform(this, cache, isSha, isReadOnly), {
+        busy: this.#busyReply(busyWithScript),
+      });
       this.#transforms.set(name, transform);
     }
     return transform;
@@ -49,7 +63,10 @@ export class ClientScripts implements ScriptHost {
     const name = `fcall ${isReadOnly}`;
     let transform = this.#transforms.get(name);
     if (transform === undefined) {
-      transform = fcallTransform(this, this.#client.tenant.scripts.functions, isReadOnly);
+      const { functions } = this.#client.tenant.scripts;
+      transform = Object.assign(fcallTransform(this, functions, isReadOnly), {
+        busy: this.#busyReply(busyWithFunction),
+      });
       this.#transforms.set(name, transform);
     }
     return transform;
@@ -60,8 +77,16 @@ export class ClientScripts implements ScriptHost {
     return entry?.subcommands === undefined || args.count < 2 ? entry : entry.subcommand(args);
   }
 
-  denial(command: CommandEntry, args: Arguments): string | undefined {
+  denial(command: CommandEntry, args: Arguments, table: number): string | undefined {
     const client = this.#client;
+    const { router } = client.server;
+    const number = client.tenant.span.first + table;
+    const { executor } = router.to(router.tableOf(number));
+    if (executor instanceof PartitionedTable) {
+      const elsewhere = executor.scriptRefusal(command, args, number);
+      if (elsewhere !== undefined) return elsewhere;
+    }
+    if (client.flags & ClientFlag.tracking) client.server.scriptCalled(client, command);
     return (client.flags & ClientFlag.restricted) === 0
       ? undefined
       : scriptRefusal(client, command, args);
@@ -72,8 +97,30 @@ export class ClientScripts implements ScriptHost {
     return server.router.to(table).executor.refusal({ table, grows });
   }
 
+  calling(command: CommandEntry, args: Arguments): void {
+    command.calls++;
+    const { monitors } = this.#client.server;
+    if (monitors.size > 0 && this.#shown.length < maxShownCalls) {
+      this.#shown.push(monitors.scriptLine(this.#client, args));
+    }
+  }
+
+  failed(text: string): void {
+    this.#hasFailed = true;
+    const { server, tenant } = this.#client;
+    server.countError(tenant, text);
+  }
+
+  /** Whether a command of the script has failed, and was counted. */
+  takeError(): boolean {
+    const hasFailed = this.#hasFailed;
+    this.#hasFailed = false;
+    return hasFailed;
+  }
+
   begin(): void {
     if (this.#messages.length > 0) this.#messages = [];
+    if (this.#shown.length > 0) this.#shown = [];
   }
 
   publish(channel: string, message: string, isSharded: boolean): number {
@@ -81,18 +128,26 @@ export class ClientScripts implements ScriptHost {
     const audiences = this.#client.tenant.pubsub.audiences(name, isSharded);
     let receivers = 0;
     for (const { listeners } of audiences) receivers += listeners.size;
-    if (receivers > 0 && this.#messages.length < maxMessages) {
+    const { elsewhere } = this.#client.server;
+    if ((receivers > 0 || elsewhere !== undefined) && this.#messages.length < maxMessages) {
       const payload = Buffer.from(message, 'latin1');
       this.#messages.push({ channel: name, payload, isSharded });
     }
     return receivers;
   }
 
-  /** The scripts of a command are done: what they have published leaves. */
+  /** The scripts of a command are done: what they have called is shown, and what they have published leaves. */
   flush(): void {
+    this.#hasFailed = false;
+    if (this.#shown.length > 0) {
+      for (const line of this.#shown.splice(0))
+        this.#client.server.monitors.show(this.#client, line);
+    }
     if (this.#messages.length === 0) return;
-    const { pubsub, fanOut } = this.#client.tenant;
+    const { server, tenant } = this.#client;
+    const { pubsub, fanOut } = tenant;
     for (const message of this.#messages.splice(0)) {
+      server.elsewhere?.publish(tenant.number, message);
       const audiences = pubsub.audiences(message.channel, message.isSharded);
       let receivers = 0;
       for (const { listeners } of audiences) receivers += listeners.size;
@@ -109,8 +164,53 @@ export class ClientScripts implements ScriptHost {
   }
 
   running(script: RunningScript): () => void {
-    const { running } = this.#client.tenant.scripts;
-    running.add(script);
-    return () => running.delete(script);
+    const { tenant, table, entry, arguments: args } = this.#client;
+    const { running } = tenant.scripts;
+    const words = Array.from({ length: Math.min(args.count, maxShownWords) }, (_, i) =>
+      Buffer.from(args.bytes(i).subarray(0, maxShownBytes)),
+    );
+    const isFunction = entry?.spec.name.startsWith('fcall') === true;
+    const long: LongScript = { script, table, isFunction, words };
+    running.add(long);
+    return () => running.delete(long);
   }
+
+  /** What those are answered that wait for its tables. */
+  #busyReply(text: string): BusyReply {
+    const { server } = this.#client;
+    return {
+      text,
+      get afterMs() {
+        return server.busyReplyMs;
+      },
+    };
+  }
+}
+
+const restrictedElsewhere =
+  'ERR scripts of users with ACL rules cannot run where the table is in another process';
+const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another process';
+const functionsElsewhere = 'ERR functions cannot run where the table is in another process';
+
+/**
+ * Why a script cannot be sent to a pod in another process, if so. What EVAL sends is known from here on, as SCRIPT EXISTS
+ * tells.
+ */
+export function refusalElsewhere(
+  { flags, tenant }: Client,
+  entry: CommandEntry,
+  args: Arguments,
+): string | undefined {
+  const { name } = entry.spec;
+  if (name === 'migrate') return migrateElsewhere;
+  if (!name.startsWith('eval')) return functionsElsewhere;
+  if (flags & ClientFlag.restricted) return restrictedElsewhere;
+  if (name.startsWith('evalsha')) return undefined;
+  try {
+    tenant.scripts.cache.take(args.latin1(1));
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return error.message;
+  }
+  return undefined;
 }

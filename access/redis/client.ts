@@ -12,13 +12,18 @@ import type { Router } from '../gateway/router.ts';
 import type { Permissions } from './acl/acl-user.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import type { CommandSpec, Handler } from './commands/spec.ts';
+import type { PublishedMessage } from './fan-out.ts';
+import type { LatencyMonitor } from './latency.ts';
 import type { LoginDeadlines } from './login-deadlines.ts';
 import type { ConnectionMeter, RedisMetering } from './metering.ts';
+import type { Monitors } from './monitors.ts';
+import type { ClusterMap } from './cluster-map.ts';
 import type { Subscriber } from './pubsub.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { RespWriter } from './resp-writer.ts';
 import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
 import type { Tenant } from './tenant.ts';
+import type { TrackingState } from './tracking.ts';
 
 /** Reasons to look closer before a command runs; none of them holds for a plain client. */
 export const ClientFlag = {
@@ -33,6 +38,10 @@ export const ClientFlag = {
   replySkipNext: 64,
   /** Not everything is allowed to its user. */
   restricted: 128,
+  /** It caches keys that it reads. */
+  tracking: 256,
+  /** The server is in cluster mode. */
+  cluster: 512,
 } as const;
 
 /** What a client says of itself or chooses. */
@@ -43,6 +52,8 @@ export interface ClientAttributes {
   /** RESP version. */
   version: number;
   noEvict: boolean;
+  /** Undefined while it is told of no changed keys. */
+  tracking: TrackingState | undefined;
   noTouch: boolean;
 }
 
@@ -74,6 +85,8 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   readonly watchedKeys: number;
   readonly isBlocked: boolean;
   readonly isBusy: boolean;
+  /** The socket closes once what has been written is sent. */
+  readonly closing: boolean;
   /** A handler is being run by EXEC, which does not wait for it. */
   readonly isExecuting: boolean;
   /** Bytes taken in and not run yet. */
@@ -106,6 +119,8 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   executeTransaction(reply: RespWriter): void | Promise<Reply | void>;
   /** False when there is no memory for the keys. */
   watchKeys(args: Arguments): boolean;
+  /** Resolves when other processes know of the keys; undefined when no other one has to. */
+  watchHasBegun(args: Arguments): Promise<unknown> | undefined;
   unwatch(): void;
   /** Ends a wait from outside (CLIENT UNBLOCK); false when there is none. */
   unblockNow(withError: boolean): boolean;
@@ -125,7 +140,7 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
 }
 
 /** The client's scripts: see client-scripts.ts. */
-export interface ClientScriptCalls {
+interface ClientScriptCalls {
   /** EVAL, or EVALSHA; `isReadOnly` for the forms with _RO. */
   transform(isSha: boolean, isReadOnly: boolean): Transform;
   /** FCALL, or FCALL_RO. */
@@ -134,16 +149,29 @@ export interface ClientScriptCalls {
   flush(): void;
 }
 
+/** Other gateways that clients of the same tenants are connected to. */
+export interface Elsewhere {
+  /** The bytes of the message need not stay. */
+  publish(tenant: number, message: PublishedMessage): void;
+}
+
 export interface ClientServer {
   /** Wall clock, milliseconds. */
   readonly now: number;
   readonly port: number;
   readonly writer: RespWriter;
   readonly facts: ServerFacts;
+  /** Id of this node; undefined unless in cluster mode. */
+  readonly clusterId: string | undefined;
+  /** In cluster mode: where clients are sent that are to go to the leaders by themselves. */
+  readonly clusterMap: ClusterMap | undefined;
+  readonly latency: LatencyMonitor;
   readonly counters: Readonly<ServerCounters>;
   readonly output: { readonly disconnections: number };
   readonly opsPerSecond: number;
   readonly maxClients: number;
+  /** Milliseconds after which a script that holds a table makes others be answered BUSY; Infinity for never. */
+  readonly busyReplyMs: number;
   readonly registry: CommandRegistry;
   readonly router: Router;
   readonly config: ReadonlyMap<string, ConfigEntry>;
@@ -154,7 +182,11 @@ export interface ClientServer {
   readonly connections: ReadonlyMap<number, Client>;
   readonly metering: RedisMetering | undefined;
   readonly cache: ReadCache | undefined;
+  readonly monitors: Monitors<Client>;
   readonly admission: GatewayAdmission | undefined;
+  countError(tenant: Tenant<Client>, text: string): void;
+  /** The other nodes of a cluster, whose subscribers hear what is published here. */
+  readonly elsewhere: Elsewhere | undefined;
   report(level: 'info' | 'warn' | 'error', message: string, fields?: object): void;
   permissionsOf(user: UserDefinition): Permissions;
   countListeners(kind: 'channels' | 'patterns' | 'shardChannels'): number;
@@ -162,10 +194,16 @@ export interface ClientServer {
   resetStatistics(): void;
   /** Where to write what the client is to be sent. */
   open(client: Client): RespWriter;
+  /** Clients whose command waits for the end of CLIENT PAUSE. */
+  readonly pausedClients: number;
+  /** A script of the client calls a command. */
+  scriptCalled(client: Client, entry: CommandEntry): void;
   pauseClients(ms: number, writesOnly: boolean): void;
   unpauseClients(): void;
   /** Shows the client every command of its tenant (MONITOR). */
   addMonitor(client: Client): void;
+  /** Has the client told of changed keys from now on, or no more. */
+  track(client: Client, state: TrackingState | undefined): void;
 }
 
 /** A row of the table of commands whose handlers get a `Client`. */

@@ -6,6 +6,7 @@ import { isWrite } from '../../universal-row/command.ts';
 import { refusalOf } from './acl/guard.ts';
 import type { ConnectionAdmission } from './admission/connection-admission.ts';
 import { type Client, ClientFlag } from './client.ts';
+import { clusterRefusal } from './cluster.ts';
 import type { CommandExecution } from './command-execution.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
@@ -26,7 +27,12 @@ import type { QueuedCommand, TransactionState } from './transaction.ts';
 export interface DispatchOwner extends Client {
   readonly server: ConnectionHost<Client>;
   readonly transaction:
-    | { readonly queue: readonly QueuedCommand[]; readonly bytes: number; readonly broken: boolean }
+    | {
+        readonly queue: readonly QueuedCommand[];
+        readonly bytes: number;
+        readonly broken: boolean;
+        readonly slots: { only: number };
+      }
     | undefined;
   commandsRun: number;
   /** The command waits where it is, or does so no more. */
@@ -95,7 +101,7 @@ export class CommandDispatch {
     }
     if (server.pause.until !== 0 && this.#isPaused(entry)) return;
     if (server.cache !== undefined && this.#isCached(server.cache, entry, args, mark)) return;
-    if (owner.tenant.isLimited && !this.#admission.admit(entry, mark)) return;
+    if (owner.tenant.limits.isLimited && !this.#admission.admit(entry, mark)) return;
     this.start(entry, mark);
   }
 
@@ -119,7 +125,6 @@ export class CommandDispatch {
 
   #rejected(entry: CommandEntry | undefined): void {
     if (entry !== undefined) entry.rejectedCalls++;
-    this.#owner.server.countError(this.#owner.tenant);
     const { metering } = this.#owner.server;
     if (metering !== undefined) this.#owner.meter.reject(metering, entry);
     this.#transactions.break();
@@ -142,6 +147,13 @@ export class CommandDispatch {
         return false;
       }
     }
+    if (flags & ClientFlag.cluster && isFit) {
+      const refusal = clusterRefusal(this.#owner, entry, args);
+      if (refusal !== undefined) {
+        this.#reject(refusal, entry);
+        return false;
+      }
+    }
     if (flags & ClientFlag.subscribed && this.#owner.version < 3) {
       if (!whileSubscribed.has(entry.spec.name)) {
         this.#reject(notWhileSubscribed(entry), entry);
@@ -149,7 +161,13 @@ export class CommandDispatch {
       }
     }
     if (!(flags & ClientFlag.multi) || !isFit || entry.immediate) return true;
-    const refusal = this.#transactions.queue(entry, args, reply);
+    const { server, tenant, table } = this.#owner;
+    const { scripts } = tenant;
+    const busy =
+      scripts.running.size === 0
+        ? undefined
+        : scripts.busyText(table, entry.fullName, server.busyReplyMs);
+    const refusal = busy ?? this.#transactions.queue(entry, args, reply);
     if (refusal !== undefined) this.#reject(refusal, entry);
     return false;
   }
@@ -191,6 +209,9 @@ export class CommandDispatch {
     this.#owner.meter.free(entry);
     if (spent >= slowlogMs) this.#owner.tenant.slowlog.add(this.#owner, entry, args, spent, 0);
     if (this.#owner.flags >= ClientFlag.replyOff) this.#owner.mute(from);
+    if (this.#owner.flags & ClientFlag.tracking) {
+      this.#owner.server.changes.hasRun(this.#owner, entry, args);
+    }
     return true;
   }
 
@@ -200,14 +221,23 @@ export class CommandDispatch {
     const { name } = entry.spec;
     if (name === 'client') return false;
     const { transaction } = this.#owner;
-    const writes =
-      isWrite(entry.action) ||
-      (name === 'exec' && transaction?.queue.some((one) => isWrite(one.entry.action)) === true);
-    if (pause.writesOnly && !writes) return false;
+    if (pause.writesOnly) {
+      const queued = name === 'exec' ? transaction?.queue : undefined;
+      const writes =
+        this.#maySpread(entry, this.#owner.arguments) ||
+        queued?.some((one) => this.#maySpread(one.entry, one.args)) === true;
+      if (!writes) return false;
+    }
     this.#pausedCommand = entry;
     this.#owner.setBusy(true);
     pause.add(this.#owner);
     return true;
+  }
+
+  /** Whether it writes, or does what replicas would have to know. */
+  #maySpread({ action, spec }: CommandEntry, args: Arguments): boolean {
+    if (!isWrite(action) && !spec.flags.includes('may_replicate')) return false;
+    return !this.#owner.tenant.scripts.isReading(spec.name, args);
   }
 
   unpause(): void {

@@ -9,11 +9,13 @@ import type { Reply } from '../../universal-row/reply.ts';
 import type { ConnectionAdmission } from './admission/connection-admission.ts';
 import { BlockedCommand, type BlockedOwner } from './blocked-command.ts';
 import { type ClientCommand, ClientFlag, type ClientHandler } from './client.ts';
-import { ClientScripts } from './client-scripts.ts';
+import type { Route } from '../gateway/router.ts';
+import { ClientScripts, refusalElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import type { Load, ReadCache } from './read-cache.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
+import type { SentCommands } from './sent-commands.ts';
 import type { TransactionState } from './transaction.ts';
 
 /** What it has of its connection. */
@@ -30,6 +32,9 @@ export interface ExecutionOwner extends BlockedOwner, StepSource {
   keepParts(bytes: number): void;
   releaseParts(): void;
   sendParts(parts: Buffer[]): void;
+  /** Commands sent to pods elsewhere. */
+  readonly sent: SentCommands;
+  commandsRun: number;
 }
 
 // A larger answer is sent by parts.
@@ -39,6 +44,8 @@ const maxWordBytes = 64 * 1024;
 const longWord = new CommandError(`ERR an argument is longer than ${maxWordBytes} bytes`);
 const noReply = ClientFlag.replyOff | ClientFlag.replySkip;
 const minus = 45;
+/** Bytes of an error within which its code ends. */
+const longestCode = 32;
 
 export class CommandExecution {
   /** The command under way on a pod; one object for all commands of the connection. */
@@ -70,6 +77,7 @@ export class CommandExecution {
       table: 0,
       span: owner.tenant.span,
       args,
+      client: owner.id,
     };
   }
 
@@ -80,6 +88,11 @@ export class CommandExecution {
   /** The transform of a command that acts for this client. */
   bound(bind: NonNullable<CommandEntry['bind']>): Command['transform'] {
     return (bind as NonNullable<ClientCommand['bind']>)(this.#owner);
+  }
+
+  /** Whether the error that is being answered is one of a command that a script has called, which was counted then. */
+  takeScriptError(): boolean {
+    return this.#scripts?.takeError() === true;
   }
 
   countFanOut(bytes: number): void {
@@ -94,9 +107,32 @@ export class CommandExecution {
       this.#runOnPod(entry, args, reply, mark);
       return;
     }
+    const { server, tenant, table } = this.#owner;
+    const { scripts } = tenant;
+    if (scripts.running.size !== 0) {
+      const busy = scripts.busyText(table, entry.fullName, server.busyReplyMs);
+      if (busy !== undefined) {
+        this.#refuseBusy(busy, entry, args, reply, mark);
+        return;
+      }
+    }
     const done = this.handle(entry, args, reply, mark);
     if (done instanceof Promise) this.#waitFor(done, entry, undefined);
     else this.#finish(entry, args, mark);
+  }
+
+  #refuseBusy(
+    text: string,
+    entry: CommandEntry,
+    args: Arguments,
+    reply: RespWriter,
+    mark: number,
+  ): void {
+    if (entry.spec.name === 'exec') {
+      this.#owner.endTransaction();
+      reply.error(`EXECABORT Transaction discarded because of: ${text}`);
+    } else reply.error(text);
+    this.#finish(entry, args, mark);
   }
 
   #runOnPod(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
@@ -108,11 +144,12 @@ export class CommandExecution {
     command.name = entry.fullName;
     command.transform = entry.bind === undefined ? entry.run! : this.bound(entry.bind);
     command.grows = entry.grows;
-    command.table = table;
+    command.table = entry.ofLibraries ? tenant.libraryTable : table;
     command.args = args;
     command.usesSpan = entry.usesSpan;
+    command.isPeeking = entry.isPeeking || owner.noTouch;
     command.tenant = tenant.number;
-    const route = server.router.to(table);
+    const route = server.router.to(command.table);
     command.work =
       metering === undefined ? undefined : owner.meter.begin(metering, entry, table, route.pricer);
     if (entry.everyPod) {
@@ -122,13 +159,36 @@ export class CommandExecution {
         this.#settle(entry, args, mark);
         return;
       }
-      server.otherPods.run(command, route.executor);
+      const others = server.otherPods.run(command, route.executor);
+      if (others !== undefined) {
+        this.#runAfter(others, route, entry);
+        return;
+      }
     }
-    if (!route.mayWait) {
+    const { group } = route;
+    if (!route.mayWait || group?.isHere === true) {
       const done = route.executor.execute(command, reply);
       if (done instanceof Promise) this.#waitFor(done, entry, undefined);
       else this.#finish(entry, args, mark);
       return;
+    }
+    const remote = group === undefined ? route.remote : group.remote;
+    if (remote !== undefined && isSendable(entry)) {
+      owner.setBusy(true);
+      owner.sent.begin(remote, route.pricer, command, group);
+      owner.sent.send(entry, args);
+      return;
+    }
+    if (group !== undefined) {
+      command.onlyHere =
+        entry.bind === undefined ? undefined : refusalElsewhere(owner, entry, args);
+    } else if (remote !== undefined && entry.bind !== undefined) {
+      const refusal = refusalElsewhere(owner, entry, args);
+      if (refusal !== undefined) {
+        reply.error(refusal);
+        this.#settle(entry, args, mark);
+        return;
+      }
     }
     const own = server.tick.borrowWriter(owner.version);
     own.keeper = owner;
@@ -141,6 +201,54 @@ export class CommandExecution {
     if (cache !== undefined) this.hasRun(entry, own);
     owner.append(own);
     this.#finish(entry, args, mark);
+  }
+
+  /** Runs a command once others have answered, which it waits for; their error is its own. */
+  #runAfter(others: Promise<string | undefined>, route: Route, entry: CommandEntry): void {
+    const owner = this.#owner;
+    const own = owner.server.tick.borrowWriter(owner.version);
+    own.keeper = owner;
+    const done = others.then((error) => {
+      if (error === undefined) return route.executor.execute(this.command, own);
+      own.error(error);
+    });
+    this.#waitFor(done, entry, own);
+  }
+
+  /**
+   * Sends a command behind others to the same pods; false when it has to wait for the answers to those. It may not be
+   * looked at by anything that comes between parsing and running a command.
+   */
+  sendAhead(args: Arguments, sent: SentCommands): boolean {
+    const owner = this.#owner;
+    const { server, tenant } = owner;
+    const entry = server.registry.lookup(args);
+    const mayRun =
+      entry !== undefined &&
+      isSendable(entry) &&
+      entry.takes(args.count) &&
+      owner.flags === ClientFlag.none &&
+      server.pause.until === 0 &&
+      server.cache === undefined &&
+      server.monitors.size === 0 &&
+      !tenant.limits.isLimited &&
+      sent.mayFollow(server.router.to(owner.table), owner.table, owner.version);
+    if (!mayRun) return false;
+    owner.commandsRun++;
+    entry.calls++;
+    sent.send(entry, args);
+    return true;
+  }
+
+  /** A command that was sent is answered, from `mark` on. */
+  settleSent(entry: CommandEntry, args: Arguments, mark: number): void {
+    const { buf, pos } = this.#owner.server.writer;
+    if (mark < pos && buf[mark] === minus) {
+      this.#owner.countError(
+        buf.toString('latin1', mark + 1, Math.min(pos, mark + 1 + longestCode)),
+      );
+    }
+    this.#settle(entry, args, mark);
   }
 
   /** A command that has run, and may have to wait for a key. */
@@ -221,18 +329,24 @@ export class CommandExecution {
     const spent = tick.lap();
     if (spent >= server.stepLimitMs) server.steps!.ended(tick.lapAt - spent, tick.lapAt, owner);
     entry.spentMs += spent;
+    entry.latencies.add(spent);
+    if (spent >= server.latency.thresholdMs) this.#addLatency(entry, spent);
     const failed = mark < writer.pos && writer.buf[mark] === minus;
-    if (failed) {
-      entry.failedCalls++;
-      server.countError(owner.tenant);
-    }
+    if (failed) entry.failedCalls++;
     if (server.metering !== undefined) this.charge(entry, args, writer.pos - mark, failed);
     if (spent >= server.slowlogMs) this.#addSlow(entry, args, spent);
-    if (owner.flags >= ClientFlag.replyOff) owner.mute(mark);
+    if (owner.flags >= ClientFlag.replyOff) this.#settleFlags(entry, args, mark);
     if (this.#scripts !== undefined) {
       this.#scripts.flush();
       owner.answer();
     }
+  }
+
+  /** What few clients ask for. */
+  #settleFlags(entry: CommandEntry, args: Arguments, mark: number): void {
+    const owner = this.#owner;
+    owner.mute(mark);
+    if (owner.flags & ClientFlag.tracking) owner.server.changes.hasRun(owner, entry, args);
   }
 
   charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
@@ -244,6 +358,12 @@ export class CommandExecution {
     this.#fannedOutBytes = 0;
     owner.meter.settle(metering, entry, args, owner.table, out, failed, inTransaction);
     if (this.#admission.isCharging) this.#admission.charge();
+  }
+
+  #addLatency(entry: CommandEntry, spentMs: number): void {
+    const { latency, now } = this.#owner.server;
+    const isFast = entry.spec.flags.includes('fast');
+    latency.add(isFast ? 'fast-command' : 'command', spentMs, now);
   }
 
   #addSlow(entry: CommandEntry, args: Arguments, spentMs: number): void {
@@ -294,7 +414,7 @@ export class CommandExecution {
     }
     const failed = writer.pos > mark && writer.buf[mark] === minus;
     this.#settleLater(entry, writer.pos - mark, failed, startedAt);
-    if (owner.flags >= ClientFlag.replyOff) owner.mute(mark);
+    if (owner.flags >= ClientFlag.replyOff) this.#settleFlags(entry, owner.arguments, mark);
     owner.goOn();
   }
 
@@ -302,6 +422,8 @@ export class CommandExecution {
     const owner = this.#owner;
     const spent = performance.now() - startedAt;
     entry.spentMs += spent;
+    entry.latencies.add(spent);
+    if (spent >= owner.server.latency.thresholdMs) this.#addLatency(entry, spent);
     if (failed) entry.failedCalls++;
     this.charge(entry, owner.arguments, sent, failed);
     if (spent >= owner.server.slowlogMs && !owner.closed) {
@@ -339,7 +461,7 @@ export class CommandExecution {
     const parts = answer.take();
     const isLarge = length > largeAnswerBytes;
     if (!isLarge) for (const part of parts) server.writer.rawBytes(part, 0, part.length);
-    if (owner.flags >= ClientFlag.replyOff) owner.mute(mark);
+    if (owner.flags >= ClientFlag.replyOff) this.#settleFlags(entry, owner.arguments, mark);
     if (isLarge && !isMuted) {
       owner.sendParts(parts);
       return;
@@ -347,6 +469,19 @@ export class CommandExecution {
     owner.releaseParts();
     owner.goOn();
   }
+}
+
+/** Whether a command can be sent to pods elsewhere while those before it have yet to be answered. */
+function isSendable(entry: CommandEntry): boolean {
+  return (
+    entry.run !== undefined &&
+    entry.bind === undefined &&
+    entry.blocks === undefined &&
+    entry.subcommands === undefined &&
+    !entry.everyPod &&
+    !entry.ofLibraries &&
+    !entry.hidesCost
+  );
 }
 
 function noTransform(): void {

@@ -1,11 +1,13 @@
 // One tick of the event loop: commands of every socket that had bytes run as they arrive and put their answers into one
 // buffer, each connection's in segments of its own. Then each log takes all writes of the tick in one write, and only
-// after that the answers leave, one write a connection; with fsync=always they wait for the disk first.
+// after that the answers leave, one write a connection; with fsync=always they wait for the disk first. Where a log may
+// lose what it took, they wait until that is known, and errors take the place of answers that saw what may be lost.
 
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
-import type { Executor } from '../../universal-row/executor.ts';
+import type { Outcome, TurnMember } from '../../universal-row/executor.ts';
 import { RespWriter } from './resp-writer.ts';
+import { asUnknown } from './unknown-answers.ts';
 
 /** A connection as a tick reads from it and writes to it. */
 export interface TickClient extends StepSource {
@@ -13,6 +15,8 @@ export interface TickClient extends StepSource {
   readonly version: number;
   /** The socket closes once what has been written is sent. */
   readonly closing: boolean;
+  /** An error was answered to it. */
+  countError(text: string): void;
   receive(chunk: Buffer, length: number): void;
   /** Sends bytes that the caller may reuse if the answer is true; false when the socket still holds them. */
   send(bytes: Buffer): boolean;
@@ -22,25 +26,50 @@ export interface TickClient extends StepSource {
   readAgain(): void;
   /** Counts bytes of a long answer; false when there are not as many left. */
   keepAnswer(bytes: number): boolean;
+  /** Counts bytes of answers that wait for the log, or no more where they are less than 0. */
+  countWaiting(bytes: number): void;
   endSoon(): void;
   destroy(): void;
 }
 
-export interface CommandTickOptions {
+interface CommandTickOptions {
   /** All that may have written in this tick. */
-  executors: () => readonly Executor[];
+  executors: () => readonly TurnMember[];
   podAdmission: PodAdmission | undefined;
   steps: StepWatcher | undefined;
+  /** Writes what is to be told of the commands of this tick, as far as one tick may take. */
+  beforeEnd: () => void;
+  /** There is more of it. */
+  isWaiting: () => boolean;
+  /** What a tick wrote or saw may not be kept. */
+  unknown: () => void;
   /** The log could not take the writes of a tick. */
   failed: (error: unknown) => void;
 }
 
 /** Replies of one tick, all connections together, before the rest waits for the next tick. */
 export const tickOutputBytes = 8 * 1024 * 1024;
+/** Milliseconds of one tick after which clients that have sent much go on in the next one, and then all others as well. */
+const tickWorkMs = 5;
+const longestTickMs = 20;
+/** What a client may have sent to be served in a tick that has taken long already. */
+const smallBytes = 1024;
+/** A read of as much may be followed by another one of the same socket before any other socket is looked at. */
+export const fullReadBytes = 64 * 1024;
 /** Reads in a row from one client after which it counts as the only one that is talking. */
 const readsToBeAlone = 64;
+/** Answers of a tick that are counted while they wait for the log: smaller ones are no more than their commands. */
+const countedBytes = 16 * 1024;
 const mostSpareWriters = 256;
 const spareWriterBytes = 64 * 1024;
+
+/** A tick whose answers wait for the log. */
+interface UnsentTick<C> {
+  /** Of it, and of those behind it. */
+  owners: readonly C[];
+  /** Sends later ticks that wait for nothing but these answers. */
+  behind: (() => void)[];
+}
 
 export class CommandTick<C extends TickClient = TickClient> {
   readonly writer = new RespWriter();
@@ -48,6 +77,8 @@ export class CommandTick<C extends TickClient = TickClient> {
   now = Date.now();
   /** Monotonic milliseconds, as of the command that ran last. */
   lapAt = 0;
+  /** Monotonic milliseconds. */
+  #beganAt = 0;
   readonly #options: CommandTickOptions;
   // Segments of the shared writer: which connection's bytes begin where.
   #owners: C[] = [];
@@ -56,6 +87,10 @@ export class CommandTick<C extends TickClient = TickClient> {
   #lastReader: C | undefined;
   #readsToBeAlone = readsToBeAlone;
   #resuming: C[] = [];
+  /** Those that have sent little, which go on before the others. */
+  #resumingSoon: C[] = [];
+  /** Ticks whose answers have yet to leave, in order. */
+  readonly #unsent = new Set<UnsentTick<C>>();
   /** Throttled clients that are not read for now. */
   readonly #readers = new Set<C>();
   #readsNext = false;
@@ -99,7 +134,7 @@ export class CommandTick<C extends TickClient = TickClient> {
       this.#readsToBeAlone = readsToBeAlone;
     } else if (this.#readsToBeAlone > 0) this.#readsToBeAlone--;
     this.#options.steps?.touched(client);
-    if (this.#isScheduled || this.#readsToBeAlone > 0) {
+    if (this.#isScheduled || this.#readsToBeAlone > 0 || length >= fullReadBytes) {
       if (!this.#isScheduled) this.schedule();
       client.receive(chunk, length);
       return;
@@ -119,7 +154,7 @@ export class CommandTick<C extends TickClient = TickClient> {
   #begin(): void {
     this.#isScheduled = true;
     this.now = Date.now();
-    this.lapAt = performance.now();
+    this.lapAt = this.#beganAt = performance.now();
     this.#options.podAdmission?.beginTick(this.lapAt);
   }
 
@@ -131,14 +166,23 @@ export class CommandTick<C extends TickClient = TickClient> {
     return spent;
   }
 
+  /** Whether a client with so many bytes to run leaves the rest of this tick to others. */
+  isOverFor(pendingBytes: number): boolean {
+    if (this.writer.pos > tickOutputBytes) return true;
+    const ms = this.lapAt - this.#beganAt;
+    return ms > tickWorkMs && (pendingBytes > smallBytes || ms > longestTickMs);
+  }
+
   /** Logs what was written in this tick, then lets the answers go. */
   readonly end = (): void => {
+    this.#options.beforeEnd();
     this.#isScheduled = false;
+    if (this.#options.isWaiting()) this.schedule();
     // Usually none, or the one log that was written: no list is made for those.
     let written = 0;
-    let first: Executor | undefined;
+    let first: TurnMember | undefined;
     let position = -1;
-    let others: { executor: Executor; at: number }[] | undefined;
+    let others: { executor: TurnMember; at: number }[] | undefined;
     for (const executor of this.#options.executors()) {
       let at: number;
       try {
@@ -155,17 +199,37 @@ export class CommandTick<C extends TickClient = TickClient> {
       }
     }
     if (this.#owners.length !== 0) {
-      if (first === undefined) this.#sendNow();
-      else this.#sendWhenSafe(first, position, others);
+      if (first !== undefined) this.#sendWhenSafe(first, position, others);
+      else if (this.#unsent.size === 0) this.#sendNow();
+      else this.#sendBehindEarlier();
     }
-    if (this.#resuming.length !== 0) {
-      const resuming = this.#resuming;
+    if (this.#resuming.length + this.#resumingSoon.length !== 0) {
+      const small = this.#resumingSoon;
+      const large = this.#resuming;
+      this.#resumingSoon = [];
       this.#resuming = [];
-      setImmediate(() => {
-        for (const client of resuming) client.resumeNow();
-      });
+      setImmediate(() => this.#resumeAll(small, large));
     }
   };
+
+  /** Those for whom there is no time left come first in the next tick. One of each kind always goes on. */
+  #resumeAll(small: readonly C[], large: readonly C[]): void {
+    this.schedule();
+    const smallDone = this.#resumeSome(small, 0);
+    this.#resumingSoon = [...small.slice(smallDone), ...this.#resumingSoon];
+    const largeDone = this.#resumeSome(large, Infinity);
+    this.#resuming = [...large.slice(largeDone), ...this.#resuming];
+  }
+
+  /** Returns how many of them went on. */
+  #resumeSome(clients: readonly C[], pendingBytes: number): number {
+    for (let i = 0; i < clients.length; i++) {
+      this.lap();
+      if (i > 0 ? this.isOverFor(pendingBytes) : this.writer.pos > tickOutputBytes) return i;
+      clients[i]!.resumeNow();
+    }
+    return clients.length;
+  }
 
   #sendNow(): void {
     const { writer } = this;
@@ -176,9 +240,9 @@ export class CommandTick<C extends TickClient = TickClient> {
   }
 
   #sendWhenSafe(
-    first: Executor,
+    first: TurnMember,
     position: number,
-    others: readonly { executor: Executor; at: number }[] | undefined,
+    others: readonly { executor: TurnMember; at: number }[] | undefined,
   ): void {
     const { writer } = this;
     const owners = this.#owners;
@@ -187,19 +251,68 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.#owners = [];
     this.#starts = [];
     writer.reset(true);
-    const send = (): void => {
-      this.#sendAll(buf, owners, starts, end);
+    if (end >= countedBytes) countAll(owners, starts, end, 1);
+    const tick: UnsentTick<C> = { owners, behind: [] };
+    this.#unsent.add(tick);
+    const send = (outcome: Outcome): void => {
+      // Another pod's log may have settled later ticks first.
+      const earlier = this.#unsentOf(owners, tick);
+      this.#unsent.delete(tick);
+      if (earlier === undefined) sendAll(outcome);
+      else this.#putBehind(earlier, owners, () => sendAll(outcome));
+    };
+    const sendAll = (outcome: Outcome): void => {
+      if (end >= countedBytes) countAll(owners, starts, end, -1);
+      if (outcome === 'committed') this.#sendAll(buf, owners, starts, end);
+      else this.#sendUnknown(buf, owners, starts, end);
+      for (const sendNext of tick.behind) sendNext();
     };
     if (others === undefined) {
-      first.whenSafe(position, send);
+      first.whenSettled(position, send);
       return;
     }
     let left = 1 + others.length;
-    const one = (): void => {
-      if (--left === 0) send();
+    let worst: Outcome = 'committed';
+    const one = (outcome: Outcome): void => {
+      if (outcome !== 'committed') worst = outcome;
+      if (--left === 0) send(worst);
     };
-    first.whenSafe(position, one);
-    for (const { executor, at } of others) executor.whenSafe(at, one);
+    first.whenSettled(position, one);
+    for (const { executor, at } of others) executor.whenSettled(at, one);
+  }
+
+  /** Answers that need not wait by themselves leave behind earlier ones of the same clients. */
+  #sendBehindEarlier(): void {
+    const { writer } = this;
+    const owners = this.#owners;
+    const earlier = this.#unsentOf(owners);
+    if (earlier === undefined) {
+      this.#sendNow();
+      return;
+    }
+    const starts = this.#starts;
+    const { buf, pos: end } = writer;
+    this.#owners = [];
+    this.#starts = [];
+    writer.reset(true);
+    this.#putBehind(earlier, owners, () => this.#sendAll(buf, owners, starts, end));
+  }
+
+  /** The last unsent tick of any of these clients; of those before `tick`, if it is given. */
+  #unsentOf(clients: readonly C[], tick?: UnsentTick<C>): UnsentTick<C> | undefined {
+    let found: UnsentTick<C> | undefined;
+    let those: Set<C> | undefined;
+    for (const one of this.#unsent) {
+      if (one === tick) break;
+      const known = (those ??= new Set(clients));
+      if (one.owners.some((client) => known.has(client))) found = one;
+    }
+    return found;
+  }
+
+  #putBehind(earlier: UnsentTick<C>, owners: readonly C[], send: () => void): void {
+    earlier.owners = [...earlier.owners, ...owners];
+    earlier.behind.push(send);
   }
 
   /** Nothing of this tick is in the log: no client may be told that it was done. */
@@ -211,6 +324,17 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.writer.reset(true);
     for (const client of owners) client.destroy();
     throw error;
+  }
+
+  /** A client that had a part only of an answer cannot be told. */
+  #sendUnknown(buf: Buffer, owners: readonly C[], starts: readonly number[], end: number): void {
+    this.#options.unknown();
+    for (const [i, client] of owners.entries()) {
+      const bytes = asUnknown(buf.subarray(starts[i], starts[i + 1] ?? end));
+      if (bytes === undefined) client.destroy();
+      else if (bytes.length > 0) client.send(bytes);
+      else if (client.closing) client.endSoon();
+    }
   }
 
   #sendAll(buf: Buffer, owners: readonly C[], starts: readonly number[], end: number): boolean {
@@ -227,9 +351,9 @@ export class CommandTick<C extends TickClient = TickClient> {
     return isFree;
   }
 
-  /** Lets a client go on with its pipeline in the next tick. */
-  resume(client: C): void {
-    this.#resuming.push(client);
+  /** Lets a client go on with its pipeline in the next tick; one with few bytes to run before the others. */
+  resume(client: C, pendingBytes = Infinity): void {
+    (pendingBytes > smallBytes ? this.#resuming : this.#resumingSoon).push(client);
     this.schedule();
   }
 
@@ -267,5 +391,18 @@ export class CommandTick<C extends TickClient = TickClient> {
   giveBackWriter(writer: RespWriter): void {
     const isSmall = writer.buf.length <= spareWriterBytes;
     if (isSmall && this.#spareWriters.length < mostSpareWriters) this.#spareWriters.push(writer);
+  }
+}
+
+/** Counts the segments of a tick that are large, or no more where `sign` is -1. */
+function countAll(
+  owners: readonly TickClient[],
+  starts: readonly number[],
+  end: number,
+  sign: 1 | -1,
+): void {
+  for (let i = 0; i < owners.length; i++) {
+    const bytes = (starts[i + 1] ?? end) - starts[i]!;
+    if (bytes >= countedBytes) owners[i]!.countWaiting(sign * bytes);
   }
 }

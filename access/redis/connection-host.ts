@@ -1,6 +1,6 @@
 // What a connection has of its server, beside what handlers of commands see of it.
 
-import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
+import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { StepWatcher } from '../../contracts/step-watcher.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
@@ -14,6 +14,7 @@ import type { Monitors } from './monitors.ts';
 import type { OtherPods } from './other-pods.ts';
 import type { OutputWatch } from './output-limits.ts';
 import type { ParserLimits } from './resp-parser.ts';
+import type { RowChanges } from './row-changes.ts';
 import type { Tenant } from './tenant.ts';
 
 /** `C` is the connection. */
@@ -26,9 +27,10 @@ export interface ConnectionHost<C extends Client> extends ClientServer {
   /** Clients that wait for a key. */
   readonly blocked: BlockedClients;
   readonly rechecks: ChannelRechecks;
+  readonly changes: RowChanges<C>;
   readonly memory: RequestMemory | undefined;
   /** Ceilings of partitions; absent where there can be none. */
-  readonly partitions: PartitionEntrance | undefined;
+  readonly partitions: PartitionAdmission | undefined;
   readonly podAdmission: PodAdmission | undefined;
   readonly steps: StepWatcher | undefined;
   /** Milliseconds; Infinity when the step watchdog is disabled. */
@@ -37,7 +39,7 @@ export interface ConnectionHost<C extends Client> extends ClientServer {
   readonly slowlogMs: number;
   readonly limits: ParserLimits;
   tenant(definition: TenantDefinition): Tenant<C>;
-  countError(tenant: Tenant<C>): void;
+  countError(tenant: Tenant<C>, text: string): void;
   /** A connection speaks HTTP, and is closed. */
   httpAttempted(connection: C): void;
   /** A client is about to be closed for the size of what it has queued. */

@@ -18,10 +18,10 @@ import { ClientConnection } from './client-connection.ts';
 import type { ClientScripts } from './client-scripts.ts';
 import { CommandDispatch, type DispatchOwner } from './command-dispatch.ts';
 import { CommandExecution, type ExecutionOwner } from './command-execution.ts';
-import { type TickClient, tickOutputBytes } from './command-tick.ts';
+import { fullReadBytes, type TickClient, tickOutputBytes } from './command-tick.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
-import { copiedBytes, copyOf } from './copied-arguments.ts';
+import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import {
   OutOfRequestMemory,
@@ -30,6 +30,7 @@ import {
   unauthenticatedLimits,
 } from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
+import { SentCommands } from './sent-commands.ts';
 import { type TransactionOwner, TransactionState } from './transaction.ts';
 
 // A power of 2. A pipeline looks now and then whether its time slice is over.
@@ -63,6 +64,10 @@ export class Connection
   /** Bytes answered to the last batch. */
   #repliedBytes = 0;
   #isBusy = false;
+  #sent: SentCommands | undefined;
+  /** A command in `#args` waits for the answers to those that were sent. */
+  #isHeld = false;
+  #heldError: unknown;
   /** Its batch is in the pod's CPU scheduler. */
   #isQueued = false;
   /** It goes on in the next tick: this one has enough to send. */
@@ -115,7 +120,8 @@ export class Connection
   receive(chunk: Buffer, length: number): void {
     this.bytesIn += length;
     this.#arrivedBytes += length;
-    this.#lastActiveAt = this.server.tick.now;
+    const { podAdmission, tick } = this.server;
+    this.#lastActiveAt = tick.now;
     if (this.closing) return;
     try {
       this.#parser.push(chunk, length, this.#args);
@@ -130,7 +136,7 @@ export class Connection
       else if (this.isHeldBack) this.#readLater();
       return;
     }
-    const { podAdmission, tick } = this.server;
+    if (length >= fullReadBytes) tick.lap();
     if (
       podAdmission !== undefined &&
       podAdmission.admit(this.#nextBatch(), tick.lapAt) !== 'admitted'
@@ -139,21 +145,23 @@ export class Connection
       this.#detach();
       return;
     }
-    if (tick.writer.pos > tickOutputBytes) {
-      // Other clients have filled this tick.
+    if (tick.isOverFor(this.#parser.pending)) {
+      // Other clients have filled this tick, or there was more than one read of this one.
       this.#detach();
-      this.#resume();
+      this.#resume(this.#parser.pending);
       return;
     }
     this.#runAll();
     // The chunk's memory is used for the next connection: what is still needed of it is copied.
-    if (this.#isBusy) {
-      this.#args = copyOf(this.#args);
+    if (this.#isBusy && !this.#isSending && !this.#parser.mayLend(this.#args)) {
+      this.#args = this.#args.copy();
       this.#execution.command.args = this.#args;
       this.#keptBytes = copiedBytes(this.#args);
       this.held.add('request', this.#keptBytes);
     }
     this.#detach();
+    // A part of a long command: reading all that has come of it may take long, too.
+    if (length >= fullReadBytes && tick.isOverFor(Infinity)) this.#readLater();
   }
 
   /** The chunk's memory is about to be used for the next connection. */
@@ -191,9 +199,9 @@ export class Connection
     return !(this.#isBusy || this.#isQueued || this.#resumes || this.output.hasParts);
   }
 
-  #resume(): void {
+  #resume(pendingBytes?: number): void {
     this.#resumes = true;
-    this.server.tick.resume(this);
+    this.server.tick.resume(this, pendingBytes);
   }
 
   /** Runs what has been parsed until there is nothing more or the connection must wait. */
@@ -216,23 +224,35 @@ export class Connection
           this.#resume();
           break;
         }
-        if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0 && this.#isSliceOver()) {
-          this.#isQueued = true;
-          server.podAdmission!.requeue(this.#nextBatch());
-          break;
+        if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0) {
+          if (this.#isSliceOver()) {
+            this.#isQueued = true;
+            server.podAdmission!.requeue(this.#nextBatch());
+            break;
+          }
+          if (tick.isOverFor(Infinity) && parser.pending > 0) {
+            this.#resume();
+            break;
+          }
         }
         args = this.#args;
       }
     } catch (error) {
       this.#protocolError(error);
     }
+    if (this.#isBusy && this.#sent?.isWaiting === true) this.#sendAhead();
     this.#repliedBytes = tick.writer.pos - from;
+    this.#endRun();
+  }
+
+  #endRun(): void {
+    const parser = this.#parser;
     this.endBatch();
     if (this.#keptBytes !== 0) {
       this.held.release('request', this.#keptBytes);
       this.#keptBytes = 0;
     }
-    if (this.#isBusy) parser.lend();
+    if (this.#isBusy && !this.#isSending) parser.lend();
     else {
       parser.release();
       if (!parser.isWithinCommand) this.#args.shrink();
@@ -241,6 +261,53 @@ export class Connection
 
   endBatch(): void {
     this.#admission.chargeBatch();
+  }
+
+  // ---- commands sent to pods elsewhere
+
+  /** Commands whose answers have yet to come, once there was one. */
+  get sent(): SentCommands {
+    return (this.#sent ??= new SentCommands(this));
+  }
+
+  /** Nothing is kept of what has arrived: all commands so far were sent, and their answers have yet to come. */
+  get #isSending(): boolean {
+    return this.#sent?.isWaiting === true && !this.#isHeld;
+  }
+
+  /** Sends commands behind those that were sent, as far as they may be. */
+  #sendAhead(): void {
+    const sent = this.#sent!;
+    try {
+      while (this.#parser.next(this.#args)) {
+        if (this.#execution.sendAhead(this.#args, sent)) continue;
+        this.#isHeld = true;
+        return;
+      }
+    } catch (error) {
+      this.#heldError = error;
+    }
+  }
+
+  sentAreAnswered(): void {
+    this.setBusy(false);
+    if (this.closed) return;
+    if (this.#heldError !== undefined) {
+      this.#protocolError(this.#heldError);
+      return;
+    }
+    if (this.#isHeld) {
+      this.#isHeld = false;
+      this.answer();
+      this.server.tick.lap();
+      this.#dispatch.run(this.#args);
+      if (this.#sent!.isWaiting) {
+        this.#sendAhead();
+        this.#endRun();
+        return;
+      }
+    }
+    this.goOn();
   }
 
   #protocolError(error: unknown): void {
@@ -290,11 +357,6 @@ export class Connection
 
   /** Goes on with the pipeline of a client that was served. */
   resumeNow(): void {
-    const { tick } = this.server;
-    if (tick.writer.pos > tickOutputBytes) {
-      tick.resume(this);
-      return;
-    }
     this.#resumes = false;
     if (!this.output.hasParts) this.goOn();
     else if (!this.output.isStalled) this.#sendPart();
@@ -386,6 +448,10 @@ export class Connection
     return this.#transactions.watchKeys(args);
   }
 
+  watchHasBegun(args: Arguments): Promise<unknown> | undefined {
+    return this.#transactions.watchHasBegun(args);
+  }
+
   unwatch(): void {
     this.#transactions.unwatch();
   }
@@ -415,8 +481,16 @@ export class Connection
     this.#execution.hasRun(entry, answer);
   }
 
+  settleSent(entry: CommandEntry, args: Arguments, mark: number): void {
+    this.#execution.settleSent(entry, args, mark);
+  }
+
   charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
     this.#execution.charge(entry, args, sent, failed);
+  }
+
+  protected isCountedByScript(): boolean {
+    return this.#execution.takeScriptError();
   }
 
   countFanOut(bytes: number): void {
@@ -429,6 +503,7 @@ export class Connection
 
   protected drop(): void {
     this.#execution.command.isAbandoned = true;
+    this.#sent?.leave();
     this.#blocked?.end();
     this.#admission.leave();
     this.#transactions.drop();

@@ -20,6 +20,10 @@ export function describeClient(connection: Client, running?: CommandEntry): stri
   if (connection.isBlocked) flags += 'b';
   if (connection.noEvict) flags += 'e';
   if (connection.noTouch) flags += 'T';
+  const { tracking } = connection;
+  if (tracking !== undefined) flags += 't';
+  if (tracking?.isBroken === true) flags += 'R';
+  if (tracking?.isBroadcast === true) flags += 'B';
   const { transaction } = connection;
   const waiting = socket.writableLength;
   const input = connection.queryBytes + (running === undefined ? 0 : connection.commandBytes);
@@ -27,5 +31,5 @@ export function describeClient(connection: Client, running?: CommandEntry): stri
   const since = connection.unitsWaitSince;
   const unitsWait =
     since === undefined ? '' : ` ru-wait-ms=${Math.round(performance.now() - since)}`;
-  return `id=${connection.id} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=-1 resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watchedKeys}${unitsWait}`;
+  return `id=${connection.id} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=${tracking?.redirect ?? -1} resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watchedKeys}${unitsWait}`;
 }

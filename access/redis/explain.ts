@@ -34,13 +34,13 @@ export function namedRows(rows: Rows, entry: CommandEntry, args: Arguments): Nam
   return named;
 }
 
-export interface Stage {
+interface Stage {
   name: 'lookup' | 'read' | 'walk' | 'write';
   items: number;
   bytes: number;
 }
 
-export interface Explanation {
+interface Explanation {
   stages: readonly (Stage & { cost: Float64Array })[];
   /** All of it. By `costLayout`. */
   cost: Float64Array;

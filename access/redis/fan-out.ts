@@ -5,8 +5,10 @@
 
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Audience, Subscriber } from './pubsub.ts';
+import { sharedTurns } from './shared-turns.ts';
 
-export interface Message {
+/** What was published. */
+export interface PublishedMessage {
   readonly channel: Buffer;
   readonly payload: Buffer;
   readonly isSharded: boolean;
@@ -18,7 +20,7 @@ const sliceBytes = 256 * 1024;
 const frameBytes = 48;
 
 interface Delivery {
-  message: Message;
+  message: PublishedMessage;
   receivers: { subscriber: Subscriber; audience: Audience }[];
   next: number;
   done: () => void;
@@ -29,13 +31,18 @@ export class FanOut {
   /** Slices sent so far. */
   slices = 0;
 
+  /** Messages that wait for the one before them. */
+  get backlog(): number {
+    return this.#queue.length;
+  }
+
   /** Bytes of the message for each receiver. */
-  static sizeOf({ channel, payload }: Message): number {
+  static sizeOf({ channel, payload }: PublishedMessage): number {
     return channel.length + payload.length + frameBytes;
   }
 
   /** Whether `receivers` receivers get the message in one slice, at once. */
-  isImmediate(message: Message, receivers: number): boolean {
+  isImmediate(message: PublishedMessage, receivers: number): boolean {
     return (
       this.#queue.length === 0 &&
       (receivers <= 1 ||
@@ -47,10 +54,16 @@ export class FanOut {
    * Sends the message to all that listen now; done when the last has it. If it is not sent at once, its bytes must stay
    * as they are until then.
    */
-  send(message: Message, audiences: readonly Audience[], receivers: number): MaybePromise<void> {
+  send(
+    message: PublishedMessage,
+    audiences: readonly Audience[],
+    receivers: number,
+  ): MaybePromise<void> {
     if (this.isImmediate(message, receivers)) {
       for (const audience of audiences) {
-        for (const subscriber of audience.listeners) write(subscriber, message, audience);
+        for (const subscriber of audience.listeners) {
+          if (!subscriber.closed) write(subscriber, message, audience);
+        }
       }
       return undefined;
     }
@@ -59,7 +72,7 @@ export class FanOut {
     );
     return new Promise((done) => {
       this.#queue.push({ message, receivers: all, next: 0, done });
-      if (this.#queue.length === 1) setImmediate(this.#slice);
+      if (this.#queue.length === 1) sharedTurns.add(this.#slice);
     });
   }
 
@@ -82,11 +95,11 @@ export class FanOut {
         bytes += FanOut.sizeOf(delivery.message);
       }
     }
-    if (this.#queue.length > 0) setImmediate(this.#slice);
+    if (this.#queue.length > 0) sharedTurns.add(this.#slice);
   };
 }
 
-function write(subscriber: Subscriber, message: Message, { pattern }: Audience): void {
+function write(subscriber: Subscriber, message: PublishedMessage, { pattern }: Audience): void {
   const { channel, payload, isSharded } = message;
   const out = subscriber.answer();
   if (pattern === undefined) {

@@ -1,9 +1,11 @@
 // Work of one command that is cut into slices: between two of them other clients are served.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
+import { CommandError } from '../../universal-row/errors.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Client } from './client.ts';
 import type { RespWriter } from './resp-writer.ts';
+import { sharedTurns } from './shared-turns.ts';
 
 const sliceSteps = 1024;
 
@@ -39,21 +41,28 @@ export function inSlices(
       // The words have been moved when the first slice was over.
       if (!connection.closed) run(connection.arguments, connection.answer());
       if (connection.closed || i === count) resolve();
-      else setImmediate(next);
+      else sharedTurns.add(next);
     };
-    setImmediate(next);
+    sharedTurns.add(next);
   });
 }
 
 const sliceItems = 256;
+/** Slices that are one step within EXEC. */
+const slicesAtOnce = 8;
+const tooMany = new CommandError('ERR too many to be shown within a transaction');
 
-/** Visits all items, some in each round of the event loop; all at once within EXEC, or when there are few. */
+/**
+ * Visits all items, some in each round of the event loop; all at once within EXEC, or when there are few. Throws
+ * `CommandError` within EXEC when there are too many for that.
+ */
 export function eachInSlices<T>(
   connection: Client,
   items: readonly T[],
   visit: (item: T) => void,
   perSlice = sliceItems,
 ): MaybePromise<void> {
+  if (connection.isExecuting && items.length > slicesAtOnce * perSlice) throw tooMany;
   if (connection.isExecuting || items.length <= perSlice) {
     for (const item of items) visit(item);
     return undefined;
@@ -63,7 +72,7 @@ export function eachInSlices<T>(
     const next = (): void => {
       const end = Math.min(items.length, i + perSlice);
       for (; i < end; i++) visit(items[i]!);
-      if (i < items.length) setImmediate(next);
+      if (i < items.length) sharedTurns.add(next);
       else resolve();
     };
     next();

@@ -3,7 +3,7 @@
 
 import { arch, platform, release } from 'node:os';
 import { type ChargeClass, chargeClasses } from '../../request-units/meter.ts';
-import type { CommandEntry } from './commands/registry.ts';
+import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import { quotaFields } from './admission/quota-fields.ts';
 import { redisVersion } from './commands/connection.ts';
 import type { Client } from './client.ts';
@@ -26,7 +26,12 @@ const defaultSections = [
   'cluster',
   'keyspace',
 ];
-const allSections = [...defaultSections.slice(0, 7), 'commandstats', ...defaultSections.slice(7)];
+const allSections = [
+  ...defaultSections.slice(0, 7),
+  'commandstats',
+  'latencystats',
+  ...defaultSections.slice(7),
+];
 
 const titles: Readonly<Record<string, string>> = { cpu: 'CPU', ru: 'RU' };
 
@@ -46,6 +51,22 @@ export function writeInfo({ server, tenant }: Client, asked: readonly string[]):
     parts.push(`# ${title}\r\n${fields.map(([k, v]) => `${k}:${v}\r\n`).join('')}`);
   }
   return parts.join('\r\n');
+}
+
+function modeOf({ clusterId }: ClientServer): string {
+  return clusterId === undefined ? 'standalone' : 'cluster';
+}
+
+/** Scripts and functions of tenants. */
+function scriptCounts(tenants: readonly Tenant<Client>[]): Fields {
+  const total = (of: (tenant: Tenant<Client>) => number): number =>
+    tenants.reduce((sum, tenant) => sum + of(tenant), 0);
+  return [
+    ['used_memory_scripts_eval', total(({ scripts }) => scripts.cache.bytes)],
+    ['number_of_cached_scripts', total(({ scripts }) => scripts.cache.count)],
+    ['number_of_functions', total(({ scripts }) => scripts.functions.functionCount)],
+    ['number_of_libraries', total(({ scripts }) => scripts.functions.all.size)],
+  ];
 }
 
 function human(bytes: number): string {
@@ -70,7 +91,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['redis_git_sha1', '00000000'],
       ['redis_git_dirty', 0],
       ['redis_build_id', '0'],
-      ['redis_mode', 'standalone'],
+      ['redis_mode', modeOf(server)],
       ['os', `${platform()} ${release()} ${arch()}`],
       ['arch_bits', 64],
       ['multiplexing_api', 'libuv'],
@@ -90,8 +111,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
   },
   memory(server) {
     const { facts } = server;
-    const used = facts.usedMemory();
-    const peak = facts.peakMemory();
+    const { used, peak, startup, uncounted, held } = facts.memory();
     const { rss, heapUsed } = process.memoryUsage();
     const limit = Number(server.config.get('maxmemory')?.get() ?? 0);
     return [
@@ -101,14 +121,25 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['used_memory_rss_human', human(rss)],
       ['used_memory_peak', peak],
       ['used_memory_peak_human', human(peak)],
+      ['used_memory_peak_perc', `${((used / peak) * 100).toFixed(2)}%`],
       ['used_memory_overhead', heapUsed],
-      ['used_memory_dataset', used],
+      ['used_memory_startup', startup],
+      ['used_memory_dataset', used - startup],
+      ...scriptCounts([...server.tenants.values()]),
       ['maxmemory', limit],
       ['maxmemory_human', human(limit)],
-      ['maxmemory_policy', 'noeviction'],
-      ['mem_fragmentation_ratio', used === 0 ? '1.00' : (rss / used).toFixed(2)],
+      ['maxmemory_policy', server.config.get('maxmemory-policy')?.get() ?? 'noeviction'],
+      ['allocator_allocated', used],
+      ['allocator_active', held],
+      ['allocator_resident', rss],
+      ['allocator_frag_ratio', (held / used).toFixed(2)],
+      ['allocator_frag_bytes', held - used],
+      ['mem_fragmentation_ratio', (rss / used).toFixed(2)],
+      ['mem_fragmentation_bytes', rss - used],
+      ['mem_not_counted_for_evict', uncounted],
       ['mem_allocator', 'slab'],
       ['lazyfree_pending_objects', 0],
+      ['lazyfreed_objects', 0],
     ];
   },
   persistence(server) {
@@ -146,7 +177,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['sync_partial_ok', 0],
       ['sync_partial_err', 0],
       ['expired_keys', server.facts.expiredRows()],
-      ['evicted_keys', 0],
+      ['evicted_keys', server.facts.evictedRows()],
       ['keyspace_hits', lookups.hits],
       ['keyspace_misses', lookups.misses],
       ...cacheFields(server.cache, server.cache?.counts),
@@ -154,8 +185,10 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['pubsub_patterns', server.countListeners('patterns')],
       ['pubsubshard_channels', server.countListeners('shardChannels')],
       ['latest_fork_usec', 0],
+      ['migrate_cached_sockets', 0],
       ['total_error_replies', counters.errors],
       ['client_output_buffer_limit_disconnections', server.output.disconnections],
+      ...trackingFields([...server.tenants.values()]),
     ];
   },
   cpu() {
@@ -166,6 +199,9 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['used_cpu_sys_children', '0.000000'],
       ['used_cpu_user_children', '0.000000'],
     ];
+  },
+  latencystats({ registry }) {
+    return latencyFields(registry);
   },
   commandstats(server) {
     const fields: Fields = [];
@@ -184,6 +220,19 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
   },
 };
 
+function latencyFields(registry: CommandRegistry): Fields {
+  const fields: Fields = [];
+  for (const { fullName, latencies } of registry.entries()) {
+    if (latencies.total === 0) continue;
+    const of = (part: number) => latencies.percentile(part).toFixed(3);
+    fields.push([
+      `latency_percentiles_usec_${fullName}`,
+      `p50=${of(0.5)},p99=${of(0.99)},p99.9=${of(0.999)}`,
+    ]);
+  }
+  return fields;
+}
+
 /** Of reads that the gateway remembers; nothing while it remembers none. The bytes are those of all tenants. */
 function cacheFields(
   whole: ReadCache | undefined,
@@ -197,17 +246,40 @@ function cacheFields(
   return whole === undefined ? fields : [...fields, ['gateway_cache_bytes', whole.bytes]];
 }
 
+function countTracking({ tenants }: ClientServer, tenant: Tenant<Client>): number {
+  if (!tenant.isFirst) return tenant.tracking.clients.size;
+  let count = 0;
+  for (const { tracking } of tenants.values()) count += tracking.clients.size;
+  return count;
+}
+
+function trackingFields(tenants: readonly Tenant<Client>[]): Fields {
+  let keys = 0;
+  let items = 0;
+  let prefixes = 0;
+  for (const { tracking } of tenants) {
+    keys += tracking.keys;
+    items += tracking.items;
+    prefixes += tracking.prefixes;
+  }
+  return [
+    ['tracking_total_keys', keys],
+    ['tracking_total_items', items],
+    ['tracking_total_prefixes', prefixes],
+  ];
+}
+
 type TenantSection = (server: ClientServer, tenant: Tenant<Client>) => Fields | undefined;
 
 /** What everyone sees of its own tenant, or undefined where the first tenant sees more. */
 const tenantSections: Readonly<Record<string, TenantSection>> = {
-  server({ facts, port }, tenant) {
+  server({ facts, port, clusterId }, tenant) {
     if (tenant.isFirst) return undefined;
     const uptime = Math.floor((Date.now() - facts.startedAt) / 1000);
     return [
       ['redis_version', redisVersion],
       ['polyrow_version', facts.version],
-      ['redis_mode', 'standalone'],
+      ['redis_mode', clusterId === undefined ? 'standalone' : 'cluster'],
       ['arch_bits', 64],
       ['tcp_port', port],
       ['server_time_usec', Math.floor((performance.timeOrigin + performance.now()) * 1000)],
@@ -238,20 +310,21 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['maxclients', own === 0 ? server.maxClients : Math.min(own, server.maxClients)],
       ['client_recent_max_input_buffer', largestIn],
       ['client_recent_max_output_buffer', largestOut],
-      ['blocked_clients', blocked],
-      ['tracking_clients', 0],
+      ['blocked_clients', blocked + (tenant.isFirst ? server.pausedClients : 0)],
+      ['tracking_clients', countTracking(server, tenant)],
       ['pubsub_clients', pubsub],
       ['watching_clients', watching],
       ['clients_in_timeout_table', blocked],
     ];
   },
-  memory(_server, tenant) {
+  memory(server, tenant) {
     if (tenant.isFirst) return undefined;
     const limit = tenant.definition.limits.storedBytes;
     return [
+      ...scriptCounts([tenant]),
       ['maxmemory', limit],
       ['maxmemory_human', human(limit)],
-      ['maxmemory_policy', 'noeviction'],
+      ['maxmemory_policy', server.config.get('maxmemory-policy')?.get() ?? 'noeviction'],
     ];
   },
   persistence(_server, tenant) {
@@ -262,7 +335,7 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['aof_enabled', 1],
     ];
   },
-  stats({ cache }, tenant) {
+  stats({ cache, facts }, tenant) {
     if (tenant.isFirst) return undefined;
     const { past, pubsub } = tenant;
     let { commands, bytesIn, bytesOut } = past;
@@ -277,12 +350,13 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['total_net_input_bytes', bytesIn],
       ['total_net_output_bytes', bytesOut],
       ['rejected_connections', tenant.rejectedConnections],
-      ['evicted_keys', 0],
+      ['evicted_keys', facts.evictedRows(tenant.span.first)],
       ...cacheFields(undefined, cache?.of(tenant.number)),
       ['pubsub_channels', pubsub.channels.size],
       ['pubsub_patterns', pubsub.patterns.size],
       ['pubsubshard_channels', pubsub.shardChannels.size],
-      ['total_error_replies', tenant.errors],
+      ['total_error_replies', tenant.errors.total],
+      ...trackingFields([tenant]),
     ];
   },
   replication(server, tenant) {
@@ -312,19 +386,26 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       fields.push([`ru_${name}`, account.lruOf(kind as ChargeClass).toFixed(3)]);
     });
     const isDry = admission?.rules.dryRun === true;
-    const limits = !tenant.isLimited ? 'none' : isDry ? 'dry-run' : 'enforced';
+    const limits = !tenant.limits.isLimited ? 'none' : isDry ? 'dry-run' : 'enforced';
     fields.push(['ru_limits', limits]);
-    const { counts, units } = quotaFields(tenant, account);
+    const { counts, units } = quotaFields(tenant.limits, account);
     for (const [name, value] of units) fields.push([`ru_${name}`, value.toFixed(3)]);
     for (const [name, value] of counts) fields.push([`ru_${name}`, value]);
     return fields;
   },
   errorstats(server, tenant) {
-    const errors = tenant.isFirst ? server.counters.errors : tenant.errors;
-    return errors === 0 ? [] : [['errorstat_ERR', `count=${errors}`]];
+    const counts = new Map<string, number>();
+    for (const { errors } of tenant.isFirst ? server.tenants.values() : [tenant]) {
+      for (const [code, count] of errors.codes) counts.set(code, (counts.get(code) ?? 0) + count);
+    }
+    // A code of a script may have what ends a name here.
+    return [...counts].map(([code, count]) => [
+      `errorstat_${code.replace(/[\s:=,]/g, '_')}`,
+      `count=${count}`,
+    ]);
   },
-  cluster() {
-    return [['cluster_enabled', 0]];
+  cluster({ clusterId }) {
+    return [['cluster_enabled', clusterId === undefined ? 0 : 1]];
   },
   keyspace({ facts }, { span }) {
     const fields: Fields = [];

@@ -10,7 +10,7 @@ const timeoutText = 'ERR login timeout';
 const replacedText = 'ERR max number of unauthenticated clients reached';
 
 /** A connection that has to log in. */
-export interface PendingLogin {
+interface PendingLogin {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly isBusy: boolean;
   /** Closes at once, after an error as the last bytes. */

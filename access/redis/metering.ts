@@ -11,10 +11,10 @@ import { ChargeClass, type Meter, type TenantAccount } from '../../request-units
 import { ReadHistory } from '../../request-units/estimate.ts';
 import { costLayout, type RowPricer, type RowWorkCounts } from '../../request-units/row-pricer.ts';
 import { type HotNames, HotSampler } from '../gateway/hot-names.ts';
-import { keyWords } from './commands/key-words.ts';
+import { firstKeyWord } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
 
-export interface RedisMeteringOptions {
+interface RedisMeteringOptions {
   meter: Meter;
   /** Learns which keys requests are about. */
   hot?: HotNames | undefined;
@@ -76,7 +76,7 @@ export const firstTenant: MeteredTenant = { number: 0, firstTable: 0 };
 const frameBytes = 10;
 
 /** What requests that were priced together were, and had the server do. */
-export interface CountedWork extends RowWorkCounts {
+interface CountedWork extends RowWorkCounts {
   requests: number;
   commands: number;
   received: number;
@@ -332,7 +332,7 @@ export class ConnectionMeter {
     table: number,
     bytes: number,
   ): void {
-    const [word] = keyWords(entry.spec, args);
+    const word = firstKeyWord(entry.spec, args);
     if (word === undefined || word >= args.count) return;
     const { number, firstTable } = this.tenant;
     const name = args.bytes(word).toString('latin1');

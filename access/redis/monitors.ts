@@ -34,18 +34,26 @@ export class Monitors<C extends Monitored = Monitored> {
   /** Shows a command of `client` to those that watch its tenant. */
   feed(client: C, entry: CommandEntry, args: Arguments): void {
     if (entry.spec.flags.includes('admin') || entry.noAuth) return;
-    const line = lineOf(client, args);
+    this.show(client, lineOf(client.db, client.address, args));
+  }
+
+  /** What is shown of a command that a script of the client calls: with `show`, when the script has answered. */
+  scriptLine(client: C, args: Arguments): string {
+    return lineOf(client.db, 'lua', args);
+  }
+
+  show(client: C, line: string): void {
     for (const monitor of this.#clients) {
       if (monitor.tenant === client.tenant) monitor.answer().raw(line);
     }
   }
 }
 
-function lineOf({ db, address }: Monitored, args: Arguments): string {
+function lineOf(db: number, from: string, args: Arguments): string {
   const now = performance.timeOrigin + performance.now();
   const seconds = Math.floor(now / 1000);
   const micros = String(Math.floor((now % 1000) * 1000)).padStart(6, '0');
-  let line = `+${seconds}.${micros} [${db} ${address}]`;
+  let line = `+${seconds}.${micros} [${db} ${from}]`;
   for (let i = 0; i < args.count; i++) {
     if (line.length > lineBytes) {
       line += ` "... (${args.count - i} more arguments)"`;

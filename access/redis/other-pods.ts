@@ -2,11 +2,13 @@
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
-import type { Executor } from '../../universal-row/executor.ts';
+import type { RowCommands } from '../../universal-row/executor.ts';
+import type { Reply } from '../../universal-row/reply.ts';
 import { RowWork } from '../../universal-row/row-work.ts';
 import type { Router } from '../gateway/router.ts';
 import type { CommandTick } from './command-tick.ts';
 import type { RedisMetering } from './metering.ts';
+import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
 
 /** What it has of the server; both may change. */
@@ -32,7 +34,7 @@ export class OtherPods {
   }
 
   /** Why a command about all databases may not run on the executors other than `home`, if it may not. */
-  refusal({ span, grows }: Command, home: Executor): string | undefined {
+  refusal({ span, grows }: Command, home: RowCommands): string | undefined {
     for (let table = span.first; table < span.first + span.count; table++) {
       const { executor } = this.#router.to(table);
       const refusal = executor === home ? undefined : executor.refusal({ table, grows });
@@ -41,25 +43,45 @@ export class OtherPods {
     return undefined;
   }
 
-  /** Runs a command about all databases on the executors other than the one that answers. */
-  run(command: Command, home: Executor): void {
+  /**
+   * Runs a command about all databases on the executors other than the one that answers. Where they take their time, it
+   * resolves when they have answered: to the first error, if there was one.
+   */
+  run(command: Command, home: RowCommands): Promise<string | undefined> | undefined {
     const { first, count } = command.span;
-    const done = new Set([home]);
+    const done = new Set<RowCommands>([home]);
+    const waiting: Promise<string | undefined>[] = [];
     for (let table = first; table < first + count; table++) {
       const { executor } = this.#router.to(table);
       if (done.has(executor)) continue;
       done.add(executor);
       const writer = this.#tick.borrowWriter(2);
-      const waits = executor.execute({ ...command, table }, writer);
-      if (waits instanceof Promise) {
-        waits
-          .catch((error: unknown) => {
-            this.#host.report('error', `command ${command.name} failed`, { err: error });
-          })
-          .finally(() => this.#host.cache?.forgetAll(command.span));
-      } else this.#tick.giveBackWriter(writer);
+      const own = { ...command, table, args: command.args.copy() };
+      const waits = executor.execute(own, writer);
+      if (waits instanceof Promise) waiting.push(this.#answered(own, waits, writer));
+      else this.#tick.giveBackWriter(writer);
     }
     this.#host.cache?.forgetAll(command.span);
+    if (waiting.length === 0) return undefined;
+    return Promise.all(waiting).then((errors) => errors.find((error) => error !== undefined));
+  }
+
+  async #answered(
+    command: Command,
+    waits: Promise<Reply | void>,
+    writer: RespWriter,
+  ): Promise<string | undefined> {
+    try {
+      const answer = (await waits) ?? writer;
+      return errorOf(
+        answer instanceof LongAnswer ? answer.take()[0] : writer.buf.subarray(0, writer.pos),
+      );
+    } catch (error) {
+      this.#host.report('error', `command ${command.name} failed`, { err: error });
+      return 'ERR internal error';
+    } finally {
+      this.#host.cache?.forgetAll(command.span);
+    }
   }
 
   /** Runs a GET for the read cache, in the background: its tenant is charged for it. */
@@ -92,4 +114,11 @@ export class OtherPods {
       })
       .finally(done);
   }
+}
+
+const minus = 45;
+
+/** The text of an answer that is an error. */
+function errorOf(answer: Buffer | undefined): string | undefined {
+  return answer?.[0] === minus ? answer.toString('latin1', 1, answer.length - 2) : undefined;
 }

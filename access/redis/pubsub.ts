@@ -4,8 +4,10 @@ import { CommandError } from '../../universal-row/errors.ts';
 import { Glob } from '../../universal-row/transforms/redis/glob.ts';
 import type { HeldMemory } from './held-memory.ts';
 import type { RespWriter } from './resp-writer.ts';
+import { sharedTurns } from './shared-turns.ts';
 
-export type ChannelKind = 'channel' | 'pattern' | 'shard';
+const channelKinds = ['channel', 'pattern', 'shard'] as const;
+export type ChannelKind = (typeof channelKinds)[number];
 
 /** A connection as channels need it. */
 export interface Subscriber {
@@ -72,9 +74,25 @@ export class PubSub {
   }
 
   unsubscribeAll(subscriber: Subscriber): void {
-    for (const kind of ['channel', 'pattern', 'shard'] as const) {
-      for (const name of own(subscriber, kind)) this.unsubscribe(subscriber, kind, name);
+    for (const [kind, name] of namesOf(subscriber)) this.unsubscribe(subscriber, kind, name);
+  }
+
+  /** The subscriber is gone. Where it has very many names they are forgotten some at a time. */
+  forget(subscriber: Subscriber): void {
+    if (subscriptionsOf(subscriber) <= forgottenAtOnce) {
+      this.unsubscribeAll(subscriber);
+      return;
     }
+    const names = namesOf(subscriber);
+    const next = (): void => {
+      for (let n = 0; n < forgottenAtOnce; n++) {
+        const found = names.next();
+        if (found.done === true) return;
+        this.unsubscribe(subscriber, ...found.value);
+      }
+      sharedTurns.add(next);
+    };
+    next();
   }
 
   /** All that listen to the channel. */
@@ -92,7 +110,8 @@ export class PubSub {
   }
 }
 
-// A connection leaves all of its channels at once when it closes.
+const forgottenAtOnce = 1024;
+// A connection that changes its tenant leaves all of its channels at once.
 const maxSubscriptions = 65_536;
 // Every message is held against all patterns of the tenant.
 const maxPatterns = 10_000;
@@ -109,6 +128,10 @@ function bytesOf(name: string): number {
 
 function subscriptionsOf({ channels, patterns, shardChannels }: Subscriber): number {
   return channels.size + patterns.size + shardChannels.size;
+}
+
+function* namesOf(subscriber: Subscriber): Generator<[ChannelKind, string], void> {
+  for (const kind of channelKinds) for (const name of own(subscriber, kind)) yield [kind, name];
 }
 
 export function own(subscriber: Subscriber, kind: ChannelKind): Set<string> {

@@ -30,7 +30,7 @@ export interface RememberedTable {
 }
 
 /** What is known of a key. */
-export interface Answer {
+interface Answer {
   /** As a RESP bulk string, which is the same in both versions; undefined: there is nothing at the key. */
   readonly bytes: Buffer | undefined;
   /** Unix milliseconds at which the row ceases to be; 0 for never. */
@@ -78,7 +78,7 @@ class Memory {
   }
 }
 
-export interface ReadCacheOptions {
+interface ReadCacheOptions {
   rng: Rng;
   /** Runs a GET of the key in the background, and tells the load of its answer. */
   reload: (table: RememberedTable, key: Buffer, load: Load) => void;

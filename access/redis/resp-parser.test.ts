@@ -241,3 +241,36 @@ test('less than half of a long string is copied while it arrives', () => {
   expect(copied).toBeLessThan(length / 2);
   expect(taken.at(-1)).toBeLessThan(length + 1024);
 });
+
+test('the words of a long command that waits stay where they came, those of a small one are to be copied', () => {
+  const words = Array.from({ length: 20_000 }, (_, n) => `word-${n}`);
+  const text = `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
+  const chunk = Buffer.alloc(16 * 1024);
+  const parser = new RespParser();
+  const args = new Arguments();
+  const send = (bytes: string): boolean => {
+    parser.push(chunk, chunk.write(bytes, 'latin1'), args);
+    return parser.next(args);
+  };
+  for (let at = 0; at < text.length; at += chunk.length) {
+    const isWhole = send(text.slice(at, at + chunk.length));
+    if (!isWhole) parser.detach(args);
+  }
+  expect(parser.mayLend(args)).toBe(true);
+  parser.lend();
+  parser.detach(args);
+  // What it sends meanwhile is kept, and does not change the words of the command that waits.
+  for (let n = 0; n < 100; n++) {
+    parser.push(chunk, chunk.write('*1\r\n$4\r\nPING\r\n'), new Arguments());
+    parser.detach(new Arguments());
+    chunk.fill(0xff);
+  }
+  const found = Array.from({ length: args.count }, (_, i) => args.bytes(i).toString());
+  expect(found).toEqual(words);
+  parser.release();
+
+  const small = new RespParser();
+  const few = new Arguments();
+  small.push(chunk, chunk.write('*1\r\n$4\r\nPING\r\n'), few);
+  expect([small.next(few), small.mayLend(few)]).toEqual([true, false]);
+});

@@ -40,7 +40,7 @@ export const defaultLimits: ParserLimits = {
 };
 
 /** Counts the memory of commands that have come in part. */
-export type RequestBudget = Pick<MemoryAccount, 'reserve' | 'release'>;
+type RequestBudget = Pick<MemoryAccount, 'add' | 'reserve' | 'release'>;
 
 /** Redis's own limits for a client that has not said who it is. */
 export const unauthenticatedLimits: ParserLimits = {
@@ -52,6 +52,8 @@ export const unauthenticatedLimits: ParserLimits = {
 /** Two places of 4 bytes. */
 const bytesPerWord = 8;
 const largeCarryBytes = 64 * 1024;
+/** The smallest buffer, with places for the words of an ordinary command. A connection is never refused one. */
+const smallestCarryBytes = leastCarryBytes + 32 * bytesPerWord;
 
 const cr = 13;
 const lf = 10;
@@ -89,6 +91,15 @@ export class RespParser {
   /** Bytes taken in and not yet given out as a command. */
   get pending(): number {
     return this.end - this.pos;
+  }
+
+  /**
+   * Whether the words of the last command may stay where they are while it waits: in a buffer of the parser's own, of
+   * which they are a good part. See `lend`.
+   */
+  mayLend(args: Arguments): boolean {
+    if (!this.carrying || args.buf !== this.buf) return false;
+    return (this.pos - args.starts[0]!) * 4 >= this.buf.length;
   }
 
   /** Some words of a command have come, and others have not. */
@@ -157,6 +168,11 @@ export class RespParser {
     const places = this.wordsLeft > 0 ? args.starts.length * bytesPerWord : 0;
     const bytes = CarryBuffers.lengthFor(capacity) + places;
     if (this.budget.reserve('request', bytes)) return bytes;
+    // Small commands of those who send nothing else wait as well where others have taken all there is.
+    if (bytes <= smallestCarryBytes) {
+      this.budget.add('request', bytes);
+      return bytes;
+    }
     this.drop();
     throw new OutOfRequestMemory('no memory for the rest of a command');
   }

@@ -14,8 +14,10 @@ const wide = /[^\0-\xff]/;
 
 const okBytes = Buffer.from('+OK\r\n');
 
-/** Where the memory of long answers is counted. */
+/** Where errors, and the memory of long answers, are counted. */
 export interface AnswerKeeper {
+  /** An error was answered. */
+  countError(text: string): void;
   /** False when there is not as much left. */
   keepAnswer(bytes: number): boolean;
 }
@@ -24,7 +26,7 @@ export class RespWriter implements Reply {
   version = 2;
   buf: Buffer;
   pos = 0;
-  /** Counts the memory of long answers; undefined when memory is not counted. */
+  /** Who is answered; undefined where nothing is counted. */
   keeper: AnswerKeeper | undefined;
 
   constructor(bytes: number = initialBytes) {
@@ -58,6 +60,7 @@ export class RespWriter implements Reply {
   }
 
   error(text: string): void {
+    this.keeper?.countError(text);
     // A line break inside would end the reply early.
     this.#line(45, /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text);
   }

@@ -16,7 +16,20 @@ export interface UserKeeper {
   dropUser(tenant: string, name: string): Promise<void>;
 }
 
-export type UserChange = Partial<Pick<UserDefinition, 'enabled' | 'open' | 'secrets' | 'rules'>>;
+type UserChange = Partial<Pick<UserDefinition, 'enabled' | 'open' | 'secrets' | 'rules'>>;
+
+/** Memory of rows in bytes. */
+export interface MemoryUse {
+  /** Of live rows and of a server without any: `used_memory`. */
+  used: number;
+  peak: number;
+  /** Of a server without rows. */
+  startup: number;
+  /** Part of `used` that `maxmemory` is not compared with. */
+  uncounted: number;
+  /** As `used`, with the free space inside of what was allocated. */
+  held: number;
+}
 
 /** What INFO, MEMORY and DEBUG need to know of the rest of the server. */
 export interface ServerFacts {
@@ -26,15 +39,15 @@ export interface ServerFacts {
   executable: string;
   configFile: string;
   dataDirectory: string;
-  /** Bytes the data takes in memory. */
-  usedMemory(): number;
-  peakMemory(): number;
+  memory(): MemoryUse;
   /** Fields of INFO's Persistence section, in order. */
   persistence(): Record<string, string | number>;
   /** Rows and rows with an expiry of a table. */
   tableSize(table: number): { rows: number; expiring: number };
   /** Keys that reading commands found, and did not find. */
   lookups(): { hits: number; misses: number };
+  /** Rows dropped to make room: of the tenant with this first table, or of all. */
+  evictedRows(firstTable?: number): number;
   expiredRows(): number;
   /** Makes a checkpoint of every engine (SAVE, BGSAVE). */
   checkpoint(): Promise<void>;

@@ -3,25 +3,30 @@
 
 import type { Socket } from 'node:net';
 import type { TenantDefinition, UserDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
+import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
 import type { StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { RequestMemory } from '../admission/request-memory.ts';
 import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
+import { AcceptQueue } from './accept-queue.ts';
 import { BlockedClients } from './blocked-clients.ts';
-import { type Client, ClientFlag } from './client.ts';
+import { type Client, ClientFlag, type Elsewhere } from './client.ts';
+import type { PublishedMessage } from './fan-out.ts';
 import { ClientPause } from './client-pause.ts';
 import { CommandTick, tickOutputBytes } from './command-tick.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
+import { GoneConnections } from './gone-connections.ts';
+import { LatencyMonitor } from './latency.ts';
 import { type ListenerOptions, Listeners } from './listeners.ts';
 import { LoginDeadlines } from './login-deadlines.ts';
 import type { RedisMetering } from './metering.ts';
 import { Monitors } from './monitors.ts';
 import { OtherPods } from './other-pods.ts';
+import type { ClusterMap } from './cluster-map.ts';
 import { type OutputLimits, OutputWatch } from './output-limits.ts';
 import { Permissions } from './acl/acl-user.ts';
 import { ChannelRechecks } from './acl/channel-rechecks.ts';
@@ -30,10 +35,13 @@ import { defaultLimits, type ParserLimits } from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
 import { readShared } from './shared-read.ts';
 import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
+import { RowChanges } from './row-changes.ts';
 import type { SlowEntry, SlowlogLimits } from './slowlog.ts';
 import { Tenant, tooManyClients } from './tenant.ts';
+import { TenantLimits } from '../admission/tenant-limits.ts';
+import type { TrackingState } from './tracking.ts';
 
-export interface RedisServerOptions extends ListenerOptions {
+interface RedisServerOptions extends ListenerOptions {
   maxClients: number;
   /** Seconds; 0 for never. */
   idleTimeout: number;
@@ -47,6 +55,8 @@ export interface RedisServerOptions extends ListenerOptions {
   maxQueryBytes: number;
   slowlogMs: number;
   slowlogLength: number;
+  /** See `ClientServer`. */
+  busyReplyMs: number;
   metering?: RedisMetering | undefined;
   /** The admission stage of the pods; absent where requests are not scheduled. */
   podAdmission?: PodAdmission | undefined;
@@ -57,12 +67,15 @@ export interface RedisServerOptions extends ListenerOptions {
   /** Absent where no tenant has a quota. */
   admission?: GatewayAdmission;
   /** Ceilings of partitions; absent where there can be none. */
-  partitions?: PartitionEntrance;
+  partitions?: PartitionAdmission;
   outputLimits: OutputLimits;
   registry: CommandRegistry;
   router: Router;
   config: readonly ConfigEntry[];
   facts: ServerFacts;
+  /** Absent unless in cluster mode. */
+  clusterId?: string | undefined;
+  clusterMap?: ClusterMap | undefined;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
@@ -70,6 +83,8 @@ const httpLogEveryMs = 60_000;
 const sweepEveryMs = 100;
 /** Samples of the number of commands, one each `sweepEveryMs`, over which their rate is taken. */
 const rateSamples = 16;
+/** Messages of other nodes that wait until those before them are sent. */
+const maxHeardMessages = 10_000;
 const listening = ClientFlag.subscribed | ClientFlag.monitor;
 
 export class RedisServer implements ConnectionHost<Connection> {
@@ -87,6 +102,10 @@ export class RedisServer implements ConnectionHost<Connection> {
   /** Of connections that have not logged in yet. */
   readonly logins: LoginDeadlines<Client>;
   readonly facts: ServerFacts;
+  /** Undefined unless in cluster mode. */
+  readonly clusterId: string | undefined;
+  readonly clusterMap: ClusterMap | undefined;
+  readonly latency = new LatencyMonitor();
   readonly config = new Map<string, ConfigEntry>();
   readonly counters: ServerCounters = {
     connections: 0,
@@ -102,12 +121,14 @@ export class RedisServer implements ConnectionHost<Connection> {
   /** Seconds; 0 for never. */
   idleTimeout: number;
   slowlogMs: number;
+  busyReplyMs: number;
   /** Absent while nothing is charged. */
   metering: RedisMetering | undefined;
   /** Absent while answers of no table are cached. */
   cache: ReadCache | undefined;
+  elsewhere: Elsewhere | undefined;
   readonly admission: GatewayAdmission | undefined;
-  readonly partitions: PartitionEntrance | undefined;
+  readonly partitions: PartitionAdmission | undefined;
   readonly podAdmission: PodAdmission | undefined;
   readonly steps: StepWatcher | undefined;
   readonly stepLimitMs: number;
@@ -118,6 +139,9 @@ export class RedisServer implements ConnectionHost<Connection> {
   readonly pause = new ClientPause();
   readonly otherPods: OtherPods;
   readonly blocked: BlockedClients;
+  readonly #gone = new GoneConnections();
+  /** Keyspace notifications and client-side caching. */
+  readonly changes: RowChanges<Connection>;
   readonly #permissions = new WeakMap<UserDefinition, Permissions>();
   readonly #listeners: Listeners;
   readonly #keepAliveMs: number;
@@ -135,12 +159,15 @@ export class RedisServer implements ConnectionHost<Connection> {
     this.registry = options.registry;
     this.router = options.router;
     this.facts = options.facts;
+    this.clusterId = options.clusterId;
+    this.clusterMap = options.clusterMap;
     this.report = options.report;
     this.maxClients = options.maxClients;
     this.idleTimeout = options.idleTimeout;
     this.logins = new LoginDeadlines(options.loginTimeoutMs);
     this.#keepAliveMs = options.tcpKeepAliveSeconds * 1000;
     this.slowlogMs = options.slowlogMs;
+    this.busyReplyMs = options.busyReplyMs;
     this.slowlogLimits = { length: options.slowlogLength, nextSerial: 1 };
     this.principals = options.principals;
     this.users = options.users;
@@ -155,10 +182,23 @@ export class RedisServer implements ConnectionHost<Connection> {
       executors: () => this.router.executors(),
       podAdmission: options.podAdmission,
       steps: options.steps,
+      beforeEnd: () => {
+        if (this.blocked.isReady) this.blocked.serve();
+        this.changes.flush();
+      },
+      isWaiting: () => this.changes.isWaiting,
+      // What GETs of this tick were answered with is remembered already.
+      unknown: () => this.cache?.clear(),
       failed: (error) =>
         this.report('error', 'the log could not take the writes of a tick', { err: error }),
     });
     this.writer = this.tick.writer;
+    this.changes = new RowChanges({
+      executors: () => this.router.executors(),
+      tenants: this.tenants,
+      tableOf: (number) => this.router.tableOf(number),
+      schedule: () => this.tick.schedule(),
+    });
     this.output = new OutputWatch(options.outputLimits, ({ address }, waitingBytes) =>
       this.report('warn', 'client disconnected: its output buffer is over the limit', {
         client: address,
@@ -168,6 +208,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     this.otherPods = new OtherPods(this, options.router, this.tick);
     this.blocked = new BlockedClients({
       changesOf: (table) => this.router.to(table).executor,
+      changed: () => this.tick.schedule(),
       begin: () => this.tick.lap(),
       isFull: () => this.writer.pos > tickOutputBytes,
     });
@@ -177,20 +218,23 @@ export class RedisServer implements ConnectionHost<Connection> {
       queryBytes: options.maxQueryBytes,
     };
     for (const entry of options.config) this.config.set(entry.name, entry);
-    this.#listeners = new Listeners(options, (socket) => this.#accept(socket));
-    this.#followChanges();
+    const arrivals = new AcceptQueue<Socket>((socket) => this.#accept(socket));
+    this.#listeners = new Listeners(options, (socket) => arrivals.add(socket));
+    this.principals.onChange((change) => this.#follow(change));
   }
 
-  #followChanges(): void {
-    this.principals.onChange((change) => this.#follow(change));
-    this.admission?.onChange((number, limiter) => {
-      const tenant = this.tenants.get(number);
-      tenant?.setLimiters(limiter, tenant.scanLimiter);
-    });
-    this.admission?.onClassChange((number, limiter) => {
-      const tenant = this.tenants.get(number);
-      tenant?.setLimiters(tenant.limiter, limiter);
-    });
+  /** A client of another node has published a message. False when it is dropped, as too many wait before it. */
+  hear(number: number, message: PublishedMessage): boolean {
+    const tenant = this.tenants.get(number);
+    if (tenant === undefined) return true;
+    const audiences = tenant.pubsub.audiences(message.channel, message.isSharded);
+    let receivers = 0;
+    for (const { listeners } of audiences) receivers += listeners.size;
+    if (receivers === 0) return true;
+    if (tenant.fanOut.backlog >= maxHeardMessages) return false;
+    this.tick.schedule();
+    void tenant.fanOut.send(message, audiences, receivers);
+    return true;
   }
 
   // ---- life
@@ -234,6 +278,8 @@ export class RedisServer implements ConnectionHost<Connection> {
   }
 
   #accept(accepted: Socket): void {
+    // It may have closed while it waited for its turn.
+    if (accepted.destroyed) return;
     this.counters.connections++;
     this.tick.now = Date.now();
     const { anonymous } = this.principals;
@@ -268,7 +314,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     socket.on('drain', () => connection.drained());
     // Clients that reset their connection are no news; the close that follows tidies up.
     socket.on('error', ignore);
-    socket.on('close', () => connection.dispose());
+    socket.on('close', () => this.#gone.add(connection));
     socket.resume();
   }
 
@@ -302,6 +348,14 @@ export class RedisServer implements ConnectionHost<Connection> {
     return this.tick.open(client);
   }
 
+  get pausedClients(): number {
+    return this.pause.size;
+  }
+
+  scriptCalled(client: Connection, entry: CommandEntry): void {
+    this.changes.scriptCalled(client, entry);
+  }
+
   pauseClients(ms: number, writesOnly: boolean): void {
     this.pause.begin(ms, writesOnly);
   }
@@ -313,6 +367,13 @@ export class RedisServer implements ConnectionHost<Connection> {
   addMonitor(client: Client): void {
     client.setFlag(ClientFlag.monitor, true);
     this.monitors.add(client);
+  }
+
+  track(client: Connection, state: TrackingState | undefined): void {
+    this.changes.setTracking(client, client.tenant, () => {
+      client.tracking = state;
+      client.setFlag(ClientFlag.tracking, state !== undefined);
+    });
   }
 
   /** Logs that a connection speaks HTTP, at most once a minute. */
@@ -342,9 +403,9 @@ export class RedisServer implements ConnectionHost<Connection> {
     return total;
   }
 
-  countError(tenant: Tenant<Connection>): void {
+  countError(tenant: Tenant<Connection>, text: string): void {
     this.counters.errors++;
-    tenant.errors++;
+    tenant.errors.add(text);
   }
 
   resetStatistics(): void {
@@ -352,6 +413,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     counters.connections = 0;
     counters.rejectedConnections = 0;
     counters.errors = 0;
+    for (const { errors } of this.tenants.values()) errors.reset();
     counters.bytesIn = 0;
     counters.bytesOut = 0;
     this.output.disconnections = 0;
@@ -361,6 +423,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     const reset = (entry: CommandEntry): void => {
       entry.calls = 0;
       entry.spentMs = 0;
+      entry.latencies.reset();
       entry.rejectedCalls = 0;
       entry.failedCalls = 0;
       for (const sub of entry.subcommands?.values() ?? []) reset(sub);
@@ -378,6 +441,8 @@ export class RedisServer implements ConnectionHost<Connection> {
       this.blocked.serve();
     }
     this.#sampleRate();
+    this.changes.sync();
+    this.changes.evictExcess();
     this.output.sweep(this.now);
     this.#closeIdle();
     this.logins.sweep(performance.now());
@@ -408,9 +473,8 @@ export class RedisServer implements ConnectionHost<Connection> {
     let tenant = this.tenants.get(definition.number);
     if (tenant === undefined) {
       const { number } = definition;
-      const limiter = this.admission?.limiterOf(number);
-      const scanLimiter = this.admission?.classLimiterOf(number);
-      tenant = new Tenant<Connection>(definition, this.slowlogLimits, limiter, scanLimiter);
+      const limits = this.admission?.limitsOf(number) ?? new TenantLimits();
+      tenant = new Tenant<Connection>(definition, this.slowlogLimits, limits, this.connections);
       this.tenants.set(tenant.number, tenant);
     } else tenant.follow(definition);
     return tenant;

@@ -8,6 +8,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { HeldMemory } from './held-memory.ts';
 import { ConnectionMeter } from './metering.ts';
 import { type Tenant, tooManyClients } from './tenant.ts';
+import type { TrackingState } from './tracking.ts';
 
 /** `C` is the connection that is made of it. */
 export abstract class Session<C extends Client> implements ClientAttributes {
@@ -18,6 +19,7 @@ export abstract class Session<C extends Client> implements ClientAttributes {
   libVersion = '';
   noEvict = false;
   noTouch = false;
+  tracking: TrackingState | undefined;
   /** A sum of `ClientFlag`. */
   flags: number = ClientFlag.none;
   readonly channels = new Set<string>();
@@ -102,6 +104,7 @@ export abstract class Session<C extends Client> implements ClientAttributes {
       tenant.past.connections++;
     }
     this.setFlag(ClientFlag.unauthenticated, false);
+    this.setFlag(ClientFlag.cluster, this.server.clusterId !== undefined);
     this.server.logins.done(this.client);
     this.held.belongsTo(tenant.number);
     this.meter.belongsTo(this.server.metering, {
@@ -130,7 +133,9 @@ export abstract class Session<C extends Client> implements ClientAttributes {
   /** Lets go of what its tenant's clients share. */
   leaveTenant(): void {
     const tenant = this.tenant;
-    tenant.pubsub.unsubscribeAll(this.client);
+    if (this.client.closed) tenant.pubsub.forget(this.client);
+    else tenant.pubsub.unsubscribeAll(this.client);
+    if (this.tracking !== undefined) this.server.track(this.client, undefined);
     this.setFlag(ClientFlag.subscribed | ClientFlag.monitor, false);
     this.server.monitors.delete(this.client);
     this.unwatch();

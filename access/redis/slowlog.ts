@@ -30,7 +30,7 @@ export interface SlowlogLimits {
 }
 
 /** A client as the slow log shows it. */
-export interface SlowClient {
+interface SlowClient {
   readonly server: { readonly now: number };
   readonly address: string;
   readonly name: string;
@@ -89,7 +89,7 @@ export class Slowlog {
 }
 
 /** Whether a word may hold a secret. */
-export function isSecret({ fullName }: CommandEntry, args: Arguments, word: number): boolean {
+function isSecret({ fullName }: CommandEntry, args: Arguments, word: number): boolean {
   switch (fullName) {
     case 'auth':
       return word > 0;

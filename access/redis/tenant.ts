@@ -3,64 +3,62 @@
 
 import type { TableSpan } from '../../universal-row/command.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { TenantLimiter } from '../admission/tenant-limiter.ts';
+import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
+import type { TenantLimits } from '../admission/tenant-limits.ts';
 import { AclLog } from './acl/acl-log.ts';
 import { Refusals } from './admission/refusals.ts';
+import { ErrorCounts } from './error-counts.ts';
 import { FanOut } from './fan-out.ts';
-import { PubSub, type Subscriber } from './pubsub.ts';
+import { PubSub } from './pubsub.ts';
 import { Slowlog, type SlowlogLimits } from './slowlog.ts';
 import { TenantScripts } from './tenant-scripts.ts';
+import { type TrackingClient, TrackingTable } from './tracking.ts';
 
 /** `C` is a connection of its clients. */
-export class Tenant<C extends Subscriber = Subscriber> {
+export class Tenant<C extends TrackingClient = TrackingClient> {
   readonly number: number;
   definition: TenantDefinition;
   /** The tables that are its databases. */
   span: TableSpan;
+  /** The one with its function libraries. */
+  readonly libraryTable: number;
   /** Those that are logged in. */
   readonly connections = new Set<C>();
   readonly pubsub = new PubSub();
   readonly fanOut = new FanOut();
+  readonly tracking: TrackingTable<C>;
   readonly slowlog: Slowlog;
   readonly aclLog = new AclLog();
   readonly scripts = new TenantScripts();
-  /** Absent while what its clients spend is not limited. */
-  limiter: TenantLimiter | undefined;
-  /** What scans have to pass before it; absent while they have no limit of their own. */
-  scanLimiter: TenantLimiter | undefined;
-  /** It has one of them. */
-  isLimited: boolean;
+  /** Its rate limiters; the class limiter is for scans. */
+  readonly limits: TenantLimits;
   readonly refusals = new Refusals();
   /** Connections that have gone, and what they did. */
   readonly past = { connections: 0, commands: 0, bytesIn: 0, bytesOut: 0 };
   rejectedConnections = 0;
-  errors = 0;
+  readonly errors = new ErrorCounts();
 
   constructor(
     definition: TenantDefinition,
     slowlogLimits: SlowlogLimits,
-    limiter: TenantLimiter | undefined,
-    scanLimiter: TenantLimiter | undefined,
+    limits: TenantLimits,
+    clients: ReadonlyMap<number, C>,
   ) {
     this.number = definition.number;
-    this.limiter = limiter;
-    this.scanLimiter = scanLimiter;
-    this.isLimited = limiter !== undefined || scanLimiter !== undefined;
+    this.libraryTable = libraryTable(definition.number);
+    this.limits = limits;
     this.definition = definition;
     this.span = spanOf(definition);
     this.slowlog = new Slowlog(slowlogLimits);
+    this.tracking = new TrackingTable((id) => {
+      const client = clients.get(id);
+      return client !== undefined && this.connections.has(client) ? client : undefined;
+    });
   }
 
   /** The server's own tenant, whose users look after all of it. */
   get isFirst(): boolean {
     return this.number === 0;
-  }
-
-  /** Its limiters are others. */
-  setLimiters(limiter: TenantLimiter | undefined, scanLimiter: TenantLimiter | undefined): void {
-    this.limiter = limiter;
-    this.scanLimiter = scanLimiter;
-    this.isLimited = limiter !== undefined || scanLimiter !== undefined;
   }
 
   follow(definition: TenantDefinition): void {

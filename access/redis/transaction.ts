@@ -1,18 +1,22 @@
 // MULTI, EXEC and WATCH of one connection.
 
-import type { Arguments } from '../../universal-row/arguments.ts';
+import { Arguments } from '../../universal-row/arguments.ts';
 import { Action, isWrite, type Command } from '../../universal-row/command.ts';
-import type { RowObserver } from '../../universal-row/executor.ts';
+import type { TransactionWatch } from '../../universal-row/executor.ts';
+import { whenReady, type MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { Rows } from '../../universal-row/rows.ts';
 import { refusalByNow } from './acl/guard.ts';
 import { selected } from './admission/partition-ticket.ts';
+import { noSlot } from './cluster.ts';
 import { type Client, ClientFlag } from './client.ts';
+import { refusalElsewhere } from './client-scripts.ts';
 import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
-import { copiedBytes, copyOf } from './copied-arguments.ts';
+import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
 import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
+import { sharedTurns } from './shared-turns.ts';
 
 export interface QueuedCommand {
   entry: CommandEntry;
@@ -25,6 +29,8 @@ interface Transaction {
   bytes: number;
   /** A command could not be queued: EXEC will refuse. */
   broken: boolean;
+  /** Slots of its keys, in cluster mode. */
+  slots: { only: number };
 }
 
 /** What it has of its connection. */
@@ -50,7 +56,7 @@ const twoModels =
   'EXECABORT Transaction discarded: its databases are of different models, which one transaction cannot change together';
 
 /** Learns whether a watched key was touched. */
-class WatchGuard implements RowObserver {
+class WatchGuard implements TransactionWatch {
   dirty = false;
   /** By table and the key's bytes. */
   readonly keys = new Map<string, { table: number; key: Buffer }>();
@@ -101,7 +107,7 @@ export class TransactionState {
   }
 
   begin(): void {
-    this.#set({ queue: [], bytes: 0, broken: false });
+    this.#set({ queue: [], bytes: 0, broken: false, slots: { only: noSlot } });
   }
 
   #set(transaction: Transaction | undefined): void {
@@ -139,7 +145,7 @@ export class TransactionState {
     if (transaction.queue.length >= maxQueuedCommands) return tooManyQueued;
     if (!owner.held.reserve('transaction', bytes)) return outOfRequestMemory;
     transaction.bytes += bytes;
-    transaction.queue.push({ entry, args: copyOf(args) });
+    transaction.queue.push({ entry, args: args.copy() });
     reply.simple('QUEUED');
     if (server.metering !== undefined) owner.meter.queued(entry, args, queuedBytes);
     return undefined;
@@ -165,6 +171,35 @@ export class TransactionState {
     return true;
   }
 
+  /**
+   * Where another process has the keys, resolves when it observes them: a change from then on is not missed. A read
+   * is answered behind that.
+   */
+  watchHasBegun(args: Arguments): Promise<unknown> | undefined {
+    const { server, tenant, table } = this.#owner;
+    const { executor, group, remote } = server.router.to(table);
+    const isHere = remote === undefined && (group === undefined ? !server.elsewhere : group.isHere);
+    if (isHere) return undefined;
+    const exists = server.registry.get('exists')!;
+    const reads: MaybePromise<unknown>[] = [];
+    for (let i = 1; i < args.count; i++) {
+      const command: Command = {
+        ...{ action: exists.action, name: exists.fullName, transform: exists.run!, grows: false },
+        ...{ table, span: tenant.span, tenant: tenant.number },
+        args: oneKey(Buffer.from(args.bytes(i))),
+      };
+      const answer = server.tick.borrowWriter(2);
+      const done = executor.execute(command, answer);
+      reads.push(
+        whenReady(done, () => {
+          server.tick.giveBackWriter(answer);
+        }),
+      );
+    }
+    server.tick.schedule();
+    return Promise.all(reads);
+  }
+
   unwatch(): void {
     const guard = this.#watch;
     if (guard === undefined) return;
@@ -187,17 +222,33 @@ export class TransactionState {
   /** Runs all that is queued as one. A long queue is prepared in slices. */
   execute(reply: RespWriter): void | Promise<Reply | void> {
     const { queue } = this.#transaction!;
+    const refusal = this.#refusal();
+    if (refusal !== undefined) {
+      this.end();
+      reply.error(`EXECABORT Transaction discarded because of: ${refusal}`);
+      return;
+    }
     const prepared = new PreparedTransaction(this.#owner.table);
     const slices = this.#prepare(queue, prepared);
     if (slices.next().done === true) return this.#run(prepared, reply);
     return new Promise((resolve) => {
       const next = (): void => {
         if (this.#owner.closed) resolve();
-        else if (slices.next().done !== true) setImmediate(next);
+        else if (slices.next().done !== true) sharedTurns.add(next);
         else resolve(this.#run(prepared, this.#owner.answer()));
       };
-      setImmediate(next);
+      sharedTurns.add(next);
     });
+  }
+
+  /** Why what is queued would be refused by now, where the commands were taken: memory has become full since. */
+  #refusal(): string | undefined {
+    const { server, table } = this.#owner;
+    const { queue } = this.#transaction!;
+    const first =
+      queue.find(({ entry }) => entry.grows) ?? queue.find(({ entry }) => isWrite(entry.action));
+    if (first === undefined) return undefined;
+    return server.router.to(table).executor.refusal({ table, grows: first.entry.grows });
   }
 
   #run(prepared: PreparedTransaction, reply: RespWriter): void | Promise<Reply | void> {
@@ -216,9 +267,11 @@ export class TransactionState {
     const { commands, elsewhere } = prepared;
     const route = server.router.to(home);
     const { metering } = server;
-    const work = metering && owner.meter.beginQueued(metering, owner.entry!, home, route.pricer);
+    const charged = home === tenant.libraryTable ? owner.table : home;
+    const work = metering && owner.meter.beginQueued(metering, owner.entry!, charged, route.pricer);
     for (const command of commands) command.work = work;
-    const out = route.mayWait ? server.tick.borrowWriter(version) : reply;
+    const out =
+      route.mayWait && route.group?.isHere !== true ? server.tick.borrowWriter(version) : reply;
     out.keeper = owner;
     const guard = this.#watch;
     let hasRun = false;
@@ -229,24 +282,36 @@ export class TransactionState {
       return hasRun;
     };
     this.#set(undefined);
-    const done = route.executor.executeAll(commands, out, isClean);
-    const finish = (): void => {
+    const mark = reply.mark();
+    const done = route.executor.executeAll(commands, out, isClean, guard);
+    const finish = (): Promise<unknown> | undefined => {
       owner.held.release('transaction', bytes);
+      const waiting: Promise<unknown>[] = [];
       // Not before: a watched key may change while rows are read, and then nothing is to be done.
-      if (hasRun) for (const one of elsewhere) server.otherPods.run(one, route.executor);
-      const { cache } = server;
+      for (const one of hasRun ? elsewhere : []) {
+        const others = server.otherPods.run(one, route.executor);
+        if (others !== undefined) waiting.push(others);
+      }
+      const { cache, changes } = server;
       queue.forEach(({ entry, args }, i) => {
+        if (hasRun && owner.flags & ClientFlag.tracking) changes.hasRun(owner, entry, args);
         cache?.wrote(entry, args, commands[i]!.table, tenant.span);
       });
       this.unwatch();
+      return waiting.length === 0 ? undefined : Promise.all(waiting);
     };
     if (!(done instanceof Promise)) {
-      finish();
+      const others = finish();
+      if (others !== undefined && out === reply) {
+        const own = reply.fork(mark);
+        return others.then(() => own);
+      }
+      if (others !== undefined) return others.then(() => owner.append(out));
       if (out !== reply) owner.append(out);
       return;
     }
-    return done.then((long) => {
-      finish();
+    return done.then(async (long) => {
+      await finish();
       if (long === undefined) owner.append(out);
       else if (out !== reply) server.tick.giveBackWriter(out);
       return long;
@@ -265,10 +330,15 @@ export class TransactionState {
     const perSlice = flags & ClientFlag.restricted ? 64 : 1024;
     for (const { entry, args } of queue) {
       if (commands.length > 0 && commands.length % perSlice === 0) yield;
-      const { table } = prepared;
+      const table = entry.ofLibraries ? tenant.libraryTable : prepared.table;
       entry.calls++;
       const { executor } = server.router.to(table);
+      const onlyHere = this.#refusalElsewhere(entry, args, table);
       let refused = this.#refusedByNow(entry, args);
+      // A group of replicas may have one here just now.
+      if (onlyHere !== undefined && server.router.to(table).group === undefined) {
+        refused ??= (_rows, _words, answer) => answer.error(onlyHere);
+      }
       const command: Command = {
         action: entry.action,
         name: entry.fullName,
@@ -279,6 +349,8 @@ export class TransactionState {
         args,
         usesSpan: entry.usesSpan,
         tenant: tenant.number,
+        client: this.#owner.id,
+        onlyHere: refused === undefined ? onlyHere : undefined,
       };
       if (entry.everyPod && refused === undefined) {
         const other = { ...command, transform: entry.run! };
@@ -289,7 +361,11 @@ export class TransactionState {
           command.transform = refused;
         }
       }
-      if (entry.run === undefined || refused !== undefined) command.action = Action.fetch;
+      if (entry.run === undefined || refused !== undefined) {
+        command.action = Action.fetch;
+        command.isLocal = true;
+      } else
+        command.onEmpty = entry.blocks && (entry.blocks.inTransaction ?? entry.blocks.onTimeout);
       if (entry.run !== undefined) {
         executors.add(executor);
         prepared.home ??= table;
@@ -305,6 +381,14 @@ export class TransactionState {
     if (!(this.#owner.flags & ClientFlag.restricted)) return undefined;
     const refusal = refusalByNow(this.#owner, entry, args);
     return refusal === undefined ? undefined : (_rows, _words, reply) => reply.error(refusal);
+  }
+
+  /** What is answered to a script that a pod elsewhere cannot run, where it would have to. */
+  #refusalElsewhere(entry: CommandEntry, args: Arguments, table: number): string | undefined {
+    if (entry.bind === undefined) return undefined;
+    const { remote, group } = this.#owner.server.router.to(table);
+    if (remote === undefined && group === undefined) return undefined;
+    return refusalElsewhere(this.#owner, entry, args);
   }
 
   #asTransform(entry: CommandEntry): Command['transform'] {
@@ -335,4 +419,13 @@ export class TransactionState {
       answered = Buffer.from(writer.buf.subarray(mark, writer.pos));
     };
   }
+}
+
+/** Words of a command with one key; the name is of no use to its transform. */
+function oneKey(key: Buffer): Arguments {
+  const args = new Arguments(2);
+  args.buf = key;
+  args.lens[1] = key.length;
+  args.count = 2;
+  return args;
 }

@@ -1,4 +1,7 @@
-import { Allocation, type AllocationPolicy } from '../../access/admission/allocation.ts';
+import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
+import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
+import { noLimits } from '../../contracts/tenancy/definitions.ts';
+import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { mean } from '../support/statistics.ts';
 import type { Experiment, Line } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
@@ -24,10 +27,42 @@ interface Run {
   afterClaim: Float64Array;
 }
 
-function run(policy: AllocationPolicy, seed: number): Run {
+/** The gateway's stage with the three clients as tenants. `admit` is for a request of one unit. */
+function gatewayOf(allocation: AdmissionRules['allocation']) {
+  const meter = new Meter({ plane: 'redis', run: 'allocation' });
+  const time = { ms: 0 };
+  const clock = { now: () => time.ms, monotonic: () => time.ms };
+  const rules = { allocation, gatewayRu: capacity };
+  const gateway = new GatewayAdmission({ clock, rules, accountOf: (n) => meter.account(n) });
+  for (const [at, name] of clients.entries()) {
+    const limits = { ...noLimits, ruPerSecond: quotas[name] };
+    const number = at + 1;
+    gateway.follow({
+      name,
+      number,
+      state: 'active',
+      firstTable: 16 * number,
+      databases: 16,
+      limits,
+    });
+  }
+  const admit = (client: Client): boolean => {
+    const number = clients.indexOf(client) + 1;
+    const limiter = gateway.limiterOf(number)!;
+    if (!limiter.admit(time.ms, 0)) {
+      limiter.refuse(time.ms);
+      return false;
+    }
+    meter.account(number).charge(ChargeClass.read, 0, false, 1, 0, 0, 0, 0);
+    limiter.settle(time.ms);
+    return true;
+  };
+  return { time, gateway, admit };
+}
+
+function run(allocation: AdmissionRules['allocation'], seed: number): Run {
   const chance = new Chance(seed);
-  const allocation = new Allocation(capacity, policy);
-  for (const client of clients) allocation.setQuota(client, quotas[client]);
+  const { time, gateway, admit } = gatewayOf(allocation);
   const zero = (): Record<Client, Float64Array> => ({
     A: new Float64Array(seconds),
     B: new Float64Array(seconds),
@@ -37,12 +72,14 @@ function run(policy: AllocationPolicy, seed: number): Run {
   const due = { A: 0, B: 0, C: 0 };
   for (let now = 0; now < seconds * 1000; now++) {
     const second = Math.floor(now / 1000);
+    time.ms = now;
+    if (now % 1000 === 999) gateway.endSecond();
     // Who comes first within a millisecond is chance.
     const order = clients.toSorted(() => chance.next() - 0.5);
     for (const client of order) {
       due[client] += load(client, second) / 1000;
       for (; due[client] >= 1; due[client]--) {
-        const ok = allocation.admit(client, 1, now) !== 'no';
+        const ok = admit(client);
         (ok ? result.served : result.refused)[client][second]!++;
         if (ok && client === 'A' && second >= claimsAt) {
           result.afterClaim[Math.floor(now / 100) - claimsAt * 10]!++;

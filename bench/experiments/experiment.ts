@@ -2,7 +2,7 @@
 // figure it must reach. Those of kind SIM run the real policy code on a clock and chance of their own, so
 // that a seed gives the same run anywhere; those of kind LIVE run real processes.
 
-export type ExperimentKind = 'SIM' | 'LIVE';
+type ExperimentKind = 'SIM' | 'LIVE';
 
 export interface ExperimentContext {
   /** A shorter run, of the same thresholds. */

@@ -6,7 +6,7 @@ import { type NodeTenantRun, runNode, servedLines, sumOf } from './workloads/nod
 const nodeRate = 6000;
 const part = 1000;
 const burstFrom = 10;
-/** Partitions of tenant 1's table, of which one is hot, and the server's default for `admission.partition-factor`. */
+/** Partitions of tenant 1's table, of which one is hot, and times its part of the quota that a partition may take, as in the server. */
 const partitions = 4;
 const factor = 3;
 /** Of a read of 1 kB, as measured on the server (docs/benchmarks.md). */
@@ -19,7 +19,7 @@ function run(withQuota: boolean, seconds: number, seed: number): NodeTenantRun[]
   ceilings.setRules({ cap: 'always', factor, podRate: nodeRate }, 0);
   ceilings.setQuotas([{ tenant: 1, ruPerSecond: part * partitions, burstRu: 0 }], 0);
   ceilings.setTables([{ table: 1, tenant: 1, partitions }], 0);
-  const visit = ceilings.visit();
+  const visit = ceilings.request();
   const mayEnter = (now: number): boolean => {
     visit.begin();
     visit.touch(1, 0, now);

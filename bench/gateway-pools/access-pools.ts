@@ -10,7 +10,7 @@
 //
 // So at no moment may a balancer send a request to a gateway that does not know its tenant.
 
-export type MovePhase = 'loading' | 'switching' | 'draining';
+type MovePhase = 'loading' | 'switching' | 'draining';
 
 export interface Move {
   readonly tenant: number;
@@ -47,7 +47,7 @@ interface Tenant {
   move: MoveState | undefined;
 }
 
-export interface AccessPoolsOptions {
+interface AccessPoolsOptions {
   /**
    * Of the mean load: pools of which the loads differ by no more count as equally loaded, and the one with fewest tenants
    * and routes is taken. By the loads alone (0) a pool with a few large tenants has few, and others have the more that

@@ -4,7 +4,7 @@
 
 import type { Rng } from '../../universal-row/environment.ts';
 
-export const defaultGroups = 15;
+const defaultGroups = 15;
 
 export class FanOut {
   readonly #proxies: number;

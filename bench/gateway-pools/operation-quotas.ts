@@ -4,10 +4,10 @@
 
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 
-export const operationClasses = ['scan', 'query', 'admin'] as const;
-export type OperationClass = (typeof operationClasses)[number];
+const operationClasses = ['scan', 'query', 'admin'] as const;
+type OperationClass = (typeof operationClasses)[number];
 
-export interface OperationQuotasOptions {
+interface OperationQuotasOptions {
   /** Requests a second of each class; one that is not named has no quota. */
   perSecond: Partial<Record<OperationClass, number>>;
   /** Requests that may be saved up, in seconds of the quota; one at the least. */
@@ -16,7 +16,7 @@ export interface OperationQuotasOptions {
   replyUnitBytes: number;
 }
 
-export const operationQuotasDefaults: OperationQuotasOptions = {
+const operationQuotasDefaults: OperationQuotasOptions = {
   perSecond: {},
   burstSeconds: 1,
   replyUnitBytes: 1024,

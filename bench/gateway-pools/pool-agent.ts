@@ -14,7 +14,7 @@ import type { GatewayAdmission } from '../../access/admission/gateway-admission.
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 
-export interface PoolAgentOptions {
+interface PoolAgentOptions {
   /** Unlike any other's in the pool, and unlike that of an earlier process. */
   gateway: string;
   admission: GatewayAdmission;

@@ -13,7 +13,7 @@ export function limited(number: number, ruPerSecond: number): TenantDefinition {
   return { name: `t${number}`, number, state: 'active', firstTable: 16, databases: 16, limits };
 }
 
-export interface PoolMember {
+interface PoolMember {
   name: string;
   meter: Meter;
   admission: GatewayAdmission;
@@ -91,7 +91,7 @@ export class PoolWorld {
     const limiter = admission.limiterOf(tenant)!;
     const cost = units / 100;
     for (let i = 0; i < 100; i++) {
-      limiter.meanCost = cost;
+      limiter.costs.mean = cost;
       if (limiter.admit(this.ms, 0)) {
         meter.account(tenant).charge(ChargeClass.write, 0, false, cost, 0, 0, 0, 0);
         limiter.settle(this.ms);

@@ -6,7 +6,7 @@
 // is about the same one. No time is told but how long something has taken: clocks of two machines differ.
 
 /** A query that waits first in line. */
-export interface QueryHead {
+interface QueryHead {
   tenant: number;
   /** Estimated request units. */
   cost: number;
@@ -54,7 +54,7 @@ export interface PoolTaken {
 }
 
 /** From a gateway that serves nobody any more. */
-export interface PoolGoodbye {
+interface PoolGoodbye {
   type: 'goodbye';
   gateway: string;
 }
@@ -84,7 +84,7 @@ export interface PoolOrder {
 }
 
 /** To a gateway that the scheduler does not know, or not in this session: it is to begin one, and tell what it goes by. */
-export interface PoolUnknown {
+interface PoolUnknown {
   type: 'unknown';
   session: number;
   /** Unlike any other's, also of an earlier process. */

@@ -13,14 +13,14 @@ export const secondMs = 100;
 export const leaseMs = 2000;
 
 /** What a gateway process says of a tenant. */
-export interface GateState {
+interface GateState {
   share: number;
   used: number;
   refused: number;
 }
 
 /** Milliseconds: of what the processes take for a second, and of a lease. */
-export interface PoolTimes {
+interface PoolTimes {
   secondMs: number;
   leaseMs: number;
 }

@@ -2,14 +2,14 @@
 // would be too much; the reply then says with which row to go on. Whoever serves scans keeps one and begins it anew for
 // every reply.
 
-export interface ReplyPageOptions {
+interface ReplyPageOptions {
   /** Bytes of a reply with all that is around its rows; Infinity for replies of any size. */
   limitBytes: number;
   /** Of them: for the frame of the reply, and for the row to go on with. */
   frameBytes: number;
 }
 
-export const replyPageDefaults: ReplyPageOptions = { limitBytes: 1_000_000, frameBytes: 256 };
+const replyPageDefaults: ReplyPageOptions = { limitBytes: 1_000_000, frameBytes: 256 };
 
 export class ReplyPage {
   readonly #limit: number;

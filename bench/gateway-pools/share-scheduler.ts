@@ -4,7 +4,7 @@
 
 import type { GatewayShares } from './gateway-shares.ts';
 
-export interface ShareSchedulerOptions {
+interface ShareSchedulerOptions {
   /** Seconds over which the median is taken. */
   window: number;
   /** A gateway keeps so many times its demand. */

@@ -5,7 +5,7 @@ import type { Rng } from '../../universal-row/environment.ts';
 import { Chance } from '../../control/scheduler/simulation/chance.ts';
 import type { FuzzTarget } from './fuzz-targets.ts';
 
-export interface CostFuzzOptions {
+interface CostFuzzOptions {
   inputs: number;
   seed: number;
   /** Cost of one run, in whatever is counted. */

@@ -8,7 +8,7 @@ import { type Attack, usualGrowthBytes } from './attack.ts';
 import { type AttackedServer, type ServerOptions, startAttacked } from './attacked-server.ts';
 import type { PingerData, Pings } from './pinger.ts';
 
-export interface CaseOptions extends ServerOptions {
+interface CaseOptions extends ServerOptions {
   /** Of the quiet run, and for which attacks are repeated. */
   seconds: number;
 }

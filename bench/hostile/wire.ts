@@ -109,7 +109,7 @@ export class Wire {
   }
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   method?: string;
   path: string;
   headers?: Readonly<Record<string, string>>;

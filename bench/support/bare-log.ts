@@ -5,11 +5,14 @@ import { closeSync, fdatasync, fdatasyncSync, openSync, writeSync } from 'node:f
 import type {
   FsyncPolicy,
   LogStatus,
-  ReplicatedLog,
-} from '../../storage-node/replicator/replicated-log.ts';
+  Outcome,
+  PartitionLog,
+} from '../../storage-node/replicator/partition-log.ts';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 
-export class BareLog implements ReplicatedLog {
+export class BareLog implements PartitionLog {
+  readonly mayLose = false;
+  readonly role = 'leader';
   readonly writer = new RecordBatchWriter();
   readonly failure: Error | undefined = undefined;
   readonly fsyncPolicy: FsyncPolicy;
@@ -25,6 +28,10 @@ export class BareLog implements ReplicatedLog {
     this.fd = openSync(path, 'w');
     this.fsyncPolicy = fsync;
     if (fsync === 'everysec') this.timer = setInterval(() => this.#sync(), 1000);
+  }
+
+  get writtenBytes(): number {
+    return this.size;
   }
 
   #sync(): void {
@@ -58,8 +65,20 @@ export class BareLog implements ReplicatedLog {
     return -1;
   }
 
-  whenSafe(_position: number, then: () => void): void {
-    then();
+  whenSettled(_position: number, then: (outcome: Outcome) => void): void {
+    then('committed');
+  }
+
+  listen(): void {}
+
+  readBarrier(then: (outcome: Outcome) => void): void {
+    then('committed');
+  }
+
+  transfer(): void {}
+
+  changeMembers(): boolean {
+    return false;
   }
 
   keepAfter = Infinity;

@@ -10,7 +10,7 @@ import {
   writeBufferBytes,
 } from './kv-subjects.ts';
 
-export interface DbBenchRun {
+interface DbBenchRun {
   directory: string;
   benchmarks: readonly ('fillseq' | 'filluniquerandom' | 'readrandom')[];
   records: number;

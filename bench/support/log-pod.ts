@@ -5,7 +5,7 @@ import { MemoryEngine } from '../../engines/memory/memory-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { Pod } from '../../storage-node/pod.ts';
 import { LocalGroup } from '../../storage-node/replicator/group/local-group.ts';
-import type { FsyncPolicy, ReplicatedLog } from '../../storage-node/replicator/replicated-log.ts';
+import type { FsyncPolicy, PartitionLog } from '../../storage-node/replicator/partition-log.ts';
 import { noRules } from '../../storage-node/table-rules.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import { BareLog } from './bare-log.ts';
@@ -16,7 +16,7 @@ async function openLog(
   kind: LogKind,
   fsync: FsyncPolicy,
   directory: string,
-): Promise<ReplicatedLog> {
+): Promise<PartitionLog> {
   if (kind === 'bare') return new BareLog(join(directory, 'bare'), fsync);
   return LocalGroup.open({
     disk: realDisk,

@@ -70,7 +70,7 @@ function run(
       const position = pod.endTurn();
       if (reply.pos !== round.turn * '+OK\r\n'.length) throw new Error('not every SET was done');
       reply.reset(false);
-      pod.whenSafe(position, again);
+      pod.whenSettled(position, again);
     };
     turn();
   });

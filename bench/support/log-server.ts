@@ -8,7 +8,7 @@ import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import type { OutputLimit } from '../../access/redis/output-limits.ts';
 import { RedisServer } from '../../access/redis/server.ts';
 import type { ServerFacts } from '../../access/redis/server-facts.ts';
-import type { FsyncPolicy } from '../../storage-node/replicator/replicated-log.ts';
+import type { FsyncPolicy } from '../../storage-node/replicator/partition-log.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { openLogPod, type LogKind } from './log-pod.ts';
 
@@ -29,11 +29,11 @@ function factsOf(pod: Pod, directory: string): ServerFacts {
     executable: process.execPath,
     configFile: '',
     dataDirectory: directory,
-    usedMemory: () => pod.engineStats().memoryBytes,
-    peakMemory: () => pod.engineStats().memoryBytes,
+    memory: () => ({ used: 1, peak: 1, startup: 0, uncounted: 0, held: 1 }),
     persistence: () => ({}),
     tableSize: (table) => pod.tableSize(table),
     lookups: () => ({ hits: 0, misses: 0 }),
+    evictedRows: () => 0,
     expiredRows: () => pod.expiredRows,
     checkpoint: () => pod.checkpoint(),
     lastCheckpointAt: () => 0,
@@ -45,7 +45,7 @@ function factsOf(pod: Pod, directory: string): ServerFacts {
 async function main({ log, fsync, directory, port }: LogServerOptions): Promise<void> {
   const pod = await openLogPod(log, fsync, directory);
   const router = new Router();
-  router.set({ executor: pod, mayWait: false });
+  router.set({ executor: pod, pods: [pod], mayWait: false });
   const server = new RedisServer({
     host: '127.0.0.1',
     port,
@@ -58,6 +58,7 @@ async function main({ log, fsync, directory, port }: LogServerOptions): Promise<
     maxBulkBytes: 2 ** 29,
     maxQueryBytes: 2 ** 30,
     slowlogMs: 10,
+    busyReplyMs: 5000,
     slowlogLength: 128,
     outputLimits: { normal: unlimited, pubsub: unlimited },
     registry: new CommandRegistry(allCommands),

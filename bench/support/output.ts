@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 
-export interface OutputOptions {
+interface OutputOptions {
   directory?: string;
   environment?: NodeJS.ProcessEnv;
 }

@@ -36,7 +36,7 @@ export function machine(): string {
   return `${all.length} x ${all[0]?.model.trim() ?? 'cpu'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
 }
 
-export function reaches(row: Row): boolean | undefined {
+function reaches(row: Row): boolean | undefined {
   if (row.target === undefined) return undefined;
   return row.better === 'higher' ? row.ratio >= row.target : row.ratio <= row.target;
 }

@@ -5,12 +5,12 @@ import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { seededRandom } from './random.ts';
 
-export interface SparseData {
+interface SparseData {
   series: number;
   pointsPerSeries: number;
 }
 
-export const sparseStart = Date.UTC(2016, 0, 1);
+const sparseStart = Date.UTC(2016, 0, 1);
 const day = 86_400_000;
 const regions = ['eu-west', 'eu-central', 'us-east', 'us-west', 'ap-south', 'ap-east'];
 const kinds = ['audio', 'video', 'screen', 'data'];

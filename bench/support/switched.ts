@@ -15,7 +15,7 @@ export interface SteadyLoad {
   end(): Promise<void>;
 }
 
-export interface Switched {
+interface Switched {
   /** What is measured, as `SET P=16`, and of what there are so many a second. */
   name: string;
   unit: string;

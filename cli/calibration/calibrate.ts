@@ -14,7 +14,13 @@ import { InfluxLoad } from './influx-load.ts';
 import type { Progress } from './progress.ts';
 import type { Quality } from './quality.ts';
 import { type PricedRequest, RedisLoad } from './redis-load.ts';
-import { checkpointMicros, measureDisk, rowColumns, sampleRows } from './row-costs.ts';
+import {
+  checkpointMicros,
+  measureDisk,
+  rowColumns,
+  sampleRows,
+  scriptMicros,
+} from './row-costs.ts';
 import { RowTrial } from './row-trial.ts';
 import { byTheByte, fillSeries, measureSeries, microsPerLoggedByte } from './series-costs.ts';
 import { SeriesTrial } from './series-trial.ts';
@@ -74,7 +80,14 @@ async function rowColumnsOf(flags: readonly string[], progress: Progress): Promi
 async function memoryModel(progress: Progress): Promise<ModelCosts> {
   const cpu = await rowColumnsOf(undisturbed, progress);
   return await onServer(undisturbed, async ({ load }) =>
-    rowCosts({ ...cpu, checkpoint: await checkpointMicros(load, progress) }, false),
+    rowCosts(
+      {
+        ...cpu,
+        checkpoint: await checkpointMicros(load, progress),
+        script: await scriptMicros(load, progress),
+      },
+      false,
+    ),
   );
 }
 
@@ -96,7 +109,7 @@ async function kvModel(progress: Progress): Promise<ModelCosts> {
   const cpu = await rowColumnsOf(inCache, progress);
   return await onServer([...kv, ...smallCache], async ({ load }) => {
     const disk = await measureDisk(load, progress, cpu);
-    return rowCosts({ ...cpu, ...disk }, true);
+    return rowCosts({ ...cpu, ...disk, script: await scriptMicros(load, progress) }, true);
   });
 }
 

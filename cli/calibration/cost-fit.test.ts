@@ -24,6 +24,7 @@ const nothing: PricedRequest = {
   removed: 0,
   logBytes: 0,
   misses: 0,
+  scriptSteps: 0,
 };
 
 /** Requests as commands make them, in sizes. */

@@ -24,7 +24,7 @@ export type Modules = Readonly<Record<string, ModuleCosts>>;
 export type Columns = Record<string, number[]>;
 
 /** The cost of work by a table, in CPU microseconds. Must be linear in the table's numbers. */
-export type Pricing<Work> = (modules: Modules) => (work: Work) => number;
+type Pricing<Work> = (modules: Modules) => (work: Work) => number;
 
 // A price of a byte that changes by all that a request takes is as bad as an error of so large a share of it;
 // and so is a cost that nothing speaks against or for.
@@ -42,7 +42,7 @@ interface Rise {
   scale: number;
 }
 
-export interface FitOptions<Work> {
+interface FitOptions<Work> {
   /** Known costs of other modules. */
   known?: (work: Work) => number;
   /** Lower bound of a module's cost, in CPU microseconds; 0 by default. */

@@ -3,7 +3,7 @@
 import type { Charges } from './capped.ts';
 import type { Found } from './windows.ts';
 
-export interface Cell {
+interface Cell {
   operation: string;
   size: number;
   /** CPU microseconds of one. */
@@ -33,7 +33,7 @@ export interface Quality {
 }
 
 /** Charges are in CPU microseconds of the machine on which the table was made. */
-export interface Trial {
+interface Trial {
   tried: readonly { name: string; size: number }[];
   /** Measurements of the operations in this order, then of the reference. */
   found: readonly Found[];

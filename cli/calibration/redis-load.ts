@@ -57,7 +57,7 @@ export interface PricedRequest extends RowWorkCounts {
   sent: number;
 }
 
-export interface CpuSpent {
+interface CpuSpent {
   micros: number;
   commands: number;
 }
@@ -190,6 +190,7 @@ export class RedisLoad {
       removed: of('removed'),
       logBytes: of('logBytes'),
       misses: of('misses'),
+      scriptSteps: of('scriptSteps'),
     };
   }
 

@@ -11,8 +11,8 @@ import { type Batch, batchOf, endBatch, type PricedRequest, type RedisLoad } fro
 import { batchesOf, type RowTask, trainingTasks } from './row-operations.ts';
 import { drawnMixes, inRounds, mixOf, type WindowLoad } from './windows.ts';
 
-/** Reads from disk and background work. */
-const otherRowModules: readonly RowModule[] = ['miss', 'expire', 'compact', 'checkpoint'];
+/** Reads from disk, background work and scripts. */
+const otherRowModules: readonly RowModule[] = ['miss', 'expire', 'compact', 'checkpoint', 'script'];
 /** The modules that commands themselves use. */
 export const fittedRowModules: readonly RowModule[] = rowModules.filter(
   (name) => !otherRowModules.includes(name),
@@ -180,6 +180,25 @@ export async function checkpointMicros(load: RedisLoad, progress: Progress): Pro
   await load.ask(['FLUSHALL']);
   const perRow = micros / checkpointRows;
   return sizes.map((size) => perRow * Math.max(1, size / (2 * checkpointRowBytes)));
+}
+
+/** Iterations of a loop with what loops do: reading and setting fields, comparing, adding. */
+const scriptText =
+  'local t, n = {}, 0 for i = 1, ARGV[1] do local v = t[i % 64] or i if v > n then n = v end t[i % 64] = n + 1 end';
+const scriptIterations = 1_000_000;
+const scriptRuns = 20;
+
+/** A thousand steps of a script; as many for any size. */
+export async function scriptMicros(load: RedisLoad, progress: Progress): Promise<number[]> {
+  progress.step('scripts');
+  const run = (): Promise<string> => load.ask(['EVAL', scriptText, '0', String(scriptIterations)]);
+  for (let i = 0; i < scriptRuns; i++) await run();
+  const { micros } = await load.cpuOf(async () => {
+    for (let i = 0; i < scriptRuns; i++) await run();
+    return scriptRuns;
+  });
+  const perThousand = (micros * 1000) / (scriptRuns * scriptIterations);
+  return sizes.map(() => perThousand);
 }
 
 /** Bytes of rows of each size: more than the row cache and the block cache hold. */

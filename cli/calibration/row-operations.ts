@@ -85,7 +85,7 @@ const smembers =
   });
 
 /** Twelve operations in six sizes. */
-export const trialSizes = [64, 512, 4096, 32_768, 262_144, 1_048_576] as const;
+const trialSizes = [64, 512, 4096, 32_768, 262_144, 1_048_576] as const;
 
 export const trialTasks: readonly RowTask[] = Object.entries({
   GET: get,

@@ -20,7 +20,7 @@ const mixedMs = 80;
 const drawn = [4, 28] as const;
 
 /** CPU microseconds of a unit, for the model of the tables and for work that is not about rows. */
-export interface UnitMicros {
+interface UnitMicros {
   rows: number;
   other: number;
 }

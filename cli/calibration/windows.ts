@@ -22,7 +22,7 @@ export interface Found {
   charged: number;
 }
 
-export interface RoundsOptions {
+interface RoundsOptions {
   progress: Progress;
   name: string;
   rounds: number;
@@ -81,7 +81,7 @@ async function sendAll(next: (sent: number) => WindowLoad | undefined): Promise<
 }
 
 /** One of the smallest of several windows. */
-export function leastDisturbed(windows: readonly Found[]): Found {
+function leastDisturbed(windows: readonly Found[]): Found {
   return [...windows].sort((a, b) => a.measured - b.measured)[windows.length >> 2]!;
 }
 

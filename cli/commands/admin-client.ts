@@ -16,7 +16,7 @@ export interface ClientTls {
   serverCertificate?: string;
 }
 
-export interface AdminClientOptions {
+interface AdminClientOptions {
   url: string;
   token: string;
   tls?: ClientTls;
@@ -63,10 +63,7 @@ export class AdminClient {
     try {
       response = await this.#send({ method, headers, timeout: timeoutMs }, path, text);
     } catch (error) {
-      throw new ExitError(
-        `no answer from the server at ${this.#url}: ${reasonOf(error)}`,
-        exitCodes.unreachable,
-      );
+      throw this.#noAnswer(error);
     }
     const answer = response.text === '' ? {} : parseAnswer(response.text);
     if (response.status >= 300) throw this.#refusal(response.status, answer);
@@ -74,6 +71,23 @@ export class AdminClient {
       throw new ExitError(`${this.#url} is not a Polyrow admin API`, exitCodes.unreachable);
     }
     return answer;
+  }
+
+  /** Why the server is not fit for traffic; [] when it is. Throws `ExitError` when it does not answer. */
+  async reasonsNotReady(): Promise<string[]> {
+    const { text } = await this.#send({ method: 'GET', timeout: timeoutMs }, '/readyz', '').catch(
+      (error: unknown) => {
+        throw this.#noAnswer(error);
+      },
+    );
+    return ((parseAnswer(text) ?? {}) as { reasons?: string[] }).reasons ?? [];
+  }
+
+  #noAnswer(error: unknown): ExitError {
+    return new ExitError(
+      `no answer from the server at ${this.#url}: ${reasonOf(error)}`,
+      exitCodes.unreachable,
+    );
   }
 
   async #send(options: RequestOptions, path: string, body: string): Promise<Answer> {

@@ -48,7 +48,7 @@ export function durationOf(text: string): number {
 
 // ---- users
 
-export interface UserName {
+interface UserName {
   tenant: string;
   user: string;
 }
@@ -76,7 +76,7 @@ export function checkNewName(name: string): void {
 // ---- limits
 
 export type LimitChange = Partial<TenantLimits>;
-export type LimitName = keyof TenantLimits;
+type LimitName = keyof TenantLimits;
 
 export const limitNames = Object.keys(noLimits) as LimitName[];
 

@@ -4,7 +4,7 @@
 import type { SingleBar } from 'cli-progress';
 import { formatBytes, printable } from '../output/values.ts';
 
-export interface ProgressView {
+interface ProgressView {
   update(state: { phase: string; fraction: number; bytes: number }): void;
   end(): void;
 }

@@ -6,12 +6,17 @@ import { auditCommand } from './audit.ts';
 import { authenticationCommand } from './authentication.ts';
 import { backupCommand } from './backup.ts';
 import { calibrateCommand } from './calibrate.ts';
+import { clusterCommand } from './cluster.ts';
 import { commandsCommand } from './commands.ts';
 import { completionCommand } from './completion.ts';
 import { configCommand } from './config.ts';
 import { databaseCommand } from './database.ts';
 import { demoCommand } from './demo.ts';
+import { doctorCommand } from './doctor.ts';
+import { importCommand } from './import.ts';
 import { limitCommand } from './limit.ts';
+import { nodeCommand } from './node.ts';
+import { partitionCommand } from './partition.ts';
 import { restoreCommand } from './restore.ts';
 import { simulateCommand } from './simulate.ts';
 import { slowlogCommand } from './slowlog.ts';
@@ -33,6 +38,10 @@ const operatorCommands: readonly ((program: Command) => void)[] = [
   authenticationCommand,
   databaseCommand,
   tableCommand,
+  partitionCommand,
+  clusterCommand,
+  nodeCommand,
+  doctorCommand,
   limitCommand,
   usageCommand,
   topCommand,
@@ -41,6 +50,7 @@ const operatorCommands: readonly ((program: Command) => void)[] = [
   workflowCommand,
   backupCommand,
   restoreCommand,
+  importCommand,
   verifyCommand,
   configCommand,
   commandsCommand,

@@ -103,7 +103,7 @@ export function requireServer(flags: AccessFlags, config: Config): AdminClient {
 }
 
 /** Runs a command, given its arguments and flags. */
-export type ServerAction<F extends AccessFlags> = (
+type ServerAction<F extends AccessFlags> = (
   client: AdminClient,
   flags: F,
   ...words: string[]

@@ -62,8 +62,11 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
     },
   });
   const started = server.start();
+  let isStopping = false;
   const stopNow = (signal: string): void => {
     logger.info(`${signal}: stopping`);
+    isStopping = true;
+    server.stopWaiting();
     stop(server, started).then(
       () => {
         logger.info('stopped cleanly');
@@ -79,7 +82,11 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
     onStopSignals(stopNow, undefined, undefined, stopSignalsOfService);
     onReloadSignal(() => void server.reload());
   } else onStopSignals(stopNow);
-  const endpoints = await started;
+  const endpoints = await started.catch((error: unknown) => {
+    // The stop ends the process.
+    if (isStopping) return new Promise<never>(() => {});
+    throw error;
+  });
   const about = [
     ...endpoints.map(({ name, url }) => [name, url] as const),
     ['data', server.dataDirectory] as const,

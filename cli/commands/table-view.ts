@@ -59,7 +59,7 @@ function detailsOf(table: TableDescription): Detail[] {
     detail(isSeries ? 'max point' : 'max row', maxRowOf(table)),
     detail('consistency', consistencyText(consistency), consistencyNote(table)),
     detail('sharding', shardingKind, 'all of it is on this node'),
-    detail('partitions', formatNumber(partitions), 'by which its load is counted'),
+    detail('partitions', formatNumber(partitions), 'see polyrow partition list'),
     detail('write priority', writePriority),
     detail('quota mode', quotaMode, quotaMode === 'server' ? 'as admission.allocation says' : ''),
     detail(

@@ -97,7 +97,7 @@ function withProperties(command: Command): Command {
         'how rows are spread: hash; range is not yet available',
       ).choices([...shardingKinds]),
     )
-    .option('--partitions <n>', 'ranges of slots by which its load is counted', wholeNumber)
+    .option('--partitions <n>', 'ranges of slots to divide it into; while it is empty', wholeNumber)
     .addOption(
       new Option('--write-priority <priority>', 'which writes go first').choices([
         ...writePriorities,

@@ -43,7 +43,7 @@ export interface Pins {
   steady: readonly string[];
 }
 
-export interface NeighbourOptions {
+interface NeighbourOptions {
   /** Puts what the tenants need where they need it, and says what they send. */
   prepare: (server: DemoServer) => Promise<Workload>;
   /** Words before the commands of the processes, as of taskset. */

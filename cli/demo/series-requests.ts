@@ -3,7 +3,7 @@
 import { request } from 'node:http';
 import type { HttpRequest, Target } from './load/load-messages.ts';
 
-export const database = 'demo';
+const database = 'demo';
 const bodiesOfEach = 4;
 
 /** A body of a point of each of so many hosts; the server says when they are from, so that it can be sent again. */

@@ -34,7 +34,7 @@ describe('docs/commands.md', () => {
     const row = (name: string) => lines.find((line) => line.startsWith(`| \`${name}\` |`));
     expect(row('SET')).toContain('| -3 | put `set` | write denyoom | 1.0.0 |');
     expect(row('CLIENT TRACKING')).toContain('| connection |');
-    expect(row('CLIENT TRACKING')).toContain('there is no client-side caching');
+    expect(row('CLIENT TRACKING')).toContain('The limit of tracked keys');
     expect(row('BLPOP')).toContain('may wait');
   });
 });

@@ -1,6 +1,6 @@
 // Differences from Redis 7.0 that a user should know, and commands that are missing. Goes into docs/commands.md; a test holds it against the command table.
 
-export interface Difference {
+interface Difference {
   /** Full names, `config|set` for a subcommand. */
   commands: readonly string[];
   /** A sentence or two, without the last full stop. */
@@ -24,8 +24,13 @@ export const generalDifferences: readonly string[] = [
     'ACL selector 1,024 patterns of keys and as many of channels, a user 32 selectors. Commands that are not ' +
     'about rows take 1,023 arguments (`WATCH`, `CLIENT LIST ID` and `PUBSUB NUMSUB` 16,383; `SUBSCRIBE` any ' +
     'number) of at most 64 kB each.',
+  'Settings of redis-server about how it works inside, its files and its replicas (`hz`, `save`, `lazyfree-*`, `list-compress-depth`, `repl-*` and others) are kept by `CONFIG SET` and have no effect.',
   '`MONITOR` cuts words at 1 kB and commands at 8 kB.',
   'A tenant at one of its limits is refused with `LIMIT` what may need more room.',
+  '`maxmemory` counts the memory of rows of `memory` databases and 768 kB for the server itself; of `kv` databases a limit below that refuses writes, others do not count. Where its policy evicts, a command makes room among the rows of its own tenant, ' +
+    'in `memory` databases; memory is looked at every 32 commands.',
+  'Keyspace notifications leave when the answer to their command does: with `fsync always` once the log is safe. ' +
+    '`keymiss` is told of commands that only read.',
   'Scores of -0 are stored as 0.',
   'Expiry times are kept as milliseconds in a double, so one beyond 2^53 ms is rounded.',
   'A write to a full disk is refused with `MISCONF` until there is room again; reads go on.',
@@ -36,17 +41,22 @@ export const differences: readonly Difference[] = [
   {
     commands: ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'],
     text:
-      'A script keeps to the database that it was called in. While it takes long, commands for other databases are ' +
-      'run. It may use about 256 MB of memory, strings of 64 MB, and has a smaller stack than in Redis; tail calls ' +
+      'A script keeps to the database that it was called in. While it takes long, clients of other databases go on; ' +
+      'after `busy-reply-threshold` those of its own are answered `BUSY`, but reads beside a script that only reads. ' +
+      'It may use about 256 MB of memory, strings of 16 MB (128 kB for `%q`), and has a smaller stack than in Redis; tail calls ' +
       'take room on it. `COPY`, `MOVE`, `INFO` and other commands about more than one database or about the server ' +
       'are refused within a script',
+  },
+  {
+    commands: ['migrate'],
+    text: 'Holds the database, not the server, until the target has answered; for users of tenant `default` only, and not within `MULTI`; no connection is kept for the next one, and none is encrypted; waits at most a minute without progress',
   },
   { commands: ['script|debug'], text: 'Always refused' },
   {
     commands: ['function|load'],
     text:
-      'Libraries are kept in memory, as scripts are, and are not there after a restart. What a function keeps in ' +
-      'variables outside of itself may be lost after a call that takes long',
+      'A tenant may have 16 MB of libraries. What a function keeps in variables outside of itself may be lost ' +
+      'after a call that takes long',
   },
   {
     commands: ['zadd', 'zincrby', 'zunionstore', 'zinterstore', 'zdiffstore', 'zrangestore'],
@@ -105,8 +115,10 @@ export const differences: readonly Difference[] = [
     commands: ['object|encoding'],
     text: 'Follows what the value holds now, not its history',
   },
-  { commands: ['object|idletime'], text: 'Always 0' },
-  { commands: ['object|freq'], text: 'Always the error that LFU is not selected' },
+  {
+    commands: ['object|idletime'],
+    text: 'Always 0 but under an LRU policy of `maxmemory-policy`, and on `kv`',
+  },
   {
     commands: ['memory|usage'],
     text: 'The engine keeps count, so `SAMPLES` changes nothing; the figures are not those of Redis',
@@ -121,22 +133,27 @@ export const differences: readonly Difference[] = [
   },
   {
     commands: ['dump'],
-    text: 'In the encodings of Redis 7.0, strings not compressed; streams are refused',
+    text: 'In the encodings of Redis 7.0, strings not compressed; a hash with fields that expire in that of 7.4, which no older Redis takes',
+  },
+  {
+    commands: ['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hsetex', 'hgetex'],
+    text: 'As of Redis 7.4 and 8.0. The first field that is to expire has the hash laid out anew, in O(N) for its N fields',
   },
   {
     commands: ['restore'],
-    text: 'Takes payloads of Redis up to 7.4, too; streams and modules are refused. `IDLETIME` and `FREQ` have no effect',
+    text: 'Takes payloads of Redis up to 7.4, too; modules are refused. `IDLETIME` and `FREQ` have an effect where OBJECT tells of them',
   },
   { commands: ['pfselftest'], text: 'With 100,000 elements, not 10 million' },
-  { commands: ['memory|doctor'], text: 'Always the same advice' },
-  { commands: ['memory|stats'], text: 'Only a few of the figures' },
+  {
+    commands: ['memory|stats'],
+    text: 'Tables of a database have no overhead of their own; what belongs to replicas, links and the AOF is 0',
+  },
   { commands: ['memory|purge', 'memory|malloc-stats'], text: 'There is nothing to do or to tell' },
   {
     commands: ['client|tracking'],
-    text: '`ON` is refused: there is no client-side caching',
+    text: 'The limit of tracked keys is one of the server; a tenant has at most 10,000 prefixes',
   },
-  { commands: ['client|getredir'], text: 'Always -1: there is no client-side caching' },
-  { commands: ['client|no-evict', 'client|no-touch'], text: 'Accepted, without effect' },
+  { commands: ['client|no-evict'], text: 'Accepted, without effect: clients are not evicted' },
   { commands: ['wait'], text: 'Always 0, at once: there are no replicas' },
   {
     commands: ['auth', 'hello'],
@@ -167,35 +184,56 @@ export const differences: readonly Difference[] = [
   },
   { commands: ['shutdown'], text: 'What is in the log is kept, with `NOSAVE` too' },
   {
-    commands: ['latency|latest', 'latency|history', 'latency|reset'],
-    text: 'Nothing is collected; see `/metrics`',
+    commands: ['latency|latest', 'latency|history'],
+    text: 'Events are `command` and `fast-command`; what else kept the thread is in `/metrics`',
   },
-  { commands: ['lolwut'], text: 'The version, no art' },
+  {
+    commands: ['latency|histogram'],
+    text: 'Bounds are powers of two in microseconds',
+  },
+  { commands: ['lolwut'], text: 'Art of its own' },
   {
     commands: ['debug|sleep'],
     text: 'Stops nobody but the caller; `DEBUG` has no other subcommand',
   },
   {
-    commands: ['cluster', 'readonly', 'readwrite'],
-    text: 'Answers that cluster support is disabled',
+    commands: ['cluster|slots', 'readonly', 'readwrite', 'asking'],
+    text: 'Refused unless `redis.cluster-mode` is on; then the server is a cluster of one node, which owns all slots, or with `redirect` the nodes of the cluster that it is part of',
+  },
+  {
+    commands: [
+      'cluster|addslots',
+      'cluster|addslotsrange',
+      'cluster|delslots',
+      'cluster|delslotsrange',
+      'cluster|failover',
+      'cluster|flushslots',
+      'cluster|forget',
+      'cluster|meet',
+      'cluster|replicate',
+      'cluster|reset',
+      'cluster|set-config-epoch',
+      'cluster|setslot',
+    ],
+    text: 'Always refused: nodes and slots are not changed by clients',
+  },
+  {
+    commands: ['cluster|countkeysinslot', 'cluster|getkeysinslot'],
+    text: 'Looks through all keys, in slices',
   },
 ];
 
-export interface MissingCommands {
+interface MissingCommands {
   what: string;
   commands: readonly string[];
 }
 
 /** Commands of Redis 7.0. */
 export const missingCommands: readonly MissingCommands[] = [
-  { what: 'moving values between servers', commands: ['migrate'] },
-  { what: 'functions as files', commands: ['function dump', 'function restore'] },
-  { what: 'client-side caching', commands: ['client|caching', 'client|trackinginfo'] },
-  { what: 'cluster mode', commands: ['asking', 'restore-asking', 'cluster|slots'] },
+  { what: 'clusters of several nodes', commands: ['restore-asking'] },
   {
     what: 'replication',
     commands: ['failover', 'psync', 'replconf', 'replicaof', 'slaveof', 'sync'],
   },
   { what: 'modules', commands: ['module'] },
-  { what: 'latency reports', commands: ['latency|doctor', 'latency|graph', 'latency|histogram'] },
 ];

@@ -2,7 +2,7 @@
 
 import { printableLines } from './values.ts';
 
-export interface Shown {
+interface Shown {
   json?: true;
 }
 

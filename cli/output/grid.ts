@@ -11,7 +11,7 @@ export interface Column<T> {
 }
 
 /** Whether the output is a terminal with colours. */
-export function isColoured(stream: { isTTY?: boolean } = process.stdout): boolean {
+function isColoured(stream: { isTTY?: boolean } = process.stdout): boolean {
   if (process.env['NO_COLOR']) return false;
   return stream.isTTY === true && process.env['TERM'] !== 'dumb';
 }

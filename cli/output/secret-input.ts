@@ -27,7 +27,7 @@ export async function readSecretLine(from: Readable = process.stdin): Promise<st
 }
 
 /** Asks on the terminal, without showing what is typed, until it comes out the same twice. */
-export async function promptNewPassword(whose: string): Promise<string> {
+async function promptNewPassword(whose: string): Promise<string> {
   if (!process.stdin.isTTY) {
     throw new ExitError(
       'there is no terminal to ask for a password on: use --password-stdin or --generate-password',
@@ -86,7 +86,7 @@ export interface PasswordFlags {
   generatePassword?: true;
 }
 
-export interface WantedPassword {
+interface WantedPassword {
   password: string;
   /** It was generated here and must be shown once. */
   isGenerated: boolean;

@@ -22,14 +22,6 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? Math.round(value) : value.toFixed(1).replace(/\.0$/, '')} ${units[unit]!}`;
 }
 
-/** 0 stands for no limit. */
-export function formatLimit(
-  value: number,
-  format: (value: number) => string = formatNumber,
-): string {
-  return value === 0 ? '-' : format(value);
-}
-
 export function formatDuration(micros: number): string {
   if (micros < 1000) return `${Math.round(micros)} us`;
   if (micros < 1_000_000) return `${(micros / 1000).toFixed(micros < 100_000 ? 1 : 0)} ms`;

@@ -1,6 +1,6 @@
 // The pages of the admin server.
 
-import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { AdminServerOptions } from './admin-options.ts';
 import { answerFailures } from './answers.ts';
 import { auditCalls } from './audit-hook.ts';
@@ -10,14 +10,16 @@ import { Authenticator } from './authenticator.ts';
 import { configRoutes } from './config-routes.ts';
 import { databaseRoutes } from './database-routes.ts';
 import { guard } from './gate.ts';
-import type { Health } from './health.ts';
+import { healthRoutes } from './health-routes.ts';
 import type { MetricsPage } from './metrics-page.ts';
+import { newAdminApp } from './new-admin-app.ts';
 import { monitorRoutes } from './monitor-routes.ts';
 import { collectRoutes, openApiDocument } from './openapi.ts';
 import { scopeOf } from './principal.ts';
 import { readQueries } from './query-numbers.ts';
 import { addRoute } from './route.ts';
 import * as schema from './schemas.ts';
+import { partitionRoutes } from './partition-routes.ts';
 import { tableRoutes } from './table-routes.ts';
 import { tenantRoutes } from './tenant-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
@@ -26,26 +28,13 @@ import { userRoutes } from './user-routes.ts';
 /** Ready to be given requests through its `routing`. */
 export async function adminApp(options: AdminServerOptions): Promise<FastifyInstance> {
   const { tenants, tables, planes, audit, onError } = options;
-  const app = fastify({
-    bodyLimit: 64 * 1024,
-    // Longer than any name of ours, percent signs and all.
-    routerOptions: { maxParamLength: 1000 },
-    // Malformed paths match no route.
-    frameworkErrors: ({ statusCode = 400 }, _request, reply: FastifyReply) => {
-      void reply.code(statusCode).send({ error: 'this is not the path of a page' });
-    },
-    // Bodies that do not match the schema are refused, not coerced or stripped.
-    ajv: {
-      customOptions: { coerceTypes: false, removeAdditional: false, allowUnionTypes: true },
-    },
-  });
+  const app = newAdminApp();
   const routes = collectRoutes(app);
   guard(app, {
     authenticator: new Authenticator(options.operatorTokens, tenants),
     isLocal: options.isLocal,
     requestsPerSecond: options.requestsPerSecond,
   });
-  takeEmptyBodies(app);
   readQueries(app);
   auditCalls(app, audit, onError);
   answerFailures(app, onError);
@@ -58,6 +47,7 @@ export async function adminApp(options: AdminServerOptions): Promise<FastifyInst
   tokenRoutes(app, tenants);
   databaseRoutes(app, tenants, planes);
   tableRoutes(app, tables);
+  partitionRoutes(app, tables);
   monitorRoutes(app, options);
   configRoutes(app, options.config);
   auditRoutes(app, audit);
@@ -91,51 +81,6 @@ export async function adminApp(options: AdminServerOptions): Promise<FastifyInst
   );
   await app.ready();
   return app;
-}
-
-/** Some programs say that they send JSON, and then send nothing. */
-function takeEmptyBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeContentTypeParser('application/json');
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null);
-    else void parse(request, body as string, done);
-  });
-}
-
-function healthRoutes(app: FastifyInstance, health: Health): void {
-  addRoute(
-    app,
-    {
-      method: 'GET',
-      url: '/livez',
-      access: 'open',
-      summary: 'Whether it answers at all.',
-      answer: schema.health,
-    },
-    () => ({ status: 'alive' }),
-  );
-  for (const [url, access] of [
-    ['/readyz', 'open'],
-    ['/healthz', 'local'],
-  ] as const) {
-    addRoute(
-      app,
-      {
-        method: 'GET',
-        url,
-        access,
-        summary: 'Whether it is fit for traffic; 503 with the reasons when it is not.',
-        answer: schema.health,
-      },
-      async ({ reply }) => {
-        const reasons = await health.problems();
-        if (reasons.length === 0) return { status: 'ready' };
-        reply.code(503);
-        return { status: 'not ready', reasons };
-      },
-    );
-  }
 }
 
 function metricsRoute(app: FastifyInstance, metrics: MetricsPage): void {

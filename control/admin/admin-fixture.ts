@@ -22,9 +22,9 @@ import { Health } from './health.ts';
 import { MetricsPage } from './metrics-page.ts';
 import type { PlaneAccess } from './plane-access.ts';
 
-export const operatorSecret = 'operator-secret-0123456789';
+const operatorSecret = 'operator-secret-0123456789';
 
-export interface Answer {
+interface Answer {
   status: number;
   text: string;
   headers: Headers;

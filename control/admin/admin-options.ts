@@ -16,7 +16,7 @@ import type { MetricsPage } from './metrics-page.ts';
 import type { MonitorSources } from './monitor-routes.ts';
 
 /** Makes servers of HTTPS. */
-export interface SecureServers {
+interface SecureServers {
   createHttpServer(
     options: ServerOptions,
     serve: (request: IncomingMessage, response: ServerResponse) => void,

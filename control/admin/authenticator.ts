@@ -1,7 +1,7 @@
 // Identifies the caller by its token.
 
 import { timingSafeEqual } from 'node:crypto';
-import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
+import type { AdminTokenDefinition } from '../tenants/admin-token.ts';
 import { digestOf } from '../tenants/token-secrets.ts';
 import type { AdminPrincipal } from './principal.ts';
 
@@ -11,11 +11,17 @@ export interface FixedToken {
   secret: string;
 }
 
+/** Tokens that were made, and the tenants that some of them are for. */
+export interface KnownTokens {
+  adminTokens: { find(secret: string): AdminTokenDefinition | undefined };
+  owner(tenant: string): { state: string } | undefined;
+}
+
 export class Authenticator {
   readonly #fixed: readonly { name: string; digest: Buffer }[];
-  readonly #tenants: TenantCatalog;
+  readonly #tenants: KnownTokens;
 
-  constructor(fixed: readonly FixedToken[], tenants: TenantCatalog) {
+  constructor(fixed: readonly FixedToken[], tenants: KnownTokens) {
     this.#tenants = tenants;
     this.#fixed = fixed
       .filter(({ secret }) => secret !== '')

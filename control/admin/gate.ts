@@ -5,7 +5,7 @@ import type { Authenticator } from './authenticator.ts';
 import { type Access, refusal } from './principal.ts';
 import { RateLimit } from './rate-limit.ts';
 
-export interface GateOptions {
+interface GateOptions {
   authenticator: Authenticator;
   /** The API is reachable from this machine only. */
   isLocal: boolean;

@@ -1,9 +1,11 @@
 // Whether the server is fit for traffic, and if not, why.
 
-export type ServerPhase = 'starting' | 'running' | 'draining';
+type ServerPhase = 'starting' | 'running' | 'draining';
 
 export class Health {
   phase: ServerPhase = 'starting';
+  /** For what a start waits, if it takes longer. */
+  waitsFor = '';
   /** Asks the parts for their problems; each resolves within about a second. */
   readonly #checks: (() => Promise<string[]>)[] = [];
 
@@ -13,6 +15,7 @@ export class Health {
 
   /** Why no traffic should come; [] when ready. */
   async problems(): Promise<string[]> {
+    if (this.phase === 'starting' && this.waitsFor !== '') return [this.waitsFor];
     if (this.phase !== 'running') return [this.phase];
     const found = await Promise.all(this.#checks.map((check) => check()));
     return found.flat();

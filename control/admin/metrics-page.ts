@@ -5,7 +5,7 @@ import type * as Prometheus from 'prom-client';
 import type { Counter, Gauge, Registry } from 'prom-client';
 import type { MetricSample } from '../monitor/metric-sample.ts';
 
-export type SampleSource = () => Promise<readonly MetricSample[]>;
+type SampleSource = () => Promise<readonly MetricSample[]>;
 
 // A label without a bound would let the page and the scraper's storage grow without a bound.
 const mostSeries = 10_000;

@@ -38,7 +38,7 @@ declare module 'fastify' {
 }
 
 /** Arguments of a handler. */
-export interface Call<Body = undefined, Query = Record<string, never>> {
+interface Call<Body = undefined, Query = Record<string, never>> {
   /** Parts of the path, by name. */
   path: Readonly<Record<string, string>>;
   body: Body;
@@ -48,7 +48,7 @@ export interface Call<Body = undefined, Query = Record<string, never>> {
 }
 
 /** Returns the response body. Exceptions become API errors: see `statusOf`. */
-export type Handler<Body, Query> = (call: Call<Body, Query>) => unknown;
+type Handler<Body, Query> = (call: Call<Body, Query>) => unknown;
 
 export function addRoute<Body = undefined, Query = Record<string, never>>(
   app: FastifyInstance,

@@ -4,7 +4,7 @@ import { seriesModel, tableModels } from '../metadata/table-definition.ts';
 import { topKinds, topOrders } from '../monitor/top.ts';
 import { usageGroups, usageSlots } from '../monitor/usage-history.ts';
 import { chargeClasses } from '../../request-units/meter.ts';
-import { slotCount } from '../../universal-row/crc16.ts';
+import { lastSlot, mostPartitions } from '../../contracts/partition-map.ts';
 import {
   consistencyKinds,
   quotaModes,
@@ -228,9 +228,9 @@ const plainTableProperties = {
   partitions: {
     type: 'integer',
     minimum: 1,
-    maximum: slotCount,
+    maximum: mostPartitions,
     description:
-      'Ranges of Redis slots by which the load on it is counted: where there are more of them than admission.partition-factor, none may take more than so many times its part of the quota. For operators to set.',
+      'Ranges of Redis slots that it is divided into, of equal length when it is made; one that holds rows is divided by its page partitions. Where there are more than three, none may take more than three times its part of the quota. For operators to set.',
   },
   writePriority: {
     type: 'string',
@@ -433,3 +433,63 @@ export const auditRecord = record(
   ['tenant', 'error', 'change'],
 );
 export const auditAnswer = listOf('audit', auditRecord);
+
+const partitionNumber = { ...whole, description: 'Of a partition; no other ever has it.' };
+const slot = { type: 'integer', minimum: 0, maximum: lastSlot } as const;
+const partition = record(
+  {
+    number: partitionNumber,
+    first: { ...slot, description: 'Its first slot.' },
+    last: { ...slot, description: 'Its last slot.' },
+    model: { type: 'string', enum: [...tableModels], description: 'The engine with its rows.' },
+    rows: { ...whole, description: 'Missing when no data plane can say.' },
+  },
+  ['rows'],
+);
+export const partitions = record(
+  {
+    table: whole,
+    epoch: { ...whole, description: 'Counts the changes of the partitions.' },
+    partitions: { type: 'array', items: partition },
+    change: record(
+      {
+        sources: { type: 'array', items: partitionNumber },
+        targets: { type: 'array', items: partition },
+        status: record(
+          {
+            state: { type: 'string', enum: ['running', 'done', 'failed'] },
+            done: { ...whole, description: 'Rows copied.' },
+            total: { ...whole, description: 'Rows there were at the beginning.' },
+            error: text,
+          },
+          ['done', 'total', 'error'],
+        ),
+      },
+      [],
+    ),
+    failure: { ...text, description: 'Why the last change failed, if it did.' },
+  },
+  ['change', 'failure'],
+);
+export const partitionOrder = object(
+  {
+    kind: { type: 'string', enum: ['split', 'merge', 'move', 'convert'] },
+    partition: { ...partitionNumber, description: 'To be split or moved.' },
+    at: {
+      ...slot,
+      description: 'First slot of the upper part of a split; by default in the middle.',
+    },
+    partitions: {
+      type: 'array',
+      items: partitionNumber,
+      maxItems: mostPartitions,
+      description: 'To be merged: neighbours.',
+    },
+    model: {
+      type: 'string',
+      enum: [...tableModels],
+      description: 'Where to move a partition, or, to convert a table, all of them.',
+    },
+  },
+  ['kind'],
+);

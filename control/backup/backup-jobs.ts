@@ -1,8 +1,8 @@
 // Running and finished backups and restores. One runs at a time, because they share the limit on the load of the data
 // planes. The server provides their implementation.
 
-export type JobKind = 'backup' | 'restore';
-export type JobState = 'running' | 'done' | 'failed' | 'cancelled';
+type JobKind = 'backup' | 'restore';
+type JobState = 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface BackupRequest {
   /** On the server's machine. */
@@ -28,7 +28,7 @@ export interface RestoreRequest {
 }
 
 /** Progress of a running job. */
-export interface JobProgress {
+interface JobProgress {
   /** Current phase, as text. */
   phase: string;
   /** From 0 to 1. */
@@ -64,7 +64,7 @@ export interface RunningJob {
 const statusOfReason = { missing: 404, conflict: 409 } as const;
 
 /** Why a job cannot be had. */
-export class JobError extends Error {
+class JobError extends Error {
   override readonly name = 'JobError';
   /** HTTP status of the response. */
   readonly statusCode: number;

@@ -28,7 +28,7 @@ export interface DetectorOptions {
   pauseMs?: number;
 }
 
-export const detectorDefaults: Required<DetectorOptions> = {
+const detectorDefaults: Required<DetectorOptions> = {
   active: true,
   passive: true,
   failedProbes: 2,
@@ -43,7 +43,7 @@ export const detectorDefaults: Required<DetectorOptions> = {
   pauseMs: 2000,
 };
 
-export type Symptom = 'silent' | 'failing' | 'slow' | 'corrupt';
+type Symptom = 'silent' | 'failing' | 'slow' | 'corrupt';
 
 export interface Probe {
   /** The pod answered, and rightly. */
@@ -63,7 +63,7 @@ export interface Served {
   p99Ms: number;
 }
 
-export interface Suspicion {
+interface Suspicion {
   pod: number;
   symptom: Symptom;
   since: number;

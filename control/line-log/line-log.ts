@@ -19,7 +19,7 @@ export interface LogRecord {
   seq: number;
 }
 
-export interface LineLogOptions<R extends LogRecord> {
+interface LineLogOptions<R extends LogRecord> {
   disk: Disk;
   directory: string;
   /** Prefix of the files' names. */

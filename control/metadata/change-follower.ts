@@ -22,7 +22,7 @@ export interface FeedListener {
   failed?(error: Error): void;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   /** Goes on after this revision; otherwise begins with a snapshot. */
   after?: number;
   /** Between two attempts while the store is out of reach. */

@@ -48,7 +48,18 @@ function isText(id: string): boolean {
   return id !== '' && !id.includes('\0') && Buffer.from(id).toString() === id;
 }
 
-/** In the order of their UTF-8 bytes, which is not that of JavaScript's strings. */
+/** In the order of their UTF-8 bytes, which is not that of JavaScript's strings: surrogates come last. */
 export function byBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (x !== y) return x < firstSurrogate || y < firstSurrogate ? x - y : ranked(x) - ranked(y);
+  }
+  return a.length - b.length;
+}
+
+const firstSurrogate = 0xd800;
+
+function ranked(unit: number): number {
+  return unit <= 0xdfff ? unit + 0x10000 : unit;
 }

@@ -1,5 +1,6 @@
 // The control plane's metadata: small JSON documents in named collections. One store serves a single server from its
-// own disk; another keeps them in MongoDB. Both pass the same suite (document-store-conformance.ts).
+// own disk, one keeps them in MongoDB, and one on the nodes of a cluster themselves. All pass the same suite
+// (document-store-conformance.ts).
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 

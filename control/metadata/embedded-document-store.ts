@@ -34,7 +34,7 @@ const changesBytes = 16 * 1024 * 1024;
 const separator = '\0';
 const afterSeparator = '\x01';
 
-export interface EmbeddedDocumentStoreOptions {
+interface EmbeddedDocumentStoreOptions {
   /** Changes kept for followers. */
   historyLength?: number;
 }

@@ -200,3 +200,13 @@ describe('names of all tables', () => {
     expect(await names('shop')).toEqual([0, 1, 'd']);
   });
 });
+
+test('a change of another server on the same store is given to the plane', async () => {
+  const other = await SeriesTableCatalog.open(store);
+  const following = catalog.follow(() => {});
+  await other.create('default', 'telegraf', { ttlDefaultMs: hour });
+  while (plane.told.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(plane.told).toMatchObject([{ name: 'telegraf', ttlDefaultMs: hour }]);
+  expect((await catalog.find('default', 'telegraf'))?.explicit).toBe(true);
+  await following.close();
+});

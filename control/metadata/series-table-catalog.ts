@@ -5,6 +5,7 @@
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { modelProperties, type TableProperties } from '../../contracts/table-properties.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
+import { ForeignChanges } from './foreign-changes.ts';
 import { type SeriesTableDefinition, seriesModel, type TableChange } from './table-definition.ts';
 import { changedProperties, TableError, withoutUnavailable } from './table-rules.ts';
 
@@ -29,7 +30,7 @@ export interface SeriesOwner {
 }
 
 /** Tenants that may have databases. */
-export interface SeriesOwners {
+interface SeriesOwners {
   /** Undefined when there is no such tenant. */
   owner(tenant: string): SeriesOwner | undefined;
 }
@@ -70,6 +71,25 @@ export class SeriesTableCatalog {
   /** From now on changes are given to it. */
   attach(holder: SeriesTableHolder): void {
     this.#holder = holder;
+  }
+
+  /** Follows what other servers change in the same store. Called once, after `attach`; closing it is the caller's. */
+  follow(report: (message: string) => void): ForeignChanges {
+    let told = '';
+    return new ForeignChanges({
+      store: this.#store,
+      collections: [collection],
+      report: (message) => report(`databases that another node has changed: ${message}`),
+      adopt: () =>
+        this.#inTurn(async () => {
+          await this.#load();
+          const tables = JSON.stringify(
+            Array.from(this.#tables, ([id, { revision }]) => [id, revision]),
+          );
+          if (tables !== told) await this.#tellHolder();
+          told = tables;
+        }),
+    });
   }
 
   // ---- what there is

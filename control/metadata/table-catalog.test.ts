@@ -268,3 +268,53 @@ test('a table that another server has changed is looked at again, and changed al
   await other.alter('1', { maxRowBytes: 10 });
   expect(other.find('1')).toMatchObject({ readOnly: true, ttlDefaultMs: 5000, maxRowBytes: 10 });
 });
+
+describe('two servers on one store', () => {
+  let other: TableCatalog;
+  let otherPlane: FakePlane;
+  let reports: string[];
+  let following: { close(): Promise<void> };
+
+  beforeEach(async () => {
+    await catalog.attach(plane);
+    other = await TableCatalog.open(store, { databases: 4, defaultModel: 'memory' });
+    otherPlane = new FakePlane();
+    await other.attach(otherPlane);
+    reports = [];
+    following = other.follow((message) => reports.push(message));
+  });
+  afterEach(() => following.close());
+
+  async function until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  test('a change of one is given to the plane of the other', async () => {
+    await catalog.create('2', { name: 'orders', ttlDefaultMs: 1000 });
+    await until(() => otherPlane.tables[2]?.name === 'orders');
+    expect(other.find('orders').ttlDefaultMs).toBe(1000);
+    await catalog.reset('2');
+    await until(() => otherPlane.tables[2]?.name === 'db2');
+    expect(reports).toEqual([]);
+  });
+
+  test('so is what changed before it followed, and a change that a conflict told of', async () => {
+    await until(() => otherPlane.tables.length === 4);
+    otherPlane.tables = [];
+    await Promise.all([
+      catalog.create('1', { name: 'one' }),
+      catalog.create('2', { name: 'two' }),
+      other.create('3', { name: 'three' }),
+    ]);
+    await until(() => otherPlane.tables.map(({ name }) => name).join() === 'db0,one,two,three');
+  });
+
+  test('a plane that refuses is told again', async () => {
+    otherPlane.objection = 'not now';
+    await catalog.create('2', { name: 'orders' });
+    await until(() => reports.length > 0);
+    otherPlane.objection = undefined;
+    await until(() => otherPlane.tables[2]?.name === 'orders');
+    expect(reports).toEqual(['tables that another node has changed: not now']);
+  });
+});

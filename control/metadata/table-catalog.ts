@@ -10,8 +10,22 @@
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
+import {
+  evenRanges,
+  type Partition,
+  partitionMapError,
+  undivided,
+} from '../../contracts/partition-map.ts';
 import { modelProperties, type TableProperties } from '../../contracts/table-properties.ts';
-import type { TableChange, TableDefinition, TableModel } from './table-definition.ts';
+import { ForeignChanges } from './foreign-changes.ts';
+import { PartitionNumbers } from './partition-numbers.ts';
+import {
+  partitionMapOf,
+  type TableChange,
+  type TableDefinition,
+  type TableModel,
+  type TablePlacement,
+} from './table-definition.ts';
 import {
   changedProperties,
   withoutUnavailable,
@@ -51,7 +65,7 @@ export interface TableHolders {
 }
 
 /** Which tables are whose. */
-export interface TableOwner {
+interface TableOwner {
   name: string;
   firstTable: number;
   databases: number;
@@ -74,6 +88,7 @@ export interface CatalogOptions {
 export class TableCatalog {
   readonly #store: DocumentStore;
   readonly #options: CatalogOptions;
+  readonly #numbers: PartitionNumbers;
   readonly #tables = new Map<number, StoredTable>();
   readonly #revisions = new Map<number, number>();
   #defaults: { model: TableModel; revision: number };
@@ -83,6 +98,7 @@ export class TableCatalog {
   private constructor(store: DocumentStore, options: CatalogOptions) {
     this.#store = store;
     this.#options = options;
+    this.#numbers = new PartitionNumbers(store);
     this.#defaults = { model: options.defaultModel, revision: 0 };
   }
 
@@ -223,6 +239,25 @@ export class TableCatalog {
     return kept;
   }
 
+  /** Follows what other servers change in the same store. Called once, after `attach`; closing it is the caller's. */
+  follow(report: (message: string) => void): ForeignChanges {
+    let told = { model: this.#defaults.model, tables: '' };
+    return new ForeignChanges({
+      store: this.#store,
+      collections: [collection, defaultsCollection],
+      report: (message) => report(`tables that another node has changed: ${message}`),
+      adopt: () =>
+        this.#inTurn(async () => {
+          await this.#load();
+          const { model } = this.#defaults;
+          if (model !== told.model) await this.#holders?.setDefaultModel(model);
+          const tables = JSON.stringify([...this.#revisions]);
+          if (tables !== told.tables) await this.#holders?.setTables(this.definitions());
+          told = { model, tables };
+        }),
+    });
+  }
+
   /** Gives a database properties of its own. Refused when it has them already: then `alter` it. */
   create(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
     return this.#inTurn(() => {
@@ -250,13 +285,82 @@ export class TableCatalog {
 
   /** Back to the defaults. Rows stay; refused if they would need another engine. */
   reset(reference: string, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(() => {
+    return this.#inTurn(async () => {
       const { owner, table } = this.#find(reference, within);
       const { id } = table.definition;
       const { defaultModel } = this.#options;
       const { id: _, ...defaults } = newDefinition(id, id - owner.firstTable, defaultModel);
+      // A table with rows stays divided.
+      if (((await this.rowCount(id)) ?? 0) > 0) {
+        const { partitions } = table.definition;
+        return this.#change(table, { ...defaults, partitions }, false, true);
+      }
       return this.#change(table, defaults, false, true);
     });
+  }
+
+  /**
+   * Divides an empty table as another one is, or as this one was: returns its partitions, by ascending slots. One that is
+   * divided so already may hold rows.
+   */
+  divide(
+    reference: string,
+    as: readonly Partition[] | undefined,
+    within?: string,
+  ): Promise<readonly Partition[]> {
+    return this.#inTurn(async () => {
+      const { table } = this.#find(reference, within);
+      const { definition } = table;
+      const { id, model, placement } = definition;
+      const has = partitionMapOf(definition).partitions;
+      const wants = as ?? undivided(id, model).partitions;
+      const isSame =
+        has.length === wants.length &&
+        has.every((one, i) => one.first === wants[i]!.first && one.last === wants[i]!.last);
+      if (isSame) return has;
+      const rows = (await this.rowCount(id)) ?? 0;
+      if (rows > 0 || placement?.change !== undefined) {
+        throw new TableError(
+          'conflict',
+          `table ${this.#nameOf(id)} holds ${rows} rows in other partitions: empty it first (FLUSHDB)`,
+        );
+      }
+      const error = partitionMapError({ epoch: 1, partitions: wants });
+      if (error !== undefined) throw new TableError('invalid', error);
+      const numbers = as === undefined ? [id] : await this.#numbers.take(wants.length);
+      const partitions = wants.map((one, i) => ({ ...one, number: numbers[i]! }));
+      const placed = as === undefined ? undefined : { epoch: 1, partitions };
+      const divided = { ...definition, partitions: partitions.length, placement: placed };
+      await this.#save([{ ...table, explicit: true, definition: divided }]);
+      await this.#holders?.setTables(this.definitions());
+      return partitions;
+    });
+  }
+
+  /**
+   * Records where the partitions of a table are, as `change` makes it of what is recorded. When all of them are of one
+   * model the table is. The data planes are not told.
+   */
+  place(
+    id: number,
+    change: (definition: TableDefinition) => TablePlacement | Promise<TablePlacement>,
+  ): Promise<TableDefinition> {
+    return this.#inTurn(async () => {
+      const owner = this.#ownerOf(id);
+      const before = this.#tables.get(id) ?? this.#table(owner, id - owner.firstTable);
+      const placement = await change(before.definition);
+      const { partitions } = placement;
+      const [first, ...others] = new Set(partitions.map(({ model }) => model as TableModel));
+      const model = others.length === 0 ? first! : before.definition.model;
+      const definition = { ...before.definition, model, placement, partitions: partitions.length };
+      await this.#save([{ ...before, definition, explicit: true }]);
+      return definition;
+    });
+  }
+
+  /** So many numbers for partitions, never given out before. */
+  partitionNumbers(count: number): Promise<number[]> {
+    return this.#numbers.take(count);
   }
 
   /** Forgets the definitions of a tenant that is being dropped. Its rows are gone already. */
@@ -328,6 +432,8 @@ export class TableCatalog {
       const stored = body as unknown as StoredTable;
       // One that was written before there was a property is as tables come.
       const definition = { ...modelProperties(stored.definition.model), ...stored.definition };
+      // Earlier releases only counted the load on partitions.
+      if (definition.placement === undefined) Object.assign(definition, { partitions: 1 });
       const table = { ...stored, definition };
       this.#tables.set(table.definition.id, table);
       this.#revisions.set(table.definition.id, revision);
@@ -349,6 +455,7 @@ export class TableCatalog {
     const isNew = !this.#tables.has(id);
     const { name = before.definition.name, model = before.definition.model } = change;
     const definition = {
+      ...before.definition,
       ...changedProperties(before.definition, change),
       id,
       name,
@@ -356,6 +463,9 @@ export class TableCatalog {
     };
     this.#check(definition, before.tenant);
     await this.#checkSharding(before.definition, definition, makes);
+    const placement = await this.#newPlacement(before.definition, definition);
+    if (placement === undefined) delete (definition as { placement?: unknown }).placement;
+    else Object.assign(definition, { placement });
     const changesModel = definition.model !== before.definition.model;
     const { wanted: _, ...rest } = before;
     if (changesModel && this.#holders === undefined) {
@@ -375,6 +485,41 @@ export class TableCatalog {
       throw new TableError('conflict', `table ${this.#nameOf(id)} cannot change so: ${reason}`);
     }
     return definition;
+  }
+
+  /** An empty table may be divided anew. */
+  async #newPlacement(
+    before: TableDefinition,
+    { id, partitions, model }: TableDefinition,
+  ): Promise<TablePlacement | undefined> {
+    const isSame = partitions === before.partitions && model === before.model;
+    if (isSame) return before.placement;
+    const rows = await this.rowCount(id);
+    if (rows === undefined && partitions === before.partitions && partitions === 1)
+      return undefined;
+    if (rows !== 0) {
+      const has =
+        rows === undefined ? 'it is not known whether it is empty' : `it holds ${rows} rows`;
+      if (partitions === before.partitions) return before.placement;
+      throw new TableError(
+        'conflict',
+        `table ${this.#nameOf(id)} cannot be divided so, as ${has}: use polyrow partition split and merge`,
+      );
+    }
+    if (before.placement?.change !== undefined) {
+      throw new TableError('conflict', `partitions of table ${this.#nameOf(id)} are being changed`);
+    }
+    if (partitions === 1) return undefined;
+    const numbers = await this.#numbers.take(partitions);
+    return {
+      epoch: 1,
+      partitions: evenRanges(partitions).map(([first, last], i) => ({
+        number: numbers[i]!,
+        first,
+        last,
+        model,
+      })),
+    };
   }
 
   /** It is said when a table is made, and goes for all rows it ever gets. */

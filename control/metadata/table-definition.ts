@@ -1,5 +1,6 @@
 // Definition of a table in the catalog. The data plane gets the definitions at its start and on every change.
 
+import { type Partition, type PartitionMap, undivided } from '../../contracts/partition-map.ts';
 import type { TableProperties } from '../../contracts/table-properties.ts';
 
 export const tableModels = ['memory', 'kv'] as const;
@@ -14,6 +15,30 @@ export interface TableDefinition extends TableProperties {
   readonly name: string;
   /** The engine that holds its rows. */
   readonly model: TableModel;
+  /** Absent for a table that was never divided: its rows are under its own number. */
+  readonly placement?: TablePlacement | undefined;
+}
+
+/** Where the partitions of a table are. */
+export interface TablePlacement extends PartitionMap {
+  /** A change that is under way: begun again when the server starts. */
+  readonly change?: PartitionChange | undefined;
+}
+
+/** The partitions of a table, without the change under way. */
+export function partitionMapOf({
+  id,
+  model,
+  placement,
+}: Pick<TableDefinition, 'id' | 'model' | 'placement'>): PartitionMap {
+  const { epoch, partitions } = placement ?? undivided(id, model);
+  return { epoch, partitions };
+}
+
+/** Partitions that are copied to others, which then take their place. */
+export interface PartitionChange {
+  readonly sources: readonly number[];
+  readonly targets: readonly Partition[];
 }
 
 /** Properties of a database of InfluxDB. Databases without any are not in the catalog. */

@@ -81,8 +81,11 @@ function lagOf(consistency: TableChange['consistency']): unknown {
 }
 
 /** Properties of a backup, without those that earlier releases kept although nothing went by them. */
-export function withoutUnavailable(change: TableChange): TableChange {
-  const { shardingKind: _, consistency, ...others } = change;
+export function withoutUnavailable(
+  change: TableChange & { readonly placement?: unknown },
+): TableChange {
+  const { shardingKind: _, placement: _placement, partitions: _partitions, ...rest } = change;
+  const { consistency, ...others } = rest;
   if (consistency === undefined) return others;
   if (typeof consistency === 'string' || consistency.kind !== 'bounded') {
     return { ...others, consistency };

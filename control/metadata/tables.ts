@@ -3,6 +3,7 @@
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import type { TableProperties } from '../../contracts/table-properties.ts';
+import type { PartitionCatalog, PartitionOrder, TablePartitions } from './partition-catalog.ts';
 import type { SeriesTable, SeriesTableCatalog } from './series-table-catalog.ts';
 import type { TableCatalog } from './table-catalog.ts';
 import {
@@ -40,10 +41,38 @@ interface SeriesName {
 export class Tables {
   readonly #rows: TableCatalog;
   readonly #series: SeriesTableCatalog;
+  readonly #partitions: PartitionCatalog | undefined;
 
-  constructor(rows: TableCatalog, series: SeriesTableCatalog) {
+  /** Without `partitions` those of a table cannot be changed. */
+  constructor(rows: TableCatalog, series: SeriesTableCatalog, partitions?: PartitionCatalog) {
     this.#rows = rows;
     this.#series = series;
+    this.#partitions = partitions;
+  }
+
+  /** Partitions of a table of Redis. */
+  async partitions(reference: string, within?: string): Promise<TablePartitions> {
+    this.#rows.find(reference, within);
+    return await this.#changeable().list(reference, within);
+  }
+
+  async changePartitions(
+    reference: string,
+    order: PartitionOrder,
+    within?: string,
+  ): Promise<TablePartitions> {
+    this.#rows.find(reference, within);
+    return await this.#changeable().order(reference, order, within);
+  }
+
+  async cancelPartitionChange(reference: string, within?: string): Promise<TablePartitions> {
+    this.#rows.find(reference, within);
+    return await this.#changeable().cancel(reference, within);
+  }
+
+  #changeable(): PartitionCatalog {
+    if (this.#partitions !== undefined) return this.#partitions;
+    throw new TableError('conflict', 'partitions are known to a running server only');
   }
 
   /** Tables of one tenant; or those of the tenant `default` and the non-default ones of others. */
@@ -77,9 +106,32 @@ export class Tables {
   async alter(reference: string, change: TableChange, within?: string): Promise<TableDescription> {
     const series = await this.#seriesCalled(reference, within);
     if (series === undefined) {
-      return await this.#describe(await this.#rows.alter(reference, change, within));
+      const { model, ...others } = change;
+      if (!(await this.#holdsRowsElsewhere(reference, model, within))) {
+        return await this.#describe(await this.#rows.alter(reference, change, within));
+      }
+      const altered = await this.#rows.alter(reference, others, within);
+      // Its rows move while clients go on; the model of the table changes when all have.
+      await this.#changeable().order(
+        reference,
+        { kind: 'convert', model: model as TableModel },
+        within,
+      );
+      return await this.#describe(altered);
     }
     return describeSeries(await this.#series.alter(series.tenant, series.name, change));
+  }
+
+  async #holdsRowsElsewhere(
+    reference: string,
+    model: TableChange['model'],
+    within: string | undefined,
+  ): Promise<boolean> {
+    if (model === undefined || model === seriesModel || this.#partitions === undefined)
+      return false;
+    const definition = this.#rows.find(reference, within);
+    if (definition.model === model) return false;
+    return ((await this.#rows.rowCount(definition.id)) ?? 0) > 0;
   }
 
   /** Takes back all properties. */

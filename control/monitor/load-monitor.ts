@@ -2,7 +2,7 @@
 // since its last report, some every ten seconds; a minute keeps the mean and the highest of its reports, an hour those of its
 // minutes. Memory is bounded: rings of typed arrays for so many members, minutes and hours.
 
-export interface LoadReport {
+interface LoadReport {
   node: string;
   /** Unix milliseconds. */
   at: number;
@@ -14,7 +14,7 @@ export interface LoadReport {
   used: Float32Array;
 }
 
-export interface LoadRetention {
+interface LoadRetention {
   /** Members in all; reports about more are counted in `dropped`. */
   members: number;
   minutes: number;
@@ -22,7 +22,7 @@ export interface LoadRetention {
 }
 
 /** A week of minutes takes 315 kB a member with four dimensions. */
-export const usualRetention: LoadRetention = {
+const usualRetention: LoadRetention = {
   members: 1000,
   minutes: 7 * 24 * 60,
   hours: 30 * 24,
@@ -107,7 +107,7 @@ export class LoadMonitor {
   }
 }
 
-export interface Points {
+interface Points {
   mean: Float32Array;
   most: Float32Array;
 }

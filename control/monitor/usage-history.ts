@@ -13,7 +13,7 @@ import {
 } from '../../request-units/meter.ts';
 import type { LineLog, LogRecord } from '../line-log/line-log.ts';
 
-export interface Spent {
+interface Spent {
   requests: number;
   /** Requests answered by an error, among them. */
   errors: number;
@@ -27,7 +27,7 @@ export type UsageSlot = (typeof usageSlots)[number];
 export const usageGroups = ['tenant', 'plane', 'class', 'time'] as const;
 export type UsageGroup = (typeof usageGroups)[number];
 
-export interface UsageQuery {
+interface UsageQuery {
   slot: UsageSlot;
   /** Restricts the report to this tenant number. */
   tenant?: number;

@@ -6,7 +6,7 @@
 import type { RangePlan, RangePlanner, RangeStep } from './range-plan.ts';
 import { type Dimension, otherThan, type RangeModel, RangeState } from './range-state.ts';
 
-export interface CooperativeParameters {
+interface CooperativeParameters {
   /** Highest deviation that is left alone. */
   lambda: number;
   /** Least critical load of a region that is worth a move. */
@@ -17,7 +17,7 @@ export interface CooperativeParameters {
   withoutSplits?: boolean;
 }
 
-export const cooperativeDefaults: CooperativeParameters = { lambda: 0.05, leastLoad: 1 / 500 };
+const cooperativeDefaults: CooperativeParameters = { lambda: 0.05, leastLoad: 1 / 500 };
 
 interface Queues {
   moves: { region: number; to: number }[];

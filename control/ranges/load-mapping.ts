@@ -1,9 +1,9 @@
 // The load of a region from what can be counted of it: Libra, section IV-A.
 
 /** A write costs as much processor time as so many reads. */
-export const writeFactor = 1.63;
+const writeFactor = 1.63;
 
-export interface RegionRates {
+interface RegionRates {
   /** Operations a second. */
   reads: number;
   writes: number;

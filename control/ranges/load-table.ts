@@ -2,24 +2,24 @@
 // load and, separately, the loads of their regions that changed. While a node's load changes by more than a
 // fifth from one heartbeat to the next, nothing is scheduled.
 
-export interface NodeHeartbeat {
+interface NodeHeartbeat {
   node: number;
   cpu: number;
   io: number;
 }
 
-export interface RegionHeartbeat {
+interface RegionHeartbeat {
   node: number;
   regions: readonly { region: number; cpu: number; io: number; bytes: number }[];
 }
 
-export interface LoadTableOptions {
+interface LoadTableOptions {
   lambda: number;
   /** Relative change between two heartbeats from which on scheduling is suspended. */
   fluctuation: number;
 }
 
-export const loadTableDefaults: LoadTableOptions = { lambda: 0.05, fluctuation: 0.2 };
+const loadTableDefaults: LoadTableOptions = { lambda: 0.05, fluctuation: 0.2 };
 
 export class LoadTable {
   readonly #options: LoadTableOptions;

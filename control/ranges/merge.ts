@@ -2,7 +2,7 @@
 
 import { type RangeModel, RangeState } from './range-state.ts';
 
-export interface MergeParameters {
+interface MergeParameters {
   lambda: number;
   /** Bytes at which a region is split by its size. */
   regionBytes: number;
@@ -10,7 +10,7 @@ export interface MergeParameters {
   perNode: number;
 }
 
-export const mergeDefaults: MergeParameters = { lambda: 0.05, regionBytes: 96e6, perNode: 1 };
+const mergeDefaults: MergeParameters = { lambda: 0.05, regionBytes: 96e6, perNode: 1 };
 
 export interface Merge {
   left: number;

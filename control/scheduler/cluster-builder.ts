@@ -2,7 +2,7 @@
 
 import type { ClusterModel, NodeState, PodModel } from './cluster-model.ts';
 
-export interface NodeSpec {
+interface NodeSpec {
   id: string;
   zone?: string;
   pool?: string;
@@ -11,7 +11,7 @@ export interface NodeSpec {
   memoryBytes?: number;
 }
 
-export interface PodSpec {
+interface PodSpec {
   id: string;
   node: number;
   disk?: number;
@@ -26,7 +26,7 @@ export interface PodSpec {
   diskBytes?: number;
 }
 
-export interface PartitionSpec {
+interface PartitionSpec {
   id: string;
   table: number;
   bytes?: number;
@@ -38,7 +38,7 @@ export interface PartitionSpec {
   follower?: RowUse;
 }
 
-export interface RowUse {
+interface RowUse {
   row: number;
   scale?: number;
 }

@@ -9,7 +9,7 @@ export type PodModel = 'memory' | 'kv' | 'series' | 'gateway';
 /** `adding`: not complete yet, nothing is placed on it. `draining`: it only gives replicas away. */
 export type NodeState = 'active' | 'adding' | 'draining';
 
-export interface NodeColumns {
+interface NodeColumns {
   readonly ids: readonly string[];
   /** Failure domain; indexes `zones`. */
   readonly zone: Uint16Array;
@@ -21,13 +21,13 @@ export interface NodeColumns {
   readonly memoryBytes: Float64Array;
 }
 
-export interface DiskColumns {
+interface DiskColumns {
   readonly ids: readonly string[];
   readonly node: Uint32Array;
   readonly capacityBytes: Float64Array;
 }
 
-export interface PodColumns {
+interface PodColumns {
   readonly ids: readonly string[];
   readonly node: Uint32Array;
   /** -1: it has no disk. */
@@ -44,14 +44,14 @@ export interface PodColumns {
   readonly diskBytes: Float64Array;
 }
 
-export interface TableColumns {
+interface TableColumns {
   readonly ids: readonly string[];
   readonly tenant: Uint32Array;
   /** Quota, LRU a second; 0: none is set. */
   readonly quota: Float64Array;
 }
 
-export interface PartitionColumns {
+interface PartitionColumns {
   readonly ids: readonly string[];
   readonly table: Uint32Array;
   /** Bytes of one replica, and bytes set aside for it. */
@@ -65,7 +65,7 @@ export interface PartitionColumns {
   readonly followerScale: Float64Array;
 }
 
-export interface ReplicaColumns {
+interface ReplicaColumns {
   readonly partition: Uint32Array;
   readonly pod: Uint32Array;
   /** 1: it leads its partition. */

@@ -22,7 +22,7 @@ export interface BorrowingOptions {
   limits: HardLimits;
 }
 
-export const defaultBorrowing: BorrowingOptions = {
+const defaultBorrowing: BorrowingOptions = {
   dimension: 'ru',
   overShare: 1.2,
   sustainedSeconds: 3600,

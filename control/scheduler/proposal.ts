@@ -31,7 +31,7 @@ export interface Figure {
   after: number;
 }
 
-export interface Cost {
+interface Cost {
   /** Bytes copied between pods. */
   bytes: number;
   /** Replicas copied between pods. */
@@ -49,7 +49,7 @@ export interface Proposal {
 export const freeOfCost: Cost = { bytes: 0, replicas: 0 };
 
 /** Inputs of a policy beside the model. */
-export interface PlanningEnvironment {
+interface PlanningEnvironment {
   /** Unix milliseconds. */
   now: number;
   rng: Rng;

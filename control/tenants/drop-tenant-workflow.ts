@@ -7,7 +7,7 @@ import type { WorkflowDefinition } from '../workflows/workflow.ts';
 
 const kind = 'drop-tenant';
 
-export interface TenantDropping {
+interface TenantDropping {
   find(name: string): TenantDefinition | undefined;
   /** Resolves when all planes go by what is known now: before that clients of the tenant may still write. */
   publish(): Promise<void>;

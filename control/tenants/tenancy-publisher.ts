@@ -7,7 +7,7 @@ import type { TenancyState } from './tenancy-state.ts';
 import { TenantError } from './tenant-error.ts';
 
 /** Resolves once all planes have taken it. */
-export type SendUpdate = (update: TenancyUpdate) => Promise<void>;
+type SendUpdate = (update: TenancyUpdate) => Promise<void>;
 
 const retryAfterMs = 1000;
 

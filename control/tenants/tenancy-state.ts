@@ -31,11 +31,11 @@ export interface TenancyDocuments {
   authentication: AuthenticationRecord;
 }
 
-export interface AuthenticationRecord {
+interface AuthenticationRecord {
   checksCredentials: true;
 }
 
-export interface NameOwner {
+interface NameOwner {
   of: 'tenant' | 'user';
 }
 

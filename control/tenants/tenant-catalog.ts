@@ -41,12 +41,12 @@ import { UserCatalog, type UserWish } from './user-catalog.ts';
 import { ownerOf } from './user-definitions.ts';
 
 /** Tables below this number are tenant default's, however many databases it is given. */
-export const firstTenantTable = 4096;
+const firstTenantTable = 4096;
 
 // Users and tokens made or removed in one write.
 const atOnce = 500;
 
-export interface TenantCatalogOptions {
+interface TenantCatalogOptions {
   /** Runs the workflow that drops a tenant. */
   workflows: WorkflowEngine;
   /** Databases of the tenant `default`. */
@@ -79,7 +79,7 @@ export interface NewTenant {
 }
 
 /** Results that are shown once. */
-export interface MadeTenant {
+interface MadeTenant {
   tenant: TenantDefinition;
   password: string;
 }

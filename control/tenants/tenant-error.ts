@@ -10,4 +10,4 @@ export class TenantError extends Error {
 }
 
 /** `unconfirmed`: it is stored, and comes into force as soon as all data planes can be reached again. */
-export type TenantErrorReason = 'missing' | 'conflict' | 'invalid' | 'unconfirmed';
+type TenantErrorReason = 'missing' | 'conflict' | 'invalid' | 'unconfirmed';

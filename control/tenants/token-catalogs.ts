@@ -9,7 +9,7 @@ import { TenantError } from './tenant-error.ts';
 import { checkDescription, mostTokens } from './tenant-rules.ts';
 import { digestOf, newSecret, newTokenId } from './token-secrets.ts';
 
-export interface MadeToken<T> {
+interface MadeToken<T> {
   token: T;
   secret: string;
 }

@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 
-export interface NewSecret {
+interface NewSecret {
   /** Shown once, at its creation. */
   secret: string;
   /** SHA-256 of it, in base64. */

@@ -43,7 +43,7 @@ export interface WorkflowEngineOptions {
   retry?: RetryPolicy;
 }
 
-export interface WorkflowEntry {
+interface WorkflowEntry {
   id: string;
   document: WorkflowDocument;
 }

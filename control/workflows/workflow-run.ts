@@ -20,7 +20,7 @@ export interface RetryPolicy {
   compensations: number;
 }
 
-export interface WorkflowRunOptions {
+interface WorkflowRunOptions {
   id: string;
   /** Changed by the run, and saved by `save`. */
   document: WorkflowDocument;

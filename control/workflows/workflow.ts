@@ -31,7 +31,7 @@ export interface ActionStep {
   readonly isPointOfNoReturn?: boolean;
 }
 
-export interface NestedWorkflow {
+interface NestedWorkflow {
   kind: string;
   input: Json;
 }
@@ -44,7 +44,7 @@ export interface NestStep {
   readonly isParallel?: boolean;
 }
 
-export type WorkflowStep = ActionStep | NestStep;
+type WorkflowStep = ActionStep | NestStep;
 
 export interface WorkflowDefinition {
   readonly kind: string;
@@ -58,7 +58,7 @@ export interface WorkflowDefinition {
 }
 
 /** Progress of one step. A step without a state has not finished; the first of these may have begun. */
-export interface StepState {
+interface StepState {
   status: 'planned' | 'done' | 'undone';
   output?: Json;
   /** States of the nested workflows of a step. */

@@ -90,7 +90,7 @@ export function assertSameContents(
   assert.ok(differences.length === 0, `${what}:\n${differences.join('\n')}`);
 }
 
-export function sameRow(a: RowContent, b: RowContent): boolean {
+function sameRow(a: RowContent, b: RowContent): boolean {
   if (a.shape !== b.shape || a.expireAt !== b.expireAt) return false;
   if (a.items.length !== b.items.length) return false;
   // Object.is tells -0, which is never stored, from 0.
@@ -174,6 +174,8 @@ class ExportedRow {
         return ranked(...[...this.scores].flat());
       case Shape.array:
         return array(...this.elements);
+      case Shape.timed:
+        return { ...stream(this.bytes, ...[...this.fields].flat()), shape: Shape.timed };
       case Shape.stream:
         return stream(this.bytes, ...[...this.fields].flat());
       default:

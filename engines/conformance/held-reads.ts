@@ -2,7 +2,7 @@
 
 import type { ReadGate } from '../engine.ts';
 
-export interface HeldRead {
+interface HeldRead {
   owner: number;
   records: number;
   isPage: boolean;

@@ -111,6 +111,31 @@ const indexes: ConformanceCase[] = [
     },
   },
   {
+    name: 'index: each group has its own',
+    async run(trial) {
+      await trial.run((v) => v.put('k', 'v'));
+      trial.engine.commit(70, 7);
+      trial.engine.commit(4_000_000_000_000, 4_000_000_000);
+      trial.engine.commit(71, 7);
+      const check = (): void => {
+        const groups = [1, 7, 4_000_000_000, 2].map((group) => trial.engine.appliedIndexOf(group));
+        assert.deepEqual(groups, [1, 71, 4_000_000_000_000, 0]);
+        assert.equal(trial.engine.appliedIndex, 1);
+      };
+      check();
+      if (!trial.subject.supports.reopen) return;
+      assert.equal(await trial.engine.checkpoint(7), 71);
+      await trial.reopen();
+      check();
+      await trial.run((v) => v.put('k', 'w'));
+      trial.engine.commit(72, 7);
+      assert.equal(await trial.engine.checkpoint(), 2);
+      await trial.reopen();
+      assert.equal(trial.engine.appliedIndexOf(7), 72);
+      await trial.check(tableOf({ k: value('w') }));
+    },
+  },
+  {
     name: 'index: may leave gaps',
     async run(trial) {
       await trial.apply(createAndPush, 10);

@@ -49,7 +49,7 @@ const longRows = tableOf({
 });
 
 /** Hands batches on in a buffer that is scribbled over once the next one is asked for. */
-export async function* lent(batches: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+async function* lent(batches: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   for await (const batch of batches) {
     const copy = Buffer.from(batch);
     yield copy;

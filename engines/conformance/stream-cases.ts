@@ -13,9 +13,13 @@ import {
   type ReadCase,
   type WriteCase,
 } from './case.ts';
-import { expiring, map, stream } from './contents.ts';
+import { expiring, map, type RowContent, stream } from './contents.ts';
 import type { Verbs } from './verbs.ts';
 
+const timed = (...content: [string, ...string[]]): RowContent => ({
+  ...stream(...content),
+  shape: Shape.timed,
+});
 const key = (i: number): string => `e${String(i).padStart(6, '0')}`;
 const many = (count: number, bytes = 10): string[] =>
   range(count).flatMap((i) => [key(i), noise(bytes, i)]);
@@ -143,6 +147,23 @@ const writes: WriteCase[] = [
         ...[50, 127, 128, 300, 5000].flatMap((n) => ['b'.repeat(n), `${n}`]),
       ),
     },
+  },
+  {
+    name: 'a timed map is kept as a stream is, and is none',
+    given: { k: timed('st', ...many(300)) },
+    when: (v) => {
+      v.addRecord('k', 'z', 'last');
+      v.removeRecord('k', key(0));
+      v.setState('k', 'other');
+    },
+    then: { k: timed('other', ...many(300).slice(2), 'z', 'last') },
+  },
+  {
+    name: 'a timed map without records is a row',
+    given: { k: expiring(timed('st', 'a', '1'), 9e12) },
+    when: (v) => v.removeRecord('k', 'a'),
+    answers: true,
+    then: { k: expiring(timed('st'), 9e12) },
   },
   {
     name: 'a stream is renamed with all there is in it',

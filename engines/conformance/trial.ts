@@ -145,7 +145,7 @@ export class Trial {
       const { table, key } = parseRowName(name);
       const { items } = content;
       const step = Math.max(2, 2 * Math.ceil(1000 / Math.max(2, String(items[0]).length)));
-      const first = content.shape === Shape.stream ? step + 1 : step;
+      const first = content.shape >= Shape.stream ? step + 1 : step;
       await this.run((_, engine) => {
         new Verbs(engine.table(table)).fill(key, { ...content, items: items.slice(0, first) });
       });

@@ -120,7 +120,7 @@ export class Verbs {
     const { shape, items } = content;
     if (shape === Shape.value) return this.put(key, String(items[0]), content.expireAt);
     const row = this.create(key, shape);
-    if (shape === Shape.stream) {
+    if (shape >= Shape.stream) {
       this.setStateOf(row, String(items[0]));
       this.extend(row, { ...content, items: items.slice(1) });
     } else this.extend(row, content);
@@ -134,7 +134,7 @@ export class Verbs {
     for (let i = 0; i < items.length; i += step) {
       const first = String(items[i]);
       if (shape === Shape.map) this.putFieldOf(row, first, String(items[i + 1]));
-      else if (shape === Shape.stream) this.addRecordOf(row, first, String(items[i + 1]));
+      else if (shape >= Shape.stream) this.addRecordOf(row, first, String(items[i + 1]));
       else if (shape === Shape.set) this.putFieldOf(row, first, '');
       else if (shape === Shape.ranked) this.putScoreOf(row, first, Number(items[i + 1]));
       else this.pushOf(row, false, first);
@@ -376,7 +376,7 @@ export class Verbs {
     const pairs = shape === Shape.map || shape === Shape.ranked;
     let size = content.items.length / (pairs ? 2 : 1);
     if (shape === Shape.value) size = String(content.items[0]).length;
-    if (shape === Shape.stream) size = (content.items.length - 1) / 2;
+    if (shape >= Shape.stream) size = (content.items.length - 1) / 2;
     assert.equal(table.count(row), size, `count of ${JSON.stringify(key.slice(0, 40))}`);
     return content;
   }
@@ -398,10 +398,11 @@ export class Verbs {
       }
       case Shape.array:
         return array(...this.elements(key, 0, unlimited));
+      case Shape.timed:
       case Shape.stream: {
         // Given in the row's own order, so that a wrong order is seen.
         const items = [this.state(key), ...this.records(key, '', '\xff')];
-        return { ...stream(''), items };
+        return { ...stream(''), items, shape };
       }
       default:
         assert.fail(`a row has a shape, not ${shape}`);

@@ -1,6 +1,7 @@
 // How rows become LevelDB keys. Numbers are big-endian, so that bytes sort as numbers do.
 //
-//   'a'                                    state: applied index, next row number, next generation
+//   'a'                                    state: applied index, next row number, next generation, then group u32 and
+//                                          index f64 of each group but `localGroup`
 //   'T' | table u16, or u32 from 2^16 on   table: its generation, whether ordered, rows, expiring rows, bytes
 //   'g' | generation u32                   a generation to be purged
 //   't' | row number u48                   a row whose sub-records are to be purged
@@ -23,6 +24,10 @@
 import { hashBytes } from '../../universal-row/bytes.ts';
 
 export const formatVersion = 1;
+/** The state goes on with the applied indexes of other groups than `localGroup` (applied-indexes.ts). */
+export const manyGroupsVersion = 2;
+/** Of the state of one group. */
+export const stateBytes = 19;
 
 export const lastKey = '\u0100';
 

@@ -8,13 +8,16 @@ import { assert } from '../../universal-row/assert.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { emptyBytes } from '../../universal-row/bytes.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
+import { AppliedIndexes, localGroup } from '../applied-indexes.ts';
 import { applyOps } from '../apply.ts';
 import type { Engine, EngineStats, ReadGate } from '../engine.ts';
 import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
+  manyGroupsVersion,
   prefixEnd,
   purgeKey,
+  stateBytes,
   stateKey,
   tableKey,
   tableOfKey,
@@ -27,7 +30,8 @@ import {
 } from './level-store.ts';
 import { KvTable, type TableHost } from './kv-table.ts';
 import { Purger } from './purge.ts';
-import { RecordStore, type StoreOwner, type SuspendedJournal } from './record-store.ts';
+import type { SuspendedJournal } from './journal.ts';
+import { RecordStore, type StoreOwner } from './record-store.ts';
 import { type ExportedTable, SnapshotReader } from './snapshot.ts';
 import { TableState } from './table-state.ts';
 import type { Note } from './write-queue.ts';
@@ -62,7 +66,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   /** Tables of which nothing is to be on disk any more, and those of which that has been written. */
   readonly #forgotten = new Set<number>();
   readonly #gone = new Set<number>();
-  #appliedIndex = 0;
+  readonly #applied = new AppliedIndexes();
   #nextRow = 1;
   #nextGeneration = 1;
   /** While rows are imported: the states that are to be replaced in the end. */
@@ -106,8 +110,11 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       if (some.length > 0) throw new Error('it holds records, but not the one that describes them');
       return;
     }
-    if (state[0] !== formatVersion) throw new Error(`its format ${state[0]} is not known`);
-    this.#appliedIndex = state.readDoubleBE(1);
+    if (state[0] !== formatVersion && state[0] !== manyGroupsVersion) {
+      throw new Error(`its format ${state[0]} is not known`);
+    }
+    this.#applied.local = state.readDoubleBE(1);
+    this.#applied.readOthers(state.subarray(stateBytes));
     this.#nextRow = state.readUIntBE(9, 6);
     this.#nextGeneration = state.readUInt32BE(15);
     await this.#eachWith('T', (key, value) => {
@@ -186,7 +193,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       }
     };
     swap();
-    this.store.onRollback({ undo: swap });
+    this.store.journal.push({ undo: swap });
     this.tableChanged(a);
     this.tableChanged(b);
   }
@@ -226,11 +233,11 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   replaceState(table: KvTable): void {
     const old = table.state;
     table.state = this.#newState(table.id);
-    this.store.addEmptyStretch(table.state.meta);
-    this.store.addEmptyStretch(table.state.expiry);
+    this.store.cache.addEmptyStretch(table.state.meta);
+    this.store.cache.addEmptyStretch(table.state.expiry);
     old.dropped = true;
     this.tableChanged(table.id);
-    this.store.onRollback({
+    this.store.journal.push({
       undo: () => {
         table.state = old;
         old.dropped = false;
@@ -265,37 +272,50 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   // ---- entries
 
   get appliedIndex(): number {
-    return this.#appliedIndex;
+    return this.#applied.local;
   }
 
-  commit(index: number): void {
-    this.#appliedIndex = index;
+  appliedIndexOf(group: number): number {
+    return this.#applied.of(group);
+  }
+
+  commit(index: number, group = localGroup): void {
+    if (group === localGroup) this.#applied.local = index;
+    else this.#applied.set(group, index);
     this.store.queue.stateChanged = true;
-    this.store.commit();
+    this.store.journal.commit();
   }
 
   rollback(): void {
-    this.store.rollback();
+    this.store.journal.rollback();
   }
 
   suspend(): SuspendedJournal | undefined {
-    return this.store.suspend();
+    return this.store.journal.suspend();
   }
 
   resume(entry: SuspendedJournal | undefined): void {
-    this.store.resume(entry);
+    this.store.journal.resume(entry);
   }
 
   savepoint(): number {
-    return this.store.savepoint();
+    return this.store.journal.savepoint();
   }
 
   rollbackTo(savepoint: number): void {
-    this.store.rollbackTo(savepoint);
+    this.store.journal.rollbackTo(savepoint);
   }
 
   endTurn(): void {
     this.store.endTurn();
+  }
+
+  get holdsBack(): boolean {
+    return this.store.holdsBack;
+  }
+
+  set holdsBack(holdsBack: boolean) {
+    this.store.holdsBack = holdsBack;
   }
 
   get failure(): Error | undefined {
@@ -313,12 +333,13 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   }
 
   addState(batch: LevelBatch): void {
-    const state = Buffer.allocUnsafe(19);
-    state[0] = formatVersion;
-    state.writeDoubleBE(this.#appliedIndex, 1);
+    const applied = this.#applied;
+    const state = Buffer.allocUnsafe(stateBytes);
+    state[0] = applied.hasOthers ? manyGroupsVersion : formatVersion;
+    state.writeDoubleBE(applied.local, 1);
     state.writeUIntBE(this.#nextRow, 9, 6);
     state.writeUInt32BE(this.#nextGeneration, 15);
-    batch.put(stateKey, state);
+    batch.put(stateKey, applied.hasOthers ? Buffer.concat([state, applied.encodeOthers()]) : state);
     if (this.#replaced !== undefined) return;
     for (const id of this.#changedTables) this.#putTable(batch, id);
     this.#changedTables.clear();
@@ -355,8 +376,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     for (const note of notes) this.#purger.add(note);
   }
 
-  async checkpoint(): Promise<number> {
-    const index = this.#appliedIndex;
+  async checkpoint(group = localGroup): Promise<number> {
+    const index = this.#applied.of(group);
     await this.store.queue.settled();
     await this.#level.flush();
     return index;
@@ -372,7 +393,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     const taken = this.store.queue.settled(() => {
       snapshot = this.#level.snapshot();
     });
-    // Whoever iterates sees the failure.
+    // The iterator throws the failure.
     taken.catch(() => {});
     const level = this.#level;
     return (async function* () {
@@ -387,7 +408,11 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   }
 
   /** Rows are imported beside those there are, which are replaced by them in one step at the end. */
-  async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+  async importSnapshot(
+    batches: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    group = localGroup,
+  ): Promise<void> {
     assert(this.#replaced === undefined, 'one import at a time');
     await this.store.queue.settled();
     this.#replaced = new Map();
@@ -404,7 +429,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       throw error;
     }
     this.#finishImport();
-    this.commit(appliedIndex);
+    this.commit(appliedIndex, group);
     await this.checkpoint();
   }
 
@@ -421,12 +446,12 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
         applyOps(this, batch, 0, batch.length);
         break;
       } catch (error) {
-        this.store.rollback();
+        this.store.journal.rollback();
         if (!(error instanceof ReadFault)) throw error;
         await error.ready;
       }
     }
-    this.store.commit();
+    this.store.journal.commit();
     this.store.endTurn();
     await this.drained();
     if (this.failure !== undefined) throw this.failure;
@@ -461,12 +486,12 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.store.queue.endTurn();
   }
 
-  // ---- upkeep
+  // ---- maintenance
 
   background(budgetMs: number): boolean {
     if (!this.#isOpen) return false;
-    // What nobody reads any more goes, even if nobody else comes.
-    if (this.store.lru.passingBytes > 0) this.store.endTurn();
+    // Items that are not read any more go, even without further requests.
+    if (this.store.cache.lru.passingBytes > 0) this.store.endTurn();
     else this.store.queue.endTurn();
     this.#purger.run(budgetMs);
     this.#sizeDisk();
@@ -474,7 +499,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     return more || this.#purger.hasWork || this.store.queue.notesUnderWay > 0;
   }
 
-  /** Lets go of what dropped rows hold in memory; true when there is more. */
+  /** Frees memory of dropped rows; true when there is more. */
   #sweep(budgetMs: number): boolean {
     const deadline = performance.now() + budgetMs;
     while (this.store.sweep(1000)) if (performance.now() > deadline) return true;
@@ -495,7 +520,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   }
 
   stats(): EngineStats {
-    const { queue, loader, lru, hits, misses } = this.store;
+    const { cache, queue, loader, misses } = this.store;
+    const { lru, hits } = cache;
     const levelZero = this.#level.levelZero();
     let rows = 0;
     let filterBytes = 0;
@@ -506,7 +532,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     return {
       rows,
       memoryBytes: lru.bytes + lru.passingBytes + queue.waitingBytes + filterBytes,
-      usedBytes: Math.max(0, lru.bytes - this.store.absentBytes) + queue.waitingBytes,
+      usedBytes: Math.max(0, lru.bytes - cache.absentBytes) + queue.waitingBytes,
       diskBytes: this.#diskBytes,
       pendingReclaimBytes: this.#purger.pendingBytes,
       cacheHits: hits,

@@ -86,8 +86,8 @@ export class KvTable implements RowTable {
     const key = metaKey(ordered, b, s, n);
     const record = meta.records.get(key);
     if (record !== undefined) {
-      this.#store.touch(record);
-      return record.present ? this.#store.slotOf(record as RowRecord) : 0;
+      this.#store.cache.touch(record);
+      return record.present ? this.#store.cache.slotOf(record as RowRecord) : 0;
     }
     if (this.#isAbsent(key, b, s, n)) return 0;
     this.#store.misses++;
@@ -107,7 +107,7 @@ export class KvTable implements RowTable {
   keep(b: Buffer, s: number, n: number): void {
     const { meta, ordered } = this.state;
     const record = meta.records.get(metaKey(ordered, b, s, n));
-    if (record !== undefined) this.#store.keep(record);
+    if (record !== undefined) this.#store.cache.keep(record);
   }
 
   /** Whether a key without a record in memory is known not to exist. */
@@ -129,13 +129,13 @@ export class KvTable implements RowTable {
   }
 
   #row(row: Row): RowRecord {
-    const record = this.#store.rowAt(row);
+    const record = this.#store.cache.rowAt(row);
     assert(record !== undefined && record.present, 'a row handle is used while its row is there');
     return record;
   }
 
   #live(row: Row): RowRecord | undefined {
-    const record = row === 0 ? undefined : this.#store.rowAt(row);
+    const record = row === 0 ? undefined : this.#store.cache.rowAt(row);
     return record !== undefined && record.present && !record.space.table.dropped
       ? record
       : undefined;
@@ -180,10 +180,10 @@ export class KvTable implements RowTable {
   /** They are as they were before if the command is undone. */
   #guardCounts(): void {
     const { state } = this;
-    if (state.touchedBy === this.#store.command) return;
-    state.touchedBy = this.#store.command;
+    if (state.touchedBy === this.#store.journal.command) return;
+    state.touchedBy = this.#store.journal.command;
     const { rows, expiringRows, bytes } = state;
-    this.#store.onRollback({
+    this.#store.journal.push({
       undo: () => {
         state.rows = rows;
         state.expiringRows = expiringRows;
@@ -206,7 +206,7 @@ export class KvTable implements RowTable {
       this.#host.tableChanged(this.id);
   }
 
-  /** Counts a row that is about to be there, or lets go of what was there before. */
+  /** Counts a row that is about to be there, or frees the one before. */
   #arrive(row: RowRecord, b: Buffer, s: number, n: number): void {
     this.#touchCounts();
     if (row.present) {
@@ -221,7 +221,7 @@ export class KvTable implements RowTable {
     if (filter.bytes > maxFilterBytes) this.state.filter = undefined;
   }
 
-  /** Lets go of all that hangs on a row: its sub-records and its place among the expiring. */
+  /** Frees what belongs to a row: its sub-records and its expiry. */
   #leave(row: RowRecord): void {
     this.#addBytes(-payloadBytes(row));
     if (row.shape !== Shape.value && row.count > 0) this.#dropSub(row);
@@ -242,7 +242,7 @@ export class KvTable implements RowTable {
     }
     if (sub === undefined) return;
     sub.dropped = true;
-    this.#store.onRollback({
+    this.#store.journal.push({
       undo: () => {
         sub.dropped = false;
       },
@@ -301,7 +301,7 @@ export class KvTable implements RowTable {
     from.sub = undefined;
     this.#vanish(from);
     this.#store.recount(to);
-    return this.#store.slotOf(to);
+    return this.#store.cache.slotOf(to);
   }
 
   // ---- expiry
@@ -375,7 +375,7 @@ export class KvTable implements RowTable {
     if (expireAt !== 0) this.#listExpiry(row, expireAt);
     this.#addBytes(vn);
     this.#setValue(row, vb, vs, vn);
-    return this.#store.slotOf(row);
+    return this.#store.cache.slotOf(row);
   }
 
   #setValue(row: RowRecord, b: Buffer, s: number, n: number): void {
@@ -435,9 +435,9 @@ export class KvTable implements RowTable {
     const sub = new RecordSpace('sub', this.state, subPrefix(row.number));
     sub.onDisk = false;
     row.sub = sub;
-    this.#store.addEmptyStretch(sub);
+    this.#store.cache.addEmptyStretch(sub);
     this.#store.recount(row);
-    return this.#store.slotOf(row);
+    return this.#store.cache.slotOf(row);
   }
 
   #grow(row: RowRecord, bytes: number): void {
@@ -804,7 +804,7 @@ export class KvTable implements RowTable {
     let from = '';
     if (cursor !== 0) {
       if (cursor < 0 || cursor >= 2 ** 48) return 0;
-      // A cursor that is not remembered begins again: nothing is missed.
+      // An unknown cursor begins again: nothing is missed.
       from = ordered ? (this.#cursors.get(cursor) ?? '') : hashKey(cursor);
     }
     const rows: RowRecord[] = [];
@@ -820,7 +820,7 @@ export class KvTable implements RowTable {
       rows.push(record as RowRecord);
       return false;
     });
-    for (const row of rows) if (row.present) visit(this.#store.slotOf(row));
+    for (const row of rows) if (row.present) visit(this.#store.cache.slotOf(row));
     return next;
   }
 
@@ -848,7 +848,7 @@ export class KvTable implements RowTable {
     const from = ordered ? '' : hashKey(Math.floor(random * 2 ** 48));
     this.#store.forward(meta, from, lastKey, offset, offset + 1, see);
     if (found === undefined) this.#store.forward(meta, '', from, 0, 1, see);
-    return found === undefined ? 0 : this.#store.slotOf(found);
+    return found === undefined ? 0 : this.#store.cache.slotOf(found);
   }
 
   clear(): void {

@@ -6,7 +6,7 @@
 //     0        2       17         1        0       134
 //     1        7       58         2      241       238
 
-export interface LevelStats {
+interface LevelStats {
   files: number;
   /** Of the files there are. */
   bytes: number;

@@ -1,5 +1,5 @@
 // Reads what is not in memory. Single records that were missed in one turn are read together; ranges
-// are read by pages. Whoever missed something waits for a promise and then runs again. Where there is a
+// are read by pages. A command that missed something waits for a promise and then runs again. Where there is a
 // gate, each owner of tables has groups of its own, of a few records each, and all reads pass the gate.
 
 import { ReadFault } from '../../universal-row/errors.ts';
@@ -162,7 +162,7 @@ export class Loader {
         space.loading.delete(name);
         space.lastPageTurn = this.#receiver.turn;
       });
-      // Nobody need be waiting; who is sees the rejection all the same.
+      // Waiting commands, if there are any, see the rejection all the same.
       promise.catch(() => {});
       space.loading.set(name, promise);
     }
@@ -258,7 +258,7 @@ export class Loader {
     const load = this.#begin(group.turn);
     let bytes = 0;
     try {
-      // What was dropped while it waited nobody asks for any more.
+      // Spaces that were dropped while they waited are not asked for any more.
       if (owner === undefined || !spaces.every(({ table }) => table.dropped)) {
         this.groups++;
         this.records += keys.length;

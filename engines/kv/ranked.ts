@@ -112,13 +112,22 @@ export function eachByRank(
   }
 }
 
-/** All scores are equal, so the first one tells where in the index the members' order begins. */
+/**
+ * Where all scores are equal, the first one tells where in the index the members' order begins. Of others Redis defines no
+ * order; in a short row they are compared one by one, as Redis does it there.
+ */
 function lexKeys(store: RecordStore, sub: RecordSpace, range: LexRange): KeyRange {
   let score = 0;
+  let last = 0;
   store.forward(sub, first, end, 0, 1, ({ key }) => {
     score = scoreOfOrderKey(key);
     return true;
   });
+  store.backward(sub, first, end, 0, 1, ({ key }) => {
+    last = scoreOfOrderKey(key);
+    return true;
+  });
+  if (last !== score) return walkedKeys(store, sub, range);
   const bound = (member: Uint8Array, after: boolean): string => {
     const b = Buffer.from(member.buffer, member.byteOffset, member.length);
     return orderKey(score, b, 0, b.length) + (after ? '\0' : '');
@@ -127,6 +136,29 @@ function lexKeys(store: RecordStore, sub: RecordSpace, range: LexRange): KeyRang
     from: range.min === undefined ? first : bound(range.min, range.minExclusive),
     to: range.max === undefined ? end : bound(range.max, !range.maxExclusive),
   };
+}
+
+const shortRow = 128;
+
+/** The keys from the first member within the range to the first one beyond it, among the first ones of the row. */
+function walkedKeys(store: RecordStore, sub: RecordSpace, { min, ...range }: LexRange): KeyRange {
+  const bytes = new KeyBytes();
+  let from: string | undefined;
+  let to: string = end;
+  store.forward(sub, first, end, 0, shortRow, ({ key }) => {
+    const member = bytes.of(key).subarray(orderHeaderBytes, key.length);
+    if (from === undefined && min !== undefined) {
+      const order = Buffer.compare(member, min);
+      if (order < 0 || (order === 0 && range.minExclusive)) return false;
+    }
+    from ??= key;
+    if (range.max === undefined) return true;
+    const order = Buffer.compare(member, range.max);
+    if (order < 0 || (order === 0 && !range.maxExclusive)) return false;
+    to = key;
+    return true;
+  });
+  return { from: from ?? end, to };
 }
 
 export function eachByLex(

@@ -90,7 +90,7 @@ export class RowRecord extends KvRecord implements RowForm {
   head = 0;
   /** Of a container once its sub-records were looked at. */
   sub: RecordSpace | undefined = undefined;
-  /** The row handle, 0 while nobody holds one. */
+  /** The row handle, 0 while there is none. */
   slot = 0;
 
   override footprint(): number {
@@ -98,7 +98,7 @@ export class RowRecord extends KvRecord implements RowForm {
   }
 }
 
-export type SpaceKind = 'meta' | 'expiry' | 'sub';
+type SpaceKind = 'meta' | 'expiry' | 'sub';
 
 /** A range [from, to) of keys of which everything is in memory. Kept and given up as one. */
 export class Stretch extends LruItem {
@@ -133,7 +133,7 @@ export class RecordSpace {
   readonly stretches: Stretch[] = [];
   /** Its row is gone: what waits to be written need not be. */
   dropped = false;
-  /** Its row is gone, and nobody will read it. */
+  /** Its row is gone: it will not be read. */
   ended = false;
   /** Whether the disk may hold any of it. */
   onDisk = true;

@@ -42,14 +42,19 @@ export function writeValueHeader(to: Buffer, expireAt: number): void {
 
 // A container's meta record:
 //   shape u8 | flags u8 | expiry f64 if flagged | row number u48 | count u48 | bytes u48 | head i64 of an array,
-//   or the state of a stream
+//   or the state of a stream or a timed map
 const containerBytes = 18;
+
+/** Whether rows of the shape are a state and records. */
+export function hasState(shape: Shape): boolean {
+  return shape >= Shape.stream;
+}
 
 export function encodeRow(row: RowForm): Buffer {
   if (row.shape === Shape.value) return row.value;
   const at = valueHeaderBytes(row.expireAt);
   const isArray = row.shape === Shape.array;
-  const state = row.shape === Shape.stream ? row.value : emptyBytes;
+  const state = hasState(row.shape) ? row.value : emptyBytes;
   const to = Buffer.allocUnsafe(at + containerBytes + (isArray ? 8 : 0) + state.length);
   writeValueHeader(to, row.expireAt);
   to[0] = row.shape;
@@ -65,7 +70,7 @@ export function encodeRow(row: RowForm): Buffer {
 export function decodeRow(row: RowForm, from: Buffer): void {
   const shape = from[0];
   const flags = from[1];
-  const isKnown = shape !== undefined && shape >= Shape.value && shape <= Shape.stream;
+  const isKnown = shape !== undefined && shape >= Shape.value && shape <= Shape.timed;
   if (!isKnown || flags === undefined || flags > expiryFlag) {
     throw new RangeError('a meta record of no known form');
   }
@@ -78,7 +83,7 @@ export function decodeRow(row: RowForm, from: Buffer): void {
     row.count = from.length - at;
     return;
   }
-  row.value = shape === Shape.stream ? from.subarray(at + containerBytes) : emptyBytes;
+  row.value = hasState(shape as Shape) ? from.subarray(at + containerBytes) : emptyBytes;
   row.number = from.readUIntBE(at, 6);
   row.count = from.readUIntBE(at + 6, 6);
   row.bytes = from.readUIntBE(at + 12, 6);

@@ -5,7 +5,7 @@
 // whose items have just become popular, grows back.
 //
 // Items that are only passing through form a class apart: they take no room from the others, nor give any, and
-// are to go as soon as nobody reads them.
+// are to go as soon as they are not read any more.
 //
 // Items carry their own links, so that a hit allocates nothing.
 
@@ -40,10 +40,10 @@ class SizeClass {
   readonly ghosts = new Set<number>();
 }
 
-export interface SizeAwareLruOptions {
+interface SizeAwareLruOptions {
   /** Hits and misses after which the window slides by half. */
   windowAccesses?: number;
-  /** Keys remembered per class, at most; never more than twice the items it held. */
+  /** Keys of evicted items kept per class, at most; never more than twice the items it held. */
   ghostsPerClass?: number;
 }
 
@@ -145,7 +145,7 @@ export class SizeAwareLru {
     this.#classes[index]!.bytes += bytes;
   }
 
-  /** The item is about to be removed for want of room: its key is remembered. */
+  /** The item is about to be removed for want of room: its key is kept. */
   noteEvicted(item: LruItem): void {
     const { ghosts, items } = this.#classes[item.lruClass]!;
     ghosts.add(item.ghostKey());

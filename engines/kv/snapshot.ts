@@ -13,7 +13,7 @@ import {
   subPrefix,
 } from './key-layout.ts';
 import type { LevelSnapshot, LevelStore, Page } from './level-store.ts';
-import { type RowForm, decodeRow, emptyRow } from './record.ts';
+import { type RowForm, decodeRow, emptyRow, hasState } from './record.ts';
 
 const batchBytes = 512 * 1024;
 const pageRecords = 4096;
@@ -66,7 +66,7 @@ export class SnapshotReader {
     writer.row(table, key, keyStart, keyLength);
     writer.create(row.shape);
     if (row.expireAt !== 0) writer.expire(row.expireAt);
-    if (row.shape === Shape.stream) writer.streamState(row.value, 0, row.value.length);
+    if (hasState(row.shape)) writer.streamState(row.value, 0, row.value.length);
     const prefix = subPrefix(row.number);
     const part = partOf[row.shape];
     const from = Buffer.concat([prefix, Buffer.from(part)]);
@@ -125,4 +125,5 @@ const partOf: Record<Shape, 'f' | 'z' | 'e' | 'r'> = {
   [Shape.ranked]: Part.member,
   [Shape.array]: Part.element,
   [Shape.stream]: Part.record,
+  [Shape.timed]: Part.record,
 };

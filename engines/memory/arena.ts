@@ -24,7 +24,7 @@ const largeStep = 4096;
 /** Less waste than this is not worth a compaction. */
 const minWasteBytes = 8 << 20;
 
-export const maxBlockBytes = 16384;
+const maxBlockBytes = 16384;
 
 /** Block sizes: steps of 8 to 128, of an eighth to 4 KiB, then those that divide a page well. */
 function makeClassSizes(): number[] {

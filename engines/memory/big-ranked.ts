@@ -12,6 +12,7 @@ import type {
 import type { Arena } from './arena.ts';
 import { ByteMap } from './byte-map.ts';
 import type { Collection } from './collection.ts';
+import { FloatColumn } from './long-column.ts';
 import { RankTree } from './rank-tree.ts';
 import type { RankOrder } from './rank-tree.ts';
 
@@ -23,7 +24,7 @@ export class BigRanked implements Collection, RankOrder {
   held = false;
   dropped = false;
   readonly map: ByteMap;
-  private scores = new Float64Array(16);
+  private readonly scores = new FloatColumn();
   private readonly tree: RankTree;
   private countedBytes = 0;
 
@@ -58,13 +59,13 @@ export class BigRanked implements Collection, RankOrder {
   }
 
   scoreOf(id: number): number {
-    return this.scores[id]!;
+    return this.scores.at(id);
   }
 
   /** The score, or NaN. */
   score(b: Buffer, s: number, n: number): number {
     const id = this.map.find(b, s, n, this.map.hash(b, s, n));
-    return id === 0 ? NaN : this.scores[id]!;
+    return id === 0 ? NaN : this.scores.at(id);
   }
 
   put(b: Buffer, s: number, n: number, score: number): boolean {
@@ -74,18 +75,14 @@ export class BigRanked implements Collection, RankOrder {
     const isNew = id === 0;
     if (isNew) {
       id = map.insert(hash, 0, b, s, n, emptyBytes, 0, 0);
-      if (id >= this.scores.length) {
-        const scores = new Float64Array(this.scores.length + (this.scores.length >>> 1));
-        scores.set(this.scores);
-        this.scores = scores;
-      }
+      this.scores.reserve(id + 1);
     } else {
-      if (this.scores[id] === score) return false;
+      if (this.scores.at(id) === score) return false;
       if (map.watch !== undefined) map.watch.beforeChange(id);
-      this.#placeAt(this.scores[id]!, b, s, n);
+      this.#placeAt(this.scores.at(id), b, s, n);
       tree.remove();
     }
-    this.scores[id] = score;
+    this.scores.set(id, score);
     this.#placeAt(score, b, s, n);
     tree.insert(id);
     if (isNew) this.#countBytes();
@@ -96,7 +93,7 @@ export class BigRanked implements Collection, RankOrder {
     const { map } = this;
     const id = map.find(b, s, n, map.hash(b, s, n));
     if (id === 0) return false;
-    this.#placeAt(this.scores[id]!, b, s, n);
+    this.#placeAt(this.scores.at(id), b, s, n);
     this.tree.remove();
     map.remove(id);
     return true;
@@ -126,7 +123,7 @@ export class BigRanked implements Collection, RankOrder {
     for (let left = count; left > 0; left--) {
       const id = tree.idAt(leaf, index);
       map.locate(id);
-      if (visit(map.b, map.keyAt, map.keyLength, this.scores[id]!)) return;
+      if (visit(map.b, map.keyAt, map.keyLength, this.scores.at(id))) return;
       if (reverse) {
         if (--index < 0) {
           leaf = tree.previous(leaf);
@@ -166,7 +163,7 @@ export class BigRanked implements Collection, RankOrder {
     let members = Math.max(1, budget);
     for (let steps = members * gapsPerMember; id > 0 && steps > 0 && members > 0; steps--) {
       const at = id--;
-      if (map.address[at] === 0) continue;
+      if (map.address.get(at) === 0) continue;
       members--;
       map.locate(at);
       const b = map.b;

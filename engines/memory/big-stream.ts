@@ -1,6 +1,6 @@
-// A stream's records: leaves of up to 4 KiB in the order of keys, and a directory of the leaves. A record
-// is found by a binary search over the first keys of leaves and a walk along one leaf. A record beyond 4 KiB
-// has a leaf to itself.
+// A stream's records: leaves of up to 1 KiB in the order of keys, and a directory of the leaves. A record
+// is found by a binary search over the first keys of leaves and a walk along one leaf; the leaf found last for
+// keys with the same first byte is tried before. A record beyond 1 KiB has a leaf to itself.
 
 import { compareBytes, copyBytes } from '../../universal-row/bytes.ts';
 import type { Slice } from '../../universal-row/bytes.ts';
@@ -11,10 +11,20 @@ import type { Collection } from './collection.ts';
 import { Leaf, LeafDirectory, type LeafPlace } from './leaf-directory.ts';
 import { commonLength, compareFirstKey, LeafCursor, LeafScratch } from './stream-leaf.ts';
 
-export const leafBytes = 4096;
+const leafBytes = 1024;
 const initialLeafBytes = 128;
-/** Of the object and its key, about. */
-const ownBytes = 300;
+/** Of the object and its keys, about. */
+const ownBytes = 500;
+
+interface LeafHint extends LeafPlace {
+  /** Of the directory, when the place was found. */
+  version: number;
+  /** The greatest key of the leaf, while it is known: records of one kind are mostly added behind it. */
+  tail: Buffer;
+  tailLength: number;
+}
+
+const initialTailBytes = 32;
 
 /** Told of the records of a leaf before they are changed or given up, while a snapshot is taken. */
 export interface LeafWatch {
@@ -23,15 +33,19 @@ export interface LeafWatch {
 
 const scratch = new LeafScratch();
 const cursor = new LeafCursor();
+/** Of a walk that is over. */
+let spare: LeafCursor | undefined = new LeafCursor();
 
 export class BigStream implements Collection {
-  readonly shape: Shape = Shape.stream;
+  readonly shape: Shape;
   held = false;
   dropped = false;
   count = 0;
   readonly arena: Arena;
   readonly #leaves = new LeafDirectory();
   readonly #at: LeafPlace = { chunk: 0, leaf: 0 };
+  /** Leaves found last, by the low bits of the first byte of what was looked for: what is next is often near. */
+  readonly #hints: LeafHint[] = [];
   #blockBytes = 0;
   /** The greatest key, while it is known: records are mostly added behind it. */
   #lastKey: Buffer = Buffer.allocUnsafe(32);
@@ -41,8 +55,9 @@ export class BigStream implements Collection {
   #snapshot = 0;
   #countedIndexBytes = 0;
 
-  constructor(arena: Arena) {
+  constructor(arena: Arena, shape: Shape) {
     this.arena = arena;
+    this.shape = shape;
     this.#countIndex();
   }
 
@@ -60,8 +75,17 @@ export class BigStream implements Collection {
     if (reverse) return this.#eachReverse(from, to, visit);
     if (!this.#seekLeaf(from, 0, from.length)) return;
     // A walk's own: a visitor may read on.
-    const at = { ...this.#at };
-    const walk = new LeafCursor();
+    const walk = spare ?? new LeafCursor();
+    spare = undefined;
+    try {
+      this.#walk(walk, from, to, visit);
+    } finally {
+      spare = walk;
+    }
+  }
+
+  #walk(walk: LeafCursor, from: Uint8Array, to: Uint8Array, visit: FieldVisitor): void {
+    const at = { chunk: this.#at.chunk, leaf: this.#at.leaf };
     this.#openAt(walk, at);
     walk.seek(from, 0, from.length);
     for (;;) {
@@ -115,10 +139,21 @@ export class BigStream implements Collection {
       this.#newLeaf(kb, ks, kn, vb, vs, vn);
       return;
     }
+    const { tail, tailLength } = this.#hintOf(kb[ks]!);
+    if (tailLength >= 0) {
+      const shared = commonLength(tail, 0, tailLength, kb, ks, kn);
+      if (shared < kn && (shared === tailLength || tail[shared]! < kb[ks + shared]!)) {
+        this.#append(shared, kb, ks, kn, vb, vs, vn);
+        this.#noteTail(kb, ks, kn);
+        return;
+      }
+    }
     this.#open(cursor);
     if (cursor.seek(kb, ks, kn)) this.#replace(kb, ks, kn, vb, vs, vn);
-    else if (cursor.at === cursor.end) this.#append(cursor.sharedBefore, kb, ks, kn, vb, vs, vn);
-    else this.#insert(kb, ks, kn, vb, vs, vn);
+    else if (cursor.at === cursor.end) {
+      this.#append(cursor.sharedBefore, kb, ks, kn, vb, vs, vn);
+      this.#noteTail(kb, ks, kn);
+    } else this.#insert(kb, ks, kn, vb, vs, vn);
   }
 
   set(kb: Buffer, ks: number, kn: number, vb: Buffer, vs: number, vn: number): void {
@@ -177,10 +212,52 @@ export class BigStream implements Collection {
 
   /** Goes to the leaf where the key is or would be; false when there are no leaves. */
   #seekLeaf(k: Uint8Array, s: number, n: number): boolean {
+    const hint = this.#hintOf(k[s]!);
+    if (hint.version === this.#leaves.version && this.#isIn(hint, k, s, n)) {
+      this.#at.chunk = hint.chunk;
+      this.#at.leaf = hint.leaf;
+      return true;
+    }
     const { arena } = this;
-    return this.#leaves.search(
+    const isFound = this.#leaves.search(
       this.#at,
       (address) => compareFirstKey(arena.buffer(address), arena.offset(address), k, s, n) > 0,
+    );
+    hint.chunk = this.#at.chunk;
+    hint.leaf = this.#at.leaf;
+    hint.version = isFound ? this.#leaves.version : -1;
+    hint.tailLength = -1;
+    return isFound;
+  }
+
+  #hintOf(first: number): LeafHint {
+    return (this.#hints[first & 7] ??= {
+      chunk: 0,
+      leaf: 0,
+      version: -1,
+      tail: Buffer.allocUnsafe(initialTailBytes),
+      tailLength: -1,
+    });
+  }
+
+  /** The leaf's last record is the one with this key. `#seekLeaf` has just been for it. */
+  #noteTail(kb: Buffer, ks: number, kn: number): void {
+    const hint = this.#hintOf(kb[ks]!);
+    if (hint.version !== this.#leaves.version) return;
+    if (kn > hint.tail.length) hint.tail = Buffer.allocUnsafe(kn * 2);
+    for (let i = 0; i < kn; i++) hint.tail[i] = kb[ks + i]!;
+    hint.tailLength = kn;
+  }
+
+  /** Whether the leaf begins at or before the key, and the one behind it does not. */
+  #isIn(hint: LeafHint, k: Uint8Array, s: number, n: number): boolean {
+    const { arena } = this;
+    const leaves = this.#leaves;
+    const address = leaves.get(hint, Leaf.address);
+    if (compareFirstKey(arena.buffer(address), arena.offset(address), k, s, n) > 0) return false;
+    const next = leaves.addressAfter(hint);
+    return (
+      next === undefined || compareFirstKey(arena.buffer(next), arena.offset(next), k, s, n) > 0
     );
   }
 
@@ -388,6 +465,7 @@ export class BigStream implements Collection {
     const { arena } = this;
     const { n } = scratch;
     const place = this.#at;
+    this.#forgetTails(place);
     const address = this.#leaves.get(place, Leaf.address);
     const used = this.#leaves.get(place, Leaf.used);
     const after = used - (until - from) + n;
@@ -413,6 +491,15 @@ export class BigStream implements Collection {
     this.#leaves.set(place, Leaf.used, after);
     this.#leaves.set(place, Leaf.records, this.#leaves.get(place, Leaf.records) + records);
     this.count += records;
+  }
+
+  /** The leaf is about to have other records. */
+  #forgetTails({ chunk, leaf }: LeafPlace): void {
+    const hints = this.#hints;
+    for (let i = 0; i < hints.length; i++) {
+      const hint = hints[i];
+      if (hint !== undefined && hint.leaf === leaf && hint.chunk === chunk) hint.tailLength = -1;
+    }
   }
 
   #dropLeaf(): void {

@@ -17,6 +17,7 @@ import { assert } from '../../universal-row/assert.ts';
 import { copyBytes, emptyBytes } from '../../universal-row/bytes.ts';
 import { keyedHash } from '../../universal-row/keyed-hash.ts';
 import type { Arena } from './arena.ts';
+import { IntColumn } from './long-column.ts';
 
 const minSlots = 8;
 const maxSlots = 8192;
@@ -43,7 +44,7 @@ export class ByteMap {
   nextId = 1;
   /** Bytes of all blocks. */
   blockBytes = 0;
-  address: Int32Array;
+  readonly address = new IntColumn();
   watch: EntryWatch | undefined = undefined;
 
   // What `locate` found.
@@ -56,7 +57,7 @@ export class ByteMap {
 
   private directory: Int32Array[];
   private shift = 31;
-  private freeIds: Int32Array = noIds;
+  private readonly freeIds = new IntColumn();
   private freeCount = 0;
   private indexBytes = 0;
 
@@ -65,8 +66,7 @@ export class ByteMap {
     this.dense = dense;
     const segment = this.#newSegment(minSlots, 0);
     this.directory = [segment, segment];
-    this.address = new Int32Array(16);
-    this.#countIndexBytes(this.address.byteLength);
+    this.#countIndexBytes(this.address.reserve(16));
   }
 
   hash(b: Buffer, s: number, n: number): number {
@@ -87,7 +87,7 @@ export class ByteMap {
   }
 
   #isKey(id: number, b: Buffer, s: number, n: number): boolean {
-    const address = this.address[id]!;
+    const address = this.address.at(id);
     const block = this.arena.buffer(address);
     const o = this.arena.offset(address);
     let at = o + narrowHeader;
@@ -103,7 +103,7 @@ export class ByteMap {
 
   /** Finds the block of an entry and sets `b`, `kind`, `keyAt` and so on, valid until the next write. */
   locate(id: number): void {
-    const address = this.address[id]!;
+    const address = this.address.at(id);
     const block = this.arena.buffer(address);
     const o = this.arena.offset(address);
     const kind = block[o]!;
@@ -126,19 +126,19 @@ export class ByteMap {
   }
 
   kindOf(id: number): number {
-    const address = this.address[id]!;
+    const address = this.address.at(id);
     return this.arena.buffer(address)[this.arena.offset(address)]! & ~wide;
   }
 
   setKind(id: number, kind: number): void {
-    const address = this.address[id]!;
+    const address = this.address.at(id);
     const block = this.arena.buffer(address);
     const o = this.arena.offset(address);
     block[o] = (block[o]! & wide) | kind;
   }
 
   blockCapacity(id: number): number {
-    return this.arena.capacity(this.address[id]!);
+    return this.arena.capacity(this.address.at(id));
   }
 
   /** Adds an entry whose key is known to be missing. */
@@ -154,7 +154,7 @@ export class ByteMap {
   ): number {
     const id = this.#takeId();
     if (this.watch !== undefined) this.watch.created(id);
-    this.address[id] = this.#newBlock(kind, b, s, n, vb, vs, vn);
+    this.address.set(id, this.#newBlock(kind, b, s, n, vb, vs, vn));
     this.size++;
     this.#index(hash, id);
     return id;
@@ -163,7 +163,7 @@ export class ByteMap {
   /** Replaces kind and value. */
   setValue(id: number, kind: number, vb: Buffer, vs: number, vn: number): void {
     if (this.watch !== undefined) this.watch.beforeChange(id);
-    const address = this.address[id]!;
+    const address = this.address.at(id);
     const block = this.arena.buffer(address);
     const o = this.arena.offset(address);
     if ((block[o]! & wide) === 0) {
@@ -192,8 +192,8 @@ export class ByteMap {
 
   #replaceBlock(id: number, kind: number, vb: Buffer, vs: number, vn: number): void {
     this.locate(id);
-    const old = this.address[id]!;
-    this.address[id] = this.#newBlock(kind, this.b, this.keyAt, this.keyLength, vb, vs, vn);
+    const old = this.address.at(id);
+    this.address.set(id, this.#newBlock(kind, this.b, this.keyAt, this.keyLength, vb, vs, vn));
     this.#freeBlock(old);
   }
 
@@ -205,7 +205,7 @@ export class ByteMap {
     if (this.watch !== undefined) this.watch.beforeChange(id);
     this.locate(id);
     const length = this.valueLength + added - removed;
-    const old = this.address[id]!;
+    const old = this.address.at(id);
     const header = headerBytes(this.keyLength, length);
     const from = this.valueAt + at + removed;
     const tail = this.valueAt + this.valueLength;
@@ -232,7 +232,7 @@ export class ByteMap {
     const valueAt = o + header + keyLength;
     copyBytes(block, valueAt, this.b, this.valueAt, at);
     copyBytes(block, valueAt + at + added, this.b, from, tail - from);
-    this.address[id] = address;
+    this.address.set(id, address);
     this.#freeBlock(old);
     this.b = block;
     this.keyAt = o + header;
@@ -244,11 +244,11 @@ export class ByteMap {
   rekey(id: number, b: Buffer, s: number, n: number): void {
     if (this.watch !== undefined) this.watch.beforeChange(id);
     this.locate(id);
-    const old = this.address[id]!;
+    const old = this.address.at(id);
     const address = this.#newBlock(this.kind, b, s, n, this.b, this.valueAt, this.valueLength);
     const hash = keyedHash(b, s, s + n) | 0;
     this.#unindex(keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0, id);
-    this.address[id] = address;
+    this.address.set(id, address);
     this.#freeBlock(old);
     this.#index(hash, id);
   }
@@ -257,8 +257,8 @@ export class ByteMap {
     if (this.watch !== undefined) this.watch.beforeChange(id);
     this.locate(id);
     this.#unindex(keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0, id);
-    this.#freeBlock(this.address[id]!);
-    this.address[id] = 0;
+    this.#freeBlock(this.address.at(id));
+    this.address.set(id, 0);
     this.size--;
     if (this.dense) this.#fillGap(id);
     else this.#giveBackId(id);
@@ -279,8 +279,8 @@ export class ByteMap {
       if (id !== 0) return id;
     }
     const start = 1 + Math.floor(random * (this.nextId - 1));
-    for (let id = start; id < this.nextId; id++) if (this.address[id] !== 0) return id;
-    for (let id = start; id > 0; id--) if (this.address[id] !== 0) return id;
+    for (let id = start; id < this.nextId; id++) if (this.address.at(id) !== 0) return id;
+    for (let id = start; id > 0; id--) if (this.address.at(id) !== 0) return id;
     return 0;
   }
 
@@ -296,7 +296,7 @@ export class ByteMap {
   dismantle(limit: number): boolean {
     const stop = Math.max(1, this.nextId - limit);
     for (let id = this.nextId - 1; id >= stop; id--) {
-      const address = this.address[id]!;
+      const address = this.address.at(id);
       if (address !== 0) this.#freeBlock(address);
     }
     this.nextId = stop;
@@ -304,7 +304,7 @@ export class ByteMap {
     this.arena.indexBytes -= this.indexBytes;
     this.indexBytes = 0;
     this.directory = [];
-    this.address = noIds;
+    this.address.clear();
     return true;
   }
 
@@ -312,8 +312,8 @@ export class ByteMap {
   compact(from: number, limit: number): void {
     const stop = Math.min(this.nextId, from + limit);
     for (let id = from; id < stop; id++) {
-      const address = this.address[id]!;
-      if (this.arena.isLeaving(address)) this.address[id] = this.arena.move(address);
+      const address = this.address.at(id);
+      if (this.arena.isLeaving(address)) this.address.set(id, this.arena.move(address));
     }
   }
 
@@ -344,26 +344,23 @@ export class ByteMap {
 
   #takeId(): number {
     while (this.freeCount > 0) {
-      const id = this.freeIds[--this.freeCount]!;
+      const id = this.freeIds.at(--this.freeCount);
       // Ids at the end were given back by lowering `nextId`, and are still on the stack.
       if (id < this.nextId) return id;
     }
     const id = this.nextId++;
-    if (id === this.address.length) this.#growColumn();
+    if (id === this.address.length) this.#countIndexBytes(this.address.reserve(id + 1));
     return id;
   }
 
   #giveBackId(id: number): void {
     if (this.freeCount === this.freeIds.length) {
-      const larger = new Int32Array(Math.max(16, this.freeIds.length * 2));
-      larger.set(this.freeIds);
-      this.#countIndexBytes(larger.byteLength - this.freeIds.byteLength);
-      this.freeIds = larger;
+      this.#countIndexBytes(this.freeIds.reserve(this.freeCount + 1));
     }
-    this.freeIds[this.freeCount++] = id;
+    this.freeIds.set(this.freeCount++, id);
     if (id === this.nextId - 1) {
       let last = id - 1;
-      while (last > 0 && this.address[last] === 0) last--;
+      while (last > 0 && this.address.at(last) === 0) last--;
       this.nextId = last + 1;
     }
   }
@@ -372,20 +369,13 @@ export class ByteMap {
     const last = --this.nextId;
     if (id === last) return;
     if (this.watch !== undefined) this.watch.moved(last, id);
-    const address = this.address[last]!;
-    this.address[id] = address;
-    this.address[last] = 0;
+    const address = this.address.at(last);
+    this.address.set(id, address);
+    this.address.set(last, 0);
     this.locate(id);
     const hash = keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0;
     const segment = this.directory[hash >>> this.shift]!;
     segment[this.#slotOf(segment, hash, last) + 1] = id;
-  }
-
-  #growColumn(): void {
-    const larger = new Int32Array(this.address.length + (this.address.length >>> 1));
-    larger.set(this.address);
-    this.#countIndexBytes(larger.byteLength - this.address.byteLength);
-    this.address = larger;
   }
 
   #reset(): void {
@@ -397,8 +387,9 @@ export class ByteMap {
     const segment = this.#newSegment(minSlots, 0);
     this.directory = [segment, segment];
     this.shift = 31;
-    this.freeIds = noIds;
-    if (this.address.length > 1024) this.address = new Int32Array(16);
+    this.freeIds.clear();
+    if (this.address.length > 1024) this.address.clear();
+    this.address.reserve(16);
     this.#countIndexBytes(this.address.byteLength);
     this.arena.indexBytes -= before;
   }
@@ -504,8 +495,6 @@ export class ByteMap {
     if (slots > minSlots && count * 8 < slots) this.#resize(segment, hash, slots >>> 1);
   }
 }
-
-const noIds = new Int32Array(0);
 
 function place(segment: Int32Array, hash: number, id: number): void {
   const mask = segment.length - 4;

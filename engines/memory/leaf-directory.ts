@@ -9,7 +9,7 @@ const maxLeaves = 256;
 const chunkOverheadBytes = 160;
 
 export const Leaf = { address: 0, used: 1, records: 2, mark: 3 } as const;
-export type LeafField = (typeof Leaf)[keyof typeof Leaf];
+type LeafField = (typeof Leaf)[keyof typeof Leaf];
 
 interface Chunk {
   leaves: Int32Array;
@@ -25,6 +25,8 @@ export interface LeafPlace {
 export class LeafDirectory {
   /** Leaves in all. */
   count = 0;
+  /** Another number whenever leaves have come, gone or moved to other places. */
+  version = 0;
   readonly #chunks: Chunk[] = [];
   #indexBytes = 0;
 
@@ -63,6 +65,13 @@ export class LeafDirectory {
       at.leaf = 0;
     } else return false;
     return true;
+  }
+
+  /** Address of the leaf behind a place; undefined behind the last one. */
+  addressAfter(at: LeafPlace): number | undefined {
+    const chunk = this.#chunks[at.chunk]!;
+    if (at.leaf + 1 < chunk.count) return chunk.leaves[(at.leaf + 1) * fields + Leaf.address];
+    return this.#chunks[at.chunk + 1]?.leaves[Leaf.address];
   }
 
   backward(at: LeafPlace): boolean {
@@ -117,6 +126,7 @@ export class LeafDirectory {
 
   /** Puts a leaf at the place, in front of the one that is there; the place is then the new leaf's. */
   insert(at: LeafPlace, address: number, used: number, records: number, mark: number): void {
+    this.version++;
     if (this.#chunks.length === 0) {
       this.#chunks.push(this.#newChunk(initialLeaves));
       at.chunk = 0;
@@ -145,6 +155,7 @@ export class LeafDirectory {
   }
 
   remove(at: LeafPlace): void {
+    this.version++;
     const chunk = this.#chunks[at.chunk]!;
     const start = at.leaf * fields;
     chunk.leaves.copyWithin(start, start + fields, chunk.count * fields);

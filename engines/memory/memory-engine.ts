@@ -4,6 +4,7 @@
 import { assert } from '../../universal-row/assert.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import type { Clock, Disk } from '../../universal-row/environment.ts';
+import { AppliedIndexes, localGroup } from '../applied-indexes.ts';
 import { applyOps } from '../apply.ts';
 import type { Engine, EngineStats } from '../engine.ts';
 import { Arena } from './arena.ts';
@@ -13,7 +14,7 @@ import { Reclaimer } from './reclaimer.ts';
 import { SnapshotExport } from './snapshot-export.ts';
 import { newestSnapshot, readSnapshot, writeSnapshot } from './snapshot-file.ts';
 
-export interface MemoryEngineOptions {
+interface MemoryEngineOptions {
   /** Where snapshots go. Without one nothing outlives the process. */
   directory?: string;
   /** Required with a directory. */
@@ -27,8 +28,9 @@ const indexBytesPerRow = 12;
 export class MemoryEngine implements Engine {
   readonly model = 'memory';
   readonly failure: Error | undefined = undefined;
-  appliedIndex = 0;
+  holdsBack = false;
 
+  readonly #applied = new AppliedIndexes();
   readonly #arena = new Arena();
   readonly #tables = new Map<number, MemoryTable>();
   readonly #reclaimer: Reclaimer;
@@ -38,7 +40,7 @@ export class MemoryEngine implements Engine {
   #export: SnapshotExport | undefined = undefined;
   #exportEnded: Promise<void> = Promise.resolve();
   #endExport: () => void = () => {};
-  #checkpoint: Promise<number> | undefined = undefined;
+  #checkpoint: Promise<AppliedIndexes> | undefined = undefined;
   #diskBytes = 0;
 
   constructor(options: MemoryEngineOptions = {}) {
@@ -55,17 +57,22 @@ export class MemoryEngine implements Engine {
 
   async open(): Promise<void> {
     if (this.#disk === undefined || this.#directory === undefined) return;
-    const index = newestSnapshot(this.#disk, this.#directory);
-    if (index === 0) return;
-    this.#diskBytes = readSnapshot(this.#disk, this.#directory, index, (batch, length) => {
-      applyOps(this, batch, 0, length);
-    });
-    this.appliedIndex = index;
+    const newest = newestSnapshot(this.#disk, this.#directory);
+    if (newest === 0) return;
+    this.#diskBytes = readSnapshot(
+      this.#disk,
+      this.#directory,
+      newest,
+      this.#applied,
+      (batch, length) => {
+        applyOps(this, batch, 0, length);
+      },
+    );
   }
 
   async close(): Promise<void> {
     // A checkpoint under way fails or ends by itself; nobody waits for what it says any more.
-    if (this.#checkpoint !== undefined) await this.#checkpoint.catch(() => 0);
+    if (this.#checkpoint !== undefined) await this.#checkpoint.catch(() => {});
     await this.#export?.return();
   }
 
@@ -102,8 +109,17 @@ export class MemoryEngine implements Engine {
     this.#tables.delete(id);
   }
 
-  commit(index: number): void {
-    this.appliedIndex = index;
+  get appliedIndex(): number {
+    return this.#applied.local;
+  }
+
+  appliedIndexOf(group: number): number {
+    return this.#applied.of(group);
+  }
+
+  commit(index: number, group = localGroup): void {
+    if (group === localGroup) this.#applied.local = index;
+    else this.#applied.set(group, index);
   }
 
   /** Nothing to undo: a command that cannot fault is never given up halfway. */
@@ -111,26 +127,30 @@ export class MemoryEngine implements Engine {
 
   endTurn(): void {}
 
-  checkpoint(): Promise<number> {
+  async checkpoint(group = localGroup): Promise<number> {
     this.#checkpoint ??= this.#takeCheckpoint().finally(() => {
       this.#checkpoint = undefined;
     });
-    return this.#checkpoint;
+    return (await this.#checkpoint).of(group);
   }
 
-  async #takeCheckpoint(): Promise<number> {
-    if (this.#disk === undefined || this.#directory === undefined) return 0;
+  async #takeCheckpoint(): Promise<AppliedIndexes> {
+    if (this.#disk === undefined || this.#directory === undefined) return new AppliedIndexes();
     while (this.#export !== undefined) await this.#exportEnded;
-    const index = this.appliedIndex;
-    // Index 0 is the empty beginning, which needs no file.
-    if (index === 0) return 0;
+    const applied = this.#applied.copy();
+    // The empty beginning needs no file.
+    if (applied.isEmpty) return applied;
     const batches = this.exportSnapshot();
     try {
-      this.#diskBytes = await writeSnapshot(this.#disk, this.#directory, index, batches);
+      this.#diskBytes = await writeSnapshot(this.#disk, this.#directory, applied, batches);
     } finally {
       await batches.return();
     }
-    return index;
+    return applied;
+  }
+
+  get exporting(): Promise<void> | undefined {
+    return this.#export === undefined ? undefined : this.#exportEnded;
   }
 
   /** One at a time; the one before must have been read to its end, or given up by `return`. */
@@ -146,10 +166,14 @@ export class MemoryEngine implements Engine {
     return this.#export;
   }
 
-  async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+  async importSnapshot(
+    batches: AsyncIterable<Buffer>,
+    appliedIndex: number,
+    group = localGroup,
+  ): Promise<void> {
     for (const table of this.#tables.values()) table.clear();
     for await (const batch of batches) applyOps(this, batch, 0, batch.length);
-    this.appliedIndex = appliedIndex;
+    this.commit(appliedIndex, group);
   }
 
   background(budgetMs: number): boolean {

@@ -89,13 +89,13 @@ export class MemoryTable implements RowTable {
   }
 
   shape(row: Row): Shape {
-    if (!this.map.address[row]) return Shape.none;
+    if (!this.map.address.get(row)) return Shape.none;
     return (this.map.kindOf(row) & shapeMask) as Shape;
   }
 
   count(row: Row): number {
     const { map } = this;
-    if (!map.address[row]) return 0;
+    if (!map.address.get(row)) return 0;
     map.locate(row);
     if (map.kind === Shape.value) return map.valueLength;
     if (map.kind < big) return map.b[map.valueAt]!;
@@ -108,7 +108,7 @@ export class MemoryTable implements RowTable {
 
   footprint(row: Row): number {
     const { map } = this;
-    if (!map.address[row]) return 0;
+    if (!map.address.get(row)) return 0;
     let bytes = map.blockCapacity(row) + indexBytesPerRow;
     if (this.expiry.get(row) !== 0) bytes += expiryBytesPerRow;
     map.locate(row);
@@ -123,7 +123,7 @@ export class MemoryTable implements RowTable {
     let rows = Math.max(1, budget);
     for (let steps = rows * gapsPerRow; steps > 0 && rows > 0; steps--) {
       if (id >= this.map.nextId) return 0;
-      if (this.map.address[id] !== 0) {
+      if (this.map.address.get(id) !== 0) {
         rows--;
         visit(id);
       }
@@ -145,6 +145,10 @@ export class MemoryTable implements RowTable {
 
   get expiringRows(): number {
     return this.expiry.size;
+  }
+
+  anyExpiring(random: number): Row {
+    return this.expiry.any(random);
   }
 
   expired(now: number, limit: number, visit: (row: Row) => void): void {
@@ -206,8 +210,8 @@ export class MemoryTable implements RowTable {
     const row = map.find(b, s, n, hash);
     let kind: number = shape;
     let value = emptyPacked;
-    if (shape === Shape.stream) {
-      this.#refer(new BigStream(this.arena));
+    if (shape >= Shape.stream) {
+      this.#refer(new BigStream(this.arena, shape));
       kind = shape | big;
       value = reference;
     }
@@ -309,7 +313,7 @@ export class MemoryTable implements RowTable {
 
   eachField(row: Row, visit: FieldVisitor): void {
     const { map } = this;
-    if (!map.address[row]) return;
+    if (!map.address.get(row)) return;
     map.locate(row);
     if (map.kind < big) {
       this.#eachPacked(visit);
@@ -323,7 +327,7 @@ export class MemoryTable implements RowTable {
   /** A packed row is walked whole, and the walk of a big one begins after it became big. */
   scanFields(row: Row, cursor: number, budget: number, visit: FieldVisitor): number {
     const { map } = this;
-    if (!map.address[row]) return 0;
+    if (!map.address.get(row)) return 0;
     map.locate(row);
     if (map.kind < big) {
       this.#eachPacked(visit);
@@ -477,7 +481,7 @@ export class MemoryTable implements RowTable {
 
   element(row: Row, index: number, out: Slice): boolean {
     const { map } = this;
-    if (!map.address[row]) return false;
+    if (!map.address.get(row)) return false;
     map.locate(row);
     if (map.kind >= big) return (this.#located() as BigArray).element(index, out);
     if (index < 0 || index >= map.b[map.valueAt]!) return false;
@@ -487,7 +491,7 @@ export class MemoryTable implements RowTable {
 
   eachElement(row: Row, from: number, count: number, reverse: boolean, visit: BytesVisitor): void {
     const { map } = this;
-    if (!map.address[row]) return;
+    if (!map.address.get(row)) return;
     map.locate(row);
     if (map.kind >= big) {
       (this.#located() as BigArray).each(from, count, reverse, visit);

@@ -51,7 +51,7 @@ export function readScore(b: Buffer, p: number): number {
   return f64[0]!;
 }
 
-export function writeScore(b: Buffer, p: number, score: number): void {
+function writeScore(b: Buffer, p: number, score: number): void {
   f64[0] = score;
   for (let i = 0; i < 8; i++) b[p + i] = f64Bytes[i]!;
 }

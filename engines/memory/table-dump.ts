@@ -126,7 +126,7 @@ export class TableDump implements Dump, EntryWatch {
   step(): boolean {
     const stop = Math.min(this.#next + idsPerStep, this.#done.limit);
     for (; this.#next < stop; this.#next++) {
-      if (!this.#done.has(this.#next) && this.#map.address[this.#next]) {
+      if (!this.#done.has(this.#next) && this.#map.address.get(this.#next)) {
         this.beforeChange(this.#next);
       }
     }
@@ -260,7 +260,7 @@ class EntriesDump implements Dump, EntryWatch {
     const { map } = this.#collection;
     const stop = Math.max(0, this.#next - idsPerStep);
     for (; this.#next > stop; this.#next--) {
-      if (map.address[this.#next]) this.beforeChange(this.#next);
+      if (map.address.get(this.#next)) this.beforeChange(this.#next);
     }
     return this.#next > 0;
   }

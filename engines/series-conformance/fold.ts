@@ -3,7 +3,7 @@
 
 import { typeOf, type FieldValue, type Point } from './points.ts';
 
-export interface Aggregates {
+interface Aggregates {
   count: number;
   first: FieldValue;
   firstTime: bigint;

@@ -4,12 +4,12 @@ import type { Column } from '../../universal-row/series/column.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';
 import { compareText } from '../../universal-row/series/series-key.ts';
 
-export interface Unsigned {
+interface Unsigned {
   readonly unsigned: bigint;
 }
 
 export type FieldValue = number | bigint | boolean | string | Unsigned;
-export type Fields = Readonly<Record<string, FieldValue>>;
+type Fields = Readonly<Record<string, FieldValue>>;
 
 export interface Point {
   /** In the form of series-key.ts. */

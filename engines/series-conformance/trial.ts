@@ -19,12 +19,12 @@ export interface SeriesSubject {
   newDirectory(): string;
 }
 
-export interface LogEntry {
+interface LogEntry {
   readonly index: number;
   readonly words: Buffer;
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   database?: string;
   policy?: string;
   /** Unix milliseconds. */

@@ -29,7 +29,7 @@ export interface PolicyState extends RetentionPolicy {
   readonly shards: ShardSpan[];
 }
 
-export interface DatabaseState {
+interface DatabaseState {
   readonly name: string;
   readonly policies: PolicyState[];
   /** Stays when the policy is dropped: the next one of this name is the default again. */
@@ -70,7 +70,7 @@ const automaticName = 'autogen';
 
 /**
  * The policy as it is in force where policies without a duration of their own keep points for `retention`
- * nanoseconds, 0 for ever. That is `autogen`: whoever makes another one says how long it is to keep them.
+ * nanoseconds, 0 for ever. That is `autogen`: other policies are made with a duration.
  */
 export function inForce<P extends RetentionPolicy>(policy: P, retention: bigint): P {
   if (retention === 0n || policy.duration !== 0n || policy.name !== automaticName) return policy;
@@ -84,7 +84,7 @@ export function databaseNotFound(name: string): SeriesError {
   return new SeriesError(`database not found: ${name}`);
 }
 
-export function policyNotFound(name: string): SeriesError {
+function policyNotFound(name: string): SeriesError {
   return new SeriesError(`retention policy not found: ${name}`);
 }
 
@@ -422,7 +422,7 @@ function matches(policy: PolicyState | undefined, asked: RetentionPolicyChange):
   );
 }
 
-/** Whoever keeps databases of several owners apart puts this in front of a name. */
+/** Databases of several owners are kept apart by a prefix of their names. */
 // oxlint-disable-next-line no-control-regex
 const ownerMark = /^\u0001\d+\u0001/;
 
@@ -454,5 +454,23 @@ function checkShardDuration(duration: bigint, shardDuration: bigint): void {
 function checkReplicas(replicaN: number | undefined): void {
   if (replicaN !== undefined && replicaN < 1) {
     throw new SeriesError('replication factor must be greater than 0');
+  }
+}
+
+/** Numbers of shards that are older than their policies keep at `now`, in Unix milliseconds. */
+export function* expiredShards(
+  catalog: Catalog,
+  now: number,
+  retentionOf?: (database: string) => bigint,
+): Generator<number, void, void> {
+  for (const { name, policies } of catalog.states()) {
+    for (const policy of policies) {
+      const { duration } = inForce(policy, retentionOf?.(name) ?? 0n);
+      if (duration === 0n) continue;
+      const oldest = now / 1000 - Number(duration) / 1e9;
+      for (const { number, startSeconds, seconds } of policy.shards) {
+        if (startSeconds + seconds <= oldest) yield number;
+      }
+    }
   }
 }

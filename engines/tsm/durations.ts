@@ -7,7 +7,7 @@ export const day = 24n * hour;
 export const minRetention = hour;
 
 /** The shard duration that goes with a policy's duration. */
-export function shardDurationFor(duration: bigint): bigint {
+function shardDurationFor(duration: bigint): bigint {
   if (duration === 0n || duration >= 180n * day) return 7n * day;
   return duration >= 2n * day ? day : hour;
 }

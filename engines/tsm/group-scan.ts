@@ -93,7 +93,7 @@ export function* scanTotals(
   };
 }
 
-/** Whoever comes first does the work for all groups. */
+/** The first group that is asked does the work for all. */
 class GroupCursor implements SeriesCursor {
   readonly #parts: readonly Part[];
   #part = 0;

@@ -105,7 +105,7 @@ export interface SeriesIndex {
 
 /**
  * Rows of one series as the parts hand them to each other: ascending, no time twice. Arrays may be longer
- * than `count`, and are the receiver's until the next call to whoever gave them.
+ * than `count`, and are the receiver's until its next call.
  */
 export interface Rows {
   count: number;
@@ -150,7 +150,7 @@ export interface TsmWriter {
   abandon(): void;
 }
 
-/** Where shared blocks are kept, decoded, for whoever reads them next: made by the files' side, and theirs alone. */
+/** Keeps decoded shared blocks for later readers. Made and used by the files only. */
 export interface BlockCache {
   /** Of memory, about. */
   readonly bytes: number;

@@ -159,7 +159,7 @@ function read(cursor: SeriesCursor): SeriesRows | BlockSummary | undefined {
   }
 }
 
-/** A damaged file is told to whoever asked, by its name. */
+/** Reports a damaged file to the reader, by its name. */
 export function refused(error: unknown): never {
   if (!(error instanceof CorruptFileError)) throw error;
   throw new SeriesError(error.message);

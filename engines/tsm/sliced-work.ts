@@ -96,7 +96,7 @@ export class SlicedRun {
     return true;
   }
 
-  /** Nobody goes on with it. */
+  /** The work is abandoned. */
   end(): void {
     this.#answer = undefined;
     this.#work.return();

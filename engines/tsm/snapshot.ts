@@ -25,19 +25,32 @@ const entryBytes = 512 * 1024;
 /** Rows of a measurement in one op. */
 const opRows = 4096;
 
-/** The state of this moment, though it is read later. */
-export function exportEntries(
+/** What is selected of the state of this moment, though it is read later. */
+export function exportSelected(
   catalog: CatalogState,
   shards: readonly LiveShard[],
-  given?: SnapshotSelection['given'],
+  selection: SnapshotSelection,
 ): AsyncGenerator<Buffer> {
-  const exports = shards.map((live) => ({
+  const wantsDatabase = (name: string): boolean => selection.database?.(name) ?? true;
+  const wantsShard = (number: number): boolean => selection.shard?.(number) ?? true;
+  const wanted = shards.filter(
+    ({ span }) => wantsDatabase(span.database) && wantsShard(span.number),
+  );
+  const exports = wanted.map((live) => ({
     database: live.span.database,
     rows: live.shard.exportRows(),
     // Made now: with a measurement dropped meanwhile its fields are forgotten.
     shard: new ShardExport(live.span.number, live.shard.index),
   }));
-  return entries(catalog, exports, given ?? (() => {}));
+  return entries(
+    {
+      ...catalog,
+      databases: catalog.databases.filter(({ name }) => wantsDatabase(name)),
+      shards: catalog.shards.filter(({ database }) => wantsDatabase(database)),
+    },
+    exports,
+    (database, bytes) => selection.given?.(database, bytes),
+  );
 }
 
 async function* entries(
@@ -70,7 +83,7 @@ async function* entries(
       given(database, into.pos - from);
     }
   } finally {
-    // Whoever stops in the middle lets go of the files: only what has begun can be ended.
+    // A reader that stops in the middle closes the files: only a generator that has begun can be ended.
     for (const { rows } of exports.slice(opened)) rows.next();
     for (const { rows } of exports) rows.return?.();
   }

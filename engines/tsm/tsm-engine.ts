@@ -8,6 +8,7 @@
 import { type Clock, type Disk, systemClock } from '../../universal-row/environment.ts';
 import type { Slices } from '../../universal-row/slices.ts';
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import type { MaintenanceSlices } from '../../contracts/maintenance-slices.ts';
 import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 import type {
   CatalogChange,
@@ -34,10 +35,13 @@ import {
   type CatalogState,
   databaseNotFound,
   type EngineChange,
+  expiredShards,
   inForce,
   type ShardSpan,
 } from './catalog.ts';
-import { readEngineManifest, writeEngineManifest } from './engine-manifest.ts';
+import { EngineCheckpoints } from './engine-checkpoints.ts';
+import { engineStats } from './engine-stats.ts';
+import { readEngineManifest } from './engine-manifest.ts';
 import { PagePool } from './head/page-pool.ts';
 import { LiveShard } from './live-shard.ts';
 import {
@@ -51,12 +55,11 @@ import {
 import { scanTotals } from './group-scan.ts';
 import { scanShards } from './series-scan.ts';
 import { openShard } from './shard/open-shard.ts';
-import type { Shard } from './shard/shard.ts';
-import type { ShardHead, ShardParts } from './shard/shard-types.ts';
-import { removeShardFiles, removeShardFilesAsync } from './shard/shard-files.ts';
+import type { ShardParts } from './shard/shard-types.ts';
+import { removeShardFiles } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
-import { exportEntries } from './snapshot.ts';
-import { Upkeep } from './upkeep.ts';
+import { exportSelected } from './snapshot.ts';
+import { Maintenance } from './maintenance.ts';
 import { applyRows } from './words/apply-rows.ts';
 import { putChange } from './words/change-words.ts';
 import { EntryReader, type EntryTarget } from './words/entry-reader.ts';
@@ -91,15 +94,13 @@ const mebibyte = 1024 * 1024;
 const longestRead = 1_500_000;
 /** Of a database. Each takes some 30 kB and a few open files: these are 78 years of weeks. */
 const maxShards = 4096;
-const sliceMs = 4;
-const patienceMs = 20;
-const tidyEveryMs = 5000;
 const shardDirectoryPattern = /^shard-\d+-\d+$/;
 
 export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   readonly model = 'tsm';
   limits: SeriesLimits;
   seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
+  slices?: MaintenanceSlices | undefined;
   catalogVersion = 0;
   readonly #disk: Disk;
   readonly #clock: Clock;
@@ -110,7 +111,8 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   readonly #parts: ShardParts;
   readonly #reader = new EntryReader();
   readonly #preparer: WritePreparer;
-  readonly #upkeep: Upkeep;
+  readonly #maintenance: Maintenance;
+  readonly #checkpoints: EngineCheckpoints;
   readonly #shards = new Map<number, LiveShard>();
   #catalog = new Catalog();
   #era = 0;
@@ -118,11 +120,8 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   /** Of the entry being applied. */
   #index = 0;
   #importing = false;
-  /** Directories of shards that are gone, to be removed when no manifest lists them. */
-  #gone: string[] = [];
-  #checkpoint: Promise<unknown> = Promise.resolve();
-  #isCheckpointing = false;
-  #tidyAgainAt = -Infinity;
+  /** Rejects for good with an import that has failed. */
+  #imported: Promise<void> = Promise.resolve();
   #isOpen = false;
 
   constructor(options: TsmEngineOptions) {
@@ -145,15 +144,30 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
       liveShard: (number) => this.#shards.get(number),
       maxShards: options.maxShards ?? maxShards,
     });
-    this.#upkeep = new Upkeep(
+    this.#maintenance = new Maintenance(
       {
         clock: this.#clock,
         headBytes: this.#headBytes,
         coldAfterMs: this.#coldAfterMs,
         longestRead: options.longestRead ?? longestRead,
+        slices: () => this.slices,
       },
       this.#shards,
     );
+    this.#checkpoints = new EngineCheckpoints({
+      disk: this.#disk,
+      clock: this.#clock,
+      directory: this.#directory,
+      maintenance: this.#maintenance,
+      shards: this.#shards,
+      isOpen: () => this.#isOpen,
+      slices: () => this.slices,
+      state: () => ({
+        appliedIndex: this.#appliedIndex,
+        era: this.#era,
+        catalog: this.#catalog.save(),
+      }),
+    });
   }
 
   // ---- life
@@ -181,8 +195,8 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#upkeep.close();
-    await this.#checkpoint.catch(() => {});
+    this.#maintenance.close();
+    await this.#checkpoints.idle();
     this.#closeShards();
   }
 
@@ -214,10 +228,10 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     });
     const live = new LiveShard(span, shard, this.#clock.monotonic());
     this.#shards.set(span.number, live);
-    this.#upkeep.recount(live);
+    this.#maintenance.recount(live);
   }
 
-  // ---- putting changes into words
+  // ---- encoding changes
 
   prepareWrite(
     database: string,
@@ -228,6 +242,10 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     rules?: PointRules,
   ): WriteOutcome {
     return this.#preparer.prepare(database, retentionPolicy, batch, now, into, rules);
+  }
+
+  joinsWrite(database: string, retentionPolicy: string, batch: PointBatch): boolean {
+    return this.#preparer.joins(database, retentionPolicy, batch);
   }
 
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void {
@@ -256,18 +274,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     into: RecordBatchWriter,
     retentionOf?: (database: string) => bigint,
   ): void {
-    const nowSeconds = now / 1000;
-    for (const { name, policies } of this.#catalog.states()) {
-      for (const policy of policies) {
-        const { shards } = policy;
-        const { duration } = inForce(policy, retentionOf?.(name) ?? 0n);
-        if (duration === 0n) continue;
-        const oldest = nowSeconds - Number(duration) / 1e9;
-        for (const { number, startSeconds, seconds } of shards) {
-          if (startSeconds + seconds <= oldest) putDrop(into, number);
-        }
-      }
-    }
+    for (const number of expiredShards(this.#catalog, now, retentionOf)) putDrop(into, number);
   }
 
   policyInForce(policy: RetentionPolicy, retention: bigint): RetentionPolicy {
@@ -296,13 +303,17 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     this.#reader.read(buf, start, end, this);
     this.#preparer.settle();
     this.#appliedIndex = index;
-    // When a log is replayed, nobody waits between the entries.
-    if (this.#upkeep.isOverrun) this.#flushNow();
+    // No writer waits between the entries of a replay.
+    if (this.#maintenance.isOverrun) this.#flushNow();
+  }
+
+  skip(index: number): void {
+    this.#appliedIndex = Math.max(this.#appliedIndex, index);
   }
 
   #flushNow(): void {
-    while (this.#upkeep.isOverrun && this.failure === undefined) {
-      if (!this.#upkeep.flushLargest(Infinity, true)) return;
+    while (this.#maintenance.isOverrun && this.failure === undefined) {
+      if (!this.#maintenance.flushLargest(Infinity, true)) return;
     }
   }
 
@@ -346,9 +357,9 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     const live = this.#shards.get(number);
     if (live === undefined) return;
     this.#shards.delete(number);
-    this.#upkeep.forget(live);
+    this.#maintenance.forget(live);
     this.#preparer.forget(number);
-    this.#gone.push(live.shard.directory);
+    this.#checkpoints.dropped(live.shard.directory);
     live.shard.close();
   }
 
@@ -359,7 +370,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     if (!isKnown) shard.appliedIndex = this.#index;
     live.series += applyRows(reader, shard, !isKnown);
     live.lastWriteAt = this.#clock.monotonic();
-    this.#upkeep.recount(live);
+    this.#maintenance.recount(live);
   }
 
   deletePoints(number: number, from: number, to: number, series: Uint32Array): void {
@@ -456,104 +467,33 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
 
   // ---- memory and disk
 
+  get isBehind(): boolean {
+    return this.#maintenance.isBehind;
+  }
+
   get congested(): boolean {
-    return this.#upkeep.congested;
+    return this.#maintenance.congested;
   }
 
   drained(): Promise<void> {
-    return this.#upkeep.drained();
+    return this.#maintenance.drained();
   }
 
   get failure(): Error | undefined {
-    return this.#upkeep.failure;
+    return this.#maintenance.failure;
   }
 
   background(budgetMs: number, blocks = true): boolean {
     if (!this.#isOpen) return false;
-    this.#tidy();
-    return this.#upkeep.background(budgetMs, blocks);
-  }
-
-  /** Only a manifest that does not list them lets the files of dropped shards go. */
-  #tidy(): void {
-    const now = this.#clock.monotonic();
-    if (this.#gone.length === 0 || this.#isCheckpointing || now < this.#tidyAgainAt) return;
-    this.#tidyAgainAt = now + tidyEveryMs;
-    this.checkpoint().catch(() => {
-      // The next checkpoint that the log asks for reports it.
-    });
+    if (!this.#importing) this.#checkpoints.removeDropped();
+    return this.#maintenance.background(budgetMs, blocks);
   }
 
   checkpoint(): Promise<number> {
-    const mine = this.#checkpoint
-      .catch(() => {})
-      .then(async () => {
-        this.#isCheckpointing = true;
-        try {
-          let index = await this.#tryCheckpoint();
-          while (index === undefined) index = await this.#tryCheckpoint();
-          return index;
-        } finally {
-          this.#isCheckpointing = false;
-        }
-      });
-    this.#checkpoint = mine;
-    return mine;
-  }
-
-  /**
-   * Undefined when a shard was dropped meanwhile. It is not made durable any more, and a manifest that still lists it
-   * would have the log replayed over less than it goes on from.
-   */
-  async #tryCheckpoint(): Promise<number | undefined> {
-    const index = this.#appliedIndex;
-    const state = { appliedIndex: index, era: this.#era, catalog: this.#catalog.save() };
-    const shards = [...this.#shards.values()].map((live) => ({ live, head: live.shard.head }));
-    const gone = this.#gone.slice();
-    for (const { live, head } of shards) await this.#makeDurable(live, head);
-    if (shards.some(({ live }) => live.isDropped)) return undefined;
-    await writeEngineManifest(this.#disk, this.#directory, state);
-    await this.#removeGone(gone);
-    return index;
-  }
-
-  /** Has the rows up to those now in `head` flushed. */
-  async #makeDurable(live: LiveShard, head: ShardHead): Promise<void> {
-    const { shard } = live;
-    while (!live.isDropped && (shard.isFlushing || (shard.head === head && head.rows > 0))) {
-      if (!this.#isOpen) throw new Error('closed');
-      if (!shard.isFlushing) shard.sealHead();
-      this.#upkeep.flushSlice(live, sliceMs, false);
-      if (this.failure !== undefined) throw this.failure;
-      await this.#untilReady(shard);
-    }
-    // One that is under way may have begun before what is to be persisted now.
-    for (let rounds = shard.isPersisting ? 2 : 1; rounds > 0; rounds--) {
-      while (!live.isDropped && shard.persistSlice(sliceMs, false)) {
-        await this.#untilReady(shard);
-        if (!this.#isOpen) throw new Error('closed');
-      }
-    }
-    await nextTurn();
-  }
-
-  /** Until it can go on: with the disk's answer, or with other work on the shard, which is helped along. */
-  async #untilReady({ waiting }: Shard): Promise<void> {
-    if (waiting === undefined) return nextTurn();
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        if (this.#isOpen) this.#upkeep.background(sliceMs, false);
-        resolve();
-      }, patienceMs);
-    });
-    await Promise.race([waiting, patience]);
-    clearTimeout(timer);
-  }
-
-  async #removeGone(directories: readonly string[]): Promise<void> {
-    this.#gone = this.#gone.filter((directory) => !directories.includes(directory));
-    for (const directory of directories) await removeShardFilesAsync(this.#disk, directory);
+    // A part of a snapshot is no state: after a crash the one before it is there.
+    return this.#imported.then(() =>
+      this.#importing ? this.checkpoint() : this.#checkpoints.make(),
+    );
   }
 
   shards(): SeriesShard[] {
@@ -563,19 +503,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   exportSnapshot(selection: SnapshotSelection = {}): AsyncIterable<Buffer> {
-    const wantsDatabase = (name: string): boolean => selection.database?.(name) ?? true;
-    const wantsShard = (number: number): boolean => selection.shard?.(number) ?? true;
-    const catalog = this.#catalog.save();
-    const shards = [...this.#shards.values()];
-    return exportEntries(
-      {
-        ...catalog,
-        databases: catalog.databases.filter(({ name }) => wantsDatabase(name)),
-        shards: catalog.shards.filter(({ database }) => wantsDatabase(database)),
-      },
-      shards.filter(({ span }) => wantsDatabase(span.database) && wantsShard(span.number)),
-      (database, bytes) => selection.given?.(database, bytes),
-    );
+    return exportSelected(this.#catalog.save(), [...this.#shards.values()], selection);
   }
 
   importer(rename: (database: string) => string | undefined): SeriesImporter {
@@ -583,81 +511,37 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   async importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
-    await this.#checkpoint.catch(() => {});
-    for (const number of this.#shards.keys()) this.#letGo(number);
-    this.#preparer.forgetAll();
-    this.#catalog = new Catalog();
-    this.#era++;
-    this.#index = appliedIndex;
+    this.#imported = this.#import(entries, appliedIndex);
+    await this.#imported;
+    await this.checkpoint();
+  }
+
+  async #import(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
     this.#importing = true;
     try {
+      await this.#checkpoints.idle();
+      for (const number of this.#shards.keys()) this.#letGo(number);
+      this.#preparer.forgetAll();
+      this.#catalog = new Catalog();
+      this.#era++;
+      this.#index = appliedIndex;
       for await (const entry of entries) {
         this.#reader.read(entry, 0, entry.length, this);
-        if (this.#upkeep.congested) await this.#upkeep.drained();
+        if (this.#maintenance.congested) await this.#maintenance.drained();
       }
     } finally {
       this.#importing = false;
     }
     this.#appliedIndex = appliedIndex;
-    await this.checkpoint();
   }
 
   stats(): SeriesEngineStats {
-    const stats: SeriesEngineStats = {
+    return engineStats({
       databases: this.#catalog.databaseCount,
-      shards: this.#shards.size,
-      series: 0,
-      headPoints: 0,
-      headBytes: 0,
-      indexBytes: 0,
-      memoryBytes: this.#pool.idleBytes,
-      files: 0,
-      diskBytes: 0,
-      pendingCompactionBytes: 0,
-      extra: {},
-    };
-    let flushes = 0;
-    let compactions = 0;
-    let tombstones = 0;
-    for (const live of this.#shards.values()) {
-      const shard = live.shard.stats();
-      stats.series += live.series;
-      stats.headPoints += shard.headPoints;
-      stats.headBytes += shard.headBytes;
-      stats.indexBytes += shard.indexBytes;
-      stats.files += shard.files;
-      stats.diskBytes += shard.diskBytes;
-      stats.pendingCompactionBytes += shard.pendingCompactionBytes;
-      flushes += shard.flushes;
-      compactions += shard.compactions;
-      tombstones += shard.tombstones;
-    }
-    stats.memoryBytes += stats.headBytes + stats.indexBytes;
-    stats.extra = {
-      flushes,
-      compactions,
-      tombstones,
-      flush_failures: this.#upkeep.flushFailures,
-      compaction_failures: this.#upkeep.compactionFailures,
-      idle_page_bytes: this.#pool.idleBytes,
-      ...this.#headroom(),
-    };
-    return stats;
+      shards: [...this.#shards.values()],
+      pool: this.#pool,
+      maintenance: this.#maintenance,
+      seriesPerDatabase: this.limits.seriesPerDatabase,
+    });
   }
-
-  /** Series that the fullest database may still get, when there is a limit. */
-  #headroom(): Record<string, number> {
-    const { seriesPerDatabase } = this.limits;
-    if (seriesPerDatabase === Infinity) return {};
-    const counts = new Map<string, number>();
-    for (const { span, series } of this.#shards.values()) {
-      counts.set(span.database, (counts.get(span.database) ?? 0) + series);
-    }
-    const most = Math.max(0, ...counts.values());
-    return { series_headroom: Math.max(0, seriesPerDatabase - most) };
-  }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

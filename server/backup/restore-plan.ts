@@ -59,13 +59,14 @@ export function inGroups(tenants: readonly TenantRestore[]): TenantRestore[][] {
   const groups: TenantRestore[][] = [];
   let tables = Infinity;
   for (const tenant of tenants) {
-    const { databases } = tenant.document.tenant;
-    if (tables + databases > shadowTables.count) {
+    // With the one of its function libraries.
+    const count = tenant.document.tenant.databases + 1;
+    if (tables + count > shadowTables.count) {
       groups.push([]);
       tables = 0;
     }
     groups.at(-1)!.push(tenant);
-    tables += databases;
+    tables += count;
   }
   return groups;
 }

@@ -9,10 +9,13 @@ import { TenantError } from '../../control/tenants/tenant-error.ts';
 import { modelsOf, type PlacedPart, partsOf } from '../../storage-node/backup/chain.ts';
 import { checkFile } from '../../storage-node/backup/chunk-reader.ts';
 import { filesOf } from '../../storage-node/backup/manifest.ts';
+import type { TableMove } from '../../storage-node/backup/row-restore.ts';
 import type { RestoreStart, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { RestoredShard, RestoredTable } from '../../storage-node/backup/restore-report.ts';
 import { ownerOf } from '../../storage-node/backup/shadow.ts';
 import { defaultTenant, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
+import { ContentSum } from '../../universal-row/content-sum.ts';
+import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import type { BackupContext } from './backup-run.ts';
 import { type BackupPlane, untilAll } from './plane-orders.ts';
 import { inGroups, planRestore, type RestorePlan, type TenantRestore } from './restore-plan.ts';
@@ -43,6 +46,8 @@ interface Target {
   restore: TenantRestore;
   tenant: TenantDefinition;
   created: boolean;
+  /** Partitions of the backup, and where they go. */
+  partitions: (TableMove & { database: number })[];
 }
 
 export async function runRestore(
@@ -135,7 +140,7 @@ async function prepare(
   const tenant = found ?? (await tenants.adoptTenant(name, membersOf(catalogs, restore, users)));
   if (tenant.state === 'dropping')
     throw new TenantError('conflict', `tenant ${name} is being dropped`);
-  const target = { restore, tenant, created: made };
+  const target: Target = { restore, tenant, created: made, partitions: [] };
   const change = async (database: number, properties: TableChange): Promise<boolean> => {
     if (database >= tenant.databases) return true;
     try {
@@ -158,6 +163,14 @@ async function prepare(
   for (const { database, model } of heldTables(plan, document)) {
     const isOther = database < tenant.databases && modelOf(catalogs, name, database) !== model;
     if (isOther) await change(database, { model });
+  }
+  for (const { database, placement } of document.tables) {
+    if (database >= tenant.databases) continue;
+    const to = await tables.divide(String(database), placement?.partitions, name);
+    const undividedTable = [{ number: document.tenant.firstTable + database }];
+    const from = placement?.partitions ?? undividedTable;
+    const moves = to.map(({ number }, i) => ({ from: from[i]!.number, to: number, database }));
+    target.partitions.push(...moves);
   }
   return target;
 }
@@ -217,13 +230,16 @@ function movesOf(
   targets: readonly Target[],
 ): Pick<RestoreStart, 'sources' | 'tables' | 'tenants'> {
   const sources: PlacedPart[][] = modelsOf(chain).map((model) => partsOf(chain, model, directory));
-  const tables = targets.flatMap(({ restore, tenant }) => {
+  const tables = targets.flatMap(({ restore, tenant, partitions }) => {
     const from = restore.document.tenant;
     const count = Math.min(from.databases, tenant.databases);
-    return Array.from({ length: count }, (_, n) => ({
-      from: from.firstTable + n,
-      to: tenant.firstTable + n,
-    }));
+    const moves: TableMove[] = partitions.map(({ from: number, to }) => ({ from: number, to }));
+    for (let n = 0; n < count; n++) {
+      if (partitions.some(({ database }) => database === n)) continue;
+      moves.push({ from: from.firstTable + n, to: tenant.firstTable + n });
+    }
+    moves.push({ from: libraryTable(from.number), to: libraryTable(tenant.number) });
+    return moves;
   });
   const tenants = targets.map(({ restore, tenant }) => {
     return { from: restore.document.tenant.number, to: tenant.number };
@@ -260,7 +276,7 @@ async function finished(
   restoresUsers: boolean,
 ): Promise<RestoredTenant[]> {
   const restored: RestoredTenant[] = [];
-  for (const { restore, tenant, created } of targets) {
+  for (const { restore, tenant, created, partitions } of targets) {
     const { document, name } = restore;
     const wanted = document.tenant.state;
     const resumes = created && wanted === 'active';
@@ -276,10 +292,13 @@ async function finished(
       created,
       state: now.state,
       users: created || adoptsUsers ? 'restored' : 'kept',
-      tables: loaded
-        .flatMap(({ tables }) => tables)
-        .filter(({ table }) => table >= firstTable && table < firstTable + databases)
-        .map(({ table, ...rest }) => ({ ...rest, database: table - firstTable })),
+      tables: byDatabase(
+        loaded.flatMap(({ tables }) => tables),
+        ({ table }) => {
+          const isOwn = table >= firstTable && table < firstTable + databases;
+          return isOwn ? table - firstTable : partitions.find(({ to }) => to === table)?.database;
+        },
+      ),
       shards: loaded
         .flatMap(({ shards }) => shards)
         .filter(({ database }) => ownerOf(database).tenant === number)
@@ -288,6 +307,32 @@ async function finished(
     });
   }
   return restored;
+}
+
+/** The partitions of a table together. */
+function byDatabase(
+  tables: readonly RestoredTable[],
+  databaseOf: (table: RestoredTable) => number | undefined,
+): RestoredTenant['tables'] {
+  const found = new Map<number, RestoredTable[]>();
+  for (const table of tables) {
+    const database = databaseOf(table);
+    if (database !== undefined) found.set(database, [...(found.get(database) ?? []), table]);
+  }
+  const sum = (parts: RestoredTable[], of: 'rows' | 'expiring' | 'due'): number =>
+    parts.reduce((all, part) => all + part[of], 0);
+  return Array.from(found, ([database, parts]) => {
+    const checksum = new ContentSum();
+    for (const part of parts) checksum.addSum(part.checksum);
+    return {
+      database,
+      rows: sum(parts, 'rows'),
+      expiring: sum(parts, 'expiring'),
+      due: sum(parts, 'due'),
+      checksum: checksum.text,
+      checksumCompared: parts.every((part) => part.checksumCompared),
+    };
+  });
 }
 
 /** A tenant without its data is none. */

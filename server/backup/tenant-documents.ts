@@ -30,7 +30,7 @@ import type {
   UserDefinition,
 } from '../../contracts/tenancy/definitions.ts';
 
-export interface TableDocument extends Omit<TableDefinition, 'id'> {
+interface TableDocument extends Omit<TableDefinition, 'id'> {
   /** As clients SELECT it. */
   database: number;
   explicit: boolean;

@@ -4,6 +4,7 @@
 //   version    number of the format of everything below
 //   unclean    there from a start to a clean stop
 //   metadata/  tenants and tables
+//   cluster/   of a node of a cluster: which one it is, its copy of the metadata
 //   audit/     audit trail of the admin API
 //   usage/     units spent by tenants
 //   admin-token     secret of an operator, made at the first start
@@ -175,7 +176,7 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-function writeDurably(directory: string, name: string, text: string): void {
+export function writeDurably(directory: string, name: string, text: string): void {
   const temporary = join(directory, `${name}.${process.pid}.tmp`);
   const fd = openSync(temporary, 'w', 0o600);
   try {

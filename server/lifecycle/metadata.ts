@@ -14,7 +14,7 @@ import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { ExitError } from './exit-error.ts';
 
-export const embeddedMetadata = 'embedded';
+const embeddedMetadata = 'embedded';
 
 export interface Metadata {
   store: DocumentStore;
@@ -24,7 +24,7 @@ export interface Metadata {
 }
 
 /** For the log. */
-export type Tell = (level: 'info' | 'warn' | 'error', message: string) => void;
+type Tell = (level: 'info' | 'warn' | 'error', message: string) => void;
 
 /** Opens what the setting `metadata` names, in words for people when that fails. */
 export async function openMetadata(
@@ -56,7 +56,7 @@ async function openEmbedded(data: DataDirectory, tell: Tell): Promise<Metadata> 
   return {
     store,
     isShared: false,
-    samples: () => samplesOf({ up: true, revision: store.revision, ageMs: 0 }),
+    samples: () => metadataSamples({ up: true, revision: store.revision, ageMs: 0 }),
   };
 }
 
@@ -104,7 +104,7 @@ async function openMongo(data: DataDirectory, uri: string, tell: Tell): Promise<
     await store.close();
     throw new ExitError(`cannot move the metadata to ${name}: ${messageOf(error)}`);
   }
-  return { store, isShared: true, samples: () => samplesOf(store.status) };
+  return { store, isShared: true, samples: () => metadataSamples(store.status) };
 }
 
 /** Moves the data directory's documents into an empty database. */
@@ -147,7 +147,7 @@ function report(event: MetadataEvent, name: string, tell: Tell): void {
   }
 }
 
-function samplesOf({ up, revision, ageMs }: MetadataStatus): MetricSample[] {
+export function metadataSamples({ up, revision, ageMs }: MetadataStatus): MetricSample[] {
   const sample = (name: string, help: string, value: number): MetricSample => {
     return { name: `polyrow_metadata_${name}`, help, type: 'gauge', value };
   };

@@ -15,7 +15,7 @@ const bitsOfOthers = 0o077;
 
 /** Names of the server's files in its data directory. */
 const ownNames =
-  /^(lock|version|unclean|admin-endpoint|admin-token|admin-certificate|metadata|metadata-copy.*|audit|usage|redis|influx|lost\+found|.*\.tmp)$/;
+  /^(lock|version|unclean|admin-endpoint|admin-token|admin-certificate|metadata|metadata-copy.*|cluster|cluster-secret|audit|usage|redis|influx|lost\+found|.*\.tmp)$/;
 
 /**
  * Takes from other users what they may do with a data directory. Returns what was changed or cannot be, in

@@ -1,6 +1,7 @@
 // The databases of tenants in the InfluxDB plane, for the control plane.
 
 import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-info.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { CatalogChange, SeriesStore } from '../../contracts/series-store.ts';
 
 // A tenant's databases are told apart by this in front of their names; those of tenant 0 have none.
@@ -10,8 +11,8 @@ const separator = '\u0001';
 const sliceMs = 5;
 
 /** One that operators change whatever the properties of a database say to its clients. */
-export interface AdministeredStore extends SeriesStore {
-  administer(change: CatalogChange): void;
+interface AdministeredStore extends SeriesStore {
+  administer(change: CatalogChange): MaybePromise<void>;
 }
 
 function prefixOf(tenant: number): string {
@@ -37,14 +38,14 @@ function namesOf(store: SeriesStore, tenant: number): string[] {
 
 export async function createDatabase(store: SeriesStore, to: DatabaseName): Promise<void> {
   if (to.name.startsWith(separator)) throw new Error(`a database cannot have this name`);
-  store.change({ kind: 'createDatabase', database: keptName(to) });
+  await store.change({ kind: 'createDatabase', database: keptName(to) });
   await durable(store);
 }
 
 export async function dropDatabase(store: AdministeredStore, to: DatabaseName): Promise<void> {
   const database = keptName(to);
   if (to.name.startsWith(separator) || store.database(database) === undefined) return;
-  store.administer({ kind: 'dropDatabase', database });
+  await store.administer({ kind: 'dropDatabase', database });
   await durable(store);
 }
 
@@ -52,7 +53,8 @@ export async function dropAllDatabases(store: AdministeredStore, tenant: number)
   // Nobody makes others meanwhile: the tenant is being dropped. Other tenants have their turn.
   let sliceStart = performance.now();
   for (const database of namesOf(store, tenant)) {
-    store.administer({ kind: 'dropDatabase', database });
+    const dropped = store.administer({ kind: 'dropDatabase', database });
+    if (dropped instanceof Promise) await dropped;
     if (performance.now() - sliceStart < sliceMs) continue;
     await new Promise(setImmediate);
     sliceStart = performance.now();

@@ -32,6 +32,9 @@ import {
 import { hashSamples } from './hash-samples.ts';
 import { influxSamples } from './influx-samples.ts';
 import { backgroundOf } from './influx-background.ts';
+import { ClusterSeries } from './cluster-series.ts';
+import type { PlaneCluster } from './messages.ts';
+import type { SeriesPods } from './series-pods.ts';
 import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
@@ -40,11 +43,19 @@ import { PlaneSteps } from './plane-steps.ts';
 import { PlanePodAdmission } from './plane-pod-admission.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
 import { ask, planeData, report, serveCalls } from './plane-port.ts';
-import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
+import {
+  listening,
+  notInCluster,
+  notInClusterYet,
+  planeFatal,
+  planeLog,
+  tlsListeners,
+  urlHost,
+} from './plane-support.ts';
 
 if (parentPort === null) throw new Error('the InfluxDB plane runs in a worker thread');
 const port = parentPort;
-const { config, tls: tlsMaterial, tenancy, seriesTables } = await planeData(port);
+const { config, tls: tlsMaterial, tenancy, seriesTables, cluster: place } = await planeData(port);
 const live = new LiveConfig(config);
 const tables = new InfluxTables(seriesTables);
 const log = planeLog(port);
@@ -54,6 +65,8 @@ const memory = new PlaneMemory('influx', live);
 
 // Pods are told apart in their logs: 1 and 2 are the Redis plane's.
 const podId = 3;
+/** Of points in memory, however many engines there are. */
+const leastHeadBytes = 8 * 1024 * 1024;
 
 const tls = await tlsListeners(tlsMaterial);
 const pricer = new SeriesPricer(costTable(config).models.series);
@@ -90,7 +103,10 @@ const changeUsers = userChanges(principals, {
   setUser: (request) => ask(port, 'setUser', request),
   dropUser: (user) => ask(port, 'dropUser', user),
 });
+/** The one copy of all time series; in a cluster `cluster` has the replicas. */
 let pod: SeriesPod | undefined;
+let cluster: ClusterSeries | undefined;
+let gate: TenantGate | undefined;
 let server: InfluxServer | undefined;
 
 function follow(update: TenancyUpdate): void {
@@ -110,14 +126,14 @@ function limit(value: number): number {
   return value === 0 ? Infinity : value;
 }
 
-async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
-  const directory = resolve(config['data-dir'], 'influx');
-  realDisk.makeDirectory(directory);
+/** One of so many that share the memory. */
+function newEngine(directory: string, engines: number): TsmEngine {
+  const allHeadBytes = config['tsm.head-bytes'];
   const engine = new TsmEngine({
-    directory: join(directory, 'data'),
+    directory,
     disk: realDisk,
     clock: systemClock,
-    headBytes: config['tsm.head-bytes'],
+    headBytes: engines > 1 ? Math.max(allHeadBytes / engines, leastHeadBytes) : allHeadBytes,
     coldAfterMs: config['tsm.cold-after'] * 1000,
     limits: {
       seriesPerDatabase: limit(config['tsm.max-series-per-database']),
@@ -125,35 +141,75 @@ async function openPod(): Promise<{ pod: SeriesPod; engine: TsmEngine }> {
       valuesPerTag: limit(config['tsm.max-values-per-tag']),
     },
   });
+  engine.seriesAllowance = (database) => gate?.seriesAllowance(database);
+  return engine;
+}
+
+function podOptions() {
+  return {
+    checkpointBytes: config['wal.checkpoint-bytes'],
+    retentionIntervalMs: config['tsm.retention-check-interval'] * 1000,
+    tables,
+    background: backgroundOf(meter.meter, pricer, () => live.get('ru.metering') === 'on'),
+    clock: systemClock,
+    admission: podAdmission.controller,
+    steps: steps.watch,
+  };
+}
+
+async function openPod(): Promise<SeriesPod> {
+  const directory = resolve(config['data-dir'], 'influx');
+  realDisk.makeDirectory(directory);
   const opened = await openSeriesPod({
-    engine,
+    ...podOptions(),
+    engine: newEngine(join(directory, 'data'), 1),
     disk: realDisk,
     directory,
     podId,
     fsync: live.get('wal.fsync'),
     segmentBytes: config['wal.segment-bytes'],
-    checkpointBytes: config['wal.checkpoint-bytes'],
-    retentionIntervalMs: config['tsm.retention-check-interval'] * 1000,
-    tables,
-    background: backgroundOf(meter.meter, pricer, () => live.get('ru.metering') === 'on'),
     acceptLoss: config['wal.accept-loss'] === 'yes',
-    clock: systemClock,
-    admission: podAdmission.controller,
-    steps: steps.watch,
     report: log,
     fatal,
   });
-  return { pod: opened, engine };
+  await dropShadowDatabases(opened);
+  opened.start();
+  return opened;
+}
+
+/** Opens what a node of a cluster has instead of a pod of its own. */
+async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
+  cluster = await ClusterSeries.open({
+    data: of,
+    directory: resolve(config['data-dir'], 'cluster', 'influx'),
+    newEngine,
+    podOptions,
+    leaderWaitMs: config['cluster.leader-wait-ms'],
+    report: log,
+    fatal,
+  });
+  await cluster.setView(of.view);
+  return cluster;
+}
+
+function localPods(): readonly SeriesPod[] {
+  return cluster?.localPods() ?? (pod === undefined ? [] : [pod]);
+}
+
+/** Throws before there is anything. */
+function storeHere(): SeriesPod | SeriesPods {
+  const store = cluster?.store ?? pod;
+  if (store === undefined) throw new Error('the time series are being opened');
+  return store;
 }
 
 async function start(): Promise<void> {
-  const { pod: opened, engine } = await openPod();
-  pod = opened;
-  await dropShadowDatabases(pod);
-  pod.start();
-  const gate = new TenantGate({
+  if (place === undefined) pod = await openPod();
+  else await joinCluster(place);
+  const store = storeHere();
+  gate = new TenantGate({
     principals,
-    store: pod,
+    store,
     changeUsers,
     clock: systemClock,
     onIgnored: (address) =>
@@ -161,7 +217,6 @@ async function start(): Promise<void> {
         client: address,
       }),
   });
-  engine.seriesAllowance = (database) => gate.seriesAllowance(database);
   const host = config['influx.host'];
   const maxBodyBytes = config['influx.max-body-bytes'];
   const isSecure = config['influx.tls'] === 'on';
@@ -169,8 +224,9 @@ async function start(): Promise<void> {
     host,
     port: config['influx.port'],
     tls: isSecure ? tls : undefined,
-    store: pod,
+    store,
     gate,
+    forwarder: cluster?.forwarder,
     metering: live.get('ru.metering') === 'on' ? metering : undefined,
     admission: admission.gateway,
     podAdmission: podAdmission.controller,
@@ -193,6 +249,7 @@ async function start(): Promise<void> {
     report: log,
   });
   server = listener;
+  cluster?.serve((connection) => listener.serveForwarded(connection));
   let listensOn = 0;
   await listening('influx', host, config['influx.port'], async () => {
     listensOn = await listener.listen();
@@ -210,11 +267,14 @@ function nameOf(tenant: number): string | undefined {
 const backups = new PlaneBackups(realDisk, () =>
   pod === undefined ? [] : [seriesSource('tsm', pod)],
 );
-const restores = new PlaneRestores((start) => seriesRestore(realDisk, start, pod!));
+const restores = new PlaneRestores((start) => {
+  if (pod === undefined) throw new Error('time series of a cluster are not restored yet');
+  return seriesRestore(realDisk, start, pod);
+});
 
 serveCalls(port, {
   metrics: () => [
-    ...(pod === undefined ? [] : influxSamples(server, pod)),
+    ...influxSamples(server, cluster?.named() ?? localPods().map((one) => ({ pod: one }))),
     ...hashSamples('influx'),
     ...meter.samples(nameOf),
     ...podAdmission.samples(),
@@ -223,8 +283,8 @@ serveCalls(port, {
     ...admissionSamples('influx', admission.gateway, (tenant) => meter.labelOf(tenant, nameOf)),
   ],
   health: () => {
-    const failure = pod?.writeFailure;
-    return failure === undefined ? [] : [`tsm: ${failure.message}`];
+    const failures = localPods().flatMap(({ writeFailure }) => writeFailure ?? []);
+    return failures.slice(0, 1).map(({ message }) => `tsm: ${message}`);
   },
   // Those of the Redis plane.
   tables: () => {},
@@ -234,10 +294,17 @@ serveCalls(port, {
   },
   defaultModel: () => {},
   rowCount: () => 0,
+  changePartitions: () => {
+    throw new Error('only tables of Redis have partitions');
+  },
+  partitionChange: () => ({ state: 'done' }),
+  cancelPartitionChange: () => {},
+  partitionSizes: () => [],
   undefinedTables: () => [],
   tenancy: follow,
   dropTenant: async (tenant) => {
-    await dropAllDatabases(pod!, tenant);
+    // In a cluster they go with the tenant's group.
+    if (pod !== undefined) await dropAllDatabases(pod, tenant);
     metering.forget(tenant);
     server?.slow.forget(tenant);
     steps.watch.forget(tenant);
@@ -253,11 +320,20 @@ serveCalls(port, {
       durationMicros: Math.round(spentMs * 1000),
     })),
   steps: (query) => steps.list(query),
-  databases: (tenant) => databasesOf(pod!, tenant),
-  createDatabase: (database) => createDatabase(pod!, database),
-  dropDatabase: (database) => dropDatabase(pod!, database),
-  backup: (order) => backups.order(order),
-  restore: (order) => restores.order(order),
+  databases: (tenant) => databasesOf(storeHere(), tenant),
+  createDatabase: (database) => createDatabase(storeHere(), database),
+  dropDatabase: (database) => dropDatabase(storeHere(), database),
+  backup: (order) => {
+    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
+    return backups.order(order);
+  },
+  restore: (order) => {
+    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
+    return restores.order(order);
+  },
+  cluster: (view) => (cluster ?? notInCluster()).setView(view),
+  groupStatus: () => cluster?.status() ?? [],
+  transferGroup: ({ group, to }) => (cluster ?? notInCluster()).transfer(group, to),
   setConfig: ({ key, value }) => {
     live.set(key, value);
     admission.settingChanged(key);
@@ -265,7 +341,7 @@ serveCalls(port, {
     podAdmission.settingChanged(key);
     if (key === 'influx.slow-request-ms' && server !== undefined)
       server.slow.thresholdMs = slowMs();
-    if (key === 'wal.fsync') pod?.setFsync(live.get('wal.fsync'));
+    if (key === 'wal.fsync') for (const one of localPods()) one.setFsync(live.get('wal.fsync'));
     if (key === 'redis.password') principals.setDefaultPassword(live.get('redis.password'));
     if (key === 'ru.metering' && server !== undefined) {
       server.metering = live.get('ru.metering') === 'on' ? metering : undefined;
@@ -281,6 +357,7 @@ serveCalls(port, {
     await server?.close();
     steps.close();
     await pod?.close();
+    await cluster?.close();
   },
 });
 

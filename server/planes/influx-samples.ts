@@ -6,10 +6,19 @@ import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { addLogAndCheckpoints, adder } from './pod-samples.ts';
 
-export function influxSamples(server: InfluxServer | undefined, pod: SeriesPod): MetricSample[] {
+/** A pod, and in a cluster the group that it is a replica of. */
+interface NamedPod {
+  readonly pod: SeriesPod;
+  readonly group?: number;
+}
+
+export function influxSamples(
+  server: InfluxServer | undefined,
+  pods: readonly NamedPod[],
+): MetricSample[] {
   const samples: MetricSample[] = [];
   if (server !== undefined) addServer(samples, server.metrics());
-  addPod(samples, pod);
+  for (const pod of pods) addPod(samples, pod);
   return samples;
 }
 
@@ -39,8 +48,11 @@ function addServer(samples: MetricSample[], metrics: InfluxMetrics): void {
   }
 }
 
-function addPod(samples: MetricSample[], pod: SeriesPod): void {
-  const add = adder(samples, { model: 'tsm' });
+function addPod(samples: MetricSample[], { pod, group }: NamedPod): void {
+  const add = adder(samples, {
+    model: 'tsm',
+    ...(group !== undefined && { group: String(group) }),
+  });
   const engine = pod.engineStats();
   add('gauge', 'series_databases', 'Databases.', engine.databases);
   add('gauge', 'series_shards', 'Shards of all databases.', engine.shards);

@@ -8,12 +8,14 @@ import { CapacityEstimate } from '../../storage-node/admission/pod/capacity-esti
 import { ChargedUnits } from '../../storage-node/admission/pod/charged-units.ts';
 
 const everyMs = 1000;
+/** While nothing is known: the plane is to know its capacity after less than two seconds of load. */
+const firstEveryMs = 500;
 /** Changes by less than this share are neither told nor kept. */
 const noticeable = 0.05;
 const fileName = 'capacity.json';
 const keepEveryMs = 60_000;
 
-export interface MeasuredCapacityOptions {
+interface MeasuredCapacityOptions {
   directory: string;
   /** Accounts that were charged lately, up to date. */
   accounts: () => Iterable<TenantAccount>;
@@ -30,7 +32,8 @@ export class MeasuredCapacity {
   readonly #options: MeasuredCapacityOptions;
   readonly #estimate: CapacityEstimate;
   readonly #charged: ChargedUnits;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
+  #observedAt = performance.now();
   #keptAt = -Infinity;
   #before = performance.eventLoopUtilization();
 
@@ -39,16 +42,25 @@ export class MeasuredCapacity {
     this.perSecond = kept(options.directory);
     this.#estimate = new CapacityEstimate(this.perSecond);
     this.#charged = new ChargedUnits(options.accounts);
-    this.#timer = setInterval(() => this.#second(), everyMs);
-    this.#timer.unref();
+    this.#timer = this.#next();
   }
 
-  #second(): void {
+  #next(): NodeJS.Timeout {
+    const ms = this.#estimate.perSecond === 0 ? firstEveryMs : everyMs;
+    return setTimeout(() => this.#observe(), ms).unref();
+  }
+
+  #observe(): void {
+    this.#timer = this.#next();
+    const at = performance.now();
+    const seconds = (at - this.#observedAt) / 1000;
+    this.#observedAt = at;
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#before);
     this.#before = now;
     const isLimiting = this.#options.isLimiting();
-    this.#estimate.observe({ units: this.#charged.take(), utilization, isLimiting });
+    const units = this.#charged.take() / seconds;
+    this.#estimate.observe({ units, utilization, isLimiting });
     const { perSecond } = this.#estimate;
     if (Math.abs(perSecond - this.perSecond) <= noticeable * this.perSecond) return;
     this.perSecond = perSecond;
@@ -67,7 +79,7 @@ export class MeasuredCapacity {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
   }
 }
 

@@ -2,6 +2,7 @@
 // plain data. The main thread calls, the plane answers each call once; the plane reports on its own too.
 
 import type { TlsMaterial } from '../../access/gateway/tls-context.ts';
+import type { PartitionChangeStatus } from '../../control/metadata/partition-catalog.ts';
 import type {
   SeriesTableDefinition,
   TableDefinition,
@@ -18,6 +19,7 @@ import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-
 import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
 
 /** What a plane is started with: the first message to it. */
@@ -33,6 +35,24 @@ export interface PlaneData {
   tenancy: TenancyUpdate;
   /** Absent when no listener speaks TLS. */
   tls?: TlsMaterial | undefined;
+  /** Absent on a server that is not a node of a cluster. */
+  cluster?: PlaneCluster | undefined;
+}
+
+/** What a plane has to know to take part in a cluster. */
+export interface PlaneCluster {
+  /** Id of the cluster; its nodes talk to no other one. */
+  id: number;
+  /** Number of this node. */
+  node: number;
+  /** How often the node has been started, told to peers so that they know a restarted one. */
+  incarnation: number;
+  /** All nodes have it. */
+  secret: Uint8Array;
+  /** Where the plane listens for other nodes. */
+  host: string;
+  port: number;
+  view: ClusterView;
 }
 
 export interface ConfigChange {
@@ -41,7 +61,7 @@ export interface ConfigChange {
 }
 
 /** What a plane can be asked. An error it throws comes back as the error of the call. */
-export interface PlaneCalls {
+interface PlaneCalls {
   metrics(): MetricSample[];
   /** Why it should get no traffic, as a disk that is full; [] when all is well. */
   health(): string[];
@@ -55,6 +75,13 @@ export interface PlaneCalls {
   /** Another engine for all tables that have no definition. Throws when one of them holds rows. */
   defaultModel(model: TableModel): void;
   rowCount(table: number): number;
+  /** Begins the change that the table's placement tells of; one that runs already goes on. */
+  changePartitions(table: TableDefinition): void;
+  partitionChange(table: number): PartitionChangeStatus;
+  /** Answered when it has ended. */
+  cancelPartitionChange(table: number): void;
+  /** Rows of each partition. */
+  partitionSizes(table: number): { number: number; rows: number }[];
   /** Tables that hold rows and have no definition. */
   undefinedTables(): number[];
   /**
@@ -87,6 +114,15 @@ export interface PlaneCalls {
   backup(order: BackupOrder): BackupStatus;
   /** A step of a restore. What the last one ends is undone before it is answered. */
   restore(order: RestoreOrder): RestoreStatus;
+  /** Nodes and groups after a change of either. Throws on a server that is not a node of a cluster. */
+  cluster(view: ClusterView): void;
+  /** Replicas that the plane of this node has; none on a server that is not a node of a cluster. */
+  groupStatus(): ReplicaStatus[];
+  /**
+   * Gives the lead of a group that this node leads to the replica on another node. Answered once that leads; throws
+   * where this node does not lead it, and where the other one cannot take over in time.
+   */
+  transferGroup(order: { group: number; to: number }): void;
   /** A live setting was changed from outside. */
   setConfig(change: ConfigChange): void;
   /** There is another certificate. Throws, and keeps the old one, when it cannot be served with. */
@@ -125,6 +161,11 @@ export interface UserRequest {
 export interface ControlCalls {
   setUser(request: UserRequest): UserDefinition;
   dropUser(user: { tenant: string; name: string }): void;
+  /**
+   * The rows of a change of partitions are copied: records that it is made, and answers the new definition; undefined
+   * when the change was withdrawn. After an error it is asked again: the change may have been made.
+   */
+  commitPartitions(change: { table: number; targets: number[] }): TableDefinition | undefined;
 }
 
 export type ControlCallName = keyof ControlCalls;

@@ -15,7 +15,7 @@ const otherKeys: ReadonlySet<ConfigKey> = new Set([
   'influx.ru-per-second',
 ]);
 
-export interface PlaneAdmissionOptions {
+interface PlaneAdmissionOptions {
   plane: 'redis' | 'influx';
   live: LiveConfig;
   /** Where what a tenant spends is charged. */
@@ -91,11 +91,8 @@ function rulesOf(live: LiveConfig, plane: 'redis' | 'influx'): Partial<Admission
     allocation: live.get('admission.allocation'),
     gatewayRu: live.get(`${plane}.ru-per-second`),
     burstRu: live.get('admission.burst-ru'),
-    queryQueueLength: live.get('admission.query-queue-length'),
-    strictQueries: live.get('admission.strict-queries') === 'on',
     debtSeconds: debtSeconds[plane],
     warmupSeconds: live.get('admission.warmup-seconds'),
-    warmupFactor: live.get('admission.warmup-factor'),
     delaysErrors: live.get('admission.error-delay') === 'on',
     alarmAt: alarmPercent > 0 ? alarmPercent / 100 : Infinity,
   };

@@ -16,7 +16,7 @@ import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
-export interface PlaneCacheOptions {
+interface PlaneCacheOptions {
   live: LiveConfig;
   /** Undefined for a table of nobody. */
   ownerOf: (table: number) => TenantDefinition | undefined;

@@ -5,6 +5,7 @@ import type {
   SeriesTableCatalog,
   SeriesTableHolder,
 } from '../../control/metadata/series-table-catalog.ts';
+import type { PartitionHolder } from '../../control/metadata/partition-catalog.ts';
 import type { TableCatalog, TableHolders } from '../../control/metadata/table-catalog.ts';
 import type { UsageHistory } from '../../control/monitor/usage-history.ts';
 import type { TenantHolders } from '../../control/tenants/tenant-catalog.ts';
@@ -21,6 +22,15 @@ export function tableHolders({ redis }: Planes): TableHolders {
     setTables: (tables) => redis.call('tables', tables, callTimeoutMs),
     undefinedTables: () => redis.call('undefinedTables', undefined, callTimeoutMs),
     setDefaultModel: (model) => redis.call('defaultModel', model, callTimeoutMs),
+  };
+}
+
+export function partitionHolder({ redis }: Planes): PartitionHolder {
+  return {
+    begin: (definition) => redis.call('changePartitions', definition, callTimeoutMs),
+    status: (table) => redis.call('partitionChange', table, callTimeoutMs),
+    cancel: (table) => redis.call('cancelPartitionChange', table, callTimeoutMs),
+    sizes: (table) => redis.call('partitionSizes', table, callTimeoutMs),
   };
 }
 

@@ -138,6 +138,9 @@ test('a plane asks, and is answered', async () => {
     dropUser: async ({ name }) => {
       if (name !== 'ann') throw new Error(name);
     },
+    commitPartitions: () => {
+      throw new Error('not here');
+    },
   };
   const answered = new Promise((resolve) => (listener.log = (_, message) => resolve(message)));
   plane.call('rowCount', 50, 1000).catch(() => {});

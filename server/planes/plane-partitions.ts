@@ -15,13 +15,12 @@ import type { LiveConfig } from '../settings/live-config.ts';
 import type { ConfigKey } from '../settings/schema.ts';
 import { adder } from './pod-samples.ts';
 
-const ourKeys: ReadonlySet<ConfigKey> = new Set([
-  'admission.partition-cap',
-  'admission.partition-factor',
-]);
+const capKey: ConfigKey = 'admission.partition-cap';
+/** Times its part of the quota that one partition may take (ABase, section 4.2). */
+const partitionFactor = 3;
 const tickMs = 50;
 
-export interface PlanePartitionsOptions {
+interface PlanePartitionsOptions {
   live: LiveConfig;
   /** What was spent lately, as of now. */
   accounts: () => Iterable<TenantAccount>;
@@ -44,7 +43,7 @@ export class PlanePartitions {
   }
 
   settingChanged(key: ConfigKey): void {
-    if (ourKeys.has(key)) this.#applyRules();
+    if (key === capKey) this.#applyRules();
   }
 
   /** The plane can do more or less than before. */
@@ -128,7 +127,7 @@ function isCounted({ partitions, shardingKind }: TableDefinition): boolean {
 function rulesOf({ live, podRate }: PlanePartitionsOptions): PartitionRules {
   return {
     cap: live.get('admission.partition-cap'),
-    factor: live.get('admission.partition-factor'),
+    factor: partitionFactor,
     podRate: podRate(),
   };
 }

@@ -21,7 +21,7 @@ export function weightOf(ruPerSecond: number): number {
   return (ruPerSecond === 0 ? usualQuota : ruPerSecond) / usualQuota;
 }
 
-export interface PlanePodAdmissionOptions {
+interface PlanePodAdmissionOptions {
   plane: 'redis' | 'influx';
   live: LiveConfig;
   /** Accounts that were charged lately, up to date. */
@@ -127,8 +127,8 @@ export class PlanePodAdmission {
     // Where there is an admission queue, it has debited the request's units before the CPU scheduler sees it.
     if (queue === undefined) cpu.setCapacity(capacity);
     else {
-      // What is measured is no limit for a tenant without competitors.
-      const isContended = (at: number): boolean => isSet || cpu.isContended(at);
+      // A measured capacity is no limit for a tenant without competitors, even while its own requests are queued.
+      const isContended = (at: number): boolean => isSet || cpu.hasSeveralTenants(at);
       queue.watch({ podRate, capacity, isContended });
     }
     this.#timer = setInterval(() => {

@@ -70,3 +70,14 @@ export async function tlsListeners(
   const { TlsListeners } = await import('../../access/gateway/tls-context.ts');
   return new TlsListeners(material);
 }
+
+/** What a node of a cluster cannot do yet. */
+export const notInClusterYet = {
+  partitions: 'partitions of a cluster cannot be split, merged or given another model yet',
+  backups: 'backups of a cluster are not made yet: copy its rows with polyrow import --from',
+} as const;
+
+/** Handler of what only a node of a cluster can be asked. */
+export function notInCluster(): never {
+  throw new Error('this server is not a node of a cluster: it has no cluster.listen');
+}

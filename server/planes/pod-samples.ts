@@ -1,14 +1,9 @@
 // What every pod reports to /metrics, of whatever model.
 
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import type { ReplicatedLog } from '../../storage-node/replicator/replicated-log.ts';
+import type { PartitionLog } from '../../storage-node/replicator/partition-log.ts';
 
-export type AddSample = (
-  type: 'gauge' | 'counter',
-  name: string,
-  help: string,
-  value: number,
-) => void;
+type AddSample = (type: 'gauge' | 'counter', name: string, help: string, value: number) => void;
 
 /** Adds samples with these labels. Names are given without `polyrow_` and a counter's `_total`. */
 export function adder(
@@ -21,14 +16,14 @@ export function adder(
   };
 }
 
-export interface LoggedPod {
+interface LoggedPod {
   readonly stats: {
     readonly checkpoints: number;
     readonly checkpointFailures: number;
     readonly lastCheckpointMs: number;
   };
   readonly writeFailure: Error | undefined;
-  logStatus(): ReturnType<ReplicatedLog['status']>;
+  logStatus(): ReturnType<PartitionLog['status']>;
 }
 
 export function addLogAndCheckpoints(add: AddSample, pod: LoggedPod): void {

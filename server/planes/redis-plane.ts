@@ -4,12 +4,18 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
+import type { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
 import { Principals } from '../../access/gateway/principals.ts';
 import { type Route, Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
+import { ClusterMap } from '../../access/redis/cluster-map.ts';
+import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
+import { nodeIdOf } from '../../access/redis/cluster.ts';
+import { parseEventClasses } from '../../access/redis/keyspace-events.ts';
 import type { RedisTls } from '../../access/redis/listeners.ts';
 import type { OutputLimit } from '../../access/redis/output-limits.ts';
+import type { MemoryUse } from '../../access/redis/server-facts.ts';
 import { RedisServer } from '../../access/redis/server.ts';
 import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
 import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
@@ -23,30 +29,49 @@ import { rowRestore, rowSource } from '../../storage-node/backup/plane-parts.ts'
 import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
 import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
+import type { Engine } from '../../engines/engine.ts';
 import type { Pod } from '../../storage-node/pod.ts';
+import type { ServedPod } from '../../storage-node/pod-server/served-pods.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import { stringLimit } from '../../universal-row/transforms/redis/support/string-limit.ts';
+import type { ClusterView } from '../../contracts/cluster.ts';
+import { isPartition } from '../../contracts/partition-map.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
+import { isLibraryTable, libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import { LiveConfig } from '../settings/live-config.ts';
 import { redisConfigEntries } from '../settings/redis-names.ts';
 import type { Config, ConfigKey } from '../settings/schema.ts';
 import { packageVersion } from '../version.ts';
 import { admissionReport } from './admission-report.ts';
 import { admissionSamples } from './admission-samples.ts';
+import { ClusterRoutes } from './cluster-routes.ts';
+import { ClusterRows } from './cluster-rows.ts';
 import { createEngine } from './engines.ts';
 import { PlaneAdmission } from './plane-admission.ts';
+import { LoopbackPods, podsBehindTcp } from './loopback-pods.ts';
 import { costTable } from './plane-meter.ts';
+import type { PlaneCluster } from './messages.ts';
 import { ask, planeData, report as tell, serveCalls } from './plane-port.ts';
-import { listening, planeFatal, planeLog, tlsListeners, urlHost } from './plane-support.ts';
+import {
+  listening,
+  notInCluster,
+  notInClusterYet,
+  planeFatal,
+  planeLog,
+  tlsListeners,
+  urlHost,
+} from './plane-support.ts';
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { hashSamples } from './hash-samples.ts';
-import { redisSamples } from './redis-samples.ts';
+import { type NamedPod, redisSamples } from './redis-samples.ts';
 import { PlaneCache } from './plane-cache.ts';
+import { PlaneLibraries } from './plane-libraries.ts';
 import { PlaneMemory } from './plane-memory.ts';
 import { PlanePartitions } from './plane-partitions.ts';
 import { PlaneReads } from './plane-reads.ts';
 import { PlaneSteps } from './plane-steps.ts';
 import { PlanePodAdmission } from './plane-pod-admission.ts';
+import { RedisPartitions } from './redis-partitions.ts';
 import { RedisTables } from './redis-tables.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
@@ -58,8 +83,16 @@ const live = new LiveConfig(config);
 // Pods are told apart in their logs, so that no log is ever replayed into another's engine.
 const podIds: Readonly<Record<TableModel, number>> = { memory: 1, kv: 2 };
 
+/** The one copy of each model's tables; none in a cluster, where `cluster` has the replicas. */
 const pods = new Map<TableModel, Pod>();
-const tables = new RedisTables(data.defaultModel, () => pods.values());
+let cluster: ClusterRows | undefined;
+/** All pods on this node. */
+const localPods = (): Iterable<Pod> => cluster?.localPods() ?? pods.values();
+const named = (): Iterable<NamedPod> =>
+  cluster?.named() ?? Array.from(pods, ([model, pod]) => ({ model, pod }));
+const tables = new RedisTables(data.defaultModel, localPods);
+/** For the pods of each model. */
+const rulesOfModels = { memory: tables.rulesOf('memory'), kv: tables.rulesOf('kv') };
 const principals = new Principals({
   databases: config['redis.databases'],
   defaultPassword: live.get('redis.password'),
@@ -104,43 +137,119 @@ const cache = new PlaneCache({
 });
 const reads = new PlaneReads(live, (table) => tables.ownerOf(table)?.number);
 const router = new Router();
+const registry = new CommandRegistry(allCommands);
+const divided = new RedisPartitions({
+  tables,
+  pods,
+  entries: new Map(registry.entries().map((entry) => [entry.fullName, entry])),
+  open: async (model) => {
+    if (!pods.has(model)) await openModel(model);
+  },
+  commit: (table, targets) => ask(port, 'commitPartitions', { table, targets }),
+  changed: (definition) => {
+    tables.setDefinition(definition);
+    route();
+  },
+  backupRuns: () => backups.isRunning,
+  report: (level, message, fields) => log(level, message, fields),
+});
+const clusterRoutes = new ClusterRoutes({
+  tables,
+  entries: new Map(registry.entries().map((entry) => [entry.fullName, entry])),
+  rows: () => cluster!,
+  pricerOf: (model) => meter.pricerOf(model),
+  quotaModeOf: (table) => tables.definition(table)?.quotaMode,
+  // Who is sent to the leaders asks each of them for what it has.
+  asksOf:
+    config['redis.cluster-mode'] === 'redirect'
+      ? (pod) => pod instanceof GroupExecutor && !pod.isElsewhere
+      : undefined,
+});
+/** Where clients are sent that are to go to the leaders by themselves. */
+const clusterMap =
+  data.cluster !== undefined && config['redis.cluster-mode'] === 'redirect'
+    ? new ClusterMap({ name: String(data.cluster.id), node: data.cluster.node, router })
+    : undefined;
 let server: RedisServer | undefined;
 let peakMemory = 0;
 
 const log = planeLog(port);
+const libraries = new PlaneLibraries({
+  pods: () => pods.values(),
+  home: () => podOf(tables.defaultModel),
+  tenant: (number) => {
+    const definition = tables.tenant(number);
+    return definition && server?.tenant(definition).scripts.functions;
+  },
+  tenants: () => server?.tenants.keys() ?? [],
+  warn: (message, fields) => log('warn', message, fields),
+});
 const fatal = planeFatal(port);
 const steps = new PlaneSteps('redis', log);
 const memory = new PlaneMemory('redis', live);
 
-function memoryLimit(bytes: number): number {
-  return bytes === 0 ? Infinity : bytes;
+/** Pods as links of gateways see them. */
+const served = new Map<TableModel, ServedPod>();
+
+const loopback = podsBehindTcp
+  ? new LoopbackPods({
+      podOf: (table) => served.get(tables.modelOf(table))!,
+      refusalOf: (command) => podOfTable(command.table)?.refusal(command),
+      publish: (tenant, message) => void server?.hear(tenant, message),
+      report: log,
+      failed: fatal,
+    })
+  : undefined;
+
+/**
+ * Bytes that a server without rows counts as used, about as many as redis-server's own, so that a limit below it refuses
+ * every write that needs memory, as tools and tests expect of `maxmemory 1`.
+ */
+const emptyServerBytes = 768 * 1024;
+
+/** What the rows of a model may use. Those of kv are on disk, and use nothing of the limit. */
+function memoryLimit(model: TableModel): number {
+  const bytes = live.get('memory.max-bytes');
+  if (bytes === 0) return Infinity;
+  const left = bytes - emptyServerBytes;
+  return model === 'memory' || left < 0 ? left : Infinity;
 }
 
-async function openModel(model: TableModel): Promise<void> {
-  const directory = resolve(config['data-dir'], 'redis', model);
-  realDisk.makeDirectory(directory);
-  const engine = await createEngine(model, {
-    directory: join(directory, 'data'),
+function newEngine(model: TableModel, directory: string): Promise<Engine> {
+  return createEngine(model, {
+    directory,
     disk: realDisk,
     cacheBytes: config['kv.cache-bytes'],
     writeBufferBytes: config['kv.write-buffer-bytes'],
     readGate: reads.gateOf(model),
   });
-  const pod = await openPod({
-    engine,
-    disk: realDisk,
-    directory,
-    podId: podIds[model],
-    fsync: live.get('wal.fsync'),
-    segmentBytes: config['wal.segment-bytes'],
+}
+
+/** What all pods of a model have in common. */
+function podOptions(model: TableModel) {
+  return {
     checkpointBytes: config['wal.checkpoint-bytes'],
-    maxMemoryBytes: model === 'memory' ? memoryLimit(live.get('memory.max-bytes')) : Infinity,
-    tables: tables.rulesOf(model),
+    maxMemoryBytes: memoryLimit(model),
+    tables: rulesOfModels[model],
     clock: systemClock,
     rng: systemRng,
     background: meter.backgroundOf(model),
     admission: podAdmission.controller,
     steps: steps.watch,
+  };
+}
+
+async function openModel(model: TableModel): Promise<void> {
+  const directory = resolve(config['data-dir'], 'redis', model);
+  realDisk.makeDirectory(directory);
+  const pod = await openPod({
+    ...podOptions(model),
+    engine: await newEngine(model, join(directory, 'data')),
+    disk: realDisk,
+    directory,
+    podId: podIds[model],
+    fsync: live.get('wal.fsync'),
+    segmentBytes: config['wal.segment-bytes'],
     report: log,
     fatal,
     acceptLoss: config['wal.accept-loss'] === 'yes',
@@ -149,17 +258,26 @@ async function openModel(model: TableModel): Promise<void> {
   await dropShadowTables(pod);
   pod.start();
   pods.set(model, pod);
+  if (model === 'memory') setEviction();
+  served.set(model, { executor: pod, mayWait: mayWait(model) });
 }
 
 /** Puts a catalog into force: opens what it needs, and tells the pods and the router. */
 async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
   const { defaultModel } = tables;
-  for (const model of new Set([defaultModel, ...definitions.map((table) => table.model)])) {
-    if (!pods.has(model)) await openModel(model);
+  const models = definitions.flatMap(({ model, placement }) => [
+    model,
+    ...(placement?.partitions ?? []).map((partition) => partition.model as TableModel),
+  ]);
+  for (const model of new Set([defaultModel, ...models])) {
+    if (cluster === undefined && !pods.has(model)) await openModel(model);
   }
   // Checked in the same tick in which the catalog comes into force: no write can slip in between.
+  const refusal = server === undefined ? undefined : divided.refusal(definitions);
+  if (refusal !== undefined) throw new Error(refusal);
   for (const table of definitions) {
-    for (const [model, pod] of pods) {
+    if (table.placement !== undefined) continue;
+    for (const { model, pod } of named()) {
       const rows = model === table.model ? 0 : pod.tableSize(table.id).rows;
       if (rows > 0) {
         throw new Error(
@@ -169,8 +287,10 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
     }
   }
   tables.setDefinitions(definitions);
-  const bypassing = definitions.filter(({ cacheBypass }) => cacheBypass).map(({ id }) => id);
-  for (const pod of pods.values()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
+  const bypassing = definitions
+    .filter(({ cacheBypass }) => cacheBypass)
+    .flatMap(({ id }) => tables.partitionsOf(id).map(({ number }) => number));
+  for (const pod of localPods()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
   partitions.setTables(definitions);
   cache.setTables(definitions);
   route();
@@ -178,19 +298,42 @@ async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
 
 /** Tells the router where rows are. */
 function route(): void {
+  if (cluster !== undefined) {
+    router.setByTable(
+      (table) => clusterRoutes.to(table),
+      [cluster.turns],
+      tables.tablesOfPartitions(),
+    );
+    admission.gateway.quotaModesChanged();
+    return;
+  }
   const exceptions = new Map<number, Route>();
   for (const { id, model, quotaMode } of tables.definitions) {
-    if (model === tables.defaultModel && quotaMode === 'server') continue;
-    exceptions.set(id, { ...routeTo(model), quotaMode });
+    const usual = { ...routeTo(model), quotaMode };
+    const route = divided.routeOf(id, usual);
+    if (route !== undefined) exceptions.set(id, route);
+    else if (model !== tables.defaultModel || quotaMode !== 'server') exceptions.set(id, usual);
   }
-  router.set(routeTo(tables.defaultModel), exceptions);
+  router.set(routeTo(tables.defaultModel), exceptions, tables.tablesOfPartitions());
   admission.gateway.quotaModesChanged();
+}
+
+/** Executors of pods behind TCP. */
+const remotes = new Map<TableModel, RemoteExecutor>();
+
+function mayWait(model: TableModel): boolean {
+  return model !== 'memory' || podOf(model).tasksMayWait;
 }
 
 function routeTo(model: TableModel): Route {
   const pod = podOf(model);
-  const mayWait = model !== 'memory' || pod.tasksMayWait;
-  return { executor: pod, mayWait, pricer: meter.pricerOf(model) };
+  const pricer = meter.pricerOf(model);
+  if (loopback !== undefined) {
+    let remote = remotes.get(model);
+    if (remote === undefined) remotes.set(model, (remote = loopback.newExecutor()));
+    return { executor: remote, pods: [remote], remote, mayWait: true, pricer };
+  }
+  return { executor: pod, pods: [pod], mayWait: mayWait(model), pricer };
 }
 
 function podOf(model: TableModel): Pod {
@@ -199,25 +342,49 @@ function podOf(model: TableModel): Pod {
   return pod;
 }
 
-function podOfTable(table: number): Pod {
-  return podOf(tables.modelOf(table));
+/** The pod of a table or partition; in a cluster undefined where this node has no replica of it. */
+function podOfTable(number: number): Pod | undefined {
+  return cluster === undefined ? podOf(tables.modelOf(number)) : cluster.podOf(number);
+}
+
+/** Rows of a table, all of its partitions together; in a cluster those of which there are replicas here. */
+function sizeOf(table: number): { rows: number; expiring: number } {
+  const size = { rows: 0, expiring: 0 };
+  for (const { number } of tables.partitionsOf(table)) {
+    const one = podOfTable(number)?.tableSize(number);
+    size.rows += one?.rows ?? 0;
+    size.expiring += one?.expiring ?? 0;
+  }
+  return size;
 }
 
 /** Another engine for the tables without a definition. */
 async function adoptDefault(model: TableModel): Promise<void> {
-  if (!pods.has(model)) await openModel(model);
+  if (cluster === undefined && !pods.has(model)) await openModel(model);
   const { defaultModel } = tables;
-  const held = undefinedTables().find((table) => podOf(defaultModel).tableSize(table).rows > 0);
+  const holders = [...named()].filter((one) => one.model === defaultModel);
+  const held = undefinedTables().find((table) =>
+    holders.some(({ pod }) => pod.tableSize(table).rows > 0),
+  );
   if (model !== defaultModel && held !== undefined) {
     throw new Error(`database ${held} holds rows in the ${defaultModel} engine`);
   }
   tables.defaultModel = model;
   route();
+  await gatherLibraries();
+}
+
+/** In a cluster they stay where they are. */
+async function gatherLibraries(): Promise<void> {
+  if (cluster === undefined) await libraries.gather();
 }
 
 function undefinedTables(): number[] {
-  const held = new Set([...pods.values()].flatMap((pod) => pod.heldTables()));
-  return [...held].filter((table) => !tables.isDefined(table)).sort((a, b) => a - b);
+  const numbers = [...localPods()].flatMap((pod) => pod.heldTables());
+  const held = new Set(numbers.map((number) => tables.tableOf(number)));
+  return [...held]
+    .filter((table) => !tables.isDefined(table) && !isLibraryTable(table))
+    .sort((a, b) => a - b);
 }
 
 function follow(update: TenancyUpdate): void {
@@ -234,7 +401,13 @@ async function dropTenant(number: number): Promise<void> {
   const tenant = tables.tenant(number);
   if (tenant === undefined) return;
   const span = { first: tenant.firstTable, count: tenant.databases };
-  for (const pod of pods.values()) await pod.dropTables(span);
+  const ofLibraries = { first: libraryTable(number), count: 1 };
+  // In a cluster the controller removes its groups.
+  if (cluster === undefined) await divided.dropAll(span);
+  for (const pod of pods.values()) {
+    await pod.dropTables(span);
+    await pod.dropTables(ofLibraries);
+  }
   meter.forget(number);
   steps.watch.forget(number);
   podAdmission.forget(number);
@@ -247,7 +420,7 @@ function databasesOf(number: number): DatabaseInfo[] {
   const tenant = tables.tenant(number);
   const infos: DatabaseInfo[] = [];
   for (let n = 0; n < (tenant?.databases ?? 0); n++) {
-    const { rows } = podOfTable(tenant!.firstTable + n).tableSize(tenant!.firstTable + n);
+    const { rows } = sizeOf(tenant!.firstTable + n);
     if (rows > 0) infos.push({ name: n, rows });
   }
   return infos;
@@ -272,11 +445,25 @@ function shownWord(word: Buffer): string {
   return /^[!-~]+$/.test(text) && !/["'\\]/.test(text) ? text : JSON.stringify(text);
 }
 
-function usedMemory(): number {
-  let bytes = 0;
-  for (const pod of pods.values()) bytes += pod.engineStats().memoryBytes;
-  peakMemory = Math.max(peakMemory, bytes);
-  return bytes;
+function memoryUse(): MemoryUse {
+  let [live, allocated, cached] = [0, 0, 0];
+  for (const { model, pod } of named()) {
+    const { usedBytes, memoryBytes } = pod.engineStats();
+    if (model === 'kv') cached += usedBytes;
+    else {
+      live += usedBytes;
+      allocated += memoryBytes;
+    }
+  }
+  const used = emptyServerBytes + live + cached;
+  peakMemory = Math.max(peakMemory, used);
+  return {
+    used,
+    peak: peakMemory,
+    startup: emptyServerBytes,
+    uncounted: cached,
+    held: emptyServerBytes + allocated + cached,
+  };
 }
 
 function outputLimit(kind: 'normal' | 'pubsub'): OutputLimit {
@@ -287,9 +474,48 @@ function outputLimit(kind: 'normal' | 'pubsub'): OutputLimit {
   };
 }
 
+function latencyMs(): number {
+  return live.get('redis.latency-monitor-threshold') || Infinity;
+}
+
+function memoryPods(): Pod[] {
+  return Array.from(named())
+    .filter(({ model }) => model === 'memory')
+    .map(({ pod }) => pod);
+}
+
+/** Several pods share the limit: each may take what the others leave. */
+function setMemoryLimit(): void {
+  const shares = memoryPods();
+  const used = shares.map((pod) => pod.engineStats().usedBytes);
+  const total = used.reduce((sum, bytes) => sum + bytes, 0);
+  for (const [i, pod] of shares.entries()) {
+    pod.maxMemoryBytes = memoryLimit('memory') - total + used[i]!;
+  }
+  for (const { model, pod } of named()) {
+    if (model === 'kv') pod.maxMemoryBytes = memoryLimit('kv');
+  }
+}
+
+/** Only memory tables evict: those on disk have room. */
+function setEviction(): void {
+  const policy = live.get('memory.eviction-policy');
+  for (const pod of memoryPods()) pod.setEviction(policy, live.get('memory.eviction-samples'));
+}
+
+/** Letters that are none are ignored: only a configuration file can have them. */
+function eventClasses(): string {
+  return parseEventClasses(live.get('redis.notify-keyspace-events')) ?? '';
+}
+
 /** Microseconds to milliseconds; a negative number switches the slow log off. */
 function slowlogMs(micros: number): number {
   return micros < 0 ? Infinity : micros / 1000;
+}
+
+/** 0 for never. */
+function busyReplyMs(ms: number): number {
+  return ms === 0 ? Infinity : ms;
 }
 
 /** Acts on a live setting, whoever changed it. */
@@ -303,10 +529,18 @@ function applySetting(key: ConfigKey): void {
   if (server === undefined) return;
   switch (key) {
     case 'wal.fsync':
-      for (const pod of pods.values()) pod.setFsync(live.get('wal.fsync'));
+      for (const pod of localPods()) pod.setFsync(live.get('wal.fsync'));
       break;
     case 'memory.max-bytes':
-      podOf('memory').maxMemoryBytes = memoryLimit(live.get('memory.max-bytes'));
+      setMemoryLimit();
+      // Commands that come next go by it already.
+      setImmediate(() => {
+        for (const pod of memoryPods()) pod.tick();
+      });
+      break;
+    case 'memory.eviction-policy':
+    case 'memory.eviction-samples':
+      setEviction();
       break;
     case 'redis.password':
       principals.setDefaultPassword(live.get('redis.password'));
@@ -323,12 +557,24 @@ function applySetting(key: ConfigKey): void {
     case 'redis.slowlog-log-slower-than':
       server.slowlogMs = slowlogMs(live.get('redis.slowlog-log-slower-than'));
       break;
+    case 'redis.busy-reply-threshold':
+      server.busyReplyMs = busyReplyMs(live.get('redis.busy-reply-threshold'));
+      break;
     case 'redis.slowlog-max-len':
       server.slowlogLimits.length = live.get('redis.slowlog-max-len');
       break;
     case 'ru.metering':
       meter.enabled = live.get('ru.metering') === 'on';
       server.metering = meter.enabled ? meter.metering : undefined;
+      break;
+    case 'redis.latency-monitor-threshold':
+      server.latency.thresholdMs = latencyMs();
+      break;
+    case 'redis.notify-keyspace-events':
+      server.changes.classes = eventClasses();
+      break;
+    case 'redis.tracking-table-max-keys':
+      server.changes.maxTrackedKeys = live.get('redis.tracking-table-max-keys');
       break;
     case 'redis.proto-max-bulk-len':
       stringLimit.bytes = live.get('redis.proto-max-bulk-len');
@@ -385,13 +631,19 @@ function createServer(settings: Config, version: string): RedisServer {
     admission: admission.gateway,
     partitions: partitions.ceilings,
     slowlogMs: slowlogMs(settings['redis.slowlog-log-slower-than']),
+    busyReplyMs: busyReplyMs(settings['redis.busy-reply-threshold']),
     slowlogLength: settings['redis.slowlog-max-len'],
     outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
     podAdmission: podAdmission.controller,
     steps: steps.watch,
     memory: memory.memory,
-    registry: new CommandRegistry(allCommands),
+    registry,
     router,
+    clusterId:
+      settings['redis.cluster-mode'] === 'off'
+        ? undefined
+        : nodeIdOf(resolve(settings['data-dir'])),
+    clusterMap,
     config: redisConfigEntries(live),
     report: log,
     facts: {
@@ -401,21 +653,21 @@ function createServer(settings: Config, version: string): RedisServer {
       executable: process.argv[1] ?? process.execPath,
       configFile: '',
       dataDirectory: resolve(settings['data-dir']),
-      usedMemory,
-      peakMemory: () => Math.max(peakMemory, usedMemory()),
+      memory: memoryUse,
       persistence,
-      tableSize: (table) => podOfTable(table).tableSize(table),
+      tableSize: (table) => sizeOf(table),
       lookups: () => ({
         hits: sum((pod) => pod.lookups.hits) + cache.found,
         misses: sum((pod) => pod.lookups.misses) + cache.absent,
       }),
       expiredRows: () => sum((pod) => pod.expiredRows),
+      evictedRows: (firstTable) => evictedRows(firstTable),
       checkpoint: async () => {
-        for (const pod of pods.values()) await pod.checkpoint();
+        for (const pod of localPods()) await pod.checkpoint();
       },
       lastCheckpointAt: () =>
-        Math.max(0, ...[...pods.values()].map((pod) => pod.stats.lastCheckpointAt)),
-      checkpointInProgress: () => [...pods.values()].some((pod) => pod.checkpointInProgress),
+        Math.max(0, ...[...localPods()].map((pod) => pod.stats.lastCheckpointAt)),
+      checkpointInProgress: () => [...localPods()].some((pod) => pod.checkpointInProgress),
       shutdown: () => process.kill(process.pid, 'SIGTERM'),
     },
   });
@@ -423,13 +675,24 @@ function createServer(settings: Config, version: string): RedisServer {
 
 function sum(of: (pod: Pod) => number): number {
   let total = 0;
-  for (const pod of pods.values()) total += of(pod);
+  for (const pod of localPods()) total += of(pod);
   return total;
 }
 
+/** Of the tenant whose first table this is, or of all. */
+function evictedRows(firstTable: number | undefined): number {
+  return sum((pod) => {
+    if (firstTable !== undefined) return pod.evictedRows.get(firstTable) ?? 0;
+    let total = 0;
+    for (const count of pod.evictedRows.values()) total += count;
+    return total;
+  });
+}
+
 function persistence(): Record<string, string | number> {
-  const failing = [...pods.values()].find((pod) => pod.writeFailure !== undefined);
+  const failing = [...localPods()].find((pod) => pod.writeFailure !== undefined);
   return {
+    rdb_changes_since_last_save: sum((pod) => Math.max(0, pod.changesSinceCheckpoint)),
     aof_last_write_status: failing === undefined ? 'ok' : 'err',
     aof_last_bgrewrite_status: sum((pod) => pod.stats.checkpointFailures) === 0 ? 'ok' : 'err',
     aof_current_size: sum((pod) => pod.logStatus().bytes),
@@ -438,9 +701,8 @@ function persistence(): Record<string, string | number> {
 }
 
 function samples(): MetricSample[] {
-  const ofPods = [...pods].map(([model, pod]) => ({ model, pod }));
   return [
-    ...redisSamples(server, ofPods),
+    ...redisSamples(server, named()),
     ...hashSamples('redis'),
     ...meter.plane.samples(nameOf),
     ...podAdmission.samples(),
@@ -459,11 +721,64 @@ function nameOf(tenant: number): string | undefined {
   return tables.tenant(tenant)?.name;
 }
 
+/** Opens what a node of a cluster has instead of pods of its own. */
+async function joinCluster(of: PlaneCluster): Promise<void> {
+  cluster = await ClusterRows.open({
+    data: of,
+    directory: resolve(config['data-dir'], 'cluster', 'redis'),
+    newEngine,
+    podOptions,
+    admission: podAdmission.controller,
+    groupOf: (table) => clusterRoutes.groupOf(table),
+    refusalOf: ({ table, grows }) => refusalHere(table, grows),
+    leaderWaitMs: config['cluster.leader-wait-ms'],
+    heard: (tenant, message) => server?.hear(tenant, message) ?? true,
+    report: log,
+    fatal,
+  });
+  const shares = setInterval(setMemoryLimit, 1000);
+  shares.unref();
+}
+
+/** What of a table's rules is known on every node. */
+function refusalHere(table: number, grows: boolean): string | undefined {
+  const rules = rulesOfModels[tables.modelOf(table)].get(table);
+  if (rules?.readOnly === true) return "READONLY You can't write against a read only table.";
+  return grows ? rules?.quota?.refusal() : undefined;
+}
+
+/** Nodes or groups have changed. */
+async function adoptView(view: ClusterView): Promise<void> {
+  if (cluster === undefined) notInCluster();
+  clusterRoutes.setGroups(view.groups);
+  clusterMap?.setNodes(
+    view.nodes
+      .filter(({ state }) => state !== 'removed')
+      .map(({ node, addresses }) => ({ node, address: addresses.redisClients })),
+  );
+  await cluster.setView(view);
+  setEviction();
+  setMemoryLimit();
+  route();
+}
+
 async function start(): Promise<void> {
   follow(data.tenancy);
+  await loopback?.start();
+  if (data.cluster !== undefined) {
+    await joinCluster(data.cluster);
+    tables.setDefinitions(firstTables);
+    await adoptView(data.cluster.view);
+  }
   await adopt(firstTables);
+  if (cluster === undefined) await divided.dropOrphans();
   server = createServer(config, packageVersion());
+  server.elsewhere = cluster?.messages;
   server.cache = cache.inUse;
+  await gatherLibraries();
+  server.latency.thresholdMs = latencyMs();
+  server.changes.classes = eventClasses();
+  server.changes.maxTrackedKeys = live.get('redis.tracking-table-max-keys');
   live.onChange((key, value) => {
     applySetting(key);
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
@@ -479,16 +794,26 @@ let fromOutside = false;
 
 const backups = new PlaneBackups(realDisk, () =>
   [...pods].map(([model, pod]) =>
-    rowSource(model, pod, () => live.get('backup.incremental-checksums') === 'on'),
+    rowSource(
+      model,
+      pod,
+      () => live.get('backup.incremental-checksums') === 'on',
+      (number) => {
+        const table = tables.tableOf(number);
+        return isPartition(table) ? undefined : table;
+      },
+    ),
   ),
 );
-const restores = new PlaneRestores((start) => rowRestore(realDisk, start, podOfTable));
+const restores = new PlaneRestores((start) =>
+  rowRestore(realDisk, start, (table) => podOfTable(table)!),
+);
 
 serveCalls(port, {
   metrics: samples,
   health: () => {
     const reasons: string[] = [];
-    for (const [model, pod] of pods) {
+    for (const { model, pod } of named()) {
       const failure = pod.writeFailure;
       if (failure !== undefined) reasons.push(`${model}: ${failure.message}`);
     }
@@ -498,7 +823,17 @@ serveCalls(port, {
   // Those of the InfluxDB plane.
   seriesTables: () => {},
   defaultModel: adoptDefault,
-  rowCount: (table) => podOfTable(table).tableSize(table).rows,
+  rowCount: (table) => sizeOf(table).rows,
+  changePartitions: (definition) => {
+    if (cluster !== undefined) throw new Error(notInClusterYet.partitions);
+    return divided.begin(definition);
+  },
+  partitionChange: (table) => divided.status(table),
+  cancelPartitionChange: (table) => divided.cancel(table),
+  partitionSizes: (table) =>
+    tables
+      .partitionsOf(table)
+      .map(({ number }) => ({ number, rows: podOfTable(number)?.tableSize(number).rows ?? 0 })),
   undefinedTables,
   tenancy: follow,
   dropTenant,
@@ -514,14 +849,27 @@ serveCalls(port, {
   dropDatabase: () => {
     throw new Error('the databases of Redis are numbers: they cannot be dropped');
   },
-  backup: (order) => backups.order(order),
+  backup: (order) => {
+    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
+    return backups.order(order);
+  },
   restore: async (order) => {
+    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
     try {
       return await restores.order(order);
     } finally {
       // That puts other rows in place by ways of its own.
-      if (order.action === 'commit') cache.clear();
+      if (order.action === 'commit') {
+        cache.clear();
+        await gatherLibraries();
+      }
     }
+  },
+  cluster: adoptView,
+  groupStatus: () => cluster?.status() ?? [],
+  transferGroup: ({ group, to }) => {
+    if (cluster === undefined) notInCluster();
+    cluster.transfer(group, to);
   },
   setConfig: ({ key, value }) => {
     fromOutside = true;
@@ -543,6 +891,8 @@ serveCalls(port, {
     await server?.drain(0);
     steps.close();
     reads.close();
+    await loopback?.close();
+    await cluster?.close();
     for (const pod of pods.values()) await pod.close();
   },
 });

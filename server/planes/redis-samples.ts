@@ -2,17 +2,25 @@
 
 import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import type { RedisServer } from '../../access/redis/server.ts';
+import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { addLogAndCheckpoints, adder } from './pod-samples.ts';
 
+/** A pod of the one copy of a model's tables, or of a replica of a group. */
+export interface NamedPod {
+  readonly model: TableModel;
+  readonly group?: number;
+  readonly pod: Pod;
+}
+
 export function redisSamples(
   server: RedisServer | undefined,
-  pods: readonly { model: string; pod: Pod }[],
+  pods: Iterable<NamedPod>,
 ): MetricSample[] {
   const samples: MetricSample[] = [];
   if (server !== undefined) addServer(samples, server);
-  for (const { model, pod } of pods) addPod(samples, model, pod);
+  for (const pod of pods) addPod(samples, pod);
   return samples;
 }
 
@@ -91,8 +99,8 @@ function addCommand(samples: MetricSample[], entry: CommandEntry): void {
   );
 }
 
-function addPod(samples: MetricSample[], model: string, pod: Pod): void {
-  const add = adder(samples, { model });
+function addPod(samples: MetricSample[], { model, group, pod }: NamedPod): void {
+  const add = adder(samples, group === undefined ? { model } : { model, group: String(group) });
   const engine = pod.engineStats();
   add('gauge', 'engine_rows', 'Rows held.', engine.rows);
   add('gauge', 'engine_memory_bytes', 'Memory held for rows and indexes.', engine.memoryBytes);
@@ -110,6 +118,9 @@ function addPod(samples: MetricSample[], model: string, pod: Pod): void {
     add('gauge', `engine_${name}`, 'Engine detail.', value);
   }
   add('counter', 'pod_expired_rows', 'Rows dropped when their time had come.', pod.expiredRows);
+  let evicted = 0;
+  for (const count of pod.evictedRows.values()) evicted += count;
+  add('counter', 'pod_evicted_rows', 'Rows dropped to make room.', evicted);
   add(
     'counter',
     'pod_read_faults',

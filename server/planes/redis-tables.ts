@@ -1,7 +1,12 @@
 // Which tables the Redis plane has: whose each is, in which pod its rows are, and what its pod has to mind. There
 // are many more tables than anyone uses, so nothing is kept of one before it is.
 
-import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
+import { type Partition, type PartitionMap, undivided } from '../../contracts/partition-map.ts';
+import {
+  partitionMapOf,
+  type TableDefinition,
+  type TableModel,
+} from '../../control/metadata/table-definition.ts';
 import {
   noRules,
   rulesOf,
@@ -10,6 +15,11 @@ import {
 } from '../../storage-node/table-rules.ts';
 import { type RowHolder, TenantQuota } from '../../storage-node/tenant-quota.ts';
 import type { TenancyUpdate, TenantDefinition } from '../../contracts/tenancy/definitions.ts';
+import {
+  isLibraryTable,
+  libraryTable,
+  tenantOfLibraries,
+} from '../../contracts/tenancy/library-tables.ts';
 
 /** A table of a tenant that is going, or has gone: what is still under way for it writes nothing more. */
 const nobodys: TableRules = { ...noRules, readOnly: true };
@@ -17,6 +27,8 @@ const nobodys: TableRules = { ...noRules, readOnly: true };
 export class RedisTables {
   readonly #holders: () => Iterable<RowHolder>;
   readonly #definitions = new Map<number, TableDefinition>();
+  /** Partitions of divided tables, by number. */
+  readonly #partitions = new Map<number, { table: number; partition: Partition }>();
   /** By ascending first table; their spans do not overlap. */
   #tenants: TenantDefinition[] = [];
   readonly #byNumber = new Map<number, TenantDefinition>();
@@ -48,15 +60,53 @@ export class RedisTables {
     return this.#definitions.values();
   }
 
+  definition(table: number): TableDefinition | undefined {
+    return this.#definitions.get(table);
+  }
+
   isDefined(table: number): boolean {
     return this.#definitions.has(table);
   }
 
-  modelOf(table: number): TableModel {
-    return this.#definitions.get(table)?.model ?? this.#defaultModel;
+  /** Engine of a table, or of a partition. */
+  modelOf(number: number): TableModel {
+    const partition = this.#partitions.get(number);
+    if (partition !== undefined) return partition.partition.model as TableModel;
+    return this.#definitions.get(number)?.model ?? this.#defaultModel;
   }
 
-  ownerOf(table: number): TenantDefinition | undefined {
+  /** The table that has the partition; any other number is that of a table. */
+  tableOf(number: number): number {
+    return this.#partitions.get(number)?.table ?? number;
+  }
+
+  /** The table of each partition that has a number of its own. */
+  tablesOfPartitions(): ReadonlyMap<number, number> {
+    return new Map(Array.from(this.#partitions, ([number, { table }]) => [number, table]));
+  }
+
+  mapOf(table: number): PartitionMap {
+    const definition = this.#definitions.get(table);
+    return definition === undefined
+      ? undivided(table, this.#defaultModel)
+      : partitionMapOf(definition);
+  }
+
+  /** By ascending slots. */
+  partitionsOf(table: number): readonly Partition[] {
+    return this.mapOf(table).partitions;
+  }
+
+  /** Its rows are not under its own number. */
+  isDivided(table: number): boolean {
+    const placement = this.#definitions.get(table)?.placement;
+    return placement !== undefined && placement.partitions[0]!.number !== table;
+  }
+
+  /** Of a table, or of a partition. */
+  ownerOf(number: number): TenantDefinition | undefined {
+    const table = this.tableOf(number);
+    if (isLibraryTable(table)) return this.#byNumber.get(tenantOfLibraries(table));
     let low = 0;
     let high = this.#tenants.length;
     while (low < high) {
@@ -82,6 +132,8 @@ export class RedisTables {
       get: (table) => {
         const known = rules.get(table);
         if (known !== undefined || this.modelOf(table) !== model) return known;
+        // Its rows are in its partitions.
+        if (this.isDivided(table)) return undefined;
         const rule = this.#newRule(table);
         rules.set(table, rule);
         return rule;
@@ -89,12 +141,13 @@ export class RedisTables {
     };
   }
 
-  #newRule(table: number): TableRules {
+  #newRule(number: number): TableRules {
+    const table = this.tableOf(number);
     const owner = this.ownerOf(table);
     if (owner === undefined || owner.state === 'dropping') return nobodys;
     const definition = this.#definitions.get(table);
     const quota = this.#quotaOf(owner);
-    quota?.add(table);
+    quota?.add(number);
     if (definition === undefined) return quota === undefined ? noRules : { ...noRules, quota };
     return rulesOf(definition, quota);
   }
@@ -112,7 +165,9 @@ export class RedisTables {
     const quota = new TenantQuota(name, limits, this.#holders);
     for (const holder of this.#holders()) {
       for (let table = firstTable; table < firstTable + databases; table++) {
-        if (holder.tableSize(table).rows > 0) quota.add(table);
+        for (const partition of this.partitionsOf(table)) {
+          if (holder.tableSize(partition.number).rows > 0) quota.add(partition.number);
+        }
       }
     }
     this.#quotas.set(number, quota);
@@ -121,9 +176,22 @@ export class RedisTables {
 
   // ---- changes
 
+  /** One of them has changed. */
+  setDefinition(definition: TableDefinition): void {
+    const others = [...this.#definitions.values()].filter(({ id }) => id !== definition.id);
+    this.setDefinitions([...others, definition]);
+  }
+
   setDefinitions(definitions: readonly TableDefinition[]): void {
     this.#definitions.clear();
-    for (const definition of definitions) this.#definitions.set(definition.id, definition);
+    this.#partitions.clear();
+    for (const definition of definitions) {
+      this.#definitions.set(definition.id, definition);
+      for (const partition of definition.placement?.partitions ?? []) {
+        if (partition.number === definition.id) continue;
+        this.#partitions.set(partition.number, { table: definition.id, partition });
+      }
+    }
     this.#clearRules();
   }
 
@@ -163,7 +231,10 @@ export class RedisTables {
     this.#quotas.delete(number);
     for (const rules of this.#rules) {
       if (rules.size === 0) continue;
-      for (let n = 0; n < databases; n++) rules.delete(firstTable + n);
+      for (let n = 0; n < databases; n++) {
+        for (const partition of this.partitionsOf(firstTable + n)) rules.delete(partition.number);
+      }
+      rules.delete(libraryTable(number));
     }
   }
 

@@ -10,7 +10,7 @@ export function userHandlers(
   plane: string,
   tenants: TenantCatalog,
   audit: AuditLog,
-): ControlHandlers {
+): Pick<ControlHandlers, 'setUser' | 'dropUser'> {
   const audited = async <T>(
     method: string,
     { tenant, name }: { tenant: string; name: string },

@@ -6,7 +6,7 @@ import { formatSize, type Setting } from './setting.ts';
 
 const introduction = `# Configuration
 
-<!-- Made by \`polyrow config docs\`. Change server/settings/schema.ts instead. -->
+<!-- Made by \`polyrow config docs\`. Change server/settings/*-settings.ts instead. -->
 
 Every setting can be given as a flag, as an environment variable or in a TOML file; a flag wins over the
 environment, that over the file, and that over the default. \`redis.port\`, for example, is:

@@ -4,7 +4,7 @@ import { exposures } from './exposure.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
 import { allowed, parseValue } from './setting.ts';
 
-export type ConfigListener = (key: ConfigKey, value: ConfigValue) => void;
+type ConfigListener = (key: ConfigKey, value: ConfigValue) => void;
 
 export class LiveConfig {
   readonly #config: Config;

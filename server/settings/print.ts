@@ -21,7 +21,7 @@ export function printConfig({ config, sources }: ResolvedConfig): string {
 }
 
 /** `redis.output-limit.x` stands as `x` in the table `redis.output-limit`. */
-export function splitKey(key: ConfigKey): [table: string, name: string] {
+function splitKey(key: ConfigKey): [table: string, name: string] {
   const dot = key.lastIndexOf('.');
   return dot < 0 ? ['', key] : [key.slice(0, dot), key.slice(dot + 1)];
 }

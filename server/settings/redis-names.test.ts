@@ -81,15 +81,43 @@ test('a part of the output limits may be set', () => {
 
 describe('what cannot change', () => {
   test('needs a restart', () => {
-    for (const name of ['databases', 'port', 'bind', 'dir']) {
+    for (const name of ['databases', 'daemonize', 'dir']) {
       expect(entries.get(name)?.set, name).toBeUndefined();
+    }
+    for (const name of ['port', 'bind', 'tls-port']) {
+      expect(set(name, get(name)!)).toBeUndefined();
+      expect(set(name, '7')).toBe('this server takes another value at its start only');
     }
   });
 
   test('may be told what it is already', () => {
-    expect(set('save', '')).toBeUndefined();
     expect(set('appendonly', 'yes')).toBeUndefined();
     expect(set('appendonly', 'no')).toBe("this server only supports 'yes'");
-    expect(set('save', '900 1')).toBe("this server only supports ''");
+  });
+});
+
+describe('what is kept and has no effect', () => {
+  test.each([
+    ['save', '900 1  60 100', '900 1 60 100'],
+    ['save', '', ''],
+    ['list-compress-depth', '2', '2'],
+    ['activedefrag', 'YES', 'yes'],
+    ['repl-backlog-size', '2mb', '2097152'],
+  ])('%s %s', (name, text, value) => {
+    expect(set(name, text)).toBeUndefined();
+    expect(get(name)).toBe(value);
+  });
+
+  test.each([
+    ['save', '0 1', 'Invalid save parameters'],
+    ['save', '60', 'Invalid save parameters'],
+    ['active-expire-effort', '11', 'argument must be between 1 and 10 inclusive'],
+    ['active-expire-effort', 'much', "argument couldn't be parsed into an integer"],
+    ['activedefrag', 'maybe', "argument must be 'yes' or 'no'"],
+    ['repl-backlog-size', 'much', 'argument must be a memory value'],
+  ])('%s %s is refused', (name, text, problem) => {
+    const before = get(name);
+    expect(set(name, text)).toBe(problem);
+    expect(get(name)).toBe(before);
   });
 });

@@ -2,12 +2,14 @@
 // not depend on the configuration.
 
 import { resolve } from 'node:path';
+import { parseEventClasses, showEventClasses } from '../../access/redis/keyspace-events.ts';
 import {
   encodingLimits,
   type EncodingLimit,
 } from '../../universal-row/transforms/redis/support/encoding-limits.ts';
 import type { LiveConfig } from './live-config.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
+import { parseUnused, type UnusedSetting, unusedSettings } from './redis-unused-settings.ts';
 import { parseSize } from './setting.ts';
 
 export interface RedisConfigEntry {
@@ -23,10 +25,15 @@ export interface RedisConfigEntry {
 
 const byKey = {
   appendfsync: 'wal.fsync',
+  'busy-reply-threshold': 'redis.busy-reply-threshold',
+  'lua-time-limit': 'redis.busy-reply-threshold',
   'client-query-buffer-limit': 'redis.client-query-buffer-limit',
   databases: 'redis.databases',
+  'latency-monitor-threshold': 'redis.latency-monitor-threshold',
   maxclients: 'redis.maxclients',
   maxmemory: 'memory.max-bytes',
+  'maxmemory-policy': 'memory.eviction-policy',
+  'maxmemory-samples': 'memory.eviction-samples',
   port: 'redis.port',
   bind: 'redis.host',
   'protected-mode': 'redis.protected-mode',
@@ -37,6 +44,7 @@ const byKey = {
   'tcp-backlog': 'redis.tcp-backlog',
   'tcp-keepalive': 'redis.tcp-keepalive',
   timeout: 'redis.timeout',
+  'tracking-table-max-keys': 'redis.tracking-table-max-keys',
   'tls-ca-cert-file': 'tls.ca-file',
   'tls-cert-file': 'tls.cert-file',
   'tls-key-file': 'tls.key-file',
@@ -45,23 +53,32 @@ const byKey = {
 
 /** Redis settings with a fixed value here. CONFIG SET accepts that value only. */
 const fixed = {
-  activerehashing: 'yes',
   appendonly: 'yes',
-  'cluster-enabled': 'no',
+  'latency-tracking': 'yes',
+  'maxmemory-clients': '0',
+  'min-replicas-to-write': '0',
+  replicaof: '',
+  slaveof: '',
+} as const;
+
+/** Those that redis-server cannot change either while it runs. */
+const immutable = {
   daemonize: 'no',
-  hz: '10',
   'io-threads': '1',
-  'lazyfree-lazy-expire': 'yes',
-  'lazyfree-lazy-server-del': 'yes',
-  'lazyfree-lazy-user-del': 'yes',
-  'lazyfree-lazy-user-flush': 'yes',
-  'list-compress-depth': '0',
-  'maxmemory-policy': 'noeviction',
-  'notify-keyspace-events': '',
-  save: '',
   supervised: 'no',
   unixsocket: '',
 } as const;
+
+/** Settings that redis-server can change while it runs. */
+const fixedAtStart: ReadonlySet<string> = new Set([
+  'bind',
+  'port',
+  'protected-mode',
+  'tls-ca-cert-file',
+  'tls-cert-file',
+  'tls-key-file',
+  'tls-port',
+]);
 
 /** Thresholds of OBJECT ENCODING; lost at a stop, as with redis-server without a configuration file. */
 const encodings = {
@@ -90,7 +107,9 @@ const logLevels = { debug: 'debug', verbose: 'debug', notice: 'info', warning: '
 /** The Redis name of a setting, if it has one. */
 export function redisNameOf(key: ConfigKey): string | undefined {
   if (key === 'data-dir') return 'dir';
+  if (key === 'redis.cluster-mode') return 'cluster-enabled';
   if (key === 'log.level') return 'loglevel';
+  if (key === 'redis.notify-keyspace-events') return 'notify-keyspace-events';
   if (key === 'tls.client-auth') return 'tls-auth-clients';
   if (key.startsWith('redis.output-limit.')) return 'client-output-buffer-limit';
   return Object.entries(byKey).find(([, ours]) => ours === key)?.[0];
@@ -100,10 +119,22 @@ export function redisConfigEntries(live: LiveConfig): RedisConfigEntry[] {
   const entries: RedisConfigEntry[] = [];
   for (const [name, key] of Object.entries(byKey)) entries.push(settingEntry(live, name, key));
   for (const [name, value] of Object.entries(fixed)) entries.push(fixedEntry(name, value));
+  for (const [name, value] of Object.entries(immutable)) entries.push({ name, get: () => value });
+  for (const setting of unusedSettings) entries.push(unusedEntry(setting));
   for (const [name, limit] of Object.entries(encodings)) entries.push(encodingEntry(name, limit));
   entries.push(
     { name: 'dir', get: () => resolve(live.get('data-dir')) },
-    { name: 'tls-auth-clients', get: () => clientAuth[live.get('tls.client-auth')] },
+    atStart('tls-auth-clients', () => clientAuth[live.get('tls.client-auth')]),
+    {
+      name: 'notify-keyspace-events',
+      get: () =>
+        showEventClasses(parseEventClasses(live.get('redis.notify-keyspace-events')) ?? ''),
+      set: (value) => setEventClasses(live, value),
+    },
+    {
+      name: 'cluster-enabled',
+      get: () => (live.get('redis.cluster-mode') === 'off' ? 'no' : 'yes'),
+    },
     { name: 'loglevel', get: () => logLevelOf(live), set: (value) => setLogLevel(live, value) },
     {
       name: 'client-output-buffer-limit',
@@ -116,8 +147,16 @@ export function redisConfigEntries(live: LiveConfig): RedisConfigEntry[] {
 
 function settingEntry(live: LiveConfig, name: string, key: ConfigKey): RedisConfigEntry {
   const get = () => String(live.get(key));
-  if (!settingOf(key).live) return { name, get };
+  if (!settingOf(key).live) {
+    return fixedAtStart.has(name) ? atStart(name, get) : { name, get };
+  }
   return { name, get, set: (value) => setSetting(live, key, value) };
+}
+
+function atStart(name: string, get: () => string): RedisConfigEntry {
+  const set = (text: string) =>
+    text === get() ? undefined : 'this server takes another value at its start only';
+  return { name, get, set };
 }
 
 function setSetting(live: LiveConfig, key: ConfigKey, text: string): string | undefined {
@@ -157,6 +196,17 @@ function fixedEntry(name: string, value: string): RedisConfigEntry {
   return { name, get: () => value, set };
 }
 
+function unusedEntry({ name, value, kind }: UnusedSetting): RedisConfigEntry {
+  let kept = value;
+  const set = (text: string) => {
+    const parsed = parseUnused(kind, text);
+    if ('problem' in parsed) return parsed.problem;
+    kept = parsed.value;
+    return undefined;
+  };
+  return { name, get: () => kept, set };
+}
+
 function encodingEntry(name: string, limit: EncodingLimit): RedisConfigEntry {
   const set = (text: string) => {
     const value = limit.endsWith('Bytes') ? parseSize(text) : Number(text);
@@ -174,6 +224,13 @@ function encodingEntry(name: string, limit: EncodingLimit): RedisConfigEntry {
 
 function oneOf(choices: readonly string[]): string {
   return `argument(s) must be one of the following: ${choices.join(', ')}`;
+}
+
+function setEventClasses(live: LiveConfig, value: string): string | undefined {
+  const letters = parseEventClasses(value);
+  if (letters === undefined) return "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+  live.set('redis.notify-keyspace-events', showEventClasses(letters));
+  return undefined;
 }
 
 function logLevelOf(live: LiveConfig): string {

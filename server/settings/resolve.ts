@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
+import { clusterProblems } from './cluster-addresses.ts';
 import {
   type Config,
   type ConfigKey,
@@ -73,7 +74,7 @@ export function resolveConfig(input: ConfigInput): ResolvedConfig {
   return { config: config as Config, sources: sources as Record<ConfigKey, string> };
 }
 
-export const configFileVariable = 'POLYROW_CONFIG';
+const configFileVariable = 'POLYROW_CONFIG';
 
 /** Read by the commands that speak to a server, each for its flag of that name. */
 const clientVariables: readonly string[] = [
@@ -197,6 +198,7 @@ function checkTogether(config: Config, sources: Record<string, string>, problems
     );
   }
   checkTls(config, sources, problems);
+  problems.push(...clusterProblems(config, sources));
 }
 
 /** Files are looked at when the server starts; here, only whether they are named. */

@@ -11,7 +11,7 @@ interface Described {
   live?: true;
 }
 
-export interface IntegerSetting extends Described {
+interface IntegerSetting extends Described {
   type: 'integer';
   default: number;
   min: number;
@@ -19,21 +19,21 @@ export interface IntegerSetting extends Described {
 }
 
 /** Bytes. People may write 512mb, 64KiB or 1g. */
-export interface SizeSetting extends Described {
+interface SizeSetting extends Described {
   type: 'size';
   default: number;
   min: number;
   max: number;
 }
 
-export interface TextSetting extends Described {
+interface TextSetting extends Described {
   type: 'text';
   default: string;
   /** Placeholder of the text in the help: 'path', 'host'. */
   meaning: string;
 }
 
-export interface ChoiceSetting extends Described {
+interface ChoiceSetting extends Described {
   type: 'choice';
   default: string;
   choices: readonly string[];

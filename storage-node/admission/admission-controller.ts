@@ -5,7 +5,7 @@ import type { AdmitResult, PodAdmission, PodRequest } from '../../contracts/pod-
 import { CpuScheduler, type CpuSchedulerOptions } from './cpu/cpu-scheduler.ts';
 import { AdmissionQueue, type AdmissionQueueOptions } from './pod/admission-queue.ts';
 
-export interface AdmissionControllerOptions extends CpuSchedulerOptions {
+interface AdmissionControllerOptions extends CpuSchedulerOptions {
   /** Priority of the writes to a database. Absent: there is no admission queue, batches are scheduled by CPU time only. */
   priorityOf?: AdmissionQueueOptions['priorityOf'];
 }
@@ -39,6 +39,7 @@ export class AdmissionController implements PodAdmission {
       // While the pod has capacity to spare, the cost of a write is debited soon enough when it is charged. A query may run
       // for long.
       const isQueued = request.kind === 'read' || !queue.isUncongested;
+      cpu.note(request.tenant, now);
       if (isQueued && !queue.mayBegin(request, now)) {
         return queue.wait(request, now) ? 'queued' : 'refused';
       }
@@ -49,8 +50,9 @@ export class AdmissionController implements PodAdmission {
   }
 
   #leftQueue(request: PodRequest, isAdmitted: boolean): void {
-    if (!isAdmitted || this.cpu.mayRun(request.tenant, this.#now())) request.resume(isAdmitted);
-    else this.cpu.enqueue(request);
+    // The queue has its own order and pace: it is not queued for the thread besides. Its time slices are scheduled.
+    if (isAdmitted) this.cpu.began(request.tenant, this.#now());
+    request.resume(isAdmitted);
   }
 
   requeue(request: PodRequest): void {

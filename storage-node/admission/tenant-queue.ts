@@ -4,7 +4,7 @@
 import { FairQueue } from './fair-queue.ts';
 import { Fifo } from './fifo.ts';
 
-export interface Queued<W> {
+interface Queued<W> {
   readonly work: W;
   readonly tenant: number;
   readonly cost: number;

@@ -8,7 +8,7 @@ export interface PlacedPart extends PodPart {
 }
 
 /** A chain that lacks something. */
-export class BrokenChainError extends Error {
+class BrokenChainError extends Error {
   override readonly name = 'BrokenChainError';
 }
 

@@ -106,7 +106,7 @@ test('points are told by database', async () => {
   const source = await f.seriesPod('source');
   const cache = new TestSeriesCache();
   for (const database of ['small', 'large']) {
-    source.change({ kind: 'createDatabase', database });
+    void source.change({ kind: 'createDatabase', database });
     const points = Array.from({ length: database === 'small' ? 1000 : 5000 }, (_, n) => ({
       series: `m,host=${n % 7}`,
       time: BigInt(n) * 1_000_000_000n,

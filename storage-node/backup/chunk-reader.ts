@@ -20,7 +20,7 @@ import { DamagedBackupError } from './damage.ts';
 const unpack = promisify(inflateRaw);
 const readBytes = 512 * 1024;
 
-/** A frame's bytes and where they stand, for whoever finds them wrong. */
+/** A frame's bytes and where they stand, for the error if they are damaged. */
 export interface Frame {
   readonly bytes: Buffer;
   readonly path: string;

@@ -36,7 +36,7 @@ export class ChunkWriter {
     this.#prefix = prefix;
   }
 
-  /** Resolves when the bytes, which are the caller's again then, are written: whoever waits for it is no faster than the disk. */
+  /** Resolves when the bytes are written, and the caller's again: a caller that waits is no faster than the disk. */
   async add(raw: Buffer): Promise<void> {
     if (raw.length === 0) return;
     const packed = await pack(raw, { level: packingLevel });
@@ -55,7 +55,7 @@ export class ChunkWriter {
     return this.#done;
   }
 
-  /** Gives up; what is written stays for whoever removes the directory. */
+  /** Gives up; what is written stays until the directory is removed. */
   abandon(): void {
     this.#file?.close();
     this.#file = undefined;

@@ -6,10 +6,10 @@
 
 import { createHash } from 'node:crypto';
 import type { Disk } from '../../universal-row/environment.ts';
-import type { ReplicatedLog } from '../replicator/replicated-log.ts';
+import type { PartitionLog } from '../replicator/partition-log.ts';
 import type { LogPoint } from './manifest-content.ts';
 
-export interface LogPin {
+interface LogPin {
   /** Id of the full backup of the chain, and of the last one in it. */
   readonly chain: string;
   readonly backup: string;
@@ -19,14 +19,14 @@ export interface LogPin {
 }
 
 const fileName = 'backup-pins';
-/** The oldest goes when there would be more: chains that nobody goes on with must not add up. */
+/** The oldest goes when there would be more: abandoned chains must not add up. */
 const maxPins = 16;
 
-export interface LogPinsOptions {
+interface LogPinsOptions {
   disk: Disk;
   /** The pod's. */
   directory: string;
-  log: ReplicatedLog;
+  log: PartitionLog;
   /** A pin is let go of when the log has grown by more since. */
   maxBytes: number;
   /** False where a backup only compares indexes, as that of time series: nothing is held then. */
@@ -104,7 +104,7 @@ export class LogPins {
     };
   }
 
-  /** Lets go of pins behind which too much has gathered. */
+  /** Drops pins that keep too much of the log. */
   trim(): void {
     const { log, maxBytes, holdsLog, report } = this.#options;
     if (this.#pins.size === 0 || !holdsLog) return;

@@ -1,4 +1,4 @@
-// Whether a manifest is one that this program could have written. Its checksum says nothing of that: whoever makes a
+// Whether a manifest is one that this program could have written. Its checksum does not tell: a program that makes a
 // backup by hand computes it as well. Names of files stay within the directory of the backup.
 
 import type { BackupManifest } from './manifest-content.ts';

@@ -4,7 +4,7 @@
 //     20261121T170000.123Z-9f3c1a20/        one backup, named by its id
 //       manifest.json                       written last: without it there is no backup
 //       metadata-000001.chunk  redis-memory-000001.chunk  …
-//     20261121T180000.456Z-11d0c37e.partial/   under way, or interrupted: nobody reads it
+//     20261121T180000.456Z-11d0c37e.partial/   under way, or interrupted: not read
 //
 // The manifest is JSON and, on the line after it, its own SHA-256. The directory loses `.partial` when
 // everything in it has been synced, so a backup is there whole or not at all.
@@ -19,7 +19,7 @@ import { ShapeError } from './shape.ts';
 
 export const manifestVersion = 1;
 export const manifestName = 'manifest.json';
-export const partialSuffix = '.partial';
+const partialSuffix = '.partial';
 const idPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}$/;
 const maxManifestBytes = 64 * 1024 * 1024;
 
@@ -27,7 +27,7 @@ export function newBackupId(now: number, random: string): string {
   return `${new Date(now).toISOString().replace(/[-:]/g, '')}-${random}`;
 }
 
-export function isBackupId(name: string): boolean {
+function isBackupId(name: string): boolean {
   return idPattern.test(name);
 }
 

@@ -7,7 +7,7 @@ export interface PartOptions {
   disk: Disk;
   /** Of the backup, while it is being made. */
   directory: string;
-  /** Where the last backup of the chain stands; or why there is none to go on from. Undefined: nobody asked. */
+  /** Where the last backup of the chain stands; or why there is none to go on from. Undefined: it was not asked for. */
   since: LogPoint | string | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface PartBackup {
   /** Writes the part; once. Rejects with `BackupCancelled` after `cancel`. */
   run(): Promise<PodPart>;
   cancel(): void;
-  /** Lets go of all that was held for it, whether it has run or not. The log goes on being kept by its pin. */
+  /** Releases what it holds, whether it has run or not. Its pin goes on keeping the log. */
   release(): Promise<void>;
 }
 

@@ -1,13 +1,14 @@
 // The backups of one plane: its pods' parts, made one after the other, all as of the moment they were begun.
 // The control plane orders, asks how it goes, and says in the end whether the backup has become whole.
 
+import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import { ownerOf, isShadowDatabase, isShadowTable } from './shadow.ts';
 import type { LogPins } from './log-pins.ts';
 import type { PodPart } from './manifest-content.ts';
 import type { PartBackup, PartOptions } from './part-backup.ts';
 
 /** Whose rows and time series; everything when it is undefined. */
-export interface TenantSpan {
+interface TenantSpan {
   readonly number: number;
   readonly firstTable: number;
   readonly databases: number;
@@ -59,7 +60,7 @@ export interface BackupSource {
   begin(options: PartOptions, scope: PlaneScope): Promise<PartBackup>;
 }
 
-export interface PlaneScope {
+interface PlaneScope {
   table(table: number): boolean;
   database(name: string): boolean;
 }
@@ -78,6 +79,10 @@ export class PlaneBackups {
   readonly #sources: () => readonly BackupSource[];
   readonly #disk: PartOptions['disk'];
   #running: Running | undefined;
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
 
   constructor(disk: PartOptions['disk'], sources: () => readonly BackupSource[]) {
     this.#disk = disk;
@@ -174,7 +179,8 @@ function scopeOf(tenant: TenantSpan | undefined): PlaneScope {
   }
   const { number, firstTable, databases } = tenant;
   return {
-    table: (table) => table >= firstTable && table < firstTable + databases,
+    table: (table) =>
+      (table >= firstTable && table < firstTable + databases) || table === libraryTable(number),
     database: (name) => !isShadowDatabase(name) && ownerOf(name).tenant === number,
   };
 }

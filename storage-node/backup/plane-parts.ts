@@ -11,8 +11,16 @@ import { RowRestore } from './row-restore.ts';
 import { SeriesBackup } from './series-backup.ts';
 import { SeriesRestore } from './series-restore.ts';
 
-/** `sums`: see `RowBackupOptions`. */
-export function rowSource(model: string, pod: Pod, sums = (): boolean => true): BackupSource {
+/**
+ * `sums`: see `RowBackupOptions`. `tableOf` says of which table a number is a partition; undefined for one that is being
+ * filled.
+ */
+export function rowSource(
+  model: string,
+  pod: Pod,
+  sums = (): boolean => true,
+  tableOf = (number: number): number | undefined => number,
+): BackupSource {
   return {
     model,
     pins: pod.parts.pins,
@@ -21,7 +29,10 @@ export function rowSource(model: string, pod: Pod, sums = (): boolean => true): 
         ...options,
         pod,
         model,
-        wants: (table) => scope.table(table),
+        wants: (number) => {
+          const table = tableOf(number);
+          return table !== undefined && scope.table(table);
+        },
         sums: sums(),
       }),
   };

@@ -21,13 +21,6 @@ export interface RestoredShard {
   readonly checksum: string;
 }
 
-export interface RestoreSummary {
-  readonly tables: readonly RestoredTable[];
-  readonly shards: readonly RestoredShard[];
-  /** Shards older than their policy keeps: they were left out, or went meanwhile. */
-  readonly expiredShards: number;
-}
-
 /** What was written is not what the backup has. Nothing of it takes the place of anything. */
 export class RestoreMismatchError extends Error {
   override readonly name = 'RestoreMismatchError';

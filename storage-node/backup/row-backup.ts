@@ -1,6 +1,6 @@
 // A pod's rows as part of a backup: all of them, as an export of one moment, or what the log says was done
 // since the backup before. Of the latter it is noted, too, what the rows come to: a checksum over each table as it was
-// at the point, so that whoever puts a chain together can tell whether it is all there.
+// at the point, so that a restore can tell whether a chain is complete.
 
 import { assert } from '../../universal-row/assert.ts';
 import type { BackgroundWork } from '../background-work.ts';
@@ -13,7 +13,7 @@ import { BackupCancelled, type PartBackup, type PartOptions } from './part-backu
 import { RowRewriter } from './row-rewriter.ts';
 import { RowTally } from './row-tally.ts';
 
-export interface RowBackupOptions extends PartOptions {
+interface RowBackupOptions extends PartOptions {
   pod: Pod;
   model: string;
   wants: (table: number) => boolean;

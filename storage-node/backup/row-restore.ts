@@ -1,10 +1,8 @@
 // Puts rows of backups into tables of this server's pods: first into shadow tables (shadow.ts), where they
 // are compared with the backup, then all at once into their places.
 
-import { applyOps } from '../../engines/apply.ts';
 import type { Disk } from '../../universal-row/environment.ts';
-import { ReadFault } from '../../universal-row/errors.ts';
-import { Op } from '../../universal-row/record-batch.ts';
+import { applySlice, clearTable, refuseIfFull } from '../apply-slice.ts';
 import type { CopiedRows } from '../background-work.ts';
 import type { Pod } from '../pod.ts';
 import type { PlacedPart } from './chain.ts';
@@ -23,7 +21,7 @@ export interface TableMove {
   readonly to: number;
 }
 
-export interface RowRestoreOptions {
+interface RowRestoreOptions {
   disk: Disk;
   /** The parts of each pod of the backup, oldest first. */
   sources: readonly (readonly PlacedPart[])[];
@@ -70,7 +68,7 @@ export class RowRestore {
     this.total = total;
   }
 
-  /** Throws `NotEmptyError` when there are rows that nobody said should go. */
+  /** Throws `NotEmptyError` when there are rows that are not to be replaced. */
   refuseRows(): void {
     if (this.#options.replace) return;
     for (const { pod, to } of this.#places.values()) {
@@ -151,7 +149,7 @@ export class RowRestore {
     }
   }
 
-  /** Whoever is restored pays for it. */
+  /** Charged to the tenant that is restored. */
   #underRealNumbers(rewriter: RowRewriter): CopiedRows[] {
     const targets = new Map([...this.#places.values()].map(({ shadow, to }) => [shadow, to]));
     return rewriter
@@ -226,50 +224,7 @@ export class RowRestore {
 
 /** At a start, and around a restore. */
 export async function dropShadowTables(pod: Pod): Promise<void> {
-  for (const table of pod.heldTables().filter(isShadowTable)) {
-    const clear = Buffer.alloc(8);
-    clear[0] = Op.clear;
-    let at = 1;
-    for (let left = table; ; left = Math.floor(left / 128)) {
-      clear[at++] = left < 128 ? left : (left % 128) | 0x80;
-      if (left < 128) break;
-    }
-    await applySlice(pod, clear.subarray(0, at));
-  }
-}
-
-/** Ops as an entry of the log, and in the engine. */
-async function applySlice(pod: Pod, slice: Buffer): Promise<void> {
-  const { engine, log } = pod.parts;
-  for (;;) {
-    if (pod.writeFailure !== undefined) throw pod.writeFailure;
-    if (engine.congested === true) await engine.drained!();
-    pod.endTurn();
-    log.begin();
-    const { writer } = log;
-    writer.reserve(slice.length);
-    slice.copy(writer.buf, writer.pos);
-    writer.pos += slice.length;
-    try {
-      applyOps(engine, slice, 0, slice.length);
-    } catch (error) {
-      log.abandon();
-      engine.rollback();
-      if (!(error instanceof ReadFault)) throw error;
-      await error.ready;
-      continue;
-    }
-    engine.commit(log.end());
-    pod.endTurn();
-    return;
-  }
-}
-
-function refuseIfFull(pod: Pod): void {
-  if (pod.maxMemoryBytes === Infinity) return;
-  const { usedBytes } = pod.parts.engine.stats();
-  if (usedBytes <= pod.maxMemoryBytes) return;
-  throw new Error(`${usedBytes} bytes of memory are used, more than memory.max-bytes allows`);
+  for (const table of pod.heldTables().filter(isShadowTable)) await clearTable(pod, table);
 }
 
 /** Says where in the backup is what cannot be understood, though its checksum is right. */

@@ -5,8 +5,22 @@ import { Op, RecordBatchReader, RecordBatchWriter } from '../../universal-row/re
 import type { Shape } from '../../universal-row/rows.ts';
 import type { CopiedRows } from '../background-work.ts';
 
-/** The number under which a table's ops go on; undefined when they are left out. */
-export type TableMap = (table: number) => number | undefined;
+/**
+ * The number under which the ops of a row go on, by its table and its key, `b[s, s + n)`; undefined when they are left
+ * out. Ops about a table as a whole come without a key.
+ */
+type TableMap = (table: number, b?: Buffer, s?: number, n?: number) => number | undefined;
+
+/** For rows of one table that go to several. */
+interface SpreadRows {
+  /** The tables that are emptied with this one. */
+  cleared(table: number): readonly number[];
+  /**
+   * The current row, `from`, whether its ops go on or not, comes under the key `b[s, s + n)`. If false, they are left out
+   * from here on.
+   */
+  renamed(table: number, from: Buffer, b: Buffer, s: number, n: number): boolean;
+}
 
 /** Sees ops as they go by. `b` holds until the call returns. */
 export interface OpObserver {
@@ -43,17 +57,21 @@ export class RowRewriter {
   readonly #map: TableMap;
   readonly #sliceBytes: number;
   readonly #observer: OpObserver | undefined;
+  readonly #spread: SpreadRows | undefined;
   readonly #out = new RecordBatchWriter();
   /** The row that the ops are about, for a slice that begins in its middle. */
   #table: number | undefined;
+  /** Its number before it was mapped. */
+  #source = 0;
   #key: Buffer = Buffer.alloc(0);
   /** Whether there is a row that ops may follow. */
   #inRow = false;
 
-  constructor(map: TableMap, sliceBytes: number, observer?: OpObserver) {
+  constructor(map: TableMap, sliceBytes: number, observer?: OpObserver, spread?: SpreadRows) {
     this.#map = map;
     this.#sliceBytes = sliceBytes;
     this.#observer = observer;
+    this.#spread = spread;
   }
 
   /**
@@ -142,7 +160,9 @@ export class RowRewriter {
         return;
       }
       case Op.clear: {
-        const table = this.#map(r.varint());
+        const cleared = r.varint();
+        for (const one of this.#spread?.cleared(cleared) ?? []) this.#out.clear(one);
+        const table = this.#map(cleared);
         this.#inRow = false;
         this.#table = undefined;
         if (table === undefined) return;
@@ -156,10 +176,25 @@ export class RowRewriter {
         return;
     }
     if (!this.#inRow) throw new RangeError(`record batch: an op before its row at ${at}`);
+    if (op === Op.rename && !this.#mayRename(r)) return;
     this.#inner(r, op);
     if (this.#table === undefined) return;
     this.ops++;
     this.#copy(buf, at, r.pos);
+  }
+
+  /** False when the row goes on elsewhere, and the op was skipped. */
+  #mayRename(r: RecordBatchReader): boolean {
+    if (this.#spread === undefined) return true;
+    const at = r.pos;
+    r.bytes();
+    if (this.#spread.renamed(this.#source, this.#key, r.buf, r.start, r.length)) {
+      r.pos = at;
+      return true;
+    }
+    this.#keep(r);
+    this.#table = undefined;
+    return false;
   }
 
   #count(table: number): void {
@@ -167,10 +202,12 @@ export class RowRewriter {
   }
 
   #begin(r: RecordBatchReader): void {
-    this.#table = this.#map(r.varint());
+    const table = r.varint();
     r.bytes();
+    this.#source = table;
+    this.#table = this.#map(table, r.buf, r.start, r.length);
     this.#inRow = true;
-    if (this.#table !== undefined) this.#keep(r);
+    if (this.#table !== undefined || this.#spread !== undefined) this.#keep(r);
   }
 
   #keep(r: RecordBatchReader): void {

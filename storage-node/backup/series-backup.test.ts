@@ -91,10 +91,10 @@ async function restored(restore: SeriesRestore) {
 
 test('time series come back with their policies, and the restore has compared them', async () => {
   const source = await f.seriesPod('source');
-  source.change({ kind: 'createDatabase', database: 'd' });
-  source.change({ kind: 'createDatabase', database: 'empty' });
+  void source.change({ kind: 'createDatabase', database: 'd' });
+  void source.change({ kind: 'createDatabase', database: 'empty' });
   const policy = { duration: 100n * day, shardGroupDuration: day, replicaN: 2, makeDefault: true };
-  source.change({ kind: 'createRetentionPolicy', database: 'd', name: 'short', policy });
+  void source.change({ kind: 'createRetentionPolicy', database: 'd', name: 'short', policy });
   await write(source, points(3000, now - 3n * week), 'd', 'autogen');
   await write(source, points(500, now - 2n * day, 'x'), 'd', 'short');
   await source.checkpoint();
@@ -127,7 +127,7 @@ test('time series come back with their policies, and the restore has compared th
 
 test('of an incremental backup come what has changed, and the rest from before', async () => {
   const source = await f.seriesPod('source');
-  source.change({ kind: 'createDatabase', database: 'd' });
+  void source.change({ kind: 'createDatabase', database: 'd' });
   await write(source, points(5000, now - 4n * week));
   await write(source, points(100, now - 100n * week));
   const full = await f.backup({ tsm: source });
@@ -139,7 +139,7 @@ test('of an incremental backup come what has changed, and the rest from before',
   await source.checkpoint();
   inOneGo(source.deletePoints({ database: 'd', measurement: 'n', from: now, to: now + day / 48n }));
   source.endTurn();
-  source.change({ kind: 'createDatabase', database: 'late' });
+  void source.change({ kind: 'createDatabase', database: 'late' });
   source.endTurn();
   const third = await f.backup({ tsm: source }, second);
   const included = ({ parts }: BackupManifest): number =>
@@ -159,7 +159,7 @@ test('of an incremental backup come what has changed, and the rest from before',
 
 test('without a change a backup has no points', async () => {
   const source = await f.seriesPod('source');
-  source.change({ kind: 'createDatabase', database: 'd' });
+  void source.change({ kind: 'createDatabase', database: 'd' });
   await write(source, points(100, now - week));
   await source.checkpoint();
   const full = await f.backup({ tsm: source });
@@ -175,7 +175,7 @@ test('without a change a backup has no points', async () => {
 test('of one tenant become those of another', async () => {
   const source = await f.seriesPod('source');
   const { engine, log } = source.parts;
-  for (const database of ['d', 'theirs']) source.change({ kind: 'createDatabase', database });
+  for (const database of ['d', 'theirs']) void source.change({ kind: 'createDatabase', database });
   await write(source, points(300, now - week));
   await write(source, points(200, now - week, 'theirs'), 'theirs');
   // What clients of other tenants call `d`.
@@ -184,7 +184,7 @@ test('of one tenant become those of another', async () => {
   const manifest = await f.backup({ tsm: source }, undefined, { tenant });
   expect(manifest.parts[0]!.shards!.map(({ database }) => database)).toEqual(['\u00015\u0001d']);
   const target = await f.seriesPod('target');
-  target.change({ kind: 'createDatabase', database: 'd' });
+  void target.change({ kind: 'createDatabase', database: 'd' });
   await write(target, points(50, now - week, 'mine'));
   await restored(restoreOf(manifest, target, { from: 5, to: 9 }));
   expect(target.databases().map(({ name }) => name)).toEqual(['d', '\u00019\u0001d']);
@@ -194,11 +194,11 @@ test('of one tenant become those of another', async () => {
 
 test('that are there already are in the way, or make room', async () => {
   const source = await f.seriesPod('source');
-  source.change({ kind: 'createDatabase', database: 'd' });
+  void source.change({ kind: 'createDatabase', database: 'd' });
   await write(source, points(100, now - week));
   const manifest = await f.backup({ tsm: source });
   const target = await f.seriesPod('target');
-  for (const database of ['d', 'other']) target.change({ kind: 'createDatabase', database });
+  for (const database of ['d', 'other']) void target.change({ kind: 'createDatabase', database });
   await write(target, points(7, now - week, 'mine'));
   await expect(restoreOf(manifest, target).load()).rejects.toThrow('database d holds points');
   await restored(restoreOf(manifest, target, { replace: true }));
@@ -208,7 +208,7 @@ test('that are there already are in the way, or make room', async () => {
 
 test('are of one moment, whatever is written meanwhile', async () => {
   const source = await f.seriesPod('source');
-  source.change({ kind: 'createDatabase', database: 'd' });
+  void source.change({ kind: 'createDatabase', database: 'd' });
   await write(source, points(4000, now - 3n * week));
   const before = readOf(source);
   const { id, backups } = await f.begin({ tsm: source });
@@ -225,7 +225,7 @@ test('are of one moment, whatever is written meanwhile', async () => {
 
 test('a restore that is given up, or interrupted, leaves nothing', async () => {
   const source = await f.seriesPod('source');
-  source.change({ kind: 'createDatabase', database: 'd' });
+  void source.change({ kind: 'createDatabase', database: 'd' });
   await write(source, points(3000, now - week));
   const manifest = await f.backup({ tsm: source });
   const target = await f.seriesPod('target');

@@ -9,7 +9,7 @@ import { ChunkWriter } from './chunk-writer.ts';
 import type { LogPoint, PodPart } from './manifest-content.ts';
 import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
 
-export interface SeriesBackupOptions extends PartOptions {
+interface SeriesBackupOptions extends PartOptions {
   pod: SeriesPod;
   model: string;
   wants: (database: string) => boolean;
@@ -93,7 +93,7 @@ export class SeriesBackup implements PartBackup {
   }
 
   async release(): Promise<void> {
-    // Only what has begun can be ended, and lets go of the files it reads.
+    // Only a generator that has begun can be ended, and closes the files it reads.
     if (!this.#began) await this.#entries.next().catch(() => {});
     await this.#entries.return?.();
   }

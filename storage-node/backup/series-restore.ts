@@ -20,7 +20,7 @@ export interface TenantMove {
   readonly to: number;
 }
 
-export interface SeriesRestoreOptions {
+interface SeriesRestoreOptions {
   disk: Disk;
   pod: SeriesPod;
   /** Oldest first; [] when the backup has no time series. */
@@ -46,7 +46,7 @@ export class SeriesRestore {
     this.total = total;
   }
 
-  /** Throws `NotEmptyError` when there are points that nobody said should go. */
+  /** Throws `NotEmptyError` when there are points that are not to be replaced. */
   refuseRows(): void {
     if (this.#options.replace) return;
     const shards = this.#options.pod.parts.engine.shards();
@@ -147,7 +147,7 @@ export class SeriesRestore {
     }
   }
 
-  /** Whoever is restored pays for it. */
+  /** Charged to the tenant that is restored. */
   #charge(tally: ExportTally): void {
     const { background } = this.#options.pod.parts;
     if (background === undefined) return;

@@ -1,6 +1,6 @@
 // Where a restore puts rows and time series until all of them are there and have been checked: tables and
 // databases that no client can name. They change places with the real ones in one entry of the log, so that
-// nobody ever meets half of a restore; what an interrupted one left is dropped at the next start.
+// no client meets half of a restore; what an interrupted one left is dropped at the next start.
 
 /** Numbers beyond those of any tenant; as many as a tenant can have. */
 export const shadowTables = { first: 0x7fff_f000, count: 0x1000 } as const;

@@ -1,4 +1,4 @@
-// Checks of JSON that somebody else may have written: whether it has the shape that the program goes by.
+// Checks of JSON from outside: whether it has the shape that the program expects.
 
 /** JSON of another shape; the message names the place. */
 export class ShapeError extends Error {

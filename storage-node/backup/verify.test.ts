@@ -29,7 +29,7 @@ beforeAll(async () => {
       time: BigInt(from + n) * 1_000_000_000n,
       fields: { v: n / 3, s: `text ${n}` },
     }));
-  series.change({ kind: 'createDatabase', database: 'd' });
+  void series.change({ kind: 'createDatabase', database: 'd' });
   await series.write('d', '', batchOf(cache, points(0)));
   for (let i = 0; i < 300; i++) await put(rows, 0, `key ${i}`, `value ${i * i}`);
   full = await f.backup(pods);

@@ -37,7 +37,7 @@ export interface VerifiedBackup {
   readonly problems: readonly string[];
 }
 
-export interface VerifyProgress {
+interface VerifyProgress {
   (bytes: number): void;
 }
 

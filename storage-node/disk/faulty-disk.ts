@@ -11,7 +11,7 @@
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, Rng } from '../../universal-row/environment.ts';
 
-export type DiskOperation =
+type DiskOperation =
   | 'open'
   | 'create'
   | 'read'
@@ -23,9 +23,9 @@ export type DiskOperation =
   | 'syncDirectory';
 
 /** Asked before each call; an error code such as 'EIO' makes the call fail with it. */
-export type Fault = (operation: DiskOperation, path: string) => string | undefined;
+type Fault = (operation: DiskOperation, path: string) => string | undefined;
 
-export interface FaultyDiskOptions {
+interface FaultyDiskOptions {
   rng: Rng;
   capacityBytes?: number;
   /** How long a sync takes, by whatever clock; a few rounds of the event loop by default. */
@@ -293,6 +293,11 @@ export class FaultyDisk implements Disk {
   }
 
   /** For the files of this disk: counts the call, and fails it if a fault says so. */
+  /** Another disk has taken its place. */
+  get isOff(): boolean {
+    return this.#off;
+  }
+
   check(operation: DiskOperation, path: string): void {
     this.calls.set(operation, (this.calls.get(operation) ?? 0) + 1);
     if (this.#off) throw diskError('EIO', operation, path);
@@ -428,6 +433,8 @@ class FaultyFile implements DiskFile {
 
   /** What a failed write leaves: some of it. */
   #writePart(bytes: Buffer, position: number): void {
+    // The files may be those of another life by now.
+    if (this.#disk.isOff) return;
     const room = Math.max(0, this.#disk.freeBytes());
     const n = Math.min(pick(this.#disk.rng, bytes.length + 1), room);
     if (n > 0 && !this.#closed) {

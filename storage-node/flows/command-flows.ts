@@ -39,7 +39,7 @@ export interface CommandContext {
 export type CommandFlowRegistry = FlowRegistry<CommandContext>;
 
 /** The pod's own path. */
-export interface BarePath {
+interface BarePath {
   /**
    * Runs the commands as one. Those with an outcome already are refused with its error, and for the
    * others it is filled in. Returns what to wait for before all of it is run again.
@@ -50,7 +50,7 @@ export interface BarePath {
     before: (reply: Reply) => boolean,
     outcomes: (Outcome | undefined)[],
   ): Promise<void> | undefined;
-  /** Reports a failure that is nobody's mistake but ours; the text to answer. */
+  /** Reports a bug; returns the text to answer. */
   internalError(what: string, error: unknown): string;
 }
 
@@ -196,7 +196,7 @@ export class CommandFlows {
       return waits.then(
         () => this.#runCommands(requests, commands, reply, before),
         (error: unknown) => {
-          // What was needed could not be read. Whoever waits for the answer gets the failure itself.
+          // A row that was needed could not be read. The caller gets the failure itself.
           const outcome: Outcome = { kind: 'refused', error: String(error), index: 0, touched: [] };
           for (const request of requests) if (request !== undefined) request.outcome = outcome;
           this.#runAfter(requests);

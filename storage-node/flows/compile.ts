@@ -11,7 +11,7 @@ export interface Plan<C> {
   readonly before: Flow<C> | undefined;
   /** Run after the fused path; the answer waits for them. One that fails becomes the answer. */
   readonly gates: Flow<C> | undefined;
-  /** Run when the answer stands, whatever it is. They cannot change it, and nobody waits for them. */
+  /** Run when the answer stands, whatever it is. They cannot change it, and the answer does not wait for them. */
   readonly after: Flow<C> | undefined;
   /** Whether an answer may have to wait for a task. */
   readonly mayWait: boolean;

@@ -10,7 +10,7 @@ export class FlowCancelled extends Error {
   override readonly name = 'FlowCancelled';
 }
 
-export interface RunLimits {
+interface RunLimits {
   clock: Clock;
   /** On that clock's monotonic time; Infinity for none. */
   deadlineAt: number;

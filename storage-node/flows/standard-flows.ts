@@ -5,7 +5,7 @@
 import { Action } from '../../universal-row/command.ts';
 import type { TaskPlace } from './flow.ts';
 
-export interface StandardTask extends TaskPlace {
+interface StandardTask extends TaskPlace {
   readonly does: string;
   /** The pod does it in one go with its neighbours, so nothing can come in between. */
   readonly fused: boolean;
@@ -63,15 +63,9 @@ function reply(after: string): StandardTask {
   };
 }
 
-export const readFlow: readonly StandardTask[] = [
-  decode,
-  admit,
-  read,
-  translate,
-  reply('translate'),
-];
+const readFlow: readonly StandardTask[] = [decode, admit, read, translate, reply('translate')];
 
-export const writeFlow: readonly StandardTask[] = [
+const writeFlow: readonly StandardTask[] = [
   decode,
   admit,
   read,

@@ -108,6 +108,12 @@ export const actions: readonly Action[] = [
   patch('/v1/tables/shop%2F0', { maxRowBytes: 1000 }, managers),
   post('/v1/tables', { table: '{fullTable}' }, managers),
   remove('/v1/tables/shop%2F1', managers),
+  { ...get('/v1/tables/shop%2F0/partitions', readers), conflicts: true },
+  {
+    ...post('/v1/tables/shop%2F0/partitions', { kind: 'convert', model: 'kv' }, operator),
+    conflicts: true,
+  },
+  { ...remove('/v1/tables/shop%2F0/partitions', operator), conflicts: true },
   get('/v1/tables/default%2F0', watchers),
   patch('/v1/tables/default%2F0', { readOnly: false }, operator),
 

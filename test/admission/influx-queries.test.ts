@@ -151,15 +151,6 @@ test('a line has an end, and what is refused is answered in the result', async (
   for (const { text: answer } of await Promise.all(waiting)) expect(answer).toContain('24999.5');
 });
 
-test('one that costs more than can be saved runs on its debt, or is refused where that is the policy', async () => {
-  it.admission.setRules({ strictQueries: true });
-  const { ru } = await query();
-  it.setLimits('acme', { ruPerSecond: Number(ru) / 100 });
-  const { status, text } = await query();
-  expect(status).toBe(200);
-  expect(text).toMatch(/"error":"RU limit: tenant=acme: the query would cost about \d+ RU, more/);
-});
-
 test('statements that change something are queries as well, and EXPLAIN ANALYZE', async () => {
   owe(20);
   const [made, explained] = await Promise.all([

@@ -4,7 +4,7 @@
 import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
 import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
-import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
+import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
 import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
 import type { RespClient } from '../support/resp-client.ts';
@@ -22,7 +22,7 @@ export class LimitedServer {
   static async start(
     ruPerSecond: number,
     rules: Partial<AdmissionRules>,
-    partitions?: PartitionEntrance,
+    partitions?: PartitionAdmission,
   ): Promise<LimitedServer> {
     const tenants = await TenantsServer.start({
       limits: rules,

@@ -250,7 +250,7 @@ test('who waits for units of the quota meets the ceiling when it has them', asyn
   await until(() => server.limiter.waiting === 1);
   ceilings.setRules({ cap: 'always', factor: 3, podRate: 0 }, performance.now());
   // Another request, let in before, comes to its end meanwhile.
-  const visit = ceilings.visit();
+  const visit = ceilings.request();
   visit.begin();
   visit.touch(server.red.firstTable, 3 * 1024, performance.now());
   visit.charge(1e6, performance.now());

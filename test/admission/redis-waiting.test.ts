@@ -215,7 +215,7 @@ describe('a limit that changes while clients wait', () => {
     await until(() => answers.length === 5);
     expect(server.tenants.admission.limiterOf(server.red.number)).toBeUndefined();
     expect(
-      server.tenants.redis.tenant(server.tenants.principals.tenant('red')!).limiter,
+      server.tenants.redis.tenant(server.tenants.principals.tenant('red')!).limits.limiter,
     ).toBeUndefined();
     server.quota(500);
     expect(server.limiter.quota.perSecond).toBe(500);

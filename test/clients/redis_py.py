@@ -99,4 +99,39 @@ except redis.ResponseError as error:
     assert "WRONGTYPE" in str(error), error
 else:
     raise AssertionError("no error")
+ids = [r.xadd("stream", {"n": n}) for n in range(5)]
+assert r.xlen("stream") == 5 and r.xrange("stream", ids[1], ids[2]) == [
+    (ids[1], {"n": "1"}),
+    (ids[2], {"n": "2"}),
+]
+
+
+def entries_of(read):
+    """Version 6 and later tell apart protocols: a list of pairs, or a dictionary of lists."""
+    if isinstance(read, dict):
+        return [entry for part in read["stream"] for entry in part]
+    return read[0][1]
+
+
+assert [i for i, _ in entries_of(r.xread({"stream": ids[2]}))] == ids[3:]
+assert r.xgroup_create("stream", "group", "0")
+given = entries_of(r.xreadgroup("group", "one", {"stream": ">"}, count=3))
+assert [i for i, _ in given] == ids[:3]
+assert r.xack("stream", "group", ids[0]) == 1
+assert r.xpending("stream", "group")["pending"] == 2
+claimed = r.xautoclaim("stream", "group", "two", 0, count=1)
+assert claimed[1][0][0] == ids[1]
+assert [one["consumer"] for one in r.xpending_range("stream", "group", "-", "+", 9)] == ["two", "one"]
+waiting = threading.Thread(target=lambda: late.append(r.xread({"stream": "$"}, block=0)))
+late = []
+waiting.start()
+while r.info("clients")["blocked_clients"] == 0:
+    pass
+last = r.xadd("stream", {"n": "late"})
+waiting.join()
+assert entries_of(late[0]) == [(last, {"n": "late"})]
+assert {one["name"]: one["pending"] for one in r.xinfo_consumers("stream", "group")} == {
+    "one": 1,
+    "two": 1,
+}
 print("passed with redis-py", redis.__version__)

@@ -8,6 +8,7 @@ import { keysCommands } from '../../access/redis/commands/keys.ts';
 import { listCommands } from '../../access/redis/commands/list.ts';
 import { setCommands } from '../../access/redis/commands/set.ts';
 import { sortedSetCommands } from '../../access/redis/commands/sorted-set.ts';
+import { streamCommands } from '../../access/redis/commands/stream.ts';
 import { stringCommands } from '../../access/redis/commands/string.ts';
 import { shortWork } from '../../universal-row/steps.ts';
 import { Crc64 } from '../../universal-row/transforms/redis/rdb/crc64.ts';
@@ -24,6 +25,7 @@ const specs = [
   ...listCommands,
   ...setCommands,
   ...sortedSetCommands,
+  ...streamCommands,
   ...keysCommands,
 ];
 
@@ -77,6 +79,47 @@ const making = fc.oneof(
   }),
 );
 
+const id = fc
+  .tuple(fc.constantFrom('1', '2', '7000000000000', '18446744073709551614'), fc.nat(30))
+  .map(([ms, seq]) => `${ms}-${seq}`);
+const name = fc.constantFrom('a', 'b', '12', '\xff'.repeat(30));
+/** One change to stream `k`; many of them are refused. */
+const streamChange = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(id, word).map(([at, value]) => ['XADD', 'k', at, 'f', value]) },
+  fc.tuple(id, words).map(([at, all]) => ['XADD', 'k', at, ...all.flatMap((one) => [one, one])]),
+  fc.nat(300).map((n) => ['XADD', 'k', '8000000000000-*', 'f', 'v'.repeat(n), 'g', String(n)]),
+  id.map((at) => ['XDEL', 'k', at]),
+  fc.nat(10).map((n) => ['XTRIM', 'k', 'MAXLEN', String(n)]),
+  fc.tuple(name, id).map(([group, at]) => ['XGROUP', 'CREATE', 'k', group, at, 'MKSTREAM']),
+  fc.tuple(name, id, fc.nat(9)).map(([group, at, read]) => {
+    return ['XGROUP', 'SETID', 'k', group, at, 'ENTRIESREAD', String(read)];
+  }),
+  fc.tuple(name, name).map(([group, who]) => ['XGROUP', 'CREATECONSUMER', 'k', group, who]),
+  {
+    weight: 4,
+    arbitrary: fc.tuple(name, name, fc.nat(9)).map(([group, who, n]) => {
+      return ['XREADGROUP', 'GROUP', group, who, 'COUNT', `${n + 1}`, 'STREAMS', 'k', '>'];
+    }),
+  },
+  fc.tuple(name, id).map(([group, at]) => ['XACK', 'k', group, at]),
+  fc.tuple(name, name, id).map(([group, who, at]) => {
+    return ['XCLAIM', 'k', group, who, '0', at, 'TIME', '12345', 'RETRYCOUNT', '77', 'FORCE'];
+  }),
+);
+const manyEntries = fc.nat(250).map((n) => {
+  return Array.from({ length: n }, (_, i) => [
+    'XADD',
+    'k',
+    '*',
+    `f${i % 2}`,
+    `${'v'.repeat(n)}${i}`,
+  ]);
+});
+const streamChanges = fc.tuple(
+  manyEntries,
+  fc.array(streamChange, { minLength: 1, maxLength: 40 }),
+);
+
 type Run = (words: string[], sorted?: boolean) => string | Promise<string>;
 
 async function contents(run: Run, key: string): Promise<string> {
@@ -122,6 +165,43 @@ describe.skipIf(!redisInstalled)('between here and redis-server 7.0', () => {
         );
       }),
       { numRuns: 150 },
+    );
+  });
+
+  /** All that a stream is, but for the nodes it lies in. */
+  const streamContents = async (run: Run, key: string): Promise<string> => {
+    const full = await run(['XINFO', 'STREAM', key, 'FULL', 'COUNT', '0']);
+    return full.replaceAll(/"radix-tree-(keys|nodes)", \(integer\) \d+/g, '');
+  };
+
+  test.each([
+    ['short', usual],
+    ['long', { elements: 0, bytes: 0 }],
+  ])('streams go both ways, %s', { timeout: 120_000 }, async (_, limits) => {
+    Object.assign(shortWork, limits);
+    await fc.assert(
+      fc.asyncProperty(streamChanges, async ([entries, changes]) => {
+        await server.run('FLUSHALL');
+        for (const change of [...changes, ...entries, ...changes]) await theirs(change);
+        const payload = await server.run('DUMP k');
+        if (payload === '(nil)') return;
+        const expected = await streamContents(theirs, 'k');
+        const harness = new Harness(specs);
+        const ours: Run = (line) => harness.command(line);
+        expect(harness.run(`RESTORE k 0 ${payload}`)).toBe('OK');
+        expect(await streamContents(ours, 'k')).toBe(expected);
+        // Of entries and groups that were made here, too.
+        for (const change of [...changes, ['XADD', 'k', '18446744073709551615-1', 'f', 'v']]) {
+          expect(await ours(change)).toBe(await theirs(change));
+        }
+        const changed = await streamContents(ours, 'k');
+        const back = harness.run('DUMP k');
+        expect(harness.run(`RESTORE ours 0 ${back}`)).toBe('OK');
+        expect(await streamContents(ours, 'ours')).toBe(changed);
+        expect(await server.run(`RESTORE ours 0 ${back}`)).toBe('OK');
+        expect(await streamContents(theirs, 'ours')).toBe(changed);
+      }),
+      { numRuns: 100 },
     );
   });
 
@@ -212,10 +292,13 @@ describe('hostile payloads', () => {
       `HSET a f ${'v'.repeat(100)}`,
       'ZADD a 1 a 2.5 b inf c',
       `ZADD a 1 ${'m'.repeat(100)}`,
+      'XADD a 1-1 f v g 12',
+      'XADD a 1-1 f v; XADD a 2-1 g w; XADD a 2-2 f x; XDEL a 2-1; XGROUP CREATE a g 0',
+      'XADD a 1-1 f v; XADD a 2-1 f w; XGROUP CREATE a g 0; XGROUP CREATE a h 0; XREADGROUP GROUP g c STREAMS a >; XREADGROUP GROUP h c COUNT 1 STREAMS a >; XREADGROUP GROUP h d STREAMS a >',
     ];
-    const seeds = makers.map((line) => {
+    const seeds = makers.map((lines) => {
       harness.run('DEL a');
-      harness.run(line);
+      for (const line of lines.split('; ')) harness.run(line);
       const [bytes] = splitLine(harness.run('DUMP a'));
       return bytes!.subarray(0, -10);
     });
@@ -237,6 +320,10 @@ describe('hostile payloads', () => {
       if (answer !== 'OK' || i % 16 !== 0) continue;
       // What came of it is a value like any other.
       expect(harness.run(`RESTORE c 0 ${harness.run('DUMP b')} REPLACE`)).toBe('OK');
+      if (harness.run('TYPE b') !== 'stream') continue;
+      expect(harness.run('XREADGROUP GROUP g c STREAMS b >')).not.toMatch(/internal/);
+      harness.run('XADD b * f v');
+      harness.run('XGROUP DESTROY b g');
     }
   });
 });

@@ -94,7 +94,7 @@ export class Harness {
 }
 
 /** The words in one buffer, not at its start, with other bytes between them. */
-export function toArguments(words: readonly (Buffer | string)[]): Arguments {
+function toArguments(words: readonly (Buffer | string)[]): Arguments {
   const args = new Arguments();
   args.reserve(words.length);
   const parts: Buffer[] = [];

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { hashCommands } from '../../access/redis/commands/hash.ts';
 import { keysCommands } from '../../access/redis/commands/keys.ts';
 import { listCommands } from '../../access/redis/commands/list.ts';
+import { memoryCommands } from '../../access/redis/commands/memory.ts';
 import { setCommands } from '../../access/redis/commands/set.ts';
 import { sortedSetCommands } from '../../access/redis/commands/sorted-set.ts';
 import { stringCommands } from '../../access/redis/commands/string.ts';
@@ -15,6 +16,7 @@ const specs = [
   ...hashCommands,
   ...setCommands,
   ...sortedSetCommands,
+  ...memoryCommands,
 ];
 
 testTranscript(`${import.meta.dirname}/testdata/keys.txt`, specs);

@@ -48,7 +48,7 @@ export class StrictTables {
   }
 }
 
-export class StrictTable implements RowReads, RowWrites {
+class StrictTable implements RowReads, RowWrites {
   readonly #keys = new Map<string, Row>();
   readonly #rows = new Map<Row, StrictRow>();
   /** Dropped since `endCommand`: their count may still be asked for. */
@@ -61,7 +61,7 @@ export class StrictTable implements RowReads, RowWrites {
     this.#dropped.clear();
     this.#spoil();
     for (const row of this.#rows.values()) {
-      const mayBeEmpty = row.shape === Shape.value || row.shape === Shape.stream;
+      const mayBeEmpty = row.shape === Shape.value || row.shape >= Shape.stream;
       assert(mayBeEmpty || size(row) > 0, `empty container at ${row.key}`);
     }
   }
@@ -309,10 +309,10 @@ export class StrictTable implements RowReads, RowWrites {
   }
 
   streamState(row: Row, out: Slice): void {
-    this.#lend(this.#get(row, Shape.stream).value, out);
+    this.#lend(this.#get(row, Shape.stream, Shape.timed).value, out);
   }
   streamRecord(row: Row, b: Buffer, s: number, n: number, out?: Slice): boolean {
-    const value = this.#get(row, Shape.stream).fields.get(text(b, s, n));
+    const value = this.#get(row, Shape.stream, Shape.timed).fields.get(text(b, s, n));
     if (value !== undefined && out !== undefined) this.#lend(value, out);
     return value !== undefined;
   }
@@ -326,45 +326,45 @@ export class StrictTable implements RowReads, RowWrites {
   ): void {
     const keys = this.#keysBetween(row, from, to);
     if (reverse) keys.reverse();
-    const { fields } = this.#get(row, Shape.stream);
+    const { fields } = this.#get(row, Shape.stream, Shape.timed);
     this.#walkFields(
       keys.map((key) => [key, fields.get(key)!]),
       visit,
     );
   }
   setStreamState(row: Row, b: Buffer, s: number, n: number): void {
-    this.#get(row, Shape.stream).value = Buffer.from(b.subarray(s, s + n));
+    this.#get(row, Shape.stream, Shape.timed).value = Buffer.from(b.subarray(s, s + n));
     this.#spoil();
   }
   addStreamRecord(...[row, kb, ks, kn, vb, vs, vn]: RecordArguments): void {
-    const { fields } = this.#get(row, Shape.stream);
+    const { fields } = this.#get(row, Shape.stream, Shape.timed);
     const key = text(kb, ks, kn);
     assert(!fields.has(key), 'a record that is added is new');
     fields.set(key, Buffer.from(vb.subarray(vs, vs + vn)));
     this.#spoil();
   }
   setStreamRecord(...[row, kb, ks, kn, vb, vs, vn]: RecordArguments): void {
-    const { fields } = this.#get(row, Shape.stream);
+    const { fields } = this.#get(row, Shape.stream, Shape.timed);
     const key = text(kb, ks, kn);
     assert(fields.has(key), 'a record that is set is there');
     fields.set(key, Buffer.from(vb.subarray(vs, vs + vn)));
     this.#spoil();
   }
   removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
-    const removed = this.#get(row, Shape.stream).fields.delete(text(b, s, n));
+    const removed = this.#get(row, Shape.stream, Shape.timed).fields.delete(text(b, s, n));
     this.#spoil();
     return removed;
   }
   removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
     const keys = this.#keysBetween(row, from, to);
-    for (const key of keys) this.#get(row, Shape.stream).fields.delete(key);
+    for (const key of keys) this.#get(row, Shape.stream, Shape.timed).fields.delete(key);
     this.#spoil();
     return keys.length;
   }
   #keysBetween(row: Row, from: Buffer, to: Buffer): string[] {
     const low = from.toString('latin1');
     const high = to.toString('latin1');
-    const keys = [...this.#get(row, Shape.stream).fields.keys()];
+    const keys = [...this.#get(row, Shape.stream, Shape.timed).fields.keys()];
     return keys.filter((key) => key >= low && key < high).sort();
   }
 

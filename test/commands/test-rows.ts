@@ -12,8 +12,13 @@ import type {
   Rows,
   RowWrites,
   ScoreRange,
-  Shape,
 } from '../../universal-row/rows.ts';
+import { Shape } from '../../universal-row/rows.ts';
+import {
+  isTimedRowOver,
+  setTimeOfTimedRow,
+  timeOfTimedRow,
+} from '../../universal-row/timed-map.ts';
 
 /** Tables to run commands on: strict ones, or those of an engine that answers at once. */
 export interface Tables {
@@ -68,11 +73,13 @@ export class TestRows implements Rows {
   }
 
   useArguments(): void {}
+  addScriptSteps(): void {}
 
   #live(row: Row): boolean {
     if (row === 0) return false;
     const expireAt = this.#t.expireAt(row);
     if (expireAt === 0 || expireAt > this.now) return true;
+    if (this.#t.shape(row) === Shape.timed && !isTimedRowOver(this.#t, row, this.now)) return true;
     this.#t.drop(row);
     return false;
   }
@@ -107,6 +114,7 @@ export class TestRows implements Rows {
     return this.#t.count(row);
   }
   expireAt(row: Row): number {
+    if (this.#t.shape(row) === Shape.timed) return timeOfTimedRow(this.#t, row);
     return this.#t.expireAt(row);
   }
   footprint(row: Row): number {
@@ -195,7 +203,8 @@ export class TestRows implements Rows {
   }
   setExpireAt(row: Row, expireAt: number): void {
     this.wrote = true;
-    this.#t.setExpireAt(row, expireAt);
+    const isTimed = this.#t.shape(row) === Shape.timed;
+    this.#t.setExpireAt(row, isTimed ? setTimeOfTimedRow(this.#t, row, expireAt) : expireAt);
   }
   rename(row: Row, b: Buffer, s: number, n: number): Row {
     this.wrote = true;

@@ -16,7 +16,7 @@ import {
 } from '../../engines/conformance/contents.ts';
 import { Shape, type LexRange, type ScoreRange } from '../../universal-row/rows.ts';
 
-export type Pair = [name: string, value: string];
+type Pair = [name: string, value: string];
 export type Scored = [member: string, score: number];
 
 export interface OracleRow {

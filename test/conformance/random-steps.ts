@@ -23,7 +23,7 @@ import {
   type Scored,
 } from './oracle.ts';
 
-export interface Operation {
+interface Operation {
   /** What is done, for whoever reads of a failure. */
   text: string;
   run: (engine: Engine) => unknown;

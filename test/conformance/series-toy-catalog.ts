@@ -32,7 +32,7 @@ export interface ToyPolicy {
   shards: ToyShard[];
 }
 
-export interface ToyDatabase {
+interface ToyDatabase {
   name: string;
   policies: ToyPolicy[];
   default: string;
@@ -43,7 +43,7 @@ export type ToyDatabases = Map<string, ToyDatabase>;
 const hour = 3_600_000_000_000n;
 const day = 24n * hour;
 
-export function policyOf(database: ToyDatabase | undefined, name: string): ToyPolicy | undefined {
+function policyOf(database: ToyDatabase | undefined, name: string): ToyPolicy | undefined {
   const wanted = name === '' ? database?.default : name;
   return database?.policies.find((policy) => policy.name === wanted);
 }

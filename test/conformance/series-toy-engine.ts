@@ -50,6 +50,7 @@ const disks = new Map<string, { index: number; state: Buffer }>();
 export class ToySeriesEngine implements SeriesEngine {
   readonly model = 'toy';
   readonly congested = false;
+  readonly isBehind = false;
   readonly failure = undefined;
   appliedIndex = 0;
   /** Nothing is on disk but checkpoints. */
@@ -78,6 +79,10 @@ export class ToySeriesEngine implements SeriesEngine {
   async close(): Promise<void> {}
   async drained(): Promise<void> {}
   discard(): void {}
+  joinsWrite = (): boolean => false;
+  skip(index: number): void {
+    this.appliedIndex = index;
+  }
   /** It knows of no rules beside its policies. */
   policyInForce(policy: RetentionPolicy): RetentionPolicy {
     return policy;

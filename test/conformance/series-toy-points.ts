@@ -6,7 +6,7 @@ import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 
 /** Integers are bigints, booleans 0 or 1. */
 export type ToyValue = number | bigint | string;
-export type ToyField = [name: string, type: FieldType, value: ToyValue];
+type ToyField = [name: string, type: FieldType, value: ToyValue];
 export type ToyRow = [time: bigint, values: ReadonlyMap<string, ToyValue>];
 
 export interface ToyPoint {

@@ -39,7 +39,7 @@ function registered(model: string, rollback: boolean, cacheBytes = 64 * 1024 * 1
 export const memory: Subject = registered('memory', false);
 export const kv: Subject = registered('kv', true);
 /** So little memory that most reads go to the disk. */
-export const coldKv: Subject = registered('kv', true, 64 * 1024);
+const coldKv: Subject = registered('kv', true, 64 * 1024);
 
 export interface NamedSubject {
   name: string;

@@ -1,6 +1,7 @@
 // The engine contract with no regard for speed: what the kit is tried on, and the shortest complete
 // example for whoever writes an engine.
 
+import { AppliedIndexes, localGroup } from '../../engines/applied-indexes.ts';
 import { applyOps } from '../../engines/apply.ts';
 import type { Engine, EngineStats } from '../../engines/engine.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
@@ -11,12 +12,12 @@ import { bytesOf, ToyTable, type ToyRow, type ToyTransaction } from './toy-table
 const batchBytes = 256 * 1024;
 
 // Stands for a disk: what a checkpoint left in a directory.
-const disks = new Map<string, { index: number; batches: Buffer[] }>();
+const disks = new Map<string, { applied: AppliedIndexes; batches: Buffer[] }>();
 
 export class ToyEngine implements Engine, ToyTransaction {
   readonly model = 'toy';
   readonly failure = undefined;
-  appliedIndex = 0;
+  #applied = new AppliedIndexes();
   nextSeq = 1;
   readonly bySeq = new Map<Row, ToyRow>();
   readonly #directory: string;
@@ -49,10 +50,16 @@ export class ToyEngine implements Engine, ToyTransaction {
     this.#changed.add(row);
     return first;
   }
-  commit(index: number): void {
+  get appliedIndex(): number {
+    return this.#applied.local;
+  }
+  appliedIndexOf(group: number): number {
+    return this.#applied.of(group);
+  }
+  commit(index: number, group = localGroup): void {
     this.#forget();
     this.#faultAt = this.#faultEvery;
-    this.appliedIndex = index;
+    this.#applied.set(group, index);
   }
   rollback(): void {
     for (const step of this.#undo.reverse()) step();
@@ -85,14 +92,17 @@ export class ToyEngine implements Engine, ToyTransaction {
 
   async open(): Promise<void> {
     const disk = disks.get(this.#directory);
-    if (disk !== undefined) this.#load(disk.batches, disk.index);
+    if (disk === undefined) return;
+    this.#load(disk.batches);
+    this.#applied = disk.applied.copy();
   }
   async close(): Promise<void> {}
   endTurn(): void {}
   background = (): boolean => false;
-  async checkpoint(): Promise<number> {
-    disks.set(this.#directory, { index: this.appliedIndex, batches: this.#batches() });
-    return this.appliedIndex;
+  async checkpoint(group = localGroup): Promise<number> {
+    const applied = this.#applied.copy();
+    disks.set(this.#directory, { applied, batches: this.#batches() });
+    return applied.of(group);
   }
 
   async *#each(batches: Buffer[]): AsyncIterable<Buffer> {
@@ -101,17 +111,22 @@ export class ToyEngine implements Engine, ToyTransaction {
   exportSnapshot(wants: (table: number) => boolean = () => true): AsyncIterable<Buffer> {
     return this.#each(this.#batches(wants));
   }
-  async importSnapshot(batches: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
+  async importSnapshot(
+    batches: AsyncIterable<Buffer>,
+    index: number,
+    group?: number,
+  ): Promise<void> {
     const copies: Buffer[] = [];
     for await (const batch of batches) copies.push(Buffer.from(batch));
-    this.#load(copies, appliedIndex);
+    this.#load(copies);
+    this.commit(index, group);
   }
-  #load(batches: Buffer[], index: number): void {
+  #load(batches: Buffer[]): void {
     this.#tables.clear();
     this.bySeq.clear();
     this.#faultAt = Infinity;
     for (const batch of batches) applyOps(this, batch, 0, batch.length);
-    this.commit(index);
+    this.#forget();
   }
   #batches(wants: (table: number) => boolean = () => true): Buffer[] {
     const batches: Buffer[] = [];
@@ -131,7 +146,7 @@ export class ToyEngine implements Engine, ToyTransaction {
         } else {
           w.row(id, keyBytes, 0, key.length);
           w.create(shape);
-          if (shape === Shape.stream) w.streamState(bytesOf(bytes), 0, bytes.length);
+          if (shape >= Shape.stream) w.streamState(bytesOf(bytes), 0, bytes.length);
         }
         const next = (): void => {
           if (w.pos < batchBytes) return;
@@ -140,7 +155,7 @@ export class ToyEngine implements Engine, ToyTransaction {
         };
         for (const [name, { value, score }] of fields) {
           if (shape === Shape.ranked) w.score(score, bytesOf(name), 0, name.length);
-          else if (shape === Shape.stream) {
+          else if (shape >= Shape.stream) {
             w.streamRecord(true, bytesOf(name), 0, name.length, bytesOf(value), 0, value.length);
           } else w.field(bytesOf(name), 0, name.length, bytesOf(value), 0, value.length);
           next();

@@ -107,7 +107,7 @@ export class ToyTable implements RowTable {
   count(row: Row): number {
     const found = this.#tx.bySeq.get(row);
     if (found === undefined) return 0;
-    if (found.shape === Shape.stream) return found.fields.size;
+    if (found.shape >= Shape.stream) return found.fields.size;
     return found.bytes.length + found.fields.size + found.elements.length;
   }
   expireAt = (row: Row): number => this.#row(row).expireAt;

@@ -29,12 +29,18 @@ describe.skipIf(!redisInstalled)(
       await redis.remove();
     });
 
-    describe.each(['memory', 'kv'] as const)('the %s model', (model) => {
+    // Over TCP the pods of the server are behind the link that gateways in other processes have to them.
+    describe.each([
+      ['memory', ''],
+      ['kv', ''],
+      ['memory', 'tcp'],
+      ['kv', 'tcp'],
+    ] as const)('the %s model %s', (model, carrier) => {
       let polyrow: Polyrow;
       beforeAll(async () => {
         // A small cache makes the kv engine go to its files now and then.
         const flags = ['--redis.default-model', model, '--kv.cache-bytes', '1mb'];
-        polyrow = await Polyrow.start({ flags });
+        polyrow = await Polyrow.start({ flags, env: { TEST_POD_CARRIER: carrier } });
       });
       afterAll(async () => {
         await polyrow.stop();

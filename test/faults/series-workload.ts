@@ -21,7 +21,7 @@ export async function post(url: string, parameters: Record<string, string>): Pro
   return await fetch(`${url}/query`, { method: 'POST', body });
 }
 
-export interface QueryResult {
+interface QueryResult {
   error?: string;
   series?: {
     name: string;

@@ -6,7 +6,7 @@ import type { ShowKind, Statement } from '../../access/influx/influxql/ast.ts';
 /** What a user must have on the database `d`, or be. */
 export type Needs = 'nobody' | 'read' | 'write' | 'read and write' | 'admin';
 
-export interface Example {
+interface Example {
   q: string;
   needs: Needs;
 }

@@ -15,7 +15,7 @@ import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import { TestControl } from './test-control.ts';
 
-export interface Answer {
+interface Answer {
   status: number;
   text: string;
   headers: Headers;

@@ -18,7 +18,7 @@ import {
   type UserDefinition,
 } from '../../contracts/tenancy/definitions.ts';
 
-export interface TestUser {
+interface TestUser {
   password: string;
   admin?: boolean;
   grants?: Record<string, Privilege>;

@@ -16,7 +16,7 @@ import type { Random } from '../support/random.ts';
 const collections = ['parents', 'children', 'children'] as const;
 const namesOf = (family: string) => [family, `${family}/1`, `${family}/2`] as const;
 
-export interface FamilyWrite {
+interface FamilyWrite {
   family: string;
   /** 0 for one that is not there. */
   version: number;
@@ -24,7 +24,7 @@ export interface FamilyWrite {
 }
 
 /** A write, and what came of it. */
-export interface FamilyOutcome extends FamilyWrite {
+interface FamilyOutcome extends FamilyWrite {
   /** undefined when nobody knows. */
   revisions: number[] | undefined;
 }

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { goTool } from '../support/go-tools.ts';
 
-export interface ServerKind {
+interface ServerKind {
   name: string;
   /** What was acknowledged survives a kill. */
   durable: boolean;
@@ -188,7 +188,7 @@ async function javaServer(): Promise<ServerKind | string> {
   };
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -22,6 +22,19 @@ afterEach(async () => {
 });
 
 describe('a command that comes in part', () => {
+  test('is taken if it is small, even where others of its tenant have all there is', async () => {
+    const held = memory.account(0);
+    while (held.reserve('request', 1024));
+    const other = await server.client();
+    other.send('*1\r\n$4\r\nPI');
+    await client.command('PING');
+    other.send('NG\r\n');
+    expect(await other.text()).toBe('+PONG');
+    other.send(`*2\r\n$4\r\nECHO\r\n$9000\r\n${'x'.repeat(8000)}`);
+    expect(await other.text()).toMatch(/^-OOM/);
+    held.release('request', held.usedBytes);
+  });
+
   test('is counted as its bytes come, not as they are announced', async () => {
     client.send(`*2\r\n$3\r\nGET\r\n$${16 * mib}\r\nabc`);
     await expect.poll(() => memory.usedFor('request')).toBeGreaterThan(0);

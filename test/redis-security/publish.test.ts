@@ -152,12 +152,40 @@ describe('subscriptions', () => {
     expect(server.redis.tenants.get(0)!.pubsub.channels.size).toBe(0);
   });
 
+  test('of a client that is gone are forgotten in slices, and it gets no more messages', async () => {
+    await start();
+    const client = await server.client();
+    const names = Array.from({ length: 5000 }, (_, i) => `c${i}`);
+    await client.pipeline([['SUBSCRIBE', ...names]]);
+    await client.replies(names.length - 1);
+    const { pubsub } = server.redis.tenants.get(0)!;
+    const sizes: number[] = [];
+    client.close();
+    while (pubsub.channels.size > 0) {
+      if (sizes.at(-1) !== pubsub.channels.size) sizes.push(pubsub.channels.size);
+      await new Promise(setImmediate);
+    }
+    expect(sizes.slice(1).length).toBeGreaterThan(2);
+    const other = await server.client();
+    expect(await other.text('PUBLISH', 'c4999', 'm')).toBe(':0');
+  });
+
   test('are bounded by number', async () => {
     await start();
     const client = await server.client();
     const names = Array.from({ length: 65_537 }, (_, i) => `c${i}`);
     client.pipeline([['SUBSCRIBE', ...names]]).catch(() => {});
     const replies = await client.replies(65_536);
+    // To list as many is one step within a transaction.
+    const other = await server.client();
+    await other.pipeline([['MULTI'], ['PUBSUB', 'CHANNELS', 'x*'], ['PING']]);
+    expect(await other.command('EXEC')).toMatchObject({
+      items: [
+        { type: '-', text: 'ERR too many to be shown within a transaction' },
+        { text: 'PONG' },
+      ],
+    });
+    expect(await other.command('PUBSUB', 'CHANNELS', 'x*')).toMatchObject({ items: [] });
     expect(texts(replies.at(-1))[0]).toContain('too many subscriptions');
   });
 

@@ -21,7 +21,7 @@ import { openPod } from '../../storage-node/pod-host.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { shippedTable } from '../../request-units/pru-table.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
-import type { PartitionEntrance } from '../../contracts/partition-entrance.ts';
+import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
 import {
   noLimits,
   type TenancyUpdate,
@@ -56,7 +56,7 @@ export interface TenantsServerOptions {
   /** The pod's admission stage; without it every request runs at once. */
   podAdmission?: AdmissionController;
   /** What partitions may take. */
-  partitions?: PartitionEntrance;
+  partitions?: PartitionAdmission;
   /** Of which tables answers are remembered. */
   remembered?: readonly RememberedTable[];
   /** In place of one in memory; told whose a table is, by the tenant's number. */
@@ -125,7 +125,7 @@ export class TenantsServer {
     const router = new Router();
     // Only answers that are written aside are remembered.
     const mayWait = engine !== undefined || remembered !== undefined;
-    router.set({ executor: pod, mayWait, pricer: meter.pricerOf('memory') });
+    router.set({ executor: pod, pods: [pod], mayWait, pricer: meter.pricerOf('memory') });
     const users = {
       setUser: async (tenant: string, name: string, change: Partial<UserDefinition>) => {
         server.user(tenant, name, change);
@@ -146,6 +146,7 @@ export class TenantsServer {
       maxBulkBytes: 2 ** 24,
       maxQueryBytes: 2 ** 26,
       slowlogMs: Infinity,
+      busyReplyMs: 5000,
       slowlogLength: 128,
       metering: limits === undefined ? undefined : meter.metering,
       admission,
@@ -170,11 +171,11 @@ export class TenantsServer {
         executable: '/secret/path',
         configFile: '',
         dataDirectory: '/data',
-        usedMemory: () => 0,
-        peakMemory: () => 0,
+        memory: () => ({ used: 1, peak: 1, startup: 0, uncounted: 0, held: 1 }),
         persistence: () => ({}),
         tableSize: (table) => pod.tableSize(table),
         lookups: () => ({ hits: 0, misses: 0 }),
+        evictedRows: () => 0,
         expiredRows: () => 0,
         checkpoint: async () => {},
         lastCheckpointAt: () => 0,

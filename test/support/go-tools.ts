@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const buildTimeoutMs = 600_000;
 
-export interface GoTool {
+interface GoTool {
   /** Directory with the go.mod. */
   module: string;
   /** Import path of the program. */
@@ -19,7 +19,7 @@ export interface GoTool {
   tags?: string;
 }
 
-export const hasGo = spawnSync('go', ['version']).status === 0;
+const hasGo = spawnSync('go', ['version']).status === 0;
 
 /** The program's path, or why it cannot be had. Building takes a minute or more the first time. */
 export async function goTool(tool: GoTool): Promise<{ path: string } | { missing: string }> {

@@ -12,11 +12,13 @@ import { RespClient } from './resp-client.ts';
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const main = `${dist}/cli/main.js`;
 
-export interface PolyrowOptions {
+interface PolyrowOptions {
   /** Flags of `polyrow start` besides data directory and ports. */
   flags?: readonly string[];
   /** A directory of its own by default, removed with the server. */
   dataDir?: string;
+  /** Beside the environment of the test. */
+  env?: Readonly<Record<string, string>>;
   /** Words before the command, as of taskset, that leave it its process number. */
   before?: readonly string[];
 }
@@ -41,6 +43,7 @@ export class Polyrow {
   readonly #ownsDirectory: boolean;
   #flags: readonly string[];
   readonly #before: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
   #exit: Promise<unknown[]> | undefined;
   #lifeBegan = 0;
@@ -48,6 +51,7 @@ export class Polyrow {
   private constructor(options: PolyrowOptions) {
     this.#flags = options.flags ?? [];
     this.#before = options.before ?? [];
+    this.#env = options.env ?? {};
     this.#ownsDirectory = options.dataDir === undefined;
     this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'polyrow-test-'));
   }
@@ -171,7 +175,7 @@ export class Polyrow {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POLYROW_'));
     const command = [...this.#before, process.execPath, main, ...words, ...this.#flags];
     const child = spawn(command[0]!, command.slice(1), {
-      env: Object.fromEntries(inherited),
+      env: { ...Object.fromEntries(inherited), ...this.#env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#lifeBegan = this.output.length;

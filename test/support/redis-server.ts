@@ -20,13 +20,20 @@ export class RedisProcess {
     this.#folder = folder;
   }
 
-  static async start(): Promise<RedisProcess> {
+  /** Of its data. */
+  get folder(): string {
+    return this.#folder;
+  }
+
+  static async start(flags: readonly string[] = []): Promise<RedisProcess> {
     const port = await freePort();
     const folder = mkdtempSync(join(tmpdir(), 'redis-test-'));
     const where = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder];
     // As long as strings may be here by default.
-    const limits = ['--proto-max-bulk-len', '16mb'];
-    const child = spawn('redis-server', [...where, ...limits, '--save', '', '--appendonly', 'no'], {
+    const limits = ['--proto-max-bulk-len', '16mb', ...flags];
+    if (flags.includes('--cluster-enabled')) limits.push('--cluster-port', `${await freePort()}`);
+    const stays = ['--save', '', '--appendonly', 'no', '--enable-debug-command', 'yes'];
+    const child = spawn('redis-server', [...where, ...limits, ...stays], {
       stdio: 'ignore',
     });
     const server = new RedisProcess(port, child, folder);

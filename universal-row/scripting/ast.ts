@@ -37,7 +37,7 @@ export type BinaryOperator =
   | 'and'
   | 'or';
 
-export type UnaryOperator = 'not' | '-' | '#';
+type UnaryOperator = 'not' | '-' | '#';
 
 export interface Call {
   readonly kind: 'call';
@@ -62,14 +62,14 @@ export interface FunctionBody {
   readonly line: number;
 }
 
-export interface TableConstructor {
+interface TableConstructor {
   readonly kind: 'table';
   readonly items: readonly Expression[];
   readonly fields: readonly { key: Expression; value: Expression; line: number }[];
   readonly line: number;
 }
 
-export interface Index {
+interface Index {
   readonly kind: 'index';
   readonly object: Expression;
   readonly key: Expression;

@@ -11,7 +11,7 @@ export interface ConstantNames {
   hasFunction(name: string, field: string): boolean;
 }
 
-export interface Emitted {
+interface Emitted {
   readonly source: string;
   readonly sites: readonly Site[];
 }

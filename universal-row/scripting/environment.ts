@@ -11,9 +11,9 @@ import { stringLibrary } from './lib/string.ts';
 import { tableLibrary } from './lib/table.ts';
 import { Machine, type ScriptLimits } from './machine.ts';
 import type { Iterators, Program } from './program.ts';
-import type { Callable, LuaTable, Value } from './values.ts';
+import { type Callable, LuaTable, type Value } from './values.ts';
 
-export interface EnvironmentOptions {
+interface EnvironmentOptions {
   /** Scripts yield when their slice is used up. */
   isStepping: boolean;
   limits?: ScriptLimits;
@@ -21,6 +21,18 @@ export interface EnvironmentOptions {
   globals?: (machine: Machine) => Record<string, Value>;
   /** Scripts may set globals. For tests of the language alone. */
   isOpen?: boolean;
+}
+
+/** What is not there may not be asked for, of the table of globals either. */
+function protect(m: Machine): void {
+  const meta = new LuaTable();
+  const missing: Callable = (_globals, name) => {
+    const text = `Script attempted to access nonexistent global variable '${String(name)}'`;
+    throw m.error(text);
+  };
+  meta.set('__index', missing);
+  meta.isReadonly = true;
+  m.globals.meta = meta;
 }
 
 export class Environment {
@@ -52,6 +64,7 @@ export class Environment {
     m.stringMeta.set('__index', strings);
     m.stringMeta.isReadonly = true;
     m.globals.isReadonly = options.isOpen !== true;
+    if (m.globals.isReadonly) protect(m);
     this.#reset = (seed) => {
       math.reseed(seed);
       cjson.reset();

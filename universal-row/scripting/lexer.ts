@@ -2,7 +2,7 @@
 
 import { parseNumber } from './numbers.ts';
 
-export type TokenKind = 'name' | 'string' | 'number' | 'symbol' | 'keyword' | 'eof';
+type TokenKind = 'name' | 'string' | 'number' | 'symbol' | 'keyword' | 'eof';
 
 const keywords = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(

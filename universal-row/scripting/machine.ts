@@ -42,12 +42,12 @@ export const scriptLimits: ScriptLimits = {
   plainBudget: 3_000_000,
   stepBudget: 20_000,
   memoryBytes: 256 * 1024 * 1024,
-  stringBytes: 64 * 1024 * 1024,
+  stringBytes: 16 * 1024 * 1024,
 };
 
 /** Bytes counted between two looks at the heap. */
 const memoryCheckBytes = 32 * 1024 * 1024;
-export const slotBytes = 48;
+const slotBytes = 48;
 /** A frame is counted in units of so many bytes. */
 export const frameUnitBytes = 64;
 const stackBytes = isMainThread ? 984 * 1024 : (resourceLimits.stackSizeMb ?? 4) * 1024 * 1024;
@@ -65,6 +65,9 @@ export const nowhere: Site = { chunk: '?', line: 0 };
 export class Machine {
   /** Instructions left. */
   n = 0;
+  /** Instructions of this run before those that `n` was set to last. */
+  #used = 0;
+  #given = 0;
   /** Depth of the stack, in units. */
   d = 0;
   readonly dmax = maxDepth;
@@ -95,7 +98,9 @@ export class Machine {
 
   /** Before a script begins. */
   begin(): void {
-    this.n = this.isStepping ? this.limits.stepBudget : this.limits.plainBudget;
+    this.#given = this.isStepping ? this.limits.stepBudget : this.limits.plainBudget;
+    this.n = this.#given;
+    this.#used = 0;
     this.d = 0;
     this.at = nowhere;
     this.current = undefined;
@@ -118,7 +123,18 @@ export class Machine {
   /** The stepping form goes on after a yield. */
   resumed(): void {
     if (this.abort !== undefined) throw this.abort;
-    this.n = this.limits.stepBudget;
+    this.refill();
+  }
+
+  /** The stepping form has yielded, and may take as many instructions again. */
+  refill(): void {
+    this.#used += this.#given - this.n;
+    this.n = this.#given = this.limits.stepBudget;
+  }
+
+  /** Instructions of this run. */
+  get used(): number {
+    return this.#used + this.#given - this.n;
   }
 
   /** A function begins, and the stack is full or (in the plain form) no instruction is left. */
@@ -483,6 +499,12 @@ export class Machine {
     return values;
   }
 
+  /** Within a builtin of a generator whose instructions are used up: the plain form never comes here. */
+  *pause(): Generator<unknown, void, unknown> {
+    yield undefined;
+    this.resumed();
+  }
+
   /** A builtin made of a generator, in the form this machine runs. */
   stepping(steps: (...args: Value[]) => Generator<unknown, unknown, unknown>): Callable {
     return this.isStepping ? steps : (...args) => runPlain(steps(...args));
@@ -497,7 +519,7 @@ export class Machine {
 }
 
 /** Runs a generator that does not yield. */
-export function runPlain(steps: Generator<unknown, unknown, unknown>): unknown {
+function runPlain(steps: Generator<unknown, unknown, unknown>): unknown {
   const { done, value } = steps.next();
   if (done !== true) throw new NeedsSteps('budget');
   return value;

@@ -221,7 +221,7 @@ export class LuaTable {
   }
 }
 
-export type CoroutineStatus = 'suspended' | 'running' | 'normal' | 'dead';
+type CoroutineStatus = 'suspended' | 'running' | 'normal' | 'dead';
 
 export class Coroutine {
   status: CoroutineStatus = 'suspended';
@@ -266,4 +266,12 @@ export function firstOf(result: unknown): Value {
 
 export function listOf(result: unknown): readonly Value[] {
   return result instanceof Array ? (result as Value[]) : [result];
+}
+
+/** What a builtin does in steps: it yields where the instructions of one are used up. */
+export type Work<T> = Generator<unknown, T, unknown>;
+
+/** Whether it is the work to find a value, and not the value. */
+export function isWork<T>(found: T | Work<T>): found is Work<T> {
+  return found instanceof Pending;
 }

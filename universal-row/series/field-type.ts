@@ -19,7 +19,3 @@ export const fieldTypes: readonly FieldType[] = [
   'string',
   'boolean',
 ];
-
-export function isNumeric(type: FieldType): boolean {
-  return type === 'float' || type === 'integer' || type === 'unsigned';
-}

@@ -12,7 +12,7 @@ import type { RowAttributes, RowValue, URow, URowKey } from '../row.ts';
 import { RowValueError, type Scalar } from '../scalar.ts';
 
 /** Type names as TYPE answers them, except `sorted-set` for zset. */
-export type TranslatedType = 'string' | 'hash' | 'list' | 'set' | 'sorted-set' | 'stream';
+type TranslatedType = 'string' | 'hash' | 'list' | 'set' | 'sorted-set' | 'stream';
 
 export interface Translator {
   readonly type: TranslatedType;
@@ -59,7 +59,7 @@ export function metaRecord(row: URow, ...items: [type: TranslatedType, ...Scalar
   return partOf(row, [], { kind: 'array', elements: items });
 }
 
-export interface Pieces {
+interface Pieces {
   readonly key: URowKey;
   readonly attrs: RowAttributes;
   /** Number of elements in the meta record. */

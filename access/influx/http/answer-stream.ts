@@ -4,7 +4,7 @@ import { QueryError, type ResultSeries } from '../influxql/result.ts';
 import type { AnswerWriter } from './answer-writer.ts';
 import type { ReplyStream } from './reply-stream.ts';
 
-/** So much is held back, so that a statement that fails soon can still be answered by its error alone. */
+/** So many bytes are buffered, so that a statement that fails soon can still be answered by its error alone. */
 const heldBytes = 1024 * 1024;
 const pieceBytes = 64 * 1024;
 /** Values written between two looks at the clock, and how much they should come to: long texts are written fewer at once. */

@@ -6,7 +6,7 @@ import type { TextBuffer } from './text-buffer.ts';
 
 export interface AnswerWriter {
   readonly contentType: string;
-  /** Where it writes; whoever calls may take the bytes away between any two calls. */
+  /** Where it writes; the caller may take the bytes away between two calls. */
   readonly out: TextBuffer;
   beginStatement(id: number): void;
   /** Rows [from, to) of a piece. Rows of one piece come in order, and `from` 0 first, even if it has none. */

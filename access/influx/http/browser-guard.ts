@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { HttpError } from './http-error.ts';
 
-export interface BrowserGuardOptions {
+interface BrowserGuardOptions {
   /** Where the server listens: a name or an address. */
   readonly host: string;
   /** Further names that clients know it by. */

@@ -8,6 +8,7 @@ import {
   type RetentionPolicyChange,
   ReadOnlyError,
   SeriesError,
+  UnavailableError,
 } from '../../../contracts/series-store.ts';
 import { defaultTenant } from '../../../contracts/tenancy/definitions.ts';
 import { mayKnow } from '../statements/principal.ts';
@@ -102,8 +103,8 @@ export class BucketRoutes {
     exchange.json(200, bucket);
   }
 
-  /** Makes a database, or one more policy of it. Returns what the answer will be once it is safe. */
-  create(body: string, caller: Caller): Bucket {
+  /** Makes a database, or one more policy of it. Resolves to what the answer will be once it is safe. */
+  async create(body: string, caller: Caller): Promise<Bucket> {
     const { store } = caller.space;
     const { name, rules } = readBucket(body);
     const { database, retentionPolicy } = bucketTarget(name);
@@ -119,13 +120,13 @@ export class BucketRoutes {
     }
     try {
       if (existing === undefined) {
-        store.change({
+        await store.change({
           kind: 'createDatabase',
           database,
           policy: { ...policy, ...(retentionPolicy !== '' && { name: retentionPolicy }) },
         });
       } else {
-        store.change({
+        await store.change({
           kind: 'createRetentionPolicy',
           database,
           name: retentionPolicy,
@@ -133,8 +134,7 @@ export class BucketRoutes {
         });
       }
     } catch (error) {
-      if (error instanceof SeriesError && !(error instanceof ReadOnlyError))
-        throw new HttpError(422, error.message);
+      if (error instanceof SeriesError && isRefusal(error)) throw new HttpError(422, error.message);
       throw error;
     }
     const made = this.#buckets(caller).find(
@@ -204,6 +204,11 @@ function readBucket(body: string): { name: string; rules: unknown } {
   const { name, retentionRules } = (value ?? {}) as { name?: unknown; retentionRules?: unknown };
   if (typeof name !== 'string' || name === '') throw new HttpError(400, 'bucket name is required');
   return { name, rules: retentionRules };
+}
+
+/** What is wrong is what was asked for. */
+function isRefusal(error: SeriesError): boolean {
+  return !(error instanceof ReadOnlyError || error instanceof UnavailableError);
 }
 
 function policyChange(rules: unknown): RetentionPolicyChange {

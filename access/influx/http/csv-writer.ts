@@ -1,4 +1,4 @@
-// Answers as comma-separated values, as InfluxDB gives them to whoever asks for application/csv: a header, then
+// Answers as comma-separated values, as InfluxDB gives them for `Accept: application/csv`: a header, then
 // a line a row with the series' name and tags in front. Errors of statements do not show.
 
 import type { ResultSeries, Value } from '../influxql/result.ts';

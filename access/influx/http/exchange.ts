@@ -13,12 +13,14 @@ import { Parameters } from './parameters.ts';
 import {
   type Body,
   type BodyLimits,
+  bodyOf,
   discardBody,
   readBody,
+  readRawBody,
   readSmallBody,
 } from './request-body.ts';
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   /** X-Influxdb-Version and X-Influxdb-Build. */
   version: string;
   build: string;
@@ -30,20 +32,24 @@ export interface ExchangeOptions {
   memory?: RequestMemory | undefined;
   /** The connection is to close after this answer. */
   isDraining(): boolean;
+  /** Of the client, where it is not who sent the request. */
+  clientAddress?: string | undefined;
+  /** See `Exchange`; NaN for nothing. */
+  receivedAt?: number | undefined;
   onBug(error: unknown, exchange: Exchange): void;
 }
 
-/** To be settled when the exchange has been charged. */
-export interface Grant {
-  /** `units` is what it was charged. */
-  settle(units: number): void;
+/** What an admission stage has admitted. */
+export interface AdmittedRequest {
+  /** To be called once, when the exchange is over and has cost so many request units. */
+  charge(units: number): void;
 }
 
 // Of the lines around a request's path and before an answer, roughly.
 const headBytes = 16;
 const answerHeadBytes = 300;
 
-// What is still read of a body that nobody wants, before the connection closes.
+// What is still read of a body that is not wanted, before the connection closes.
 const discardedBytes = 256 * 1024 * 1024;
 const discardingMs = 5_000;
 
@@ -59,6 +65,10 @@ export class Exchange implements StepSource {
   route = 'other';
   /** Failures take the form of the v2 API. */
   isV2 = false;
+  /** The body as it came, kept to be read or sent again. */
+  held: Buffer | undefined;
+  /** When a node of the cluster received it, Unix milliseconds: points without a time are of then. Absent: of now. */
+  receivedAt: number | undefined;
   /** Who sent it; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
   /** What was asked, for people; without secrets. */
@@ -71,14 +81,18 @@ export class Exchange implements StepSource {
   readonly memory: ExchangeMemory;
   /** Absent while nothing is charged. */
   metering: InfluxMetering | undefined;
-  /** It waits to be let in, or was not: it costs nothing. */
+  /** It is queued for admission, or was refused: it costs nothing. */
   isRefused = false;
-  /** What was taken for it by estimate, where its tenant has a limit. */
-  grant: Grant | undefined;
-  /** Tells the pod's admission queue the request units spent; undefined while the queue is idle. */
-  settleAdmission: ((units: number) => void) | undefined;
+  /** Milliseconds for which it was queued for admission. */
+  waitedMs = 0;
+  /** At the gateway's admission stage, where its tenant has a limit. */
+  gatewayRequest: AdmittedRequest | undefined;
+  /** At the pod's admission stage. */
+  podRequest: AdmittedRequest | undefined;
   /** Its form is among the parameters. */
   hasReadForm = false;
+  /** That form, as it was read; undefined when the body is no form. */
+  form: Buffer | undefined;
   #expectsContinue: boolean;
   readonly #options: ExchangeOptions;
 
@@ -91,14 +105,21 @@ export class Exchange implements StepSource {
     this.path = mark < 0 ? url : url.slice(0, mark);
     this.parameters = new Parameters(mark < 0 ? '' : url.slice(mark + 1));
     const { remoteAddress = '', remotePort = 0 } = request.socket;
-    this.clientAddress = `${remoteAddress}:${remotePort}`;
+    this.clientAddress = options.clientAddress ?? `${remoteAddress}:${remotePort}`;
     this.shownText = `${this.method} ${this.path} ${this.parameters.get('db')}`.trimEnd();
     this.requestId = givenId(request) ?? randomUUID();
     this.work.received = url.length + headBytes;
     for (const text of request.rawHeaders) this.work.received += text.length + 2;
     this.memory = new ExchangeMemory(options.memory);
     this.#expectsContinue = options.expectsContinue;
+    const { receivedAt = NaN } = options;
+    this.receivedAt = Number.isFinite(receivedAt) ? receivedAt : undefined;
     this.#options = options;
+  }
+
+  /** Who is at the other end, without its port. */
+  get clientHost(): string {
+    return this.clientAddress.slice(0, Math.max(0, this.clientAddress.lastIndexOf(':')));
   }
 
   /** The client is still there to be answered. */
@@ -106,7 +127,7 @@ export class Exchange implements StepSource {
     return !this.response.destroyed && !this.response.writableEnded;
   }
 
-  /** As its head says; of unknown length, and thus not small. */
+  /** From the header; Infinity where it is not known. */
   get bodyLength(): number {
     const length = this.request.headers['content-length'];
     return length === undefined ? Infinity : Number(length);
@@ -132,6 +153,7 @@ export class Exchange implements StepSource {
 
   /** Throws `HttpError`, and `ClientGone` if the client leaves. */
   body(limits: BodyLimits): Promise<Body> {
+    if (this.held !== undefined) return bodyOf(this.held, this.request, this.#counted(limits));
     this.#continue();
     return readBody(this.request, this.#counted(limits));
   }
@@ -140,6 +162,26 @@ export class Exchange implements StepSource {
   smallBody(limits: BodyLimits, maxBytes: number): Promise<Buffer> {
     this.#continue();
     return readSmallBody(this.request, this.#counted(limits), maxBytes);
+  }
+
+  /** Keeps the body, so that `body` can be asked for again. */
+  async hold(limits: BodyLimits): Promise<void> {
+    this.#continue();
+    this.held = await readRawBody(this.request, this.#counted(limits));
+  }
+
+  /** Was admitted in vain: what it asks for has to be asked for again. */
+  giveUpAdmission(): void {
+    this.gatewayRequest?.charge(0);
+    this.podRequest?.charge(0);
+    this.gatewayRequest = undefined;
+    this.podRequest = undefined;
+  }
+
+  /** The body, for whoever passes it on as it comes. */
+  expectBody(): IncomingMessage {
+    this.#continue();
+    return this.request;
   }
 
   #counted(limits: BodyLimits): BodyLimits {
@@ -222,12 +264,40 @@ export class Exchange implements StepSource {
     else void this.#endAfterBody(bytes, headers['Connection'] === 'close');
   }
 
+  /** Gives the answer that somebody else gave, as it comes. Resolves when the client has it, or is gone. */
+  async pass(answer: IncomingMessage, rawHeaders: string[]): Promise<void> {
+    const { response } = this;
+    if (!this.isOpen) return;
+    const headers = this.#options.isDraining()
+      ? [...rawHeaders, 'Connection', 'close']
+      : rawHeaders;
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
+    const ended = new Promise<void>((resolve) => {
+      response.once('close', () => resolve());
+      response.once('finish', () => resolve());
+    });
+    // An answer that breaks off there breaks off here.
+    answer.once('error', () => response.destroy());
+    answer.once('end', () => {
+      const trailers: [string, string][] = [];
+      const raw = answer.rawTrailers;
+      for (let i = 0; i + 1 < raw.length; i += 2) trailers.push([raw[i]!, raw[i + 1]!]);
+      if (trailers.length > 0) response.addTrailers(trailers);
+      response.end();
+    });
+    answer.pipe(response, { end: false });
+    await ended;
+    if (this.request.complete || this.#expectsContinue) return;
+    await discardBody(this.request, discardedBytes, discardingMs);
+    if (!this.request.complete) this.request.destroy();
+  }
+
   json(status: number, value: unknown, headers: OutgoingHttpHeaders = {}, isPretty = false): void {
     const text = `${escapeHtml(JSON.stringify(value, undefined, isPretty ? 4 : undefined))}\n`;
     this.reply(status, text, { 'Content-Type': 'application/json', ...headers });
   }
 
-  /** Answers with what went wrong, if anybody is there. */
+  /** Answers with the failure, if the client is still there. */
   fail(error: unknown, isPretty = false): void {
     if (error instanceof ClientGone || !this.isOpen) return;
     if (this.response.headersSent) {

@@ -1,8 +1,8 @@
 // Failures of requests as clients of the v1 and of the v2 API expect them.
 
-import { ReadOnlyError, SeriesError } from '../../../contracts/series-store.ts';
+import { ReadOnlyError, SeriesError, UnavailableError } from '../../../contracts/series-store.ts';
 
-export interface HttpErrorDetails {
+interface HttpErrorDetails {
   headers?: Readonly<Record<string, string>>;
   code?: string;
   details?: Readonly<Record<string, unknown>>;
@@ -35,7 +35,10 @@ export class MemoryRefusal extends HttpError {
   }
 }
 
-/** The client has gone, or takes nothing any more: nobody is there to be answered. */
+/** Of an answer of 503: the node that passed the request on may try it again. */
+export const againHeader = 'x-polyrow-again';
+
+/** The client has gone, or takes nothing any more: there is no answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
@@ -64,6 +67,10 @@ export function v2Code(status: number): string {
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   if (error instanceof ReadOnlyError) return new HttpError(403, error.message);
+  if (error instanceof UnavailableError) {
+    const headers = { 'Retry-After': '1', [againHeader]: '1' };
+    return new HttpError(503, error.message, { headers });
+  }
   if (error instanceof SeriesError) return new HttpError(500, error.message);
   return undefined;
 }

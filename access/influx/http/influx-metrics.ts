@@ -1,7 +1,7 @@
 // Counters of the InfluxDB listener.
 
 /** How many observations were at most each bound, as Prometheus counts them, and above them all. */
-export interface Histogram {
+interface Histogram {
   /** Upper bounds, ascending, in seconds. */
   readonly bounds: readonly number[];
   /** Observations by bucket, not cumulative; one more than there are bounds. */
@@ -35,7 +35,7 @@ export interface InfluxMetrics {
 
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export class DurationHistogram implements Histogram {
+class DurationHistogram implements Histogram {
   readonly bounds = bounds;
   readonly counts = Array.from({ length: bounds.length + 1 }, () => 0);
   sum = 0;

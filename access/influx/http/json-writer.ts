@@ -9,7 +9,7 @@ import type { TextBuffer } from './text-buffer.ts';
 import type { TimeWriter } from './time-text.ts';
 import { offsetsOf } from './zone-offset.ts';
 
-export interface JsonOptions {
+interface JsonOptions {
   times: TimeWriter;
   /** Indented by four spaces. */
   isPretty: boolean;

@@ -1,7 +1,7 @@
 // A store as one query uses it: what it looks up in the indexes, and what it changes, is counted.
 
 import type { Slices } from '../../../universal-row/slices.ts';
-import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../../../universal-row/series/point-batch.ts';
 import type {
   CatalogChange,
@@ -35,9 +35,8 @@ export class MeteredStore implements SeriesStore {
     return this.#store.database(name);
   }
 
-  change(change: CatalogChange): void {
-    this.#store.change(change);
-    this.#changed();
+  change(change: CatalogChange): MaybePromise<void> {
+    return whenReady(this.#store.change(change), () => this.#changed());
   }
 
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
@@ -52,8 +51,8 @@ export class MeteredStore implements SeriesStore {
     return this.#listed(yield* this.#store.measurements(selection));
   }
 
-  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
-    return this.#listed(this.#store.fieldKeys(selection));
+  *fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
+    return this.#listed(yield* this.#store.fieldKeys(selection));
   }
 
   *tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {

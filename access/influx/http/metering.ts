@@ -17,7 +17,7 @@ interface MeteredExchange {
   readonly response: { readonly statusCode: number };
 }
 
-export interface InfluxMeteringOptions {
+interface InfluxMeteringOptions {
   meter: Meter;
   /** Learns which series are written. */
   hot?: HotNames | undefined;
@@ -72,7 +72,7 @@ export class InfluxMetering {
     return String(Number(this.costOf(exchange)[costLayout.lru]!.toFixed(digits)));
   }
 
-  /** The exchange is over, however it went. Where nobody was let in nobody is charged. Returns its units. */
+  /** The exchange is over. Returns the units charged: 0 if its client was not authenticated. */
   settle(exchange: MeteredExchange, status: number): number {
     const { caller, work } = exchange;
     if (caller === undefined) return 0;

@@ -28,19 +28,21 @@ export interface WriteTarget {
   readonly check?: () => void;
   /** Where what is done is added up. */
   readonly work?: SeriesWork | undefined;
+  /** Unix milliseconds: the time of points without one. Absent: now. */
+  readonly receivedAt?: number | undefined;
   /** Where what its parser holds is counted. */
   memory?: ExchangeMemory | undefined;
-  /** Milliseconds for which its client has waited already. */
+  /** Milliseconds for which the request was queued for admission. */
   waitedMs?: number;
 }
 
-export interface PointWriterOptions {
+interface PointWriterOptions {
   commit: GroupCommit;
   counters: InfluxCounters;
   clock: Clock;
-  /** Learns which series are written, while somebody wants to know. */
+  /** Samples the series that are written, while hot names are wanted. */
   hot?: (() => HotNames | undefined) | undefined;
-  /** Who else is about. */
+  /** Schedules the time slices. */
   podAdmission?: PodAdmission | undefined;
   /** For a body that is at hand, and for each piece of one that is not, to be stored and safe; 0 for no limit. */
   timeoutMs: number;
@@ -55,7 +57,7 @@ export interface WriteReport extends WriteOutcome {
 }
 
 /** Thrown for a store that is too far behind. The words make clients send again what they sent. */
-export class WriteTimeout extends HttpError {
+class WriteTimeout extends HttpError {
   constructor(isV2: boolean) {
     super(isV2 ? 503 : 500, 'timeout', { headers: { 'Retry-After': '1' } });
   }
@@ -70,9 +72,9 @@ const keptParsers = 4;
 const samplesPerBatch = 4;
 /** Of a point, its time included; about. */
 const bytesPerValue = 16;
-/** Longest stretch of work before others have their turn, where nobody else is about. */
+/** Longest time slice while no other tenant competes. */
 const sliceMs = 8;
-/** Points of a batch where somebody is: about as many as are stored within such a stretch. */
+/** Points of a batch while tenants compete: about as many as are stored within a time slice. */
 const crowdedRows = 250;
 
 /**
@@ -150,7 +152,8 @@ export class PointWriter {
     const parser = this.#parsers.pop() ?? new LineParser(cache);
     const run = new WriteRun(this.#options, target, parser, waits);
     try {
-      parser.begin({ precision: target.precision, now: this.#options.clock.now(), cache });
+      const now = target.receivedAt ?? this.#options.clock.now();
+      parser.begin({ precision: target.precision, now, cache });
       if (isArray(body)) {
         for (const piece of body) {
           run.push(piece);
@@ -208,7 +211,7 @@ class WriteRun {
   readonly #waits: Waits;
   readonly #slice: TimeSlice;
   #deadline = 0;
-  /** Of the batch under way, as it would be if nobody else were about. */
+  /** Of the current batch, as it would be without competing tenants. */
   #batchRows = 0;
   #batchValues = 0;
   readonly #outcome: WriteOutcome = { written: 0, dropped: 0, error: undefined };

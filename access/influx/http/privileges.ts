@@ -1,4 +1,4 @@
-// What somebody must be allowed to do for a statement to run.
+// The privileges that a statement needs.
 
 import type {
   SelectStatement,

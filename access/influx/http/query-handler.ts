@@ -7,12 +7,10 @@ import type { Statement } from '../influxql/ast.ts';
 import { ParseError, QueryError } from '../influxql/result.ts';
 import { printStatement } from '../influxql/parser/print.ts';
 import type { ServerFacts } from '../statements/context.ts';
-import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { type AnswerWriter, defaultChunkSize } from './answer-writer.ts';
 import { csvField, CsvWriter } from './csv-writer.ts';
-import { type InfluxAdmission, isHelper } from './admission.ts';
 import type { Exchange } from './exchange.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { ClientGone, headerText, HttpError, MemoryRefusal } from './http-error.ts';
@@ -21,7 +19,8 @@ import { JsonWriter } from './json-writer.ts';
 import { refuseForeignPages } from './browser-guard.ts';
 import { multipartFields } from './multipart.ts';
 import { tooManyParameters } from './parameters.ts';
-import { ExchangeRequest, type PodStage } from './pod-stage.ts';
+import { type GatewayStage, isQueryControl } from '../admission/gateway-stage.ts';
+import type { PodStage } from '../admission/pod-stage.ts';
 import type { PointWriter } from './point-writer.ts';
 import { authorize } from './privileges.ts';
 import { readQueryParams } from './query-parameters.ts';
@@ -35,7 +34,7 @@ import {
 } from './statement-runner.ts';
 import { epochUnit, TimeWriter } from './time-text.ts';
 
-export interface QueryHandlerOptions {
+interface QueryHandlerOptions {
   commit: GroupCommit;
   points: PointWriter;
   counters: InfluxCounters;
@@ -43,9 +42,8 @@ export interface QueryHandlerOptions {
   body: BodyLimits;
   /** How long a client may take nothing of an answer. */
   stallMs: number;
-  /** Absent where nobody has a limit of request units. */
-  admission: InfluxAdmission | undefined;
-  /** The pod's stage; absent where every request runs at once. */
+  /** The admission stages; absent where there are no limits, and where every request runs at once. */
+  gateway: GatewayStage | undefined;
   pod?: PodStage | undefined;
   limits: QueryLimits;
   facts: ServerFacts;
@@ -59,7 +57,7 @@ export class QueryHandler {
   readonly #options: QueryHandlerOptions;
   readonly #runner: StatementRunner;
   readonly #running = new Set<Running>();
-  /** Those that are not let in yet, because of the limit of their tenant. */
+  /** Queries that are not admitted yet. */
   readonly #waiting = new Set<Running>();
   /** Queries that wait until fewer are running. */
   readonly #queue: (() => void)[] = [];
@@ -73,12 +71,12 @@ export class QueryHandler {
     for (const { query } of this.#running) query.kill();
   }
 
-  /** The server stops: they would not get far. */
+  /** The server stops: queries that are not admitted yet fail. */
   endWaiting(): void {
     for (const { query } of this.#waiting) query.task.cancel('the server is stopping');
   }
 
-  /** Somebody may do less than before: queries that would not be let in any more are ended. */
+  /** Privileges have changed: ends queries that may not run any more. */
   recheck(): void {
     for (const running of [...this.#running, ...this.#waiting]) {
       try {
@@ -125,6 +123,7 @@ export class QueryHandler {
     const isMultipart = type.startsWith('multipart/form-data');
     if (!isForm && !isMultipart) return;
     const body = await exchange.smallBody(this.#options.body, formBytes);
+    exchange.form = body;
     if (isForm) parameters.add(body.toString(), true);
     if (parameters.isOverfull) throw tooManyParameters();
     if (!isMultipart) return;
@@ -152,10 +151,10 @@ export class QueryHandler {
     caller: Caller,
     statements: readonly Statement[],
   ): Promise<void> {
-    const { admission, counters, stallMs } = this.#options;
-    const limiter = admission?.queryLimiterOf(caller.space.number);
-    // Where there is no limit it is registered only when it runs.
-    if (limiter === undefined) await this.#turn();
+    const { gateway, counters, stallMs } = this.#options;
+    const isLimited = gateway?.limitsQueries(caller.space.number) === true;
+    // Without a limit a query is registered only when it runs.
+    if (!isLimited) await this.#untilFewEnough();
     if (!exchange.isOpen) throw new ClientGone();
     const writer = writerFor(exchange);
     const reply = new ReplyStream(exchange, writer.contentType, stallMs);
@@ -165,8 +164,9 @@ export class QueryHandler {
     const kill = () => query.kill();
     exchange.response.once('close', kill);
     try {
-      const waits = limiter !== undefined || !this.#mayEnter(exchange, running);
-      const refusal = waits ? await this.#letIn(exchange, running, limiter) : undefined;
+      const atPod = isLimited ? undefined : this.#admitAtPod(exchange, running);
+      const isAdmitted = !isLimited && atPod === undefined;
+      const refusal = isAdmitted ? undefined : await this.#untilAdmitted(exchange, running, atPod);
       if (refusal === undefined) await this.#run(exchange, running, writer, stream);
       else {
         counters.statementsFailed++;
@@ -186,7 +186,6 @@ export class QueryHandler {
   #register(exchange: Exchange, caller: Caller, statements: readonly Statement[]): Running {
     const { parameters, work } = exchange;
     const database = parameters.get('db');
-    const request = new ExchangeRequest(caller.space.number, 'read', database, false);
     exchange.shownText = shownText(parameters.get('q'), statements);
     const query = this.#runner.register(
       {
@@ -200,36 +199,35 @@ export class QueryHandler {
       },
       caller,
     );
-    return { caller, statements, database, query, request };
+    return { caller, statements, database, query };
   }
 
-  /** Whether the pod admits it at once. */
-  #mayEnter(exchange: Exchange, { request, statements }: Running): boolean {
-    const { pod } = this.#options;
-    return pod === undefined || isHelper(statements) || pod.admit(exchange, request);
+  /** Undefined when the pod admits the query at once. */
+  #admitAtPod(exchange: Exchange, { statements, query }: Running): Promise<void> | undefined {
+    if (isQueryControl(statements)) return undefined;
+    return this.#options.pod?.admitQuery(exchange, exchange.parameters.get('db'), query.task);
   }
 
-  /** Waits until its tenant, and the pod, have units for it. Resolves to why it may not run. */
-  async #letIn(
+  /** Waits for both stages, or for `atPod` where the tenant has no limit. Resolves to the error of a refused query. */
+  async #untilAdmitted(
     exchange: Exchange,
     running: Running,
-    limiter: TenantLimiter | undefined,
+    atPod: Promise<void> | undefined,
   ): Promise<QueryError | undefined> {
-    const { admission, pod, limits } = this.#options;
-    const { query, statements } = running;
+    const { gateway, limits } = this.#options;
+    const { caller, query, statements } = running;
     const text = exchange.parameters.get('q');
     query.task.wait();
     this.#waiting.add(running);
     try {
       const { task } = query;
       const { timeoutMs } = limits;
-      if (limiter !== undefined) {
-        await admission!.query(exchange, limiter, { text, statements, task, timeoutMs });
+      if (atPod === undefined) {
+        const { number } = caller.space;
+        await gateway!.admitQuery(exchange, number, { text, statements, task, timeoutMs });
       }
-      if (limiter === undefined || !this.#mayEnter(exchange, running)) {
-        await pod!.query(exchange, running.request, task);
-      }
-      await this.#turn();
+      await (atPod ?? this.#admitAtPod(exchange, running));
+      await this.#untilFewEnough();
       if (!exchange.isOpen) throw new ClientGone();
       return undefined;
     } catch (error) {
@@ -264,8 +262,8 @@ export class QueryHandler {
     }
   }
 
-  /** Waits until there are few enough: clients take a refusal for a failure of the server. */
-  async #turn(): Promise<void> {
+  /** Waits while `maxConcurrent` queries run: clients take a refusal for a failure of the server. */
+  async #untilFewEnough(): Promise<void> {
     const { maxConcurrent } = this.#options.limits;
     while (maxConcurrent > 0 && this.#running.size >= maxConcurrent) {
       await new Promise<void>((resolve) => this.#queue.push(resolve));
@@ -328,7 +326,6 @@ interface Asked {
 
 interface Running extends Asked {
   readonly query: RunningQuery;
-  readonly request: ExchangeRequest;
 }
 
 /** Throws when it may not run, or not any more. */

@@ -25,7 +25,7 @@ function bad(reason: string): HttpError {
   return new HttpError(400, `error parsing query parameters: ${reason}`);
 }
 
-// No text that anybody binds begins so.
+// No bound text begins so.
 const mark = '\\u0000wide\\u0000';
 const marked = '\0wide\0';
 /** So many digits may be more than a double holds. */

@@ -22,7 +22,7 @@ export class ReplyStream {
   #isBegun = false;
   bytes = 0;
 
-  /** A client that takes nothing for `stallMs` is let go. */
+  /** A client that takes nothing for `stallMs` is disconnected. */
   constructor(exchange: Exchange, contentType: string, stallMs: number) {
     this.#exchange = exchange;
     this.#contentType = contentType;

@@ -78,6 +78,30 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return { whole: undefined, pieces: isPacked ? unpack(pieces, limits) : pieces };
 }
 
+/** A body as it comes, as one. For one that is known to be short. */
+export async function readRawBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of received(request, limits)) {
+    if (limits.memory?.reserve('request', piece.length) === false) {
+      throw new MemoryRefusal(limits.isV2 === true);
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** As `readBody`, of what `readRawBody` has read. */
+export async function bodyOf(
+  raw: Buffer,
+  request: IncomingMessage,
+  limits: BodyLimits,
+): Promise<Body> {
+  if (raw.length === 0 || !isGzip(request)) return { whole: [raw], pieces: all([raw]) };
+  const unpacked = await unpackWhole([raw], raw.length, limits);
+  if (unpacked !== undefined) return { whole: [unpacked], pieces: all([unpacked]) };
+  return { whole: undefined, pieces: unpack(all([raw]), limits) };
+}
+
 /** A body that is small by its limits, as one. */
 export async function readSmallBody(
   request: IncomingMessage,
@@ -94,11 +118,11 @@ export async function readSmallBody(
   return Buffer.concat(all);
 }
 
-export function isGzip(request: IncomingMessage): boolean {
+function isGzip(request: IncomingMessage): boolean {
   return request.headers['content-encoding']?.trim().toLowerCase() === 'gzip';
 }
 
-export function tooLarge(): HttpError {
+function tooLarge(): HttpError {
   return new HttpError(413, 'Request Entity Too Large');
 }
 

@@ -12,8 +12,8 @@ import type { BodyLimits } from './request-body.ts';
 import type { WriteHandler } from './write-handler.ts';
 
 /** Of a request whose sender is known. */
-type Handle = (exchange: Exchange, caller: Caller) => MaybePromise<void>;
-/** Of one that anybody may send. */
+export type Handle = (exchange: Exchange, caller: Caller) => MaybePromise<void>;
+/** Of a request that needs no authentication. */
 type OpenHandle = (exchange: Exchange) => MaybePromise<void>;
 
 export interface Route {
@@ -28,7 +28,7 @@ export interface Route {
     | { readonly isOpen: false; readonly handle: Handle };
 }
 
-export interface RouteOptions {
+interface RouteOptions {
   commit: GroupCommit;
   body: BodyLimits;
   writes: WriteHandler;
@@ -153,7 +153,7 @@ export class RouteTable {
     if (caller.principal !== undefined && !caller.principal.isAdmin) {
       throw new HttpError(403, 'only an administrator may create a bucket');
     }
-    const made = this.#buckets.create(body.toString(), caller);
+    const made = await this.#buckets.create(body.toString(), caller);
     await this.#options.commit.safe();
     exchange.json(201, made);
   }

@@ -1,11 +1,19 @@
 // The InfluxDB listener of a plane: HTTP as clients of InfluxDB 1.x speak it, and what the official clients
 // of 2.x need to write and to look around.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
-import type { SeriesStore } from '../../../contracts/series-store.ts';
+import { type SeriesStore, UnavailableError } from '../../../contracts/series-store.ts';
 import type { StepWatcher } from '../../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../../contracts/pod-admission.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
@@ -14,22 +22,29 @@ import type { RequestMemory } from '../../admission/request-memory.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
 import { wholeSpace } from '../tenants/tenant-space.ts';
-import { InfluxAdmission } from './admission.ts';
 import { BrowserGuard, refuseForeignPages } from './browser-guard.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
-import { PodStage } from './pod-stage.ts';
+import {
+  clientHeader,
+  type Forwarder,
+  notLeading,
+  receivedHeader,
+} from '../forwarding/forwarder.ts';
+import { GatewayStage } from '../admission/gateway-stage.ts';
+import { PodStage } from '../admission/pod-stage.ts';
 import { Exchange } from './exchange.ts';
 import { GroupCommit } from './group-commit.ts';
-import { HttpError } from './http-error.ts';
+import { asHttpError, HttpError } from './http-error.ts';
 import { InfluxCounters, type InfluxMetrics } from './influx-metrics.ts';
 import type { InfluxMetering } from './metering.ts';
 import { tooManyParameters } from './parameters.ts';
+import { maxPipelined, Pipelines } from './pipelines.ts';
 import { PointWriter } from './point-writer.ts';
 import { QueryHandler } from './query-handler.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
 import type { BodyLimits } from './request-body.ts';
-import { type Route, RouteTable } from './routes.ts';
+import { type Handle, type Route, RouteTable } from './routes.ts';
 import { SlowRequests } from './slow-requests.ts';
 import { WriteHandler } from './write-handler.ts';
 
@@ -41,7 +56,7 @@ export interface InfluxServerOptions {
   store: SeriesStore;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /**
-   * Who is let in. Without it everybody may do everything, whatever credentials come along.
+   * Authenticates clients. Without it every client may do everything, whatever credentials it sends.
    */
   gate?: Gate | undefined;
   /** Absent while nothing is charged. */
@@ -50,6 +65,8 @@ export interface InfluxServerOptions {
   admission?: GatewayAdmission | undefined;
   /** The pod's admission stage; without it every request runs at once. Its queues work with `metering` only. */
   podAdmission?: PodAdmission | undefined;
+  /** Has requests answered by the node that leads their tenant's time series; absent where this is the only one. */
+  forwarder?: Forwarder | undefined;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher | undefined;
   /** What requests under way may take; without it as much as they like. */
@@ -112,12 +129,16 @@ const defaults = {
 export class InfluxServer {
   readonly #options: InfluxServerOptions & typeof defaults;
   readonly #server: Server;
+  /** For requests that other nodes forward; it listens nowhere. */
+  readonly #forwarded: Server;
   readonly #counters = new InfluxCounters();
   readonly #routes: RouteTable;
+  readonly #bodyLimits: BodyLimits;
   readonly #queries: QueryHandler;
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Set<Exchange>();
   readonly #connections = new TenantConnections();
+  readonly #pipelines = new Pipelines();
   readonly #browsers: BrowserGuard;
   /** Everybody, where there is no gate. */
   readonly #anybody: Caller;
@@ -140,12 +161,12 @@ export class InfluxServer {
     this.#anybody = { space, principal: undefined, users: undefined, ended: false };
     const commit = new GroupCommit(store);
     const counters = this.#counters;
-    const body: BodyLimits = {
+    const body: BodyLimits = (this.#bodyLimits = {
       maxBytes: options.maxBodyBytes,
       maxUnpackedBytes: options.maxUnpackedBytes,
       idleMs: options.bodyTimeoutMs,
       onBytes: (bytes) => (counters.bytesIn += bytes),
-    };
+    });
     const { podAdmission } = options;
     const points = new PointWriter({
       commit,
@@ -155,10 +176,9 @@ export class InfluxServer {
       podAdmission,
       timeoutMs: options.writeTimeoutMs,
     });
-    const admission =
-      options.admission === undefined ? undefined : new InfluxAdmission(options.admission, clock);
+    const gateway = options.admission && new GatewayStage(options.admission, clock);
     const pod = podAdmission && new PodStage(podAdmission, clock);
-    const writes = new WriteHandler({ points, counters, body, admission, pod });
+    const writes = new WriteHandler({ points, counters, body, gateway, pod });
     this.#queries = new QueryHandler({
       commit,
       points,
@@ -166,7 +186,7 @@ export class InfluxServer {
       clock,
       body,
       stallMs: options.stallTimeoutMs,
-      admission,
+      gateway,
       pod,
       limits: { ...noQueryLimits, ...options.queries },
       facts: {
@@ -199,13 +219,14 @@ export class InfluxServer {
       noDelay: true,
     };
     const serve = (request: IncomingMessage, response: ServerResponse): void =>
-      this.#accept(request, response, false);
+      this.#accept(request, response, { expectsContinue: false, isForwarded: false });
     this.#server = options.tls?.createHttpServer(http, serve) ?? createServer(http, serve);
     const server = this.#server;
     server.maxConnections = options.maxConnections;
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-      this.#accept(request, response, true),
+      this.#accept(request, response, { expectsContinue: true, isForwarded: false }),
     );
+    this.#forwarded = this.#forwardedServer(http);
     server.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -213,6 +234,25 @@ export class InfluxServer {
     server.on('drop', () => counters.rejectedConnections++);
     server.on('clientError', refuse);
     options.gate?.onChange(() => this.#endOthers());
+  }
+
+  /** Whoever forwards keeps its connections for as long as it likes, and adds a header. */
+  #forwardedServer(http: ServerOptions): Server {
+    const { maxHeaderBytes } = this.#options;
+    const options = { ...http, keepAliveTimeout: 0, maxHeaderSize: maxHeaderBytes + 4096 };
+    const server = createServer(options, (request, response) =>
+      this.#accept(request, response, { expectsContinue: false, isForwarded: true }),
+    );
+    server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+      this.#accept(request, response, { expectsContinue: true, isForwarded: true }),
+    );
+    server.on('clientError', refuse);
+    return server;
+  }
+
+  /** Serves a connection of another node, which forwards requests by it. */
+  serveForwarded(connection: Duplex): void {
+    this.#forwarded.emit('connection', connection);
   }
 
   /** Resolves to the port. */
@@ -232,7 +272,7 @@ export class InfluxServer {
   /** Takes no more connections, lets requests under way end for so long, and cuts off what is left. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
-    // Queries that wait might do so for longer than there is; writes are let in, so that nothing is lost.
+    // Queries might wait for longer than the server still runs; writes are admitted, so that nothing is lost.
     this.#queries.endWaiting();
     this.#options.admission?.close();
     const closed = new Promise<void>((resolve) => {
@@ -246,6 +286,7 @@ export class InfluxServer {
     }
     this.#queries.cancelAll();
     this.#server.closeAllConnections();
+    this.#forwarded.closeAllConnections();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
@@ -258,7 +299,10 @@ export class InfluxServer {
     return this.#counters.snapshot(this.#sockets.size);
   }
 
-  #accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+  #accept(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    const { expectsContinue, isForwarded } = arrival;
+    const entered = this.#pipelines.enter(request, response);
+    if (entered === 'ignored') return;
     const exchange = new Exchange(request, response, {
       version: this.#options.version,
       build: this.#options.build,
@@ -266,6 +310,8 @@ export class InfluxServer {
       steps: this.#options.steps,
       memory: this.#options.memory,
       isDraining: () => this.#isDraining,
+      clientAddress: isForwarded ? String(request.headers[clientHeader] ?? '') : undefined,
+      receivedAt: isForwarded ? Number(request.headers[receivedHeader] ?? NaN) : undefined,
       onBug: (error, { method, path }) =>
         this.#options.report('error', `${method} ${path} failed`, { error }),
     });
@@ -283,20 +329,29 @@ export class InfluxServer {
       );
       const status = response.headersSent ? response.statusCode : gone;
       const units = exchange.metering?.settle(exchange, status) ?? 0;
-      exchange.grant?.settle(units);
-      exchange.settleAdmission?.(units);
+      exchange.gatewayRequest?.charge(units);
+      exchange.podRequest?.charge(units);
       this.slow.settle(exchange, units);
     });
     exchange.touch();
-    this.#run(exchange).catch((error: unknown) => exchange.fail(error));
+    if (entered === 'refused') {
+      // It is the connection's last answer.
+      response.shouldKeepAlive = false;
+      exchange.fail(
+        new HttpError(503, `more than ${maxPipelined} requests of a connection are under way`),
+      );
+      return;
+    }
+    this.#run(exchange, isForwarded).catch((error: unknown) => exchange.fail(error));
     this.#options.steps?.ended(exchange.startedAt, performance.now(), exchange);
   }
 
-  async #run(exchange: Exchange): Promise<void> {
+  async #run(exchange: Exchange, isForwarded: boolean): Promise<void> {
     const found = this.#routes.find(exchange);
     exchange.route = found.name;
     exchange.isV2 = found.isV2;
-    this.#browsers.checkHost(exchange.request);
+    // The node that forwards a request has looked at its host.
+    if (!isForwarded) this.#browsers.checkHost(exchange.request);
     if (found.hasEffects) refuseForeignPages(exchange.request);
     if (exchange.parameters.isOverfull) throw tooManyParameters();
     if (found.action.isOpen) {
@@ -306,7 +361,9 @@ export class InfluxServer {
     let caller: Caller;
     try {
       caller = await this.#callerOf(exchange, found);
-      this.#connections.use(exchange.request.socket, caller.space, found.isV2);
+      if (!isForwarded) {
+        this.#connections.use(exchange.request.socket, caller.space, found.isV2);
+      }
     } catch (error) {
       if (!found.hasForm) throw error;
       this.#queries.fail(exchange, error);
@@ -314,14 +371,79 @@ export class InfluxServer {
     }
     exchange.caller = caller;
     exchange.memory.tenant = caller.space.number;
+    const { forwarder } = this.#options;
+    if (forwarder !== undefined) {
+      if (!isForwarded && found.name === 'write' && exchange.bodyLength <= maxHeldBytes) {
+        return await this.#writeSomewhere(exchange, forwarder, found.action.handle, caller);
+      }
+      if (!forwarder.leads(caller.space.number)) {
+        if (await this.#isElsewhere(exchange, forwarder, found, isForwarded)) return;
+      }
+    }
     await found.action.handle(exchange, caller);
+  }
+
+  /** A body of points is kept until it is stored: it may be given to one leader after another. */
+  async #writeSomewhere(
+    exchange: Exchange,
+    forwarder: Forwarder,
+    handle: Handle,
+    caller: Caller,
+  ): Promise<void> {
+    const { metering } = exchange;
+    const tenant = caller.space.number;
+    exchange.receivedAt = this.#options.clock.now();
+    await exchange.hold(this.#bodyLimits);
+    const until = forwarder.deadline();
+    for (;;) {
+      try {
+        // It costs what it costs there.
+        exchange.metering = undefined;
+        if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
+        exchange.metering = metering;
+        return await handle(exchange, caller);
+      } catch (error) {
+        exchange.giveUpAdmission();
+        const isOver = performance.now() > until || !exchange.isOpen;
+        if (isOver || !(error instanceof UnavailableError)) throw error;
+      }
+      await pause(retryMs);
+    }
+  }
+
+  /** Whether another node answers it, or has to be asked. */
+  async #isElsewhere(
+    exchange: Exchange,
+    forwarder: Forwarder,
+    route: Route,
+    isForwarded: boolean,
+  ): Promise<boolean> {
+    if (isForwarded) {
+      exchange.reply(notLeading);
+      return true;
+    }
+    try {
+      // Parameters and credentials may be in it; then it goes on as it was read.
+      if (route.hasForm) await this.#queries.readForm(exchange);
+      const { metering } = exchange;
+      // It costs what it costs there.
+      exchange.metering = undefined;
+      if (await forwarder.forward(exchange, exchange.caller!.space.number)) return true;
+      exchange.metering = metering;
+      return false;
+    } catch (error) {
+      // Clients of queries want failures in the form that they asked for.
+      if (!route.hasForm) throw error;
+      this.#queries.fail(exchange, asHttpError(error) ?? error);
+      return true;
+    }
   }
 
   async #callerOf(exchange: Exchange, route: Route): Promise<Caller> {
     const { gate } = this.#options;
     if (gate === undefined) return this.#anybody;
     const { request, parameters } = exchange;
-    const address = request.socket.remoteAddress ?? '';
+    const address = exchange.clientHost;
     let credentials = readCredentials(request, parameters);
     if (credentials === undefined && route.hasForm) {
       await this.#queries.readForm(exchange);
@@ -335,8 +457,8 @@ export class InfluxServer {
   }
 
   /**
-   * Requests of those who are nobody any more are cut off, as are queries that may not run any more. Those that wait to
-   * be let in are told.
+   * Ends requests of principals that are gone, and queries that may not run any more. Requests that are queued for
+   * admission are answered.
    */
   #endOthers(): void {
     for (const exchange of this.#exchanges) {
@@ -346,6 +468,16 @@ export class InfluxServer {
     }
     this.#queries.recheck();
   }
+}
+
+/** Of points, kept while they are given to one leader after another. */
+const maxHeldBytes = 1024 * 1024;
+const retryMs = 25;
+
+/** How a request came. */
+interface Arrival {
+  readonly expectsContinue: boolean;
+  readonly isForwarded: boolean;
 }
 
 const nobody: Refusal = { refusal: 'credentials', message: 'authorization failed' };

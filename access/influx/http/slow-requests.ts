@@ -3,7 +3,7 @@
 import { NewestByTenant } from '../../admission/newest-by-tenant.ts';
 import type { Exchange } from './exchange.ts';
 
-export interface SlowRequest {
+interface SlowRequest {
   /** Ascending over all tenants. */
   id: number;
   /** When it ended, Unix milliseconds. */
@@ -35,7 +35,7 @@ export class SlowRequests {
     this.#clock = clock;
   }
 
-  /** The exchange is over; one of nobody is not kept. */
+  /** The exchange is over; one without a tenant is not kept. */
   settle(exchange: Exchange, ru: number): void {
     const spentMs = performance.now() - exchange.startedAt;
     const { caller } = exchange;

@@ -42,7 +42,7 @@ export type Execute = (
   select: SelectContext,
 ) => StatementResult;
 
-export interface StatementRunnerOptions {
+interface StatementRunnerOptions {
   points: PointWriter;
   clock: Clock;
   limits: QueryLimits;
@@ -52,7 +52,7 @@ export interface StatementRunnerOptions {
   podAdmission?: PodAdmission | undefined;
 }
 
-export interface QueryRequest {
+interface QueryRequest {
   /** As SHOW QUERIES may tell it. */
   text: string;
   database: string;
@@ -226,7 +226,7 @@ function pauseOf(slice: TimeSlice, task: QueryTask): Pause {
 function timeLimit({ name, limits }: TenantSpace, task: QueryTask): NodeJS.Timeout | undefined {
   const { queryTimeMs } = limits;
   if (queryTimeMs === 0) return undefined;
-  // Longer than a timer can be is no limit that anybody would live to see.
+  // A timer cannot be longer; such a limit is none.
   const end = (): void => task.cancel(limitText(name, 'queryTimeMs', queryTimeMs));
   return setTimeout(end, Math.min(queryTimeMs, 2 ** 31 - 1));
 }

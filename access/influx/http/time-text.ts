@@ -3,9 +3,9 @@
 
 import type { TextBuffer } from './text-buffer.ts';
 
-export type EpochUnit = 'ns' | 'u' | 'ms' | 's' | 'm' | 'h';
+type EpochUnit = 'ns' | 'u' | 'ms' | 's' | 'm' | 'h';
 
-/** The value of the `epoch` parameter. What nobody knows counts as nanoseconds, nothing as RFC 3339. */
+/** The value of the `epoch` parameter. An unknown unit counts as nanoseconds, '' as RFC 3339. */
 export function epochUnit(text: string): EpochUnit | undefined {
   switch (text) {
     case '':

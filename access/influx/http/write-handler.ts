@@ -1,26 +1,29 @@
 // /write and /api/v2/write.
 
-import { ReadOnlyError, SeriesError, type SeriesStore } from '../../../contracts/series-store.ts';
+import {
+  ReadOnlyError,
+  SeriesError,
+  type SeriesStore,
+  UnavailableError,
+} from '../../../contracts/series-store.ts';
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import { expectWritable } from '../statements/read-only.ts';
-import { largeWorkBytes } from '../../../contracts/pod-admission.ts';
 import type { Caller } from '../tenants/caller.ts';
-import type { InfluxAdmission } from './admission.ts';
 import { bucketNotFound, bucketTarget } from './bucket-routes.ts';
-import { ExchangeRequest, type PodStage } from './pod-stage.ts';
+import type { GatewayStage } from '../admission/gateway-stage.ts';
+import type { PodStage } from '../admission/pod-stage.ts';
 import type { Exchange } from './exchange.ts';
 import { HttpError } from './http-error.ts';
 import type { InfluxCounters } from './influx-metrics.ts';
 import type { PointWriter, WriteReport, WriteTarget } from './point-writer.ts';
 import type { BodyLimits } from './request-body.ts';
 
-export interface WriteHandlerOptions {
+interface WriteHandlerOptions {
   points: PointWriter;
   counters: InfluxCounters;
   body: BodyLimits;
-  /** Absent where nobody has a limit of request units. */
-  admission?: InfluxAdmission | undefined;
-  /** The pod's admission stage; absent where every request runs at once. */
+  /** The admission stages; absent where there are no limits, and where every request runs at once. */
+  gateway?: GatewayStage | undefined;
   pod?: PodStage | undefined;
 }
 
@@ -81,21 +84,19 @@ export class WriteHandler {
       check: () => expectMayWrite(caller, named.database, exchange.isV2),
       work: exchange.work,
       memory: exchange.memory,
-      waitedMs: 0,
+      receivedAt: exchange.receivedAt,
     };
-    const { points, counters, body: limits, admission, pod } = this.#options;
+    const { points, counters, body: limits, gateway, pod } = this.#options;
     try {
       expectWritable(target.store, target.database);
     } catch (error) {
       this.#fail(error, target, exchange);
     }
-    const limiter = admission?.limiterOf(target.tenant);
-    if (limiter !== undefined && !admission!.passes(exchange, limiter)) {
-      const cameAt = performance.now();
-      await admission!.write(exchange, limiter, () => quotaModeOf(target));
-      target.waitedMs = performance.now() - cameAt;
-    }
-    if (pod !== undefined) await admitted(pod, exchange, target);
+    const atGateway = gateway?.admitWrite(exchange, target.tenant, () => quotaModeOf(target));
+    if (atGateway !== undefined) await atGateway;
+    const atPod = pod?.admitWrite(exchange, target.database);
+    if (atPod !== undefined) await atPod;
+    target.waitedMs = exchange.waitedMs;
     const body = await exchange.body(limits);
     const report = await points
       .write(target, body.whole ?? body.pieces, exchange.isV2)
@@ -110,6 +111,7 @@ export class WriteHandler {
   #fail(error: unknown, { store, database }: WriteTarget, exchange: Exchange): never {
     // Who is refused so is not charged; what was stored before is.
     if (error instanceof ReadOnlyError) exchange.isRefused = exchange.work.points === 0;
+    if (error instanceof UnavailableError) throw error;
     if (error instanceof SeriesError && store.database(database) === undefined) {
       throw exchange.isV2 ? bucketNotFound(database) : databaseNotFound(database);
     }
@@ -148,14 +150,4 @@ function failureOf(report: WriteReport, isV2: boolean): HttpError | undefined {
   }
   if (parseErrors === '') return undefined;
   return new HttpError(400, hasGoodLines ? `partial write: ${parseErrors} dropped=0` : parseErrors);
-}
-
-/** Resolves when the pod has admitted the write. */
-async function admitted(pod: PodStage, exchange: Exchange, target: WriteTarget): Promise<void> {
-  const isLarge = exchange.bodyLength > largeWorkBytes;
-  const request = new ExchangeRequest(target.tenant, 'write', target.database, isLarge);
-  if (pod.admit(exchange, request)) return;
-  const queuedAt = performance.now();
-  await pod.write(exchange, request);
-  target.waitedMs = (target.waitedMs ?? 0) + performance.now() - queuedAt;
 }

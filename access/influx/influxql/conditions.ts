@@ -8,27 +8,25 @@ import { type ReduceContext, reduce } from './parser/reduce.ts';
 import { formatTime, looksLikeTime, parseTimeLiteral } from './parser/time-literal.ts';
 import { QueryError } from './result.ts';
 
-export { parseTimeLiteral } from './parser/time-literal.ts';
-
 /** Both ends belong to it; undefined where the condition sets no bound. */
-export interface TimeRange {
+interface TimeRange {
   readonly from: bigint | undefined;
   readonly to: bigint | undefined;
 }
 
-export interface TimeSplit extends TimeRange {
+interface TimeSplit extends TimeRange {
   /** The condition without its comparisons of time, constants worked out; undefined when none is left. */
   readonly rest: Expression | undefined;
 }
 
-export interface TagSplit {
+interface TagSplit {
   /** Which series can have matching rows. Without terms, `and` is all of them and `or` is none. */
   readonly filter: SeriesFilter | undefined;
   /** What rows of those series must meet; undefined when all do. It may compare tags as well. */
   readonly residual: Expression | undefined;
 }
 
-export interface ConditionContext extends ReduceContext {
+interface ConditionContext extends ReduceContext {
   /** Of the measurement: names that are no fields are tags, known or not. */
   isTag(name: string): boolean;
 }

@@ -5,7 +5,7 @@ export type Value = null | number | bigint | string | boolean;
 
 /**
  * A piece of one series of an answer, as columns: `values[c][row]`. Pieces of one series follow each other;
- * whoever writes them out joins them, or cuts them anew for chunked answers.
+ * the writer of the answer joins them, or cuts them anew for chunked answers.
  */
 export interface ResultSeries {
   /** Absent for SHOW SERIES and its like. */
@@ -26,7 +26,7 @@ export interface ResultSeries {
   readonly omitEmptyValues?: boolean;
 }
 
-export interface ResultTimes {
+interface ResultTimes {
   /** Unix seconds. */
   readonly base: number;
   /** Whole nanoseconds after it, within ±2^53. */

@@ -6,18 +6,25 @@ import type { BatchColumn } from './batch-column.ts';
 import { FieldTable, type FieldSlot } from './field-slot.ts';
 import type { SeriesCacheTable } from './series-cache-table.ts';
 
-const firstCapacity = 16;
+/** As many as V8 keeps within a small object: a line of very many fields makes that many columns. */
+const firstCapacity = 8;
 /** More memory in groups and columns than this is given back after a batch. */
 export const keptBytes = 32 * 1024 * 1024;
 /** Longer strings are copied by the built-in function, which is slow to begin. */
 const shortText = 64;
 /** New keys of a batch. */
-const maxNewKeys = 2000;
+const maxNewKeys = 500;
 const keptTextBytes = 4 * 1024 * 1024;
 /** Of a value with its flag, and roughly of a field and of a group without their values. */
 const cellBytes = 9;
 const slotBytes = 1000;
 const groupBytes = 2000;
+
+/** Places for values in one group. */
+const mostCells = 1024 * 1024;
+
+/** Thrown by `claim`: the batch has many rows, and the line under way many fields that none of them has. */
+export const tooWide = new Error('the line does not fit into the batch');
 
 export class BatchGroup implements PointGroup {
   readonly measurement: string;
@@ -36,20 +43,22 @@ export class BatchGroup implements PointGroup {
     this.measurement = measurement;
   }
 
-  /** Room for one more row in all columns of the batch. */
+  /** Room for one more row in all columns of the batch. Arrays of earlier batches are long enough, as a rule. */
   grow(): void {
     this.capacity *= 2;
-    const series = new Uint32Array(this.capacity);
-    series.set(this.series);
-    this.series = series;
-    const times = new Float64Array(this.capacity);
-    times.set(this.times);
-    this.times = times;
+    if (this.series.length < this.capacity) {
+      const series = new Uint32Array(this.capacity);
+      series.set(this.series);
+      this.series = series;
+      const times = new Float64Array(this.capacity);
+      times.set(this.times);
+      this.times = times;
+    }
     for (const column of this.columns) column.reserve(this.capacity);
   }
 }
 
-export interface BatchLimits {
+interface BatchLimits {
   /** A batch is handed over when it has this many points, */
   rows: number;
   /** or this many values, */
@@ -140,6 +149,7 @@ export class BatchBuilder implements PointBatch {
   /** Claims the row under way in a column that is not simply appended to. */
   claim(group: BatchGroup, column: BatchColumn): void {
     if (!column.active) {
+      if (group.rows > 0 && group.columns.length * group.capacity > mostCells) throw tooWide;
       if (column.numbers.length < group.capacity) {
         this.held += (group.capacity - column.numbers.length) * cellBytes;
       }
@@ -215,6 +225,8 @@ export class BatchBuilder implements PointBatch {
       for (const column of group.columns) column.clear();
       group.columns.length = 0;
       group.rows = 0;
+      // A column is as long as its group has rows: a line of many fields that comes next makes many columns.
+      group.capacity = firstCapacity;
       group.open = false;
     }
     this.groups = [];

@@ -1,7 +1,7 @@
 // Bytes with a meaning in line protocol.
 
-export const nul = 0x00;
-export const tab = 0x09;
+const nul = 0x00;
+const tab = 0x09;
 export const newline = 0x0a;
 export const space = 0x20;
 export const quote = 0x22;

@@ -24,21 +24,23 @@ export class FieldSlot {
   column: BatchColumn = noColumn;
   /** `time` is not stored. */
   readonly ignored: boolean;
-  private readonly columns: (BatchColumn | undefined)[] = [];
+  /** By the code of their type; absent while there is none. */
+  private columns: (BatchColumn | undefined)[] | undefined = undefined;
 
   constructor(key: Buffer) {
     this.name = unescapeFieldKey(key.toString('utf8'));
     this.ignored = this.name === 'time';
     this.length = key.length + 1;
-    const bytes = Buffer.from([...key, equals]);
-    const words: number[] = [];
-    if (this.length < 4) {
-      words.push(bytes.readUIntLE(0, this.length));
-    } else {
-      for (let i = 0; i < this.length - 4; i += 4) words.push(bytes.readInt32LE(i));
-      words.push(bytes.readInt32LE(this.length - 4));
+    const { length } = this;
+    this.words = new Int32Array(length < 4 ? 1 : Math.ceil(length / 4));
+    if (length < 4) {
+      this.words[0] = key.readUIntLE(0, length - 1) | (equals << (8 * (length - 1)));
+      return;
     }
-    this.words = Int32Array.from(words);
+    let w = 0;
+    for (let i = 0; i < length - 4; i += 4) this.words[w++] = key.readInt32LE(i);
+    // The equals sign is behind the key.
+    this.words[w] = key.readUIntLE(length - 4, 3) | (equals << 24);
   }
 
   /** Whether the bytes at `at` are this key and an equals sign. */
@@ -60,6 +62,7 @@ export class FieldSlot {
   turn(type: FieldType, row: number): void {
     const code = fieldTypeCodes[type];
     if (this.type >= 0 && this.column.active) this.column.disclaim(row);
+    this.columns ??= [];
     let column = this.columns[code];
     if (column === undefined) {
       column = new BatchColumn(this.name, type, this.ignored);

@@ -101,14 +101,15 @@ function endOfText(buf: Buffer, start: number, end: number): number {
   return i;
 }
 
+const numbers = new NumberReader();
+
 /** What is wrong with a value that is no string. */
 function valueError(buf: Buffer, start: number, end: number): string {
   const c = String.fromCharCode(buf[start]!);
   if (!/[0-9.Nn-]/.test(c)) {
     return booleanLength(buf, start) === end - start ? '' : 'invalid boolean';
   }
-  const reader = new NumberReader();
-  if (reader.read(buf, start) !== notNumber && reader.end === end) return '';
+  if (numbers.read(buf, start) !== notNumber && numbers.end === end) return '';
   const kind = numberKind(buf, start, end);
   if (kind === 'integer') return outOfRange('integer', 'ParseInt', buf, start, end);
   if (kind === 'unsigned') return outOfRange('unsigned', 'ParseUint', buf, start, end);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { LineParser } from './line-parser.ts';
 import { type FieldValue, parseBody, parseWith, pointsOf } from './parser-fixture.ts';
 import { SharedSeriesCache } from './series-cache-table.ts';
@@ -419,10 +419,10 @@ describe('limits', () => {
   test('fields of one line', () => {
     const line = (count: number) =>
       `m ${Array.from({ length: count }, (_, i) => `f${i}=1`).join(',')}\n`;
-    expect(parseBody(line(16_384)).points).toHaveLength(1);
+    expect(parseBody(line(10_240)).points).toHaveLength(1);
     const { points, errors } = parseBody(`${line(16_385)}m f=1\n`);
     expect(points).toHaveLength(1);
-    expect(errors[0]).toContain(': more than 16384 fields');
+    expect(errors[0]).toContain(': more than 10240 fields');
   });
 
   test('a tag value of 64,000 bytes and 10,000 fields are nothing special', () => {
@@ -543,7 +543,7 @@ describe('batches', () => {
 test('new series fill a batch before known ones do', () => {
   const cache = new SharedSeriesCache();
   const lines = Array.from({ length: 5000 }, (_, i) => `m,t=${i} f=1 1\n`).join('');
-  expect(parseBody(lines, { cache })).toMatchObject({ batches: 3, goodLines: 5000 });
+  expect(parseBody(lines, { cache })).toMatchObject({ batches: 10, goodLines: 5000 });
   expect(parseBody(lines, { cache })).toMatchObject({ batches: 1, goodLines: 5000 });
 });
 
@@ -571,4 +571,81 @@ test('the parser stops for others while lines give no points', () => {
   expect(most(`m f=${'e'.repeat(500)}!\n`)).toBeLessThan(100);
   expect(most('\n')).toBe(0);
   expect(most('#\n')).toBe(0);
+});
+
+test('a line of many fields behind many lines of few has a batch of its own, and takes little memory', () => {
+  const parser = new LineParser(new SharedSeriesCache());
+  const fields = Array.from({ length: 10_000 }, (_, i) => `f${i}=${i}`).join(',');
+  const narrow = 'm,t=a v=1 1\n'.repeat(4000);
+  const wide = `m,t=a s="text",${fields} 2\n`;
+  for (const body of [narrow + wide, wide + narrow, narrow + wide + narrow + wide, narrow]) {
+    const cache = new SharedSeriesCache();
+    parser.begin({ precision: 'ns', now: 0, cache });
+    parser.push(Buffer.from(body));
+    parser.finish();
+    const counts = new Map<string, number>();
+    for (let batch = parser.next(); batch !== undefined; batch = parser.next()) {
+      expect(parser.heldBytes).toBeLessThan(64 * 1024 * 1024);
+      for (const { columns, rows } of batch.groups) {
+        counts.set('rows', (counts.get('rows') ?? 0) + rows);
+        for (const { field, count, numbers } of columns) {
+          counts.set(field, (counts.get(field) ?? 0) + count);
+          if (field === 'f9999') expect(numbers[rows - 1] === 9999 || count < rows).toBe(true);
+        }
+      }
+    }
+    expect(parser.errors).toEqual([]);
+    const narrows = body.split('v=1 ').length - 1;
+    const wides = body.split('f9999=').length - 1;
+    expect(counts.get('rows')).toBe(narrows + wides);
+    expect([counts.get('v') ?? 0, counts.get('f0') ?? 0, counts.get('s') ?? 0]).toEqual([
+      narrows,
+      wides,
+      wides,
+    ]);
+    expect(counts.get('f9999') ?? 0).toBe(wides);
+  }
+});
+
+describe('a long line that comes in pieces', () => {
+  const value = 'v'.repeat(3_000_000);
+  const line = `m,t=a f="${value}",n=7i 5\n`;
+  const cutsAt = (bytes: number): number[] =>
+    Array.from({ length: Math.floor(line.length / bytes) }, (_, n) => (n + 1) * bytes);
+
+  test.each([1000, 65_536, 500_000])('of %i bytes is one point', (bytes) => {
+    const parser = new LineParser(new SharedSeriesCache());
+    const { errors, points } = parseWith(parser, `${line}m n=8i 6\n`, { cuts: cutsAt(bytes) });
+    expect(errors).toEqual([]);
+    expect(points.map(({ fields }) => fields['n'])).toEqual([integer(7n), integer(8n)]);
+    expect(points[0]!.fields['f']?.[1] === value).toBe(true);
+    expect(parser.heldBytes).toBeLessThan(2 * value.length);
+  });
+
+  test('is shown by its beginning where it is too long, and what follows is read', () => {
+    const limits = { lineBytes: 2_000_000, errorBytes: 10 };
+    const parser = new LineParser(new SharedSeriesCache(), limits);
+    const cuts = cutsAt(65_536);
+    const { errors, points } = parseWith(parser, `${line}m n=8i 6\n`, { cuts });
+    expect(errors).toEqual(["unable to parse 'm,t=a f=\"v...': line of more than 2000000 bytes"]);
+    expect(points).toHaveLength(1);
+  });
+
+  test('is not copied again and again', () => {
+    const copy = vi.spyOn(Buffer.prototype, 'copy');
+    const parser = new LineParser(new SharedSeriesCache());
+    try {
+      parser.begin({ precision: '', now: 0 });
+      const bytes = Buffer.from(line.slice(0, -1));
+      for (let at = 0; at < bytes.length; at += 65_536) {
+        parser.push(bytes.subarray(at, at + 65_536));
+        expect(parser.next()).toBeUndefined();
+      }
+      const copied = copy.mock.results.reduce((sum, { value: one }) => sum + Number(one), 0);
+      expect(copied).toBeLessThan(1.2 * line.length);
+      expect(parser.heldBytes).toBeLessThan(1.2 * line.length);
+    } finally {
+      copy.mockRestore();
+    }
+  });
 });

@@ -48,7 +48,7 @@ export const defaultLineParserLimits: LineParserLimits = {
   errorBytes: 4096,
 };
 
-export interface LineProtocolRequest {
+interface LineProtocolRequest {
   /** As in the URL; unknown ones and none are nanoseconds. */
   readonly precision?: string | undefined;
   /** Milliseconds since 1970: the time of points that have none, cut to the precision. */
@@ -86,6 +86,9 @@ export class LineParser {
   private rest: Buffer = noBytes;
   private restView: DataView = viewOf(noBytes);
   private restLength = 0;
+  /** Of a long line, what is before `rest`: it is put together when the line has come whole. */
+  private parts: Buffer[] = [];
+  private partsLength = 0;
   private restAt = 0;
   private inRest = false;
   /** It is complete. */
@@ -116,7 +119,7 @@ export class LineParser {
 
   /** Memory in an unfinished line and the batch under way. */
   get heldBytes(): number {
-    return this.rest.length + this.batch.text.length + this.batch.held;
+    return this.partsLength + this.rest.length + this.batch.text.length + this.batch.held;
   }
 
   /** A new request. What was left of another one is forgotten. */
@@ -301,27 +304,58 @@ export class LineParser {
     if (!lineEnd.inComment) this.appendToRest(chunk, this.at, end);
     this.at = end;
     if (stop < 0 && !this.finished) return;
-    if (lineEnd.inComment || this.restLength === 0) {
+    if (lineEnd.inComment || this.partsLength + this.restLength === 0) {
       this.dropRest();
       return;
     }
     if (stop < 0) this.appendToRest(finalNewline, 0, 1);
+    this.joinRest(Infinity);
     this.restReady = true;
+    // A line of many fields takes a while to read: what it took to look for its end is over first.
+    this.fruitless += this.restLength;
+    this.closeIfLarge();
   }
 
   private appendToRest(from: Buffer, start: number, end: number): void {
+    const { lineBytes, errorBytes } = this.limits;
     let n = end - start;
-    if (this.restLength + n > this.limits.lineBytes + 1) this.tooLong = true;
-    if (this.tooLong) n = Math.max(0, Math.min(n, this.limits.errorBytes + 1 - this.restLength));
-    const length = this.restLength + n;
-    if (length > this.rest.length) {
-      const rest = Buffer.allocUnsafeSlow(Math.max(length, this.rest.length * 2, firstRestBytes));
-      this.rest.copy(rest, 0, 0, this.restLength);
-      this.rest = rest;
-      this.restView = viewOf(rest);
+    if (!this.tooLong && this.partsLength + this.restLength + n > lineBytes + 1) {
+      this.tooLong = true;
+      // Its beginning is shown.
+      this.joinRest(errorBytes + 1);
     }
+    if (this.tooLong) n = Math.max(0, Math.min(n, errorBytes + 1 - this.restLength));
+    if (this.restLength + n > this.rest.length) this.makeRoom(n);
     from.copy(this.rest, this.restLength, start, start + n);
+    this.restLength += n;
+  }
+
+  /** Copies small rests into larger buffers only: many long lines may grow in the same round of the event loop. */
+  private makeRoom(n: number): void {
+    const length = this.restLength + n;
+    let size = Math.max(length, this.rest.length * 2, firstRestBytes);
+    if (length > partBytes) {
+      if (this.restLength > 0) this.parts.push(this.rest.subarray(0, this.restLength));
+      this.partsLength += this.restLength;
+      this.restLength = 0;
+      size = Math.max(n, partBytes);
+    }
+    const rest = Buffer.allocUnsafeSlow(size);
+    this.rest.copy(rest, 0, 0, this.restLength);
+    this.rest = rest;
+    this.restView = viewOf(rest);
+  }
+
+  /** Puts what has come of the line into one buffer, as far as it is shorter than `mostBytes`. */
+  private joinRest(mostBytes: number): void {
+    if (this.parts.length === 0) return;
+    const parts = [...this.parts, this.rest.subarray(0, this.restLength)];
+    const length = Math.min(this.partsLength + this.restLength, mostBytes);
+    this.rest = Buffer.concat(parts, length);
+    this.restView = viewOf(this.rest);
     this.restLength = length;
+    this.parts = [];
+    this.partsLength = 0;
   }
 
   private readRest(): void {
@@ -335,6 +369,7 @@ export class LineParser {
       return;
     }
     this.restAt = this.readLines(rest, this.restView, this.restAt, restLength, true);
+    if (restLength > maxFruitless) this.closed = true;
     if (this.restAt === restLength) this.dropRest();
   }
 
@@ -343,6 +378,8 @@ export class LineParser {
     this.restReady = false;
     this.restLength = 0;
     this.restAt = 0;
+    this.parts = [];
+    this.partsLength = 0;
     this.tooLong = false;
     if (this.rest.length > keptRestBytes) {
       this.rest = noBytes;
@@ -360,6 +397,8 @@ const noTable = new SeriesCacheTable(-1);
 const noBytes = Buffer.alloc(0);
 const finalNewline = Buffer.from('\n');
 const firstRestBytes = 4096;
+/** A longer line is kept in parts of at least as much. */
+const partBytes = 256 * 1024;
 /** A larger buffer is not kept for later lines. */
 const keptRestBytes = 1024 * 1024;
 

@@ -16,7 +16,7 @@ export interface Point {
 
 export type FieldValue = readonly [type: FieldType, value: number | bigint | string | boolean];
 
-export interface ParseOptions {
+interface ParseOptions {
   precision?: string;
   now?: number;
   limits?: Partial<LineParserLimits>;
@@ -25,7 +25,7 @@ export interface ParseOptions {
   cache?: SharedSeriesCache;
 }
 
-export interface ParsedBody {
+interface ParsedBody {
   points: Point[];
   batches: number;
   goodLines: number;

@@ -8,7 +8,7 @@
 
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import { fieldTypeCodes } from '../../../universal-row/series/field-type.ts';
-import type { BatchBuilder, BatchGroup } from './batch-builder.ts';
+import { type BatchBuilder, type BatchGroup, tooWide } from './batch-builder.ts';
 import type { BatchColumn } from './batch-column.ts';
 import {
   backslash,
@@ -33,14 +33,14 @@ import { goodTime, type Precision, TimeReader } from './timestamp.ts';
 /** The line is not right. */
 export const badLine = -1;
 /** The bytes end before the line does. */
-export const cutLine = -2;
+const cutLine = -2;
 /** The line is right, but its time is too far from those of the batch. */
 export const farLine = -3;
 /** The line is right, but InfluxDB drops such a point: see `dropReason`. */
 export const droppedLine = -4;
 
 /** New fields take some hundred bytes each, so that one line must not bring any number of them. */
-export const maxFields = 16_384;
+export const maxFields = 10_240;
 
 const floatCode = fieldTypeCodes.float;
 const integerCode = fieldTypeCodes.integer;
@@ -95,6 +95,16 @@ export class PointReader {
    * the byte before `end` is a newline. Returns where the next line begins, or one of the above.
    */
   read(buf: Buffer, view: DataView, start: number, end: number): number {
+    try {
+      return this.readLine(buf, view, start, end);
+    } catch (error) {
+      if (error !== tooWide) throw error;
+      this.undoRow();
+      return farLine;
+    }
+  }
+
+  private readLine(buf: Buffer, view: DataView, start: number, end: number): number {
     const { table, batch } = this;
     let spelling = this.spelling;
     if (spelling >= 0) spelling = table.next(spelling);
@@ -261,6 +271,15 @@ export class PointReader {
       if (field.length > longest) longest = field.length;
     }
     return this.table.length(spelling) + longest + 4 > this.maxKeyBytes;
+  }
+
+  /** As `undo`, however far the line was read. */
+  private undoRow(): void {
+    const { columns, rows } = this.batch.group(
+      this.table.measurement(this.table.handle(this.spelling)),
+    );
+    for (const column of columns) column.disclaim(rows);
+    this.undo(rows, 0, farLine);
   }
 
   /** Takes back what the line under way has put into the batch. */

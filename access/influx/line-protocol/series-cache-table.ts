@@ -93,7 +93,7 @@ export class SeriesCacheTable implements SeriesCache {
   private lastHash = 0;
   private readonly plain = new PlainKey();
   private readonly measurementNumbers = new Map<string, number>();
-  // Chosen anew each time, so that nobody outside can make keys that collide.
+  // Chosen anew each time, so that clients cannot make keys that collide.
   private readonly seed = (Math.random() * 0x100000000) | 0;
   private readonly multiplier = (Math.random() * 0x100000000) | 1;
 

@@ -29,16 +29,19 @@ export function answerInSlices(
 ): StatementResult {
   const first = slices.next();
   if (first.done === true) return answer(first.value, messages);
-  return { messages, series: piecesOf(slices, pause) };
+  return { messages, series: piecesOf(slices, first.value, pause) };
 }
 
 async function* piecesOf(
   slices: Slices<readonly ResultSeries[]>,
+  begun: Promise<unknown> | undefined,
   pause: Pause | undefined,
 ): AsyncGenerator<ResultSeries> {
   try {
+    if (begun !== undefined) await begun;
     let step = slices.next();
     while (step.done !== true) {
+      if (step.value !== undefined) await step.value;
       if (pause?.isDue !== false) await (pause?.pause() ?? new Promise(setImmediate));
       step = slices.next();
     }

@@ -22,7 +22,7 @@ export function* showCardinality(
   if (show.offset > 0) return [];
   const { database, sources, where } = show;
   const named = yield* targetsOf(context, { database, sources, onePolicy: true });
-  const targets = narrow(context, named, where)
+  const targets = (yield* narrow(context, named, where))
     // Conditions on fields hold for no series as such.
     .filter(({ residual }) => residual === undefined)
     .map(({ target }) => target);
@@ -87,7 +87,7 @@ function* countAll(show: ShowStatement, context: StatementContext, target: Targe
     case 'tagValuesCardinality':
       return (yield* tagPairs(show, context, target, 0)).length;
     default:
-      return store.fieldKeys(target).length;
+      return (yield* store.fieldKeys(target)).length;
   }
 }
 
@@ -176,19 +176,19 @@ function* countGroups(
   const found: ResultSeries[] = [];
   let counts = 0;
   for (const { tags, series } of (yield* groupsOf(show, context, target)).values()) {
-    const count = countGroup(show, context, target, series);
+    const count = yield* countGroup(show, context, target, series);
     for (const each of counted(target.measurement, count)) found.push({ ...each, tags });
     if (++counts % keysAtOnce === 0) yield;
   }
   return found;
 }
 
-function countGroup(
+function* countGroup(
   show: ShowStatement,
   { store }: StatementContext,
   target: Target,
   series: readonly SeriesName[],
-): number {
+): Slices<number> {
   switch (show.what) {
     case 'seriesCardinality':
       return series.length;
@@ -201,6 +201,6 @@ function countGroup(
       return new Set(pairs.map((pair) => JSON.stringify(pair))).size;
     }
     default:
-      return store.fieldKeys(target).length;
+      return (yield* store.fieldKeys(target)).length;
   }
 }

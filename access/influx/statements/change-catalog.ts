@@ -1,5 +1,6 @@
 // CREATE, DROP and ALTER of databases and retention policies. The store checks what they ask for.
 
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
 import type {
   CreateDatabaseStatement,
@@ -13,14 +14,15 @@ import type { StatementContext } from './context.ts';
 export function createDatabase(
   { database, policy }: CreateDatabaseStatement,
   { store }: StatementContext,
-): void {
+): MaybePromise<void> {
   checkName(database);
-  if (policy === undefined) {
-    store.change({ kind: 'createDatabase', database });
-    return;
-  }
+  if (policy === undefined) return store.change({ kind: 'createDatabase', database });
   const named = policy.name === '' ? {} : { name: policy.name };
-  store.change({ kind: 'createDatabase', database, policy: { ...changeOf(policy), ...named } });
+  return store.change({
+    kind: 'createDatabase',
+    database,
+    policy: { ...changeOf(policy), ...named },
+  });
 }
 
 /** Names become parts of paths. */
@@ -45,27 +47,28 @@ function changeOf(clauses: RetentionPolicyClauses): RetentionPolicyChange {
 export function changeRetentionPolicy(
   statement: RetentionPolicyStatement,
   { store }: StatementContext,
-): void {
+): MaybePromise<void> {
   const { kind, database, name } = statement;
   if (kind === 'createRetentionPolicy') checkName(name);
   if (store.database(database) === undefined) {
     throw new QueryError(`database not found: ${database}`);
   }
   const makeDefault = statement.makeDefault ? { makeDefault: true } : {};
-  store.change({ kind, database, name, policy: { ...changeOf(statement), ...makeDefault } });
+  return store.change({ kind, database, name, policy: { ...changeOf(statement), ...makeDefault } });
 }
 
 /** What does not exist is dropped already. */
 export function drop(
   statement: Extract<Statement, { kind: 'dropDatabase' | 'dropRetentionPolicy' }>,
   { store }: StatementContext,
-): void {
+): MaybePromise<void> {
   const database = store.database(statement.database);
   if (database === undefined) return;
   if (statement.kind === 'dropDatabase') {
-    store.change({ kind: 'dropDatabase', database: statement.database });
-  } else if (database.retentionPolicies.some(({ name }) => name === statement.name)) {
+    return store.change({ kind: 'dropDatabase', database: statement.database });
+  }
+  if (database.retentionPolicies.some(({ name }) => name === statement.name)) {
     const { kind, name } = statement;
-    store.change({ kind, database: statement.database, name });
+    return store.change({ kind, database: statement.database, name });
   }
 }

@@ -19,7 +19,7 @@ export interface StatementContext {
   /** It came by GET. Statements that change something run all the same, with a warning. */
   readonly readOnlyRequest: boolean;
   readonly server: ServerFacts;
-  /** Who asks; undefined for nobody in particular, who may do everything. */
+  /** The principal; undefined without authentication: everything is allowed. */
   readonly principal?: Principal | undefined;
   /** Absent where there are none. */
   readonly users?: UserDirectory | undefined;

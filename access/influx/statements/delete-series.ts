@@ -15,7 +15,7 @@ export function* deleteSeries(statement: DeleteStatement, context: StatementCont
     throw new QueryError("DROP SERIES doesn't support time in WHERE clause");
   }
   const targets = yield* targetsOf(context, { database: '', sources, onePolicy: false });
-  const narrowed = narrow(context, targets, where).map(({ target, residual }) => ({
+  const narrowed = (yield* narrow(context, targets, where)).map(({ target, residual }) => ({
     target: { ...target, filter: target.filter && remembering(target.filter) },
     residual,
   }));

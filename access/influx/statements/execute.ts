@@ -1,5 +1,6 @@
 // Statements other than SELECT, run. https://docs.influxdata.com/influxdb/v1/query_language/
 
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { ShowStatement, Statement } from '../influxql/ast.ts';
 import { printStatement } from '../influxql/parser/print.ts';
@@ -31,12 +32,12 @@ import { changeUsers, grantees, revokeAll, showGrants, showUsers } from './users
 
 /**
  * Runs a statement; what it changes in the store is done when the answer has been read, and where that takes no long
- * work nor touches users, when this returns. Throws `QueryError`, or the store's `SeriesError`,
+ * work, nor waits for others, nor touches users, when this returns. Throws `QueryError`, or the store's `SeriesError`,
  * when it fails.
  */
 export function executeStatement(statement: Statement, context: StatementContext): StatementResult {
-  const changed = changedBy(statement, context.database);
-  if (changed !== '') expectWritable(context.store, changed);
+  const database = changedBy(statement, context.database);
+  if (database !== '') expectWritable(context.store, database);
   switch (statement.kind) {
     case 'select': {
       const result = context.select(statement);
@@ -53,27 +54,23 @@ export function executeStatement(statement: Statement, context: StatementContext
     case 'unsupported':
       throw new QueryError(statement.error);
     case 'createDatabase':
-      createDatabase(statement, context);
-      break;
+      return changed(createDatabase(statement, context), statement, context);
     case 'createRetentionPolicy':
     case 'alterRetentionPolicy':
-      changeRetentionPolicy(statement, context);
-      break;
+      return changed(changeRetentionPolicy(statement, context), statement, context);
     case 'dropDatabase':
       if (grantees(statement.database, context).length > 0) {
         return answerAfter(
           async () => {
             await revokeAll(statement.database, context);
-            drop(statement, context);
+            await drop(statement, context);
           },
           warnings(statement, context),
         );
       }
-      drop(statement, context);
-      break;
+      return changed(drop(statement, context), statement, context);
     case 'dropRetentionPolicy':
-      drop(statement, context);
-      break;
+      return changed(drop(statement, context), statement, context);
     case 'createUser':
     case 'dropUser':
     case 'setPassword':
@@ -90,6 +87,19 @@ export function executeStatement(statement: Statement, context: StatementContext
       break;
   }
   return answer([], warnings(statement, context));
+}
+
+/** Says nothing but that the change is made. */
+function changed(
+  change: MaybePromise<void>,
+  statement: Statement,
+  context: StatementContext,
+): StatementResult {
+  const messages = warnings(statement, context);
+  if (!(change instanceof Promise)) return answer([], messages);
+  // Whoever reads the answer learns of a failure.
+  change.catch(() => {});
+  return answerAfter(() => change, messages);
 }
 
 /** As `answerInSlices` of a change that says nothing. */

@@ -1,6 +1,6 @@
 // Who asks, as far as statements and points are concerned.
 
-/** Somebody known, as of now: what it may do can change while it is at it. */
+/** An authenticated user. Its privileges can change while a request runs. */
 export interface Principal {
   readonly name: string;
   /** May do everything. */
@@ -9,7 +9,7 @@ export interface Principal {
   mayWrite(database: string): boolean;
 }
 
-/** Whether it may learn that there is such a database. Nobody in particular may know everything. */
+/** Whether it may learn that there is such a database. Without authentication every database is visible. */
 export function mayKnow(principal: Principal | undefined, database: string): boolean {
   return (
     principal === undefined ||

@@ -3,24 +3,24 @@
 import type { Clock } from '../../../universal-row/environment.ts';
 import { QueryError } from '../influxql/result.ts';
 
-export interface QueryRegistryOptions {
+interface QueryRegistryOptions {
   clock: Clock;
   /** Queries at once; 0 for any number. */
   maxConcurrent: number;
 }
 
-/** One running query. Whoever runs it looks at `throwIfKilled` between two stretches of work. */
+/** One running query. Its runner calls `throwIfKilled` between two slices of work. */
 export interface QueryTask {
   readonly id: number;
   readonly text: string;
   /** '' when the request named none. */
   readonly database: string;
-  /** Who asked; '' for nobody in particular. */
+  /** Name of the user; '' without authentication. */
   readonly user: string;
   readonly killed: boolean;
   /** What it failed with, or will, once it was cancelled. */
   readonly reason: string | undefined;
-  /** It was not let in yet: see `wait`. */
+  /** It is not admitted yet: see `wait`. */
   readonly waiting: boolean;
   /** How long it has run, or waited. */
   elapsedMs(): number;

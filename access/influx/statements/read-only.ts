@@ -1,4 +1,4 @@
-// What a read-only database refuses is refused by its pod, whoever asks. Statements look before they begin, so that
+// The pod refuses changes of a read-only database, whatever protocol they come by. Statements look before they begin, so that
 // nothing is half done, nor read for nothing.
 
 import { ReadOnlyError, type SeriesStore } from '../../../contracts/series-store.ts';

@@ -25,7 +25,7 @@ function* selected(show: ShowStatement, context: StatementContext): Slices<Targe
   const { database, sources, where } = show;
   refuseOrder(where);
   const targets = yield* targetsOf(context, { database, sources, onePolicy: false });
-  return narrow(context, targets, where).map(({ target }) => target);
+  return (yield* narrow(context, targets, where)).map(({ target }) => target);
 }
 
 export function* showTagValues(
@@ -82,12 +82,14 @@ export function* showFieldKeys(
 ): Slices<ResultSeries[]> {
   const { database, sources } = show;
   const targets = yield* targetsOf(context, { database, sources, onePolicy: true });
-  return targets.flatMap((target) => {
-    const keys = page(context.store.fieldKeys(target), show.limit, show.offset);
-    if (keys.length === 0) return [];
+  const found: ResultSeries[] = [];
+  for (const target of targets) {
+    const keys = page(yield* context.store.fieldKeys(target), show.limit, show.offset);
+    if (keys.length === 0) continue;
     const values = [keys.map(({ name }) => name), keys.map(({ type }) => type)];
-    return [columnar(target.measurement, ['fieldKey', 'fieldType'], values)];
-  });
+    found.push(columnar(target.measurement, ['fieldKey', 'fieldType'], values));
+  }
+  return found;
 }
 
 export function* showSeries(
@@ -103,7 +105,7 @@ export function* showSeries(
     onePolicy: mentionsTime(where),
   });
   let keys: string[] = [];
-  for (const { target } of narrow(context, targets, where)) {
+  for (const { target } of yield* narrow(context, targets, where)) {
     for (const key of yield* context.store.seriesKeys(target)) keys.push(key);
   }
   if (targets.length > 1) keys = yield* sortedInSlices(keys, compareText);

@@ -14,7 +14,7 @@ export interface Target extends SeriesSelection {
   readonly measurement: string;
 }
 
-export interface TargetRequest {
+interface TargetRequest {
   /** ON; '' for the request's. */
   readonly database: string;
   /** None for every measurement. */
@@ -64,16 +64,21 @@ export interface Narrowed {
 }
 
 /** The targets with the condition's time range and what it says of their tags. */
-export function narrow(
+export function* narrow(
   context: StatementContext,
   targets: readonly Target[],
   where: Expression | undefined,
-): Narrowed[] {
+): Slices<Narrowed[]> {
   const { from, to, rest } = splitTime(where, context);
-  return targets.map((target) => {
-    const { filter, residual } = splitTags(rest, isTagOf(context, target));
-    return { target: { ...target, ...narrowing(filter, from, to) }, residual };
-  });
+  const narrowed: Narrowed[] = [];
+  for (const target of targets) {
+    const fields = rest === undefined ? [] : yield* context.store.fieldKeys(target);
+    // What is no field is a tag, known or not.
+    const names = new Set(fields.map(({ name }) => name));
+    const { filter, residual } = splitTags(rest, (name) => !names.has(name));
+    narrowed.push({ target: { ...target, ...narrowing(filter, from, to) }, residual });
+  }
+  return narrowed;
 }
 
 function narrowing(
@@ -85,15 +90,6 @@ function narrowing(
     ...(filter !== undefined && { filter }),
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
-  };
-}
-
-/** What is no field is a tag, known or not. */
-function isTagOf(context: StatementContext, target: Target): (name: string) => boolean {
-  let fields: Set<string> | undefined;
-  return (name) => {
-    fields ??= new Set(context.store.fieldKeys(target).map((field) => field.name));
-    return !fields.has(name);
   };
 }
 

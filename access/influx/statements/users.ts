@@ -7,7 +7,7 @@ import { table } from './answers.ts';
 import type { StatementContext } from './context.ts';
 import type { UserDirectory } from './user-directory.ts';
 
-export type UserStatement = Extract<
+type UserStatement = Extract<
   Statement,
   { kind: 'createUser' | 'dropUser' | 'setPassword' | 'grant' | 'revoke' }
 >;
@@ -91,7 +91,7 @@ export function grantees(database: string, { users }: StatementContext): UserDef
   return [...(users?.users() ?? [])].filter(({ grants }) => Object.hasOwn(grants, database));
 }
 
-/** Nobody has anything on a database that is dropped: the next one of that name is another. */
+/** Privileges on a dropped database go: the next one of that name is another. */
 export async function revokeAll(database: string, context: StatementContext): Promise<void> {
   const directory = directoryOf(context);
   for (const { name: user } of grantees(database, context)) {

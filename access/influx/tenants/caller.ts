@@ -8,7 +8,7 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 
 export interface Caller {
   readonly space: TenantSpace;
-  /** undefined where nobody is told from anybody: everything is allowed. */
+  /** undefined without authentication: everything is allowed. */
   readonly principal: Principal | undefined;
   readonly users: UserDirectory | undefined;
   /** Revoked, suspended or gone: nothing is done for it any more. Does not come back. */
@@ -16,8 +16,8 @@ export interface Caller {
 }
 
 /**
- * Why somebody is not let in. `credentials`: the name or the secret is wrong; `missing`: there are none, and
- * they are needed; `suspended`: they are right, but the tenant lets nobody in; `throttled`: to be tried again.
+ * Why a client is not authenticated. `credentials`: the name or the secret is wrong; `missing`: there are none, and
+ * they are needed; `suspended`: they are right, but the tenant is suspended; `throttled`: to be tried again.
  */
 export interface Refusal {
   readonly refusal: 'missing' | 'credentials' | 'suspended' | 'throttled';

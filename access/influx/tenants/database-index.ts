@@ -1,5 +1,6 @@
-// Which databases each tenant has, so that nobody's answer takes longer for what others have.
+// Which databases each tenant has, so that the number of other tenants' databases does not slow a tenant down.
 
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { CatalogChange, SeriesStore } from '../../../contracts/series-store.ts';
 import { ownerOf } from './database-names.ts';
 
@@ -29,9 +30,11 @@ export class DatabaseIndex {
   }
 
   /** Makes a change, and follows it. */
-  change(change: CatalogChange, make: () => void): void {
+  change(change: CatalogChange, make: () => MaybePromise<void>): MaybePromise<void> {
     const isCurrent = this.#version === this.#source.catalogVersion;
-    make();
+    const made = make();
+    // What else is changed until then is not followed one by one.
+    if (made instanceof Promise) return made;
     if (!isCurrent) return;
     if (change.kind === 'createDatabase') this.#add(change.database);
     else if (change.kind === 'dropDatabase') this.#remove(change.database);

@@ -33,7 +33,7 @@ export class TenantMemory {
   }
 }
 
-export class QueryMemory implements Memory {
+class QueryMemory implements Memory {
   readonly #from: (bytes: number) => void;
   #bytes = 0;
 

@@ -19,7 +19,7 @@ import { TenantSpace } from './tenant-space.ts';
 import { TenantStore } from './tenant-store.ts';
 import { type ChangeUsers, TenantUsers } from './tenant-users.ts';
 
-export interface TenantGateOptions {
+interface TenantGateOptions {
   principals: Principals;
   /** Of all tenants together. */
   store: SeriesStore & DatabaseSource;
@@ -33,7 +33,7 @@ export interface TenantGateOptions {
 const maxIgnored = 1000;
 
 /** Databases that may have only so many series together. */
-export interface SeriesAllowance {
+interface SeriesAllowance {
   readonly databases: Iterable<string>;
   readonly series: number;
   /** What to say of one more. */

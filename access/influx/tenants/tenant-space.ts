@@ -12,7 +12,7 @@ import { QueryRegistry } from '../statements/query-registry.ts';
 import { ownerOf } from './database-names.ts';
 import { TenantMemory } from './query-memory.ts';
 
-export interface TenantSpaceOptions {
+interface TenantSpaceOptions {
   name: string;
   number: number;
   /** Its own databases, by its own names. */

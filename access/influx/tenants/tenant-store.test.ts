@@ -60,20 +60,20 @@ describe('names', () => {
 describe('databases', () => {
   test('are each tenant’s own', () => {
     const { own, a, b } = setting();
-    create(b, 'd');
-    create(a, 'd');
-    create(a, 'x');
+    void create(b, 'd');
+    void create(a, 'd');
+    void create(a, 'x');
     expect([names(own), names(a), names(b)]).toEqual([['d', 'first'], ['d', 'x'], ['d']]);
     expect(a.database('d')?.name).toBe('d');
     expect(b.database('x')).toBeUndefined();
     expect(a.database('first')).toBeUndefined();
-    drop(a, 'd');
+    void drop(a, 'd');
     expect([names(own), names(a), names(b)]).toEqual([['d', 'first'], ['x'], ['d']]);
   });
 
   test('of others cannot be named', () => {
     const { store, own, a, b } = setting();
-    create(b, 'd');
+    void create(b, 'd');
     const kept = `${databasePrefix(77)}d`;
     expect(store.database(kept)).toBeDefined();
     for (const view of [own, a]) {
@@ -89,25 +89,25 @@ describe('databases', () => {
 
   test('that came and went elsewhere are noticed', () => {
     const { store, own, a } = setting();
-    create(store, `${databasePrefix(7)}restored`);
-    drop(store, 'first');
+    void create(store, `${databasePrefix(7)}restored`);
+    void drop(store, 'first');
     expect([names(own), names(a)]).toEqual([['d'], ['restored']]);
-    create(store, `${databasePrefix(7)}again`);
-    create(a, 'mine');
+    void create(store, `${databasePrefix(7)}again`);
+    void create(a, 'mine');
     expect(names(a).sort()).toEqual(['again', 'mine', 'restored']);
   });
 });
 
 test('what others have makes no answer longer', () => {
   const { store, a } = setting();
-  for (let tenant = 100; tenant < 1100; tenant++) create(store, `${databasePrefix(tenant)}d`);
-  create(a, 'd');
+  for (let tenant = 100; tenant < 1100; tenant++) void create(store, `${databasePrefix(tenant)}d`);
+  void create(a, 'd');
   names(a);
   const listed = vi.spyOn(store, 'databases');
   const looked = vi.spyOn(store, 'database');
   expect(names(a)).toEqual(['d']);
-  create(a, 'e');
-  drop(a, 'd');
+  void create(a, 'e');
+  void drop(a, 'd');
   expect(names(a)).toEqual(['e']);
   expect([listed.mock.calls.length, looked.mock.calls.length]).toEqual([0, 2]);
 });
@@ -136,7 +136,7 @@ describe('messages', () => {
 
 test('nothing is changed for a tenant that may do nothing any more', () => {
   const { store, a, suspend } = setting();
-  create(a, 'd');
+  void create(a, 'd');
   suspend();
   const changes: (() => unknown)[] = [
     () => create(a, 'e'),

@@ -14,12 +14,13 @@ import {
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
+  UnavailableError,
   type WriteOutcome,
 } from '../../../contracts/series-store.ts';
 import type { DatabaseIndex } from './database-index.ts';
 import { databasePrefix, isClientName } from './database-names.ts';
 
-export interface TenantStoreOptions {
+interface TenantStoreOptions {
   /** What all tenants share. */
   store: SeriesStore;
   index: DatabaseIndex;
@@ -66,11 +67,11 @@ export class TenantStore implements SeriesStore {
     return { ...database, name: database.name.slice(this.#prefix.length) };
   }
 
-  change(change: CatalogChange): void {
+  change(change: CatalogChange): MaybePromise<void> {
     this.#expectActive();
     if (!isClientName(change.database)) throw this.#unnamed(change);
     const kept = { ...change, database: this.#prefix + change.database };
-    this.#index.change(kept, () => this.#told(() => this.#store.change(kept)));
+    return this.#index.change(kept, () => this.#toldLater(() => this.#store.change(kept)));
   }
 
   #unnamed({ kind, database }: CatalogChange): SeriesError {
@@ -83,11 +84,7 @@ export class TenantStore implements SeriesStore {
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome> {
     this.#expectActive();
     const kept = this.#kept(database);
-    const outcome = this.#told(() => this.#store.write(kept, retentionPolicy, batch));
-    if (!(outcome instanceof Promise)) return outcome;
-    return outcome.catch((error: unknown) => {
-      throw this.#inClientsWords(error);
-    });
+    return this.#toldLater(() => this.#store.write(kept, retentionPolicy, batch));
   }
 
   scan(request: ScanRequest): Slices<SeriesScan> {
@@ -110,8 +107,8 @@ export class TenantStore implements SeriesStore {
     return this.#toldInSlices(this.#store.measurements(this.#keptSelection(selection)));
   }
 
-  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
-    return this.#told(() => this.#store.fieldKeys(this.#keptSelection(selection)));
+  fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
+    return this.#toldInSlices(this.#store.fieldKeys(this.#keptSelection(selection)));
   }
 
   tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
@@ -147,7 +144,7 @@ export class TenantStore implements SeriesStore {
     return { ...selection, database: this.#kept(selection.database) };
   }
 
-  /** A name that nobody can have stands for what clients cannot name: nothing is found by it. */
+  /** Stands for names that clients cannot use: nothing is found by it. */
   #kept(name: string): string {
     return isClientName(name) ? this.#prefix + name : '';
   }
@@ -158,6 +155,14 @@ export class TenantStore implements SeriesStore {
     } catch (error) {
       throw this.#inClientsWords(error);
     }
+  }
+
+  #toldLater<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
+    const answer = this.#told(ask);
+    if (!(answer instanceof Promise)) return answer;
+    return answer.catch((error: unknown) => {
+      throw this.#inClientsWords(error);
+    });
   }
 
   *#toldInSlices<T>(slices: Slices<T>): Slices<T> {
@@ -172,8 +177,8 @@ export class TenantStore implements SeriesStore {
   *#whileActive(slices: Slices<void>): Slices<void> {
     const told = this.#toldInSlices(slices);
     try {
-      while (told.next().done !== true) {
-        yield;
+      for (let step = told.next(); step.done !== true; step = told.next()) {
+        yield step.value;
         this.#expectActive();
       }
     } finally {
@@ -183,6 +188,8 @@ export class TenantStore implements SeriesStore {
 
   #inClientsWords(error: unknown): unknown {
     if (!(error instanceof SeriesError) || this.#prefix === '') return error;
+    // Their words name no database.
+    if (error instanceof UnavailableError) return error;
     const Kind = error instanceof ReadOnlyError ? ReadOnlyError : SeriesError;
     return new Kind(error.message.replaceAll(this.#prefix, ''), { cause: error });
   }

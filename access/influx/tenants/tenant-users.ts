@@ -1,4 +1,4 @@
-// The users of a tenant: read as the plane knows them, changed by whoever keeps them.
+// The users of a tenant: read as the plane knows them, changed by the control plane.
 
 import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 import type { Principals } from '../../gateway/principals.ts';

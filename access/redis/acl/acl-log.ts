@@ -3,7 +3,7 @@
 
 import type { Denial } from './selector.ts';
 
-export interface AclLogEntry {
+interface AclLogEntry {
   reason: Denial['reason'] | 'auth';
   context: 'toplevel' | 'multi' | 'lua';
   /** The command, key or channel that was refused. */

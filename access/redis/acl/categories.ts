@@ -59,11 +59,13 @@ const exceptions: Readonly<Record<string, readonly Category[]>> = {
   flushall: ['keyspace', 'dangerous'],
   swapdb: ['keyspace', 'dangerous'],
   restore: ['keyspace', 'dangerous'],
+  migrate: ['keyspace', 'dangerous'],
   sort: sorting,
   sort_ro: sorting,
   info: ['dangerous'],
   lastsave: ['admin', 'dangerous'],
   role: ['admin', 'dangerous'],
+  asking: ['connection'],
   readonly: ['connection'],
   readwrite: ['connection'],
   command: ['connection'],
@@ -83,6 +85,8 @@ export function categoriesOf(spec: CommandSpec, container?: string): Category[] 
   if (flags.includes('readonly') && spec.group !== 'scripting') has.add('read');
   if (flags.includes('pubsub')) has.add('pubsub');
   else if (container === undefined && spec.subcommands !== undefined) has.delete('pubsub');
+  // PUBSUB HELP touches no channel.
+  if (container === 'pubsub' && spec.name === 'help') has.delete('pubsub');
   if (flags.includes('admin')) has.add('admin').add('dangerous');
   if (flags.includes('blocking')) has.add('blocking');
   has.add(flags.includes('fast') ? 'fast' : 'slow');

@@ -6,7 +6,7 @@ import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
-import { type Category, isCategory } from './categories.ts';
+import { isCategory } from './categories.ts';
 import { Access, everyKey } from './key-access.ts';
 
 /** What is wrong with a rule, as ACL SETUSER says it. */
@@ -332,5 +332,3 @@ function globOf(text: string): Glob | undefined {
 export function hasSpace(text: string): boolean {
   return /[\s\0]/.test(text);
 }
-
-export type { Category };

@@ -17,7 +17,7 @@ const refusedForMs = 100;
 /** Refusals after which a client sends a long pipeline, even if just now nothing more of it is here. */
 const manyRefusals = 64;
 
-export type Ended = (entry: CommandEntry, limiter: TenantLimiter, admitted: boolean) => void;
+type Ended = (entry: CommandEntry, limiter: TenantLimiter, admitted: boolean) => void;
 
 export class CommandWait implements LimiterWaiter {
   /** Monotonic milliseconds, as all times here. */

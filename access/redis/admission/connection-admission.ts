@@ -93,39 +93,25 @@ export class ConnectionAdmission {
     if (!entry.takesUnits && !this.#isFullExec(entry)) return true;
     const { server, tenant } = this.#owner;
     if (server.partitions?.isWatched === true && !this.#hasRoom(entry, mark)) return false;
-    const { limiter, scanLimiter } = tenant;
+    const { limits } = tenant;
     const { lapAt } = server.tick;
-    if (scanLimiter === undefined && limiter !== undefined) {
-      if (limiter.pass() || limiter.passAgain(lapAt)) return true;
-    }
-    if (limiter?.isDue === true || lapAt - this.#chargedAt > chargeEveryMs) this.chargeBatch();
-    if (
-      scanLimiter !== undefined &&
-      this.#isScan(entry) &&
-      !this.#isPast(scanLimiter, entry, mark)
-    ) {
-      return false;
-    }
-    return this.#isPastMain(entry, mark);
+    if (limits.pass(lapAt)) return true;
+    const isDue = limits.limiter?.isDue === true;
+    if (isDue || lapAt - this.#chargedAt > chargeEveryMs) this.chargeBatch();
+    return this.#isWithinLimits(entry, mark);
   }
 
-  #isPastMain(entry: CommandEntry, mark: number): boolean {
-    const { limiter } = this.#owner.tenant;
-    return limiter === undefined || this.#isPast(limiter, entry, mark);
-  }
-
-  /** As it will be charged. */
-  #isScan(entry: CommandEntry): boolean {
-    return refusedKind(entry, this.#owner.transaction?.queue).kind === ChargeClass.scan;
-  }
-
-  #isPast(limiter: TenantLimiter, entry: CommandEntry, mark: number): boolean {
+  /** If not, the command waits at a limiter or was refused. `admittedBy`: see `TenantLimits`. */
+  #isWithinLimits(entry: CommandEntry, mark: number, admittedBy?: TenantLimiter): boolean {
     const owner = this.#owner;
     const { server } = owner;
-    const { refusals } = owner.tenant;
+    const { refusals, limits } = owner.tenant;
     const admission = server.admission!;
     const now = server.tick.lapAt;
-    if (limiter.admit(now, admission.rules.commandWaitMs, this.#quotaMode())) {
+    const { commandWaitMs } = admission.rules;
+    const isScan = this.#isScan(entry);
+    const limiter = limits.admit(now, commandWaitMs, this.#quotaMode(), isScan, admittedBy);
+    if (limiter === undefined) {
       this.#admittedAt ??= now;
       return true;
     }
@@ -148,6 +134,13 @@ export class ConnectionAdmission {
     owner.setBusy(waits);
     if (!waits) this.#refuse(limiter, entry, mark);
     return false;
+  }
+
+  /** Where scans have a limit, whether the command will be charged as one. */
+  #isScan(entry: CommandEntry): boolean {
+    const { tenant, transaction } = this.#owner;
+    if (tenant.limits.classLimiter === undefined) return false;
+    return refusedKind(entry, transaction?.queue).kind === ChargeClass.scan;
   }
 
   #quotaMode(): QuotaMode {
@@ -177,8 +170,8 @@ export class ConnectionAdmission {
       if (!isAdmitted) this.#refuse(limiter, entry, pos);
       else {
         this.#admittedAt ??= this.#wait!.begunAt;
-        const isPast = limiter === owner.tenant.limiter || this.#isPastMain(entry, pos);
-        if (isPast && this.#hasRoom(entry, pos)) owner.startUnlessPaused(entry, pos);
+        const isAdmittedByAll = this.#isWithinLimits(entry, pos, limiter);
+        if (isAdmittedByAll && this.#hasRoom(entry, pos)) owner.startUnlessPaused(entry, pos);
       }
       owner.goOn();
     } catch (error) {
@@ -204,10 +197,10 @@ export class ConnectionAdmission {
     const owner = this.#owner;
     const { server, tenant, transaction } = owner;
     const { metering, partitions } = server;
-    const { limiter } = tenant;
+    const { limiter } = tenant.limits;
     if (partitions?.isWatched !== true || metering === undefined || limiter === undefined)
       return true;
-    this.#ticket ??= new PartitionTicket(partitions.visit());
+    this.#ticket ??= new PartitionTicket(partitions.request());
     // What is charged from here until the command is done is the command's.
     owner.meter.flush(metering);
     const commands = transaction?.queue ?? [{ entry, args: owner.arguments }];
@@ -277,7 +270,7 @@ export class ConnectionAdmission {
     const owner = this.#owner;
     owner.setBusy(false);
     const { pos } = owner.answer();
-    if (!owner.tenant.isLimited || this.admit(entry, pos)) owner.start(entry, pos);
+    if (!owner.tenant.limits.isLimited || this.admit(entry, pos)) owner.start(entry, pos);
     owner.goOn();
   }
 
@@ -288,8 +281,8 @@ export class ConnectionAdmission {
     const { server, tenant, meter } = this.#owner;
     const { metering, tick } = server;
     if (metering === undefined) return;
-    const { limiter, scanLimiter } = tenant;
-    if (!tenant.isLimited || (scanLimiter === undefined && limiter?.hasFastPath === true)) {
+    const { limits } = tenant;
+    if (limits.hasFastPath) {
       meter.endBatch(metering, tick.lapAt);
       return;
     }
@@ -298,12 +291,10 @@ export class ConnectionAdmission {
     const { lapAt } = tick;
     this.#chargedAt = lapAt;
     meter.flush(metering);
-    if (limiter?.isDue === true) metering.flushAll();
-    limiter?.settle(lapAt);
-    scanLimiter?.settle(lapAt);
-    const { errorDelay } = server.admission!;
-    if (errorDelay.options.enabled && this.#admittedAt !== undefined) {
-      errorDelay.succeeded(lapAt - this.#admittedAt);
+    if (limits.limiter?.isDue === true) metering.flushAll();
+    limits.settle(lapAt);
+    if (this.#admittedAt !== undefined) {
+      server.admission!.errorDelay.succeeded(lapAt - this.#admittedAt);
     }
     this.#admittedAt = undefined;
   }

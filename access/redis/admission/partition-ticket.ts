@@ -1,9 +1,9 @@
-// The command of one connection that was let in to partitions with ceilings, until they are charged what it has cost.
+// The command of one connection that partitions with ceilings have admitted, until they are charged for it.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { TableSpan } from '../../../universal-row/command.ts';
 import { hashSlot } from '../../../universal-row/crc16.ts';
-import type { PartitionVisit } from '../../../contracts/partition-entrance.ts';
+import type { PartitionRequest } from '../../../contracts/partition-admission.ts';
 import { keyWords } from '../commands/key-words.ts';
 import type { CommandEntry } from '../commands/registry.ts';
 
@@ -13,12 +13,12 @@ interface RequestedCommand {
 }
 
 export class PartitionTicket {
-  /** It has been let in, and not charged yet. */
+  /** It was admitted, and is not charged yet. */
   isOpen = false;
-  readonly #visit: PartitionVisit;
+  readonly #request: PartitionRequest;
 
-  constructor(visit: PartitionVisit) {
-    this.#visit = visit;
+  constructor(request: PartitionRequest) {
+    this.#request = request;
   }
 
   /**
@@ -32,13 +32,13 @@ export class PartitionTicket {
     now: number,
   ): number {
     this.isOpen = true;
-    this.#visit.begin();
+    this.#request.begin();
     let on = table;
     for (const { entry, args } of commands) {
       if (entry.spec.name === 'select') on = selected(args, span) ?? on;
       else if (entry.run !== undefined) this.#touch(entry, args, on, now);
     }
-    return this.#visit.waitMs(now);
+    return this.#request.waitMs(now);
   }
 
   #touch({ spec }: CommandEntry, args: Arguments, table: number, now: number): void {
@@ -46,14 +46,14 @@ export class PartitionTicket {
       // As many keys as it says there are.
       if (word >= args.count) break;
       const slot = hashSlot(args.buf, args.starts[word]!, args.lens[word]!);
-      this.#visit.touch(table, slot, now);
+      this.#request.touch(table, slot, now);
     }
   }
 
   /** It has been run, and has cost so many units. */
   charge(units: number, now: number): void {
     this.isOpen = false;
-    this.#visit.charge(units, now);
+    this.#request.charge(units, now);
   }
 
   /** It will not run, or is not to be charged. */

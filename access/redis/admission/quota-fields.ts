@@ -2,23 +2,22 @@
 
 import type { TenantAccount } from '../../../request-units/meter.ts';
 import type { TenantLimiter } from '../../admission/tenant-limiter.ts';
+import type { TenantLimits } from '../../admission/tenant-limits.ts';
 
-export interface QuotaFields {
+interface QuotaFields {
   /** Requests and milliseconds. */
   counts: [name: string, value: number][];
   /** Request units, and percents. */
   units: [name: string, value: number][];
 }
 
-export interface Gates {
-  limiter: TenantLimiter | undefined;
-  scanLimiter: TenantLimiter | undefined;
-}
-
 /** Nothing for a tenant without a limit. */
-export function quotaFields({ limiter, scanLimiter }: Gates, account: TenantAccount): QuotaFields {
+export function quotaFields(
+  { limiter, classLimiter }: TenantLimits,
+  account: TenantAccount,
+): QuotaFields {
   const ofAll = limiter === undefined ? none : fieldsOf(limiter, account);
-  const ofScans = scanLimiter === undefined ? none : scanFields(scanLimiter);
+  const ofScans = classLimiter === undefined ? none : scanFields(classLimiter);
   return {
     counts: [...ofAll.counts, ...ofScans.counts],
     units: [...ofAll.units, ...ofScans.units],

@@ -3,15 +3,19 @@
 import { aclCommands } from './acl.ts';
 import { bitmapCommands } from './bitmap.ts';
 import { clientCommands } from './client.ts';
+import { clusterCommands } from './cluster.ts';
 import { connectionCommands } from './connection.ts';
 import { dumpCommands } from './dump.ts';
 import { geoCommands } from './geo.ts';
 import { functionCommands } from './functions.ts';
 import { hashCommands } from './hash.ts';
+import { hashTimeCommands } from './hash-times.ts';
 import { hyperloglogCommands } from './hyperloglog.ts';
 import { introspectionCommands } from './introspection.ts';
 import { keysCommands } from './keys.ts';
+import { latencyCommands } from './latency.ts';
 import { listCommands } from './list.ts';
+import { memoryCommands } from './memory.ts';
 import { pubsubCommands } from './pubsub.ts';
 import { ruCommands } from './ru.ts';
 import { scriptingCommands } from './scripting.ts';
@@ -26,6 +30,7 @@ import type { CommandSpec } from './spec.ts';
 export const allCommands: readonly (readonly CommandSpec[])[] = [
   stringCommands,
   hashCommands,
+  hashTimeCommands,
   listCommands,
   setCommands,
   sortedSetCommands,
@@ -43,6 +48,9 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   aclCommands,
   clientCommands,
   serverCommands,
+  latencyCommands,
+  memoryCommands,
+  clusterCommands,
   ruCommands,
   introspectionCommands,
 ];

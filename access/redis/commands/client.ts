@@ -7,6 +7,7 @@ import { type Client, ClientFlag, type ClientCommand } from '../client.ts';
 import { type ClientType, describeClient, typeOf } from '../describe-client.ts';
 import { eachInSlices } from '../in-slices.ts';
 import type { RespWriter } from '../resp-writer.ts';
+import { trackingSubcommands } from './client-tracking.ts';
 import { isPlainName } from './connection.ts';
 import { helpOf } from './support/help.ts';
 
@@ -283,30 +284,7 @@ const subcommands: readonly ClientCommand[] = [
       reply.ok();
     },
   },
-  {
-    ...plain,
-    name: 'getredir',
-    arity: 2,
-    since: '6.0.0',
-    summary:
-      'Returns the client ID to which the tracking notifications of the connection are redirected.',
-    handle(_connection, _args, reply) {
-      reply.integer(-1);
-    },
-  },
-  {
-    ...plain,
-    name: 'tracking',
-    arity: -3,
-    syntax:
-      '<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]',
-    since: '6.0.0',
-    summary: 'Controls server-assisted client-side caching for the connection.',
-    handle(_connection, args, reply) {
-      if (onOff(args, 2)) reply.error('ERR client-side caching is not supported');
-      else reply.ok();
-    },
-  },
+  ...trackingSubcommands,
   {
     ...common,
     name: 'pause',

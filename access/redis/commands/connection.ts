@@ -1,5 +1,6 @@
 // Who the client is and how it wants to be talked to. CLIENT has a file of its own.
 
+import { readingAnywhere } from '../cluster.ts';
 import { parseInteger } from '../../../universal-row/bytes.ts';
 import { notAnInteger } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
@@ -23,7 +24,7 @@ function writeHello(connection: Client, reply: RespWriter): void {
   reply.text('id');
   reply.integer(connection.id);
   reply.text('mode');
-  reply.text('standalone');
+  reply.text(connection.server.clusterId === undefined ? 'standalone' : 'cluster');
   reply.text('role');
   reply.text('master');
   reply.text('modules');
@@ -207,12 +208,14 @@ export const connectionCommands: readonly ClientCommand[] = [
     immediate: true,
     handle(connection, _args, reply) {
       connection.endTransaction();
+      readingAnywhere.delete(connection);
       const { anonymous } = connection.server.principals;
       connection.logOut();
       // Where the default user has as many clients as it may, it has to log in like others.
       if (anonymous !== undefined) connection.become(anonymous);
       connection.update({ name: '' });
       connection.update({ version: 2 });
+      connection.server.track(connection, undefined);
       connection.update({ noEvict: false });
       connection.update({ noTouch: false });
       reply.version = 2;

@@ -3,9 +3,31 @@
 import { Action } from '../../../universal-row/command.ts';
 import { dump } from '../../../universal-row/transforms/redis/rdb/dump.ts';
 import { restore } from '../../../universal-row/transforms/redis/rdb/restore.ts';
-import { type CommandSpec, firstKey } from './spec.ts';
+import { migratedKeys, migrateTransform } from '../../../universal-row/transforms/redis/migrate.ts';
+import type { ClientCommand } from '../client.ts';
+import { openMigration } from '../migration-link.ts';
+import { firstKey } from './spec.ts';
 
-export const dumpCommands: readonly CommandSpec[] = [
+const migrate = migrateTransform(openMigration);
+
+export const dumpCommands: readonly ClientCommand[] = [
+  {
+    name: 'migrate',
+    arity: -6,
+    syntax:
+      'host port:integer <key | ""> destination-db:integer timeout:integer [COPY] [REPLACE] [[AUTH password] | [AUTH2 username password]] [KEYS key [key ...]]',
+    flags: ['write', 'movablekeys'],
+    keys: migratedKeys,
+    group: 'generic',
+    since: '2.6.0',
+    summary: 'Moves keys to another server.',
+    complexity: 'O(N) for N bytes of the values, and what the target takes',
+    action: Action.update,
+    // It makes the server connect to wherever it is told to.
+    serverWide: true,
+    mayNotQueue: true,
+    bind: () => migrate,
+  },
   {
     name: 'dump',
     arity: 2,

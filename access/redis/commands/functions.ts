@@ -1,16 +1,24 @@
 // Functions: libraries of scripts that are called by name.
 
-import { Action } from '../../../universal-row/command.ts';
+import { Action, type Transform } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import { scriptKeys } from '../../../universal-row/transforms/redis/scripts/eval.ts';
-import type { FunctionLibrary } from '../../../universal-row/transforms/redis/scripts/functions.ts';
+import {
+  dumpOf,
+  functionDelete,
+  functionFlush,
+  functionLoad,
+  functionRestore,
+} from '../../../universal-row/transforms/redis/scripts/function-commands.ts';
+import type {
+  FunctionLibraries,
+  FunctionLibrary,
+} from '../../../universal-row/transforms/redis/scripts/functions.ts';
 import type { ClientCommand, ClientHandler } from '../client.ts';
 import type { RespWriter } from '../resp-writer.ts';
-import { killScripts } from './scripting.ts';
+import { killing } from './scripting.ts';
 import { helpOf } from './support/help.ts';
-
-const flushOptions = new CommandError('ERR FUNCTION FLUSH only supports SYNC|ASYNC option');
 
 function calls(name: string, isReadOnly: boolean): ClientCommand {
   return {
@@ -35,31 +43,9 @@ function bytes(reply: RespWriter, text: string): void {
   reply.bulk(buffer, 0, buffer.length);
 }
 
-const load: ClientHandler = (client, args, reply) => {
-  let at = 2;
-  let replaces = false;
-  for (; at < args.count - 1; at++) {
-    if (!args.is(at, 'REPLACE')) {
-      throw new CommandError(`ERR Unknown option given: ${args.latin1(at, 128)}`);
-    }
-    replaces = true;
-  }
-  const library = client.tenant.scripts.functions.load(args.latin1(at), replaces);
-  reply.text(library.name);
-};
-
-const remove: ClientHandler = (client, args, reply) => {
-  if (!client.tenant.scripts.functions.delete(args.latin1(2))) {
-    throw new CommandError('ERR Library not found');
-  }
-  reply.ok();
-};
-
-const flush: ClientHandler = (client, args, reply) => {
-  if (args.count > 3) throw flushOptions;
-  if (args.count === 3 && !args.is(2, 'SYNC') && !args.is(2, 'ASYNC')) throw flushOptions;
-  client.tenant.scripts.functions.clear();
-  reply.ok();
+const dump: ClientHandler = (client, _args, reply) => {
+  const payload = dumpOf(client.tenant.scripts.functions.all.values());
+  reply.bulk(payload, 0, payload.length);
 };
 
 function answerLibrary(reply: RespWriter, library: FunctionLibrary, withCode: boolean): void {
@@ -106,14 +92,18 @@ const list: ClientHandler = (client, args, reply) => {
 
 const stats: ClientHandler = (client, _args, reply) => {
   const { running, functions } = client.tenant.scripts;
-  const [script] = running;
+  const [long] = running;
   reply.map(2);
   reply.text('running_script');
-  if (script === undefined) reply.nil();
+  if (long === undefined) reply.nil();
   else {
-    reply.map(2);
+    const { script, words } = long;
+    reply.map(3);
     reply.text('name');
     bytes(reply, script.name);
+    reply.text('command');
+    reply.array(words.length);
+    for (const word of words) reply.bulk(word, 0, word.length);
     reply.text('duration_ms');
     reply.integer(Math.floor(performance.now() - script.startedAt));
   }
@@ -127,12 +117,16 @@ const stats: ClientHandler = (client, _args, reply) => {
   reply.integer(functions.functionCount);
 };
 
+const growing: ReadonlySet<string> = new Set(['load', 'restore']);
+
 interface Part {
   readonly name: string;
   readonly arity: number;
   readonly syntax?: string;
   readonly summary: string;
-  readonly handle: ClientHandler;
+  readonly handle?: ClientHandler;
+  /** What it does to the rows of libraries. */
+  readonly changes?: (libraries: FunctionLibraries) => Transform;
 }
 
 const parts: readonly Part[] = [
@@ -141,20 +135,26 @@ const parts: readonly Part[] = [
     arity: 3,
     syntax: 'library-name',
     summary: 'Deletes a library and its functions.',
-    handle: remove,
+    changes: functionDelete,
+  },
+  {
+    name: 'dump',
+    arity: 2,
+    summary: 'Dumps all libraries into a serialized binary payload.',
+    handle: dump,
   },
   {
     name: 'flush',
     arity: -2,
     syntax: '[ASYNC | SYNC]',
     summary: 'Deletes all libraries and functions.',
-    handle: flush,
+    changes: functionFlush,
   },
   {
     name: 'kill',
     arity: 2,
     summary: 'Terminates a function during execution.',
-    handle: killScripts,
+    handle: killing(true),
   },
   {
     name: 'list',
@@ -168,7 +168,14 @@ const parts: readonly Part[] = [
     arity: -3,
     syntax: '[REPLACE] function-code',
     summary: 'Creates a library.',
-    handle: load,
+    changes: functionLoad,
+  },
+  {
+    name: 'restore',
+    arity: -3,
+    syntax: 'serialized-value [FLUSH | APPEND | REPLACE]',
+    summary: 'Restores all libraries from a payload.',
+    changes: functionRestore,
   },
   {
     name: 'stats',
@@ -179,14 +186,16 @@ const parts: readonly Part[] = [
 ];
 
 const subcommands: readonly ClientCommand[] = parts.map((part) => {
-  const writes = ['delete', 'flush', 'load'].includes(part.name);
-  const command: ClientCommand = {
-    ...part,
-    flags: writes ? ['noscript', 'write'] : ['noscript'],
-    group: 'scripting',
-    since: '7.0.0',
+  const { changes, handle, ...spec } = part;
+  const common = { ...spec, group: 'scripting', since: '7.0.0' } as const;
+  if (changes === undefined) return { ...common, flags: ['noscript'], handle: handle! };
+  return {
+    ...common,
+    flags: growing.has(part.name) ? ['noscript', 'write', 'denyoom'] : ['noscript', 'write'],
+    action: Action.update,
+    ofLibraries: true,
+    bind: ({ tenant: { scripts } }) => scripts.changing(changes),
   };
-  return part.name === 'load' ? { ...command, longWords: true } : command;
 });
 
 export const functionCommands: readonly ClientCommand[] = [

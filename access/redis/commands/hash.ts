@@ -20,7 +20,7 @@ import {
   hsetnx,
   hstrlen,
   hvals,
-} from '../../../universal-row/transforms/redis/hash.ts';
+} from '../../../universal-row/transforms/redis/hash-commands.ts';
 
 export const hashCommands: readonly CommandSpec[] = [
   {

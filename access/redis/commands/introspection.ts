@@ -1,6 +1,6 @@
 // COMMAND: what commands there are, from their own rows. Cluster clients, redis-cli and proxies read it.
 
-import type { ClientCommand } from '../client.ts';
+import type { Client, ClientCommand } from '../client.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { isWrite } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
@@ -120,6 +120,12 @@ function writeDocs(entry: CommandEntry, reply: RespWriter): void {
   }
 }
 
+/** The command or subcommand that the words call. */
+function called({ server }: Client, words: Arguments): CommandEntry | undefined {
+  const entry = server.registry.lookup(words);
+  return entry?.subcommands === undefined || words.count < 2 ? entry : entry.subcommand(words);
+}
+
 function keysOf(
   args: Arguments,
   reply: RespWriter,
@@ -133,7 +139,8 @@ function keysOf(
     throw new CommandError('ERR Invalid number of arguments specified for command');
   }
   const words = keyWords(entry.spec, inner);
-  if (words.length === 0) {
+  // Scripts and functions may have none.
+  if (words.length === 0 && entry.spec.group !== 'scripting') {
     throw new CommandError(
       entry.spec.keys === undefined ||
         (typeof entry.spec.keys !== 'function' && entry.spec.keys.first === 0)
@@ -147,9 +154,9 @@ function keysOf(
     if (withFlags) reply.array(2);
     reply.bulk(inner.buf, inner.starts[word]!, inner.lens[word]!);
     if (!withFlags) continue;
-    reply.set(writes ? 2 : 2);
+    reply.set(2);
     reply.simple(writes ? 'RW' : 'RO');
-    reply.simple(writes ? 'UPDATE' : 'ACCESS');
+    reply.simple(writes ? 'update' : 'access');
   }
 }
 
@@ -249,7 +256,7 @@ const subcommands: readonly ClientCommand[] = [
     since: '2.8.13',
     summary: 'Extracts the key names from an arbitrary command.',
     handle(connection, args, reply) {
-      keysOf(args, reply, false, (inner) => connection.server.registry.lookup(inner));
+      keysOf(args, reply, false, (inner) => called(connection, inner));
     },
   },
   {
@@ -260,7 +267,7 @@ const subcommands: readonly ClientCommand[] = [
     since: '7.0.0',
     summary: 'Extracts the key names and access flags for an arbitrary command.',
     handle(connection, args, reply) {
-      keysOf(args, reply, true, (inner) => connection.server.registry.lookup(inner));
+      keysOf(args, reply, true, (inner) => called(connection, inner));
     },
   },
 ];

@@ -1,15 +1,9 @@
-// What Redis would say about how it keeps a row, told from the row's contents by the limits that CONFIG
-// has; and how much memory rows take here.
+// What Redis would say about how it keeps a row, told from the row's contents by the limits that CONFIG has.
 
 import { Action } from '../../../universal-row/command.ts';
 import { type CommandSpec, type KeyRange, noKeys } from './spec.ts';
 import { helpOf } from './support/help.ts';
 import {
-  memoryDoctor,
-  memoryMallocStats,
-  memoryPurge,
-  memoryStats,
-  memoryUsage,
   objectEncoding,
   objectFreq,
   objectIdletime,
@@ -40,7 +34,7 @@ const objectSubcommands: readonly CommandSpec[] = [
     keys: secondWord,
     group: 'generic',
     since: '4.0.0',
-    summary: 'Returns how often a key is used; not kept here.',
+    summary: 'Returns the logarithmic access frequency counter of a key.',
     complexity: 'O(1)',
     action: Action.fetch,
     run: objectFreq,
@@ -53,7 +47,7 @@ const objectSubcommands: readonly CommandSpec[] = [
     keys: secondWord,
     group: 'generic',
     since: '2.2.3',
-    summary: 'Returns for how many seconds a key was not used; always 0 here.',
+    summary: 'Returns the time since the last access to a key.',
     complexity: 'O(1)',
     action: Action.fetch,
     run: objectIdletime,
@@ -73,74 +67,6 @@ const objectSubcommands: readonly CommandSpec[] = [
   },
 ];
 
-const memorySubcommands: readonly CommandSpec[] = [
-  {
-    name: 'doctor',
-    arity: 2,
-    flags: [],
-    keys: noKeys,
-    group: 'server',
-    since: '4.0.0',
-    summary: 'Returns what is wrong with the use of memory.',
-    complexity: 'O(1)',
-    action: Action.fetch,
-    run: memoryDoctor,
-  },
-  {
-    name: 'malloc-stats',
-    serverWide: true,
-    arity: 2,
-    flags: [],
-    keys: noKeys,
-    group: 'server',
-    since: '4.0.0',
-    summary: 'Returns statistics of the memory allocator.',
-    complexity: 'O(1)',
-    action: Action.fetch,
-    run: memoryMallocStats,
-  },
-  {
-    name: 'purge',
-    serverWide: true,
-    arity: 2,
-    flags: [],
-    keys: noKeys,
-    group: 'server',
-    since: '4.0.0',
-    summary: 'Asks the allocator to give memory back.',
-    complexity: 'O(1)',
-    action: Action.fetch,
-    run: memoryPurge,
-  },
-  {
-    name: 'stats',
-    serverWide: true,
-    arity: 2,
-    flags: [],
-    keys: noKeys,
-    group: 'server',
-    since: '4.0.0',
-    summary: 'Returns how much memory is used, and for what.',
-    complexity: 'O(1)',
-    action: Action.fetch,
-    run: memoryStats,
-    usesSpan: true,
-  },
-  {
-    name: 'usage',
-    arity: -3,
-    syntax: 'key [SAMPLES count]',
-    flags: ['readonly'],
-    keys: secondWord,
-    group: 'server',
-    since: '4.0.0',
-    summary: 'Returns how many bytes a key and what is under it take.',
-    complexity: 'O(1)',
-    action: Action.fetch,
-    run: memoryUsage,
-  },
-];
-
 export const objectCommands: readonly CommandSpec[] = [
   {
     name: 'object',
@@ -152,16 +78,5 @@ export const objectCommands: readonly CommandSpec[] = [
     summary: 'Tells how what is under a key is kept.',
     complexity: 'Depends on the subcommand',
     subcommands: [...objectSubcommands, helpOf('object', objectSubcommands)],
-  },
-  {
-    name: 'memory',
-    arity: -2,
-    flags: [],
-    keys: noKeys,
-    group: 'server',
-    since: '4.0.0',
-    summary: 'Tells how memory is used.',
-    complexity: 'Depends on the subcommand',
-    subcommands: [...memorySubcommands, helpOf('memory', memorySubcommands)],
   },
 ];

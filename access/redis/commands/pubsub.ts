@@ -10,6 +10,7 @@ import { eachInSlices, inSlices } from '../in-slices.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import type { CommandFlag } from './spec.ts';
+import { helpOf } from './support/help.ts';
 
 const noMemory = new CommandError(outOfRequestMemory);
 
@@ -95,6 +96,7 @@ function publish(isSharded: boolean): ClientHandler {
   return (connection, args, reply) => {
     const { server, tenant } = connection;
     const message = { channel: args.bytes(1), payload: args.bytes(2), isSharded };
+    server.elsewhere?.publish(tenant.number, message);
     const audiences = tenant.pubsub.audiences(message.channel, isSharded);
     let receivers = 0;
     for (const { listeners } of audiences) receivers += listeners.size;
@@ -171,6 +173,62 @@ const channelsAtOnce = 4096;
 const maxNames = 16_384;
 
 const common = { flags, group: 'pubsub' } as const;
+
+const pubsubSubcommands: readonly ClientCommand[] = [
+  {
+    ...common,
+    name: 'channels',
+    arity: -2,
+    syntax: '[pattern]',
+    flags: ['pubsub', 'loading', 'stale'],
+    since: '2.8.0',
+    summary: 'Returns the active channels.',
+    handle: listChannels(false),
+  },
+  {
+    ...common,
+    name: 'numsub',
+    maxWords: maxNames,
+    arity: -2,
+    syntax: '[channel [channel ...]]',
+    flags: ['pubsub', 'loading', 'stale'],
+    since: '2.8.0',
+    summary: 'Returns a count of subscribers to channels.',
+    handle: countListeners(false),
+  },
+  {
+    ...common,
+    name: 'numpat',
+    arity: 2,
+    flags: ['pubsub', 'loading', 'stale'],
+    since: '2.8.0',
+    summary: 'Returns a count of unique pattern subscriptions.',
+    handle(connection, _args, reply) {
+      reply.integer(connection.tenant.pubsub.patterns.size);
+    },
+  },
+  {
+    ...common,
+    name: 'shardchannels',
+    arity: -2,
+    syntax: '[pattern]',
+    flags: ['pubsub', 'loading', 'stale'],
+    since: '7.0.0',
+    summary: 'Returns the active shard channels.',
+    handle: listChannels(true),
+  },
+  {
+    ...common,
+    name: 'shardnumsub',
+    maxWords: maxNames,
+    arity: -2,
+    syntax: '[shardchannel [shardchannel ...]]',
+    flags: ['pubsub', 'loading', 'stale'],
+    since: '7.0.0',
+    summary: 'Returns the count of subscribers of shard channels.',
+    handle: countListeners(true),
+  },
+];
 
 export const pubsubCommands: readonly ClientCommand[] = [
   {
@@ -284,60 +342,6 @@ export const pubsubCommands: readonly ClientCommand[] = [
     handle(_connection, _args, reply) {
       reply.error("ERR wrong number of arguments for 'pubsub' command");
     },
-    subcommands: [
-      {
-        ...common,
-        name: 'channels',
-        arity: -2,
-        syntax: '[pattern]',
-        flags: ['pubsub', 'loading', 'stale'],
-        since: '2.8.0',
-        summary: 'Returns the active channels.',
-        handle: listChannels(false),
-      },
-      {
-        ...common,
-        name: 'numsub',
-        maxWords: maxNames,
-        arity: -2,
-        syntax: '[channel [channel ...]]',
-        flags: ['pubsub', 'loading', 'stale'],
-        since: '2.8.0',
-        summary: 'Returns a count of subscribers to channels.',
-        handle: countListeners(false),
-      },
-      {
-        ...common,
-        name: 'numpat',
-        arity: 2,
-        flags: ['pubsub', 'loading', 'stale'],
-        since: '2.8.0',
-        summary: 'Returns a count of unique pattern subscriptions.',
-        handle(connection, _args, reply) {
-          reply.integer(connection.tenant.pubsub.patterns.size);
-        },
-      },
-      {
-        ...common,
-        name: 'shardchannels',
-        arity: -2,
-        syntax: '[pattern]',
-        flags: ['pubsub', 'loading', 'stale'],
-        since: '7.0.0',
-        summary: 'Returns the active shard channels.',
-        handle: listChannels(true),
-      },
-      {
-        ...common,
-        name: 'shardnumsub',
-        maxWords: maxNames,
-        arity: -2,
-        syntax: '[shardchannel [shardchannel ...]]',
-        flags: ['pubsub', 'loading', 'stale'],
-        since: '7.0.0',
-        summary: 'Returns the count of subscribers of shard channels.',
-        handle: countListeners(true),
-      },
-    ],
+    subcommands: [...pubsubSubcommands, helpOf('pubsub', pubsubSubcommands)],
   },
 ];

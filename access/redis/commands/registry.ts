@@ -3,6 +3,7 @@
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action, isWrite, type Transform } from '../../../universal-row/command.ts';
 import { ChargeClass } from '../../../request-units/meter.ts';
+import { LatencyHistogram } from '../latency.ts';
 import { type Category, categoriesOf } from '../acl/categories.ts';
 import { type Access, accessOf } from '../acl/key-access.ts';
 import type { Blocking, ChannelRange, CommandSpec, Handler } from './spec.ts';
@@ -23,6 +24,7 @@ export class CommandEntry {
   readonly immediate: boolean;
   readonly everyPod: boolean;
   readonly usesSpan: boolean;
+  readonly ofLibraries: boolean;
   readonly noAuth: boolean;
   readonly allowedInMulti: boolean;
   readonly hidesCost: boolean;
@@ -43,8 +45,11 @@ export class CommandEntry {
   /** What is done with the first key, and with those after it. */
   readonly keyAccess: readonly [first: Access, rest: Access];
   readonly channels: ChannelRange | undefined;
+  /** It does not count as a use of the keys that it finds. */
+  readonly isPeeking: boolean;
 
   calls = 0;
+  readonly latencies = new LatencyHistogram();
   /** Milliseconds spent running it. */
   spentMs = 0;
   rejectedCalls = 0;
@@ -64,6 +69,7 @@ export class CommandEntry {
     this.immediate = spec.immediate === true;
     this.everyPod = spec.everyPod === true;
     this.usesSpan = spec.usesSpan === true;
+    this.ofLibraries = spec.ofLibraries === true;
     this.noAuth = spec.flags.includes('no_auth');
     this.allowedInMulti = !spec.flags.includes('no_multi') && spec.mayNotQueue !== true;
     this.hidesCost = spec.hidesCost === true;
@@ -85,6 +91,7 @@ export class CommandEntry {
       !this.hidesCost;
     this.keyAccess = accessOf(this);
     this.channels = spec.channels;
+    this.isPeeking = container?.name === 'object' || peeking.has(this.fullName);
     this.subcommands =
       spec.subcommands === undefined
         ? undefined
@@ -103,6 +110,16 @@ export class CommandEntry {
     return this.arity >= 0 ? count === this.arity : count >= -this.arity && count <= this.maxWords;
   }
 }
+
+const peeking = new Set([
+  'exists',
+  'type',
+  'ttl',
+  'pttl',
+  'expiretime',
+  'pexpiretime',
+  'memory|usage',
+]);
 
 /** `bind` makes the transform of such a command. */
 function notBound(): never {

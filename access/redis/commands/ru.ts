@@ -113,7 +113,7 @@ const subcommands: readonly ClientCommand[] = [
       usage.databases.forEach((ru, database) => {
         if (ru !== 0) spent.push([`db${database}_ru`, ru]);
       });
-      const { counts, units: ofQuota } = quotaFields(connection.tenant, account);
+      const { counts, units: ofQuota } = quotaFields(connection.tenant.limits, account);
       fields.push(...counts);
       spent.push(...ofQuota);
       reply.map(fields.length + spent.length);

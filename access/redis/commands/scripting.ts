@@ -5,6 +5,7 @@ import { CommandError } from '../../../universal-row/errors.ts';
 import { scriptKeys } from '../../../universal-row/transforms/redis/scripts/eval.ts';
 import type { ClientCommand, ClientHandler } from '../client.ts';
 import type { CommandFlag } from './spec.ts';
+import { busyWithFunction, busyWithScript } from '../tenant-scripts.ts';
 import { helpOf } from './support/help.ts';
 
 const unkillable =
@@ -32,8 +33,11 @@ function evaluates(name: string, isSha: boolean, isReadOnly: boolean): ClientCom
 }
 
 const load: ClientHandler = (client, args, reply) => {
-  const script = client.tenant.scripts.cache.take(args.latin1(2));
+  const { tenant, server } = client;
+  const source = args.latin1(2);
+  const script = tenant.scripts.cache.take(source);
   script.isLoaded = true;
+  server.router.tellScript(tenant.number, source);
   reply.text(script.sha);
 };
 
@@ -49,24 +53,25 @@ const flush: ClientHandler = (client, args, reply) => {
   if (args.count > 3) throw flushOptions;
   if (args.count === 3 && !args.is(2, 'SYNC') && !args.is(2, 'ASYNC')) throw flushOptions;
   client.tenant.scripts.cache.flush();
+  client.server.router.tellScript(client.tenant.number, '');
   reply.ok();
 };
 
-/** Ends what takes long and has not written. */
-export const killScripts: ClientHandler = (client, _args, reply) => {
-  const running = [...client.tenant.scripts.running];
-  if (running.length === 0) {
-    reply.error('NOTBUSY No scripts in execution right now.');
-    return;
-  }
-  const killable = running.filter((script) => !script.hasWritten);
-  if (killable.length === 0) {
-    reply.error(unkillable);
-    return;
-  }
-  for (const script of killable) script.kill();
-  reply.ok();
-};
+/** Ends what takes long and has not written: functions, or scripts of EVAL. */
+export function killing(functions: boolean): ClientHandler {
+  return (client, _args, reply) => {
+    const running = [...client.tenant.scripts.running];
+    const killable = running.filter(({ script }) => !script.hasWritten);
+    const wanted = killable.filter(({ isFunction }) => isFunction === functions);
+    if (running.length === 0) reply.error('NOTBUSY No scripts in execution right now.');
+    else if (killable.length === 0) reply.error(unkillable);
+    else if (wanted.length === 0) reply.error(functions ? busyWithScript : busyWithFunction);
+    else {
+      for (const { script } of wanted) script.kill();
+      reply.ok();
+    }
+  };
+}
 
 const debug: ClientHandler = (_client, _args, reply) => {
   reply.error('ERR SCRIPT DEBUG is not supported: scripts run in the same server as other clients');
@@ -124,7 +129,7 @@ const subcommands: readonly ClientCommand[] = [
     undefined,
     '2.6.0',
     'Terminates a server-side Lua script during execution.',
-    killScripts,
+    killing(false),
   ),
   sub('load', 3, 'script', '2.6.0', 'Loads a server-side Lua script to the script cache.', load),
 ];

@@ -334,7 +334,7 @@ export const serverCommands: readonly ClientCommand[] = [
     since: '5.0.0',
     summary: 'Displays computer art and the server version.',
     handle(connection, _args, reply) {
-      reply.verbatim(`Polyrow ver. ${connection.server.facts.version}\n`);
+      reply.verbatim(`${art()}\nPolyrow ver. ${connection.server.facts.version}\n`);
     },
   },
   {
@@ -369,86 +369,13 @@ export const serverCommands: readonly ClientCommand[] = [
       },
     ],
   },
-  {
-    ...common,
-    name: 'latency',
-    serverWide: true,
-    arity: -2,
-    flags: [],
-    since: '2.8.13',
-    summary: 'A container for latency diagnostics commands.',
-    handle(_connection, _args, reply) {
-      reply.error("ERR wrong number of arguments for 'latency' command");
-    },
-    subcommands: [
-      {
-        ...common,
-        name: 'latest',
-        arity: 2,
-        flags: admin,
-        since: '2.8.13',
-        summary: 'Returns the latest latency samples for all events.',
-        handle(_connection, _args, reply) {
-          reply.array(0);
-        },
-      },
-      {
-        ...common,
-        name: 'reset',
-        arity: -2,
-        syntax: '[event [event ...]]',
-        flags: admin,
-        since: '2.8.13',
-        summary: 'Resets the latency data for one or more events.',
-        handle(_connection, _args, reply) {
-          reply.integer(0);
-        },
-      },
-      {
-        ...common,
-        name: 'history',
-        arity: 3,
-        syntax: 'event',
-        flags: admin,
-        since: '2.8.13',
-        summary: 'Returns timestamp-latency samples for an event.',
-        handle(_connection, _args, reply) {
-          reply.array(0);
-        },
-      },
-    ],
-  },
-  {
-    name: 'cluster',
-    arity: -2,
-    flags: ['stale', 'loading'],
-    group: 'cluster',
-    since: '3.0.0',
-    summary: 'A container for cluster commands.',
-    handle(_connection, _args, reply) {
-      reply.error('ERR This instance has cluster support disabled');
-    },
-  },
-  {
-    name: 'readonly',
-    arity: 1,
-    flags: ['loading', 'stale', 'fast'],
-    group: 'cluster',
-    since: '3.0.0',
-    summary: 'Enables read-only queries for a connection to a replica node.',
-    handle(_connection, _args, reply) {
-      reply.error('ERR This instance has cluster support disabled');
-    },
-  },
-  {
-    name: 'readwrite',
-    arity: 1,
-    flags: ['loading', 'stale', 'fast'],
-    group: 'cluster',
-    since: '3.0.0',
-    summary: 'Enables read-write queries for a connection to a replica node.',
-    handle(_connection, _args, reply) {
-      reply.error('ERR This instance has cluster support disabled');
-    },
-  },
 ];
+
+/** A line of stones, some of which are turned. */
+function art(): string {
+  const width = 40;
+  const rows = Array.from({ length: 8 }, (_, row) =>
+    Array.from({ length: width }, () => (Math.random() * 8 < row ? '/' : '|')).join(''),
+  );
+  return rows.join('\n');
+}

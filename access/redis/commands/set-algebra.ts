@@ -5,15 +5,13 @@ import type { CommandSpec } from './spec.ts';
 import { allKeys } from './spec.ts';
 import { countedKeys } from './support/counted-keys.ts';
 import {
-  answering,
-  intersect,
-  intersectInSteps,
+  sdiff,
+  sdiffstore,
+  sinter,
   sintercard,
-  storing,
-  subtract,
-  subtractInSteps,
-  unite,
-  uniteInSteps,
+  sinterstore,
+  sunion,
+  sunionstore,
 } from '../../../universal-row/transforms/redis/set-algebra.ts';
 
 export const setAlgebraCommands: readonly CommandSpec[] = [
@@ -28,7 +26,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members that are in all of the sets.',
     complexity: 'O(N*M) for M sets, the smallest of N members',
     action: Action.query,
-    run: answering(intersect, intersectInSteps),
+    run: sinter,
   },
   {
     name: 'sinterstore',
@@ -41,7 +39,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members that are in all of the sets.',
     complexity: 'O(N*M) for M sets, the smallest of N members',
     action: Action.update,
-    run: storing(intersect, intersectInSteps),
+    run: sinterstore,
   },
   {
     name: 'sintercard',
@@ -67,7 +65,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members that are in any of the sets.',
     complexity: 'O(N) for N members in all sets',
     action: Action.query,
-    run: answering(unite, uniteInSteps),
+    run: sunion,
   },
   {
     name: 'sunionstore',
@@ -80,7 +78,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members that are in any of the sets.',
     complexity: 'O(N) for N members in all sets',
     action: Action.update,
-    run: storing(unite, uniteInSteps),
+    run: sunionstore,
   },
   {
     name: 'sdiff',
@@ -93,7 +91,7 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members of the first set that are in no other.',
     complexity: 'O(N) for N members in all sets',
     action: Action.query,
-    run: answering(subtract, subtractInSteps),
+    run: sdiff,
   },
   {
     name: 'sdiffstore',
@@ -106,6 +104,6 @@ export const setAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members of the first set that are in no other.',
     complexity: 'O(N) for N members in all sets',
     action: Action.update,
-    run: storing(subtract, subtractInSteps),
+    run: sdiffstore,
   },
 ];

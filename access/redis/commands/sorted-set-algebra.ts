@@ -5,12 +5,13 @@ import { Action } from '../../../universal-row/command.ts';
 import type { CommandSpec } from './spec.ts';
 import { countedKeys } from './support/counted-keys.ts';
 import {
-  answering,
-  intersect,
-  storing,
-  subtract,
-  unite,
+  zdiff,
+  zdiffstore,
+  zinter,
   zintercard,
+  zinterstore,
+  zunion,
+  zunionstore,
 } from '../../../universal-row/transforms/redis/sorted-set-algebra.ts';
 
 const costOfUnion = 'O(N) + O(M*log(M)) for N members in all and M in the result';
@@ -31,7 +32,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members that are in any of the sorted sets.',
     complexity: costOfUnion,
     action: Action.query,
-    run: answering('zunion', unite, true),
+    run: zunion,
   },
   {
     name: 'zinter',
@@ -45,7 +46,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members that are in all of the sorted sets.',
     complexity: costOfInter,
     action: Action.query,
-    run: answering('zinter', intersect, true),
+    run: zinter,
   },
   {
     name: 'zdiff',
@@ -58,7 +59,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Returns the members of the first sorted set that are in no other.',
     complexity: costOfDiff,
     action: Action.query,
-    run: answering('zdiff', subtract, false),
+    run: zdiff,
   },
   {
     name: 'zunionstore',
@@ -72,7 +73,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members that are in any of the sorted sets.',
     complexity: costOfUnion,
     action: Action.update,
-    run: storing('zunionstore', unite, true),
+    run: zunionstore,
   },
   {
     name: 'zinterstore',
@@ -86,7 +87,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members that are in all of the sorted sets.',
     complexity: costOfInter,
     action: Action.update,
-    run: storing('zinterstore', intersect, true),
+    run: zinterstore,
   },
   {
     name: 'zdiffstore',
@@ -99,7 +100,7 @@ export const sortedSetAlgebraCommands: readonly CommandSpec[] = [
     summary: 'Stores the members of the first sorted set that are in no other.',
     complexity: costOfDiff,
     action: Action.update,
-    run: storing('zdiffstore', subtract, false),
+    run: zdiffstore,
   },
   {
     name: 'zintercard',

@@ -129,6 +129,8 @@ export interface CommandSpec<C = never> {
   maxWords?: number;
   /** It uses other databases than the one that is selected. */
   usesSpan?: boolean;
+  /** It changes the function libraries of its tenant, which are rows of a table of their own. */
+  ofLibraries?: boolean;
   /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
   everyPod?: boolean;
   /** Asks for costs: what it costs itself is charged, and not told. */

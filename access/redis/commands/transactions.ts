@@ -84,8 +84,18 @@ export const transactionCommands: readonly ClientCommand[] = [
         reply.error('ERR WATCH inside MULTI is not allowed');
         return;
       }
-      if (connection.watchKeys(args)) reply.ok();
-      else reply.error(outOfRequestMemory);
+      if (!connection.watchKeys(args)) {
+        reply.error(outOfRequestMemory);
+        return;
+      }
+      const begun = connection.watchHasBegun(args);
+      if (begun === undefined) {
+        reply.ok();
+        return;
+      }
+      return begun.then(() => {
+        if (!connection.closed) connection.answer().ok();
+      });
     },
   },
   {

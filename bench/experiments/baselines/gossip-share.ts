@@ -2,7 +2,7 @@
 // sends the rate that was asked of it to all others every period, and takes the part of the quota that its own rate is
 // of them all. Nobody is in the middle; n servers send n(n - 1) messages a period.
 
-export interface GossipShareOptions {
+interface GossipShareOptions {
   /** Milliseconds from one message to the next. */
   periodMs: number;
   /** Of an equal share: what a server has without demand, so that it need not refuse its first request. */
@@ -11,7 +11,7 @@ export interface GossipShareOptions {
   patience: number;
 }
 
-export const gossipShareDefaults: GossipShareOptions = { periodMs: 1000, floor: 0.02, patience: 3 };
+const gossipShareDefaults: GossipShareOptions = { periodMs: 1000, floor: 0.02, patience: 3 };
 
 interface Peer {
   rate: number;

@@ -11,7 +11,7 @@
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
-export interface QuotaTrackerOptions {
+interface QuotaTrackerOptions {
   /** What may be saved up, in seconds of the quota. */
   burstSeconds: number;
   /** Units a second asked of a key up to which each request is asked for by itself; Infinity for no leases. */
@@ -20,7 +20,7 @@ export interface QuotaTrackerOptions {
   beginsFull: boolean;
 }
 
-export const quotaTrackerDefaults: QuotaTrackerOptions = {
+const quotaTrackerDefaults: QuotaTrackerOptions = {
   burstSeconds: 1,
   leaseAbove: 1000,
   beginsFull: true,
@@ -89,7 +89,7 @@ export class QuotaTracker {
   }
 }
 
-export interface LeasedQuotaOptions {
+interface LeasedQuotaOptions {
   /** Units of a lease that were not used for so long are forgotten, milliseconds. */
   keepMs: number;
   /** While the tracker cannot be reached: units a second by which the server decides alone. */
@@ -98,13 +98,13 @@ export interface LeasedQuotaOptions {
   retryMs: number;
 }
 
-export const leasedQuotaDefaults: LeasedQuotaOptions = {
+const leasedQuotaDefaults: LeasedQuotaOptions = {
   keepMs: 1000,
   aloneRate: 0,
   retryMs: 1000,
 };
 
-export type LeaseDecision = 'yes' | 'no' | 'wait';
+type LeaseDecision = 'yes' | 'no' | 'wait';
 
 /** A server's side of a quota that is counted elsewhere. */
 export class LeasedQuota {

@@ -61,7 +61,7 @@ export function carryOut(
 }
 
 /** Without the regions that were merged away. */
-export function modelOf(state: RangeState): RangeModel {
+function modelOf(state: RangeState): RangeModel {
   const order = state.inOrder();
   return {
     capacity: state.capacity,

@@ -24,7 +24,7 @@ export interface Judged extends CarriedOut {
 }
 
 /** As many moves as the cooperative planner makes, of any region to any node. */
-export function randomPlanner(moves: number, seed: number): RangePlanner {
+function randomPlanner(moves: number, seed: number): RangePlanner {
   return {
     name: 'random',
     plan(model) {

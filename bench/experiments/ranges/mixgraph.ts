@@ -23,7 +23,7 @@ export interface RangeWorkload {
   hotness: 'mixgraph' | 'zipf' | 'latest';
 }
 
-export const writeOnly: RangeWorkload = {
+const writeOnly: RangeWorkload = {
   name: 'writes',
   reads: 0,
   writes: 1,
@@ -32,7 +32,7 @@ export const writeOnly: RangeWorkload = {
 };
 
 /** Operations a second of each kind, and mean bytes of an operation, by region. */
-export interface RegionTraffic {
+interface RegionTraffic {
   model: RangeModel;
   reads: Float64Array;
   writes: Float64Array;

@@ -12,7 +12,7 @@ import type { Line, Measure } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
 
 export const shapes = ['even', 'connection-skewed', 'multi-balancer', 'moving hotspot'] as const;
-export type Shape = (typeof shapes)[number];
+type Shape = (typeof shapes)[number];
 export const skewedShapes = shapes.filter((shape) => shape !== 'even');
 export const variants = ['split', 'scheduler', 'hash', 'gossip'] as const;
 export type Variant = (typeof variants)[number];

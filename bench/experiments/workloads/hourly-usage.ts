@@ -9,7 +9,7 @@ export const usageFamilies = [
   'shift',
   'flat',
 ] as const;
-export type UsageFamily = (typeof usageFamilies)[number];
+type UsageFamily = (typeof usageFamilies)[number];
 
 const day = 24;
 

@@ -43,7 +43,7 @@ interface Piece {
   cost: number;
 }
 
-export interface PodRunOptions {
+interface PodRunOptions {
   queues: boolean;
   seconds: number;
   seed: number;

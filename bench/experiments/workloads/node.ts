@@ -7,7 +7,7 @@ import type { Line } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
 import { Simulation } from '../sim/simulation.ts';
 
-export interface NodeTenant {
+interface NodeTenant {
   /** Requests a second at a time in milliseconds. */
   load: (now: number) => number;
   weight: number;
@@ -17,7 +17,7 @@ export interface NodeTenant {
   entry?: (now: number) => boolean;
 }
 
-export interface NodeOptions {
+interface NodeOptions {
   /** Requests served a second, and how many at a time. */
   rate: number;
   slots: number;

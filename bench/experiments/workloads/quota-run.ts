@@ -42,7 +42,7 @@ export class Tenant {
   }
 }
 
-export interface QuotaState {
+interface QuotaState {
   quota: number;
   hoursSinceChange: number;
   hoursSinceForecast: number;

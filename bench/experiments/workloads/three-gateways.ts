@@ -15,13 +15,13 @@ export const gateways = ['G1', 'G2', 'G3'] as const;
 const quota = 30_000;
 const seconds = 900;
 
-export interface Mechanisms {
+interface Mechanisms {
   scheduler: boolean;
   /** Units of the burst package of each gateway; 0 for none. */
   burst: number;
 }
 
-export interface Served {
+interface Served {
   /** Per cent of what was asked for, by gateway. */
   satisfied: number[];
   /** The same by minute, for pictures. */

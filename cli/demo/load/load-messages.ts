@@ -34,7 +34,7 @@ export interface HttpRequest {
   body?: string;
 }
 
-export type Traffic = RedisTraffic | HttpTraffic;
+type Traffic = RedisTraffic | HttpTraffic;
 
 export interface LoadOptions {
   traffic: Traffic;

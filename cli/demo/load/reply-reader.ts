@@ -7,7 +7,7 @@ const star = 42;
 const zero = 48;
 
 /** `error` is the line of one that is an error. */
-export type OnReply = (error: string | undefined) => void;
+type OnReply = (error: string | undefined) => void;
 
 export class ReplyReader {
   readonly #onReply: OnReply;

@@ -32,14 +32,14 @@ export interface AuditRecord {
 
 export type AuditEntry = Omit<AuditRecord, 'seq'>;
 
-export interface AuditFilter {
+interface AuditFilter {
   /** Only what callers of this tenant did. */
   tenant?: string | undefined;
   /** Includes reads. */
   looks?: boolean;
 }
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   disk: Disk;
   directory: string;
   fileBytes?: number;

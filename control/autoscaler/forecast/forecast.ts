@@ -21,7 +21,7 @@ const longestAverageHours = hoursPerWeek;
 const hourlyWeight = 0.1;
 
 /** `trend`: the model of trend and periods. `ensemble`: the paper's mix of it and the historical average. */
-export type ForecastModel = 'trend' | 'ensemble';
+type ForecastModel = 'trend' | 'ensemble';
 
 export interface Forecast {
   /** Use in each hour of the next week, in the unit of the history. */

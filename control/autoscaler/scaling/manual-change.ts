@@ -1,7 +1,7 @@
 // A quota changed by hand takes effect in steps, each of which is checked first, and can be undone (AWS). The plan is
 // what a workflow carries out: it persists the step it is at, and either goes on or returns to `undo`.
 
-export interface ManualChange {
+interface ManualChange {
   /** Quotas to set one after the other; the last is the one asked for. */
   steps: readonly number[];
   /** Between two steps. */
@@ -10,7 +10,7 @@ export interface ManualChange {
   undo: number;
 }
 
-export interface ManualChangeRules {
+interface ManualChangeRules {
   /** No step changes the quota by more than this factor. */
   largestStep: number;
   intervalMs: number;
@@ -18,7 +18,7 @@ export interface ManualChangeRules {
 
 export const defaultManualChangeRules: ManualChangeRules = { largestStep: 1.5, intervalMs: 60_000 };
 
-export type ManualChangePlan = ManualChange | { refused: string };
+type ManualChangePlan = ManualChange | { refused: string };
 
 /**
  * Plans a change from one quota to another. It is refused when it lowers the quota below `highest`, the highest hour

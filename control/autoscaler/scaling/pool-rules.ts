@@ -28,7 +28,7 @@ export interface PoolUse {
 }
 
 /** Which rule a change would break, and a sentence with figures. */
-export interface Refusal {
+interface Refusal {
   rule: 'tenants' | 'nodes' | 'quota' | 'idle' | 'idle node';
   reason: string;
 }

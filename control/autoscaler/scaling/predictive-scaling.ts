@@ -5,7 +5,7 @@ import { hoursPerWeek } from '../usage-history.ts';
 
 /** Above this part of the quota the forecast raises it, below the lower one it may lower it (ABase, section 5.1). */
 export const upperUse = 0.85;
-export const lowerUse = 0.65;
+const lowerUse = 0.65;
 
 export interface ResourceState {
   /** The tenant's quota, in the resource's unit: LRU/s, or bytes. */
@@ -39,7 +39,7 @@ export const defaultScalingRules: ScalingRules = {
   hoursBetweenReductions: hoursPerWeek,
 };
 
-export type ScalingDecision =
+type ScalingDecision =
   | { kind: 'keep' }
   /** The owner of a fixed quota is told what the forecast asks for. */
   | { kind: 'warn'; wanted: number; reason: string }

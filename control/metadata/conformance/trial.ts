@@ -6,7 +6,7 @@ import { ChangeFollower, type FeedListener } from '../change-follower.ts';
 import type { DocumentChange, DocumentStore, Json, Snapshot } from '../document-store.ts';
 
 /** Where documents are, empty at first. */
-export interface StorePlace {
+interface StorePlace {
   /** Opens it, or opens it once more where several can have it open. Keeps some `historyLength` changes. */
   open(historyLength: number): Promise<DocumentStore>;
   remove(): Promise<void>;

@@ -16,13 +16,13 @@ import {
 } from './layout.ts';
 import { databaseOf } from './uri.ts';
 
-export interface Collections {
+interface Collections {
   log: Collection<LogRecord>;
   checkpoints: Collection<CheckpointRecord>;
   chunks: Collection<ChunkRecord>;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   uri: string;
   database: string | undefined;
   timeoutMs: number;

@@ -7,7 +7,7 @@ import { WorkingCluster } from '../working-cluster.ts';
 import { PoolLoad, podsOfPools } from './load.ts';
 import { defaultRescheduling } from './rescheduling.ts';
 
-export interface CountBalanceOptions {
+interface CountBalanceOptions {
   limits: HardLimits;
   /** Moves planned at most. */
   mostMoves: number;

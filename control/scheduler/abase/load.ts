@@ -4,7 +4,7 @@
 import { type ClusterModel, dimensionOf } from '../cluster-model.ts';
 import type { WorkingCluster } from '../working-cluster.ts';
 
-export const hoursOfDay = 24;
+const hoursOfDay = 24;
 
 /**
  * The load vector of a replica: for each hour of day the highest of that hour on all days. `hourly` has hourly means of
@@ -23,7 +23,7 @@ export function hourOfDayMaxima(hourly: ArrayLike<number>): Float64Array {
 }
 
 /** What a pool's nodes are compared by: its load over its capacity in each dimension. */
-export interface Optimum {
+interface Optimum {
   ru: number;
   storage: number;
 }

@@ -7,7 +7,7 @@ import { WorkingCluster } from '../working-cluster.ts';
 import { PoolLoad, podsOfPools } from './load.ts';
 import { defaultRescheduling, reschedulePool } from './rescheduling.ts';
 
-export interface PoolBalanceOptions {
+interface PoolBalanceOptions {
   /** Pools whose loads differ by less than this part of capacity are left alone. */
   tolerance: number;
   /**
@@ -20,7 +20,7 @@ export interface PoolBalanceOptions {
   limits: HardLimits;
 }
 
-export const defaultPoolBalance: PoolBalanceOptions = {
+const defaultPoolBalance: PoolBalanceOptions = {
   tolerance: 0.05,
   mostUse: 0.82,
   rounds: 144,

@@ -6,7 +6,7 @@ import type { Policy, Proposal } from '../proposal.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 import { PoolLoad, podsOfPools } from './load.ts';
 
-export interface ReschedulingOptions {
+interface ReschedulingOptions {
   /** Nodes at most this far below the optimum are left alone. Each is used until it finds no more moves. */
   thresholds: readonly number[];
   /** 1 for a run every ten minutes; more plan as many runs ahead, as if all moves of one were done before the next. */

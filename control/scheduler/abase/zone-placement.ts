@@ -4,7 +4,7 @@
 import type { WorkingCluster } from '../working-cluster.ts';
 import { PoolLoad } from './load.ts';
 
-export interface NewPartitions {
+interface NewPartitions {
   /** Partitions are contiguous parts of the hash space, all alike. */
   count: number;
   /** Replicas of each, in as many zones. */

@@ -5,7 +5,7 @@ import type { Policy } from '../proposal.ts';
 import { dailyCycle, migration, roleSwitching } from '../xstor/daily-cycle.ts';
 import { budgetOf, usualParameters } from '../xstor/parameters.ts';
 
-export interface NamedPolicy {
+interface NamedPolicy {
   summary: string;
   /** For a cluster with so many replicas. */
   make(replicas: number): Policy;

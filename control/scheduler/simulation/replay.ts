@@ -25,7 +25,7 @@ export interface ClusterFigures {
   peak: number;
 }
 
-export interface Step {
+interface Step {
   kind: Change['kind'];
   /** Description of the change, with names. */
   text: string;

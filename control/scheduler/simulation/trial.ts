@@ -7,9 +7,9 @@ import { Chance } from './chance.ts';
 import type { Workload } from './workload.ts';
 
 /** Figures of a cluster, by name. */
-export type Measurement = Readonly<Record<string, number>>;
+type Measurement = Readonly<Record<string, number>>;
 
-export interface TrialOptions {
+interface TrialOptions {
   workload: (seed: number) => Workload;
   policies: readonly Policy[];
   seeds: readonly number[];
@@ -42,7 +42,7 @@ export function runTrials({ workload, policies, seeds, measure, progress }: Tria
   });
 }
 
-export interface Spread {
+interface Spread {
   mean: number;
   least: number;
   most: number;

@@ -6,7 +6,7 @@ import type { Rng } from '../../../universal-row/environment.ts';
 import { type PlacementPod, placeTable } from '../xstor/place.ts';
 import type { Trace, TracePartition } from './trace.ts';
 
-export interface Layout {
+interface Layout {
   /** At least 3. */
   nodes: number;
   /** Into how many each recorded partition is cut. */

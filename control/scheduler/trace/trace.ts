@@ -60,7 +60,7 @@ export interface SeriesUse {
   scale?: number;
 }
 
-export interface TraceReplica {
+interface TraceReplica {
   pod: string;
   leads?: boolean;
   healthy?: boolean;

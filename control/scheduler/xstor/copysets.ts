@@ -2,14 +2,14 @@
 // each node. All replicas of a partition are in one subcluster, so that few sets of three disks hold one together: the
 // idea of copysets. Smaller groups are safer, larger ones rebuild faster.
 
-export interface GroupMember {
+interface GroupMember {
   /** A number of the caller's. */
   node: number;
   zone: number;
 }
 
-export const groupSizes = { usual: 27, small: 9 } as const;
-export const subclustersOfGroup = 12;
+const groupSizes = { usual: 27, small: 9 } as const;
+const subclustersOfGroup = 12;
 
 /**
  * Nodes of each new group; those that do not fill one are left out, and wait. The zones of a group have numbers of nodes

@@ -39,7 +39,7 @@ export function stepsBeforeCheck(steps: number): number {
   return Math.ceil(steps / 10);
 }
 
-export interface CheckedFigures {
+interface CheckedFigures {
   violations: number;
   anomalies: number;
 }

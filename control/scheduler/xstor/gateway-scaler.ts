@@ -2,7 +2,7 @@
 // Kubernetes horizontal pod autoscaler. Gateways hold no data: they go to nodes with idle processors, and are the first to
 // leave when the database pods of a node need them.
 
-export interface ScalerParameters {
+interface ScalerParameters {
   /** Target utilization of a gateway: the larger of CPU and LRU/s, relative to its capacity. */
   target: number;
   /** A number is left as it is when use is so near the target. */
@@ -54,7 +54,7 @@ export interface HostNode {
   gateways: number;
 }
 
-export interface HostParameters {
+interface HostParameters {
   /** Above them a node gets no gateway. */
   cpuP95: number;
   memory: number;

@@ -6,7 +6,7 @@ import type { ClusterModel } from '../cluster-model.ts';
 import type { Policy, Proposal } from '../proposal.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 
-export interface ModelMixParameters {
+interface ModelMixParameters {
   /** Share of an SSD node's memory that pods may use. */
   threshold: number;
   /** Pods that move in one run at most. */

@@ -6,7 +6,7 @@ import type { Rng } from '../../../universal-row/environment.ts';
 import type { PodModel } from '../cluster-model.ts';
 import type { WorkingCluster } from '../working-cluster.ts';
 
-export interface PartitionLimits {
+interface PartitionLimits {
   /** LRU a second, and bytes, of one partition. */
   lru: number;
   bytes: number;

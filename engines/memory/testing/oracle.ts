@@ -74,7 +74,7 @@ export function contents(table: RowTable): Oracle {
   return found;
 }
 
-export function rowContents(table: RowTable, row: number): OracleRow {
+function rowContents(table: RowTable, row: number): OracleRow {
   const expireAt = table.expireAt(row);
   const shape = table.shape(row);
   const out = new Slice();

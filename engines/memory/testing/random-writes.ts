@@ -6,7 +6,7 @@ import { bytes, create, find, push, putField, putScore, put, removeField } from 
 import type { Oracle, OracleRow, Random } from './oracle.ts';
 
 /** How many keys and fields there are: few, so that writes meet. */
-export interface Spread {
+interface Spread {
   keys: number;
   fields: number;
 }

@@ -7,7 +7,7 @@ import { corrupt } from './damage.ts';
 
 const twoTo32 = 0x1_0000_0000;
 
-export class BitWriter {
+class BitWriter {
   #words = new Int32Array(4096);
   #bits = 0;
 
@@ -49,7 +49,7 @@ export class BitWriter {
   }
 }
 
-/** Everyone's, as nobody writes two streams at a time. */
+/** Shared: no two streams are written at a time. */
 export const bitWriter = new BitWriter();
 
 let words = new Int32Array(4096);

@@ -17,7 +17,7 @@ import { corrupt } from './damage.ts';
 import { decodeIntegers, encodeIntegers } from './integers.ts';
 import { decodeXor, encodeXor } from './xor-floats.ts';
 
-export const floatCodes = { constant: 16, decimal: 17, xor: 18, split: 19 } as const;
+const floatCodes = { constant: 16, decimal: 17, xor: 18, split: 19 } as const;
 
 /** With more decimals than this the integers have about as many bits as the doubles. */
 const maxExponent = 15;

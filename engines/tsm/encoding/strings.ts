@@ -16,10 +16,10 @@ import { ByteWriter } from './byte-writer.ts';
 import { corrupt } from './damage.ts';
 import { decodeWholes, encodeWholes } from './whole-numbers.ts';
 
-export const stringCodes = { constant: 32, dictionary: 33, list: 34 } as const;
+const stringCodes = { constant: 32, dictionary: 33, list: 34 } as const;
 
 /** The encoder is never given more at once. */
-export const maxBlobBytes = 256 * 1024 * 1024;
+const maxBlobBytes = 256 * 1024 * 1024;
 
 const plain = 0;
 const deflated = 1;

@@ -9,7 +9,7 @@
 // Tokens 0 to 31 are the number. From 32 on, two tokens share the numbers of k bits above the first, the
 // one with the next lower bit clear, the other with it set; the k - 1 bits below follow the token's code.
 //
-// No length of the list is stored: whoever reads knows it, and an empty list takes no byte.
+// The length of the list is not stored: the reader knows it, and an empty list takes no byte.
 
 import { bitWriter, loadWords, packFlat, pastBits, unpackFlat } from './bits.ts';
 import type { ByteReader } from './byte-reader.ts';

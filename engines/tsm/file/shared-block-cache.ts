@@ -1,4 +1,4 @@
-// Blocks shared by many series, decoded: whoever reads those series one after another, in whatever order,
+// Blocks shared by many series, decoded: a scan that reads those series one after another, in whatever order,
 // decodes each block once. One cache serves all files, the blocks used last staying.
 
 import type { Column } from '../../../universal-row/series/column.ts';

@@ -104,7 +104,7 @@ function wrapped(sum: bigint, type: FieldType): bigint {
 }
 
 /** Small integers are numbers. */
-export function asScalar(value: bigint): number | bigint {
+function asScalar(value: bigint): number | bigint {
   const small = Number(value);
   return Number.isSafeInteger(small) ? small : value;
 }

@@ -25,7 +25,7 @@ export function valuesIn(form: Form, memory: ArrayBuffer, at: number, count: num
 }
 
 /** The narrowest form that holds all whole numbers from `min` to `max`. */
-export function formFor(min: number, max: number): Form {
+function formFor(min: number, max: number): Form {
   if (min >= -0x80 && max <= 0x7f) return Form.i8;
   if (min >= -0x8000 && max <= 0x7fff) return Form.i16;
   if (min >= -0x8000_0000 && max <= 0x7fff_ffff) return Form.i32;
@@ -33,7 +33,7 @@ export function formFor(min: number, max: number): Form {
 }
 
 /**
- * A `Column`, for whoever takes one, and what it is made from, for whoever knows it. The values of a
+ * A `Column` for readers of columns, and its packed form for those that know it. The values of a
  * string column are numbers of texts, as in PointColumn.
  */
 export class PackedColumn implements Column {

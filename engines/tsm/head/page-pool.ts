@@ -25,7 +25,7 @@ export class PagePool {
     return page;
   }
 
-  /** Takes back a page; one of another size is let go of. */
+  /** Takes back a page; one of another size is dropped. */
   give(form: Form, page: Values): void {
     if (page.length !== pageRows || this.idleBytes + page.byteLength > this.#maxIdleBytes) return;
     this.idleBytes += page.byteLength;

@@ -1,6 +1,6 @@
 // Numbers by index, in one typed array that grows. Its users read `array` directly.
 
-/** What the parts of one index hold, kept up to date by whoever allocates. */
+/** What the parts of one index hold, kept up to date by its allocators. */
 export interface MemoryTally {
   bytes: number;
 }

@@ -35,7 +35,7 @@ export class KeyShape {
     parent?.adopt(this);
   }
 
-  /** Made when asked for: of most shapes on the way to a long key nobody asks. */
+  /** Made when asked for: most shapes on the way to a long key are not asked for. */
   get tags(): readonly Tag[] {
     return this.#tags ?? this.#collectTags();
   }

@@ -1,5 +1,5 @@
 // The series of a shard by number: the shape of each, and its place in the columns of its measurement.
-// Keys are not stored, but put together from these when somebody wants one.
+// Keys are not stored, but put together from these when one is wanted.
 
 import { compareBytes, copyBytes, viewed } from '../../../universal-row/bytes.ts';
 import type { ByteArena } from './byte-arena.ts';

@@ -22,7 +22,7 @@ export class Tag {
   #postings: Postings | undefined = undefined;
   /** A series that has the tag was removed, so perhaps not all values are still in use. */
   #hasRemoved = false;
-  /** By value number, 1 where a live series has it; undefined when nobody has counted since. */
+  /** By value number, 1 where a live series has it; undefined when it was not counted since. */
   #live: Uint8Array | undefined = undefined;
   #liveCount = 0;
 

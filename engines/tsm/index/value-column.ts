@@ -3,7 +3,7 @@
 //
 // Cells are as wide as the largest value number needs. A column is dense while it is used, from the first
 // series with the tag to the last, and sparse otherwise: a tag that few series have must cost nothing for
-// all the others, or whoever invents tag keys could fill the memory.
+// all the others, or a client that invents tag keys could fill the memory.
 
 import type { MemoryTally } from './growing.ts';
 import type { ValueSet } from './value-set.ts';

@@ -1,5 +1,5 @@
 // The distinct texts of one tag, or of the tag keys of one measurement, as numbers from 1. Texts are kept
-// as they stand in series keys, escaped, and are made strings only when somebody asks: a million host
+// as they stand in series keys, escaped, and are made strings only when asked for: a million host
 // names as strings in a Map would be some 100 MB, and as many objects for the garbage collector.
 
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';

@@ -11,7 +11,7 @@ import type { ShardView } from './shard-view.ts';
 import { allOf, fieldsWanted, type Wanted } from './source.ts';
 
 /** All rows of the series in the view, all fields by their numbers. Each is valid until the next. */
-export function* allRows(
+function* allRows(
   view: ShardView,
   index: SeriesIndex,
   series: Iterable<number>,
@@ -44,7 +44,7 @@ export function exported(
   series: Iterable<number>,
 ): IterableIterator<ExportedRows> {
   const rows = allRows(view, index, series);
-  // A generator that is not begun would not let go of the view.
+  // A generator that is not begun would not release the view.
   const end = (): IteratorResult<ExportedRows> => {
     view.close();
     return { done: true, value: undefined };

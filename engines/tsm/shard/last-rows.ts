@@ -4,7 +4,7 @@
 import type { Scalar } from '../../../universal-row/series/column.ts';
 
 /** By field number; undefined where the row has none. */
-export type LastValues = readonly (Scalar | undefined)[];
+type LastValues = readonly (Scalar | undefined)[];
 
 /** Values held at most: some 10 MB. */
 const maxValues = 1 << 19;

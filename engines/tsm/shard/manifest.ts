@@ -17,7 +17,7 @@ const magic = 'PolyrowS';
 const version = 1;
 const headerBytes = 20;
 
-export interface Manifest {
+interface Manifest {
   readonly startSeconds: number;
   /** As the shard has it. */
   readonly persistedIndex: number;

@@ -8,7 +8,7 @@ import { RowBuffer } from './row-buffer.ts';
 import type { Source, Wanted } from './source.ts';
 
 /** As `ValueBound`, of a column wanted. */
-export interface ColumnBound {
+interface ColumnBound {
   readonly column: number;
   readonly op: '>' | '>=' | '<' | '<=' | '=';
   readonly value: number;

@@ -12,7 +12,7 @@ import { StoredFile, type StoredHead } from './stored-points.ts';
 import { hits, type TimeSpan, type Tombstone, Tombstones } from './tombstones.ts';
 
 /** What a new manifest says. */
-export interface NextState {
+interface NextState {
   readonly files: readonly StoredFile[];
   readonly persistedIndex: number;
   /** A head that is not a file yet, and may be hit by tombstones. */

@@ -28,7 +28,7 @@ export interface ShardHead extends Head {
   maxTimeOf(series: number): number;
   /** What it has of the series in [from, to] is not read from now on, but with an older mark. */
   delete(series: number, from: number, to: number): void;
-  /** Nobody is going to read it any more. */
+  /** It will not be read any more. */
   release(): void;
 }
 
@@ -57,7 +57,7 @@ export interface ShardOptions {
 /** A view that is there, and the work that finds the series in it. */
 export interface Opening<T> {
   readonly slices: Slices<T>;
-  /** Lets go of the view, whether the work was done or not. A second time does nothing. */
+  /** Releases the view, whether the work was done or not. A second call does nothing. */
   close(): void;
 }
 

@@ -14,13 +14,13 @@ import type { Opening, ShardHead, ShardScanRequest, ShardScan } from './shard-ty
 export interface Shard {
   readonly directory: string;
   readonly startSeconds: number;
-  /** Series and fields are added to it, and removed, by whoever appends. Flushes persist it. */
+  /** The caller of `append` adds and removes series and fields. Flushes persist it. */
   readonly index: SeriesIndex;
 
   // Writing
 
   /**
-   * Index of the last log entry that changed this shard, for whoever keeps a log: to be set before the
+   * Index of the last log entry that changed this shard: to be set before the
    * entry's changes are made. What is durable here holds all changes up to `persistedIndex`, which is what
    * this was when that was sealed or persisted, and maybe some deletions and series of later entries:
    * applying those again does no harm.

@@ -88,7 +88,7 @@ export abstract class Source {
   held(): Rows {
     if (this.#copied || this.#lender.borrower === this) return this.rows!;
     const rows = this.#borrow();
-    // Whoever lost its rows once may lose them again.
+    // A series that lost its rows once may lose them again.
     if (this.#lost) this.#copyRange(rows);
     else this.rows = rows;
     this.#lost = true;

@@ -33,7 +33,7 @@ export function hits(tombstone: Tombstone, target: Aged): boolean {
 const fewSeries = 16;
 const none: readonly Tombstone[] = [];
 
-/** Only grows: whoever remembers `lastId` can go on reading it as it was. */
+/** Only grows: a reader that keeps `lastId` can go on reading it as it was. */
 export class Tombstones {
   readonly all: Tombstone[] = [];
   lastId: number;
@@ -68,7 +68,7 @@ export class Tombstones {
   }
 }
 
-export function includes(ascending: Uint32Array, value: number): boolean {
+function includes(ascending: Uint32Array, value: number): boolean {
   const at = lowerBound(ascending, value, 0, ascending.length);
   return ascending[at] === value;
 }

@@ -18,7 +18,7 @@ export const directory = 'data/tsm';
 const all = { from: minTime, to: maxTime };
 
 /** A disk that can lose its power: what is left is another one. */
-export interface CrashableDisk extends Disk {
+interface CrashableDisk extends Disk {
   crash(): CrashableDisk;
 }
 

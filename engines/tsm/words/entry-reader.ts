@@ -1,4 +1,4 @@
-// Reads the ops of an entry in order, and tells whoever applies them.
+// Reads the ops of an entry in order, and calls the target for each.
 
 import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
 import { readChange, readShard, readState } from './change-words.ts';

@@ -7,7 +7,7 @@ import { readState } from './change-words.ts';
 import { readRows, type WordRows } from './row-words.ts';
 import { Op, WordsReader } from './words.ts';
 
-export interface WalkedField {
+interface WalkedField {
   readonly name: string;
   readonly type: FieldType;
 }

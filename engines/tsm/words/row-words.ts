@@ -30,7 +30,7 @@ import type { HeadTexts } from '../parts.ts';
 import type { Scratch } from './scratch.ts';
 import { putArray, putText, putU32, putU8, type WordsReader } from './words.ts';
 
-/** A column that is to be put into words: of a batch, or of what is exported. */
+/** A column to encode: of a batch or of an export. */
 export type SourceColumn = Pick<Column, 'type' | 'numbers' | 'wide' | 'present'>;
 
 const Presence = { all: 0, bits: 1, rows: 2 } as const;

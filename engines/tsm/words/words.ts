@@ -13,7 +13,7 @@
 //   text    = length u32 | UTF-8
 //
 // Times are nanoseconds after the start of the shard, both ends of a range inclusive; series are numbers
-// of the shard's index. Whoever wrote the entry had the same state as whoever applies it, so that it says
+// of the shard's index. The writer of an entry had the same state as its replicas, so that it says
 // which numbers new things get. An entry that is replayed may find some of them there already.
 //
 // What is copied between the log and typed arrays has the byte order of the machine, which is assumed to

@@ -1,8 +1,8 @@
-// Puts deletions into words. Which series a selection means is settled here, by whoever has the shards as
-// they are now: whoever applies the words is told numbers. So is which series are left without a point.
+// Encodes deletions. Which series a selection means is decided here, by the leader with the shards as
+// they are now: an entry has their numbers, and those of series that are left without a point.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type { Slices } from '../../../universal-row/slices.ts';
+import { unwaiting } from '../../../universal-row/slices.ts';
 import type { SeriesSelection } from '../../../contracts/series-store.ts';
 import type { LiveShard } from '../live-shard.ts';
 import { Op, putF64, putSeries, putU32, putU8 } from '../words/words.ts';
@@ -116,15 +116,18 @@ function putRemoval(live: LiveShard, series: Uint32Array, into: RecordBatchWrite
 }
 
 /** Live series that the selection means, in any order. */
-function* select(live: LiveShard, { measurement, filter }: SeriesSelection): Slices<Uint32Array> {
+function* select(
+  live: LiveShard,
+  { measurement, filter }: SeriesSelection,
+): Generator<undefined, Uint32Array, void> {
   const { index } = live.shard;
   if (measurement !== undefined) {
     const number = index.findMeasurement(measurement);
-    return number < 0 ? new Uint32Array(0) : yield* index.select(number, filter);
+    return number < 0 ? new Uint32Array(0) : yield* unwaiting(index.select(number, filter));
   }
   const parts: Uint32Array[] = [];
   for (let number = 0; number < index.measurementCount; number++) {
-    if (index.liveSeriesOf(number) > 0) parts.push(yield* index.select(number, filter));
+    if (index.liveSeriesOf(number) > 0) parts.push(yield* unwaiting(index.select(number, filter)));
   }
   const all = new Uint32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

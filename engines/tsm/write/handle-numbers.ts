@@ -36,9 +36,9 @@ export class HandleNumbersByShard {
   /** In all of them. Only `of` makes one longer. */
   #numbers = 0;
 
-  /** For the cache as it is now. */
-  of(shard: number, cache: SeriesCache): HandleNumbers {
-    const found = this.#shards.get(shard) ?? new HandleNumbers();
+  /** For the cache as it is now. `known` are those of the shard that must not be forgotten meanwhile. */
+  of(shard: number, cache: SeriesCache, known?: HandleNumbers): HandleNumbers {
+    const found = known ?? this.#shards.get(shard) ?? new HandleNumbers();
     this.forget(shard);
     found.adopt(cache);
     this.#shards.set(shard, found);

@@ -21,9 +21,9 @@ export class ShardDraft {
   readonly index: SeriesIndex | undefined;
   readonly handles: HandleNumbers;
   /** Bounds of the shard in the batch's time, `last` inclusive, and what makes that the shard's time. */
-  readonly first: number;
-  readonly last: number;
-  readonly delta: number;
+  first = 0;
+  last = 0;
+  delta = 0;
   /** The shard is there, or the words say that it is to be made. */
   isKnown: boolean;
   /** The next series' number. */
@@ -43,12 +43,18 @@ export class ShardDraft {
     this.span = span;
     this.index = index;
     this.handles = handles;
-    this.first = (span.startSeconds - baseSeconds) * 1e9;
-    this.last = this.first + (span.seconds * 1e9 - 1);
-    this.delta = -this.first;
+    this.begin(baseSeconds);
     this.isKnown = index !== undefined;
     this.seriesCount = index?.seriesCount ?? 0;
     this.#measurementCount = index?.measurementCount ?? 0;
+  }
+
+  /** A batch begins. */
+  begin(baseSeconds: number): void {
+    const { startSeconds, seconds } = this.span;
+    this.first = (startSeconds - baseSeconds) * 1e9;
+    this.last = this.first + (seconds * 1e9 - 1);
+    this.delta = -this.first;
   }
 
   /** -1 when it is new. */

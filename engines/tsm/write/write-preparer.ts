@@ -1,4 +1,4 @@
-// Puts a batch of points into words: splits it by shard, finds the numbers of its series and fields, and
+// Encodes a batch of points: splits it by shard, finds the numbers of its series and fields, and
 // leaves out what cannot be stored. Nearly always all points of a group are in one shard and all can be
 // stored: then nothing is done row by row but what the words themselves need.
 
@@ -23,7 +23,7 @@ import { SeriesResolver } from './series-resolver.ts';
 import { ShardDraft } from './shard-draft.ts';
 
 /** What the preparer sees of the engine. */
-export interface WriteContext {
+interface WriteContext {
   catalog(): Catalog;
   limits(): SeriesLimits;
   allowance(database: string): SeriesAllowance | undefined;
@@ -50,6 +50,8 @@ export class WritePreparer {
   #shardRefusal = '';
   // Of the batch at hand.
   #batch!: PointBatch;
+  #database = '';
+  #policyName = '';
   #policy!: PolicyState;
   #words!: GroupWords;
   #outcome!: WriteOutcome;
@@ -70,7 +72,11 @@ export class WritePreparer {
     into: RecordBatchWriter,
     rules: PointRules = noRules,
   ): WriteOutcome {
-    assert(this.#drafts.length === 0, 'the batch before has been applied or discarded');
+    const isFirst = this.#drafts.length === 0;
+    assert(
+      isFirst || this.joins(database, policyName, batch),
+      'the batch before has been applied or discarded',
+    );
     assert(batch.cache.generation === batch.generation, 'the handles of the batch are valid');
     const catalog = this.#context.catalog();
     if (catalog.state(database) === undefined) {
@@ -80,17 +86,20 @@ export class WritePreparer {
     this.#policy = inForce(catalog.expectPolicy(database, policyName), rules.retention);
     this.#maxPointBytes = rules.maxPointBytes;
     this.#batch = batch;
+    this.#database = database;
+    this.#policyName = policyName;
     this.#words = new GroupWords(batch, this.#scratch, into);
     const start = into.pos;
     this.#outcome = { written: 0, dropped: 0, error: undefined };
     this.#draft = undefined;
-    this.#newShards = 0;
+    if (isFirst) this.#newShards = 0;
     const allowance = this.#context.allowance(database);
     this.#databaseSeries =
       allowance === undefined && this.#context.limits().seriesPerDatabase === Infinity
         ? 0
         : this.#countSeries(database);
     this.#share = allowance && this.#shareOf(allowance);
+    if (!isFirst) this.#goOn(batch);
     const oldest = oldestTime(this.#policy, now, batch.baseSeconds);
     for (const group of batch.groups) {
       if (group.rows === 0) continue;
@@ -98,8 +107,32 @@ export class WritePreparer {
       this.#prepareGroup(database, group, oldest);
     }
     // Without words there is nothing to apply or discard.
-    if (into.pos === start) this.#drafts.length = 0;
+    if (isFirst && into.pos === start) this.#drafts.length = 0;
     return this.#outcome;
+  }
+
+  /**
+   * Whether a batch can be prepared before those prepared last are applied, as a part of their entry. New series are
+   * known by their handles until then, and new values of tags are not counted.
+   */
+  joins(database: string, policyName: string, { cache, generation }: PointBatch): boolean {
+    if (this.#drafts.length === 0) return true;
+    return (
+      this.#database === database &&
+      this.#policyName === policyName &&
+      this.#batch.cache === cache &&
+      this.#batch.generation === generation &&
+      this.#context.limits().valuesPerTag === Infinity
+    );
+  }
+
+  /** On top of what the batches before are going to add. */
+  #goOn({ cache, baseSeconds }: PointBatch): void {
+    for (const draft of this.#drafts) {
+      this.#handles.of(draft.span.number, cache, draft.handles);
+      draft.begin(baseSeconds);
+      this.#databaseSeries += draft.newHandles.length;
+    }
   }
 
   /** The words were applied. */

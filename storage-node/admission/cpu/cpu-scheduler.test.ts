@@ -206,3 +206,60 @@ test('work that stops by itself takes turns as well, by what it took', async () 
   expect(others).toBeGreaterThanOrEqual(12);
   expect(others).toBeLessThanOrEqual(30);
 });
+
+test('of many long requests few go on in one round of the event loop', async () => {
+  const admission = new AdmissionController({ clock: { now: () => 0, monotonic: () => 0 } });
+  let resumed = 0;
+  const all = Array.from({ length: 20 }, () =>
+    new TimeSlice(admission, 1, 1).yield().then(() => resumed++),
+  );
+  const perRound: number[] = [];
+  while (resumed < all.length) {
+    const before = resumed;
+    await immediates();
+    perRound.push(resumed - before);
+  }
+  expect(Math.max(...perRound)).toBe(4);
+});
+
+test('the queued batches of one tenant are no competition', async () => {
+  const { queue, clock, work } = setUp();
+  queue.mayRun(1, clock.ms);
+  clock.ms += 200;
+  for (let i = 0; i < 3; i++) queue.enqueue(batchRequest(1, work('one', 1)));
+  expect([queue.isContended(clock.ms), queue.hasSeveralTenants(clock.ms)]).toEqual([true, false]);
+  queue.note(2, clock.ms);
+  expect(queue.hasSeveralTenants(clock.ms)).toBe(true);
+  await drained(queue);
+  clock.ms += 200;
+  expect(queue.hasSeveralTenants(clock.ms)).toBe(false);
+});
+
+test('a request that leaves the admission queue is not queued for the thread as well', async () => {
+  const clock = { ms: 1000 };
+  const time = { now: () => clock.ms, monotonic: () => clock.ms };
+  const controller = new AdmissionController({ clock: time, priorityOf: () => 'normal' });
+  const capacity = { isWithin: () => false, setRate: () => {} };
+  const pod = { podRate: 100, capacity: capacity as never, isContended: () => true };
+  controller.queue!.watch(pod);
+  const ended: boolean[] = [];
+  const request = (tenant: number) => ({
+    tenant,
+    kind: 'read' as const,
+    database: 'db',
+    isLarge: false,
+    debited: 0,
+    resume: (isAdmitted: boolean) => void ended.push(isAdmitted),
+  });
+  let queued = 0;
+  for (let i = 0; i < 400; i++) {
+    if (controller.admit(request(1 + (i % 2)), clock.ms) === 'queued') queued++;
+  }
+  expect(queued).toBeGreaterThan(0);
+  // The thread has more to do than a slice of work.
+  for (let i = 0; i < 10; i++) controller.requeue(batchRequest(3, () => {}));
+  const before = controller.cpu.length;
+  for (let ms = 0; ms < 100; ms += 10) controller.queue!.tick(0, (clock.ms += 10));
+  expect(ended.length).toBeGreaterThan(0);
+  expect(controller.cpu.length).toBe(before);
+});

@@ -9,6 +9,7 @@ import {
   backgroundWork,
   contendedSliceMs,
   type PodRequest,
+  TimeSlice,
 } from '../../../contracts/pod-admission.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import { FairQueue } from '../fair-queue.ts';
@@ -50,6 +51,11 @@ const firstCostMs = 0.1;
 const expensiveShare = 0.5;
 /** Slices that a tick may take while no tenant exceeds its share. */
 const slicesPerTick = 5;
+/**
+ * Long requests that go on in one slice: each works for up to its own slice after `resume` has returned, and together
+ * they would keep a round of the event loop.
+ */
+const longPerSlice = 4;
 const deferredMs = 2;
 const releasedAtOnce = 16;
 /** Weight of background work. */
@@ -135,16 +141,31 @@ export class CpuScheduler {
   }
 
   mayRun(tenant: number, now: number): boolean {
-    if (tenant === backgroundWork) return this.#queue.length === 0 || !this.enabled;
+    if (tenant <= backgroundWork) return this.#queue.length === 0 || !this.enabled;
     if (this.#capacity !== undefined && !this.#capacity.mayBegin(tenant, now)) return false;
     return this.#isFree(tenant, now);
   }
 
+  /** A request of the tenant runs that was admitted elsewhere. */
+  began(tenant: number, now: number): void {
+    this.note(tenant, now);
+    this.#shares.asked(tenant, now);
+  }
+
+  /** Whether several tenants had requests lately. */
+  hasSeveralTenants(now: number): boolean {
+    return now - this.#mixedAt <= this.#aloneMs;
+  }
+
+  /** A request of the tenant has come. */
+  note(tenant: number, now: number): void {
+    if (tenant === this.#lastTenant) return;
+    this.#lastTenant = tenant;
+    this.#mixedAt = now;
+  }
+
   #isFree(tenant: number, now: number): boolean {
-    if (tenant !== this.#lastTenant) {
-      this.#lastTenant = tenant;
-      this.#mixedAt = now;
-    }
+    this.note(tenant, now);
     if (!this.enabled) return true;
     if (this.#queue.length === 0 && now - this.#mixedAt > this.#aloneMs) return true;
     const isWithin = this.#shares.asked(tenant, now);
@@ -199,8 +220,9 @@ export class CpuScheduler {
     this.beginTick(began);
     let now = began;
     let before: Waiting | undefined;
+    let long = 0;
     do {
-      if (this.#isOwnSlice(before)) break;
+      if (long >= longPerSlice || this.#isOwnSlice(before)) break;
       const turn = this.#queue.pop();
       if (turn === undefined) break;
       if (!this.#mayBegin(turn, now)) continue;
@@ -208,6 +230,7 @@ export class CpuScheduler {
       this.queued++;
       this.queuedMs += now - next.since;
       next.request.resume(true);
+      if (next.request instanceof TimeSlice) long++;
       before = turn;
       const after = this.#clock.monotonic();
       this.#settle(turn, after - now);
@@ -227,7 +250,7 @@ export class CpuScheduler {
   /** Without capacity it is deferred. */
   #mayBegin(next: Waiting, now: number): boolean {
     const { tenant, cost } = next;
-    if (tenant === backgroundWork) return true;
+    if (tenant <= backgroundWork) return true;
     if (this.#capacity === undefined || this.#capacity.mayBegin(tenant, now)) return true;
     this.#queue.settle(tenant, -cost);
     this.#throttled.defer(next);

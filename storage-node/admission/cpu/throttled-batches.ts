@@ -1,7 +1,7 @@
 // Batches whose tenant had no capacity when they were to be served. They are deferred, and looked at again every few
 // milliseconds.
 
-export interface ThrottledBatchesOptions<T> {
+interface ThrottledBatchesOptions<T> {
   everyMs: number;
   /** Batches of a tenant that are released at a time. */
   atOnce: number;

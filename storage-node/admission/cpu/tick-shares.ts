@@ -2,7 +2,7 @@
 // with new requests: with a hundred of them it is long, whatever their tenants. While no tenant exceeds its share, queueing
 // helps none, and it costs a tenth of a small command.
 
-export interface TickSharesOptions {
+interface TickSharesOptions {
   /** Times its share that a tenant may use: random load exceeds it now and then. */
   headroom: number;
   /** Milliseconds that any tenant may use. */

@@ -1,13 +1,13 @@
 // The workers that read the disk: a few, and a few more for the others whenever all of the first serve one tenant. The
 // extra ones are gone with what they did (ABase, section 4.3, rule 4).
 
-export interface IoWorkersOptions {
+interface IoWorkersOptions {
   basic: number;
   /** 0 to do without. */
   extra: number;
 }
 
-export const ioWorkersDefaults: IoWorkersOptions = { basic: 4, extra: 2 };
+const ioWorkersDefaults: IoWorkersOptions = { basic: 4, extra: 2 };
 
 const nobody = -1;
 

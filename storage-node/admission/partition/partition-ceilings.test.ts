@@ -24,11 +24,11 @@ function ask(
   table = 7,
 ): number {
   if (!ceilings.isWatched) return 0;
-  const visit = ceilings.visit();
-  visit.begin();
-  for (const slot of slots) visit.touch(table, slot, now);
-  const ms = visit.waitMs(now);
-  if (ms === 0) visit.charge(units, now);
+  const request = ceilings.request();
+  request.begin();
+  for (const slot of slots) request.touch(table, slot, now);
+  const ms = request.waitMs(now);
+  if (ms === 0) request.charge(units, now);
   return ms;
 }
 
@@ -233,13 +233,13 @@ describe('memory', () => {
 
   test('a request that was long under way is charged all the same', () => {
     const ceilings = open();
-    const visit = ceilings.visit();
-    visit.begin();
-    visit.touch(7, 0, 0);
-    expect(visit.waitMs(0)).toBe(0);
+    const request = ceilings.request();
+    request.begin();
+    request.touch(7, 0, 0);
+    expect(request.waitMs(0)).toBe(0);
     ceilings.tick(0, 5000);
     expect(ceilings.size).toBe(0);
-    visit.charge(600, 5000);
+    request.charge(600, 5000);
     expect(ask(ceilings, [0], 1, 5000)).toBeCloseTo(1000, 6);
   });
 });

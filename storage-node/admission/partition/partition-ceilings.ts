@@ -4,7 +4,10 @@
 // while the pod is busy, nothing is counted otherwise. Partitions without requests are not kept.
 
 import { slotCount } from '../../../universal-row/crc16.ts';
-import type { PartitionEntrance, PartitionVisit } from '../../../contracts/partition-entrance.ts';
+import type {
+  PartitionAdmission,
+  PartitionRequest,
+} from '../../../contracts/partition-admission.ts';
 import { PartitionQuota } from './partition-quota.ts';
 import { podQueuesDefaults } from '../pod/pod-queues.ts';
 import { SpendRate } from '../pod/spend-rate.ts';
@@ -26,7 +29,7 @@ export interface PartitionedTable {
 }
 
 /** What a tenant may spend: units a second, and units at once beyond that. */
-export interface TenantUnits {
+interface TenantUnits {
   readonly tenant: number;
   /** 0 for one without a quota, or one that is no more. */
   readonly ruPerSecond: number;
@@ -101,7 +104,7 @@ class CountedTable {
     return partition;
   }
 
-  /** A visit that is yet to charge one of them looks it up again. */
+  /** A request that is yet to charge one of them looks it up again. */
   sweep(now: number): void {
     for (const [index, partition] of this.#touched) {
       if (!partition.quota.isUntouched(now)) continue;
@@ -117,7 +120,7 @@ interface Touched {
   partition: Partition;
 }
 
-export class PartitionCeilings implements PartitionEntrance {
+export class PartitionCeilings implements PartitionAdmission {
   isWatched = false;
   /** Some table would have ceilings now, or when the pod is busy: then there is to be a `tick`. */
   areNeeded = false;
@@ -125,7 +128,7 @@ export class PartitionCeilings implements PartitionEntrance {
   readonly #spend: SpendRate;
   readonly #units = new Map<number, TenantUnits>();
   #tables = new Map<number, CountedTable>();
-  #visits = 0;
+  #requests = 0;
   #sweptAt: number;
 
   constructor(now: number) {
@@ -199,15 +202,15 @@ export class PartitionCeilings implements PartitionEntrance {
 
   // ---- requests
 
-  visit(): PartitionVisit {
-    return new Visit(
+  request(): PartitionRequest {
+    return new Request(
       (table) => this.#tables.get(table),
-      () => ++this.#visits,
+      () => ++this.#requests,
     );
   }
 }
 
-class Visit implements PartitionVisit {
+class Request implements PartitionRequest {
   readonly #tableOf: (table: number) => CountedTable | undefined;
   readonly #nextNumber: () => number;
   readonly #touched: Touched[] = [];

@@ -21,12 +21,12 @@ export class PartitionQuota {
     this.#bucket.reshape(part * headroom, atOnce, now);
   }
 
-  /** Milliseconds until something is let in; 0 while nothing is owed. */
+  /** Milliseconds until a request is admitted; 0 while nothing is owed. */
   waitMs(now: number): number {
     return this.#bucket.waitForAny(now);
   }
 
-  /** What was let in has cost so many units. */
+  /** Admitted requests have cost so many units. */
   charge(units: number, now: number): void {
     this.#bucket.debit(units, now);
   }

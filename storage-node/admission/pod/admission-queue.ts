@@ -7,7 +7,7 @@ import type { WritePriority } from '../../../contracts/table-properties.ts';
 import type { PodCapacity } from './pod-capacity.ts';
 import { PodQueues, type WorkKind } from './pod-queues.ts';
 
-export interface WatchedPod {
+interface WatchedPod {
   /** Its capacity, request units a second. */
   podRate: number;
   capacity: PodCapacity;
@@ -22,10 +22,10 @@ export interface AdmissionQueueOptions {
   ended: (request: PodRequest, isAdmitted: boolean) => void;
 }
 
-export type Direction = 'read' | 'write';
+type Direction = 'read' | 'write';
 
 /** Requests since the server was started. */
-export interface QueueCounts {
+interface QueueCounts {
   queued: number;
   queuedMs: number;
   refused: number;
@@ -49,10 +49,7 @@ interface Waiting {
 }
 
 /** The queue of a request. */
-export function kindOf(
-  request: PodRequest,
-  priorityOf: AdmissionQueueOptions['priorityOf'],
-): WorkKind {
+function kindOf(request: PodRequest, priorityOf: AdmissionQueueOptions['priorityOf']): WorkKind {
   const { tenant, kind, database } = request;
   return kind === 'write' ? queueOfPriority[priorityOf(tenant, database)] : 'read';
 }

@@ -4,7 +4,7 @@ import { CapacityEstimate } from './capacity-estimate.ts';
 
 const busy = { units: 950, utilization: 0.95, isLimiting: false };
 
-test('nothing is known until three busy seconds in a row', () => {
+test('nothing is known until three busy samples in a row', () => {
   const estimate = new CapacityEstimate();
   for (const second of [busy, busy, { ...busy, utilization: 0.5 }, busy, busy]) {
     estimate.observe(second);

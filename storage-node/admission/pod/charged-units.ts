@@ -1,4 +1,4 @@
-// What tenants have been charged since somebody last asked.
+// What tenants have been charged since the last look.
 
 import type { TenantAccount } from '../../../request-units/meter.ts';
 

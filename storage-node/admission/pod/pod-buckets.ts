@@ -4,7 +4,7 @@
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
-export interface PodBucketsOptions {
+interface PodBucketsOptions {
   /** Units a second that the pod can do. */
   podRate: number;
   /** Seconds of its rate that the pod's bucket holds, and a tenant's. */
@@ -12,7 +12,7 @@ export interface PodBucketsOptions {
   tenantSeconds: number;
 }
 
-export const podBucketsDefaults = {
+const podBucketsDefaults = {
   podSeconds: 0.2,
   tenantSeconds: 0.1,
 } as const;

@@ -10,7 +10,7 @@ import type { Capacity } from '../cpu/cpu-scheduler.ts';
 const ampleShare = 0.5;
 const ampleEveryMs = 25;
 
-export interface PodCapacityOptions {
+interface PodCapacityOptions {
   /** Units a second that the pod can do. */
   podRate: number;
   /** Those that have spent anything lately. */

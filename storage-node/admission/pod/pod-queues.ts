@@ -54,7 +54,7 @@ export type WorkKind = 'write' | 'read' | 'equal' | 'late';
 export const workKinds: readonly WorkKind[] = ['write', 'read', 'equal', 'late'];
 
 /** `run`: its units are debited, it is to begin now. `queued`: `drain` will hand it over. `full`: refused. */
-export type Placement = 'run' | 'queued' | 'full';
+type Placement = 'run' | 'queued' | 'full';
 
 /** Queues of the same rank alternate; a rank goes before those below. */
 interface Rank {

@@ -152,7 +152,8 @@ export class FrameReader {
     const length = this.u32();
     if (length === 0) return emptyBytes;
     const at = this.#take(length);
-    return this.#bytes.slice(at, at + length);
+    // Not `slice`, which of a Buffer is a view.
+    return Uint8Array.prototype.slice.call(this.#bytes, at, at + length);
   }
 
   /** A count of things of at least so many bytes. */

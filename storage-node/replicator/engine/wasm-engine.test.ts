@@ -296,6 +296,13 @@ test('frames come back as they were, and what is cut short is refused', () => {
   }
 });
 
+test('what a reader hands out stays when the bytes that it read are used again', () => {
+  const frame = Buffer.from(new FrameWriter().u32(3).raw(bytes('abc')).done());
+  const read = new FrameReader(frame).bytes();
+  frame.fill(0);
+  expect(Buffer.from(read).toString()).toBe('abc');
+});
+
 test('a frame grows in the middle of any number', () => {
   for (let length = 1000; length < 1032; length++) {
     const w = new FrameWriter().raw(new Uint8Array(length)).u32(1).u64(2).u32(3);

@@ -133,7 +133,7 @@ describe('fsync', () => {
     const syncs = f.disk.calls.get('sync')!;
     f.disk.stallSyncs();
     const order: number[] = [];
-    for (let i = 1; i <= 5; i++) f.log.whenSafe(f.turn(`t${i}`), () => order.push(i));
+    for (let i = 1; i <= 5; i++) f.log.whenSettled(f.turn(`t${i}`), () => order.push(i));
     await new Promise(setImmediate);
     expect(order).toEqual([]);
     expect(f.disk.calls.get('sync')).toBe(syncs + 1);
@@ -191,7 +191,7 @@ describe('fsync', () => {
     expect(f.log.status().pendingFsyncMs).toBe(1500);
     expect(f.log.endTurn()).toBe(-1);
     let replied = false;
-    f.log.whenSafe(position, () => {
+    f.log.whenSettled(position, () => {
       replied = true;
     });
     expect(replied).toBe(false);
@@ -216,7 +216,7 @@ describe('fsync', () => {
     await f.open();
     f.disk.stallSyncs();
     let replied = false;
-    f.log.whenSafe(f.turn('a'), () => {
+    f.log.whenSettled(f.turn('a'), () => {
       replied = true;
     });
     expect(replied).toBe(false);
@@ -233,7 +233,7 @@ describe('fsync', () => {
     await f.open();
     f.disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
     let replied = false;
-    f.log.whenSafe(f.turn('a'), () => {
+    f.log.whenSettled(f.turn('a'), () => {
       replied = true;
     });
     await vi.waitFor(() => expect(f.fatal?.message).toContain('EIO'));
@@ -562,11 +562,11 @@ describe('a full disk', () => {
 
     f.disk.stallSyncs();
     const replies: string[] = [];
-    f.log.whenSafe(f.turn('e'), () => {
+    f.log.whenSettled(f.turn('e'), () => {
       replies.push('e');
       f.disk.stallSyncs();
     });
-    f.log.whenSafe(f.turn('f'), () => replies.push('f'));
+    f.log.whenSettled(f.turn('f'), () => replies.push('f'));
     // The sync that follows the one under way begins when a part of this turn is in the file …
     f.entry('g'.repeat(9 << 20));
     f.disk.resumeSyncs();
@@ -574,7 +574,7 @@ describe('a full disk', () => {
     f.entry('h'.repeat(12 << 20));
     expect(() => f.log.endTurn()).toThrow('disk full');
     // … and must not answer for what took its place.
-    f.log.whenSafe(f.turn('i'), () => replies.push('i'));
+    f.log.whenSettled(f.turn('i'), () => replies.push('i'));
     f.disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
     f.disk.resumeSyncs();
     await vi.waitFor(() => expect(f.fatal?.message).toContain('EIO'));
@@ -606,6 +606,90 @@ describe('a full disk', () => {
     await vi.advanceTimersByTimeAsync(1000);
     await vi.waitFor(() => expect(f.log.failure).toBeUndefined());
     await f.log.close();
+  });
+});
+
+describe('a large frame', () => {
+  const large = 'l'.repeat(10_000);
+
+  /** A log in which 4 kB are large, with a large frame on its way to the file. */
+  async function writing(fsync: 'everysec' | 'no'): Promise<{ f: LogFixture; settled: string[] }> {
+    const f = new LogFixture({ largeFrameBytes: 4096, segmentBytes: 1 << 20 });
+    await f.open({ fsync });
+    const settled: string[] = [];
+    f.entry(large);
+    const position = f.log.endTurn(0);
+    expect(position).toBeGreaterThan(0);
+    f.log.whenSettled(position, () => settled.push('large'));
+    return { f, settled };
+  }
+
+  test.each(['everysec', 'no'] as const)(
+    'is written later: under %s its turn waits, and those that write or read behind it',
+    async (fsync) => {
+      const { f, settled } = await writing(fsync);
+      f.entry('small');
+      f.log.whenSettled(f.log.endTurn(0), () => settled.push('small'));
+      f.log.whenSettled(f.log.endTurn(0), () => settled.push('reads'));
+      // Nothing of the pod was looked at.
+      expect(f.log.endTurn()).toBe(-1);
+      expect(settled).toEqual([]);
+      await vi.waitFor(() => expect(settled).toEqual(['large', 'small', 'reads']));
+      expect(f.log.endTurn(0)).toBe(-1);
+      f.kill();
+      await f.open();
+      expect([...f.replayed.values()]).toEqual([large, 'small']);
+    },
+  );
+
+  test('that a kill finds half written takes along what came behind it, which nobody was told of', async () => {
+    const { f, settled } = await writing('no');
+    f.entry('small');
+    f.log.whenSettled(f.log.endTurn(0), () => settled.push('small'));
+    f.kill();
+    await f.open();
+    expect([...f.replayed.values(), ...settled]).toEqual([]);
+    await f.write('anew');
+    f.crash();
+    await f.open();
+    expect([...f.replayed]).toEqual([[1, 'anew']]);
+  });
+
+  test('is waited for by a sync, a reader of the log, and the end', async () => {
+    const { f } = await writing('no');
+    const read: number[] = [];
+    for await (const { index } of f.log.readBack(0, 1)) read.push(index);
+    expect(read).toEqual([1]);
+    f.entry(large);
+    f.log.endTurn(0);
+    await f.log.sync();
+    f.crash();
+    await f.open({ fsync: 'no' });
+    expect(f.log.lastIndex).toBe(2);
+    f.entry(large);
+    f.log.endTurn(0);
+    await f.log.close();
+    f.crash();
+    await f.open();
+    expect(f.log.lastIndex).toBe(3);
+    expect(f.log.status().cleanStart).toBe(true);
+  });
+
+  test('is written at once where it may not fit, so that its turn can be refused', async () => {
+    const f = new LogFixture({ largeFrameBytes: 4096, segmentBytes: 1 << 20 });
+    await f.open({ fsync: 'no' });
+    f.disk.capacityBytes = f.disk.usedBytes() + 5000;
+    f.entry(large);
+    expect(() => f.log.endTurn(0)).toThrow('disk full');
+    expect([f.log.lastIndex, f.fatal]).toEqual([0, undefined]);
+  });
+
+  test('that cannot be written ends the process, and nothing behind it is told', async () => {
+    const { f, settled } = await writing('no');
+    f.disk.fault = (operation) => (operation === 'write' ? 'EIO' : undefined);
+    await vi.waitFor(() => expect(f.fatal?.message).toContain('EIO'));
+    await f.log.close();
+    expect(settled).toEqual([]);
   });
 });
 

@@ -10,7 +10,7 @@ import { assert } from '../../../universal-row/assert.ts';
 import { systemRng } from '../../../universal-row/environment.ts';
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type { FsyncPolicy, LogStatus, ReplicatedLog } from '../replicated-log.ts';
+import type { FsyncPolicy, LogStatus, Outcome, PartitionLog } from '../partition-log.ts';
 import { Ballast } from '../wal/ballast.ts';
 import {
   defaultSegmentBytes,
@@ -39,6 +39,8 @@ import type { Apply } from './replay.ts';
 const flushBytes = 8 * 1024 * 1024;
 /** A buffer larger than this is given back after the turn. */
 const keptBufferBytes = 1024 * 1024;
+/** The last frame of a turn is written off the event loop from this size on. */
+const largeFrameBytes = 1024 * 1024;
 const defaultBallastBytes = 16 * 1024 * 1024;
 
 export interface LocalGroupOptions {
@@ -49,6 +51,7 @@ export interface LocalGroupOptions {
   segmentBytes?: number;
   /** Room kept for a full disk; at most a sixteenth of what is free. 0 for none. */
   ballastBytes?: number;
+  largeFrameBytes?: number;
   clock: Clock;
   rng?: Rng;
   ids: { cluster: number; pod: number };
@@ -72,7 +75,7 @@ export interface LocalGroupOptions {
   fatal?: (error: Error) => void;
 }
 
-export interface LocalGroupStatus extends LogStatus {
+interface LocalGroupStatus extends LogStatus {
   /** Counts the starts of this pod. */
   incarnation: number;
   /** Whether the log found was closed in good order; true for a new one. */
@@ -88,7 +91,9 @@ export interface LocalGroupStatus extends LogStatus {
   ballastBytes: number;
 }
 
-export class LocalGroup implements ReplicatedLog {
+export class LocalGroup implements PartitionLog {
+  readonly mayLose = false;
+  readonly role = 'leader';
   readonly writer = new RecordBatchWriter();
 
   keepAfter = Infinity;
@@ -101,6 +106,7 @@ export class LocalGroup implements ReplicatedLog {
   private readonly found: Pick<LocalGroupStatus, 'cleanStart' | 'cutBytes' | 'replayedEntries'>;
   private readonly volume: number;
   private readonly incarnation: number;
+  private readonly largeFrameBytes: number;
   private readonly bootId: number;
   private index: number;
   /** Entries in the frame that is being built. */
@@ -168,6 +174,7 @@ export class LocalGroup implements ReplicatedLog {
     this.volume = identity.volume;
     this.incarnation = (found?.incarnation ?? 0) + 1;
     this.bootId = options.bootId ?? 0;
+    this.largeFrameBytes = options.largeFrameBytes ?? largeFrameBytes;
     this.found = {
       cleanStart: found?.clean ?? true,
       cutBytes: found?.cutBytes ?? 0,
@@ -225,6 +232,8 @@ export class LocalGroup implements ReplicatedLog {
   begin(): void {
     const w = this.writer;
     if (!this.inTurn) this.beginTurn();
+    // Not at the end of the entry: the last one of the turn may be written off the event loop.
+    if (w.pos > flushBytes) this.flush(false);
     if (w.pos === 0) w.pos = frameHeaderBytes;
     w.reserve(entryHeaderBytes);
     this.entryAt = w.pos;
@@ -246,7 +255,7 @@ export class LocalGroup implements ReplicatedLog {
     putU64(b, start + 8, this.state.term);
     this.count++;
     this.index++;
-    if (w.pos > flushBytes || this.count === maxFrameEntries) this.flush();
+    if (this.count === maxFrameEntries) this.flush(false);
     return this.index;
   }
 
@@ -262,21 +271,45 @@ export class LocalGroup implements ReplicatedLog {
    * with errors and, as its engine has applied them, closes this log and builds the engine anew from
    * disk, replaying a log opened again.
    */
-  endTurn(): number {
+  endTurn(servedAt?: number): number {
     if (this.deadBy) throw this.deadBy;
-    if (!this.inTurn) return this.syncer.endTurn(false);
+    const served = servedAt !== undefined;
+    if (!this.inTurn) return this.syncer.endTurn(false, served);
     assert(this.entryAt === 0, 'no entry is open at the end of a turn');
-    if (this.count > 0) this.flush();
+    if (this.count > 0) this.flush(true);
     this.inTurn = false;
     if (this.turnError) this.undoTurn(this.turnError);
     this.wal.forgetPoint();
     const wrote = this.wrote;
     this.wrote = false;
-    return this.syncer.endTurn(wrote);
+    return this.syncer.endTurn(wrote, served);
   }
 
-  whenSafe(position: number, then: () => void): void {
-    this.syncer.whenSafe(position, then);
+  whenSettled(position: number, then: (outcome: Outcome) => void): void {
+    this.syncer.whenSettled(position, then);
+  }
+
+  /** Nothing is lost, and what there is to apply was handed to `apply` at the opening. */
+  listen(): void {}
+
+  /** Nobody else can have committed anything. */
+  readBarrier(then: (outcome: Outcome) => void): void {
+    then('committed');
+  }
+
+  /** There is nobody to take over. */
+  transfer(): void {}
+
+  changeMembers(): boolean {
+    return false;
+  }
+
+  written(): Promise<void> {
+    return this.wal.written();
+  }
+
+  sync(): Promise<void> {
+    return this.syncer.sync();
   }
 
   truncate(index: number): void {
@@ -286,9 +319,14 @@ export class LocalGroup implements ReplicatedLog {
     void this.wal.collect();
   }
 
-  readBack(after: number, to: number): AsyncGenerator<LogEntry> {
+  async *readBack(after: number, to: number): AsyncGenerator<LogEntry> {
     const { wal, state, disk } = this;
-    return readEntries(disk, () => wal.places(state, after), state.group, after, to);
+    await wal.written();
+    yield* readEntries(disk, () => wal.places(state, after), state.group, after, to);
+  }
+
+  get writtenBytes(): number {
+    return Math.max(this.wal.neededLsn, this.wal.durableLsn);
   }
 
   status(): LocalGroupStatus {
@@ -296,7 +334,7 @@ export class LocalGroup implements ReplicatedLog {
     return {
       firstIndex: wal.firstIndex(this.state),
       lastIndex: this.index,
-      appendedLsn: Math.max(wal.neededLsn, wal.durableLsn),
+      appendedLsn: this.writtenBytes,
       durableLsn: wal.durableLsn,
       segments: wal.segmentCount,
       bytes: wal.bytes,
@@ -353,7 +391,7 @@ export class LocalGroup implements ReplicatedLog {
   }
 
   /** Writes the frame. An error waits for the end of the turn; what follows in the turn is dropped. */
-  private flush(): void {
+  private flush(isLast: boolean): void {
     const w = this.writer;
     const length = w.pos;
     const count = this.count;
@@ -372,13 +410,15 @@ export class LocalGroup implements ReplicatedLog {
       this.state.term,
       first,
     );
+    const isLater = isLast && length >= this.largeFrameBytes;
     try {
-      this.wal.append(w.buf);
+      if (isLater) this.wal.appendLater(w.buf);
+      else this.wal.append(w.buf);
     } catch (error) {
       this.turnError = error as Error;
       return;
     } finally {
-      if (w.buf.length > keptBufferBytes) w.buf = Buffer.allocUnsafeSlow(64 * 1024);
+      if (isLater || w.buf.length > keptBufferBytes) w.buf = Buffer.allocUnsafeSlow(64 * 1024);
     }
     this.wrote = true;
     this.state.lastIndex += count;

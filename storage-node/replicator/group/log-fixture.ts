@@ -43,6 +43,7 @@ export class LogFixture {
   async open(options: Partial<LocalGroupOptions> = {}): Promise<LocalGroup> {
     this.replayed = new Map();
     this.fatal = undefined;
+    const { disk } = this;
     this.log = await LocalGroup.open({
       disk: this.disk,
       directory: logDirectory,
@@ -59,7 +60,8 @@ export class LogFixture {
         this.replayed.set(index, buf.toString('latin1', start, end));
       },
       fatal: (error) => {
-        this.fatal = error;
+        // Not of an earlier life, whose disk is gone.
+        if (disk === this.disk) this.fatal = error;
       },
       ...this.options,
       ...options,
@@ -91,7 +93,7 @@ export class LogFixture {
   }
 
   safe(position: number): Promise<void> {
-    return new Promise((resolve) => this.log.whenSafe(position, resolve));
+    return new Promise((resolve) => this.log.whenSettled(position, () => resolve()));
   }
 
   crash(): void {

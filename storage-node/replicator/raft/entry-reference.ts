@@ -6,12 +6,12 @@
 
 import { EntryKind } from '../engine/frames.ts';
 import type { Entry } from '../engine/frames.ts';
-import { crc32 } from '../wal/crc32.ts';
+import { crc32 } from '../../../universal-row/crc32.ts';
 import { getU32, getU64, putU32, putU64 } from '../wal/format.ts';
 
 export const referenceBytes = 32;
 
-export interface EntryReference {
+interface EntryReference {
   /** Who proposed it, in which of its lives. */
   replica: number;
   incarnation: number;

@@ -12,12 +12,14 @@ import {
   getU64,
   hardStateBytes,
   hardStateFlag,
+  intentFlag,
   putFrameHeader,
   putU32,
   putU64,
   replicatedFlag,
 } from '../wal/format.ts';
 import type { SegmentReader } from '../wal/reader.ts';
+import type { GroupState } from '../wal/table.ts';
 import { referenceBytes } from './entry-reference.ts';
 
 export interface LoggedEntry extends Entry {
@@ -26,7 +28,7 @@ export interface LoggedEntry extends Entry {
   offset: number;
 }
 
-export interface AppendFrame {
+interface AppendFrame {
   group: number;
   term: number;
   /** Index of the first entry, or of the one that would come next. */
@@ -71,12 +73,35 @@ export function encodeAppend(frame: AppendFrame): { bytes: Buffer; payloadsAt: n
   return { bytes: b, payloadsAt };
 }
 
-/** Says that the state up to `index` came in a snapshot. */
-export function encodeSnapshotFrame(group: number, index: number, hard: HardState): Buffer {
-  const length = frameHeaderBytes + hardStateBytes;
+/** A group begins to be known to the log. */
+export function encodeCreateFrame(state: GroupState, replica: number): Buffer {
+  const { group, term, lastIndex, configuration } = state;
+  const length = frameHeaderBytes + 8 + configuration.length;
   const b = Buffer.alloc(length + 8);
-  putHardState(b, frameHeaderBytes, hard);
-  putFrameHeader(b, length, FrameKind.snap, hardStateFlag, 0, group, hard.term, index);
+  putU64(b, frameHeaderBytes, replica);
+  b.set(configuration, frameHeaderBytes + 8);
+  putFrameHeader(b, length, FrameKind.create, 0, 0, group, term, lastIndex);
+  return b;
+}
+
+/**
+ * Says that the state up to `index` came in a snapshot; without `hard` that it is about to. `positions` are the group's
+ * from then on.
+ */
+export function encodeSnapshotFrame(
+  group: number,
+  index: number,
+  hard: HardState | undefined,
+  term: number,
+  positions: Uint8Array,
+): Buffer {
+  const bodyAt = frameHeaderBytes + (hard ? hardStateBytes : 0);
+  const length = bodyAt + positions.length;
+  const b = Buffer.alloc(length + 8);
+  if (hard) putHardState(b, frameHeaderBytes, hard);
+  b.set(positions, bodyAt);
+  const flags = hard ? hardStateFlag : intentFlag;
+  putFrameHeader(b, length, FrameKind.snap, flags, 0, group, term, index);
   return b;
 }
 

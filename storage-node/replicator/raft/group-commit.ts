@@ -1,10 +1,15 @@
 // Syncs the log of a pod for all its groups: one sync at most is under way, and the next covers all that was written
 // meanwhile.
 
+import type { Clock } from '../../../universal-row/environment.ts';
 import type { Wal } from '../wal/wal.ts';
 
 export class GroupCommit {
   syncs = 0;
+  /** Milliseconds that syncs took. */
+  lastMs = 0;
+  maxMs = 0;
+  readonly #clock: Clock;
   readonly #wal: Wal;
   readonly #fatal: (error: Error) => void;
   readonly #onDurable: () => void;
@@ -13,8 +18,9 @@ export class GroupCommit {
   #cycle: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(wal: Wal, onDurable: () => void, fatal: (error: Error) => void) {
+  constructor(wal: Wal, clock: Clock, onDurable: () => void, fatal: (error: Error) => void) {
     this.#wal = wal;
+    this.#clock = clock;
     this.#onDurable = onDurable;
     this.#fatal = fatal;
   }
@@ -43,7 +49,10 @@ export class GroupCommit {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#stopped) {
       if (this.#waiting.at(-1)!.lsn > this.#wal.durableLsn) {
+        const began = this.#clock.monotonic();
         await this.#wal.sync();
+        this.lastMs = this.#clock.monotonic() - began;
+        this.maxMs = Math.max(this.maxMs, this.lastMs);
         this.syncs++;
       }
       const durable = this.#waiting.findIndex(({ lsn }) => lsn > this.#wal.durableLsn);

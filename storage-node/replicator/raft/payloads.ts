@@ -5,6 +5,7 @@ import { payloadBytes, referenceBytes } from './entry-reference.ts';
 
 interface StoredPayload {
   term: number;
+  /** 0 until it is written. */
   segment: number;
   offset: number;
   bytes: Uint8Array | undefined;
@@ -24,16 +25,37 @@ export class Payloads {
   }
 
   /** Takes the place of what was at this index; what was after it is stale, and replaced in its turn. */
-  put(index: number, stored: StoredPayload): void {
+  put(index: number, term: number, bytes: Uint8Array): void {
     this.#forget(index);
-    this.#byIndex.set(index, stored);
+    this.#byIndex.set(index, { term, segment: 0, offset: 0, bytes });
     this.#coldBelow = Math.min(this.#coldBelow, index);
-    this.#cachedBytes += stored.bytes?.length ?? 0;
+    this.#cachedBytes += bytes.length;
+  }
+
+  /** Where the log has it from now on. It may leave memory. */
+  place(index: number, term: number, segment: number, offset: number): void {
+    const stored = this.#byIndex.get(index);
+    // Another one may have taken its place before both were written.
+    if (stored?.term === term) Object.assign(stored, { segment, offset });
     for (; this.#cachedBytes > this.#maxBytes && this.#coldBelow < index; this.#coldBelow++) {
       const cold = this.#byIndex.get(this.#coldBelow);
-      this.#cachedBytes -= cold?.bytes?.length ?? 0;
-      if (cold) cold.bytes = undefined;
+      if (cold === undefined) continue;
+      if (cold.segment === 0) return;
+      this.#cachedBytes -= cold.bytes?.length ?? 0;
+      cold.bytes = undefined;
     }
+  }
+
+  /** What the log has from an earlier life. */
+  putStored(index: number, term: number, segment: number, offset: number): void {
+    this.#byIndex.set(index, { term, segment, offset, bytes: undefined });
+  }
+
+  /** Where the log has the payload of an entry; zeros where it has none. */
+  placeOf({ index, term }: { index: number; term: number }): { segment: number; offset: number } {
+    const stored = this.#byIndex.get(index);
+    if (stored?.term !== term) return { segment: 0, offset: 0 };
+    return { segment: stored.segment, offset: stored.offset };
   }
 
   get(index: number, term: number, reference: Uint8Array): Uint8Array {

@@ -4,18 +4,30 @@
 //
 // one payload for each entry whose data is a reference, in order; for a snapshot one, the state.
 
-import { FrameReader, FrameWriter } from '../engine/frames.ts';
+import { FrameReader, FrameWriter, MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';
+import { Lane } from '../transport/transport.ts';
 import { hasPayload, payloadBytes } from './entry-reference.ts';
+import type { HeartbeatTimes } from './freshness.ts';
+import { SnapshotType } from './snapshot-sender.ts';
 
 export interface PeerMessage {
   group: number;
   incarnation: number;
   message: Message;
   payloads: readonly Uint8Array[];
+  /** Of heartbeats that travel together, and of answers to them. */
+  times?: HeartbeatTimes | undefined;
 }
 
 const writer = new FrameWriter();
+
+export function laneOf(type: number): Lane {
+  if (type === MessageType.append || type === MessageType.appendResponse) return Lane.append;
+  const isOurs = type === SnapshotType.chunk || type === SnapshotType.answer;
+  const isSnapshot = type === MessageType.snapshot || isOurs;
+  return isSnapshot ? Lane.snapshot : Lane.control;
+}
 
 export function encodePeerMessage(m: PeerMessage): Uint8Array {
   writer.reset().u64(m.group).u64(m.incarnation).framed(m.message);

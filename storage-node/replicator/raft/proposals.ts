@@ -3,7 +3,8 @@
 // The fate of an entry is known once an entry at its index is committed: it is that one, or it is lost. What has left
 // the engine's hands without an index was never in the log.
 
-import type { LogListener, Outcome } from '../partition-log.ts';
+import type { Outcome } from '../partition-log.ts';
+import type { ProposalListener } from './proposal-log.ts';
 
 interface PendingEntry {
   firstPosition: number;
@@ -19,9 +20,9 @@ export class Proposals {
   bytes = 0;
   #next = 1;
   #pending: PendingEntry[] = [];
-  readonly #listener: LogListener;
+  readonly #listener: ProposalListener;
 
-  constructor(listener: LogListener) {
+  constructor(listener: ProposalListener) {
     this.#listener = listener;
   }
 

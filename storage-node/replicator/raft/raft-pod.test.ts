@@ -1,44 +1,53 @@
 // Pods in one process, messages handed over by hand, logs on a disk in memory.
 
 import fc from 'fast-check';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { loadEngineModule, WasmRaftEngine } from '../engine/wasm-engine.ts';
 import { FrameError } from '../engine/frames.ts';
 import type { Outcome } from '../partition-log.ts';
-import { Refusal } from '../partition-log.ts';
+import { Refusal } from './proposal-log.ts';
 import { Random } from '../simulation/timeline.ts';
 import { joinProposals, splitProposals } from './entry-reference.ts';
 import { decodePeerMessage } from './peer-message.ts';
-import { firstPosition, RaftPod } from './raft-pod.ts';
+import type { LogPosition } from './log-position.ts';
+import { firstPosition } from './log-position.ts';
+import { RaftPod } from './raft-pod.ts';
 import type { RaftGroup } from './raft-group.ts';
-import type { LogPosition, StateMachine } from './state-machine.ts';
+import { nodeOfReplica, replicaId } from './replica-id.ts';
+import type { ExportedState, StateMachine } from './state-machine.ts';
 
 const module = loadEngineModule();
 
 class TestMachine implements StateMachine {
-  durable: LogPosition;
+  durableIndex = 0;
   applied: string[] = [];
+  #index = 0;
 
-  constructor(first: LogPosition) {
-    this.durable = first;
-  }
-
-  apply(_index: number, proposals: readonly Uint8Array[]): void {
+  apply(index: number, proposals: readonly Uint8Array[]): void {
+    this.#index = index;
     for (const proposal of proposals) this.applied.push(Buffer.from(proposal).toString());
   }
 
-  exportState(): Uint8Array {
-    return Buffer.from(JSON.stringify(this.applied));
+  exportState(): ExportedState {
+    const state = Buffer.from(JSON.stringify(this.applied));
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < state.length; at += 10)
+        yield await Promise.resolve(state.subarray(at, at + 10));
+    }
+    return { index: this.#index, chunks: chunks() };
   }
 
-  install(state: Uint8Array): void {
-    this.applied = JSON.parse(Buffer.from(state).toString()) as string[];
+  async install({ index, chunks }: ExportedState): Promise<void> {
+    const parts: Uint8Array[] = [];
+    for await (const chunk of chunks) parts.push(chunk);
+    this.applied = JSON.parse(Buffer.concat(parts).toString()) as string[];
+    this.#index = index;
+    this.durableIndex = index;
   }
 
-  checkpoint(at: LogPosition, done: () => void): void {
-    this.durable = at;
-    done();
+  checkpoint(): void {
+    this.durableIndex = this.#index;
   }
 }
 
@@ -46,10 +55,11 @@ class TestPod {
   disk = new FaultyDisk({ rng: new Random(1) });
   pod!: RaftPod;
   group!: RaftGroup;
-  machine: TestMachine;
+  machine = new TestMachine();
   outcomes: [number, Outcome][] = [];
   down = false;
   readonly replica: number;
+  readonly #first: LogPosition;
   readonly #post: (to: number, bytes: Uint8Array) => void;
 
   constructor(
@@ -59,7 +69,7 @@ class TestPod {
   ) {
     this.replica = replica;
     this.#post = post;
-    this.machine = new TestMachine(firstPosition(voters));
+    this.#first = firstPosition(voters);
   }
 
   async open(): Promise<void> {
@@ -72,9 +82,12 @@ class TestPod {
       engine: new WasmRaftEngine(module, { random: (bytes) => random.bytes(bytes) }),
       electionTicks: 10,
       heartbeatTicks: 1,
-      limits: { maxEntryBytes: 4096, maxPendingBytes: 8192, maxMessageBytes: 64 },
+      limits: { maxEntryBytes: 4096, maxPendingBytes: 8192, maxMessageBytes: 64, idleTicks: 30 },
       payloadCacheBytes: 16,
-      send: (_, to, bytes) => this.#post(to, bytes),
+      send: (to, _lane, bytes) => {
+        this.#post(to, bytes);
+        return true;
+      },
       wake: () => undefined,
       fatal: (error) => {
         throw error;
@@ -83,6 +96,7 @@ class TestPod {
     this.group = this.pod.openGroup({
       group: 3,
       replica: this.replica,
+      first: this.#first,
       machine: this.machine,
       listener: {
         onOutcome: (position, outcome) => void this.outcomes.push([position, outcome]),
@@ -94,11 +108,15 @@ class TestPod {
 
 class Pods {
   readonly pods: TestPod[];
+  sent = 0;
   #mail: { to: number; bytes: Uint8Array }[] = [];
 
   constructor(count: number) {
-    const ids = Array.from({ length: count }, (_, i) => i + 1);
-    const post = (to: number, bytes: Uint8Array): void => void this.#mail.push({ to, bytes });
+    const ids = Array.from({ length: count }, (_, i) => replicaId(i + 1));
+    const post = (to: number, bytes: Uint8Array): void => {
+      this.sent++;
+      this.#mail.push({ to, bytes });
+    };
     this.pods = ids.map((id) => new TestPod(id, ids, post));
   }
 
@@ -207,7 +225,7 @@ test('a replica opened again has what it had, its payloads read back from the lo
   for (const pod of all.pods) {
     await pod.pod.close();
     pod.disk = pod.disk.crash();
-    pod.machine = new TestMachine(firstPosition([1, 2, 3]));
+    pod.machine = new TestMachine();
     await pod.open();
   }
   await all.tick(40);
@@ -223,11 +241,75 @@ test('members are replaced, and a replica that is removed is forgotten', async (
   expect(leader.group.changeMembers([{ replica: out.replica, to: 'removed' }])).toBe(true);
   await all.tick(5);
   expect(leader.group.status().members.voters).not.toContain(out.replica);
-  out.pod.removeGroup(3);
+  const removed = out.pod.removeGroup(3);
+  await all.tick(5);
+  await removed;
   expect(out.pod.knows(3)).toBe(false);
   leader.group.propose(Buffer.from('of two'));
   await all.tick(5);
   expect(leader.outcomes).toEqual([[1, 'committed']]);
+});
+
+describe('a group in which nothing happens sleeps', () => {
+  async function asleep(): Promise<Pods> {
+    const all = await pods(3);
+    all.leader.group.propose(Buffer.from('before'));
+    await all.tick(60);
+    expect(all.pods.map(({ group }) => group.isAsleep)).toEqual([true, true, true]);
+    const sent = all.sent;
+    await all.tick(50);
+    expect(all.sent).toBe(sent);
+    return all;
+  }
+
+  test('until there is something to write', async () => {
+    const all = await asleep();
+    all.leader.group.propose(Buffer.from('after'));
+    await all.tick(3);
+    for (const { machine } of all.pods) expect(machine.applied).toEqual(['before', 'after']);
+    await all.tick(60);
+    expect(all.pods.every(({ group }) => group.isAsleep)).toBe(true);
+  });
+
+  test('until somebody reads, at a follower too', async () => {
+    const all = await asleep();
+    const answers: boolean[] = [];
+    const follower = all.pods.find((pod) => pod !== all.leader)!;
+    follower.group.readBarrier((isSafe) => answers.push(isSafe));
+    await all.tick(5);
+    expect(answers).toEqual([true]);
+  });
+
+  test('until the link to its leader is lost', async () => {
+    const all = await asleep();
+    const old = all.leader;
+    old.down = true;
+    for (const { pod, down } of all.pods) if (!down) pod.nodeDown(nodeOfReplica(old.replica));
+    await all.tick(10);
+    expect(all.leader).not.toBe(old);
+    all.leader.group.propose(Buffer.from('without it'));
+    await all.tick(3);
+    expect(all.leader.machine.applied).toEqual(['before', 'without it']);
+    // One that comes back finds the others, asleep or not.
+    await all.tick(60);
+    old.down = false;
+    for (const { pod } of all.pods) pod.nodeUp(nodeOfReplica(old.replica));
+    await all.tick(60);
+    expect(old.machine.applied).toEqual(['before', 'without it']);
+  });
+
+  test('and one that was not told wakes the others, and sleeps with them later', async () => {
+    const all = await pods(3);
+    const deaf = all.pods.find((pod) => pod !== all.leader)!;
+    for (let left = 100; left > 0 && !all.leader.group.isAsleep; left--) {
+      deaf.down = true;
+      await all.tick(1);
+      deaf.down = false;
+    }
+    await all.tick(100);
+    expect(all.pods.filter(({ group }) => group.role === 'leader')).toHaveLength(1);
+    expect(all.pods.every(({ group }) => group.isAsleep)).toBe(true);
+  });
 });
 
 test('anything that is no message is dropped', async () => {

@@ -1,42 +1,62 @@
 // All replicated groups of a pod: one engine, one write-ahead log, one tick. Whoever owns it calls `tick` every so
 // often, `receive` for what comes from other pods, and `work` at the end of each event-loop tick.
 
-import type { Disk, Rng } from '../../../universal-row/environment.ts';
-import { emptyConf, FrameError } from '../engine/frames.ts';
-import type { ConfState } from '../engine/frames.ts';
+import { systemClock } from '../../../universal-row/environment.ts';
+import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
+import { FrameError } from '../engine/frames.ts';
 import { RaftError } from '../engine/raft-engine.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';
-import type { LogListener } from '../partition-log.ts';
+import type { LogStatus } from '../partition-log.ts';
+import { Lane } from '../transport/transport.ts';
 import { Ballast } from '../wal/ballast.ts';
 import { defaultSegmentBytes, FrameKind } from '../wal/format.ts';
 import { highestSegment, recoverLog } from '../wal/recovery.ts';
 import type { RecoveredLog } from '../wal/recovery.ts';
-import { newGroupState } from '../wal/table.ts';
+import { buriedReplica, bury, newGroupState } from '../wal/table.ts';
+import type { GroupState } from '../wal/table.ts';
 import { Wal } from '../wal/wal.ts';
 import { hasPayload } from './entry-reference.ts';
-import { decodeAppend } from './frames-to-log.ts';
+import { decodeAppend, encodeCreateFrame, encodeSnapshotFrame } from './frames-to-log.ts';
 import type { LoggedEntry } from './frames-to-log.ts';
 import { GroupCommit } from './group-commit.ts';
+import type { LogItem } from './group-log.ts';
+import { LogBatch } from './log-batch.ts';
+import { decodePositions, encodePositions } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
 import { Payloads } from './payloads.ts';
-import { decodePeerMessage, encodePeerMessage } from './peer-message.ts';
+import { areHeartbeats, decodeHeartbeats, encodeHeartbeats } from './heartbeats.ts';
+import type { Heartbeat } from './heartbeats.ts';
+import { decodePeerMessage, encodePeerMessage, laneOf } from './peer-message.ts';
+import type { PeerMessage } from './peer-message.ts';
+import { nodeOfReplica } from './replica-id.ts';
+import type { ProposalListener } from './proposal-log.ts';
 import { RaftGroup } from './raft-group.ts';
-import type { RaftGroupLimits } from './raft-group.ts';
-import type { LogPosition, StateMachine } from './state-machine.ts';
+import type { RaftGroupLimits } from './raft-group-parts.ts';
+import { removeStagings } from './snapshot-staging.ts';
+import type { StateMachine } from './state-machine.ts';
 
-export interface RaftPodOptions {
+interface RaftPodOptions {
   disk: Disk;
   directory: string;
   ids: { cluster: number; pod: number };
   rng: Rng;
+  clock?: Clock;
   engine: RaftEngine;
   segmentBytes?: number;
+  /** Beyond it groups that keep the oldest segment are made to let it go. */
+  maxLogBytes?: number;
   electionTicks?: number;
   heartbeatTicks?: number;
+  /** Milliseconds between two calls of `tick`, about. */
+  tickMs?: number;
   limits?: Partial<RaftGroupLimits>;
   /** Bytes of payloads in memory for each group. */
   payloadCacheBytes?: number;
-  /** To the pod that has this replica. May be lost, late, twice and out of order. */
-  send: (group: number, toReplica: number, message: Uint8Array) => void;
+  /**
+   * To the pod that has this replica. May be lost, late, twice and out of order; false when it surely is lost. The bytes
+   * are the callee's.
+   */
+  send: (toReplica: number, lane: Lane, message: Uint8Array) => boolean;
   /** Something became durable: `work` has something to do. */
   wake: () => void;
   /** Must end the pod: what is on disk is in doubt. */
@@ -48,28 +68,37 @@ export interface OpenGroupOptions {
   /** Never used before in this group. */
   replica: number;
   machine: StateMachine;
-  listener: LogListener;
+  listener: ProposalListener;
+  /** Of a group that the log does not know: `firstPosition` of its first members, or `joiningPosition`. */
+  first: LogPosition;
+  /**
+   * Strong reads at the leader take no round of heartbeats while it has a lease. Those who vote keep to that for an
+   * election time-out after each heartbeat, so another leader comes later. False unless all replicas say so.
+   */
+  leases?: boolean;
 }
 
 const defaultLimits: RaftGroupLimits = {
   maxEntryBytes: 64 * 1024 * 1024,
   maxMessageBytes: 1024 * 1024,
   maxPendingBytes: 64 * 1024 * 1024,
-  checkpointEntries: 4096,
+  checkpointEntries: 65_536,
   keptEntries: 2048,
   readTicks: 60,
   outcomeTicks: 200,
+  idleTicks: 100,
 };
 
 const readyBytes = 1 << 20;
+const collectTicks = 20;
+const sleepTicks = 10;
+const snapshotsAtOnce = 4;
+const checkpointsAtOnce = 16;
+const groupsPerTick = 200;
+const defaultMaxLogBytes = 1024 * 1024 * 1024;
 const roundsAtOnce = 16;
 const committedReferenceBytes = 16 * 1024;
 const messageReferenceBytes = 8 * 1024;
-
-/** The position that a new group begins at on each of its first members. */
-export function firstPosition(voters: readonly number[]): LogPosition {
-  return { index: 1, term: 1, conf: { ...emptyConf, voters: [...voters] } };
-}
 
 export class RaftPod {
   readonly incarnation: number;
@@ -78,16 +107,32 @@ export class RaftPod {
   readonly #commit: GroupCommit;
   readonly #ballast: Ballast;
   readonly #limits: RaftGroupLimits;
-  /** What the log had of each group, until the group is opened. */
+  /** What the log has of each group that is not open. */
   readonly #recovered: Map<number, LoggedEntry[]>;
   readonly #byNumber = new Map<number, RaftGroup>();
   readonly #byHandle = new Map<number, RaftGroup>();
+  readonly #log: LogBatch<LogItem>;
+  /** Groups with something to do at the end of this event-loop tick, and those that wait for ticks. */
+  readonly #touched = new Set<RaftGroup>();
+  readonly #timed = new Set<RaftGroup>();
+  /** Groups that do not sleep. */
+  readonly #awake = new Set<number>();
+  #sleepDue = false;
+  /** By node: what leaves in one message at the end of this event-loop tick. */
+  readonly #heartbeats = new Map<number, Heartbeat[]>();
+  readonly #volume: number;
+  readonly #clock: Clock;
+  #ticks = 0;
+  #noLeasesBefore = 0;
+  readonly #snapshotSlots = { free: snapshotsAtOnce };
+  readonly #due = new Map<number, (() => void)[]>();
   /** Messages that were not what they should be, or for no replica here. */
   droppedMessages = 0;
 
   static async open(options: RaftPodOptions): Promise<RaftPod> {
     const { disk, directory, ids } = options;
     disk.makeDirectory(directory);
+    removeStagings(disk, directory);
     const recovered = new Map<number, LoggedEntry[]>();
     const found = await recoverLog({
       disk,
@@ -102,6 +147,7 @@ export class RaftPod {
         entries.push(...decodeAppend(frame));
         recovered.set(frame.group, entries);
       },
+      onRemoved: (group) => void recovered.delete(group),
       onProgress: undefined,
     });
     return new RaftPod(options, found, recovered);
@@ -134,85 +180,141 @@ export class RaftPod {
     );
     if (found === undefined) this.#wal.create(highestSegment(disk, directory) + 1);
     const identity = found?.identity.volume ?? volume;
+    this.#volume = identity;
     this.#wal.appendNumbers(FrameKind.boot, undefined, 0, this.incarnation, 0, identity);
     this.#wal.syncNow();
-    this.#commit = new GroupCommit(this.#wal, options.wake, fatal);
+    this.#log = new LogBatch(this.#wal);
+    this.#clock = options.clock ?? systemClock;
+    this.#commit = new GroupCommit(this.#wal, this.#clock, options.wake, fatal);
   }
 
   /** Whether the log knows the group: it was opened in an earlier life, and not removed. */
   knows(group: number): boolean {
-    return this.#wal.groups.has(group);
+    const state = this.#wal.groups.get(group);
+    return state !== undefined && buriedReplica(state) === 0;
   }
 
-  /**
-   * Opens a replica at what its machine holds durably and the log after it. A new group's first members have
-   * `firstPosition` there, a replica that is to join position 0.
-   */
+  /** Opens a replica: what its machine holds durably, and the log. Throws for one that was removed. */
   openGroup(o: OpenGroupOptions): RaftGroup {
     const wal = this.#wal;
-    const state = wal.groups.get(o.group) ?? newGroupState(o.group);
-    if (!wal.groups.has(o.group)) {
-      wal.appendNumbers(FrameKind.create, state, 0, o.replica);
-      wal.groups.set(o.group, state);
-      wal.syncNow();
-    }
-    const { durable } = o.machine;
-    const entries = this.#entriesAfter(state.lastIndex, durable, o.group);
-    this.#alignState(o.group, durable, entries);
+    const state = this.#stateOf(o);
+    const { begin, entries } = this.#historyOf(state, o.machine.durableIndex);
     const payloads = new Payloads(wal, this.#options.payloadCacheBytes ?? 4 * 1024 * 1024);
     for (const entry of entries) {
       const { index, term, segment, offset } = entry;
-      if (!hasPayload(entry)) continue;
-      payloads.put(index, { term, segment, offset, bytes: undefined });
+      if (hasPayload(entry)) payloads.putStored(index, term, segment, offset);
     }
-    const handle = this.#createInEngine(o.replica, o.group, durable, entries);
-    const group = new RaftGroup({
-      group: o.group,
-      replica: o.replica,
+    const handle = this.#createInEngine(o.replica, state, begin, entries, o.machine.durableIndex);
+    const { engine, disk, directory, fatal: failed } = this.#options;
+    const group: RaftGroup = new RaftGroup({
+      ...{ ...o, handle, begin, engine, disk, directory, wal, state, payloads, failed },
       incarnation: this.incarnation,
-      handle,
-      engine: this.#options.engine,
-      wal,
-      state,
+      log: this.#log,
       commit: this.#commit,
-      payloads,
-      machine: o.machine,
-      listener: o.listener,
       limits: this.#limits,
-      send: (to, message) => this.#options.send(o.group, to, encodePeerMessage(message)),
+      clock: () => this.#clock.monotonic(),
+      leaseTicks: o.leases === true ? this.#electionTicks - 2 : 0,
+      tickMs: this.#options.tickMs ?? 50,
+      mayUseLeases: () => this.#ticks >= this.#noLeasesBefore,
+      snapshotSlots: this.#snapshotSlots,
+      send: (to, message) => this.#send(to, message),
+      touch: () => {
+        this.#touched.add(group);
+        this.#options.wake();
+      },
+      time: () => void this.#timed.add(group),
+      now: () => this.#ticks,
+      awake: (isAwake) => {
+        if (isAwake) this.#awake.add(o.group);
+        else this.#awake.delete(o.group);
+      },
+      isFull: () => this.#ballast.failure !== undefined,
     });
     this.#byNumber.set(o.group, group);
     this.#byHandle.set(handle, group);
     return group;
   }
 
-  /** The replica is no member any more: its log is forgotten, and its id never comes back. */
-  removeGroup(number: number): void {
-    const group = this.#byNumber.get(number);
-    const state = this.#wal.groups.get(number);
-    if (group === undefined || state === undefined) return;
-    this.#closeGroup(group);
-    this.#options.engine.destroy(group.handle);
-    this.#wal.appendNumbers(FrameKind.tombstone, state, 0, group.replica);
-    this.#wal.groups.delete(number);
-    this.#wal.syncNow();
+  /**
+   * The replica is no member any more, open or not: its log is forgotten, and its id never comes back. `replica` where it
+   * is not open. Resolves when that is on disk: its state must not go before.
+   */
+  async removeGroup(number: number, replica = this.#byNumber.get(number)?.replica): Promise<void> {
+    if (replica === undefined) throw new Error(`group ${number} is not open`);
+    this.closeGroup(number);
+    this.#recovered.delete(number);
+    const state = this.#wal.groups.get(number) ?? newGroupState(number);
+    this.#wal.appendNumbers(FrameKind.tombstone, state, 0, replica);
+    this.#wal.groups.set(number, bury(state, replica));
+    const onDisk = new Promise<void>((resolve) => this.#commit.after(this.#wal.endLsn, resolve));
+    this.#options.wake();
+    await onDisk;
+  }
+
+  get openGroups(): number {
+    return this.#byNumber.size;
   }
 
   group(number: number): RaftGroup | undefined {
     return this.#byNumber.get(number);
   }
 
+  /**
+   * There is no link to a node any more. Groups that it led need not wait out an election time-out: they campaign, so
+   * many a tick that the others can follow.
+   */
+  nodeDown(node: number): void {
+    let groups = 0;
+    for (const group of this.#byNumber.values()) {
+      const ticks = group.nodeDown(node);
+      if (ticks === undefined) continue;
+      this.#atTick(ticks + Math.floor(groups++ / groupsPerTick), () =>
+        group.campaignIfLeaderless(),
+      );
+    }
+  }
+
+  /** There is a link again: leaders that sleep look whether the replica there has all there is. */
+  nodeUp(node: number): void {
+    let groups = 0;
+    for (const group of this.#byNumber.values()) {
+      if (!group.sleepsWith(node)) continue;
+      this.#atTick(Math.floor(groups++ / groupsPerTick), () => group.wake());
+    }
+  }
+
   /** Time goes on by one tick. */
   tick(): void {
+    for (const act of this.#due.get(this.#ticks + 1) ?? []) act();
+    this.#due.delete(this.#ticks + 1);
     for (const handle of this.#options.engine.tickAll()) this.#died(handle);
-    for (const group of this.#byNumber.values()) group.tick();
+    for (const group of this.#timed) if (!group.tick()) this.#timed.delete(group);
+    if (++this.#ticks % collectTicks === 0) this.#limitLog();
+    if (this.#ticks % sleepTicks === 0) this.#sleepDue = true;
+  }
+
+  /** The clock is in doubt: leaders ask before each strong read, for so many ticks. */
+  dropLeases(ticks: number): void {
+    this.#noLeasesBefore = this.#ticks + ticks;
+  }
+
+  get #electionTicks(): number {
+    return this.#options.electionTicks ?? 20;
+  }
+
+  /** Groups whose replica here sleeps. */
+  get asleep(): number {
+    return this.#byNumber.size - this.#awake.size;
   }
 
   /** A message from another pod. Anything that is not one, or is damaged, is dropped. */
   receive(bytes: Uint8Array): void {
     try {
-      const message = decodePeerMessage(bytes);
-      if (this.#byNumber.get(message.group)?.receive(message)) return;
+      if (areHeartbeats(bytes)) {
+        for (const message of decodeHeartbeats(bytes)) this.#take(message);
+        return;
+      }
+      if (this.#take(decodePeerMessage(bytes))) return;
     } catch (error) {
       if (error instanceof RaftError) return this.#options.fatal(error);
       if (!(error instanceof FrameError)) throw error;
@@ -222,37 +324,140 @@ export class RaftPod {
 
   /** Does what the engine asks for; true when it must be called again soon. */
   work(): boolean {
-    for (const group of this.#byNumber.values()) group.flush();
     let left = roundsAtOnce;
     for (; left > 0; left--) {
+      for (const group of this.#touched) group.flush();
       const readies = this.#options.engine.readyAll(readyBytes);
       if (readies.length === 0) break;
       for (const { group: handle, ready } of readies) {
         if (ready instanceof RaftError) this.#died(handle);
         else this.#byHandle.get(handle)?.handleReady(ready);
       }
+      this.#log.flush();
     }
+    this.#log.flush();
+    this.#sendHeartbeats();
     this.#commit.request();
     if (left === 0) return true;
-    for (const group of this.#byNumber.values()) group.endTick();
+    for (const group of this.#touched) group.endTick();
+    this.#touched.clear();
+    if (this.#sleepDue) this.#sleep();
     return false;
   }
 
   async close(): Promise<void> {
+    this.#log.flush();
     for (const group of this.#byNumber.values()) this.#closeGroup(group);
     await this.#commit.stop();
     await this.#ballast.stop();
+    // Nothing is written after it.
+    if (this.#wal.appendOptional(FrameKind.clean, undefined, 0)) await this.#wal.sync();
     await this.#wal.close();
   }
 
-  get walBytes(): number {
-    return this.#wal.bytes;
+  /** The replica is open no more for now. Its log stays, for `openGroup`. */
+  closeGroup(number: number): void {
+    const group = this.#byNumber.get(number);
+    const state = this.#wal.groups.get(number);
+    if (group === undefined || state === undefined) return;
+    this.#log.flush();
+    // What is not on disk yet was promised to nobody: the next opening does without.
+    const entries = group.storedEntries();
+    this.#closeGroup(group);
+    this.#options.engine.destroy(group.handle);
+    this.#recovered.set(number, entries);
+    const [begin] = decodePositions(state.configuration);
+    state.lastIndex = entries.at(-1)?.index ?? begin!.index;
+  }
+
+  /** Why nothing may be written for now: the disk is full. */
+  get failure(): Error | undefined {
+    return this.#ballast.failure;
+  }
+
+  /** What a group is applied to has failed: the pod must end. */
+  fail(error: Error): void {
+    this.#options.fatal(error);
+  }
+
+  /** Of the log of all groups. */
+  status(): Omit<LogStatus, 'firstIndex' | 'lastIndex' | 'replication'> {
+    const { endLsn, durableLsn, segmentCount, bytes, frames } = this.#wal;
+    const { syncs, lastMs, maxMs } = this.#commit;
+    return {
+      volume: this.#volume,
+      appendedLsn: endLsn,
+      durableLsn,
+      segments: segmentCount,
+      bytes,
+      entries: this.#log.writes,
+      frames,
+      fsyncs: syncs,
+      lastFsyncMs: lastMs,
+      maxFsyncMs: maxMs,
+    };
+  }
+
+  #atTick(ticks: number, act: () => void): void {
+    const at = this.#ticks + 1 + ticks;
+    const due = this.#due.get(at);
+    if (due) due.push(act);
+    else this.#due.set(at, [act]);
+  }
+
+  /** Offers to sleep leave after the heartbeats of the tick: one that came later would wake the followers. */
+  #sleep(): void {
+    this.#sleepDue = false;
+    for (const number of this.#awake) this.#byNumber.get(number)?.sleepIfIdle();
+  }
+
+  #take(message: PeerMessage): boolean {
+    return this.#byNumber.get(message.group)?.receive(message) ?? false;
+  }
+
+  #send(to: number, peer: PeerMessage): boolean {
+    const { group, message, times } = peer;
+    if (times === undefined) {
+      return this.#options.send(to, laneOf(message.type), encodePeerMessage(peer));
+    }
+    const node = nodeOfReplica(to);
+    const waiting = this.#heartbeats.get(node);
+    if (waiting) waiting.push({ group, message, times });
+    else this.#heartbeats.set(node, [{ group, message, times }]);
+    return true;
+  }
+
+  #sendHeartbeats(): void {
+    for (const heartbeats of this.#heartbeats.values()) {
+      const bytes = encodeHeartbeats(this.incarnation, heartbeats);
+      this.#options.send(heartbeats[0]!.message.to, Lane.control, bytes);
+    }
+    this.#heartbeats.clear();
   }
 
   #closeGroup(group: RaftGroup): void {
     group.close();
+    this.#awake.delete(group.group);
     this.#byNumber.delete(group.group);
     this.#byHandle.delete(group.handle);
+    this.#touched.delete(group);
+    this.#timed.delete(group);
+  }
+
+  /**
+   * Groups that write seldom keep whole segments for a few entries: their state is made durable instead, of so many at a
+   * time.
+   */
+  #limitLog(): void {
+    if (this.#wal.bytes <= (this.#options.maxLogBytes ?? defaultMaxLogBytes)) return;
+    let left = checkpointsAtOnce;
+    for (const number of this.#wal.pinning()) {
+      const group = this.#byNumber.get(number);
+      group?.releaseLog();
+      if (left > 0 && group?.checkpointToRelease() === true) left--;
+    }
+    // A group that let go of it while segments were being deleted did not have them looked at again.
+    void this.#wal.collect();
   }
 
   /** The engine has given the group up: its replica must be opened anew from the log, in a new life of the pod. */
@@ -261,42 +466,76 @@ export class RaftPod {
     if (group) this.#options.fatal(new Error(`group ${group.group}: the consensus engine died`));
   }
 
-  /** Entries of the log that continue what the machine holds; none when they are of another history. */
-  #entriesAfter(lastIndex: number, at: LogPosition, group: number): LoggedEntry[] {
-    const all = (this.#recovered.get(group) ?? []).filter(({ index }) => index <= lastIndex);
-    this.#recovered.delete(group);
-    const here = all.find(({ index }) => index === at.index);
-    const after = all.filter(({ index }) => index > at.index);
-    if (here && here.term !== at.term) return [];
-    if (after.length > 0 && after[0]!.index !== at.index + 1) return [];
-    return !here && after.length > 0 && after[0]!.term < at.term ? [] : after;
+  #stateOf(o: OpenGroupOptions): GroupState {
+    const state = this.#wal.groups.get(o.group);
+    if (state === undefined) return this.#createGroup(o);
+    const buried = buriedReplica(state);
+    if (buried === 0) return state;
+    if (o.replica > buried) return this.#createGroup(o);
+    throw new Error(`replica ${o.replica} of group ${o.group} was removed`);
   }
 
-  /** A machine that is ahead of its log was sent a snapshot when the pod ended: the log goes on from there. */
-  #alignState(group: number, at: LogPosition, entries: readonly LoggedEntry[]): void {
-    const state = this.#wal.groups.get(group)!;
-    if (at.term > state.term) {
-      state.term = at.term;
-      state.vote = 0;
+  /** The log hears of a group for the first time. Nothing of that is promised to anyone yet. */
+  #createGroup({ group, replica, first }: OpenGroupOptions): GroupState {
+    const { index, term } = first;
+    const configuration = encodePositions(first);
+    const state = { ...newGroupState(group), term: Math.max(term, 1), configuration };
+    Object.assign(state, { lastIndex: index, commit: index, checkpointIndex: index });
+    this.#wal.append(encodeCreateFrame(state, replica));
+    this.#wal.groups.set(group, state);
+    return state;
+  }
+
+  /** Where a group's log begins, and its entries. */
+  #historyOf(
+    state: GroupState,
+    durableIndex: number,
+  ): { begin: LogPosition; entries: LoggedEntry[] } {
+    const { group, lastIndex } = state;
+    const [begin, intent] = decodePositions(state.configuration);
+    if (begin === undefined) throw new Error(`group ${group} is not one with several copies`);
+    const all = this.#recovered.get(group) ?? [];
+    this.#recovered.delete(group);
+    if (intent && durableIndex === intent.index && durableIndex > begin.index) {
+      this.#completeInstall(state, intent);
+      return { begin: intent, entries: [] };
     }
-    state.commit = Math.max(state.commit, at.index);
-    const lastIndex = at.index + entries.length;
-    if (state.lastIndex === lastIndex) return;
-    this.#wal.appendNumbers(FrameKind.snap, state, lastIndex);
-    state.lastIndex = lastIndex;
-    this.#wal.syncNow();
+    const entries = all.filter(({ index }) => index > begin.index && index <= lastIndex);
+    const isWhole = entries.every(({ index }, i) => index === begin.index + 1 + i);
+    if (!isWhole || begin.index + entries.length !== lastIndex) {
+      throw new Error(`group ${group}: entries are missing after ${begin.index}`);
+    }
+    // The state of a new group holds nothing.
+    const isBefore = durableIndex < begin.index && begin.index > 1;
+    if (durableIndex > lastIndex || isBefore) {
+      const log = `from ${begin.index} to ${lastIndex}`;
+      throw new Error(`group ${group}: the state is that of ${durableIndex}, the log ${log}`);
+    }
+    return { begin, entries };
+  }
+
+  /** The state of a snapshot took the place of the old one, and then the pod ended. */
+  #completeInstall(state: GroupState, { index, term, conf }: LogPosition): void {
+    if (term > state.term) Object.assign(state, { term, vote: 0 });
+    Object.assign(state, { commit: index, lastIndex: index, checkpointIndex: index });
+    state.configuration = encodePositions({ index, term, conf });
+    const hard = { term: state.term, vote: state.vote, commit: index };
+    const { group, configuration } = state;
+    this.#wal.append(encodeSnapshotFrame(group, index, hard, hard.term, configuration));
   }
 
   #createInEngine(
     replica: number,
-    group: number,
-    at: { index: number; term: number; conf: ConfState },
+    { term, vote, commit, lastIndex }: GroupState,
+    begin: LogPosition,
     entries: readonly LoggedEntry[],
+    durableIndex: number,
   ): number {
-    const { term, vote, commit, lastIndex } = this.#wal.groups.get(group)!;
+    // What is applied was committed, whether or not the log came to say so.
+    const committed = Math.max(Math.min(commit, lastIndex), durableIndex, begin.index);
     return this.#options.engine.create({
       id: replica,
-      electionTicks: this.#options.electionTicks ?? 20,
+      electionTicks: this.#electionTicks,
       heartbeatTicks: this.#options.heartbeatTicks ?? 3,
       preVote: true,
       checkQuorum: true,
@@ -306,8 +545,8 @@ export class RaftPod {
       maxCommittedBytes: committedReferenceBytes,
       maxMessageBytes: messageReferenceBytes,
       maxInflightMessages: 128,
-      snapshot: { ...at, data: new Uint8Array(0) },
-      hard: { term, vote, commit: Math.min(commit, lastIndex) },
+      snapshot: { ...begin, data: new Uint8Array(0) },
+      hard: { term, vote, commit: committed },
       entries,
     });
   }

@@ -1,23 +1,27 @@
 // What a group's entries are applied to: the rows of a partition in an engine.
 
-import type { ConfState } from '../engine/frames.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 
-/** A point of the log, and the members from there on. */
-export interface LogPosition {
+/** A state at one index. */
+export interface ExportedState {
   index: number;
-  term: number;
-  conf: ConfState;
+  /** Of that moment, whatever is applied meanwhile. Each chunk arrives as it is; some 512 KiB are a good size. */
+  chunks: AsyncIterable<Uint8Array>;
 }
 
 export interface StateMachine {
-  /** What is durable: the state as of here is there after a crash. Index 0 for nothing. */
-  readonly durable: LogPosition;
-  /** An entry's proposals, in order; none for entries that only concern the log. Deterministic; throws never. */
-  apply(index: number, proposals: readonly Uint8Array[]): void;
-  /** All of the state as of the last `apply` or `install`. */
-  exportState(): Uint8Array;
-  /** Takes the place of all there is. */
-  install(state: Uint8Array, index: number): void;
-  /** Makes the state durable together with its position, then calls back. One at a time. */
-  checkpoint(at: LogPosition, done: () => void): void;
+  /** The state as of this index is there after a crash; 0 for nothing. */
+  readonly durableIndex: number;
+  /**
+   * An entry's proposals, in order; none for entries that only concern the log. `position` is that of the first one where
+   * this replica has proposed them in this life and has told no outcome yet, else 0. Deterministic; the next entry waits
+   * for the answer; a failure ends the pod.
+   */
+  apply(index: number, proposals: readonly Uint8Array[], position: number): MaybePromise<void>;
+  /** All of the state as of the last entry applied. */
+  exportState(): MaybePromise<ExportedState>;
+  /** Takes the place of all there is. Resolves once it is durable, together with its index. */
+  install(state: ExportedState): Promise<void>;
+  /** Asks for the state to be made durable; `RaftGroup.stateIsDurable` tells when it is. */
+  checkpoint(): void;
 }

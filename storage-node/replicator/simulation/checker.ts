@@ -2,10 +2,15 @@
 
 import { MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';
-import type { Outcome } from '../partition-log.ts';
+import type { Members, Outcome } from '../partition-log.ts';
 
-export class Breach extends Error {
+class Breach extends Error {
   override name = 'Breach';
+}
+
+export interface LogProgress {
+  applied: number;
+  commit: number;
 }
 
 interface Proposal {
@@ -19,14 +24,24 @@ export class Checker {
   /** Where each proposal was applied. */
   readonly #appliedAt = new Map<number, number>();
   readonly #proposals = new Map<number, Proposal>();
+  readonly #members = new Map<number, string>();
   readonly #leaders = new Map<number, number>();
   readonly #votes = new Map<string, number>();
   /** The highest index that some client knows to be committed. */
   acknowledged = 0;
+  /** And since when, ascending. */
+  readonly #acknowledgedAt: { time: number; index: number }[] = [];
+  staleReads = 0;
   committed = 0;
   lost = 0;
   unknown = 0;
   reads = 0;
+
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   leader(term: number, replica: number): void {
     const other = this.#leaders.get(term) ?? replica;
@@ -36,11 +51,37 @@ export class Checker {
 
   /** Sees every message that leaves a node. */
   message(m: Message): void {
-    if (m.type !== MessageType.voteResponse || m.reject) return;
-    const key = `${m.from} ${m.term}`;
-    const other = this.#votes.get(key) ?? m.to;
-    if (other !== m.to) this.fail(`${m.from} votes for ${other} and ${m.to} in term ${m.term}`);
-    this.#votes.set(key, m.to);
+    // Who asks for votes has given itself its own.
+    if (m.type === MessageType.vote) this.#vote(m.from, m.term, m.from);
+    if (m.type === MessageType.voteResponse && !m.reject) this.#vote(m.from, m.term, m.to);
+  }
+
+  #vote(voter: number, term: number, candidate: number): void {
+    const key = `${voter} ${term}`;
+    const other = this.#votes.get(key) ?? candidate;
+    if (other !== candidate) {
+      this.fail(`${voter} votes for ${other} and ${candidate} in term ${term}`);
+    }
+    this.#votes.set(key, candidate);
+  }
+
+  /** The members as of what a replica has applied. */
+  members(replica: number, applied: number, { voters, learners, outgoing }: Members): void {
+    const text = JSON.stringify(
+      [voters, learners, outgoing].map((ids) => ids.toSorted((a, b) => a - b)),
+    );
+    const other = this.#members.get(applied) ?? text;
+    if (other !== text) this.fail(`${replica} has members ${text} at ${applied}, not ${other}`);
+    this.#members.set(applied, text);
+  }
+
+  /** What a replica says, and what it said before in the same life. */
+  progress(replica: number, now: LogProgress, before: LogProgress | undefined): void {
+    const { applied, commit } = now;
+    if (applied > commit) this.fail(`${replica} has applied ${applied}, committed ${commit}`);
+    if (before && (applied < before.applied || commit < before.commit)) {
+      this.fail(`${replica} goes back from ${before.commit} to ${commit}`);
+    }
   }
 
   applied(replica: number, index: number, hash: number, ids: readonly number[]): void {
@@ -63,6 +104,7 @@ export class Checker {
     if (outcome === 'committed') {
       this.committed++;
       if (at !== index) this.fail(`proposal ${id} is committed at ${index}, applied at ${at}`);
+      if (index > this.acknowledged) this.#acknowledgedAt.push({ time: this.#now(), index });
       this.acknowledged = Math.max(this.acknowledged, index);
     } else if (outcome === 'lost') {
       this.lost++;
@@ -75,6 +117,21 @@ export class Checker {
     if (applied < acknowledgedBefore) {
       this.fail(`${replica} reads at ${applied} after ${acknowledgedBefore} was acknowledged`);
     }
+  }
+
+  /** A replica says that its state has all that was committed so long ago. */
+  isAsOf(replica: number, applied: number, ms: number): void {
+    if (ms === Infinity) return;
+    this.staleReads++;
+    const time = this.#now() - ms;
+    const known = this.#acknowledgedAt.findLast((one) => one.time < time)?.index ?? 0;
+    if (applied >= known) return;
+    this.fail(`${replica} is at ${applied}, and says that it has ${known} of ${ms} ms ago`);
+  }
+
+  /** Somebody who has seen an index waits for it at a replica. */
+  session(replica: number, applied: number, index: number): void {
+    if (applied < index) this.fail(`${replica} shows ${applied} to one who has seen ${index}`);
   }
 
   /** At the end: a replica's state must have all that was acknowledged. */

@@ -3,11 +3,12 @@
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { MessageType } from '../engine/frames.ts';
-import type { Message } from '../engine/frames.ts';
-import type { RaftEngine } from '../engine/raft-engine.ts';
+import type { Message, ReadState } from '../engine/frames.ts';
+import type { GroupReady, RaftEngine } from '../engine/raft-engine.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
 import type { RaftPod } from '../raft/raft-pod.ts';
-import type { StateMachine } from '../raft/state-machine.ts';
+import type { SimulatedMachine } from './machine.ts';
+import type { ExportedState, StateMachine } from '../raft/state-machine.ts';
 
 export interface Defect {
   name: string;
@@ -171,47 +172,224 @@ export const defects: readonly Defect[] = [
   {
     ...none,
     name: 'the applied index is kept apart from the state',
-    machine: (machine) => {
-      let stored = machine.durable;
-      return altered(machine, {
-        get durable() {
-          return stored.index > 3 ? { ...stored, index: stored.index - 1 } : stored;
+    machine: (machine) =>
+      altered(machine, {
+        get durableIndex() {
+          return machine.durableIndex > 3 ? machine.durableIndex - 1 : machine.durableIndex;
         },
-        checkpoint(at, done) {
-          stored = at;
-          machine.checkpoint(at, done);
-        },
-      });
-    },
+      }),
   },
   {
     ...none,
     name: 'a snapshot misses what was applied last',
     machine: (machine) => {
-      let before = machine.exportState();
+      let before = machine.exportState() as ExportedState;
       let now = before;
       return altered(machine, {
-        apply(index, proposals) {
+        apply(index, proposals, position) {
           before = now;
-          machine.apply(index, proposals);
-          now = machine.exportState();
+          const done = machine.apply(index, proposals, position);
+          now = machine.exportState() as ExportedState;
+          return done;
         },
-        exportState: () => before,
+        exportState: () => ({ index: now.index, chunks: before.chunks }),
       });
     },
   },
   {
     ...none,
     name: 'a snapshot is not made durable',
-    machine: (machine) =>
-      altered(machine, {
-        checkpoint: (at, done) => {
-          Object.assign(machine, { durable: at });
-          done();
+    machine: (machine) => {
+      let isLying = false;
+      return altered(machine, {
+        get durableIndex() {
+          return machine.durableIndex;
+        },
+        async install(state) {
+          isLying = true;
+          void machine.install(state);
+          await new Promise(setImmediate);
+        },
+        checkpoint: () => (isLying ? undefined : machine.checkpoint()),
+      });
+    },
+  },
+  {
+    ...none,
+    name: 'an answer to a read of an earlier life is taken for one of this',
+    engine: (engine) => {
+      let life = new Uint8Array(16);
+      return altered(engine, {
+        readIndex(group, context) {
+          life = context.slice(0, 16);
+          engine.readIndex(group, context);
+        },
+        readyAll: (maxBytes) =>
+          withReads(engine.readyAll(maxBytes), (read) => read.context.set(life)),
+      });
+    },
+  },
+  {
+    ...none,
+    name: 'a read does not wait for the state',
+    engine: (engine) =>
+      altered(engine, {
+        readyAll: (maxBytes) =>
+          withReads(engine.readyAll(maxBytes), (read) => {
+            read.index = 1;
+          }),
+      }),
+  },
+  {
+    ...none,
+    name: 'its own copy counts before it is on disk',
+    engine: (engine) =>
+      altered(engine, {
+        readyAll(maxBytes) {
+          const readies = engine.readyAll(maxBytes);
+          for (const { group, ready } of readies) {
+            if (ready instanceof Error) continue;
+            for (const { type, responses } of ready.messages) {
+              if (type !== MessageType.storageAppend) continue;
+              for (const own of responses) {
+                const isAnswer = own.type === MessageType.appendResponse;
+                if (isAnswer && own.to === own.from) engine.stepLocal(group, own);
+              }
+            }
+          }
+          return readies;
+        },
+      }),
+  },
+  {
+    ...none,
+    name: 'one entry too many counts as committed at a restart',
+    engine: recreated(({ hard, snapshot, entries }) => {
+      const last = entries?.at(-1)?.index ?? snapshot.index;
+      return { hard: { ...hard!, commit: Math.min(hard!.commit + 1, last) } };
+    }),
+  },
+  {
+    ...none,
+    name: 'learners come back as voters',
+    engine: recreated(({ snapshot }) => {
+      const { voters, learners } = snapshot.conf;
+      const conf = { ...snapshot.conf, voters: [...voters, ...learners], learners: [] };
+      return { snapshot: { ...snapshot, conf } };
+    }),
+  },
+  {
+    ...none,
+    name: 'the state counts as durable before it is',
+    machine: (machine) => {
+      const inner = machine as SimulatedMachine;
+      return altered(machine, {
+        get durableIndex() {
+          return machine.durableIndex;
+        },
+        checkpoint: () => inner.onDurable(inner.index),
+      });
+    },
+  },
+  {
+    ...none,
+    name: 'every other sync does nothing',
+    disk: (disk) => {
+      let syncs = 0;
+      return altered(disk, {
+        open(path, mode) {
+          const file = disk.open(path, mode);
+          if (!path.includes('/seg-')) return file;
+          return altered(file, {
+            sync: () => (syncs++ % 2 === 0 ? file.sync() : Promise.resolve()),
+          });
+        },
+      });
+    },
+  },
+  {
+    ...none,
+    name: 'the names of segments are never synced',
+    disk: (disk) =>
+      altered(disk, {
+        syncDirectory: () => undefined,
+        open(path, mode) {
+          const file = disk.open(path, mode);
+          if (path !== '/log') return file;
+          return altered(file, { sync: () => Promise.resolve() });
+        },
+      }),
+  },
+  {
+    ...none,
+    name: 'a snapshot forgets members',
+    engine: received((message) => {
+      const { snapshot } = message;
+      if (snapshot === undefined) return message;
+      const conf = { ...snapshot.conf, voters: [message.to] };
+      return { ...message, snapshot: { ...snapshot, conf } };
+    }),
+  },
+  {
+    ...none,
+    name: 'a snapshot has the term before its own',
+    engine: received((message) => {
+      const { snapshot } = message;
+      if (snapshot === undefined || snapshot.term < 2) return message;
+      return { ...message, snapshot: { ...snapshot, term: snapshot.term - 1 } };
+    }),
+  },
+  {
+    ...none,
+    name: 'an append is answered for more than it holds',
+    engine: received((message) => {
+      if (message.type !== MessageType.appendResponse || message.reject) return message;
+      return { ...message, index: message.index + 1 };
+    }),
+  },
+  {
+    ...none,
+    name: 'a vote that is refused counts',
+    engine: received((message) =>
+      message.type === MessageType.voteResponse ? { ...message, reject: false } : message,
+    ),
+  },
+  {
+    ...none,
+    name: 'a voter keeps to no lease',
+    engine: (engine) =>
+      altered(engine, {
+        step(group, message) {
+          const { type } = message;
+          const isVote = type === MessageType.preVote || type === MessageType.vote;
+          if (isVote) engine.forgetLeader(group);
+          engine.step(group, message);
+        },
+      }),
+  },
+  {
+    ...none,
+    name: 'some changes of members are not applied',
+    engine: (engine) =>
+      altered(engine, {
+        applyConfChange(group, entry) {
+          const { conf } = engine.progress(group);
+          return entry.index % 2 === 0 ? conf : engine.applyConfChange(group, entry);
         },
       }),
   },
 ];
+
+function withReads(readies: GroupReady[], change: (read: ReadState) => void): GroupReady[] {
+  for (const { ready } of readies) if (!(ready instanceof Error)) ready.reads.forEach(change);
+  return readies;
+}
+
+/** The engine with what others send to it changed. */
+function received(change: (message: Message) => Message): Defect['engine'] {
+  return (engine) =>
+    altered(engine, { step: (group, message) => engine.step(group, change(message)) });
+}
 
 function emptyReady() {
   return {

@@ -5,10 +5,11 @@ import { Checker } from './checker.ts';
 import { noDefect } from './defects.ts';
 import type { Defect } from './defects.ts';
 import { calm, Network } from './network.ts';
-import { nodeOf, replicaOf, SimulatedNode } from './node.ts';
+import { nodeOfReplica, replicaId } from '../raft/replica-id.ts';
+import { SimulatedNode } from './node.ts';
 import { Random, Timeline } from './timeline.ts';
 
-export interface HistoryResult {
+interface HistoryResult {
   seed: number;
   /** What broke, undefined when all held. */
   failure: string | undefined;
@@ -17,6 +18,8 @@ export interface HistoryResult {
   lost: number;
   unknown: number;
   reads: number;
+  /** Of what a replica said to be old by so much. */
+  staleReads: number;
   crashes: number;
   memberChanges: number;
 }
@@ -31,7 +34,7 @@ const module = loadEngineModule();
 class History {
   readonly #random: Random;
   readonly #timeline = new Timeline();
-  readonly #checker = new Checker();
+  readonly #checker = new Checker(() => this.#timeline.now);
   readonly #network: Network;
   readonly #nodes: SimulatedNode[];
   #failure: Error | undefined;
@@ -40,8 +43,15 @@ class History {
   #memberChanges = 0;
   #isHealed = false;
   #isQuiet = false;
+  #idleUntil = 0;
   /** Each seed has faults of its own kinds and rates. */
-  readonly #rates: { crash: number; pause: number; partition: number; members: number };
+  readonly #rates: {
+    crash: number;
+    pause: number;
+    partition: number;
+    members: number;
+    links: number;
+  };
 
   constructor(seed: number, defect: Defect) {
     this.#random = new Random(seed);
@@ -52,6 +62,7 @@ class History {
       pause: rate(0.06),
       partition: rate(0.1),
       members: rate(0.08),
+      links: rate(0.1),
     };
     this.#network = new Network(this.#timeline, new Random(random.below(2 ** 32)), (_, to, bytes) =>
       this.#nodes.find(({ id }) => id === to)?.receive(bytes),
@@ -72,29 +83,34 @@ class History {
       random: new Random(random.below(2 ** 32)),
       defect,
       tickMs,
+      leases: random.chance(0.3),
+      idleTicks: random.chance(0.5) ? 4 + random.below(10) : Infinity,
+      isHealed: () => this.#isHealed,
+      nodes: () => this.#nodes,
       syncMs: random.chance(0.3) ? 60 : 4,
       breach: (error: Error) => void (this.#failure ??= error),
-      promised: (node: SimulatedNode, isVote: boolean) => {
-        // Votes are rare beside appends.
-        if (this.#isHealed || !random.chance(this.#rates.crash * (isVote ? 3 : 0.05))) return;
+      promised: (node: SimulatedNode, what: 'vote' | 'append' | 'outcome') => {
+        // Votes are rare beside the others.
+        const often = what === 'vote' ? 3 : 0.05;
+        if (this.#isHealed || !random.chance(this.#rates.crash * often)) return;
         this.#timeline.after(0, () => this.#crash(node, true));
       },
     };
+    const voters = [1, 2, 3].map((id) => replicaId(id, 1));
     this.#nodes = Array.from(
       { length: nodeCount },
-      (_, i) => new SimulatedNode(world, i + 1, replicaOf(i + 1, 1)),
+      (_, i) => new SimulatedNode(world, i + 1, replicaId(i + 1, 1), i < 3 ? voters : undefined),
     );
   }
 
   async run(seed: number): Promise<HistoryResult> {
-    const voters = [1, 2, 3].map((id) => replicaOf(id, 1));
-    for (const node of this.#nodes) await node.start(node.id <= 3 ? voters : undefined);
+    for (const node of this.#nodes) await node.start();
     this.#clients();
     this.#faults();
     await this.#runFor(faultyMs);
     await this.#heal();
     if (this.#failure === undefined) this.#finalChecks();
-    const { committed, lost, unknown, reads } = this.#checker;
+    const { committed, lost, unknown, reads, staleReads } = this.#checker;
     return {
       seed,
       failure: this.#failure && `${this.#failure.name}: ${this.#failure.message}`,
@@ -103,6 +119,7 @@ class History {
       lost,
       unknown,
       reads,
+      staleReads,
       crashes: this.#crashes,
       memberChanges: this.#memberChanges,
     };
@@ -130,7 +147,11 @@ class History {
 
   #clients(): void {
     this.#every(60, () => {
-      if (this.#isQuiet) return;
+      if (this.#isQuiet || this.#timeline.now < this.#idleUntil) return;
+      // Times without a write, in which groups fall asleep.
+      if (!this.#isHealed && this.#random.chance(0.01)) {
+        this.#idleUntil = this.#timeline.now + this.#random.next() * 3000;
+      }
       const count = 1 + this.#random.below(3);
       const ids = Array.from({ length: count }, () => this.#nextId++);
       // To the leader mostly; what is asked of another node is refused.
@@ -138,7 +159,13 @@ class History {
       const target = this.#random.pick(leaders.length > 0 ? leaders : this.#nodes);
       target.propose(ids);
     });
-    this.#every(80, () => this.#random.pick(this.#nodes).read());
+    this.#every(80, () => {
+      if (this.#timeline.now < this.#idleUntil) return;
+      // Half of them where one believes that it leads: there may be several.
+      const leaders = this.#nodes.filter(({ life }) => life?.group.role === 'leader');
+      const isAnywhere = leaders.length === 0 || this.#random.chance(0.5);
+      this.#random.pick(isAnywhere ? this.#nodes : leaders).read();
+    });
   }
 
   #faults(): void {
@@ -150,31 +177,41 @@ class History {
       if (random.chance(this.#rates.partition)) this.#partition();
       if (random.chance(this.#rates.members)) this.#changeMembers();
       if (random.chance(0.02)) this.#transfer();
+      if (random.chance(this.#rates.links)) this.#loseLinks();
     });
   }
 
   #crashSome(): void {
     const all = this.#random.chance(0.15);
     const victims = all ? this.#nodes : [this.#random.pick(this.#nodes)];
-    for (const node of victims) this.#crash(node, this.#random.chance(0.7));
+    for (const node of victims) {
+      // Somebody reads just before, and again from the next life: answers to the first may come to that.
+      if (this.#random.chance(0.5)) node.read();
+      const wait = this.#random.chance(0.5) ? this.#random.next() * 60 : 0;
+      this.#timeline.after(wait, () => this.#crash(node, this.#random.chance(0.7)));
+    }
   }
 
   #crash(node: SimulatedNode, torn: boolean): void {
     if (!node.isUp) return;
     this.#crashes++;
     node.crash(torn);
-    const down = this.#random.chance(0.3) ? 20 : 1500;
+    const down = this.#random.chance(0.4) ? 20 : 1500;
     this.#timeline.after(this.#random.next() * down, () => this.#restart(node));
   }
 
   #restart(node: SimulatedNode): void {
     if (node.isUp || this.#failure) return;
-    node.start().catch((error: unknown) => {
-      this.#failure ??= error as Error;
-    });
+    node.start().then(
+      () => this.#random.chance(0.5) && node.read(),
+      (error: unknown) => {
+        this.#failure ??= error as Error;
+      },
+    );
   }
 
   #partition(): void {
+    if (this.#random.chance(0.3)) return this.#cutOne();
     const side = new Set(this.#nodes.filter(() => this.#random.chance(0.5)).map(({ id }) => id));
     const oneWay = this.#random.chance(0.4);
     for (const a of this.#nodes) {
@@ -184,6 +221,24 @@ class History {
       }
     }
     this.#timeline.after(200 + this.#random.next() * 2500, () => this.#network.heal());
+  }
+
+  /** One link, and the leader's mostly: others hear of it all the same. */
+  #cutOne(): void {
+    const one = this.#leader() ?? this.#random.pick(this.#nodes);
+    const other = this.#random.pick(this.#nodes);
+    this.#network.cut(one.id, other.id);
+    if (this.#random.chance(0.5)) this.#network.cut(other.id, one.id);
+    this.#timeline.after(200 + this.#random.next() * 2500, () => this.#network.heal());
+  }
+
+  /** Several lose the link to the leader, and campaign at about the same time. */
+  #loseLinks(): void {
+    const leader = this.#leader();
+    if (leader === undefined) return;
+    for (const node of this.#nodes) {
+      if (node !== leader && this.#random.chance(0.6)) node.linkLost(leader.id);
+    }
   }
 
   #transfer(): void {
@@ -239,6 +294,7 @@ class History {
     if (this.#failure === undefined && this.#checker.committed <= before + 20) {
       this.#failure = new Error('no majority serves after the faults have ended');
     }
+    await this.#readEverywhere();
     this.#isQuiet = true;
     await this.#runFor(healedMs, () => {
       const members = this.#members();
@@ -249,10 +305,28 @@ class History {
     });
   }
 
+  /** Nothing hinders anyone: each member answers a strong read. */
+  async #readEverywhere(): Promise<void> {
+    for (const node of this.#members()) {
+      let isSafe = false;
+      // It may have to be sent the state first.
+      const end = this.#timeline.now + healedMs;
+      while (!isSafe && this.#timeline.now < end && this.#failure === undefined) {
+        let isOver = false;
+        node.read((answer) => {
+          isSafe = answer;
+          isOver = true;
+        });
+        await this.#runFor(1500, () => isOver);
+      }
+      if (!isSafe) this.#failure ??= new Error(`${node.replica} answers no read at the end`);
+    }
+  }
+
   #members(): SimulatedNode[] {
     const members = this.#leader()?.life?.group.status().members;
     if (members === undefined) return [];
-    const ids = new Set([...members.voters, ...members.learners].map(nodeOf));
+    const ids = new Set([...members.voters, ...members.learners].map(nodeOfReplica));
     return this.#nodes.filter(({ id }) => ids.has(id));
   }
 

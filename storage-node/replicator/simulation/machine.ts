@@ -1,34 +1,36 @@
 // The state of a replica: the proposals applied, and a hash over them in order. Kept in one file, replaced whole.
 
 import type { Disk } from '../../../universal-row/environment.ts';
-import type { LogPosition, StateMachine } from '../raft/state-machine.ts';
+import type { ExportedState, StateMachine } from '../raft/state-machine.ts';
 import type { Checker } from './checker.ts';
 
 interface State {
-  at: LogPosition;
+  index: number;
   hash: number;
   ids: number[];
 }
 
 const file = 'state';
+const chunkBytes = 300;
 
 export class SimulatedMachine implements StateMachine {
-  durable: LogPosition;
+  durableIndex: number;
+  /** The state is durable up to there; for the group. */
+  onDurable: (index: number) => void = () => undefined;
   ids: Set<number>;
   index: number;
   #hash: number;
+  #saving: Promise<void> = Promise.resolve();
   readonly #disk: Disk;
   readonly #directory: string;
   readonly #replica: number;
   readonly #checker: Checker;
   readonly #fatal: (error: Error) => void;
 
-  /** Opens what is there, or begins with `first`, durably. */
   constructor(
     disk: Disk,
     directory: string,
     replica: number,
-    first: LogPosition,
     checker: Checker,
     fatal: (error: Error) => void,
   ) {
@@ -39,16 +41,15 @@ export class SimulatedMachine implements StateMachine {
     this.#fatal = fatal;
     disk.makeDirectory(directory);
     const path = `${directory}/${file}`;
-    const found = disk.exists(path) ? this.#load(path) : { at: first, hash: 0, ids: [] };
-    this.durable = found.at;
-    this.index = found.at.index;
+    const found = disk.exists(path) ? this.#load(path) : { index: 0, hash: 0, ids: [] };
+    this.durableIndex = found.index;
+    this.index = found.index;
     this.#hash = found.hash;
     this.ids = new Set(found.ids);
-    if (!disk.exists(path)) this.#saveNow(found);
   }
 
   apply(index: number, proposals: readonly Uint8Array[]): void {
-    if (index !== this.index + 1) {
+    if (index !== this.index + 1 && this.index > 0) {
       this.#checker.fail(`${this.#replica} applies ${index} after ${this.index}`);
     }
     const ids = proposals.map((bytes) => Buffer.from(bytes).readUInt32LE());
@@ -60,25 +61,36 @@ export class SimulatedMachine implements StateMachine {
     this.#checker.applied(this.#replica, index, this.#hash, ids);
   }
 
-  exportState(): Uint8Array {
-    return Buffer.from(JSON.stringify({ hash: this.#hash, ids: [...this.ids] }));
+  exportState(): ExportedState {
+    const state = Buffer.from(JSON.stringify({ hash: this.#hash, ids: [...this.ids] }));
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < state.length; at += chunkBytes) {
+        yield await Promise.resolve(state.subarray(at, at + chunkBytes));
+      }
+    }
+    return { index: this.index, chunks: chunks() };
   }
 
-  install(bytes: Uint8Array, index: number): void {
-    const state = JSON.parse(Buffer.from(bytes).toString()) as Pick<State, 'hash' | 'ids'>;
+  async install({ index, chunks }: ExportedState): Promise<void> {
+    const parts: Uint8Array[] = [];
+    for await (const chunk of chunks) parts.push(chunk);
+    const text = Buffer.concat(parts).toString();
+    const state = JSON.parse(text) as Pick<State, 'hash' | 'ids'>;
     if (index < this.index) this.#checker.fail(`${this.#replica} goes back to ${index}`);
+    await this.#save({ ...state, index });
     this.index = index;
+    this.durableIndex = index;
     this.#hash = state.hash;
     this.ids = new Set(state.ids);
     this.#checker.applied(this.#replica, index, this.#hash, []);
   }
 
-  checkpoint(at: LogPosition, done: () => void): void {
-    const state: State = { at, hash: this.#hash, ids: [...this.ids] };
-    this.#save(state).then(
+  checkpoint(): void {
+    const { index } = this;
+    this.#save({ index, hash: this.#hash, ids: [...this.ids] }).then(
       () => {
-        this.durable = at;
-        done();
+        this.durableIndex = Math.max(this.durableIndex, index);
+        this.onDurable(index);
       },
       (error: unknown) => this.#fatal(error as Error),
     );
@@ -92,18 +104,15 @@ export class SimulatedMachine implements StateMachine {
     return JSON.parse(b.toString()) as State;
   }
 
-  async #save(state: State): Promise<void> {
-    const f = this.#write(state);
-    await f.sync();
-    f.close();
-    this.#rename();
-  }
-
-  #saveNow(state: State): void {
-    const f = this.#write(state);
-    f.syncNow();
-    f.close();
-    this.#rename();
+  /** One after the other. */
+  #save(state: State): Promise<void> {
+    this.#saving = this.#saving.then(async () => {
+      const f = this.#write(state);
+      await f.sync();
+      f.close();
+      this.#rename();
+    });
+    return this.#saving;
   }
 
   #write(state: State) {

@@ -1,5 +1,6 @@
 // npm run simulate -- [--seeds N] [--from SEED] [--defects]: histories of the replicated log under faults. Prints a
-// line of JSON for each that fails and one for all. With --defects, in how many seeds each planted bug is found.
+// line of JSON for each that fails and one for all. With --defects, in how many seeds each planted bug is found; with
+// --defect TEXT those with this in their names.
 // Exit code 1 when a history fails, or a bug is not found.
 
 import { parseArgs } from 'node:util';
@@ -11,6 +12,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
     defects: { type: 'boolean', default: false },
+    defect: { type: 'string' },
   },
 });
 const seeds = Number(values.seeds);
@@ -19,7 +21,7 @@ const print = (line: object): void => void process.stdout.write(`${JSON.stringif
 
 async function search(): Promise<void> {
   const total = { histories: 0, failures: 0, events: 0, committed: 0, lost: 0, unknown: 0 };
-  const more = { reads: 0, crashes: 0, memberChanges: 0 };
+  const more = { reads: 0, staleReads: 0, crashes: 0, memberChanges: 0 };
   for (let seed = from; seed < from + seeds; seed++) {
     const result = await runHistory(seed);
     total.histories++;
@@ -33,14 +35,15 @@ async function search(): Promise<void> {
     total.lost += result.lost;
     total.unknown += result.unknown;
     more.reads += result.reads;
+    more.staleReads += result.staleReads;
     more.crashes += result.crashes;
     more.memberChanges += result.memberChanges;
   }
   print({ ...total, ...more, from });
 }
 
-async function findDefects(): Promise<void> {
-  for (const defect of defects) {
+async function findDefects(name: string): Promise<void> {
+  for (const defect of defects.filter((one) => one.name.includes(name))) {
     let seed = from;
     let failure: string | undefined;
     for (; seed < from + seeds && failure === undefined; seed++) {
@@ -51,4 +54,5 @@ async function findDefects(): Promise<void> {
   }
 }
 
-await (values.defects ? findDefects() : search());
+const name = values.defects ? '' : values.defect;
+await (name === undefined ? search() : findDefects(name));

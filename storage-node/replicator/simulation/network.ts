@@ -2,7 +2,7 @@
 
 import type { Random, Timeline } from './timeline.ts';
 
-export interface NetworkFaults {
+interface NetworkFaults {
   /** Probabilities. */
   loss: number;
   duplicates: number;

@@ -2,19 +2,22 @@
 
 import { FaultyDisk } from '../../disk/faulty-disk.ts';
 import { decodePeerMessage } from '../raft/peer-message.ts';
-import { firstPosition, RaftPod } from '../raft/raft-pod.ts';
+import { areHeartbeats } from '../raft/heartbeats.ts';
+import { firstPosition, joiningPosition } from '../raft/log-position.ts';
+import type { LogPosition } from '../raft/log-position.ts';
+import { RaftPod } from '../raft/raft-pod.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
-import type { LogPosition } from '../raft/state-machine.ts';
+import { nodeOfReplica } from '../raft/replica-id.ts';
 import { WasmRaftEngine } from '../engine/wasm-engine.ts';
-import { emptyConf, MessageType } from '../engine/frames.ts';
-import type { Checker } from './checker.ts';
+import { MessageType } from '../engine/frames.ts';
+import type { Checker, LogProgress } from './checker.ts';
 import type { Defect } from './defects.ts';
 import { SimulatedMachine } from './machine.ts';
 import type { Network } from './network.ts';
 import { Random } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
 
-export interface NodeWorld {
+interface NodeWorld {
   module: ConstructorParameters<typeof WasmRaftEngine>[0];
   timeline: Timeline;
   network: Network;
@@ -22,19 +25,24 @@ export interface NodeWorld {
   random: Random;
   defect: Defect;
   tickMs: number;
+  idleTicks: number;
+  /** Clocks that differ by 4 % at most, and reads that rely on them. */
+  leases: boolean;
+  nodes: () => readonly SimulatedNode[];
+  /** The faults have ended. */
+  isHealed: () => boolean;
   /** Milliseconds that a sync takes at most. */
   syncMs: number;
   breach: (error: Error) => void;
-  /** The node has answered a vote or an append. */
-  promised: (node: SimulatedNode, isVote: boolean) => void;
+  /** The node has told somebody what it must not forget. */
+  promised: (node: SimulatedNode, what: 'vote' | 'append' | 'outcome') => void;
 }
 
 const groupNumber = 7;
-const nodesApart = 1000;
-
-/** Replica ids tell the node: none is used twice. */
-export const nodeOf = (replica: number): number => Math.floor(replica / nodesApart);
-export const replicaOf = (node: number, count: number): number => node * nodesApart + count;
+const pingBytes = 9;
+/** In ticks. */
+const pingEvery = 4;
+const silentAfter = 20;
 
 interface Life {
   pod: RaftPod;
@@ -42,29 +50,42 @@ interface Life {
   machine: SimulatedMachine;
   /** Ids of the proposals, by position. */
   proposed: Map<number, number>;
+  progress: LogProgress | undefined;
 }
 
 export class SimulatedNode {
   readonly id: number;
   readonly replica: number;
   readonly #world: NodeWorld;
+  readonly #first: LogPosition;
   #disk: FaultyDisk;
   #life: Life | undefined;
   #generation = 0;
   #pausedUntil = 0;
   #inbox: Uint8Array[] = [];
+  readonly #peers = new Map<number, { incarnation: number; heardAt: number }>();
+  #pings = 0;
   #workDue = false;
   /** Of its clock against the world's. */
-  #tickMs: number;
+  readonly #rate: number;
+  readonly #tickMs: number;
 
-  constructor(world: NodeWorld, id: number, replica: number) {
+  /** `voters` of a group that begins; undefined for a replica that is to join. */
+  constructor(world: NodeWorld, id: number, replica: number, voters?: readonly number[]) {
+    this.#first = voters === undefined ? joiningPosition : firstPosition(voters);
     this.#world = world;
     this.id = id;
     this.replica = replica;
-    this.#tickMs = world.tickMs * (0.8 + world.random.next() * 0.4);
+    const differs = world.leases ? 0.04 : 0.2;
+    this.#rate = 1 + (2 * world.random.next() - 1) * differs;
+    this.#tickMs = world.tickMs / this.#rate;
     const rng = new Random(world.random.below(2 ** 32));
-    const syncTime = (): Promise<void> =>
-      world.timeline.sleep(0.1 + world.random.next() * world.syncMs);
+    // Each disk has a speed of its own, until the faults end.
+    const slow = world.syncMs * (world.random.chance(0.5) ? 1 : 10);
+    const syncTime = (): Promise<void> => {
+      const syncMs = world.isHealed() ? 4 : slow;
+      return world.timeline.sleep(0.1 + world.random.next() * syncMs);
+    };
     this.#disk = new FaultyDisk({ rng, syncTime });
   }
 
@@ -76,8 +97,7 @@ export class SimulatedNode {
     return this.#life;
   }
 
-  /** `voters` of a group that begins; undefined for a replica that is to join. */
-  async start(voters?: readonly number[]): Promise<void> {
+  async start(): Promise<void> {
     const { world, generation } = { world: this.#world, generation: ++this.#generation };
     const isCurrent = (): boolean => generation === this.#generation;
     const fatal = (error: Error): void => {
@@ -98,6 +118,8 @@ export class SimulatedNode {
       engine: world.defect.engine(engine),
       segmentBytes: 4096,
       electionTicks: 6,
+      tickMs: world.tickMs,
+      clock: { now: () => 0, monotonic: () => world.timeline.now * this.#rate },
       heartbeatTicks: 1,
       limits: {
         checkpointEntries: 12,
@@ -105,10 +127,12 @@ export class SimulatedNode {
         maxMessageBytes: 64,
         readTicks: 20,
         outcomeTicks: 40,
+        idleTicks: world.idleTicks,
       },
       payloadCacheBytes: 64,
-      send: (_group, to, bytes) => {
+      send: (to, _lane, bytes) => {
         if (isCurrent()) this.#send(to, bytes);
+        return true;
       },
       wake: () => {
         if (isCurrent()) this.#schedule();
@@ -116,13 +140,10 @@ export class SimulatedNode {
       fatal,
     });
     if (!isCurrent()) return;
-    const first: LogPosition =
-      voters === undefined ? { index: 0, term: 0, conf: emptyConf } : firstPosition(voters);
     const machine = new SimulatedMachine(
       disk,
       `/rows-${this.replica}`,
       this.replica,
-      first,
       world.checker,
       fatal,
     );
@@ -130,16 +151,23 @@ export class SimulatedNode {
     const group = pod.openGroup({
       group: groupNumber,
       replica: this.replica,
+      first: this.#first,
+      leases: world.leases,
       machine: world.defect.machine(machine),
       listener: {
         onOutcome: (position, outcome, index) => {
           // What a node that has died would say reaches no client.
-          if (isCurrent()) world.checker.outcome(proposed.get(position)!, outcome, index);
+          if (!isCurrent()) return;
+          world.checker.outcome(proposed.get(position)!, outcome, index);
+          if (outcome === 'committed') world.promised(this, 'outcome');
         },
         onRole: () => undefined,
       },
     });
-    this.#life = { pod, group, machine, proposed };
+    machine.onDurable = (index) => {
+      if (isCurrent()) group.stateIsDurable(index);
+    };
+    this.#life = { pod, group, machine, proposed, progress: undefined };
     this.#tick(generation);
   }
 
@@ -149,6 +177,7 @@ export class SimulatedNode {
     this.#generation++;
     this.#life = undefined;
     this.#inbox = [];
+    this.#peers.clear();
     this.#disk = torn ? this.#disk.crash() : this.#disk.kill();
   }
 
@@ -159,7 +188,9 @@ export class SimulatedNode {
 
   receive(bytes: Uint8Array): void {
     if (this.#life === undefined) return;
-    this.#inbox.push(bytes);
+    // As a host does: the engine is told at once, and asked at the end of the event-loop tick.
+    if (this.#isPaused || this.#inbox.length > 0) this.#inbox.push(bytes);
+    else this.#take(this.#life.pod, bytes);
     this.#schedule();
   }
 
@@ -178,13 +209,29 @@ export class SimulatedNode {
     return taken;
   }
 
-  read(): void {
+  /** The link to a node was lost, and may be there again at once. */
+  linkLost(node: number): void {
+    if (!this.#life || this.#isPaused) return;
+    this.#life.pod.nodeDown(node);
+    this.#life.pod.nodeUp(node);
+    this.#schedule();
+  }
+
+  /** `then` is told whether it was answered. */
+  read(then: (isSafe: boolean) => void = () => undefined): void {
     if (!this.#life || this.#isPaused) return;
     const { checker } = this.#world;
     const before = checker.acknowledged;
     const { machine, group } = this.#life;
+    if (this.#world.leases) {
+      checker.isAsOf(this.replica, machine.index, group.staleness().ms / this.#rate);
+    }
+    group.whenApplied(before, (isThere) => {
+      if (isThere) checker.session(this.replica, machine.index, before);
+    });
     group.readBarrier((isSafe) => {
       if (isSafe) checker.read(this.replica, machine.index, before);
+      then(isSafe);
     });
     this.#schedule();
   }
@@ -194,21 +241,73 @@ export class SimulatedNode {
   }
 
   #send(to: number, bytes: Uint8Array): void {
+    if (areHeartbeats(bytes)) return this.#world.network.send(this.id, nodeOfReplica(to), bytes);
     const { message } = decodePeerMessage(bytes);
     this.#world.checker.message(message);
-    this.#world.network.send(this.id, nodeOf(to), bytes);
+    this.#world.network.send(this.id, nodeOfReplica(to), bytes);
     // The moment after a promise has left is the one at which it may be forgotten.
-    if (message.type === MessageType.voteResponse) this.#world.promised(this, true);
-    if (message.type === MessageType.appendResponse) this.#world.promised(this, false);
+    const { type } = message;
+    const isVote = type === MessageType.voteResponse || type === MessageType.vote;
+    if (isVote) this.#world.promised(this, 'vote');
+    if (type === MessageType.appendResponse) this.#world.promised(this, 'append');
   }
 
   #tick(generation: number): void {
     if (generation !== this.#generation || this.#life === undefined) return;
     if (!this.#isPaused) {
+      this.#ping();
       this.#life.pod.tick();
       this.#work();
     }
     this.#world.timeline.after(this.#tickMs, () => this.#tick(generation));
+  }
+
+  /** As the transport does: tells the others that it lives, and the pod who is silent, or has begun a new life. */
+  #ping(): void {
+    const { network, nodes } = this.#world;
+    const { pod } = this.#life!;
+    const ping = Buffer.alloc(pingBytes);
+    ping.writeUInt32LE(this.id, 0);
+    ping.writeUInt32LE(pod.incarnation, 4);
+    const now = ++this.#pings;
+    for (const { id } of nodes()) {
+      if (id === this.id) continue;
+      if (now % pingEvery === 0) network.send(this.id, id, ping);
+      const peer = this.#peers.get(id);
+      if (peer && now - peer.heardAt > silentAfter) {
+        this.#peers.delete(id);
+        pod.nodeDown(id);
+      }
+    }
+  }
+
+  #check(group: RaftGroup): void {
+    const { checker } = this.#world;
+    const { role, term, applied, commit, members } = group.status();
+    if (role === 'leader') checker.leader(term, this.replica);
+    const life = this.#life!;
+    checker.progress(this.replica, { applied, commit }, life.progress);
+    // A replica that joins knows no members.
+    if (applied !== life.progress?.applied && applied > 0) {
+      checker.members(this.replica, applied, members);
+    }
+    life.progress = { applied, commit };
+  }
+
+  #take(pod: RaftPod, bytes: Uint8Array): void {
+    if (bytes.length === pingBytes) this.#heard(pod, bytes);
+    else pod.receive(bytes);
+  }
+
+  #heard(pod: RaftPod, bytes: Uint8Array): void {
+    const ping = Buffer.from(bytes);
+    const id = ping.readUInt32LE(0);
+    const incarnation = ping.readUInt32LE(4);
+    const peer = this.#peers.get(id);
+    if (peer && incarnation < peer.incarnation) return;
+    if (peer && incarnation > peer.incarnation) pod.nodeDown(id);
+    if (incarnation !== peer?.incarnation) pod.nodeUp(id);
+    this.#peers.set(id, { incarnation, heardAt: this.#pings });
   }
 
   #schedule(): void {
@@ -233,10 +332,9 @@ export class SimulatedNode {
     }
     try {
       const { pod, group, proposed } = this.#life;
-      for (const bytes of this.#inbox.splice(0)) pod.receive(bytes);
+      for (const bytes of this.#inbox.splice(0)) this.#take(pod, bytes);
       if (this.#world.defect.work(pod, group)) this.#schedule();
-      const { role, term } = group.status();
-      if (role === 'leader') this.#world.checker.leader(term, this.replica);
+      this.#check(group);
       if (proposed.size > 4096) throw new Error('proposals are never forgotten');
     } catch (error) {
       this.#world.breach(error as Error);

@@ -19,17 +19,18 @@
 //              With bit 1 it is of a replicated group, and takes the place of all entries from `index` on.
 //              entry      = length u32 | type u8 | 0 u24 | term u64 | payload
 //   SNAP       the state up to `index` is elsewhere; the group's next entry is index + 1. With bit 0 of `flags`
-//              it is what a replica was sent, and begins with its hard state
+//              it is what a replica was sent, and begins with its hard state. With bit 2 that is about to happen
 //   TRUNC      the group's first index          (replicated groups)
-//   CREATE     replica id u64
+//   CREATE     replica id u64; the group's log begins after `index`
 //   TOMBSTONE  replica id u64, never to return  (replicated groups)
 //   CKPT       an engine holds everything up to `index` durably
+//              CREATE, SNAP and CKPT of a replicated group end with its positions (../raft/log-position.ts)
 //   TABLE      what all groups are at, opens each segment; table.ts
 //   BOOT       incarnation u64 | boot id u64 | volume u64
 //   CLEAN      orderly shutdown
 //   MARK       nothing but its durable LSN
 
-import { crc32 } from './crc32.ts';
+import { crc32 } from '../../../universal-row/crc32.ts';
 
 export const segmentHeaderBytes = 64;
 export const frameHeaderBytes = 48;
@@ -57,6 +58,8 @@ export const EntryType = { batch: 1, configuration: 2, nothing: 3 } as const;
 
 /** Flag of an APPEND, or SNAP, that begins with hard state. */
 export const hardStateFlag = 1;
+/** Flag of a SNAP of a replicated group that is about to be installed. */
+export const intentFlag = 4;
 /** Flag of an APPEND of a replicated group. */
 export const replicatedFlag = 2;
 export const hardStateBytes = 24;

@@ -15,7 +15,9 @@ import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import {
   FrameKind,
   getU64,
+  hardStateBytes,
   hardStateFlag,
+  intentFlag,
   parseSegmentName,
   replicatedFlag,
   segmentHeaderBytes,
@@ -24,13 +26,14 @@ import {
 import type { LogIdentity, SegmentHeader } from './format.ts';
 import { LogCorruptionError, LogMismatchError } from './log-errors.ts';
 import { SegmentReader, Window } from './reader.ts';
-import { getTable, newGroupState } from './table.ts';
+import { bury, getTable, newGroupState } from './table.ts';
 import type { GroupState, LogTable } from './table.ts';
-import type { Segment } from './wal.ts';
+import type { Segment } from './segment.ts';
 
 const yieldBytes = 8 * 1024 * 1024;
+const replicaBytes = 8;
 
-export interface RecoveryOptions {
+interface RecoveryOptions {
   disk: Disk;
   directory: string;
   cluster: number;
@@ -43,6 +46,8 @@ export interface RecoveryOptions {
   onTable(table: LogTable): void;
   /** Sees every APPEND, in order; its bytes stay until the answer. */
   onAppend(frame: SegmentReader): MaybePromise<void>;
+  /** A replica of the group was removed: what was seen of it is of no more use. */
+  onRemoved?(group: number): void;
   onProgress: ((doneBytes: number, totalBytes: number) => void) | undefined;
 }
 
@@ -257,11 +262,14 @@ class Recovery {
       case FrameKind.mark:
         return '';
       case FrameKind.create:
-        groups.set(frame.group, newGroupState(frame.group));
+        groups.set(frame.group, created(frame));
         return '';
-      case FrameKind.tombstone:
-        groups.delete(frame.group);
+      case FrameKind.tombstone: {
+        const state = groups.get(frame.group) ?? newGroupState(frame.group);
+        groups.set(frame.group, bury(state, getU64(frame.buf, frame.bodyStart)));
+        this.#options.onRemoved?.(frame.group);
         return '';
+      }
       default: {
         const group = groups.get(frame.group);
         return group ? noteGroupFrame(frame, group) : `group ${frame.group} was never created`;
@@ -397,16 +405,38 @@ function noteGroupFrame(frame: SegmentReader, group: GroupState): string {
       return '';
     }
     case FrameKind.snap:
+      notePositions(frame, group, frame.flags & hardStateFlag ? hardStateBytes : 0);
+      if (frame.flags & intentFlag) return '';
       group.lastIndex = frame.index;
       group.commit = frame.index;
       noteHardState(frame, group);
       return '';
     case FrameKind.ckpt:
       group.checkpointIndex = Math.max(group.checkpointIndex, frame.index);
+      notePositions(frame, group, 0);
       return '';
     default:
       return `a frame of kind ${frame.kind} belongs to a replicated group`;
   }
+}
+
+function created(frame: SegmentReader): GroupState {
+  const group = newGroupState(frame.group);
+  const { index, term } = frame;
+  Object.assign(group, { lastIndex: index, commit: index, checkpointIndex: index });
+  if (index > 0) group.term = term;
+  notePositions(frame, group, replicaBytes);
+  return group;
+}
+
+/** Of a replicated group: what its log begins after. */
+function notePositions(
+  { buf, bodyStart, bodyEnd }: SegmentReader,
+  group: GroupState,
+  skip: number,
+): void {
+  const start = bodyStart + skip;
+  if (bodyEnd > start) group.configuration = Uint8Array.from(buf.subarray(start, bodyEnd));
 }
 
 function noteHardState(frame: SegmentReader, group: GroupState): void {

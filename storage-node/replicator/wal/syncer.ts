@@ -7,9 +7,12 @@
 // A sync that takes long does not hold up writes: they wait for the file system only. Under everysec
 // that would let the loss at a power cut grow without bound, so once the oldest unsynced write is two
 // seconds old, replies to further writes wait for the sync under way, as Redis blocks then.
+//
+// Under every policy replies wait until the log is in its files without a gap: large frames are written off the event
+// loop.
 
 import type { Clock } from '../../../universal-row/environment.ts';
-import type { FsyncPolicy } from '../replicated-log.ts';
+import type { FsyncPolicy, Outcome } from '../partition-log.ts';
 import type { Wal } from './wal.ts';
 
 const everyMs = 1000;
@@ -39,7 +42,7 @@ export class Syncer {
   #stopped = false;
   // Who waits, in order: positions never go down.
   #positions: number[] = [];
-  #callbacks: (() => void)[] = [];
+  #callbacks: ((outcome: Outcome) => void)[] = [];
   #firstWaiter = 0;
 
   constructor(wal: Wal, clock: Clock, policy: FsyncPolicy, fatal: (error: Error) => void) {
@@ -47,6 +50,7 @@ export class Syncer {
     this.#clock = clock;
     this.#policy = policy;
     this.#fatal = fatal;
+    wal.onWritten = () => this.#release(false);
   }
 
   get policy(): FsyncPolicy {
@@ -57,14 +61,14 @@ export class Syncer {
     this.#policy = policy;
     if (policy !== 'everysec') this.#disarm();
     if (this.#wal.neededLsn <= this.#wal.durableLsn || policy === 'no') {
-      this.#release();
+      this.#release(true);
       return;
     }
     if (policy === 'always') {
       this.#request();
     } else {
       this.#arm();
-      this.#release();
+      this.#release(true);
     }
   }
 
@@ -73,8 +77,8 @@ export class Syncer {
     return this.#cycle ? this.#clock.monotonic() - this.#cycleBegan : 0;
   }
 
-  /** A turn is over; the position its replies wait for, or -1. */
-  endTurn(wrote: boolean): number {
+  /** A turn is over that wrote, or served reads, or neither; the position its replies wait for, or -1. */
+  endTurn(wrote: boolean, served: boolean): number {
     const wal = this.#wal;
     const needed = wal.neededLsn;
     if (needed <= wal.durableLsn) return -1;
@@ -82,24 +86,22 @@ export class Syncer {
       if (wrote || this.#cycle === undefined) this.#request();
       return needed;
     }
-    if (!wrote) return -1;
+    let waits = wal.writtenLsn < needed;
+    if (!wrote) return waits && served ? needed : -1;
     if (this.#policy === 'everysec') {
       if (this.#cycle === undefined) this.#arm();
       else if (this.#isLate()) {
         this.delayed++;
-        return needed;
+        waits = true;
       }
     }
     if (wal.unsettled && this.#cycle === undefined) this.#request();
-    return -1;
+    return waits ? needed : -1;
   }
 
-  whenSafe(position: number, then: () => void): void {
-    const waits =
-      position > this.#wal.durableLsn &&
-      (this.#policy === 'always' || (this.#policy === 'everysec' && this.#isLate()));
-    if (!waits) {
-      then();
+  whenSettled(position: number, then: (outcome: Outcome) => void): void {
+    if (!this.#mustWait(position, this.#isLate())) {
+      then('committed');
       return;
     }
     this.#positions.push(position);
@@ -108,7 +110,16 @@ export class Syncer {
 
   /** For the end: what was synced by another hand. */
   releaseDurable(): void {
-    this.#release();
+    this.#release(true);
+  }
+
+  /** Resolves when what has been written is durable, whatever the policy. */
+  async sync(): Promise<void> {
+    const needed = this.#wal.neededLsn;
+    while (this.#wal.durableLsn < needed && !this.#stopped) {
+      this.#request();
+      await this.#cycle;
+    }
   }
 
   /** Ends all timers; resolves when no sync is under way. */
@@ -119,14 +130,20 @@ export class Syncer {
     await this.#cycle;
   }
 
-  /** Lets go of all who wait for what is durable, or for everything unless the policy is always. */
-  #release(): void {
-    const all = this.#policy !== 'always';
-    const durable = this.#wal.durableLsn;
+  #mustWait(position: number, isLate: boolean): boolean {
+    const { durableLsn, writtenLsn } = this.#wal;
+    if (position <= durableLsn) return false;
+    if (this.#policy === 'always' || position > writtenLsn) return true;
+    return this.#policy === 'everysec' && isLate;
+  }
+
+  /** Lets go of those who need not wait any more. Those who wait for a sync that is late do so until one has ended. */
+  #release(hasSynced: boolean): void {
+    const isLate = !hasSynced && this.#isLate();
     while (this.#firstWaiter < this.#positions.length) {
-      if (!all && this.#positions[this.#firstWaiter]! > durable) break;
+      if (this.#mustWait(this.#positions[this.#firstWaiter]!, isLate)) break;
       const then = this.#callbacks[this.#firstWaiter++]!;
-      then();
+      then('committed');
     }
     if (this.#firstWaiter === this.#positions.length) {
       this.#positions = [];
@@ -155,7 +172,7 @@ export class Syncer {
       this.lastMs = this.#clock.monotonic() - this.#cycleBegan;
       if (this.lastMs > this.maxMs) this.maxMs = this.lastMs;
       this.#oldestAt = this.#cycleBegan;
-      this.#release();
+      this.#release(true);
       if (wal.unsettled) await wal.settle();
     }
     this.#cycle = undefined;

@@ -40,6 +40,21 @@ export function newGroupState(group: number): GroupState {
   };
 }
 
+/**
+ * Of a replica that was removed: its log is of no more use, and neither it nor one before it comes back. Later tables keep
+ * that.
+ */
+export function bury(state: GroupState, replica: number): GroupState {
+  const { lastIndex } = state;
+  const configuration = new Uint8Array(0);
+  return Object.assign(state, { vote: replica, checkpointIndex: lastIndex, configuration });
+}
+
+/** The replica that was removed, where the log has none of the group since; else 0. */
+export function buriedReplica({ vote, configuration }: GroupState): number {
+  return configuration.length === 0 ? vote : 0;
+}
+
 export function tableBytes(table: LogTable): number {
   let n = tableHeaderBytes;
   for (const g of table.groups) n += groupBytes + paddedLength(g.configuration.length);

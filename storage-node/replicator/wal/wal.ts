@@ -7,6 +7,7 @@
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import type { Ballast } from './ballast.ts';
+import { FrameRun } from './frame-run.ts';
 import {
   at,
   FrameKind,
@@ -14,34 +15,20 @@ import {
   getU32,
   paddedLength,
   putFrameHeader,
-  putSegmentHeader,
   putU64,
   sealFrame,
-  segmentHeaderBytes,
   segmentName,
 } from './format.ts';
 import type { LogIdentity } from './format.ts';
 import type { SegmentPlace } from './log-reader.ts';
 import { isDiskFull, LogWriteError } from './log-errors.ts';
-import { putTable, tableBytes } from './table.ts';
+import { PendingWrites } from './pending-writes.ts';
+import { isOldestNeeded, oldestNeeded, pinningGroups, segmentsAfter } from './segment.ts';
+import type { Segment } from './segment.ts';
+import { createSegment, readSegment, writtenUnlessFull } from './segment-file.ts';
 import type { GroupState } from './table.ts';
 
-export interface Segment {
-  number: number;
-  baseLsn: number;
-  size: number;
-  /** Whether it has its final name, and whether that is sure to survive a power cut. */
-  named: boolean;
-  nameSynced: boolean;
-  /** Header and table: where the other frames begin. */
-  openingBytes: number;
-  /** By group: the index of its first entry in this segment or a later one. */
-  firstIndexes: Map<number, number>;
-  /** Open while it is written to or not synced yet. */
-  file: DiskFile | undefined;
-}
-
-export interface WalOptions {
+interface WalOptions {
   disk: Disk;
   directory: string;
   segmentBytes: number;
@@ -52,11 +39,12 @@ export interface WalOptions {
   fatal: (error: Error) => void;
 }
 
-/** A point of the log to go back to. */
 export interface LogPoint {
   number: number;
   size: number;
 }
+
+const noBytes = new Uint8Array(0);
 
 export class Wal {
   readonly groups: Map<number, GroupState>;
@@ -84,7 +72,9 @@ export class Wal {
   #heldSegment = Infinity;
   #collecting: Promise<void> | undefined;
   #closed = false;
+  readonly #pending = new PendingWrites();
   #scratch = Buffer.allocUnsafeSlow(4096);
+  readonly #run = new FrameRun();
 
   constructor(options: WalOptions, segments: Segment[], groups: Map<number, GroupState>) {
     this.#options = options;
@@ -103,9 +93,22 @@ export class Wal {
   }
 
   get bytes(): number {
-    let bytes = 0;
-    for (const segment of this.#segments) bytes += segment.size;
-    return bytes;
+    return this.#segments.reduce((bytes, { size }) => bytes + size, 0);
+  }
+
+  /** All before it is in the files; less than `endLsn` while a frame is written by `appendLater`. */
+  get writtenLsn(): number {
+    return Math.min(this.#pending.firstLsn, this.endLsn);
+  }
+
+  /** Called when `writtenLsn` has grown by itself. */
+  set onWritten(then: () => void) {
+    this.#pending.onWritten = then;
+  }
+
+  /** Resolves when all that has been appended is in the files. */
+  written(): Promise<void> {
+    return this.#pending.ended();
   }
 
   /** Whether segments wait for their final names: a sync and `settle` are due. */
@@ -132,55 +135,88 @@ export class Wal {
    * log is as it was before, though only `cut` makes that last. Other failures are fatal.
    */
   append(b: Buffer): void {
-    const { ballast } = this.#options;
-    try {
-      if (this.#tryAppend(b)) return;
-      // A file system may hand out freed room only once the removal is on disk.
-      if (ballast.release()) {
-        if (this.#tryAppend(b)) return;
-        this.#options.disk.syncDirectory(this.#options.directory);
-        if (this.#tryAppend(b)) return;
-      }
-    } catch (error) {
-      throw this.#fail(error);
-    }
-    throw new LogWriteError(ballast.failure?.message ?? 'disk full');
+    this.#withBallast(() => this.#tryAppend(b));
   }
 
-  /** Where the frame that `append` wrote last begins: a segment, and an offset in it. */
-  lastFrame(b: Buffer): { segment: number; offset: number } {
-    const { number, size } = this.#active;
-    return { segment: number, offset: size - paddedLength(getU32(b, at.length)) };
+  /**
+   * As `append`, for a large frame whose buffer nobody else will use: it is written off the event loop. Where there may not
+   * be room for it, it is written at once: later it is too late to go back, and a full disk is fatal.
+   */
+  appendLater(b: Buffer): void {
+    const { disk, directory, segmentBytes } = this.#options;
+    const length = paddedLength(getU32(b, at.length));
+    if (disk.freeBytes(directory) < 2 * length + segmentBytes || !this.#makeRoom(length)) {
+      this.append(b);
+      return;
+    }
+    const { number, size, file } = this.#active;
+    sealFrame(b, number, this.durableLsn);
+    const write = file!.writeAsync(b, 0, length, size).catch((error: unknown) => {
+      if (!isDiskFull(error)) throw this.#fail(error);
+      try {
+        this.#withBallast(() => writtenUnlessFull(file!, b, length, size));
+      } catch (full) {
+        throw this.#fail(full);
+      }
+    });
+    this.#pending.add(this.endLsn, write);
+    this.#grown(length);
+    this.frames++;
+  }
+
+  /**
+   * Writes many frames with as few calls as segments and `FrameRun` allow. `frame` encodes one as `append` wants it,
+   * or undefined for none; `placed` is told where it went, in order, once it is written.
+   */
+  appendAll(
+    count: number,
+    frame: (i: number) => Buffer | undefined,
+    placed: (i: number, segment: number, offset: number) => void,
+  ): void {
+    const run = this.#run;
+    run.clear();
+    const writeRun = (): void => {
+      if (run.bytes === 0) return;
+      this.#withBallast(() => this.#tryWrite(run.buffer, run.bytes));
+      run.written(this.#active.number, this.#active.size, placed);
+    };
+    for (let i = 0; i < count; i++) {
+      const b = frame(i);
+      if (b === undefined) continue;
+      const length = paddedLength(getU32(b, at.length));
+      if (!run.hasRoom(length)) writeRun();
+      const { number, size } = this.#active;
+      if (!run.hasRoom(length) || size + run.bytes + length > this.#options.segmentBytes) {
+        writeRun();
+        this.append(b);
+        placed(i, this.#active.number, this.#active.size - length);
+        continue;
+      }
+      sealFrame(b, number, this.durableLsn);
+      run.add(i, b, length);
+      this.frames++;
+    }
+    writeRun();
   }
 
   /** Bytes of a segment that is still kept. */
   read(segment: number, offset: number, length: number): Buffer {
     const found = this.#segments.find(({ number }) => number === segment);
     if (found === undefined) throw new Error(`the log has no segment ${segment} any more`);
-    const file = this.#options.disk.open(this.#path(found), 'read');
-    try {
-      const b = Buffer.allocUnsafe(length);
-      if (file.read(b, 0, length, offset) < length) {
-        throw new Error(`${this.#path(found)} ends before ${offset + length}`);
-      }
-      return b;
-    } finally {
-      file.close();
-    }
+    return readSegment(this.#options.disk, this.#path(found), offset, length);
   }
 
   /** Writes a frame that nobody waits for and the log can do without; false when there is no room. */
-  appendOptional(kind: FrameKind, group: GroupState | undefined, index: number): boolean {
-    putFrameHeader(
-      this.#scratch,
-      frameHeaderBytes,
-      kind,
-      0,
-      0,
-      group?.group ?? 0,
-      group?.term ?? 0,
-      index,
-    );
+  appendOptional(
+    kind: FrameKind,
+    group: GroupState | undefined,
+    index: number,
+    body: Uint8Array = noBytes,
+  ): boolean {
+    const length = frameHeaderBytes + body.length;
+    if (length + 8 > this.#scratch.length) this.#scratch = Buffer.allocUnsafeSlow(2 * length);
+    this.#scratch.set(body, frameHeaderBytes);
+    putFrameHeader(this.#scratch, length, kind, 0, 0, group?.group ?? 0, group?.term ?? 0, index);
     const needed = this.neededLsn;
     try {
       const written = this.#tryAppend(this.#scratch);
@@ -243,6 +279,7 @@ export class Wal {
     this.#syncTarget = this.endLsn;
     this.#syncing = true;
     try {
+      await this.#pending.ended();
       const doubtful = this.#segments.filter((s) => s.baseLsn + s.size > this.durableLsn);
       for (const segment of doubtful) await segment.file?.sync();
       if (this.#namesChanged) {
@@ -308,6 +345,11 @@ export class Wal {
     return this.#collecting;
   }
 
+  /** Groups whose entries keep the oldest segment, while there are others. */
+  pinning(): number[] {
+    return pinningGroups(this.#segments, this.groups.values());
+  }
+
   /** Index of the first entry of the group that the log has, or would have. */
   firstIndex(group: GroupState): number {
     return this.#segments[0]?.firstIndexes.get(group.group) ?? 1;
@@ -315,11 +357,10 @@ export class Wal {
 
   /** Segments that may hold entries of the group after an index, ascending. */
   places(group: GroupState, after: number): SegmentPlace[] {
-    const next = (i: number): number =>
-      this.#segments[i]?.firstIndexes.get(group.group) ?? group.lastIndex + 1;
-    return this.#segments
-      .filter((_, i) => i === this.#segments.length - 1 || next(i + 1) > after + 1)
-      .map((segment) => ({ number: segment.number, path: this.#path(segment) }));
+    return segmentsAfter(this.#segments, group, after).map((segment) => ({
+      number: segment.number,
+      path: this.#path(segment),
+    }));
   }
 
   /** Tells the disk how far the log is durable, for a recovery to know. Worth it when nothing else is written. */
@@ -331,6 +372,8 @@ export class Wal {
 
   async close(): Promise<void> {
     this.#closed = true;
+    // One that has failed was reported.
+    await this.#pending.ended().catch(() => {});
     for (const segment of this.#segments) {
       segment.file?.close();
       segment.file = undefined;
@@ -348,68 +391,85 @@ export class Wal {
     return `${this.#options.directory}/${segmentName(segment.number, segment.named)}`;
   }
 
+  /** Writes, on a full disk into the room of the ballast. */
+  #withBallast(attempt: () => boolean): void {
+    const { ballast } = this.#options;
+    try {
+      if (attempt()) return;
+      // A file system may hand out freed room only once the removal is on disk.
+      if (ballast.release()) {
+        if (attempt()) return;
+        this.#options.disk.syncDirectory(this.#options.directory);
+        if (attempt()) return;
+      }
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    throw new LogWriteError(ballast.failure?.message ?? 'disk full');
+  }
+
   /** False when the disk is full; the log is then as it was before. */
   #tryAppend(b: Buffer): boolean {
     const length = paddedLength(getU32(b, at.length));
+    if (!this.#makeRoom(length)) return false;
+    sealFrame(b, this.#active.number, this.durableLsn);
+    if (!this.#tryWrite(b, length)) return false;
+    this.frames++;
+    return true;
+  }
+
+  /** Begins a new segment if there is no room for a frame in the last one. False when the disk is full. */
+  #makeRoom(length: number): boolean {
     try {
       const { number, size, openingBytes } = this.#active;
       // A frame larger than a segment gets one of its own.
       const isFull = size + length > this.#options.segmentBytes && size > openingBytes;
       if (isFull) this.#begin(number + 1);
-      const active = this.#active;
-      sealFrame(b, active.number, this.durableLsn);
-      active.file!.write(b, 0, length, active.size);
-      active.size += length;
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      this.#active.file!.truncate(this.#active.size);
       return false;
     }
-    this.endLsn += length;
-    this.neededLsn = this.endLsn;
-    this.#publishedLsn = this.durableLsn;
-    this.frames++;
     return true;
   }
 
-  /** Begins a segment under its temporary name. Nothing waits for the disk. */
+  /** Writes sealed frames to the last segment. */
+  #tryWrite(b: Buffer, length: number): boolean {
+    const { file, size } = this.#active;
+    if (!writtenUnlessFull(file!, b, length, size)) {
+      file!.truncate(size);
+      return false;
+    }
+    this.#grown(length);
+    return true;
+  }
+
+  #grown(length: number): void {
+    this.#active.size += length;
+    this.endLsn += length;
+    this.neededLsn = this.endLsn;
+    this.#publishedLsn = this.durableLsn;
+  }
+
+  /** Begins a segment under its temporary name. With no file descriptor to be had, the old one grows. */
   #begin(number: number): void {
     const { disk, directory, identity, incarnation } = this.#options;
+    const { durableLsn, endLsn: baseLsn } = this;
     const groups = [...this.groups.values()];
-    for (const g of groups) g.oldestSegment = this.#oldestNeeded(g) ?? number;
+    for (const g of groups) g.oldestSegment = oldestNeeded(this.#segments, g) ?? number;
     const table = { incarnation, groups };
-    const frameLength = frameHeaderBytes + tableBytes(table);
-    const openingBytes = segmentHeaderBytes + paddedLength(frameLength);
-    const b = Buffer.alloc(openingBytes);
-    putSegmentHeader(b, { ...identity, number, baseLsn: this.endLsn });
-    const frame = b.subarray(segmentHeaderBytes);
-    putTable(frame, frameHeaderBytes, table);
-    putFrameHeader(frame, frameLength, FrameKind.table, 0, groups.length, 0, 0, 0);
-    sealFrame(frame, number, this.durableLsn);
-
-    const path = `${directory}/${segmentName(number, false)}`;
-    let file: DiskFile | undefined;
-    try {
-      file = disk.open(path, 'create');
-      file.write(b, 0, openingBytes, 0);
-    } catch (error) {
-      file?.close();
-      if (disk.exists(path)) disk.remove(path);
-      // With no file descriptor to be had, the old segment grows.
-      if (isOutOfFiles(error) && this.#segments.length > 0) return;
-      throw error;
-    }
-    this.#segments.push({
+    const segment = createSegment(disk, directory, {
+      identity,
       number,
-      baseLsn: this.endLsn,
-      size: openingBytes,
-      named: false,
-      nameSynced: false,
-      openingBytes,
-      firstIndexes: new Map(groups.map((g) => [g.group, g.lastIndex + 1])),
-      file,
+      baseLsn,
+      durableLsn,
+      table,
     });
-    this.endLsn += openingBytes;
+    if (segment === undefined) {
+      if (this.#segments.length > 0) return;
+      throw new Error(`no file descriptor is left for the log in ${directory}`);
+    }
+    this.#segments.push(segment);
+    this.endLsn += segment.openingBytes;
     this.#namesChanged = true;
   }
 
@@ -426,32 +486,17 @@ export class Wal {
     return segment.named;
   }
 
-  /** Number of the first segment with an entry of the group that is still needed. */
-  #oldestNeeded(group: GroupState): number | undefined {
-    const needed = group.checkpointIndex + 1;
-    for (const [i, segment] of this.#segments.entries()) {
-      const end = this.#segments[i + 1]?.firstIndexes.get(group.group) ?? group.lastIndex + 1;
-      if (needed < end) return segment.number;
-    }
-    return undefined;
-  }
-
-  /** Whether the oldest segment has an entry that some group needs. */
-  #isOldestNeeded(): boolean {
-    const oldest = this.#segments[0]!.number;
-    if (oldest >= this.#heldSegment) return true;
-    for (const group of this.groups.values()) {
-      if (this.#oldestNeeded(group) === oldest) return true;
-    }
-    return false;
-  }
-
   async #collect(): Promise<void> {
-    while (!this.#closed && this.#segments[1]?.nameSynced && !this.#isOldestNeeded()) {
+    while (!this.#closed && this.#segments[1]?.nameSynced && this.#mayCollect()) {
       const segment = this.#segments.shift()!;
       segment.file?.close();
       await this.#options.disk.removeAsync(this.#path(segment));
     }
+  }
+
+  #mayCollect(): boolean {
+    if (this.#segments[0]!.number >= this.#heldSegment) return false;
+    return !isOldestNeeded(this.#segments, this.groups.values());
   }
 
   #drop(file: DiskFile): void {
@@ -464,9 +509,4 @@ export class Wal {
     this.#options.fatal(failure);
     return failure;
   }
-}
-
-function isOutOfFiles(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  return code === 'EMFILE' || code === 'ENFILE';
 }

@@ -2,7 +2,7 @@
 
 import type { Machine } from '../machine.ts';
 import { parseNumber } from '../numbers.ts';
-import { type LightUserdata, LuaTable, type Value } from '../values.ts';
+import { isWork, type LightUserdata, LuaTable, type Value, type Work } from '../values.ts';
 
 const escapes: Record<string, string> = {
   '"': '"',
@@ -26,14 +26,20 @@ export function decodeJson(
   text: string,
   options: DecodeOptions,
   nil: LightUserdata,
-): Value {
+): Work<Value> {
   if (text.length >= 2 && (text[0] === '\0' || text[1] === '\0')) {
     throw m.error('JSON parser does not support UTF-16 or UTF-32');
   }
   m.allocate(text.length);
-  m.charge(text.length >>> 2);
   return new Decoder(m, text, options, nil).all();
 }
+
+/** Characters of a string that are read between two looks at the instructions. */
+const pieceLength = 1024;
+
+/** Instructions for an escape, and for a value beside its characters. */
+const escapeUnits = 48;
+const valueUnits = 48;
 
 class Decoder {
   readonly #m: Machine;
@@ -42,6 +48,8 @@ class Decoder {
   readonly #nil: LightUserdata;
   #at = 0;
   #depth = 0;
+  /** Of the string under way. */
+  #read = '';
 
   constructor(m: Machine, text: string, options: DecodeOptions, nil: LightUserdata) {
     this.#m = m;
@@ -50,8 +58,9 @@ class Decoder {
     this.#nil = nil;
   }
 
-  all(): Value {
-    const value = this.#value();
+  *all(): Work<Value> {
+    const found = this.#value();
+    const value = isWork(found) ? yield* found : found;
     this.#skip();
     if (this.#at < this.#text.length) this.#expected('the end');
     return value;
@@ -84,10 +93,12 @@ class Decoder {
     throw this.#m.error(`Expected ${what} but found ${found} at character ${this.#at + 1}`);
   }
 
+  /** The next value, or the work to read it. */
   #value(): Value {
     this.#skip();
     const text = this.#text;
     const c = text.charCodeAt(this.#at);
+    this.#m.charge(valueUnits);
     if (c === 34) return this.#string();
     if (c === 123) return this.#object();
     if (c === 91) return this.#array();
@@ -121,7 +132,7 @@ class Decoder {
     }
   }
 
-  #object(): LuaTable {
+  *#object(): Work<Value> {
     this.#enter();
     const table = new LuaTable();
     this.#at++;
@@ -131,11 +142,15 @@ class Decoder {
       for (;;) {
         this.#skip();
         if (this.#text[this.#at] !== '"') this.#expected('object key string');
-        const key = this.#string();
+        const name = this.#string();
+        const key = isWork(name) ? yield* name : name;
         this.#skip();
         if (this.#text[this.#at] !== ':') this.#expected('colon');
         this.#at++;
-        if (table.set(key, this.#value())) this.#m.grew();
+        const found = this.#value();
+        const value = isWork(found) ? yield* found : found;
+        if (table.set(key, value)) this.#m.grew();
+        if (this.#m.n < 0) yield* this.#m.pause();
         this.#skip();
         const c = this.#text[this.#at];
         if (c !== ',' && c !== '}') this.#expected('comma or object end');
@@ -147,7 +162,7 @@ class Decoder {
     return table;
   }
 
-  #array(): LuaTable {
+  *#array(): Work<Value> {
     this.#enter();
     const list: Value[] = [];
     this.#at++;
@@ -155,8 +170,10 @@ class Decoder {
     if (this.#text[this.#at] === ']') this.#at++;
     else {
       for (;;) {
-        list.push(this.#value());
+        const found = this.#value();
+        list.push(isWork(found) ? yield* found : found);
         this.#m.grew();
+        if (this.#m.n < 0) yield* this.#m.pause();
         this.#skip();
         const c = this.#text[this.#at];
         if (c !== ',' && c !== ']') this.#expected('comma or array end');
@@ -168,13 +185,33 @@ class Decoder {
     return new LuaTable(list);
   }
 
-  #string(): string {
-    const text = this.#text;
-    let value = '';
-    let from = ++this.#at;
+  #string(): string | Work<string> {
+    this.#read = '';
+    this.#at++;
+    return this.#readString() ?? this.#longString();
+  }
+
+  *#longString(): Work<string> {
     for (;;) {
+      const text = this.#readString();
+      if (text !== undefined) return text;
+      if (this.#m.n < 0) yield* this.#m.pause();
+    }
+  }
+
+  /** Reads a piece of the string under way; all of it once its end is found. */
+  #readString(): string | undefined {
+    const text = this.#text;
+    let from = this.#at;
+    const end = from + pieceLength;
+    for (; this.#at < end; ) {
       const c = text.charCodeAt(this.#at);
-      if (c === 34) break;
+      if (c === 34) {
+        const value = this.#read + text.slice(from, this.#at);
+        this.#at++;
+        this.#m.charge(this.#at - end + pieceLength);
+        return value;
+      }
       if (!(c >= 32)) {
         throw this.#m.error(`Expected value but found invalid token at character ${this.#at + 1}`);
       }
@@ -182,16 +219,17 @@ class Decoder {
         this.#at++;
         continue;
       }
-      value += text.slice(from, this.#at) + this.#escape();
+      this.#read += text.slice(from, this.#at) + this.#escape();
       from = this.#at;
     }
-    value += text.slice(from, this.#at);
-    this.#at++;
-    return value;
+    this.#read += text.slice(from, this.#at);
+    this.#m.charge(pieceLength);
+    return undefined;
   }
 
   #escape(): string {
     const text = this.#text;
+    this.#m.charge(escapeUnits);
     const letter = text[this.#at + 1] ?? '';
     if (letter !== 'u') {
       if (!Object.hasOwn(escapes, letter)) this.#invalid('invalid escape code');

@@ -2,7 +2,7 @@
 
 import type { Machine } from '../machine.ts';
 import { formatG } from '../numbers.ts';
-import { LightUserdata, LuaTable, typeName, type Value } from '../values.ts';
+import { LightUserdata, LuaTable, typeName, type Value, type Work } from '../values.ts';
 import { decodeJson, type DecodeOptions } from './cjson-decode.ts';
 import { checkInteger, checkString } from './checks.ts';
 
@@ -43,82 +43,114 @@ const special: Record<string, string> = {
   '\x7f': '\\u007f',
 };
 
-function quoted(text: string): string {
+function escaped(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  const escaped = text.replace(/["\\/\0-\x1f\x7f]/g, (c) =>
+  return text.replace(/["\\/\0-\x1f\x7f]/g, (c) =>
     Object.hasOwn(special, c) ? special[c]! : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  return `"${escaped}"`;
 }
+
+/** Strings beyond this are escaped in pieces. */
+const pieceBytes = 8 * 1024;
+/** Instructions for each byte that escapes add, and for a number. */
+const escapeUnits = 16;
+const numberUnits = 64;
+/** Parts of the text that are put together now and then. */
+const keptParts = 1024;
 
 class Encoder {
   readonly #m: Machine;
   readonly #options: EncodeOptions;
   #bytes = 0;
-  readonly #parts: string[] = [];
+  #text = '';
+  #parts: string[] = [];
 
   constructor(m: Machine, options: EncodeOptions) {
     this.#m = m;
     this.#options = options;
   }
 
-  text(value: Value): string {
-    this.#value(value, 0);
-    return this.#m.made(this.#parts.join(''));
+  *text(value: Value): Work<string> {
+    const work = this.#value(value, 0);
+    if (work !== undefined) yield* work;
+    this.#join();
+    return this.#m.made(this.#text);
+  }
+
+  #join(): void {
+    this.#text += this.#parts.join('');
+    this.#parts = [];
   }
 
   #put(part: string): void {
     this.#bytes += part.length;
     this.#parts.push(part);
-    this.#m.charge(1 + (part.length >>> 3));
+    if (this.#parts.length >= keptParts) this.#join();
+    this.#m.charge(2 + (part.length >>> 1));
     if (this.#bytes > this.#m.limits.stringBytes) throw this.#m.error('not enough memory');
+  }
+
+  /** What is left to do for a long string; undefined where it is done. */
+  #string(text: string): Work<void> | undefined {
+    if (text.length > pieceBytes) return this.#longString(text);
+    this.#put(`"${this.#escaped(text)}"`);
+    return undefined;
+  }
+
+  #escaped(text: string): string {
+    const shown = escaped(text);
+    this.#m.charge((shown.length - text.length) * escapeUnits);
+    return shown;
+  }
+
+  *#longString(text: string): Work<void> {
+    this.#put('"');
+    for (let at = 0; at < text.length; at += pieceBytes) {
+      this.#put(this.#escaped(text.slice(at, at + pieceBytes)));
+      if (this.#m.n < 0) yield* this.#m.pause();
+    }
+    this.#put('"');
   }
 
   #fail(value: Value, why: string): never {
     throw this.#m.error(`Cannot serialise ${typeName(value)}: ${why}`);
   }
 
-  #value(value: Value, depth: number): void {
-    switch (typeof value) {
-      case 'string':
-        this.#put(quoted(value));
-        return;
-      case 'number':
-        this.#put(this.#number(value));
-        return;
-      case 'boolean':
-        this.#put(String(value));
-        return;
-      case 'undefined':
-        this.#put('null');
-        return;
-      default:
-        if (value === nil) this.#put('null');
-        else if (value instanceof LuaTable) this.#table(value, depth + 1);
-        else this.#fail(value, 'type not supported');
-    }
+  /** What is left to do for a table or a long string; undefined where it is done. */
+  #value(value: Value, depth: number): Work<void> | undefined {
+    if (typeof value === 'string') return this.#string(value);
+    if (value instanceof LuaTable) return this.#table(value, depth + 1);
+    if (typeof value === 'number') this.#put(this.#number(value));
+    else if (typeof value === 'boolean') this.#put(String(value));
+    else if (value === undefined || value === nil) this.#put('null');
+    else this.#fail(value, 'type not supported');
+    return undefined;
   }
 
   #number(value: number): string {
+    this.#m.charge(numberUnits);
     if (Number.isFinite(value)) return formatG(value, this.#options.precision);
     if (this.#options.invalidNumbers === 'null') return 'null';
     if (this.#options.invalidNumbers === 'no') this.#fail(value, 'must not be NaN or Inf');
     return formatG(value, 14);
   }
 
-  #table(table: LuaTable, depth: number): void {
+  *#table(table: LuaTable, depth: number): Work<void> {
     if (depth > this.#options.maxDepth) {
       throw this.#m.error(`Cannot serialise, excessive nesting (${depth})`);
     }
     const most = this.#listLength(table);
+    this.#m.charge(numberUnits + (Math.max(most, 0) >>> 3));
     if (most > 0) {
       this.#put('[');
       for (let i = 1; i <= most; i++) {
         if (i > 1) this.#put(',');
-        this.#value(table.get(i), depth);
+        const work = this.#value(table.get(i), depth);
+        if (work !== undefined) yield* work;
+        if (this.#m.n < 0) yield* this.#m.pause();
       }
       this.#put(']');
-    } else this.#object(table, depth);
+    } else yield* this.#object(table, depth);
   }
 
   /** The greatest index of a list; 0 or less for what is an object. */
@@ -143,26 +175,35 @@ class Encoder {
     return most;
   }
 
-  #object(table: LuaTable, depth: number): void {
-    let isFirst = true;
-    const field = (key: Value, value: Value): void => {
-      if (!isFirst) this.#put(',');
-      isFirst = false;
-      if (typeof key === 'number') this.#put(`"${this.#number(key)}":`);
-      else if (typeof key === 'string') this.#put(`${quoted(key)}:`);
-      else this.#fail(key, 'table key must be a number or string');
-      this.#value(value, depth);
-    };
+  *#object(table: LuaTable, depth: number): Work<void> {
     this.#put('{');
-    for (let at = table.seek(0); at >= 0; at = table.seek(at + 1)) field(at + 1, table.list[at]);
+    let isFirst = true;
+    for (let at = table.seek(0); at >= 0; at = table.seek(at + 1)) {
+      yield* this.#field(isFirst, at + 1, table.list[at], depth);
+      isFirst = false;
+    }
     for (let at = table.seekRest(0); at >= 0; at = table.seekRest(at + 1)) {
-      field(table.restKey(at), table.restValue(at));
+      yield* this.#field(isFirst, table.restKey(at), table.restValue(at), depth);
+      isFirst = false;
     }
     this.#put('}');
   }
+
+  *#field(isFirst: boolean, key: Value, value: Value, depth: number): Work<void> {
+    if (!isFirst) this.#put(',');
+    if (typeof key === 'number') this.#put(`"${this.#number(key)}"`);
+    else if (typeof key === 'string') {
+      const work = this.#string(key);
+      if (work !== undefined) yield* work;
+    } else this.#fail(key, 'table key must be a number or string');
+    this.#put(':');
+    const work = this.#value(value, depth);
+    if (work !== undefined) yield* work;
+    if (this.#m.n < 0) yield* this.#m.pause();
+  }
 }
 
-export interface CjsonLibrary {
+interface CjsonLibrary {
   readonly functions: Record<string, Value>;
   /** Before a script begins: what another one has set is forgotten. */
   readonly reset: () => void;
@@ -187,14 +228,14 @@ export function cjsonLibrary(m: Machine): CjsonLibrary {
     return value === true;
   };
   const functions: Record<string, Value> = {
-    encode: (...args: Value[]) => {
+    encode: m.stepping((...args) => {
       if (args.length !== 1) throw m.argument(1, 'encode', 'expected 1 argument');
       return new Encoder(m, encoding).text(args[0]);
-    },
-    decode: (...args: Value[]) => {
+    }),
+    decode: m.stepping((...args) => {
       if (args.length !== 1) throw m.argument(1, 'decode', 'expected 1 argument');
       return decodeJson(m, checkString(m, args[0], 1, 'decode'), decoding, nil);
-    },
+    }),
     encode_sparse_array: (convert: Value, ratio: Value, safe: Value) => {
       encoding.convertsSparse = flag(convert, encoding.convertsSparse);
       encoding.sparseRatio = whole(

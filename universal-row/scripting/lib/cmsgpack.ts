@@ -1,7 +1,7 @@
 // cmsgpack: MessagePack of Lua values. https://github.com/msgpack/msgpack/blob/master/spec.md
 
 import type { Machine } from '../machine.ts';
-import { LuaTable, type Value } from '../values.ts';
+import { isWork, LuaTable, type Value, type Work } from '../values.ts';
 import { checkInteger, checkString } from './checks.ts';
 
 /** Tables that lie deeper are packed as nil. */
@@ -9,16 +9,29 @@ const maxNesting = 16;
 const maxUnpackDepth = 128;
 const scratch = Buffer.alloc(8);
 
+/** Instructions for a value. */
+const valueUnits = 40;
+/** Parts of the text that are put together now and then. */
+const keptParts = 4096;
+
 class Packer {
   readonly #m: Machine;
-  readonly #parts: string[] = [];
+  #text = '';
+  #parts: string[] = [];
 
   constructor(m: Machine) {
     this.#m = m;
   }
 
   get text(): string {
-    return this.#m.made(this.#parts.join(''));
+    this.#join();
+    return this.#m.made(this.#text);
+  }
+
+  #join(): void {
+    this.#text += this.#parts.join('');
+    this.#parts = [];
+    if (this.#text.length > this.#m.limits.stringBytes) throw this.#m.error('not enough memory');
   }
 
   #bytes(...codes: number[]): void {
@@ -34,21 +47,15 @@ class Packer {
     this.#m.charge(1);
   }
 
-  value(value: Value, depth: number): void {
-    switch (typeof value) {
-      case 'string':
-        this.#string(value);
-        return;
-      case 'number':
-        this.#number(value);
-        return;
-      case 'boolean':
-        this.#bytes(value ? 0xc3 : 0xc2);
-        return;
-      default:
-        if (value instanceof LuaTable && depth < maxNesting) this.#table(value, depth);
-        else this.#bytes(0xc0);
-    }
+  /** What is left to do for a table; undefined where it is done. */
+  value(value: Value, depth: number): Work<void> | undefined {
+    this.#m.charge(valueUnits);
+    if (value instanceof LuaTable && depth < maxNesting) return this.#table(value, depth);
+    if (typeof value === 'string') this.#string(value);
+    else if (typeof value === 'number') this.#number(value);
+    else if (typeof value === 'boolean') this.#bytes(value ? 0xc3 : 0xc2);
+    else this.#bytes(0xc0);
+    return undefined;
   }
 
   #string(text: string): void {
@@ -94,12 +101,12 @@ class Packer {
     }
   }
 
-  #table(table: LuaTable, depth: number): void {
+  *#table(table: LuaTable, depth: number): Work<void> {
     const { length } = table;
     const isList = table.restCount === 0 && !table.list.includes(undefined);
     if (isList) {
       this.#header(length, 0x90, 0xdc);
-      for (const value of table.list) this.value(value, depth + 1);
+      for (const value of table.list) yield* this.#within(value, depth);
       return;
     }
     let count = table.restCount;
@@ -107,12 +114,19 @@ class Packer {
     this.#header(count, 0x80, 0xde);
     for (let at = table.seek(0); at >= 0; at = table.seek(at + 1)) {
       this.#number(at + 1);
-      this.value(table.list[at], depth + 1);
+      yield* this.#within(table.list[at], depth);
     }
     for (let at = table.seekRest(0); at >= 0; at = table.seekRest(at + 1)) {
-      this.value(table.restKey(at), depth + 1);
-      this.value(table.restValue(at), depth + 1);
+      yield* this.#within(table.restKey(at), depth);
+      yield* this.#within(table.restValue(at), depth);
     }
+  }
+
+  *#within(value: Value, depth: number): Work<void> {
+    const work = this.value(value, depth + 1);
+    if (work !== undefined) yield* work;
+    if (this.#parts.length >= keptParts) this.#join();
+    if (this.#m.n < 0) yield* this.#m.pause();
   }
 
   #header(count: number, small: number, large: number): void {
@@ -159,9 +173,10 @@ class Unpacker {
     return this.#bytes.toString('latin1', start, start + length);
   }
 
+  /** The next value, or the work to read it. */
   value(depth = 0): Value {
     if (depth > maxUnpackDepth) throw this.#m.error('Bad data format in input.');
-    this.#m.charge(1);
+    this.#m.charge(valueUnits);
     const tag = this.#bytes[this.#take(1)]!;
     if (tag < 0x80) return tag;
     if (tag >= 0xe0) return tag - 256;
@@ -209,20 +224,25 @@ class Unpacker {
     }
   }
 
-  #list(count: number, depth: number): LuaTable {
+  *#list(count: number, depth: number): Work<Value> {
     const list: Value[] = [];
     for (let i = 0; i < count; i++) {
-      list.push(this.value(depth + 1));
+      const found = this.value(depth + 1);
+      list.push(isWork(found) ? yield* found : found);
       this.#m.grew();
+      if (this.#m.n < 0) yield* this.#m.pause();
     }
     return new LuaTable(list);
   }
 
-  #map(count: number, depth: number): LuaTable {
+  *#map(count: number, depth: number): Work<Value> {
     const table = new LuaTable();
     for (let i = 0; i < count; i++) {
-      const key = this.value(depth + 1);
-      const value = this.value(depth + 1);
+      const first = this.value(depth + 1);
+      const key = isWork(first) ? yield* first : first;
+      const second = this.value(depth + 1);
+      const value = isWork(second) ? yield* second : second;
+      if (this.#m.n < 0) yield* this.#m.pause();
       if (key === undefined || key !== key) throw this.#m.error('Bad data format in input.');
       if (table.set(key, value)) this.#m.grew();
     }
@@ -230,7 +250,7 @@ class Unpacker {
   }
 }
 
-function unpack(m: Machine, name: string, args: readonly Value[], most: number): Value[] {
+function* unpack(m: Machine, name: string, args: readonly Value[], most: number): Work<Value[]> {
   const text = checkString(m, args[0], 1, name);
   const isAll = most === 0;
   const offset = isAll ? 0 : checkInteger(m, args.at(name === 'unpack_one' ? 1 : 2), 2, name, 0);
@@ -245,22 +265,30 @@ function unpack(m: Machine, name: string, args: readonly Value[], most: number):
   m.allocate(text.length);
   const unpacker = new Unpacker(m, Buffer.from(text, 'latin1'), offset);
   const values: Value[] = [];
-  while (!unpacker.isAtEnd && (isAll || values.length < most)) values.push(unpacker.value());
+  while (!unpacker.isAtEnd && (isAll || values.length < most)) {
+    const found = unpacker.value();
+    values.push(isWork(found) ? yield* found : found);
+    if (m.n < 0) yield* m.pause();
+  }
   return isAll ? values : [unpacker.isAtEnd ? -1 : unpacker.at, ...values];
 }
 
 export function cmsgpackLibrary(m: Machine): Record<string, Value> {
   return {
-    pack: (...args: Value[]) => {
+    pack: m.stepping(function* (...args) {
       if (args.length === 0) throw m.argument(0, 'pack', 'MessagePack pack needs input.');
       const packer = new Packer(m);
-      for (const value of args) packer.value(value, 0);
+      for (const value of args) {
+        const work = packer.value(value, 0);
+        if (work !== undefined) yield* work;
+      }
       return packer.text;
-    },
-    unpack: (...args: Value[]) => unpack(m, 'unpack', args, 0),
-    unpack_one: (...args: Value[]) => unpack(m, 'unpack_one', args, 1),
-    unpack_limit: (...args: Value[]) =>
+    }),
+    unpack: m.stepping((...args) => unpack(m, 'unpack', args, 0)),
+    unpack_one: m.stepping((...args) => unpack(m, 'unpack_one', args, 1)),
+    unpack_limit: m.stepping((...args) =>
       unpack(m, 'unpack_limit', args, checkInteger(m, args[1], 2, 'unpack_limit')),
+    ),
     _NAME: 'cmsgpack',
     _VERSION: 'lua-cmsgpack 0.4.0',
     _COPYRIGHT: 'Copyright (C) 2012, Salvatore Sanfilippo',

@@ -69,7 +69,7 @@ function convert(m: Machine, value: Value, position: number, c: Conversion): str
     case 'G':
       return floating(checkNumber(m, value, position, 'format'), c);
     case 'q':
-      return quoted(checkString(m, value, position, 'format'));
+      return quoted(m, checkString(m, value, position, 'format'));
     case 's': {
       const shown = tostring(m, value);
       const text = typeof shown === 'string' ? shown : checkString(m, shown, position, 'format');
@@ -139,7 +139,12 @@ function floating(value: number, c: Conversion): string {
   return pad(upper, c, Number.isFinite(value));
 }
 
-function quoted(text: string): string {
+/** To quote a text takes a fifth of a microsecond a byte, in one step. */
+const longestQuoted = 128 * 1024;
+
+function quoted(m: Machine, text: string): string {
+  if (text.length > longestQuoted) throw m.error("string too long for '%q'");
+  m.charge(text.length);
   const escaped = text.replace(/["\\\n\r\0]/g, (one) => {
     if (one === '\r') return '\\r';
     return one === '\0' ? '\\000' : `\\${one}`;

@@ -91,7 +91,7 @@ const ofOne = [
   'tanh',
 ] as const;
 
-export interface MathLibrary {
+interface MathLibrary {
   readonly functions: Record<string, Value>;
   /** Before a script begins; `seed` is in [0, 1). */
   readonly reseed: (seed: number) => void;

@@ -174,10 +174,15 @@ function rep(m: Machine, text: Value, times: Value): string {
   return source.repeat(count);
 }
 
-const asciiLower = (text: string): string =>
-  text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-const asciiUpper = (text: string): string =>
-  text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+/** Letters of ASCII from `first` on change their case. */
+function caseChanged(text: string, first: number): string {
+  const bytes = Buffer.from(text, 'latin1');
+  for (let i = 0; i < bytes.length; i++) {
+    const c = bytes[i]!;
+    if (c >= first && c < first + 26) bytes[i] = c ^ 32;
+  }
+  return bytes.toString('latin1');
+}
 
 function reversed(text: string): string {
   const bytes = Buffer.from(text, 'latin1');
@@ -211,10 +216,12 @@ export function stringLibrary(m: Machine): Record<string, Callable> {
     sub: (text, from, to) => sub(m, text, from, to),
     rep: (text, times) => rep(m, text, times),
     len: (text) => checkString(m, text, 1, 'len').length,
-    lower: (text) => asciiLower(copied(checkString(m, text, 1, 'lower'))),
-    upper: (text) => asciiUpper(copied(checkString(m, text, 1, 'upper'))),
+    lower: (text) => caseChanged(copied(checkString(m, text, 1, 'lower')), 65),
+    upper: (text) => caseChanged(copied(checkString(m, text, 1, 'upper')), 97),
     reverse: (text) => reversed(copied(checkString(m, text, 1, 'reverse'))),
-    dump: () => {
+    // What it gives cannot be loaded.
+    dump: (callee) => {
+      if (typeof callee === 'function') return '\x1bLua';
       throw m.error('unable to dump given function');
     },
   };

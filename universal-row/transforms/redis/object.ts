@@ -12,6 +12,10 @@ const noFrequencies = new CommandError(
   'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
 );
 
+const noIdleTimes = new CommandError(
+  'ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
+);
+
 const embeddedBytes = 44;
 const sharedIntegers = 10_000;
 const sharedReferences = 2_147_483_647;
@@ -37,6 +41,10 @@ function encodingOf(rows: Rows, row: Row): string {
         : 'skiplist';
     case Shape.stream:
       return 'stream';
+    case Shape.timed:
+      return rows.footprint(row) <= limits.hashEntries * limits.hashValueBytes
+        ? 'listpackex'
+        : 'hashtable';
     default:
       return 'quicklist';
   }
@@ -106,13 +114,20 @@ export function objectRefcount(rows: Rows, args: Arguments, reply: Reply): void 
   reply.integer(integer >= 0 && integer < sharedIntegers ? sharedReferences : 1);
 }
 
-/** Reads leave no trace on a row here, so none has been idle. */
+/** 0 where nobody keeps when rows were used. */
 export function objectIdletime(rows: Rows, args: Arguments, reply: Reply): void {
-  if (rowOrNil(rows, args, reply) !== 0) reply.integer(0);
+  const row = rowOrNil(rows, args, reply);
+  if (row === 0) return;
+  if (rows.frequency?.(row) !== undefined) throw noIdleTimes;
+  reply.integer(Math.floor((rows.idleMs?.(row) ?? 0) / 1000));
 }
 
 export function objectFreq(rows: Rows, args: Arguments, reply: Reply): void {
-  if (rowOrNil(rows, args, reply) !== 0) throw noFrequencies;
+  const row = rowOrNil(rows, args, reply);
+  if (row === 0) return;
+  const frequency = rows.frequency?.(row);
+  if (frequency === undefined) throw noFrequencies;
+  reply.integer(frequency);
 }
 
 export function memoryUsage(rows: Rows, args: Arguments, reply: Reply): void {
@@ -123,37 +138,6 @@ export function memoryUsage(rows: Rows, args: Arguments, reply: Reply): void {
   }
   const row = rowOrNil(rows, args, reply);
   if (row !== 0) reply.integer(Math.round(rows.footprint(row)));
-}
-
-export function memoryDoctor(_rows: Rows, _args: Arguments, reply: Reply): void {
-  reply.verbatim('No memory problem is known. INFO memory and MEMORY STATS have the figures.\n');
-}
-
-export function memoryStats(rows: Rows, _args: Arguments, reply: Reply): void {
-  const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
-  const own = rows.table;
-  let keys = 0;
-  for (let table = 0; table < rows.tableCount; table++) {
-    if (!rows.hasTable(table)) continue;
-    rows.useTable(table);
-    keys += rows.rowCount();
-  }
-  rows.useTable(own);
-  const allocated = heapUsed + arrayBuffers;
-  const figures: [string, number][] = [
-    ['total.allocated', allocated],
-    ['keys.count', keys],
-    ['keys.bytes-per-key', keys === 0 ? 0 : Math.floor(allocated / keys)],
-    ['allocator.resident', rss],
-    ['rss-overhead.bytes', rss - allocated],
-  ];
-  reply.map(figures.length + 1);
-  for (const [name, figure] of figures) {
-    reply.text(name);
-    reply.integer(figure);
-  }
-  reply.text('fragmentation');
-  reply.double(rss / allocated);
 }
 
 export function memoryPurge(_rows: Rows, _args: Arguments, reply: Reply): void {

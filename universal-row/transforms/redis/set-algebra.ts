@@ -266,7 +266,7 @@ function storingInSteps(operation: LongOperation): StepTransform {
   };
 }
 
-export function answering(operation: Operation, long: LongOperation) {
+function answering(operation: Operation, long: LongOperation) {
   const inSteps = answeringInSteps(long);
   return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
     if (args.count > shortWork.elements) return inSteps;
@@ -282,7 +282,7 @@ export function answering(operation: Operation, long: LongOperation) {
   };
 }
 
-export function storing(operation: Operation, long: LongOperation) {
+function storing(operation: Operation, long: LongOperation) {
   const inSteps = storingInSteps(long);
   return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
     if (args.count > shortWork.elements) return inSteps;
@@ -311,6 +311,13 @@ function* sintercardInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   yield* intersectInSteps(rows, sets, () => ++tally.value === limit, tally);
   reply.integer(tally.value);
 }
+
+export const sinter = answering(intersect, intersectInSteps);
+export const sinterstore = storing(intersect, intersectInSteps);
+export const sunion = answering(unite, uniteInSteps);
+export const sunionstore = storing(unite, uniteInSteps);
+export const sdiff = answering(subtract, subtractInSteps);
+export const sdiffstore = storing(subtract, subtractInSteps);
 
 export function sintercard(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const keys = integerAtLeast(args, 1, 1, countTooSmall);

@@ -76,7 +76,7 @@ function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolea
   const find = (): Row => rows.find(args.buf, args.starts[1]!, args.lens[1]!);
   const row = find();
   const shape = rows.shape(row);
-  orderStored(options, shape);
+  orderStored(options, shape, args);
   const items: Item[] = [];
   const undo = {
     mark: () => items.length,
@@ -92,9 +92,11 @@ function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolea
   if (shape === Shape.set) yield* eachFieldInSteps(rows, find, add, undo);
   else if (shape === Shape.ranked) yield* eachRankInSteps(rows, find, size, add, undo);
   else yield* eachElementInSteps(rows, find, 0, size, false, add, undo);
-  let places: Uint32Array = Uint32Array.from(items, (_, i) => i);
-  if (reverse && shape !== Shape.set) places.reverse();
-  if (!options.unsorted) {
+  let places: Uint32Array = new Uint32Array(options.unsorted ? items.length : 0);
+  if (options.unsorted) {
+    const isReversed = reverse && shape !== Shape.set;
+    for (let i = 0; i < places.length; i++) places[i] = isReversed ? places.length - 1 - i : i;
+  } else {
     let allDoubles = true;
     yield* eachOf(items.length, (i) => {
       if (!weigh(rows, items[i]!, options)) allDoubles = false;
@@ -131,9 +133,10 @@ function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolea
 const longSort: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, true);
 const longSortRo: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, false);
 
-/** Sets have no defined order, so the stored result must not depend on it. */
-function orderStored(options: SortOptions, shape: Shape): void {
-  if (!options.unsorted || shape !== Shape.set || options.storeWord === 0) return;
+/** Sets have no defined order: what is stored, or given to a script, must not depend on it. */
+function orderStored(options: SortOptions, shape: Shape, args: Arguments): void {
+  if (!options.unsorted || shape !== Shape.set) return;
+  if (options.storeWord === 0 && !args.isOfScript) return;
   options.unsorted = false;
   options.alpha = true;
   options.by = undefined;
@@ -148,9 +151,9 @@ function runSort(
   const options = parseOptions(args, mayStore);
   const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
   const shape = rows.shape(row);
-  if (shape === Shape.value || shape === Shape.map || shape === Shape.stream) throw wrongType;
+  if (shape === Shape.value || shape === Shape.map || shape >= Shape.stream) throw wrongType;
   if (isLong(rows, row)) return mayStore ? longSort : longSortRo;
-  orderStored(options, shape);
+  orderStored(options, shape, args);
   const sorted = row === 0 ? [] : readItems(rows, row, shape, options);
   if (!options.unsorted) sortItems(rows, sorted, options);
   const offset = Math.max(0, options.offset);

@@ -446,7 +446,7 @@ function* zintercardInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   reply.integer(tally.value);
 }
 
-export function answering(name: string, operation: Operation, weights: boolean): Transform {
+function answering(name: string, operation: Operation, weights: boolean): Transform {
   const options = { weights, scores: true, limit: false };
   const inSteps = answeringInSteps(name, longForms.get(operation)!, weights);
   return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
@@ -462,7 +462,7 @@ export function answering(name: string, operation: Operation, weights: boolean):
   };
 }
 
-export function storing(name: string, operation: Operation, weights: boolean): Transform {
+function storing(name: string, operation: Operation, weights: boolean): Transform {
   const options = { weights, scores: false, limit: false };
   const inSteps = storingInSteps(name, longForms.get(operation)!, weights);
   return (rows: Rows, args: Arguments, reply: Reply): StepTransform | void => {
@@ -474,6 +474,13 @@ export function storing(name: string, operation: Operation, weights: boolean): T
     reply.integer(result.count);
   };
 }
+
+export const zunion = answering('zunion', unite, true);
+export const zinter = answering('zinter', intersect, true);
+export const zdiff = answering('zdiff', subtract, false);
+export const zunionstore = storing('zunionstore', unite, true);
+export const zinterstore = storing('zinterstore', intersect, true);
+export const zdiffstore = storing('zdiffstore', subtract, false);
 
 export function zintercard(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const options = { weights: false, scores: false, limit: true };

@@ -1,7 +1,7 @@
 // Entries of streams: XADD, XLEN, XRANGE, XREVRANGE, XDEL, XSETID, and how an entry is answered.
 
 import type { Arguments } from '../../arguments.ts';
-import { equalBytes, Slice } from '../../bytes.ts';
+import { equalBytes, Slice, viewed } from '../../bytes.ts';
 import { CommandError, noSuchKey, type ReadFault, syntaxError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
 import { type Row, type Rows, Shape } from '../../rows.ts';
@@ -15,17 +15,17 @@ import {
   type StepTransform,
 } from '../../steps.ts';
 import { invalidId, maxIdTextBytes, parseId, parseTimeOnly, StreamId } from './stream-id.ts';
+import { Packed, Unpacked } from './stream-bytes.ts';
 import {
   addEntry,
   edgeId,
   entriesBetween,
   findEntry,
   findNames,
-  Packed,
+  maxNamesBytes,
   removeEntry,
   saveNames,
   StreamState,
-  Unpacked,
   type KeyRange,
 } from './stream-layout.ts';
 import {
@@ -60,14 +60,11 @@ const smallForDeleted = new CommandError(
   'ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id',
 );
 
-/** Names of more bytes are written with each entry. */
-const maxNamesBytes = 1024;
-
 const state = new StreamState();
 const id = new StreamId();
 const names = new Slice();
 const content = new Packed();
-const text = Buffer.alloc(maxIdTextBytes);
+const text = viewed(Buffer.alloc(maxIdTextBytes));
 
 /** The id in a word. Throws unless it is one. */
 export function idArgument(args: Arguments, word: number, isEnd: boolean, to: StreamId): void {

@@ -16,9 +16,11 @@
 // Numbers of groups and consumers are never used again, so that what is left of one never is another's.
 // Entries come last: adding one at the end is adding at the end of the row.
 
-import { copyBytes, emptyBytes, Slice } from '../../bytes.ts';
+import { Change } from '../../row-change.ts';
+import { emptyBytes, equalBytes, Slice } from '../../bytes.ts';
 import type { Row, Rows } from '../../rows.ts';
-import { maxIdBytes, StreamId } from './stream-id.ts';
+import { Packed, Unpacked } from './stream-bytes.ts';
+import { StreamId } from './stream-id.ts';
 
 const Kind = {
   names: 1,
@@ -30,123 +32,8 @@ const Kind = {
   entry: 7,
 } as const;
 
-const maxVarintBytes = 9;
-
-/** Bytes being put together. Good until they are begun anew. */
-export class Packed {
-  b: Buffer = Buffer.allocUnsafe(256);
-  n = 0;
-
-  begin(): this {
-    this.n = 0;
-    if (this.b.length > 1 << 20) this.b = Buffer.allocUnsafe(256);
-    return this;
-  }
-
-  reserve(more: number): void {
-    if (this.n + more <= this.b.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.n + more, this.b.length * 2));
-    this.b.copy(larger, 0, 0, this.n);
-    this.b = larger;
-  }
-
-  byte(value: number): this {
-    this.reserve(1);
-    this.b[this.n++] = value;
-    return this;
-  }
-
-  u32(value: number): this {
-    this.reserve(4);
-    this.n = this.b.writeUInt32BE(value, this.n);
-    return this;
-  }
-
-  u48(value: number): this {
-    this.reserve(6);
-    this.n = this.b.writeUIntBE(value, this.n, 6);
-    return this;
-  }
-
-  varint(value: number): this {
-    this.reserve(maxVarintBytes);
-    let v = value;
-    while (v >= 0x80) {
-      this.b[this.n++] = (v % 128) | 0x80;
-      v = Math.floor(v / 128);
-    }
-    this.b[this.n++] = v;
-    return this;
-  }
-
-  id(id: StreamId): this {
-    this.reserve(maxIdBytes);
-    this.n = id.write(this.b, this.n);
-    return this;
-  }
-
-  raw(b: Buffer, s: number, n: number): this {
-    this.reserve(n);
-    copyBytes(this.b, this.n, b, s, n);
-    this.n += n;
-    return this;
-  }
-
-  /** With its length in front. */
-  bytes(b: Buffer, s: number, n: number): this {
-    return this.varint(n).raw(b, s, n);
-  }
-
-  copy(): Buffer {
-    return Buffer.from(this.b.subarray(0, this.n));
-  }
-}
-
-/** Reads what `Packed` wrote. */
-export class Unpacked {
-  b: Buffer = emptyBytes;
-  at = 0;
-  /** Where the bytes read last begin, and how many they are. */
-  start = 0;
-  length = 0;
-
-  open(slice: Slice): this {
-    this.b = slice.b;
-    this.at = slice.s;
-    return this;
-  }
-
-  u32(): number {
-    this.at += 4;
-    return this.b.readUInt32BE(this.at - 4);
-  }
-
-  u48(): number {
-    this.at += 6;
-    return this.b.readUIntBE(this.at - 6, 6);
-  }
-
-  varint(): number {
-    let value = 0;
-    let scale = 1;
-    for (;;) {
-      const byte = this.b[this.at++]!;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
-      scale *= 128;
-    }
-  }
-
-  id(to: StreamId): void {
-    this.at = to.read(this.b, this.at);
-  }
-
-  bytes(): void {
-    this.length = this.varint();
-    this.start = this.at;
-    this.at += this.length;
-  }
-}
+/** Where new records go. */
+export type NewRecords = Pick<Rows, 'addStreamRecord'>;
 
 const slice = new Slice();
 const unpacked = new Unpacked();
@@ -187,7 +74,7 @@ export class StreamState {
     this.hasNames = from.b[from.at] === 1;
   }
 
-  save(rows: Rows, row: Row): void {
+  save(rows: Pick<Rows, 'setStreamState'>, row: Row): void {
     packed.begin().id(this.last).id(this.maxDeleted).varint(this.entriesAdded).varint(this.length);
     packed
       .varint(this.groups)
@@ -237,7 +124,7 @@ export class StreamGroup {
     packed.varint(this.consumers).varint(this.pending).varint(this.nextConsumer).id(this.highest);
   }
 
-  add(rows: Rows, row: Row, b: Buffer, s: number, n: number): void {
+  add(rows: NewRecords, row: Row, b: Buffer, s: number, n: number): void {
     key.begin().byte(Kind.group).raw(b, s, n);
     this.#pack();
     rows.addStreamRecord(row, key.b, 0, key.n, packed.b, 0, packed.n);
@@ -281,19 +168,30 @@ export class StreamConsumer {
     const from = unpacked.open(slice);
     this.seen = from.u48();
     this.pending = from.varint();
-    this.name = Buffer.from(slice.b.subarray(from.at, slice.s + slice.n));
+    const length = slice.s + slice.n - from.at;
+    const { name } = this;
+    if (!equalBytes(name, 0, name.length, slice.b, from.at, length)) {
+      this.name = Buffer.from(slice.b.subarray(from.at, from.at + length));
+    }
     return true;
   }
 
   /** Makes a consumer of the group, which is to be saved afterwards. */
   create(rows: Rows, row: Row, group: StreamGroup, b: Buffer, s: number, n: number): void {
-    this.group = group.number;
-    this.number = group.nextConsumer++;
     this.seen = rows.now;
     this.pending = 0;
     this.name = Buffer.from(b.subarray(s, s + n));
+    this.add(rows, row, group);
+    rows.note?.(Change.consumerMade);
+  }
+
+  /** As `create`, of one whose name, time and count of pending entries are set. */
+  add(rows: NewRecords, row: Row, group: StreamGroup): void {
+    const { name } = this;
+    this.group = group.number;
+    this.number = group.nextConsumer++;
     group.consumers++;
-    key.begin().byte(Kind.consumerName).u32(this.group).raw(b, s, n);
+    key.begin().byte(Kind.consumerName).u32(this.group).raw(name, 0, name.length);
     packed.begin().u32(this.number);
     rows.addStreamRecord(row, key.b, 0, key.n, packed.b, 0, packed.n);
     this.#pack();
@@ -346,7 +244,7 @@ export class PendingEntry {
   }
 
   /** Makes an entry pending that is not. */
-  add(rows: Rows, row: Row, group: number, id: StreamId): void {
+  add(rows: NewRecords, row: Row, group: number, id: StreamId): void {
     this.#pack(group, id);
     rows.addStreamRecord(row, key.b, 0, key.n, packed.b, 0, packed.n);
     this.addTo(rows, row, group, id);
@@ -364,7 +262,7 @@ export class PendingEntry {
   }
 
   /** Notes it with its consumer. */
-  addTo(rows: Rows, row: Row, group: number, id: StreamId): void {
+  addTo(rows: NewRecords, row: Row, group: number, id: StreamId): void {
     key.begin().byte(Kind.pendingOf).u32(group).u32(this.consumer).id(id);
     rows.addStreamRecord(row, key.b, 0, key.n, emptyBytes, 0, 0);
   }
@@ -419,6 +317,12 @@ export function entriesBetween(first: StreamId, last: StreamId): KeyRange {
   return ids(entryPrefix, first, last);
 }
 
+/** Entries from one id on. */
+export function entriesFrom(first: StreamId): KeyRange {
+  const from = key.begin().byte(Kind.entry).id(first).copy();
+  return { from, to: allEntries.to, prefix: allEntries.prefix };
+}
+
 export function consumerNames(group: number): KeyRange {
   return all(key.begin().byte(Kind.consumerName).u32(group).copy());
 }
@@ -461,7 +365,7 @@ export function findEntry(rows: Rows, row: Row, id: StreamId, out?: Slice): bool
   return rows.streamRecord(row, key.b, 0, key.n, out);
 }
 
-export function addEntry(rows: Rows, row: Row, id: StreamId, content: Packed): void {
+export function addEntry(rows: NewRecords, row: Row, id: StreamId, content: Packed): void {
   key.begin().byte(Kind.entry).id(id);
   rows.addStreamRecord(row, key.b, 0, key.n, content.b, 0, content.n);
 }
@@ -471,6 +375,9 @@ export function removeEntry(rows: Rows, row: Row, id: StreamId): boolean {
   return rows.removeStreamRecord(row, key.b, 0, key.n);
 }
 
+/** Names of more bytes are written with each entry. */
+export const maxNamesBytes = 1024;
+
 const namesKey = Buffer.of(Kind.names);
 
 /** The field names that entries of the stream refer to; false when there are none. */
@@ -478,8 +385,12 @@ export function findNames(rows: Rows, row: Row, out: Slice): boolean {
   return rows.streamRecord(row, namesKey, 0, 1, out);
 }
 
+export function addNames(rows: NewRecords, row: Row, names: Packed): void {
+  rows.addStreamRecord(row, namesKey, 0, 1, names.b, 0, names.n);
+}
+
 export function saveNames(rows: Rows, row: Row, isNew: boolean, names: Packed): void {
-  if (isNew) rows.addStreamRecord(row, namesKey, 0, 1, names.b, 0, names.n);
+  if (isNew) addNames(rows, row, names);
   else rows.setStreamRecord(row, namesKey, 0, 1, names.b, 0, names.n);
 }
 

@@ -1,6 +1,7 @@
 // Reading entries behind an id: XREAD, and XREADGROUP, which notes who was given what. Both may wait.
 
 import type { Arguments } from '../../arguments.ts';
+import { emptyBytes } from '../../bytes.ts';
 import { CommandError, syntaxError } from '../../errors.ts';
 import type { Reply } from '../../reply.ts';
 import { type Row, type Rows, Shape } from '../../rows.ts';
@@ -17,7 +18,9 @@ import {
 import { answerId, answerRange, EntryAnswer, idArgument } from './stream-entries.ts';
 import { maxIdTextBytes, shownWord, StreamId } from './stream-id.ts';
 import {
-  entriesBetween,
+  allEntries,
+  entriesFrom,
+  type KeyRange,
   PendingEntry,
   pendingBetween,
   StreamConsumer,
@@ -94,8 +97,15 @@ function parseRead(args: Arguments, isGroup: boolean): Read {
   }
   if (read.keyWord === 0) throw syntaxError;
   if (isGroup && read.groupWord === 0) throw noGroupOption;
+  if (args.isOfScript && read.blockWord !== 0) throw blockInScript(args);
   if (read.count === 0) read.count = args.hasWaited ? countAfterWait : Infinity;
   return read;
+}
+
+function blockInScript(args: Arguments): CommandError {
+  return new CommandError(
+    `ERR ${args.latin1(0)} command is not allowed with BLOCK option from scripts`,
+  );
 }
 
 function timeoutWord(args: Arguments, word: number): number {
@@ -149,11 +159,11 @@ function hasBehind(rows: Rows, row: Row, of: StreamState, id: StreamId): boolean
   return found;
 }
 
-function entriesBehind(id: StreamId): { from: Buffer; to: Buffer; prefix: number } {
+function entriesBehind(id: StreamId): KeyRange {
   const next = new StreamId().set(id);
   // Behind the greatest id there is nothing, and the range is empty.
-  if (!next.increment()) return { ...entriesBetween(allIds, id), to: Buffer.alloc(0) };
-  return entriesBetween(next, allIds);
+  if (!next.increment()) return { ...allEntries, to: emptyBytes };
+  return entriesFrom(next);
 }
 
 // XREAD
@@ -294,6 +304,10 @@ function findForGroup(rows: Rows, args: Arguments, read: Read): Found[] {
 
 export function xreadgroup(rows: Rows, args: Arguments, reply: Reply): StepTransform | void {
   const read = parseRead(args, true);
+  if (read.keys === 1 && read.count <= shortCount && isWord(args, read.keyWord + 1, 62)) {
+    deliverFew(rows, args, reply, read);
+    return;
+  }
   const found = findForGroup(rows, args, read);
   if (found.length === 0) {
     if (read.blockWord === 0) reply.nilArray();
@@ -304,6 +318,34 @@ export function xreadgroup(rows: Rows, args: Arguments, reply: Reply): StepTrans
   );
   if (isMuch || found.length > shortWork.elements) return xreadgroupInSteps;
   runNow(deliver(rows, args, reply, read, found));
+}
+
+/** Entries of which so many are delivered without looking how many more there are. */
+const shortCount = stepElements >>> 2;
+
+/** New entries of one stream. */
+function deliverFew(rows: Rows, args: Arguments, reply: Reply, read: Read): void {
+  const { keyWord } = read;
+  const row = groupRow(rows, args, keyWord, read.groupWord);
+  state.load(rows, row);
+  if (state.length > 0 && state.last.compare(group.last) > 0) {
+    const start = reply.mark();
+    begin(reply, 1);
+    answerKey(args, reply, keyWord);
+    const mark = reply.open();
+    let total = 0;
+    for (;;) {
+      const { count, isOver } = deliverNew(rows, args, reply, read, row, read.count - total);
+      total += count;
+      if (isOver || total >= read.count) break;
+    }
+    if (total > 0) {
+      reply.close(mark, 'array', total);
+      return;
+    }
+    reply.rollback(start);
+  }
+  if (read.blockWord === 0) reply.nilArray();
 }
 
 function* xreadgroupInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
@@ -332,7 +374,7 @@ function* deliver(
       const seen: Delivered = yield* step(() =>
         isHistory
           ? deliverAgain(rows, args, reply, read, one.word, from, most)
-          : deliverNew(rows, args, reply, read, one.word, most),
+          : deliverMore(rows, args, reply, read, one.word, most),
       );
       total += seen.count;
       behind = seen.isOver || total >= read.count ? undefined : seen.last;
@@ -348,16 +390,14 @@ interface Delivered {
   readonly isOver: boolean;
 }
 
-/** Loads the group and the consumer, which is made if there is none; returns the row. */
-function loadConsumer(rows: Rows, args: Arguments, read: Read, word: number): Row {
-  const row = groupRow(rows, args, word, read.groupWord);
+/** The consumer of the group that is loaded; it is made if there is none. */
+function loadConsumer(rows: Rows, args: Arguments, read: Read, row: Row): void {
   const nameWord = read.groupWord + 1;
   const [s, n] = [args.starts[nameWord]!, args.lens[nameWord]!];
   if (!consumer.find(rows, row, group.number, args.buf, s, n)) {
     consumer.create(rows, row, group, args.buf, s, n);
   }
   consumer.seen = rows.now;
-  return row;
 }
 
 function saveBoth(rows: Rows, row: Row, args: Arguments, groupWord: number): void {
@@ -367,8 +407,8 @@ function saveBoth(rows: Rows, row: Row, args: Arguments, groupWord: number): voi
 
 const delivered = new ByteList();
 
-/** Answers up to `most` entries that the group has not seen, and makes them pending. */
-function deliverNew(
+/** As `deliverNew`, in a step of its own. */
+function deliverMore(
   rows: Rows,
   args: Arguments,
   reply: Reply,
@@ -376,8 +416,23 @@ function deliverNew(
   word: number,
   most: number,
 ): Delivered {
-  const row = loadConsumer(rows, args, read, word);
+  const row = groupRow(rows, args, word, read.groupWord);
   state.load(rows, row);
+  return deliverNew(rows, args, reply, read, row, most);
+}
+
+/**
+ * Answers up to `most` entries that the group has not seen, and makes them pending. The stream's state and the group are
+ * loaded.
+ */
+function deliverNew(
+  rows: Rows,
+  args: Arguments,
+  reply: Reply,
+  read: Read,
+  row: Row,
+  most: number,
+): Delivered {
   progress.begin(rows, row, state, group);
   answer.begin(rows, row);
   delivered.clear();
@@ -395,6 +450,8 @@ function deliverNew(
     isOver = false;
     return true;
   });
+  if (delivered.count === 0) return { count: 0, last, isOver };
+  loadConsumer(rows, args, read, row);
   if (!read.isWithoutPending) {
     for (let i = 0; i < delivered.count; i++) {
       last.read(delivered.buf, delivered.start(i));
@@ -460,7 +517,8 @@ function deliverAgain(
   behind: StreamId,
   most: number,
 ): Delivered {
-  const row = loadConsumer(rows, args, read, word);
+  const row = groupRow(rows, args, word, read.groupWord);
+  loadConsumer(rows, args, read, row);
   const next = new StreamId().set(behind);
   const end = new StreamId().set(behind);
   delivered.clear();

@@ -168,11 +168,13 @@ export class MemorySeriesStore implements SeriesStore {
     });
   }
 
-  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
-    return this.#policies(selection)
-      .flatMap(({ types }) => [...(types.get(selection.measurement) ?? [])])
-      .map(([name, type]) => ({ name, type }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
+    return oneSlice(() =>
+      this.#policies(selection)
+        .flatMap(({ types }) => [...(types.get(selection.measurement) ?? [])])
+        .map(([name, type]) => ({ name, type }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    );
   }
 
   tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {

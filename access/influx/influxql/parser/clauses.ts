@@ -6,7 +6,7 @@ import { parseExpression, parseSegments } from './expressions.ts';
 import { refuse, type TokenStream } from './token-stream.ts';
 
 /** A list of measurements. */
-export function parseMeasurements(tokens: TokenStream): MeasurementSource[] {
+function parseMeasurements(tokens: TokenStream): MeasurementSource[] {
   const sources = [parseMeasurement(tokens)];
   while (tokens.take(',')) sources.push(parseMeasurement(tokens));
   return sources;

@@ -40,8 +40,6 @@ import {
   parseShowGrants,
 } from './users.ts';
 
-export type { ParseOptions } from './token-stream.ts';
-
 /** The statements of a request. Throws `ParseError` if one of them cannot be understood. */
 export function parseQuery(text: string, options: ParseOptions): Statement[] {
   return [...parseStatements(text, options)];

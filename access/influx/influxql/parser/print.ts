@@ -63,7 +63,7 @@ export function quoteName(name: string): string {
   return `"${escapeQuoted(name, '"')}"`;
 }
 
-export function quoteString(text: string): string {
+function quoteString(text: string): string {
   return `'${escapeQuoted(text, "'")}'`;
 }
 
@@ -71,7 +71,7 @@ function escapeQuoted(text: string, quote: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`).replaceAll('\n', '\\n');
 }
 
-export function printPattern(pattern: Pattern): string {
+function printPattern(pattern: Pattern): string {
   return `/${pattern.source.replaceAll('/', '\\/')}/`;
 }
 

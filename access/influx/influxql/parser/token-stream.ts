@@ -10,7 +10,7 @@ import { PatternCompiler, PatternError } from './regexp.ts';
 const maxNesting = 250;
 
 /** Tokens of one statement: it is parsed, planned and checked in one go. */
-export const maxStatementTokens = 32_768;
+const maxStatementTokens = 32_768;
 
 export interface ParseOptions {
   /** The request's time, nanoseconds since 1970. */

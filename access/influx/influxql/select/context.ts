@@ -22,7 +22,7 @@ export interface SelectContext {
   readonly retentionPolicy: string;
   /** Unix nanoseconds. */
   readonly now: bigint;
-  /** Throws once somebody killed the query. */
+  /** Throws once the query was killed. */
   readonly task: { throwIfKilled(): void };
   readonly limits: SelectLimits;
   /** Of others as well, who share a limit with it. */
@@ -45,7 +45,7 @@ export interface SelectContext {
 }
 
 /** What a statement reads. */
-export interface SelectWork {
+interface SelectWork {
   series: number;
   /** Series of the answers. */
   groups: number;
@@ -102,6 +102,8 @@ export class Run implements RunMemory {
   points = 0;
   series = 0;
   blocks = 0;
+  /** What a source that gave nothing waits for. */
+  waits: Promise<unknown> | undefined;
   readonly startedAt = performance.now();
   #sliceStart = performance.now();
   #memory = 0;
@@ -127,12 +129,21 @@ export class Run implements RunMemory {
     this.#sliceStart = performance.now();
   }
 
-  /** Does work in slices, with pauses between them. Lets go of what it holds when the statement must end. */
+  /** Until a source that gave nothing has more. */
+  async untilHere(): Promise<void> {
+    const { waits } = this;
+    this.waits = undefined;
+    await waits;
+    this.check();
+  }
+
+  /** Does work in slices, with pauses between them. Releases what it holds when the statement must end. */
   async finished<T>(slices: Slices<T>): Promise<T> {
     try {
       for (;;) {
         const step = slices.next();
         if (step.done === true) return step.value;
+        if (step.value !== undefined) await step.value;
         if (this.isDue) await this.pause();
       }
     } finally {

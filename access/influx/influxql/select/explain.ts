@@ -4,7 +4,7 @@ import type { SelectStatement } from '../ast.ts';
 import { formatTime } from '../parser/time-literal.ts';
 import type { ResultSeries, StatementResult } from '../result.ts';
 import { Run, type SelectContext } from './context.ts';
-import { planOf } from './execute-select.ts';
+import { planned, planOf } from './execute-select.ts';
 import { openPlan } from './operators/open.ts';
 import { chunksOf } from './output.ts';
 import type { Plan } from './plan/plan.ts';
@@ -14,9 +14,8 @@ export function explainSelect(
   analyze: boolean,
   context: SelectContext,
 ): StatementResult {
-  const plan = planOf(statement, context);
-  const series = analyze ? analyzed(plan, context) : explained(plan, context);
-  return { messages: [], series };
+  const run = analyze ? analyzed : explained;
+  return planned(planOf(statement, context), (plan) => run(plan, context));
 }
 
 async function* explained(plan: Plan, context: SelectContext): AsyncIterable<ResultSeries> {

@@ -11,6 +11,7 @@ import { arrayOf, type Chunk, pending, repeated, type Stream, valueAt } from './
 /** Chunks of a stream, with pauses between them. */
 export async function* chunksOf(stream: Stream, run: Run): AsyncIterable<Chunk> {
   for (;;) {
+    if (run.waits !== undefined) await run.untilHere();
     if (run.isDue) await run.pause();
     const chunk = stream.next();
     if (chunk === undefined) return;

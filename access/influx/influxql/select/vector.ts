@@ -6,7 +6,7 @@ import type { Value } from '../result.ts';
 
 /**
  * Rows in the order of a statement. Times are `base` Unix seconds and whole nanoseconds within ±2^53.
- * Whoever gets one from a stream may read it until asking that stream again.
+ * A vector from a stream may be read until that stream is asked again.
  */
 export interface Chunk {
   readonly base: number;

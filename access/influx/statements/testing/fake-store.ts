@@ -16,7 +16,7 @@ const hour = 3_600_000_000_000n;
 export const now = 1_600_000_000_000_000_000n;
 
 /** `time` stands for the shard; points themselves are of no matter here. */
-export interface StoredSeries {
+interface StoredSeries {
   policy: string;
   measurement: string;
   tags: Record<string, string>;
@@ -69,12 +69,13 @@ export class FakeStore implements SeriesStore {
 
   measurements = (selection: SeriesSelection): Slices<string[]> =>
     oneSlice(() => distinct(this.#selected(selection).map(({ measurement }) => measurement)));
-  fieldKeys = (selection: SeriesSelection & { measurement: string }): FieldKey[] => {
-    const types = new Map(
-      this.#selected(selection).flatMap(({ fields }) => Object.entries(fields)),
-    );
-    return [...types].sort(byName).map(([name, type]) => ({ name, type }));
-  };
+  fieldKeys = (selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> =>
+    oneSlice(() => {
+      const types = new Map(
+        this.#selected(selection).flatMap(({ fields }) => Object.entries(fields)),
+      );
+      return [...types].sort(byName).map(([name, type]) => ({ name, type }));
+    });
   tagKeys = (selection: SeriesSelection): Slices<string[]> =>
     oneSlice(() => distinct(this.#selected(selection).flatMap(({ tags }) => Object.keys(tags))));
   tagValues = (selection: SeriesSelection, tag: string): Slices<string[]> =>

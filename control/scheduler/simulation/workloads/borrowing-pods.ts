@@ -5,7 +5,7 @@ import { ClusterBuilder } from '../../cluster-builder.ts';
 import { Chance } from '../chance.ts';
 import type { Workload } from '../workload.ts';
 
-export interface BorrowingPods {
+interface BorrowingPods {
   workload: Workload;
   /** Replicas that have been above 1.2 times their share for the last hours of the day, and for its last 20 minutes. */
   habitual: ReadonlySet<number>;

@@ -6,7 +6,7 @@ import { ClusterBuilder } from '../../cluster-builder.ts';
 import { Chance } from '../chance.ts';
 import type { Workload } from '../workload.ts';
 
-export interface MixedRegionsSize {
+interface MixedRegionsSize {
   nodes: number;
   ranges: number;
   regionsPerRange: number;
@@ -16,7 +16,7 @@ export interface MixedRegionsSize {
   capacity?: readonly number[];
 }
 
-export const paperSize: MixedRegionsSize = { nodes: 8, ranges: 256, regionsPerRange: 4, noise: 0 };
+const paperSize: MixedRegionsSize = { nodes: 8, ranges: 256, regionsPerRange: 4, noise: 0 };
 
 interface Region {
   cpu: number;

@@ -7,7 +7,7 @@ import { Chance } from '../chance.ts';
 import type { Workload } from '../workload.ts';
 import { WorkingCluster } from '../../working-cluster.ts';
 
-export interface ReplicaSchedulingSize {
+interface ReplicaSchedulingSize {
   subclusters: number;
   /** Nodes; each has one pod of every subcluster. */
   nodes: number;

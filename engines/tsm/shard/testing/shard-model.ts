@@ -24,7 +24,7 @@ export interface ModelRow {
   readonly values: readonly (Scalar | undefined)[];
 }
 
-export interface ModelScan {
+interface ModelScan {
   readonly from: number;
   readonly to: number;
   readonly fields: readonly string[];
@@ -84,14 +84,14 @@ export function readByTurns(cursors: readonly SeriesCursor[]): Piece[][] {
   return pieces;
 }
 
-export function rowsOf(piece: SeriesRows): ModelRow[] {
+function rowsOf(piece: SeriesRows): ModelRow[] {
   return Array.from({ length: piece.count }, (_, row) => ({
     time: piece.times[row]!,
     values: piece.columns.map((column) => column && valueOf(column, row)),
   }));
 }
 
-export function valueOf(column: Column, row: number): Scalar | undefined {
+function valueOf(column: Column, row: number): Scalar | undefined {
   if (column.present !== undefined && column.present[row] === 0) return undefined;
   if (column.type === 'string') return column.texts![row]!;
   if (column.wide === undefined) return column.numbers[row]!;

@@ -41,7 +41,7 @@ export function smallParts(): ShardParts {
 
 export const directory = 'data/shard';
 export const startSeconds = 1_600_000_000;
-export const measurement = 'm';
+const measurement = 'm';
 
 const fields: readonly ModelField[] = [
   { name: 'float', type: 'float' },

@@ -152,6 +152,52 @@ export function distanceWithin(area: CircleOrBox, place: Position): number {
   return distanceBetween(longitude, latitude, place.longitude, place.latitude);
 }
 
+/** Cells of a score by which rounding may move an edge, and more. */
+const slack = 4;
+
+/**
+ * The rows and columns of the finest cells that an area reaches into: most places in the cells around an area are found
+ * outside by these, without any trigonometry.
+ */
+export class AreaBox {
+  readonly #south: number;
+  readonly #north: number;
+  readonly #west: number;
+  readonly #east: number;
+
+  constructor(area: CircleOrBox) {
+    const { south, north, west, east } = boundsOf(area);
+    const cells = 2 ** mostSteps;
+    const row = (latitude: number): number =>
+      ((latitude + maxLatitude) / (2 * maxLatitude)) * cells;
+    const column = (longitude: number): number =>
+      ((longitude + maxLongitude) / (2 * maxLongitude)) * cells;
+    this.#south = row(south) - slack;
+    this.#north = row(north) + slack;
+    // An area over a pole or the 180th meridian has places on both sides of the map. Near a pole `boundsOf` is no bound.
+    const isPlain =
+      west > -maxLongitude &&
+      east < maxLongitude &&
+      west < east &&
+      south > -maxLatitude &&
+      north < maxLatitude;
+    this.#west = isPlain ? column(west) - slack : -Infinity;
+    this.#east = isPlain ? column(east) + slack : Infinity;
+  }
+
+  /** Whether the place of a score may be in the area. */
+  mayHold(score: number): boolean {
+    // No place has another score; see `decodeScore`.
+    if (!(score >= 0 && score < 2 ** 53)) return true;
+    const low = score >>> 0;
+    const high = Math.floor(score / twoTo32);
+    const y = gather(low) + gather(high) * 65536;
+    if (y < this.#south || y > this.#north) return false;
+    const x = gather(low >>> 1) + gather(high >>> 1) * 65536;
+    return x >= this.#west && x <= this.#east;
+  }
+}
+
 /** How often to halve so that nine cells cover what is so far from a place. */
 function stepsFor(meters: number, latitude: number): number {
   if (meters === 0) return mostSteps;

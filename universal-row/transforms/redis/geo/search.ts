@@ -8,7 +8,14 @@ import { ByteList } from '../support/byte-list.ts';
 import { eachSized, sorted } from '../support/long-walks.ts';
 import { storeScored, storeScoredInSteps } from '../support/store-scored.ts';
 import { dropRow, typedRow } from '../support/typed-row.ts';
-import { type CellRange, decodeScore, distanceWithin, type Position, rangesOf } from './cells.ts';
+import {
+  AreaBox,
+  type CellRange,
+  decodeScore,
+  distanceWithin,
+  type Position,
+  rangesOf,
+} from './cells.ts';
 import { distanceText } from './format.ts';
 import { answerPosition } from './places.ts';
 import { type SearchForm, SearchOptions } from './search-options.ts';
@@ -20,6 +27,8 @@ class Found {
   readonly #distances: number[] = [];
   readonly #options: SearchOptions;
   readonly #place: Position = { longitude: 0, latitude: 0 };
+  /** Once a member was seen. */
+  #box: AreaBox | undefined;
 
   constructor(options: SearchOptions) {
     this.#options = options;
@@ -36,6 +45,8 @@ class Found {
 
   /** Looks at a member; keeps it if it is in the area. */
   see(b: Buffer, s: number, n: number, score: number): void {
+    const box = (this.#box ??= new AreaBox(this.#options.area));
+    if (!box.mayHold(score)) return;
     const place = this.#place;
     decodeScore(score, place);
     const distance = distanceWithin(this.#options.area, place);

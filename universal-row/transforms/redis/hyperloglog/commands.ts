@@ -7,6 +7,7 @@ import type { Reply } from '../../../reply.ts';
 import { type Row, type Rows, Shape } from '../../../rows.ts';
 import { step, type Steps, type StepTransform } from '../../../steps.ts';
 import { typedRow } from '../support/typed-row.ts';
+import { memoizedCount } from './count-memo.ts';
 import { estimateOf, estimateOfRegisters } from './estimate.ts';
 import { hashed, hashElement, registerCount } from './hash.ts';
 import {
@@ -137,9 +138,16 @@ export function pfcount(rows: Rows, args: Arguments, reply: Reply): StepTransfor
   }
   const { b, s, n } = value;
   value.b = emptyBytes;
-  const count = cachedCount(b, s) ?? estimateOf(b, s, n);
+  const count = cachedCount(b, s) ?? counted(args, b, s, n);
   if (count === undefined) throw damaged;
   answerCount(reply, count);
+}
+
+/** Counts the HyperLogLog at `s`, which is under the key in word 1. */
+function counted(args: Arguments, b: Buffer, s: number, n: number): bigint | undefined {
+  if (encodingOf(b, s) !== Encoding.dense) return estimateOf(b, s, n);
+  const { buf, starts, lens } = args;
+  return memoizedCount(b, s, buf, starts[1]!, lens[1]!, () => estimateOf(b, s, n));
 }
 
 /** Raises registers to those under the keys in words `from` to before `end`; whether one of them was dense. */

@@ -33,6 +33,12 @@ export class Crc64 {
     return b.readInt32LE(at) === this.#low && b.readInt32LE(at + 4) === this.#high;
   }
 
+  /** Goes on from a sum that `write` wrote. */
+  load(b: Buffer, at: number): void {
+    this.#low = b.readInt32LE(at);
+    this.#high = b.readInt32LE(at + 4);
+  }
+
   /** Writes the sum into 8 bytes, the lowest first. */
   write(to: Buffer, at: number): void {
     to.writeInt32LE(this.#low, at);

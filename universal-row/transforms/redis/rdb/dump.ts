@@ -2,11 +2,12 @@
 
 import type { Arguments } from '../../../arguments.ts';
 import { emptyBytes, parseBigInteger, Slice } from '../../../bytes.ts';
-import { CommandError } from '../../../errors.ts';
 import type { Reply } from '../../../reply.ts';
+import type { ReadFault } from '../../../errors.ts';
 import { type Row, type Rows, Shape } from '../../../rows.ts';
 import {
   isLong,
+  runNow,
   shortWork,
   step,
   stepBytes,
@@ -22,16 +23,16 @@ import {
   type Undo,
 } from '../support/long-walks.ts';
 import { Crc64 } from './crc64.ts';
-import { RdbType, writtenVersion } from './format.ts';
+import { RdbType, timesVersion, writtenVersion } from './format.ts';
 import { ListpackWriter } from './listpack-writer.ts';
+import { writeTimed } from './timed-writer.ts';
+import { writeStream } from './stream-writer.ts';
 import { ValueWriter } from './value-writer.ts';
 
 /** Bytes of a node of a list, as list-max-listpack-size of -2 has it. */
 const nodeBytes = 8192;
 const plainNode = 1;
 const packedNode = 2;
-
-const streamError = new CommandError('ERR DUMP of streams is not supported');
 
 const value = new Slice();
 
@@ -42,9 +43,12 @@ export function dump(rows: Rows, args: Arguments, reply: Reply): StepTransform |
     return;
   }
   const shape = rows.shape(row);
-  if (shape === Shape.stream) throw streamError;
   const isValue = shape === Shape.value;
   if (isValue ? rows.count(row) > shortWork.bytes : isLong(rows, row)) return dumpInSteps;
+  if (shape >= Shape.stream) {
+    runNow(dumpInSteps(rows, args, reply));
+    return;
+  }
   const writer = new ValueWriter();
   switch (shape) {
     case Shape.value:
@@ -63,20 +67,21 @@ export function dump(rows: Rows, args: Arguments, reply: Reply): StepTransform |
       writeList(rows, row, writer);
   }
   const crc = new Crc64();
-  writeVersion(writer);
+  writeVersion(writer, writtenVersion);
   crc.add(writer.buf, 0, writer.length);
-  answer(writer, crc, reply);
+  const payload = complete(writer, crc);
+  reply.bulk(payload, 0, payload.length);
 }
 
-function writeVersion(writer: ValueWriter): void {
-  writer.byte(writtenVersion);
+function writeVersion(writer: ValueWriter, version: number): void {
+  writer.byte(version);
   writer.byte(0);
 }
 
-function answer(writer: ValueWriter, crc: Crc64, reply: Reply): void {
+function complete(writer: ValueWriter, crc: Crc64): Buffer {
   writer.reserve(8);
   crc.write(writer.buf, writer.length);
-  reply.bulk(writer.buf, 0, writer.length + 8);
+  return writer.buf.subarray(0, writer.length + 8);
 }
 
 function writeValue(rows: Rows, row: Row, writer: ValueWriter): void {
@@ -245,7 +250,15 @@ function writeList(rows: Rows, row: Row, writer: ValueWriter): void {
 
 function* dumpInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   const { buf, starts, lens } = args;
-  const find = (): Row => rows.find(buf, starts[1]!, lens[1]!);
+  const payload = yield* dumped(rows, () => rows.find(buf, starts[1]!, lens[1]!));
+  reply.bulk(payload, 0, payload.length);
+}
+
+/** The payload of the row that `find` finds in each step. */
+export function* dumped(
+  rows: Rows,
+  find: () => Row,
+): Generator<ReadFault | undefined, Buffer, undefined> {
   const [shape, count] = yield* step((): [Shape, number] => {
     const row = find();
     return [rows.shape(row), rows.count(row)];
@@ -282,17 +295,19 @@ function* dumpInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
       writer.double(score);
     };
     yield* eachRankInSteps(rows, find, count, each, undo);
-  } else {
+  } else if (shape === Shape.timed) yield* writeTimed(rows, find, writer);
+  else if (shape === Shape.stream) yield* writeStream(rows, find, writer);
+  else {
     const nodes = new ListNodes(writer);
     const each = (b: Buffer, s: number, n: number): void => nodes.add(b, s, n);
     yield* eachElementInSteps(rows, find, 0, count, false, each, nodes);
     nodes.finish();
   }
-  writeVersion(writer);
+  writeVersion(writer, shape === Shape.timed ? timesVersion : writtenVersion);
   const crc = new Crc64();
   for (let at = 0; at < writer.length; at += stepBytes) {
     yield;
     crc.add(writer.buf, at, Math.min(stepBytes, writer.length - at));
   }
-  answer(writer, crc, reply);
+  return complete(writer, crc);
 }

@@ -15,10 +15,18 @@ export const RdbType = {
   rankedZiplist: 12,
   hashZiplist: 13,
   listQuicklist: 14,
+  stream: 15,
   hashListpack: 16,
   rankedListpack: 17,
   listQuicklist2: 18,
+  /** Streams of Redis 7.0. */
+  stream2: 19,
   setListpack: 20,
+  /** Streams of Redis 7.2. */
+  stream3: 21,
+  /** Hashes of Redis 7.4 with fields that expire. */
+  hashTimes: 24,
+  hashTimesListpack: 25,
 } as const;
 
 /** Encodings of a string where a length is expected. */
@@ -26,6 +34,8 @@ export const StringEncoding = { int8: 0, int16: 1, int32: 2, compressed: 3 } as 
 
 /** What Redis 7.0 writes. */
 export const writtenVersion = 10;
+/** Of Redis 7.4, which has hashes with fields that expire. */
+export const timesVersion = 12;
 /** Of Redis 7.4, the newest whose types are read. */
 export const newestVersion = 12;
 /** Version and checksum behind a value. */

@@ -17,6 +17,14 @@ export class ListpackWriter {
     this.count = 0;
   }
 
+  integer(value: bigint): void {
+    this.#reserve(overheadBytes);
+    const start = this.length;
+    this.#integer(value);
+    this.#backLength(this.length - start);
+    this.count++;
+  }
+
   /** Adds an element; what is a decimal integer of 64 bits is kept as one. */
   add(b: Buffer, s: number, n: number): void {
     this.#reserve(n + overheadBytes);

@@ -2,10 +2,12 @@
 // right before anything is written.
 
 import type { Arguments } from '../../../arguments.ts';
+import { emptyBytes, Slice } from '../../../bytes.ts';
 import { CommandError, syntaxError } from '../../../errors.ts';
 import type { Reply } from '../../../reply.ts';
-import { type Row, type Rows, Shape } from '../../../rows.ts';
+import { type Row, type Rows, type RowUse, Shape } from '../../../rows.ts';
 import { step, stepBytes, type Steps, type StepTransform } from '../../../steps.ts';
+import { TimedMap } from '../../../timed-map.ts';
 import type { ByteList } from '../support/byte-list.ts';
 import { dropRow } from '../support/typed-row.ts';
 import { Crc64 } from './crc64.ts';
@@ -26,24 +28,26 @@ interface Options {
   replaces: boolean;
   /** Milliseconds since 1970; 0 for never. */
   expireAt: number;
+  use: RowUse | undefined;
 }
 
 /** Reads the words, and looks at the key and the checksum's place, in Redis's order. */
 function readOptions(rows: Rows, args: Arguments): Options {
   let replaces = false;
   let isAbsolute = false;
-  let other = '';
+  let use: RowUse | undefined;
   for (let word = 4; word < args.count; word++) {
     const hasNext = word + 1 < args.count;
     if (args.is(word, 'REPLACE')) replaces = true;
     else if (args.is(word, 'ABSTTL')) isAbsolute = true;
-    else if (args.is(word, 'IDLETIME') && hasNext && other !== 'freq') {
-      other = 'idle';
-      if (args.integer(++word) < 0) throw idleError;
-    } else if (args.is(word, 'FREQ') && hasNext && other !== 'idle') {
-      other = 'freq';
+    else if (args.is(word, 'IDLETIME') && hasNext && use?.frequency === undefined) {
+      const seconds = args.integer(++word);
+      if (seconds < 0) throw idleError;
+      use = { idleMs: seconds * 1000 };
+    } else if (args.is(word, 'FREQ') && hasNext && use?.idleMs === undefined) {
       const frequency = args.integer(++word);
       if (frequency < 0 || frequency > 255) throw frequencyError;
+      use = { frequency };
     } else throw syntaxError;
   }
   const { buf, starts, lens } = args;
@@ -55,7 +59,7 @@ function readOptions(rows: Rows, args: Arguments): Options {
   if (n < footerBytes || buf.readUInt16LE(start + n - footerBytes) > newestVersion) {
     throw payloadError;
   }
-  return { replaces, expireAt: ttl === 0 || isAbsolute ? ttl : rows.now + ttl };
+  return { replaces, expireAt: ttl === 0 || isAbsolute ? ttl : rows.now + ttl, use };
 }
 
 function readerOf(args: Arguments): ValueReader {
@@ -81,7 +85,10 @@ export function restore(rows: Rows, args: Arguments, reply: Reply): StepTransfor
   for (const _ of reader.elements());
   checkEnd(args, reader);
   const isLive = begin(rows, args, reader.shape, options);
-  if (isLive) put(rows, args, reader.shape, reader.list, options.expireAt);
+  if (isLive) {
+    put(rows, args, reader.shape, reader.list, options.expireAt);
+    finish(rows, args, reader, options.use);
+  }
   reply.ok();
 }
 
@@ -103,7 +110,10 @@ function* restoreInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
       yield* step(write);
       reader.list.clear();
     }
-    yield* step(write);
+    yield* step(() => {
+      write();
+      finish(rows, args, reader, options.use);
+    });
   }
   reply.ok();
 }
@@ -125,6 +135,10 @@ function begin(rows: Rows, args: Arguments, shape: Shape, options: Options): boo
   if (options.replaces) dropRow(rows, args, 1);
   if (options.expireAt !== 0 && options.expireAt <= rows.now) return false;
   if (shape !== Shape.value) {
+    if (shape === Shape.timed) {
+      new TimedMap().create(rows, buf, starts[1]!, lens[1]!, options.expireAt);
+      return true;
+    }
     const row = rows.create(buf, starts[1]!, lens[1]!, shape);
     if (options.expireAt !== 0) rows.setExpireAt(row, options.expireAt);
   }
@@ -139,10 +153,38 @@ function put(rows: Rows, args: Arguments, shape: Shape, list: ByteList, expireAt
     return;
   }
   const row = rows.find(buf, starts[1]!, lens[1]!);
+  if (shape === Shape.timed) return putTimed(rows, row, list);
   for (let i = 0; i < list.count; i++) {
     putElement(rows, row, shape, list, i);
-    if (shape === Shape.map) i++;
+    if (shape === Shape.map || shape === Shape.stream) i++;
   }
+}
+
+const timed = new TimedMap();
+const value = new Slice();
+
+function putTimed(rows: Rows, row: Row, list: ByteList): void {
+  const { buf } = list;
+  timed.load(rows, row);
+  for (let i = 0; i < list.count; i += 2) {
+    value.set(buf, list.start(i + 1), list.length(i + 1));
+    timed.put(rows, row, buf, list.start(i), list.length(i), value, list.score(i));
+  }
+  timed.save(rows, row);
+  value.b = emptyBytes;
+}
+
+/** What a row gets when all of its elements are there. */
+function finish(
+  rows: Rows,
+  args: Arguments,
+  { shape, state }: ValueReader,
+  use: RowUse | undefined,
+): void {
+  if (shape !== Shape.stream && use === undefined) return;
+  const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+  if (shape === Shape.stream) rows.setStreamState(row, state, 0, state.length);
+  if (use !== undefined) rows.setUse?.(row, use);
 }
 
 function putElement(rows: Rows, row: Row, shape: Shape, list: ByteList, i: number): void {
@@ -152,5 +194,7 @@ function putElement(rows: Rows, row: Row, shape: Shape, list: ByteList, i: numbe
   if (shape === Shape.array) rows.push(row, false, buf, at, n);
   else if (shape === Shape.set) rows.putField(row, buf, at, n, buf, 0, 0);
   else if (shape === Shape.ranked) rows.putScore(row, buf, at, n, list.score(i));
-  else rows.putField(row, buf, at, n, buf, list.start(i + 1), list.length(i + 1));
+  else if (shape === Shape.stream) {
+    rows.addStreamRecord(row, buf, at, n, buf, list.start(i + 1), list.length(i + 1));
+  } else rows.putField(row, buf, at, n, buf, list.start(i + 1), list.length(i + 1));
 }

@@ -1,20 +1,18 @@
 // A value in the RDB format, as DUMP gives it and RDB files hold it: every encoding that Redis has had.
 
 import { parseFloatBytes } from '../../../arguments.ts';
-import { Slice } from '../../../bytes.ts';
+import { emptyBytes, parseBigInteger, Slice } from '../../../bytes.ts';
 import { Shape } from '../../../rows.ts';
 import { stepBytes } from '../../../steps.ts';
+import { latestFieldTime } from '../../../timed-map.ts';
 import { ByteList } from '../support/byte-list.ts';
-import { stringLimit } from '../support/string-limit.ts';
-import { badData, RdbType, StringEncoding } from './format.ts';
-import { decompress } from './lzf.ts';
+import { type Pauses, RdbCursor } from './cursor.ts';
+import { badData, RdbType } from './format.ts';
 import { PackedElements, type PackedKind } from './packed.ts';
+import { StreamReader, type StreamVersion } from './stream-reader.ts';
 
 /** Elements that are gathered between two pauses. */
 const elementsPerStep = 256;
-
-/** All strings of one value, unpacked. */
-const unpackableBytes = 512 * 1024 * 1024;
 
 interface Layout {
   shape: Shape;
@@ -26,6 +24,10 @@ interface Layout {
   nodes?: 'ziplist' | 'quicklist2';
   /** How scores are kept where they are no strings. */
   score?: 'text' | 'binary';
+  /** Fields have times. */
+  times?: 'plain' | 'listpack';
+  /** Which of the forms of a stream it is. */
+  stream?: StreamVersion;
 }
 
 const layouts = new Map<number, Layout>([
@@ -44,36 +46,33 @@ const layouts = new Map<number, Layout>([
   [RdbType.hashListpack, { shape: Shape.map, strings: 2, packed: 'listpack' }],
   [RdbType.rankedListpack, { shape: Shape.ranked, strings: 2, packed: 'listpack' }],
   [RdbType.listQuicklist2, { shape: Shape.array, strings: 1, nodes: 'quicklist2' }],
+  [RdbType.stream, { shape: Shape.stream, strings: 2, stream: 1 }],
+  [RdbType.stream2, { shape: Shape.stream, strings: 2, stream: 2 }],
+  [RdbType.stream3, { shape: Shape.stream, strings: 2, stream: 3 }],
+  [RdbType.hashTimes, { shape: Shape.timed, strings: 2, times: 'plain' }],
+  [RdbType.hashTimesListpack, { shape: Shape.timed, strings: 2, times: 'listpack' }],
   [RdbType.setListpack, { shape: Shape.set, strings: 1, packed: 'listpack' }],
 ]);
 
-type Pauses = Generator<undefined, void, undefined>;
-
 /**
  * Reads one value. `elements` gathers what it is made of in `list`: the value's bytes; members, with scores
- * where they have one; fields and values in turns. It pauses whenever there are some hundred, or it has done a
+ * where they have one; fields, with a time for a score where they can have one, and values in turns; or of a stream keys and values of records. It pauses whenever there are some hundred, or it has done a
  * step's work: then the caller takes what is in `list`, and clears it. Throws `badData`; what it has gathered
  * before may have been taken by then.
  */
 export class ValueReader {
   readonly shape: Shape;
   readonly list = new ByteList();
-  readonly #b: Buffer;
-  readonly #end: number;
+  /** Of a stream, once it is read: its state as the row has it. */
+  state: Buffer = emptyBytes;
+  readonly #from: RdbCursor;
   readonly #layout: Layout;
   readonly #string = new Slice();
-  #at: number;
-  /** Bytes of work since the last pause. */
-  #work = 0;
-  /** Bytes that strings may still be unpacked to. */
-  #unpackable = unpackableBytes;
 
   /** `n` bytes from `s`: the type and what follows it, which may be more than the value. */
   constructor(b: Buffer, s: number, n: number) {
-    this.#b = b;
-    this.#at = s;
-    this.#end = s + n;
-    const layout = layouts.get(b[this.#take(1)]!);
+    this.#from = new RdbCursor(b, s, n);
+    const layout = layouts.get(this.#from.byte());
     if (layout === undefined) throw badData;
     this.#layout = layout;
     this.shape = layout.shape;
@@ -81,128 +80,129 @@ export class ValueReader {
 
   /** Where the value ends, once it is read. */
   get end(): number {
-    return this.#at;
+    return this.#from.at;
   }
 
   *elements(): Pauses {
-    const { shape, packed, nodes } = this.#layout;
-    if (shape === Shape.value) {
-      yield* this.#readString();
+    const { shape, packed, nodes, stream, times } = this.#layout;
+    if (times === 'plain') yield* this.#readTimed();
+    else if (times === 'listpack') yield* this.#readTimedListpack();
+    else if (stream !== undefined) {
+      const reader = new StreamReader(this.#from, this.list, stream);
+      yield* reader.records();
+      this.state = reader.state();
+    } else if (shape === Shape.value) {
+      yield* this.#from.string(this.#string);
       this.#add(this.#string);
     } else if (packed !== undefined) {
-      yield* this.#readString();
+      yield* this.#from.string(this.#string);
       yield* this.#unpack(packed);
     } else if (nodes !== undefined) yield* this.#readNodes(nodes);
     else yield* this.#readPlain();
   }
 
-  #take(n: number): number {
-    const at = this.#at;
-    if (n > this.#end - at) throw badData;
-    this.#at = at + n;
-    return at;
-  }
-
-  #length(): number {
-    const head = this.#b[this.#take(1)]!;
-    if (head < 0x40) return head;
-    if (head < 0x80) return ((head & 63) << 8) | this.#b[this.#take(1)]!;
-    if (head === 0x80) return this.#b.readUInt32BE(this.#take(4));
-    if (head !== 0x81) throw badData;
-    const length = this.#b.readBigUInt64BE(this.#take(8));
-    // No value here has as many bytes or elements.
-    if (length > 0xffffffffn) throw badData;
-    return Number(length);
-  }
-
-  /** Sets `#string`. */
-  *#readString(): Pauses {
-    const head = this.#at < this.#end ? this.#b[this.#at]! : 0;
-    if (head < 0xc0) {
-      const n = this.#length();
-      this.#string.set(this.#b, this.#take(n), n);
-      this.#work += n;
-      return;
-    }
-    this.#at++;
-    const encoding = head & 63;
-    if (encoding === StringEncoding.compressed) {
-      const packed = this.#length();
-      const n = this.#length();
-      if (n === 0 || n > stringLimit.bytes || n > this.#unpackable) throw badData;
-      this.#unpackable -= n;
-      const from = this.#take(packed);
-      // A byte stands for 88 at the most: what claims more is refused before memory is taken for it.
-      if (n > packed * 100) throw badData;
-      const unpacked = Buffer.allocUnsafe(n);
-      yield* decompress(this.#b, from, packed, unpacked);
-      this.#string.set(unpacked, 0, n);
-      this.#work += n;
-      return;
-    }
-    if (encoding > StringEncoding.int32) throw badData;
-    const bytes = 2 ** encoding;
-    const digits = String(this.#b.readIntLE(this.#take(bytes), bytes));
-    const buffer = Buffer.from(digits, 'latin1');
-    this.#string.set(buffer, 0, buffer.length);
-  }
-
   /** Adds an element; whether it is time for a pause. */
   #add({ b, s, n }: Slice, score = 0): boolean {
     this.list.add(b, s, n, score);
-    this.#work += n;
-    return this.list.count >= elementsPerStep || this.#work >= stepBytes;
+    this.#from.work += n;
+    return this.list.count >= elementsPerStep || this.#from.work >= stepBytes;
   }
 
   *#readPlain(): Pauses {
     const { strings, score } = this.#layout;
-    const count = this.#length();
+    const count = this.#from.length();
     if (count === 0) throw badData;
+    const second = new Slice();
     for (let i = 0; i < count; i++) {
-      yield* this.#readString();
-      const element = this.#string;
-      let isFull = this.#add(element, score === undefined ? 0 : NaN);
+      yield* this.#from.string(this.#string);
+      // Both are read before either is added: whoever takes the list in a pause finds pairs.
+      if (strings === 2) yield* this.#from.string(second);
+      let isFull = this.#add(this.#string);
+      if (strings === 2) isFull = this.#add(second);
       if (score !== undefined) {
         this.list.setScore(
           this.list.count - 1,
-          score === 'text' ? this.#textScore() : this.#score(),
+          score === 'text' ? this.#textScore() : this.#from.double(),
         );
       }
-      if (strings === 2) {
-        yield* this.#readString();
-        isFull = this.#add(this.#string);
-      }
       if (!isFull) continue;
-      this.#work = 0;
+      this.#from.work = 0;
       yield;
     }
   }
 
-  #score(): number {
-    const score = this.#b.readDoubleLE(this.#take(8));
-    if (Number.isNaN(score)) throw badData;
-    return score;
+  /** Behind the soonest time, fields with how much later theirs is plus one, or 0 for none. */
+  *#readTimed(): Pauses {
+    const from = this.#from;
+    const first = from.b.readBigInt64LE(from.take(8));
+    const count = from.length();
+    if (count === 0) throw badData;
+    const second = new Slice();
+    for (let i = 0; i < count; i++) {
+      const later = from.wideLength();
+      yield* from.string(this.#string);
+      yield* from.string(second);
+      const time = later === 0n ? 0n : first + later - 1n;
+      if (!this.#addTimed(this.#string, second, time)) continue;
+      from.work = 0;
+      yield;
+    }
+  }
+
+  /** Behind the soonest time a listpack of fields, values and times. */
+  *#readTimedListpack(): Pauses {
+    const from = this.#from;
+    from.take(8);
+    yield* from.string(this.#string);
+    const elements = new PackedElements('listpack', this.#string);
+    const out = new Slice();
+    const words = new ByteList();
+    let isEmpty = true;
+    while (elements.next(out)) {
+      isEmpty = false;
+      words.clear();
+      words.add(out.b, out.s, out.n);
+      if (!elements.next(out)) throw badData;
+      words.add(out.b, out.s, out.n);
+      if (!elements.next(out)) throw badData;
+      const time = parseBigInteger(out.b, out.s, out.n);
+      if (time === undefined) throw badData;
+      const field = new Slice();
+      field.set(words.buf, 0, words.length(0));
+      out.set(words.buf, words.start(1), words.length(1));
+      if (!this.#addTimed(field, out, time)) continue;
+      from.work = 0;
+      yield;
+    }
+    if (isEmpty) throw badData;
+  }
+
+  /** Whether it is time for a pause. */
+  #addTimed(field: Slice, value: Slice, time: bigint): boolean {
+    if (time < 0n || time > BigInt(latestFieldTime)) throw badData;
+    this.#add(field, Number(time));
+    return this.#add(value);
   }
 
   #textScore(): number {
-    const n = this.#b[this.#take(1)]!;
+    const n = this.#from.byte();
     if (n === 255) return -Infinity;
     if (n === 254) return Infinity;
     if (n === 253) throw badData;
-    return scoreOf(this.#b, this.#take(n), n);
+    return scoreOf(this.#from.b, this.#from.take(n), n);
   }
 
   *#readNodes(nodes: 'ziplist' | 'quicklist2'): Pauses {
-    const count = this.#length();
+    const count = this.#from.length();
     let isEmpty = true;
     for (let i = 0; i < count; i++) {
-      const container = nodes === 'ziplist' ? 2 : this.#length();
+      const container = nodes === 'ziplist' ? 2 : this.#from.length();
       if (container !== 1 && container !== 2) throw badData;
-      yield* this.#readString();
+      yield* this.#from.string(this.#string);
       const before = this.list.count;
       if (container === 1) {
         if (this.#add(this.#string)) {
-          this.#work = 0;
+          this.#from.work = 0;
           isEmpty = false;
           yield;
         }
@@ -236,7 +236,7 @@ export class ValueReader {
         } else isFull = this.#add(out);
       }
       if (!isFull) continue;
-      this.#work = 0;
+      this.#from.work = 0;
       yield;
     }
     return !isEmpty;

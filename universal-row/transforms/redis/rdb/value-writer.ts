@@ -30,6 +30,21 @@ export class ValueWriter {
     this.buf.writeUInt32BE(n, at + 1);
   }
 
+  /** A count of 64 bits, by its halves. */
+  hugeCount(high: number, low: number): void {
+    if (high === 0) return this.count(low);
+    this.reserve(9);
+    this.buf[this.length++] = 0x81;
+    this.length = this.buf.writeUInt32BE(high, this.length);
+    this.length = this.buf.writeUInt32BE(low, this.length);
+  }
+
+  /** As RDB files have times: eight bytes, the lowest first. */
+  milliseconds(time: number): void {
+    this.reserve(8);
+    this.length = this.buf.writeBigInt64LE(BigInt(time), this.length);
+  }
+
   string(b: Buffer, s: number, n: number): void {
     const integer = n <= 11 ? parseInteger(b, s, n) : NaN;
     if (integer >= -(2 ** 31) && integer < 2 ** 31) this.#integer(integer);

@@ -4,6 +4,7 @@ import type { Transform } from '../../../command.ts';
 import { CommandError } from '../../../errors.ts';
 import { LuaSyntaxError } from '../../../scripting/lexer.ts';
 import type { Machine } from '../../../scripting/machine.ts';
+import { numberText } from '../../../scripting/numbers.ts';
 import { Program } from '../../../scripting/program.ts';
 import {
   type Callable,
@@ -83,20 +84,21 @@ class FunctionEnvironment extends ScriptEnvironment {
 function register(m: Machine, registry: Registry, args: readonly Value[]): readonly Value[] {
   const { functions } = registry;
   if (functions === undefined) {
-    throw failure('ERR redis.register_function can only be called on FUNCTION LOAD command');
+    // Functions do not have it when they are called.
+    m.fail(m.at, "attempt to call field 'register_function' (a nil value)");
   }
-  let name: Value;
+  let name: string | undefined;
   let callback: Value;
-  let description: Value;
+  let description: string | undefined;
   let flags = new Set<string>();
   if (args.length === 1 && args[0] instanceof LuaTable) {
     const fields = args[0];
     for (let at = fields.seekRest(0); at >= 0; at = fields.seekRest(at + 1)) {
       const key = fields.restKey(at);
       const value = fields.restValue(at);
-      if (key === 'function_name') name = value;
-      else if (key === 'callback') callback = value;
-      else if (key === 'description') description = value;
+      if (key === 'function_name') name = namedString(key, value);
+      else if (key === 'callback') callback = namedFunction(value);
+      else if (key === 'description') description = namedString(key, value);
       else if (key === 'flags') flags = flagsOf(value);
       else throw failure('ERR unknown argument given to redis.register_function');
     }
@@ -107,29 +109,40 @@ function register(m: Machine, registry: Registry, args: readonly Value[]): reado
       throw failure('ERR redis.register_function must get a callback argument');
     }
   } else if (args.length === 2) {
-    [name, callback] = args;
-    if (typeof name !== 'string') {
+    const [first, second] = args;
+    if (typeof first !== 'string') {
       throw failure('ERR first argument to redis.register_function must be a string');
     }
+    name = first;
+    callback = second;
     if (typeof callback !== 'function') {
       throw failure('ERR second argument to redis.register_function must be a function');
     }
+  } else if (args.length === 1) {
+    throw failure(
+      'ERR calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).',
+    );
   } else throw failure('ERR wrong number of arguments to redis.register_function');
-  if (typeof name !== 'string') {
-    throw failure('ERR function_name argument given to redis.register_function must be a string');
-  }
-  if (typeof callback !== 'function') {
-    throw failure('ERR callback argument given to redis.register_function must be a function');
-  }
   if (!namePattern.test(name)) throw failure(badName);
   if (functions.has(name)) throw failure('ERR Function already exists in the library');
   m.allocate(256);
   functions.set(name, {
     callback: callback as Callable,
-    description: typeof description === 'string' ? description : undefined,
+    description,
     flags,
   });
   return [];
+}
+
+function namedString(key: string, value: Value): string {
+  if (typeof value === 'number') return numberText(value);
+  if (typeof value === 'string') return value;
+  throw failure(`ERR ${key} argument given to redis.register_function must be a string`);
+}
+
+function namedFunction(value: Value): Callable {
+  if (typeof value === 'function') return value as Callable;
+  throw failure('ERR callback argument given to redis.register_function must be a function');
 }
 
 function flagsOf(value: Value): Set<string> {
@@ -224,6 +237,7 @@ function nameOf(code: string): string {
 /** The libraries of a tenant. */
 export class FunctionLibraries {
   readonly all = new Map<string, FunctionLibrary>();
+  /** By name in lower case: functions are found whatever the case. */
   readonly #functions = new Map<string, ScriptFunction>();
   #bytes = 0;
 
@@ -232,30 +246,50 @@ export class FunctionLibraries {
   }
 
   find(name: string): ScriptFunction | undefined {
-    return this.#functions.get(name);
+    return this.#functions.get(name) ?? this.#functions.get(name.toLowerCase());
   }
 
-  /** Throws `CommandError`. */
-  load(code: string, replaces: boolean): FunctionLibrary {
+  /** The library that the code makes, which is not one of these yet. Throws `CommandError`. */
+  compile(code: string): FunctionLibrary {
     if (this.#bytes + code.length > maxLibraryBytes) {
       throw new CommandError('OOM the function libraries of this tenant take too much memory');
     }
-    const library = new FunctionLibrary(code);
-    const old = this.all.get(library.name);
-    if (old !== undefined && !replaces) {
-      throw new CommandError(`ERR Library '${library.name}' already exists`);
-    }
+    return new FunctionLibrary(code);
+  }
+
+  /** Throws where a function has the name of one of another library that stays: `replaced` and its namesake go. */
+  checkNames(library: FunctionLibrary, replaced?: ReadonlyMap<string, unknown>): void {
     for (const name of library.functions.keys()) {
-      const other = this.#functions.get(name);
-      if (other !== undefined && other.library !== old) {
-        throw new CommandError(`ERR Function ${name} already exists`);
+      const other = this.#functions.get(name.toLowerCase())?.library.name;
+      if (other === undefined || other === library.name || replaced?.has(other) === true) continue;
+      throw new CommandError(`ERR Function ${name} already exists`);
+    }
+  }
+
+  /** In place of the one of its name. */
+  put(library: FunctionLibrary): void {
+    this.delete(library.name);
+    this.all.set(library.name, library);
+    for (const one of library.functions.values()) {
+      this.#functions.set(one.name.toLowerCase(), one);
+    }
+    this.#bytes += library.code.length;
+  }
+
+  /** As the rows have them: others go. Returns the names of those that cannot be loaded, and why. */
+  adopt(codes: ReadonlyMap<string, string>): { name: string; why: string }[] {
+    const failed: { name: string; why: string }[] = [];
+    for (const name of this.all.keys()) if (!codes.has(name)) this.delete(name);
+    for (const [name, code] of codes) {
+      if (this.all.get(name)?.code === code) continue;
+      try {
+        this.put(new FunctionLibrary(code));
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        failed.push({ name, why: error.message });
       }
     }
-    if (old !== undefined) this.delete(old.name);
-    this.all.set(library.name, library);
-    for (const [name, one] of library.functions) this.#functions.set(name, one);
-    this.#bytes += code.length;
-    return library;
+    return failed;
   }
 
   /** False when there is none of that name. */
@@ -263,7 +297,10 @@ export class FunctionLibraries {
     const library = this.all.get(name);
     if (library === undefined) return false;
     this.all.delete(name);
-    for (const one of library.functions.keys()) this.#functions.delete(one);
+    for (const one of library.functions.values()) {
+      const key = one.name.toLowerCase();
+      if (this.#functions.get(key) === one) this.#functions.delete(key);
+    }
     this.#bytes -= library.code.length;
     return true;
   }

@@ -14,6 +14,10 @@ export interface ScriptCommand {
   readonly grows: boolean;
   /** It keeps to the rows of one table. */
   readonly isAllowedInScripts: boolean;
+  /** How often it was called, was refused before it ran, and failed. */
+  calls: number;
+  rejectedCalls: number;
+  failedCalls: number;
   /** Whether it takes so many words. */
   takes(count: number): boolean;
 }
@@ -21,10 +25,17 @@ export interface ScriptCommand {
 export interface ScriptHost {
   /** The command that word 0 names (and word 1, where it has subcommands). */
   command(args: Arguments): ScriptCommand | undefined;
-  /** Why the script's user may not run the command, as redis-server tells it, if so. */
-  denial(command: ScriptCommand, args: Arguments): string | undefined;
+  /**
+   * Why the script may not run the command on the table that its rows are in, by its number for the client, if so: its
+   * user has not the right, or the keys are elsewhere.
+   */
+  denial(command: ScriptCommand, args: Arguments, table: number): string | undefined;
   /** Why a writing command would be refused just now, if so. */
   refusal(grows: boolean): string | undefined;
+  /** A script is about to run the command. */
+  calling(command: ScriptCommand, args: Arguments): void;
+  /** A command has failed, or was refused, with this error. */
+  failed(text: string): void;
   /** A run begins, again perhaps: what it has published so far is forgotten. */
   begin(): void;
   /** Sends a message when the script is done; returns how many clients listen now. */

@@ -30,23 +30,22 @@ function answered(result: CallResult, raises: boolean): Value {
   throw new LuaError(table);
 }
 
+/** The run that a function of this name is called in: there is none while a library is loaded. */
+function running({ run }: CurrentRun, name: string): ScriptRun {
+  if (run !== undefined) return run;
+  throw new LuaError(`Script attempted to access nonexistent global variable '${name}'`);
+}
+
 function calls(m: Machine, current: CurrentRun): Record<string, Callable> {
-  const running = (): ScriptRun => {
-    const { run } = current;
-    if (run !== undefined) return run;
-    throw new LuaError(
-      tableOf('err', 'ERR redis.call/pcall can only be called inside a script invocation'),
-    );
-  };
   const plain =
     (raises: boolean): Callable =>
     (...words) =>
-      answered(running().call(words), raises);
+      answered(running(current, 'call').call(words), raises);
   const later =
     (raises: boolean): Callable =>
     (...words) => {
       function* steps(): Generator {
-        return answered(yield* running().callInSteps(words), raises);
+        return answered(yield* running(current, 'call').callInSteps(words), raises);
       }
       return steps();
     };
@@ -79,10 +78,11 @@ function settings(m: Machine, current: CurrentRun): Record<string, Callable> {
       if (args.length !== 1) throw failure('ERR redis.setresp() requires one argument.');
       const protocol = m.toNumber(args[0]);
       if (protocol !== 2 && protocol !== 3) throw failure('ERR RESP version must be 2 or 3.');
-      current.run!.answers.version = protocol;
+      running(current, 'setresp').answers.version = protocol;
       return [];
     },
     set_repl: (...args) => {
+      running(current, 'set_repl');
       if (args.length !== 1) throw failure('ERR redis.set_repl() requires one argument.');
       const flags = m.toNumber(args[0]) ?? 0;
       if ((flags & ~3) !== 0) {
@@ -124,7 +124,7 @@ function tools(m: Machine, current: CurrentRun): Record<string, Callable> {
           'ERR Please specify at least one argument for this redis.acl_check_cmd() call',
         );
       }
-      const allowed = current.run!.isAllowed(args);
+      const allowed = running(current, 'acl_check_cmd').isAllowed(args);
       if (allowed === undefined) {
         throw failure('ERR Invalid command passed to redis.acl_check_cmd()');
       }

@@ -113,6 +113,7 @@ export function runScript(call: ScriptCall, rows: Rows, reply: Reply): StepTrans
     }
     reply.error(errorText(error, where, call.name));
   } finally {
+    rows.addScriptSteps(where.machine.used);
     where.current.run = undefined;
   }
 }
@@ -137,6 +138,7 @@ function stepsOf(call: ScriptCall, before: ScriptRun | undefined): StepTransform
       reply.rollback(mark);
       reply.error(errorText(error, where, call.name));
     } finally {
+      rows.addScriptSteps(where.machine.used);
       end();
     }
   };

@@ -27,9 +27,14 @@ interface Recorded {
   readonly result: CallResult;
 }
 
+function ofScript(args: Arguments): Arguments {
+  args.isOfScript = true;
+  return args;
+}
+
 /** Where commands are put, and what they answer: runs of the plain form take turns with one. */
 export class CommandWords {
-  readonly args = new Arguments();
+  readonly args = ofScript(new Arguments());
   readonly answers = new ReplyValues();
 }
 
@@ -51,7 +56,7 @@ export class ScriptRun implements RunningScript {
   readonly name: string;
   readonly answers: ReplyValues;
   hasWritten = false;
-  readonly startedAt = performance.now();
+  startedAt = performance.now();
   /** Of its random numbers. */
   seed: number;
   readonly #host: ScriptHost;
@@ -95,6 +100,7 @@ export class ScriptRun implements RunningScript {
   resume(before: ScriptRun): void {
     this.#record = before.#record;
     this.hasWritten = before.hasWritten;
+    this.startedAt = before.startedAt;
     this.seed = before.seed;
   }
 
@@ -126,7 +132,7 @@ export class ScriptRun implements RunningScript {
     const m = this.#machine;
     if ((m.n -= callUnits) < 0) m.tick();
     const command = this.#prepared(words);
-    if (typeof command === 'string') return failed(command);
+    if (typeof command === 'string') return this.#refused(words, command);
     const written = this.hasWritten;
     let outcome: CallResult | StepTransform;
     try {
@@ -150,10 +156,10 @@ export class ScriptRun implements RunningScript {
     const known = this.#recorded(words);
     if (known !== undefined) return known;
     const command = this.#prepared(words);
-    if (typeof command === 'string') return failed(command);
+    if (typeof command === 'string') return this.#refused(words, command);
     const outcome = yield* step(() => this.#attempt(command));
     if (this.#isKilled) throw this.#machine.abort!;
-    this.#machine.n = this.#machine.limits.stepBudget;
+    this.#machine.refill();
     if (typeof outcome !== 'function') return this.#done(words, outcome);
     return this.#done(words, yield* this.#long(outcome));
   }
@@ -166,6 +172,7 @@ export class ScriptRun implements RunningScript {
       return answers.result();
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
+      this.#host.failed(error.message);
       return failed(error.message);
     }
   }
@@ -174,6 +181,7 @@ export class ScriptRun implements RunningScript {
     const { answers } = this;
     const rows = this.#rows;
     if (isWrite(command.action)) this.hasWritten = true;
+    this.#host.calling(command, this.#args);
     answers.reset();
     rows.useArguments(this.#args);
     try {
@@ -187,8 +195,17 @@ export class ScriptRun implements RunningScript {
       return answers.result();
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
+      command.failedCalls++;
+      this.#host.failed(error.message);
       return failed(error.message);
     }
+  }
+
+  #refused(words: readonly Value[], text: string): CallResult {
+    this.#host.failed(text);
+    // What is no word is another value in another run.
+    const isPlain = words.every((word) => typeof word === 'string' || typeof word === 'number');
+    return isPlain ? this.#done(words, failed(text)) : failed(text);
   }
 
   /** The command, its words encoded, or why it may not run. */
@@ -205,16 +222,23 @@ export class ScriptRun implements RunningScript {
     if (!command.isAllowedInScripts && !ownCommands.has(command.fullName)) {
       return 'ERR This Redis command is not allowed from script';
     }
-    const denial = host.denial(command, args);
+    const refusal = this.#refusal(command);
+    if (refusal === undefined) return command;
+    command.rejectedCalls++;
+    return refusal;
+  }
+
+  #refusal(command: ScriptCommand): string | undefined {
+    const host = this.#host;
+    const denial = host.denial(command, this.#args, this.#rows.table);
     if (denial !== undefined) return denial;
-    if (isWrite(command.action)) {
-      if (!this.#rights.mayWrite) {
-        return 'ERR Write commands are not allowed from read-only scripts.';
-      }
-      const refusal = host.refusal(command.grows && !this.#rights.allowOom);
-      if (refusal !== undefined) return refusal;
+    const isWriting = isWrite(command.action);
+    // Replicas would have to know of messages, too.
+    const spreads = isWriting || command.fullName === 'publish' || command.fullName === 'spublish';
+    if (spreads && !this.#rights.mayWrite) {
+      return 'ERR Write commands are not allowed from read-only scripts.';
     }
-    return command;
+    return isWriting ? host.refusal(command.grows && !this.#rights.allowOom) : undefined;
   }
 
   /** Puts the words into `#args`; says what is wrong with them. */
@@ -254,7 +278,7 @@ export class ScriptRun implements RunningScript {
   isAllowed(words: readonly Value[]): boolean | undefined {
     if (this.#encode(words) !== undefined) return undefined;
     const command = this.#host.command(this.#args);
-    return command && this.#host.denial(command, this.#args) === undefined;
+    return command && this.#host.denial(command, this.#args, this.#rows.table) === undefined;
   }
 }
 

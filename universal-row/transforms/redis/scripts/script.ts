@@ -63,8 +63,18 @@ export function shebangOf(source: string): Shebang | undefined {
   if (!source.startsWith('#!')) return undefined;
   const end = source.indexOf('\n');
   if (end < 0) throw new CommandError('ERR Invalid script shebang');
-  const [engine = '', ...words] = source.slice(2, end).trim().split(/\s+/);
-  return { engine, words };
+  const [engine = '', ...words] = source.slice(0, end).match(quotedWords) ?? [];
+  return { engine: engine.slice(2), words: words.map(unquoted) };
+}
+
+/** Words, with or without parts in quotes. */
+const quotedWords = /(?:"(?:\\.|[^"\\])*"|'(?:\\'|[^'])*'|[^\s"'])+/g;
+
+function unquoted(word: string): string {
+  return word.replace(
+    /"((?:\\.|[^"\\])*)"|'((?:\\'|[^'])*)'/g,
+    (_, double?: string, single?: string) => (double ?? single ?? '').replace(/\\(.)/g, '$1'),
+  );
 }
 
 function flagsOf(source: string): ScriptFlags {

@@ -50,6 +50,7 @@ export class RowCopy {
       case Shape.array:
         rows.eachElement(row, 0, size, false, (b, s, n) => items.add(b, s, n));
         break;
+      case Shape.timed:
       case Shape.stream:
         this.#takeState(rows, row);
         rows.eachStreamRecord(
@@ -104,6 +105,7 @@ export class RowCopy {
           items,
         );
         break;
+      case Shape.timed:
       case Shape.stream:
         this.#takeState(rows, row);
         yield* eachRecordInSteps(
@@ -131,6 +133,11 @@ export class RowCopy {
     }
   }
 
+  /** A timed map has the engine's expiry follow from its own time and those of its fields. */
+  get #expires(): boolean {
+    return this.#expireAt !== 0 || this.#shape === Shape.timed;
+  }
+
   #takeState(rows: Rows, row: Row): void {
     rows.streamState(row, this.#value);
     this.#state = this.#value.copy();
@@ -139,7 +146,7 @@ export class RowCopy {
 
   #create(rows: Rows, b: Buffer, s: number, n: number): Row {
     const row = rows.create(b, s, n, this.#shape);
-    if (this.#shape === Shape.stream) rows.setStreamState(row, this.#state, 0, this.#state.length);
+    if (this.#shape >= Shape.stream) rows.setStreamState(row, this.#state, 0, this.#state.length);
     return row;
   }
 
@@ -166,7 +173,7 @@ export class RowCopy {
       },
     );
     yield* step(() => {
-      if (this.#expireAt !== 0) rows.setExpireAt(rows.find(b, s, n), this.#expireAt);
+      if (this.#expires) rows.setExpireAt(rows.find(b, s, n), this.#expireAt);
     });
   }
 
@@ -179,7 +186,7 @@ export class RowCopy {
     }
     const row = this.#create(rows, b, s, n);
     for (let i = 0; i < items.count; i++) this.#putItem(rows, row, i);
-    if (this.#expireAt !== 0) rows.setExpireAt(row, this.#expireAt);
+    if (this.#expires) rows.setExpireAt(row, this.#expireAt);
   }
 
   clear(): void {
@@ -197,6 +204,7 @@ export class RowCopy {
           rows.putField(row, buf, items.start(i - 1), items.length(i - 1), buf, s, n);
         }
         break;
+      case Shape.timed:
       case Shape.stream:
         if (i % 2 === 1) {
           rows.addStreamRecord(row, buf, items.start(i - 1), items.length(i - 1), buf, s, n);

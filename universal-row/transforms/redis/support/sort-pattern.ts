@@ -2,7 +2,10 @@
 // `object_*->name` the field of a hash, and `#` the element itself.
 
 import { Slice } from '../../../bytes.ts';
-import { type Rows, Shape } from '../../../rows.ts';
+import { type Row, type Rows, Shape } from '../../../rows.ts';
+import { TimedMap } from '../../../timed-map.ts';
+
+const timed = new TimedMap();
 
 export interface SortPattern {
   /** Where the element goes in; -1 when there is no star. */
@@ -29,6 +32,16 @@ export function patternOf(pattern: Buffer): SortPattern {
   };
 }
 
+/** Sets `value`; false when the row is no hash that has the field. */
+function findField(rows: Rows, row: Row, field: Buffer): boolean {
+  const shape = rows.shape(row);
+  if (shape === Shape.map) return rows.field(row, field, 0, field.length, value);
+  if (shape !== Shape.timed) return false;
+  timed.load(rows, row);
+  const time = timed.find(rows, row, field, 0, field.length, value);
+  return time === 0 || time > rows.now;
+}
+
 /** What the pattern leads to for this element; undefined for nothing. */
 export function resolve(rows: Rows, pattern: SortPattern, element: Buffer): Buffer | undefined {
   if (pattern.itself) return element;
@@ -40,9 +53,7 @@ export function resolve(rows: Rows, pattern: SortPattern, element: Buffer): Buff
   if (field === undefined) {
     if (rows.shape(row) !== Shape.value) return undefined;
     rows.value(row, value);
-  } else if (rows.shape(row) !== Shape.map || !rows.field(row, field, 0, field.length, value)) {
-    return undefined;
-  }
+  } else if (!findField(rows, row, field)) return undefined;
   const found = value.copy();
   value.b = key;
   return found;

@@ -8,6 +8,7 @@ const names: Readonly<Record<Shape, string>> = {
   [Shape.ranked]: 'zset',
   [Shape.array]: 'list',
   [Shape.stream]: 'stream',
+  [Shape.timed]: 'hash',
 };
 
 /** What Redis calls the row's shape. */

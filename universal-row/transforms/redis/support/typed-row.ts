@@ -2,13 +2,20 @@
 
 import type { Arguments } from '../../../arguments.ts';
 import { wrongType } from '../../../errors.ts';
-import type { Row, Rows, Shape } from '../../../rows.ts';
+import { type Row, type Rows, Shape } from '../../../rows.ts';
+
+/** Thrown for a hash with fields that expire where a plain one is wanted: see `withTimedFields`. */
+export const hasTimedFields = new Error('a hash with fields that expire');
 
 /** The row under the key in this word, or 0. Throws when it is of another shape. */
 export function typedRow(rows: Rows, args: Arguments, word: number, shape: Shape): Row {
   const row = rows.find(args.buf, args.starts[word]!, args.lens[word]!);
-  if (row !== 0 && rows.shape(row) !== shape) throw wrongType;
+  if (row !== 0 && rows.shape(row) !== shape) throw mismatch(rows, row, shape);
   return row;
+}
+
+function mismatch(rows: Rows, row: Row, shape: Shape): Error {
+  return shape === Shape.map && rows.shape(row) === Shape.timed ? hasTimedFields : wrongType;
 }
 
 /** As `typedRow`, but an empty row in place of none. */

@@ -13,7 +13,7 @@ import {
 } from './accumulator.ts';
 
 /** Rows of a bucket in the order of their times. */
-export interface Bucket {
+interface Bucket {
   /** Numbers of rows. */
   readonly rows: Int32Array;
   readonly value: (row: number) => Scalar;
@@ -22,7 +22,7 @@ export interface Bucket {
 }
 
 /** A row chosen as it is, or a value worked out. */
-export type Picked = { readonly row: number } | { readonly value: Scalar };
+type Picked = { readonly row: number } | { readonly value: Scalar };
 
 export type Chooser = (bucket: Bucket, parameter: number) => readonly Picked[];
 
@@ -161,7 +161,7 @@ export class Collected implements Accumulator {
 }
 
 /** Order of values of one type. */
-export function compareScalars(a: Scalar, b: Scalar): number {
+function compareScalars(a: Scalar, b: Scalar): number {
   if (typeof a === 'string') return compareText(a, b as string);
   return a < (b as number) ? -1 : a > (b as number) ? 1 : 0;
 }

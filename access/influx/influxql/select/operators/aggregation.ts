@@ -17,7 +17,7 @@ export class Aggregation {
   readonly plan: Plan;
   readonly run: Run;
   readonly leaves: readonly Leaf[];
-  /** By leaf, whether anybody has its field. */
+  /** By leaf, whether a source has its field. */
   readonly isKnown: readonly boolean[];
   /** Columns that the rows for the buckets have. */
   readonly refs: readonly Ref[];

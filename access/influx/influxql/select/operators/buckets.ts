@@ -5,16 +5,8 @@ import type { BlockSummary, Column } from '../../../../../universal-row/series/c
 import type { Accumulator, DenseRows, Points } from '../accumulators/accumulator.ts';
 import type { RunMemory } from '../context.ts';
 import { RunCutter, type Windows } from '../plan/windows.ts';
-import {
-  baseOf,
-  bigTime,
-  type Chunk,
-  compareTimes,
-  gather,
-  offsetFrom,
-  pending,
-  type Stream,
-} from '../vector.ts';
+import { bigTime, type Chunk, compareTimes, gather, pending, type Stream } from '../vector.ts';
+import { SlotOrder } from './slot-order.ts';
 
 /** Up to this many buckets have their slots in an array. */
 const denseKeys = 65_536;
@@ -55,13 +47,13 @@ class Slots {
   }
 }
 
-export interface BucketCall {
+interface BucketCall {
   readonly accumulator: Accumulator;
   /** Which column of the chunks. */
   readonly column: number;
 }
 
-export interface PassOptions {
+interface PassOptions {
   readonly calls: readonly BucketCall[];
   readonly windows: Windows;
   /** Rows outside are not the pass's. */
@@ -146,27 +138,9 @@ export class Pass {
 
   /** The points of one call, in the order of the answer. */
   points(accumulator: Accumulator): Stream {
-    this.#order ??= this.#ordered();
-    return new PointStream(accumulator, this.#order);
-  }
-
-  #ordered(): SlotOrder {
     const { windows, descending } = this.#options;
-    const { keys, count } = this.#slots;
-    const sign = descending ? -1 : 1;
-    const slots = new Int32Array(count);
-    for (let i = 0; i < count; i++) slots[i] = i;
-    // One series alone has them in order already, as a rule.
-    const isSorted = keys.every((key, i) => i === 0 || sign * (key - keys[i - 1]!) > 0);
-    if (!isSorted) slots.sort((a, b) => sign * (keys[a]! - keys[b]!));
-    const bases = new Float64Array(count);
-    const offsets = new Float64Array(count);
-    for (let i = 0; i < count; i++) {
-      const start = windows.startOf(keys[slots[i]!]!);
-      bases[i] = baseOf(start);
-      offsets[i] = offsetFrom(bases[i]!, start);
-    }
-    return { slots, bases, offsets };
+    this.#order ??= new SlotOrder(this.#slots.keys, windows, descending);
+    return new PointStream(accumulator, this.#order);
   }
 
   #range({ base, times, count }: Chunk): [number, number] {
@@ -220,13 +194,6 @@ function denseRows(chunk: Chunk, column: Column, from: number, to: number): Dens
 
 const slotsAtOnce = 512;
 
-/** Slots in the order of the answer, and where their buckets start. */
-interface SlotOrder {
-  readonly slots: Int32Array;
-  readonly bases: Float64Array;
-  readonly offsets: Float64Array;
-}
-
 /** Points of slots in their order, some slots at a time. */
 class PointStream implements Stream {
   readonly #accumulator: Accumulator;
@@ -245,10 +212,12 @@ class PointStream implements Stream {
       const { points, from, first } = this.#rest;
       return this.#chunk(points, from, first);
     }
+    if (!this.#order.advance()) return pending;
     const from = this.#at;
     const { slots } = this.#order;
     if (from >= slots.length) return undefined;
     this.#at = Math.min(from + slotsAtOnce, slots.length);
+    this.#order.locate(this.#at);
     const points = this.#accumulator.points(slots.subarray(from, this.#at));
     return points.count === 0 ? pending : this.#chunk(points, 0, from);
   }

@@ -11,7 +11,7 @@ import {
   type Stream,
 } from '../vector.ts';
 
-/** Every stream has one column; undefined for a call of what nobody has. */
+/** Every stream has one column; undefined for a call of a field that no source has. */
 export function combine(
   streams: readonly (Stream | undefined)[],
   types: readonly FieldType[],

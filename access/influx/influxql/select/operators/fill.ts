@@ -19,7 +19,7 @@ import {
   toInteger,
 } from '../vector.ts';
 
-export interface FillOptions {
+interface FillOptions {
   readonly windows: Windows;
   readonly fill: FillOption;
   readonly from: bigint;

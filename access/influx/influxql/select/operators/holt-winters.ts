@@ -14,7 +14,7 @@ import {
   type Stream,
 } from '../vector.ts';
 
-export interface HoltWintersOptions {
+interface HoltWintersOptions {
   /** How many points are foretold. */
   readonly points: number;
   readonly season: number;

@@ -1,6 +1,6 @@
 // The simplex method of Nelder and Mead: finds parameters that make a function small.
 
-export interface Minimum {
+interface Minimum {
   readonly value: number;
   readonly parameters: Float64Array;
 }

@@ -18,10 +18,10 @@ import { openRaw } from './raw.ts';
 /** Inputs whose tags are looked at between two yields. */
 const inputsAtOnce = 2048;
 
-export interface OpenPlan {
+interface OpenPlan {
   /** Ascending by measurement and tag values. */
   readonly groups: readonly Group[];
-  /** Lets go of what is being read. Must be called. */
+  /** Releases what is being read. Must be called. */
   readonly close: () => void;
 }
 

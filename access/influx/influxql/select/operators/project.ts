@@ -7,7 +7,7 @@ import type { Node } from '../plan/plan.ts';
 import { type Chunk, ColumnBuilder, has, pending, scalarAt, type Stream } from '../vector.ts';
 import { evaluate } from '../expressions/evaluate.ts';
 
-export interface Projection {
+interface Projection {
   readonly outputs: readonly Node[];
   readonly fill: Fill;
   /** Of the symbols; undefined for those that no source has. */
@@ -63,7 +63,7 @@ export class Project implements Stream {
   }
 }
 
-/** Numeric columns only: the number in place of a text is for whoever shows the answer. */
+/** Numeric columns only: the writer of the answer decides what stands in place of a text. */
 function withNumber(
   column: Column | undefined,
   type: FieldType | undefined,

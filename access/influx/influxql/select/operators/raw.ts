@@ -11,7 +11,7 @@ import { Project } from './project.ts';
 
 export function* openRaw(plan: Plan, sources: Sources): Slices<Group[]> {
   const { refs } = plan;
-  // What nobody has alone is nothing; so are tags alone, by the sources.
+  // A field that no source has gives no rows by itself; neither do tags alone.
   if (refs.every(({ type }) => type === undefined)) return [];
   const groups = yield* sources.open({
     refs,

@@ -14,7 +14,7 @@ import {
   type Stream,
 } from '../vector.ts';
 
-export interface TransformOptions {
+interface TransformOptions {
   readonly name: string;
   /** Window of moving_average, or unit in nanoseconds. */
   readonly parameter: number;

@@ -5,7 +5,7 @@ import { print } from '../../parser/print.ts';
 import { QueryError } from '../../result.ts';
 import { mathFunctions } from './math-functions.ts';
 
-export interface FieldSurroundings {
+interface FieldSurroundings {
   readonly fill: Fill;
   readonly limit: number;
   readonly hasTarget: boolean;

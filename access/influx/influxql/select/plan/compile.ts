@@ -105,7 +105,7 @@ function compileIn(statement: SelectStatement, now: bigint, outer: Outer | undef
   };
 }
 
-export function isSubquery(source: { readonly kind: string }): source is SubquerySource {
+function isSubquery(source: { readonly kind: string }): source is SubquerySource {
   return source.kind === 'subquery';
 }
 

@@ -3,7 +3,7 @@
 import { compareText } from '../../../../../universal-row/series/series-key.ts';
 import type { Cast, Dimension, Expression, SelectField } from '../../ast.ts';
 import { QueryError } from '../../result.ts';
-import { fieldName, isAggregateCall } from './column-names.ts';
+import { fieldName } from './column-names.ts';
 import type { SourceSchema } from './schema.ts';
 import { stronger, type ValueType } from './types.ts';
 
@@ -153,18 +153,4 @@ function takes(name: string, type: Cast): boolean {
   if (type === 'string') return ofAnything.has(name);
   if (type === 'boolean') return ofAnything.has(name) || name === 'min' || name === 'max';
   return type !== 'unsigned' || !name.startsWith('holt_winters');
-}
-
-/** Calls in an expression that are no functions of single values. */
-export function callsIn(expression: Expression): Extract<Expression, { kind: 'call' }>[] {
-  switch (expression.kind) {
-    case 'call':
-      return isAggregateCall(expression) ? [expression] : expression.args.flatMap(callsIn);
-    case 'parentheses':
-      return callsIn(expression.inner);
-    case 'binary':
-      return [...callsIn(expression.left), ...callsIn(expression.right)];
-    default:
-      return [];
-  }
 }

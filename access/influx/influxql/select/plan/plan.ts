@@ -5,7 +5,7 @@ import type { SeriesFilter, ValueBound } from '../../../../../contracts/series-s
 import type { BinaryOperator, Fill, TextMatcher } from '../../ast.ts';
 import type { Interval } from './compile.ts';
 
-/** A column that rows of a source have. Types are undefined for what nobody has. */
+/** A column that rows of a source have. Types are undefined for fields that no source has. */
 export interface Ref {
   readonly name: string;
   readonly type: FieldType | 'tag' | undefined;

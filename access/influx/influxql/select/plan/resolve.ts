@@ -6,13 +6,18 @@ import type { Expression, SelectField } from '../../ast.ts';
 import { splitTags } from '../../conditions.ts';
 import { print } from '../../parser/print.ts';
 import { QueryError } from '../../result.ts';
-import type { SelectContext } from '../context.ts';
 import { columnNames, fieldName } from './column-names.ts';
 import type { Compiled } from './compile.ts';
 import { expand, type Expanded } from './expand.ts';
 import { mathFunctions } from './math-functions.ts';
 import type { Call, MeasurementPlan, Node, Plan, Ref, RowFilter, SubqueryPlan } from './plan.ts';
-import { MeasurementSchema, measurementsOf, type SourceSchema, SubquerySchema } from './schema.ts';
+import {
+  MeasurementSchema,
+  measurementsOf,
+  type SchemaSource,
+  type SourceSchema,
+  SubquerySchema,
+} from './schema.ts';
 import { callType, stronger, typeOfExpression, type ValueType } from './types.ts';
 
 type Reference = Extract<Expression, { kind: 'reference' }>;
@@ -27,7 +32,7 @@ interface Outer {
 
 const noOuter: Outer = { dimensions: [], seriesLimit: 0, seriesOffset: 0 };
 
-export function resolve(compiled: Compiled, context: SelectContext, outer = noOuter): Plan {
+export function resolve(compiled: Compiled, context: SchemaSource, outer = noOuter): Plan {
   const { statement } = compiled;
   const own: Outer = {
     // What a wildcard stands for is known only with the subqueries' own tags, so those come first.
@@ -54,7 +59,7 @@ export function resolve(compiled: Compiled, context: SelectContext, outer = noOu
       return;
     }
     for (const measurement of measurementsOf(source, context)) {
-      const schema = new MeasurementSchema(context.store, measurement, reach.from, reach.to);
+      const schema = new MeasurementSchema(context, measurement, reach.from, reach.to);
       const split = splitTags(compiled.condition, (name) => !schema.isField(name));
       const rows = rowFilter(split.residual, schema);
       sources.push({ kind: 'measurement', ...measurement, filter: split.filter, rows });

@@ -1,8 +1,8 @@
 // What a SELECT's sources have to offer: measurements with their fields and tags, columns of subqueries.
 
-import { inOneGo } from '../../../../../universal-row/slices.ts';
-import type { SeriesStore } from '../../../../../contracts/series-store.ts';
-import type { MeasurementSource } from '../../ast.ts';
+import { type Slices, whenFinished } from '../../../../../universal-row/slices.ts';
+import type { SeriesSelection, SeriesStore } from '../../../../../contracts/series-store.ts';
+import type { MeasurementSource, Pattern } from '../../ast.ts';
 import { QueryError } from '../../result.ts';
 import type { Plan } from './plan.ts';
 import { stronger, type ValueType } from './types.ts';
@@ -17,22 +17,54 @@ export interface SourceSchema {
   tags(): ReadonlySet<string>;
 }
 
-export interface MeasurementName {
+type MeasurementSelection = SeriesSelection & { measurement: string };
+
+interface MeasurementName {
   readonly database: string;
   readonly retentionPolicy: string;
   readonly name: string;
 }
 
-interface Names {
+/** Where names are looked up. */
+export interface SchemaSource {
   readonly store: SeriesStore;
   readonly database: string;
   readonly retentionPolicy: string;
+  readonly answers: SchemaAnswers;
+}
+
+/** Thrown for what the store has to be waited for: the plan is made again when it is here. */
+export class SchemaWait extends Error {
+  readonly here: Promise<void>;
+
+  constructor(here: Promise<void>) {
+    super('the schema is not here yet');
+    this.here = here;
+  }
+}
+
+/** Answers that were waited for, by question. */
+export class SchemaAnswers {
+  readonly #known = new Map<string, unknown>();
+
+  /** Throws `SchemaWait`. */
+  now<T>(question: string, ask: () => Slices<T>): T {
+    const known = this.#known.get(question);
+    if (known !== undefined) return known as T;
+    const slices = ask();
+    for (let step = slices.next(); ; step = slices.next()) {
+      if (step.done === true) return step.value;
+      if (step.value === undefined) continue;
+      const answer = step.value.then(() => whenFinished(slices));
+      throw new SchemaWait(answer.then((value) => void this.#known.set(question, value)));
+    }
+  }
 }
 
 /** The measurements that a source means. One that is named need not exist. */
 export function measurementsOf(
   source: MeasurementSource,
-  { store, ...names }: Names,
+  { store, answers, ...names }: SchemaSource,
 ): MeasurementName[] {
   const databaseName = source.database || names.database;
   if (databaseName === '') throw new QueryError('database name required');
@@ -47,21 +79,39 @@ export function measurementsOf(
     retentionPolicy: asked || database.defaultRetentionPolicy,
   };
   if (source.pattern === undefined) return [{ ...place, name: source.name ?? '' }];
-  const { regexp } = source.pattern;
-  return inOneGo(store.measurements(place))
-    .filter((name) => regexp.test(name))
+  const { pattern } = source;
+  const question = JSON.stringify([place, pattern.source]);
+  return answers
+    .now(question, () => matching(store.measurements(place), pattern))
     .map((name) => ({ ...place, name }));
 }
 
+/** Names that are matched before others have the thread. */
+const namesAtOnce = 4096;
+
+/** Waits now and then, as whoever asks goes on at once otherwise. */
+function* matching(names: Slices<readonly string[]>, { regexp }: Pattern): Slices<string[]> {
+  const found: string[] = [];
+  let left = namesAtOnce;
+  for (const name of yield* names) {
+    if (left-- === 0) {
+      yield new Promise(setImmediate);
+      left = namesAtOnce;
+    }
+    if (regexp.test(name)) found.push(name);
+  }
+  return found;
+}
+
 export class MeasurementSchema implements SourceSchema {
-  readonly #store: SeriesStore;
+  readonly #source: SchemaSource;
   readonly #measurement: MeasurementName;
   readonly #range: { readonly from: bigint; readonly to: bigint };
   #fields: Map<string, ValueType> | undefined;
   #tags: Set<string> | undefined;
 
-  constructor(store: SeriesStore, measurement: MeasurementName, from: bigint, to: bigint) {
-    this.#store = store;
+  constructor(source: SchemaSource, measurement: MeasurementName, from: bigint, to: bigint) {
+    this.#source = source;
     this.#measurement = measurement;
     this.#range = { from, to };
   }
@@ -69,14 +119,23 @@ export class MeasurementSchema implements SourceSchema {
   fields(): ReadonlyMap<string, ValueType> {
     if (this.#fields !== undefined) return this.#fields;
     const fields = new Map<string, ValueType>();
-    for (const { name, type } of this.#store.fieldKeys(this.#selection())) {
+    const keys = this.#ask('fields', (of) => this.#source.store.fieldKeys(of));
+    for (const { name, type } of keys) {
       fields.set(name, stronger(fields.get(name), type));
     }
     return (this.#fields = fields);
   }
 
   tags(): ReadonlySet<string> {
-    return (this.#tags ??= new Set(inOneGo(this.#store.tagKeys(this.#selection()))));
+    return (this.#tags ??= new Set(this.#ask('tags', (of) => this.#source.store.tagKeys(of))));
+  }
+
+  #ask<T>(what: string, ask: (of: MeasurementSelection) => Slices<T>): T {
+    const { name, ...place } = this.#measurement;
+    const { from, to } = this.#range;
+    const question = [what, name, place.database, place.retentionPolicy, String(from), String(to)];
+    const selection = { ...place, measurement: name, from, to };
+    return this.#source.answers.now(JSON.stringify(question), () => ask(selection));
   }
 
   isField(name: string): boolean {
@@ -91,11 +150,6 @@ export class MeasurementSchema implements SourceSchema {
     const type = this.fields().get(name);
     if (type !== undefined) return type;
     return this.tags().has(name) ? 'tag' : undefined;
-  }
-
-  #selection() {
-    const { name, ...place } = this.#measurement;
-    return { ...place, measurement: name, ...this.#range };
   }
 }
 

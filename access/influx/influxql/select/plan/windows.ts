@@ -6,7 +6,7 @@ import { zoneOffset } from '../../parser/time-zone.ts';
 import { bigTime } from '../vector.ts';
 import type { Interval } from './compile.ts';
 
-export interface Window {
+interface Window {
   readonly key: number;
   readonly start: bigint;
   /** Exclusive. */
@@ -163,14 +163,14 @@ export class WindowSteps {
 }
 
 /** Consecutive rows of one bucket. */
-export interface Runs {
+interface Runs {
   count: number;
   /** First row of each, and the number of rows behind the last. */
   readonly starts: Int32Array;
   readonly keys: Float64Array;
 }
 
-/** For the runs of one chunk at a time, whoever cuts it. */
+/** For the runs of one chunk at a time. */
 let scratchStarts = new Int32Array(4097);
 let scratchKeys = new Float64Array(4097);
 

@@ -125,7 +125,7 @@ export function* openMeasurement(
 /** How the columns of a scan become those that were asked for. */
 interface Shape {
   readonly refs: readonly Ref[];
-  /** By ref: the column of the scan; -1 for a tag, and for what nobody has. */
+  /** By ref: the column of the scan; -1 for a tag, and for a field that the source does not have. */
   readonly indexes: readonly number[];
   readonly filter: RowFilter | undefined;
   readonly filterIndexes: readonly number[];
@@ -181,7 +181,10 @@ class SeriesStream implements InputStream {
     }
     const item = this.#cursor.next();
     if (item === undefined) return undefined;
-    if (item.count === 0) return pending;
+    if (item.count === 0) {
+      this.#run.waits = this.#cursor.waits;
+      return pending;
+    }
     this.#run.countPoints(item.count);
     if (item.kind === 'summary') return this.#summary(item);
     const { refs, indexes, filter, filterIndexes } = this.#shape;

@@ -28,7 +28,7 @@ export function check(
   });
 }
 
-export function inNanoseconds(data: string): string {
+function inNanoseconds(data: string): string {
   return data.replace(/(-?\d+)$/gm, (_, seconds: string) =>
     String(BigInt(seconds) * 1_000_000_000n),
   );

@@ -23,7 +23,7 @@ import {
 } from '../../../../../contracts/series-store.ts';
 import { ColumnBuilder } from '../vector.ts';
 
-export interface NaivePoint {
+interface NaivePoint {
   time: bigint;
   fields: Map<string, { type: FieldType; value: Scalar }>;
 }
@@ -34,7 +34,7 @@ interface NaiveSeries {
   points: NaivePoint[];
 }
 
-export interface NaiveOptions {
+interface NaiveOptions {
   /** Rows of a chunk. */
   chunkRows: number;
   /** Sum up complete runs of this many rows where that is asked for; 0 never. */
@@ -170,14 +170,16 @@ export class NaiveStore implements SeriesStore {
     });
   }
 
-  fieldKeys({ measurement }: SeriesSelection & { measurement: string }): FieldKey[] {
-    const found = new Map<string, FieldKey>();
-    for (const { points } of this.data.get(measurement)?.values() ?? []) {
-      for (const { fields } of points) {
-        for (const [name, { type }] of fields) found.set(`${name} ${type}`, { name, type });
+  fieldKeys({ measurement }: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
+    return oneSlice(() => {
+      const found = new Map<string, FieldKey>();
+      for (const { points } of this.data.get(measurement)?.values() ?? []) {
+        for (const { fields } of points) {
+          for (const [name, { type }] of fields) found.set(`${name} ${type}`, { name, type });
+        }
       }
-    }
-    return [...found.values()].sort((a, b) => compareText(a.name, b.name));
+      return [...found.values()].sort((a, b) => compareText(a.name, b.name));
+    });
   }
 
   tagKeys({ measurement }: SeriesSelection & { measurement: string }): Slices<string[]> {

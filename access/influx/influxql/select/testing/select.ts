@@ -22,7 +22,7 @@ export function contextOf(store: NaiveStore, over: Partial<SelectContext> = {}):
   };
 }
 
-export function parseSelect(text: string, now = 1_000_000_000_000n): Statement {
+function parseSelect(text: string, now = 1_000_000_000_000n): Statement {
   return parseQuery(text, { now, params: {} })[0]!;
 }
 
@@ -35,7 +35,7 @@ export function run(text: string, context: SelectContext): StatementResult {
 }
 
 /** Series of the answer; times in seconds as a rule, else in nanoseconds with an n behind. */
-export interface Answer {
+interface Answer {
   name: string | undefined;
   tags: Record<string, string> | undefined;
   columns: readonly string[];

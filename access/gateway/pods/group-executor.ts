@@ -1,0 +1,451 @@
+// A group of replicas, as one pod: commands run on the replica that leads, in this process or in another one, and wait
+// for a short while where none is known to lead.
+
+import type { LocalPod } from '../../../contracts/local-pod.ts';
+import type { Command, NotRun } from '../../../universal-row/command.ts';
+import type {
+  Executor,
+  Outcome,
+  Refusable,
+  RowObserver,
+  TransactionWatch,
+} from '../../../universal-row/executor.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
+import { GroupObservers, type GroupPlace } from './group-observers.ts';
+import type { GroupTurn, GroupTurns } from './group-turns.ts';
+import type { RemoteExecutor } from './remote-executor.ts';
+
+export interface GroupExecutorOptions {
+  readonly group: number;
+  /** This one. */
+  readonly node: number;
+  readonly turns: GroupTurns;
+  /** The replica of this process, while there is one. */
+  readonly local: () => LocalPod | undefined;
+  readonly remoteOf: (node: number) => RemoteExecutor | undefined;
+  /** Milliseconds that a command waits for a leader. */
+  readonly waitMs: number;
+  /** Why a write would be refused, as far as is known here. */
+  readonly refusalOf: (command: Refusable) => string | undefined;
+  /** The pod of this process may answer later than in the same tick, without an answer of its own for that. */
+  readonly mayWait: boolean;
+}
+
+/** Counters since the start. */
+export interface GroupStats {
+  /** Commands that wait for a leader now. */
+  waiting: number;
+  waited: number;
+  /** Commands that were not run where they were sent first. */
+  movedOn: number;
+  /** Commands that were answered that there is no leader. */
+  withoutLeader: number;
+}
+
+const replicasPerNode = 2 ** 20;
+const retryMs = 50;
+/** Commands that wait for a leader of one group at most. */
+const maxWaiting = 16_384;
+/** Times that a command goes where it is told to before it waits. */
+const maxHops = 2;
+export const noLeader = 'CLUSTERDOWN The partition has no leader now';
+const tooManyWait =
+  'CLUSTERDOWN The partition has no leader now, and too many commands wait for one';
+
+/** A command, or several that run as one. */
+interface Attempt {
+  /** Where it is noted why they were not run. */
+  readonly first: Command;
+  /** The error to answer where they would have to be sent to another process, if they may not. */
+  readonly onlyHere: string | undefined;
+  run(place: GroupPlace, reply: Reply): MaybePromise<Reply | void>;
+}
+
+export class GroupExecutor implements Executor {
+  readonly stats: GroupStats = { waiting: 0, waited: 0, movedOn: 0, withoutLeader: 0 };
+  readonly #options: GroupExecutorOptions;
+  readonly #turn: GroupTurn = { pod: undefined, losses: 0 };
+  readonly #observers = new GroupObservers();
+  #pod: LocalPod | undefined;
+  /** The node that leads, as far as is known; 0 if not. */
+  #leader = 0;
+  /** The link to it, if it is another one. */
+  #remote: RemoteExecutor | undefined;
+  #replicas: readonly number[] = [];
+  /** Of them, the one that is asked next while no leader is known. */
+  #nextAsked = 0;
+  /** Monotonic milliseconds of the last such question. */
+  #askedAt = -Infinity;
+  #waiters: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #listener: ChangeListener | undefined;
+
+  constructor(options: GroupExecutorOptions) {
+    this.#options = options;
+    this.localChanged();
+    options.turns.add(this);
+  }
+
+  get group(): number {
+    return this.#options.group;
+  }
+
+  /** Nodes that have replicas with a vote. */
+  get replicas(): readonly number[] {
+    return this.#replicas;
+  }
+
+  /** The node that leads, as far as is known; 0 if not. */
+  get leader(): number {
+    return this.#pod?.role === 'leader' ? this.#options.node : this.#leader;
+  }
+
+  /**
+   * Commands are answered by the pod of this process, at once or into an answer of their own: so they may be given an
+   * answer to write to that others share.
+   */
+  get isHere(): boolean {
+    return this.#pod?.role === 'leader' && !this.#options.mayWait;
+  }
+
+  /** Another node leads, or none: commands may have to be sent to another process. */
+  get isElsewhere(): boolean {
+    return this.#pod?.role !== 'leader';
+  }
+
+  /** The node that leads, if that is another one and the link to it is up: commands can be sent to it ahead of answers. */
+  get remote(): RemoteExecutor | undefined {
+    if (this.#leader === 0 || this.#pod?.role === 'leader') return undefined;
+    if (this.#remote?.link.isUp === true) return this.#remote;
+    // The node may have another link now.
+    this.#remote = this.#remoteOf(this.#leader);
+    return this.#remote?.link.isUp === true ? this.#remote : undefined;
+  }
+
+  #remoteOf(node: number): RemoteExecutor | undefined {
+    return node === this.#options.node ? undefined : this.#options.remoteOf(node);
+  }
+
+  /** A command was written for the link, which is to leave at the end of the tick. */
+  written(remote: RemoteExecutor): void {
+    this.#options.turns.written(remote.link);
+  }
+
+  /** A command that was sent ahead was not run. */
+  refusedBy(remote: RemoteExecutor, why: NotRun): void {
+    this.#hasHint(why, remote);
+  }
+
+  // ---- what is known of the replicas
+
+  setReplicas(nodes: readonly number[]): void {
+    this.#replicas = nodes;
+    if (this.#leader !== 0 && !nodes.includes(this.#leader)) this.#leader = 0;
+    this.localChanged();
+  }
+
+  /** `node` leads, as somebody says who should know; 0 for nobody. */
+  leaderIs(node: number): void {
+    this.localChanged();
+    // This process knows best what its own pod is.
+    const isHere = this.#pod?.role === 'leader';
+    const { node: own } = this.#options;
+    this.#setLeader(isHere ? own : node === own ? 0 : node);
+  }
+
+  /** The pod of this process was opened or closed. */
+  localChanged(): void {
+    const pod = this.#options.local();
+    if (pod === this.#pod) return;
+    const old = this.#pod;
+    this.#pod = pod;
+    if (old !== undefined) {
+      old.follow(undefined);
+      this.#observers.forgetPlace(old);
+    }
+    if (this.#listener !== undefined) pod?.follow(this.#listener);
+  }
+
+  #setLeader(node: number): void {
+    if (node !== this.#leader || node === 0) this.#remote = undefined;
+    this.#leader = node;
+    this.#observers.moveTo(this.#placeOf(node));
+    if (node !== 0) this.#wake();
+  }
+
+  #placeOf(node: number): GroupPlace | undefined {
+    if (node === 0) return undefined;
+    const { node: own, remoteOf } = this.#options;
+    return node === own ? this.#pod : remoteOf(node);
+  }
+
+  /** It is used no more. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#wake();
+    this.#options.turns.delete(this);
+  }
+
+  // ---- commands
+
+  refusal(command: Refusable): string | undefined {
+    const pod = this.#pod;
+    return pod?.role === 'leader' ? pod.refusal(command) : this.#options.refusalOf(command);
+  }
+
+  execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    command.notRun = undefined;
+    const pod = this.#pod;
+    if (pod?.role !== 'leader') {
+      return this.#find(
+        {
+          first: command,
+          onlyHere: command.onlyHere,
+          run: (place, own) => place.execute(command, own),
+        },
+        reply,
+      );
+    }
+    if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    const { losses } = pod;
+    this.#options.turns.touch(this.#turn, pod, losses);
+    const mark = reply.mark();
+    const done = pod.execute(command, reply);
+    // One that leads refuses nothing at once.
+    if (!(done instanceof Promise)) return;
+    const again: Attempt = {
+      first: command,
+      onlyHere: command.onlyHere,
+      run: (place, own) => place.execute(command, own),
+    };
+    return this.#afterHere(done, again, pod, losses, reply, mark);
+  }
+
+  executeAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: (reply: Reply) => boolean,
+    watch?: TransactionWatch,
+  ): MaybePromise<Reply | void> {
+    const [first] = commands;
+    if (first === undefined) {
+      before(reply);
+      return;
+    }
+    first.notRun = undefined;
+    const attempt: Attempt = {
+      first,
+      onlyHere: commands.find(({ onlyHere }) => onlyHere !== undefined)?.onlyHere,
+      run: (place, own) => {
+        const watched = watch && this.#observers.watchAt(place, watch);
+        if (watched === 'missed') watch!.dirty = true;
+        // A replica elsewhere knows nothing of what is watched in other groups.
+        if (watched === 'missed' || watch?.dirty === true) before(own);
+        else return place.executeAll(commands, own, before, watched);
+      },
+    };
+    const pod = this.#pod;
+    if (pod?.role !== 'leader') return this.#find(attempt, reply);
+    if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    const { losses } = pod;
+    this.#options.turns.touch(this.#turn, pod, losses);
+    const mark = reply.mark();
+    const done = attempt.run(pod, reply);
+    if (done instanceof Promise) {
+      return this.#afterHere(done, attempt, pod, losses, reply, mark);
+    }
+  }
+
+  /** A command takes its time on the pod of this process, which may lead no more when it gets to it. */
+  async #afterHere(
+    done: Promise<Reply | void>,
+    attempt: Attempt,
+    pod: LocalPod,
+    losses: number,
+    reply: Reply,
+    mark: number,
+  ): Promise<Reply | void> {
+    const own = await done;
+    if (attempt.first.notRun === undefined) {
+      // The tick in which it is answered is another one.
+      this.#options.turns.touch(this.#turn, pod, losses);
+      return own;
+    }
+    attempt.first.notRun = undefined;
+    if (own === undefined) reply.rollback(mark);
+    else own.rollback(0);
+    this.stats.movedOn++;
+    return (await this.#find(attempt, own ?? reply)) ?? own;
+  }
+
+  /** Runs it where the leader is, and waits until there is one. */
+  async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
+    const deadline = performance.now() + this.#options.waitMs;
+    const mark = reply.mark();
+    let own: Reply | undefined;
+    let hops = 0;
+    for (;;) {
+      const place = this.#place();
+      if (place !== undefined) {
+        const answer = await this.#runAt(place, attempt, own ?? reply);
+        if (answer !== undefined) own = answer;
+        const { notRun } = attempt.first;
+        if (notRun === undefined) return own;
+        attempt.first.notRun = undefined;
+        if (own === undefined) reply.rollback(mark);
+        else own.rollback(0);
+        if (this.#hasHint(notRun, place) && hops++ < maxHops) continue;
+      }
+      hops = 0;
+      const left = deadline - performance.now();
+      // One that waits for a key is told when there is a leader.
+      const isOver = left <= 0 || attempt.first.args.hasWaited;
+      if (isOver || this.stats.waiting >= maxWaiting) {
+        this.stats.withoutLeader++;
+        (own ?? reply).error(isOver ? noLeader : tooManyWait);
+        attempt.first.notRun = { why: 'notLeader', leader: 0 };
+        return own;
+      }
+      await this.#wait();
+    }
+  }
+
+  async #runAt(place: GroupPlace, attempt: Attempt, reply: Reply): Promise<Reply | undefined> {
+    if ('link' in place) {
+      if (attempt.onlyHere !== undefined) {
+        reply.error(attempt.onlyHere);
+        return undefined;
+      }
+      const { node } = this.#options;
+      const asked = this.#leader;
+      const done = attempt.run(place, reply);
+      this.#options.turns.written(place.link);
+      const answer = await done;
+      // It was asked as one that might lead, and does.
+      if (asked === 0 && attempt.first.notRun === undefined && this.#leader === 0) {
+        const leads = this.#replicas.find(
+          (one) => one !== node && this.#options.remoteOf(one) === place,
+        );
+        if (leads !== undefined) this.#setLeader(leads);
+      }
+      return answer ?? undefined;
+    }
+    const { losses } = place;
+    this.#options.turns.touch(this.#turn, place, losses);
+    const answer = await attempt.run(place, reply);
+    this.#options.turns.touch(this.#turn, place, losses);
+    return answer ?? undefined;
+  }
+
+  /** Where it may run: at the leader; while none is known, at one after the other, for one command at a time. */
+  #place(): GroupPlace | undefined {
+    this.localChanged();
+    const { node: own, remoteOf } = this.#options;
+    const pod = this.#pod;
+    if (pod?.role === 'leader') {
+      if (this.#leader !== own) this.#setLeader(own);
+      return pod;
+    }
+    if (this.#leader === own) this.#leader = 0;
+    if (this.#leader === 0 && pod !== undefined && pod.leader !== 0) {
+      const node = Math.floor(pod.leader / replicasPerNode);
+      if (node !== own) this.#setLeader(node);
+    }
+    if (this.#leader !== 0) return remoteOf(this.#leader);
+    const now = performance.now();
+    if (now - this.#askedAt < retryMs) return undefined;
+    this.#askedAt = now;
+    for (let left = this.#replicas.length; left > 0; left--) {
+      const node = this.#replicas[this.#nextAsked++ % this.#replicas.length]!;
+      const remote = node === own ? undefined : remoteOf(node);
+      if (remote?.link.isUp === true) return remote;
+    }
+    return undefined;
+  }
+
+  /** Takes note of why it was not run. True if another node is known to lead, to be asked at once. */
+  #hasHint({ why, leader }: NotRun, place: GroupPlace): boolean {
+    this.stats.movedOn++;
+    const { node: own } = this.#options;
+    const isLast = this.#leader === 0 || this.#placeOf(this.#leader) === place;
+    if (why === 'moved' || !isLast) return why !== 'moved';
+    if (leader === 0 || leader === own || this.#placeOf(leader) === place) {
+      this.#setLeader(0);
+      return false;
+    }
+    this.#setLeader(leader);
+    return true;
+  }
+
+  // ---- waiting
+
+  #wait(): Promise<void> {
+    this.stats.waiting++;
+    this.stats.waited++;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#wake();
+    }, retryMs);
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  #wake(): void {
+    if (this.#waiters.length === 0) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    this.stats.waiting -= waiters.length;
+    for (const go of waiters) go();
+  }
+
+  // ---- rows that are observed, and changes
+
+  observe(table: number, key: Buffer, observer: RowObserver): void {
+    if (this.#pod?.role === 'leader') {
+      if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
+    } else if (this.#leader === 0) this.#place();
+    this.#observers.observe(table, key, observer);
+  }
+
+  unobserve(table: number, key: Buffer, observer: RowObserver): void {
+    this.#observers.unobserve(table, key, observer);
+  }
+
+  follow(listener: ChangeListener | undefined): void {
+    this.#listener = listener && this.#touching(listener);
+    this.#pod?.follow(this.#listener);
+  }
+
+  /** What it tells is to wait for the log, as answers do. */
+  #touching(listener: ChangeListener): ChangeListener {
+    const touch = (): void => {
+      const pod = this.#pod;
+      if (pod !== undefined) this.#options.turns.touch(this.#turn, pod, pod.losses);
+    };
+    return {
+      get wantsMisses() {
+        return listener.wantsMisses;
+      },
+      describe: (args, client) => listener.describe(args, client),
+      rowsChanged: (changes: readonly RowChange[]) => {
+        touch();
+        listener.rowsChanged(changes);
+      },
+      tablesChanged: (tables) => {
+        touch();
+        listener.tablesChanged(tables);
+      },
+    };
+  }
+
+  // ---- ticks: its `GroupTurns` ends those of all groups
+
+  endTurn(): number {
+    return -1;
+  }
+
+  whenSettled(_position: number, then: (outcome: Outcome) => void): void {
+    then('committed');
+  }
+}

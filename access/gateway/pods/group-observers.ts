@@ -1,0 +1,137 @@
+// Rows of a group that somebody in this process wants to hear of. They are observed at the replica that leads; when another
+// one does, there, and then each counts as changed, as nobody can tell what was missed between.
+
+import type { LocalPod } from '../../../contracts/local-pod.ts';
+import type { RowObserver, TransactionWatch } from '../../../universal-row/executor.ts';
+import type { RemoteExecutor } from './remote-executor.ts';
+
+/** Where commands of a group run. */
+export type GroupPlace = LocalPod | RemoteExecutor;
+
+interface ObservedRow {
+  readonly table: number;
+  readonly key: Buffer;
+  /** A replica elsewhere says that it has begun to observe as if the row had changed, and has yet to say so. */
+  isBeginning: boolean;
+}
+
+/** All rows of one observer. It stands for the observer where they are observed. */
+class GroupObserver implements TransactionWatch {
+  readonly observer: RowObserver;
+  readonly rows = new Map<string, ObservedRow>();
+  /** A change may have been missed. */
+  hasMissed = false;
+  /** Where its rows are observed; undefined while no place is known. */
+  place: GroupPlace | undefined;
+  /** Times that the link there was up when the first of them was. */
+  connects = 0;
+
+  constructor(observer: RowObserver) {
+    this.observer = observer;
+  }
+
+  get dirty(): boolean {
+    return (this.observer as TransactionWatch).dirty;
+  }
+
+  set dirty(isDirty: boolean) {
+    (this.observer as TransactionWatch).dirty = isDirty;
+  }
+
+  /** What is watched is watched from its beginning on; others may have missed a change until then. */
+  rowChanged(table: number, key: Buffer): void {
+    const row = 'dirty' in this.observer ? this.rows.get(idOf(table, key)) : undefined;
+    if (row?.isBeginning === true) row.isBeginning = false;
+    else this.observer.rowChanged(table, key);
+  }
+}
+
+function isElsewhere(place: GroupPlace | undefined): boolean {
+  return place !== undefined && 'link' in place;
+}
+
+function connectsOf(place: GroupPlace | undefined): number {
+  return place !== undefined && 'link' in place ? place.link.connects : 0;
+}
+
+function idOf(table: number, key: Buffer): string {
+  return `${table} ${key.toString('latin1')}`;
+}
+
+function tellAll(own: GroupObserver): void {
+  for (const { table, key } of [...own.rows.values()]) own.rowChanged(table, key);
+}
+
+export class GroupObservers {
+  readonly #observers = new Map<RowObserver, GroupObserver>();
+  #place: GroupPlace | undefined;
+
+  get size(): number {
+    return this.#observers.size;
+  }
+
+  observe(table: number, key: Buffer, observer: RowObserver): void {
+    let own = this.#observers.get(observer);
+    if (own === undefined) {
+      own = new GroupObserver(observer);
+      own.place = this.#place;
+      own.connects = connectsOf(this.#place);
+      this.#observers.set(observer, own);
+    }
+    own.rows.set(idOf(table, key), { table, key, isBeginning: isElsewhere(own.place) });
+    own.place?.observe(table, key, own);
+  }
+
+  unobserve(table: number, key: Buffer, observer: RowObserver): void {
+    const own = this.#observers.get(observer);
+    if (own?.rows.delete(idOf(table, key)) !== true) return;
+    own.place?.unobserve(table, key, own);
+    if (own.rows.size === 0) this.#observers.delete(observer);
+  }
+
+  /**
+   * Commands run there from now on; undefined while nobody knows where. If it is where they ran before, nothing was missed,
+   * but commands that wait for a key may have been tried meanwhile, and have to be again.
+   */
+  moveTo(place: GroupPlace | undefined): void {
+    if (place === this.#place) return;
+    this.#place = place;
+    // Until it is known who leads now, the last place is as good as any: it tells of what it sees.
+    if (place === undefined) return;
+    for (const own of [...this.#observers.values()]) {
+      if (own.place !== place || own.connects !== connectsOf(place)) this.#move(own, place);
+      else if (!('dirty' in own.observer)) tellAll(own);
+    }
+  }
+
+  #move(own: GroupObserver, place: GroupPlace): void {
+    for (const row of own.rows.values()) {
+      const { table, key } = row;
+      own.place?.unobserve(table, key, own);
+      row.isBeginning = isElsewhere(place);
+      place.observe(table, key, own);
+    }
+    own.place = place;
+    own.connects = connectsOf(place);
+    own.hasMissed = true;
+    tellAll(own);
+  }
+
+  /** The pod of this process is another one, or gone. */
+  forgetPlace(place: GroupPlace): void {
+    if (this.#place === place) this.#place = undefined;
+    for (const own of this.#observers.values()) if (own.place === place) own.place = undefined;
+  }
+
+  /**
+   * What stands for the watch in a transaction that is to run there; `missed` if a change of what it watches may have
+   * been missed, so that it must not run.
+   */
+  watchAt(place: GroupPlace, watch: TransactionWatch): TransactionWatch | 'missed' {
+    const own = this.#observers.get(watch);
+    // It watches nothing of this group.
+    if (own === undefined) return watch;
+    const isKept = own.place === place && own.connects === connectsOf(place) && !own.hasMissed;
+    return isKept ? own : 'missed';
+  }
+}

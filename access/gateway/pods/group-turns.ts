@@ -1,0 +1,122 @@
+// The groups of replicas of a plane as one member of its ticks: there may be thousands, of which a tick has touched few.
+
+import type { LocalPod } from '../../../contracts/local-pod.ts';
+import { assert } from '../../../universal-row/assert.ts';
+import type { Outcome, TurnMember } from '../../../universal-row/executor.ts';
+import type { ChangeListener } from '../../../universal-row/row-change.ts';
+import type { PodLink } from './pod-link.ts';
+
+/** The part of one group in the tick under way. */
+export interface GroupTurn {
+  /** The pod on which commands of the group have run in this tick; undefined when none has. */
+  pod: LocalPod | undefined;
+  /** Its `losses` when the first of them ran. */
+  losses: number;
+}
+
+/** A group, as far as it is asked to tell of changes. */
+interface Follower {
+  follow(listener: ChangeListener | undefined): void;
+}
+
+const lost = -2;
+
+export class GroupTurns implements TurnMember {
+  readonly #followers = new Set<Follower>();
+  readonly #links = new Set<PodLink>();
+  readonly #touched: GroupTurn[] = [];
+  readonly #allLinks: () => Iterable<PodLink>;
+  #listener: ChangeListener | undefined;
+  /** Of the tick that has just ended: pods, and what to wait for. */
+  #pods: LocalPod[] = [];
+  #positions: number[] = [];
+  #ticks = 0;
+
+  /** `links` are those to all nodes that have replicas. */
+  constructor(links: () => Iterable<PodLink> = () => []) {
+    this.#allLinks = links;
+  }
+
+  /** Pods elsewhere are told of a script of a tenant; without a source, that all are forgotten. */
+  tellScript(tenant: number, source: string): void {
+    for (const link of this.#allLinks()) link.script(tenant, source);
+  }
+
+  add(group: Follower): void {
+    this.#followers.add(group);
+    if (this.#listener !== undefined) group.follow(this.#listener);
+  }
+
+  delete(group: Follower): void {
+    this.#followers.delete(group);
+    group.follow(undefined);
+  }
+
+  follow(listener: ChangeListener | undefined): void {
+    this.#listener = listener;
+    for (const group of this.#followers) group.follow(listener);
+  }
+
+  /** A command runs on a pod of this process, whose `losses` were as many when it began. */
+  touch(turn: GroupTurn, pod: LocalPod, losses: number): void {
+    if (turn.pod === undefined) {
+      turn.pod = pod;
+      turn.losses = losses;
+      this.#touched.push(turn);
+    } else if (turn.pod !== pod) turn.losses = -1;
+    else if (losses < turn.losses) turn.losses = losses;
+  }
+
+  /** Something was written for the link, which is to leave at the end of the tick. */
+  written(link: PodLink): void {
+    this.#links.add(link);
+  }
+
+  endTurn(): number {
+    if (this.#links.size !== 0) {
+      for (const link of this.#links) link.flush();
+      this.#links.clear();
+    }
+    const touched = this.#touched;
+    if (touched.length === 0) return -1;
+    const pods = this.#pods;
+    const positions = this.#positions;
+    pods.length = 0;
+    positions.length = 0;
+    for (const turn of touched) {
+      const pod = turn.pod!;
+      const position = pod.flushTurn();
+      turn.pod = undefined;
+      const wasLost = pod.losses !== turn.losses;
+      if (position < 0 && !wasLost) continue;
+      pods.push(pod);
+      positions.push(wasLost ? lost : position);
+    }
+    touched.length = 0;
+    return pods.length === 0 ? -1 : ++this.#ticks;
+  }
+
+  /** To be called before another tick ends, if at all. */
+  whenSettled(tick: number, then: (outcome: Outcome) => void): void {
+    assert(tick === this.#ticks, 'only the last tick can be waited for');
+    const pods = this.#pods;
+    const positions = this.#positions;
+    if (positions.includes(lost)) {
+      then('unknown');
+      return;
+    }
+    if (pods.length === 1) {
+      pods[0]!.whenSettled(positions[0]!, then);
+      return;
+    }
+    let left = pods.length;
+    let worst: Outcome = 'committed';
+    const one = (outcome: Outcome): void => {
+      if (outcome !== 'committed') worst = outcome;
+      if (--left === 0) then(worst);
+    };
+    const all = pods.slice();
+    const at = positions.slice();
+    for (let i = 0; i < all.length; i++) all[i]!.whenSettled(at[i]!, one);
+  }
+}

@@ -1,0 +1,487 @@
+// The gateway's end of the link to pods of rows in another process. It connects again by itself when the link ends; the
+// outcome of requests that were under way is then unknown.
+
+import type { ClusterLink, LinkContext } from '../../../cluster-links/cluster-link.ts';
+import { dialLink } from '../../../cluster-links/dial.ts';
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import type { RowObserver } from '../../../universal-row/executor.ts';
+import {
+  beginFrame,
+  endFrame,
+  frameHeaderBytes,
+  writeFrame,
+} from '../../../universal-row/protocol/frames.ts';
+import {
+  Answer,
+  AnswerFlag,
+  type CommandHead,
+  readReplacedWords,
+  readWork,
+  Request,
+  RowFrame,
+  type Session,
+  writeCommand,
+  writeSession,
+} from '../../../universal-row/protocol/row-messages.ts';
+import { WireError, WireReader, WireWriter } from '../../../universal-row/protocol/wire.ts';
+import { RowWork } from '../../../universal-row/row-work.ts';
+import { RequestLane, type LaneUser } from './request-lane.ts';
+
+export interface PodLinkOptions {
+  host: string;
+  port: number;
+  /** The node that has to answer there; undefined for any of the cluster. */
+  node?: string | undefined;
+  context: LinkContext;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+}
+
+/** Requests larger than this go in parts of as much. */
+const partBytes = 1024 * 1024;
+/** Bytes that the socket has yet to send, beyond which no more requests are taken. */
+const maxUnsentBytes = 32 * 1024 * 1024;
+/** Of answers in parts. */
+const maxPartsBytes = 1024 * 1024 * 1024;
+const retryMs = { first: 20, last: 1000 } as const;
+
+/** A row that an observer wants to hear of. */
+interface Observed {
+  readonly id: number;
+  readonly table: number;
+  readonly key: Buffer;
+  readonly observer: RowObserver;
+}
+
+interface Asked {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+}
+
+export class PodLink {
+  readonly #options: PodLinkOptions;
+  readonly #out = new WireWriter(16 * 1024);
+  readonly #reader = new WireReader();
+  readonly #lanes: RequestLane[] = [];
+  readonly #free: RequestLane[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #observed = new Map<number, Observed>();
+  /** The same by who wants to hear of them. */
+  readonly #observedBy = new Map<RowObserver, Observed[]>();
+  readonly #asked = new Map<number, Asked>();
+  readonly #unmetered = new RowWork();
+  #nextId = 1;
+  #link: ClusterLink | undefined;
+  #place: { host: string; port: number };
+  #dial: { close(): void } | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #isUp = false;
+  #isScheduled = false;
+  #isClosed = false;
+  #retryMs: number = retryMs.first;
+  #parts: Buffer[] = [];
+  #partsBytes = 0;
+  #ready: { resolve: () => void; promise: Promise<void> };
+  #drains: (() => void)[] = [];
+  /** Times that it was up. */
+  connects = 0;
+
+  constructor(options: PodLinkOptions) {
+    this.#options = options;
+    this.#place = options;
+    this.#ready = newReady();
+  }
+
+  /** Resolves when it is up. */
+  start(): Promise<void> {
+    this.#connect();
+    return this.#ready.promise;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Resolves when it is up, which may be never. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** The number of a transform there; undefined when the pods have none of that name. */
+  numberOf(name: string): number | undefined {
+    return this.#numbers.get(name);
+  }
+
+  // ---- the link
+
+  #connect(): void {
+    if (this.#isClosed) return;
+    const { node, context } = this.#options;
+    this.#dial = dialLink(
+      context,
+      { ...this.#place, purpose: 'pods', node },
+      {
+        open: (link) => {
+          this.#link = link;
+          return {
+            frame: (type, id, buf, start, end) => this.#frame(type, id, buf, start, end),
+            drained: () => this.#drained(),
+            readEnd: () => {},
+            closed: (error) => this.#closed(error),
+          };
+        },
+        failed: (error) => this.#closed(error),
+      },
+    );
+  }
+
+  /** The node is to be found elsewhere. The link ends, and is made there. */
+  setPlace(place: { host: string; port: number }): void {
+    if (place.host === this.#place.host && place.port === this.#place.port) return;
+    this.#place = place;
+    this.#dial?.close();
+  }
+
+  #closed(error: Error | undefined): void {
+    const wasUp = this.#isUp;
+    this.#isUp = false;
+    this.#link = undefined;
+    this.#out.reset(true);
+    this.#parts = [];
+    this.#partsBytes = 0;
+    if (wasUp) this.#ready = newReady();
+    if (!this.#isClosed) {
+      const { host, port } = this.#place;
+      const { report } = this.#options;
+      const why = error === undefined ? '' : `: ${error.message}`;
+      if (wasUp) report('warn', `the link to the pods at ${host}:${port} ended${why}`);
+      this.#retry = setTimeout(() => this.#connect(), this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 2, retryMs.last);
+    }
+    for (const { reject } of this.#asked.values()) reject(new Error('the link to the pods ended'));
+    this.#asked.clear();
+    // The pods may have changed these rows while there was no link.
+    for (const { table, key, observer } of [...this.#observed.values()]) {
+      observer.rowChanged(table, key);
+    }
+    for (const lane of this.#lanes) lane.failed();
+    this.#drained();
+  }
+
+  #opened(reader: WireReader): void {
+    this.#numbers.clear();
+    const count = reader.varint();
+    for (let i = 0; i < count; i++) this.#numbers.set(reader.string(), i);
+    reader.done();
+    for (const lane of this.#lanes) lane.session = undefined;
+    this.#isUp = true;
+    this.connects++;
+    this.#retryMs = retryMs.first;
+    for (const one of this.#observed.values()) this.#sendObserve(one);
+    this.#ready.resolve();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.#dial?.close();
+  }
+
+  // ---- out
+
+  /** Whether the socket takes no more for now. */
+  get isFull(): boolean {
+    return (this.#link?.unsentBytes ?? 0) > maxUnsentBytes;
+  }
+
+  /** Calls back once it takes more, or is down. */
+  whenDrained(then: () => void): void {
+    this.#drains.push(then);
+  }
+
+  #drained(): void {
+    for (const then of this.#drains.splice(0)) then();
+  }
+
+  #begin(): WireWriter {
+    const out = this.#out;
+    if (out.pos === 0) beginFrame(out, RowFrame.requests);
+    this.#schedule();
+    return out;
+  }
+
+  /** What a tick does not flush leaves after this round of the event loop. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.flush();
+    });
+  }
+
+  /** Sends what was written since the last time. */
+  flush(): void {
+    const out = this.#out;
+    if (out.pos === 0) return;
+    let isFree = true;
+    if (out.pos <= partBytes + frameHeaderBytes) {
+      endFrame(out, 0);
+      isFree = this.#link!.send(out.view());
+    } else this.#sendParts(Buffer.from(out.buf.subarray(frameHeaderBytes, out.pos)));
+    out.reset(!isFree);
+  }
+
+  #sendParts(payload: Buffer): void {
+    for (let at = 0; at < payload.length; at += partBytes) {
+      const isLast = at + partBytes >= payload.length;
+      const part = payload.subarray(at, at + partBytes);
+      const frame = new WireWriter(part.length + 64);
+      writeFrame(frame, isLast ? RowFrame.lastPart : RowFrame.part, RowFrame.requests, part);
+      this.#link!.send(frame.view());
+    }
+  }
+
+  /** A lane for requests that are to run in order; `giveBack` it once all are answered. */
+  takeLane(): RequestLane {
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    const lane = new RequestLane(this.#lanes.length);
+    this.#lanes.push(lane);
+    return lane;
+  }
+
+  giveBack(lane: RequestLane): void {
+    this.#free.push(lane);
+  }
+
+  #session(out: WireWriter, lane: RequestLane, session: Session): void {
+    if (lane.session === session) return;
+    if (lane.session === undefined || !isSame(lane.session, session)) {
+      writeSession(out, lane.id, session);
+    }
+    lane.session = session;
+  }
+
+  /** Sends a command; `user` hears of its answer. The session must not change afterwards: another one is another object. */
+  command(
+    lane: RequestLane,
+    session: Session,
+    head: CommandHead,
+    args: Arguments,
+    user: LaneUser,
+  ): void {
+    const out = this.#begin();
+    this.#session(out, lane, session);
+    out.u8(Request.command);
+    out.varint(lane.id);
+    writeCommand(out, head, args);
+    lane.users.push(user);
+  }
+
+  /** As `command`, for commands that are run as one unless a row that `watch` observes was touched. */
+  transaction(
+    lane: RequestLane,
+    session: Session,
+    commands: readonly { head: CommandHead; args: Arguments }[],
+    watch: RowObserver | undefined,
+    user: LaneUser,
+  ): void {
+    const out = this.#begin();
+    this.#session(out, lane, session);
+    out.u8(Request.transaction);
+    out.varint(lane.id);
+    const watched = watch === undefined ? [] : this.#idsOf(watch);
+    out.varint(watched.length);
+    for (const id of watched) out.varint(id);
+    out.varint(commands.length);
+    for (const { head, args } of commands) writeCommand(out, head, args);
+    lane.users.push(user);
+  }
+
+  /** SCRIPT LOAD of a tenant; without a source SCRIPT FLUSH. */
+  script(tenant: number, source: string): void {
+    if (!this.#isUp) return;
+    const out = this.#begin();
+    out.u8(Request.script);
+    out.varint(tenant);
+    out.bytes(Buffer.from(source, 'latin1'));
+  }
+
+  /** The client of a lane is gone: answers to its requests are dropped. */
+  leave(lane: RequestLane): void {
+    if (!this.#isUp) return;
+    const out = this.#begin();
+    out.u8(Request.leave);
+    out.varint(lane.id);
+  }
+
+  // ---- observed rows
+
+  #idsOf(observer: RowObserver): number[] {
+    return this.#observedBy.get(observer)?.map(({ id }) => id) ?? [];
+  }
+
+  observe(table: number, key: Buffer, observer: RowObserver): void {
+    const one = { id: this.#nextId++, table, key, observer };
+    this.#observed.set(one.id, one);
+    const others = this.#observedBy.get(observer);
+    if (others === undefined) this.#observedBy.set(observer, [one]);
+    else others.push(one);
+    if (this.#isUp) this.#sendObserve(one);
+  }
+
+  #sendObserve({ id, table, key }: Observed): void {
+    const out = this.#begin();
+    out.u8(Request.observe);
+    out.varint(id);
+    out.varint(table);
+    out.bytes(key);
+  }
+
+  unobserve(table: number, key: Buffer, observer: RowObserver): void {
+    const all = this.#observedBy.get(observer);
+    if (all === undefined) return;
+    const at = all.findIndex((one) => one.table === table && one.key.equals(key));
+    if (at === -1) return;
+    const [one] = all.splice(at, 1);
+    if (all.length === 0) this.#observedBy.delete(observer);
+    this.#observed.delete(one!.id);
+    if (!this.#isUp) return;
+    const out = this.#begin();
+    out.u8(Request.unobserve);
+    out.varint(one!.id);
+  }
+
+  // ---- questions
+
+  /** Asks about the pods as a whole. */
+  ask(question: unknown): Promise<unknown> {
+    if (!this.#isUp) return Promise.reject(new Error('the pods cannot be reached'));
+    const id = this.#nextId++;
+    const payload = Buffer.from(JSON.stringify(question));
+    const frame = new WireWriter(payload.length + 64);
+    writeFrame(frame, RowFrame.question, id, payload);
+    // In the order of the requests.
+    this.flush();
+    this.#link!.send(frame.view());
+    return new Promise((resolve, reject) => this.#asked.set(id, { resolve, reject }));
+  }
+
+  // ---- in
+
+  #frame(type: number, stream: number, buf: Buffer, start: number, end: number): void {
+    switch (type) {
+      case RowFrame.answers:
+        this.#answers(buf, start, end);
+        break;
+      case RowFrame.part:
+      case RowFrame.lastPart:
+        this.#takePart(type, buf, start, end);
+        break;
+      case RowFrame.names:
+        this.#opened(new WireReader(buf, start, end));
+        break;
+      case RowFrame.reply:
+        this.#replied(stream, buf.toString('utf8', start, end));
+        break;
+      default:
+        throw new WireError(`pods send no frame of type ${type}`);
+    }
+  }
+
+  #takePart(type: number, buf: Buffer, start: number, end: number): void {
+    this.#partsBytes += end - start;
+    if (this.#partsBytes > maxPartsBytes) throw new WireError('an answer is too large');
+    this.#parts.push(Buffer.from(buf.subarray(start, end)));
+    if (type === RowFrame.part) return;
+    const whole = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#partsBytes = 0;
+    this.#answers(whole, 0, whole.length);
+  }
+
+  #replied(id: number, text: string): void {
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    const { value, error } = JSON.parse(text) as { value?: unknown; error?: string };
+    if (error === undefined) asked?.resolve(value);
+    else asked?.reject(new Error(error));
+  }
+
+  #answers(buf: Buffer, start: number, end: number): void {
+    const reader = this.#reader;
+    reader.set(buf, start, end);
+    while (reader.pos < end) {
+      const kind = reader.u8();
+      const number = reader.varint();
+      if (kind === Answer.values) this.#answered(this.#laneOf(number), reader);
+      else this.#other(kind, number, reader);
+    }
+  }
+
+  #laneOf(number: number): RequestLane {
+    const lane = this.#lanes[number];
+    if (lane === undefined) throw new WireError('an answer to nothing');
+    return lane;
+  }
+
+  #answered(lane: RequestLane, reader: WireReader): void {
+    const flags = reader.u8();
+    const user = lane.users.take();
+    if (user === undefined) throw new WireError('an answer to nothing');
+    if (flags & AnswerFlag.hasWords) {
+      readReplacedWords(reader, (word, by) => user.replace?.(word, by));
+    }
+    user.values(flags, reader);
+    if (flags & AnswerFlag.hasWork) readWork(reader, user.work ?? this.#unmetered);
+    user.done();
+  }
+
+  #other(kind: number, number: number, reader: WireReader): void {
+    switch (kind) {
+      case Answer.part: {
+        const bytes = reader.bytes();
+        this.#laneOf(number).users.first?.part(bytes);
+        break;
+      }
+      case Answer.refusal: {
+        const lane = this.#laneOf(number);
+        const user = lane.users.take();
+        // The pods refuse all that is under way in the lane, until they are told a session again.
+        lane.session = undefined;
+        const why = reader.u8();
+        const waitMs = reader.varint();
+        const text = reader.string();
+        if (user === undefined) throw new WireError('an answer to nothing');
+        user.refused(why, waitMs, text);
+        break;
+      }
+      case Answer.changed:
+      case Answer.lost: {
+        const one = this.#observed.get(number);
+        one?.observer.rowChanged(one.table, one.key);
+        break;
+      }
+      default:
+        throw new WireError(`no answer is of kind ${kind}`);
+    }
+  }
+}
+
+function isSame(a: Session, b: Session): boolean {
+  return (
+    a.table === b.table &&
+    a.tenant === b.tenant &&
+    a.first === b.first &&
+    a.count === b.count &&
+    a.version === b.version &&
+    a.epoch === b.epoch &&
+    a.isMetered === b.isMetered
+  );
+}
+
+function newReady(): { resolve: () => void; promise: Promise<void> } {
+  let resolve: () => void = () => {};
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { resolve, promise };
+}

@@ -1,0 +1,333 @@
+// Pods of rows in another process, behind the interface that a pod in this thread has.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Action, type Command, isWrite, type NotRun } from '../../../universal-row/command.ts';
+import { CommandError } from '../../../universal-row/errors.ts';
+import type {
+  Executor,
+  Outcome,
+  Refusable,
+  RowObserver,
+  TransactionWatch,
+} from '../../../universal-row/executor.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import {
+  AnswerFlag,
+  CommandFlag,
+  CommandHead,
+  Refusal,
+  type Session,
+} from '../../../universal-row/protocol/row-messages.ts';
+import { copyValue, copyValues } from '../../../universal-row/protocol/values.ts';
+import { WireReader } from '../../../universal-row/protocol/wire.ts';
+import type { Reply } from '../../../universal-row/reply.ts';
+import type { RowWork } from '../../../universal-row/row-work.ts';
+import type { Rows } from '../../../universal-row/rows.ts';
+import type { PodLink } from './pod-link.ts';
+import type { LaneUser, RequestLane } from './request-lane.ts';
+
+export const outcomeUnknown = 'ERR outcome unknown';
+const unreachable = 'ERR the pod that has this table cannot be reached';
+const linkEnded = 'ERR the link to the pod that has this table ended';
+
+/** There was no link, or a read has no answer that can be relied on. */
+export const notReached: NotRun = { why: 'unreachable', leader: 0 };
+
+/** What a refusal means, if the request may be run elsewhere or later. */
+export function notRunOf(kind: number, text: string): NotRun | undefined {
+  if (kind === Refusal.staleEpoch) return { why: 'moved', leader: 0 };
+  if (kind !== Refusal.notLeader) return undefined;
+  const leader = Number(text);
+  return { why: 'notLeader', leader: Number.isSafeInteger(leader) ? leader : 0 };
+}
+
+/** The error for a request that was not run. */
+export function refusalText(kind: number, text: string): string {
+  switch (kind) {
+    case Refusal.refused:
+    case Refusal.throttled:
+      return text;
+    case Refusal.tooLate:
+      return 'ERR the command could not begin in time';
+    case Refusal.notLeader:
+      return 'CLUSTERDOWN The node asked does not lead the partition';
+    default:
+      return 'ERR the table has moved';
+  }
+}
+
+function sessionOf({ tenant, table, span, work }: Command, version: number): Session {
+  return {
+    tenant: tenant ?? 0,
+    table,
+    first: span.first,
+    count: span.count,
+    version,
+    epoch: 0,
+    isMetered: work !== undefined,
+  };
+}
+
+export class RemoteExecutor implements Executor {
+  readonly link: PodLink;
+  readonly #refusalOf: (command: Refusable) => string | undefined;
+
+  /** `refusalOf` tells what is known here of why a write would be refused. */
+  constructor(link: PodLink, refusalOf: (command: Refusable) => string | undefined) {
+    this.link = link;
+    this.#refusalOf = refusalOf;
+  }
+
+  refusal(command: Refusable): string | undefined {
+    return this.#refusalOf(command);
+  }
+
+  /** What is said of a command before its words; undefined when the pods do not know it. */
+  headOf(command: Command, session: Session, head = new CommandHead()): CommandHead | undefined {
+    const number = this.link.numberOf(command.name);
+    if (number === undefined) return undefined;
+    head.transform = number;
+    head.flags = 0;
+    if (command.table !== session.table) {
+      head.flags |= CommandFlag.hasTable;
+      head.table = command.table;
+    }
+    if (command.args.hasWaited) head.flags |= CommandFlag.hasWaited;
+    if (command.onEmpty === 'nil') head.flags |= CommandFlag.emptyIsNil;
+    else if (command.onEmpty === 'nilArray') head.flags |= CommandFlag.emptyIsNilArray;
+    return head;
+  }
+
+  execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    const { link } = this;
+    if (!link.isUp) {
+      reply.error(unreachable);
+      command.notRun = notReached;
+      return;
+    }
+    const session = sessionOf(command, reply.version);
+    const head = this.headOf(command, session);
+    if (head === undefined) {
+      reply.error(unknownTransform(command.name));
+      return;
+    }
+    return new Promise((resolve) => {
+      const lane = link.takeLane();
+      const call = new RemoteCall(link, lane, command, reply, resolve);
+      link.command(lane, session, head, command.args, call);
+    });
+  }
+
+  executeAll(
+    commands: readonly Command[],
+    reply: Reply,
+    before: (reply: Reply) => boolean,
+    watch?: TransactionWatch,
+  ): MaybePromise<Reply | void> {
+    const { link } = this;
+    if (!link.isUp) {
+      reply.error(unreachable);
+      if (commands[0] !== undefined) commands[0].notRun = notReached;
+      return;
+    }
+    const inPod = commands.filter((command) => command.isLocal !== true);
+    const home = inPod[0] ?? commands[0];
+    const session = home === undefined ? noSession : sessionOf(home, reply.version);
+    const heads: { head: CommandHead; args: Arguments }[] = [];
+    for (const command of inPod) {
+      const head = this.headOf(command, session);
+      if (head === undefined) {
+        reply.error(`EXECABORT Transaction discarded: ${unknownTransform(command.name).slice(4)}`);
+        return;
+      }
+      heads.push({ head, args: command.args });
+    }
+    return new Promise((resolve) => {
+      const lane = link.takeLane();
+      const call = new RemoteTransaction(link, lane, commands, reply, before, watch, resolve);
+      link.transaction(lane, session, heads, watch, call);
+    });
+  }
+
+  observe(table: number, key: Buffer, observer: RowObserver): void {
+    this.link.observe(table, key, observer);
+  }
+
+  unobserve(table: number, key: Buffer, observer: RowObserver): void {
+    this.link.unobserve(table, key, observer);
+  }
+
+  /** Pods elsewhere do not tell of all changes: neither keyspace notifications nor tracking know of theirs. */
+  follow(): void {}
+
+  /** What the tick has asked for leaves. Answers come once they are settled. */
+  endTurn(): number {
+    this.link.flush();
+    return -1;
+  }
+
+  whenSettled(_position: number, then: (outcome: Outcome) => void): void {
+    then('committed');
+  }
+}
+
+/** Of a transaction without a command, which is asked for what it watched. */
+const noSession: Session = {
+  tenant: 0,
+  table: 0,
+  first: 0,
+  count: 1,
+  version: 2,
+  epoch: 0,
+  isMetered: false,
+};
+
+function unknownTransform(name: string): string {
+  return `ERR the pod that has this table does not know '${name}'`;
+}
+
+/** One command whose answer is waited for. */
+class RemoteCall implements LaneUser {
+  protected readonly reply: Reply;
+  protected long: Reply | undefined;
+  readonly #link: PodLink;
+  readonly #lane: RequestLane;
+  readonly #command: Command | undefined;
+  /** Told why it was not run. */
+  readonly #first: Command | undefined;
+  readonly #resolve: (answer: Reply | void) => void;
+  /** The rest of a long answer is dropped, as there was no memory for it. */
+  #isDropped = false;
+
+  constructor(
+    link: PodLink,
+    lane: RequestLane,
+    command: Command | undefined,
+    reply: Reply,
+    resolve: (answer: Reply | void) => void,
+    first = command,
+  ) {
+    this.#link = link;
+    this.#lane = lane;
+    this.#command = command;
+    this.#first = first;
+    this.reply = reply;
+    this.#resolve = resolve;
+  }
+
+  get work(): RowWork | undefined {
+    return this.#command?.work;
+  }
+
+  replace(word: number, by: Buffer): void {
+    const args = this.#command?.args;
+    if (args !== undefined && word < args.count) args.replace(word, by);
+  }
+
+  part(values: Buffer): void {
+    if (this.#isDropped) return;
+    const long = (this.long ??= this.reply.fork(this.reply.mark()));
+    try {
+      copyValues(new WireReader(values), long);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      this.#isDropped = true;
+      long.rollback(0);
+      long.error(error.message);
+    }
+  }
+
+  values(flags: number, reader: WireReader): void {
+    if (flags & AnswerFlag.isUnknown) this.unknown();
+    else if ((flags & (AnswerFlag.isEmpty | AnswerFlag.wasInParts)) === 0) {
+      copyValue(reader, this.reply);
+    }
+  }
+
+  done(): void {
+    this.#link.giveBack(this.#lane);
+    this.#resolve(this.long);
+  }
+
+  refused(kind: number, _retryMs: number, text: string): void {
+    this.reply.error(refusalText(kind, text));
+    this.#notRun(notRunOf(kind, text));
+    this.done();
+  }
+
+  failed(): void {
+    this.unknown(linkEnded);
+    this.done();
+  }
+
+  /** Nobody can tell what became of it. One that only reads can be sent again. */
+  protected unknown(ofRead = outcomeUnknown): void {
+    const { action = Action.fetch } = this.#command ?? {};
+    const reply = this.long ?? this.reply;
+    this.long?.rollback(0);
+    reply.error(isWrite(action) ? outcomeUnknown : ofRead);
+    if (!isWrite(action)) this.#notRun(notReached);
+  }
+
+  #notRun(why: NotRun | undefined): void {
+    if (this.#first !== undefined) this.#first.notRun = why;
+  }
+}
+
+/** Commands that are run as one. Those that are about this gateway are run here, in their places. */
+class RemoteTransaction extends RemoteCall {
+  readonly #commands: readonly Command[];
+  readonly #before: (reply: Reply) => boolean;
+  readonly #watch: TransactionWatch | undefined;
+  readonly #parts: Buffer[] = [];
+
+  constructor(
+    link: PodLink,
+    lane: RequestLane,
+    commands: readonly Command[],
+    reply: Reply,
+    before: (reply: Reply) => boolean,
+    watch: TransactionWatch | undefined,
+    resolve: (answer: Reply | void) => void,
+  ) {
+    const writing = commands.find(({ action }) => isWrite(action)) ?? commands[0];
+    super(link, lane, writing, reply, resolve, commands[0]);
+    this.#commands = commands;
+    this.#before = before;
+    this.#watch = watch;
+  }
+
+  override part(values: Buffer): void {
+    // A value may go on in the next part.
+    this.#parts.push(Buffer.from(values));
+  }
+
+  override values(flags: number, reader: WireReader): void {
+    const watch = this.#watch;
+    if (flags & AnswerFlag.isUnknown) {
+      this.unknown();
+      return;
+    }
+    if ((flags & AnswerFlag.isTransaction) === 0) {
+      // It did not come to running: the one value says why.
+      super.values(flags, reader);
+      return;
+    }
+    const hasRun = (flags & AnswerFlag.notRun) === 0;
+    if (watch !== undefined) watch.dirty = !hasRun;
+    if (!this.#before(this.reply) || !hasRun) return;
+    const isLong = (flags & AnswerFlag.wasInParts) !== 0;
+    const from = isLong ? new WireReader(Buffer.concat(this.#parts)) : reader;
+    for (const command of this.#commands) {
+      if (command.isLocal === true) command.transform(noRows, command.args, this.reply);
+      else copyValue(from, this.reply);
+    }
+  }
+}
+
+/** Commands about a gateway have none. */
+const noRows = new Proxy({} as Rows, {
+  get: () => {
+    throw new TypeError('a command of the gateway has no rows');
+  },
+});

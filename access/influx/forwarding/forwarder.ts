@@ -1,0 +1,274 @@
+// Has requests answered by the node that leads what they are about: the exchange goes there as it came, and its answer
+// comes back the same way. That node authenticates it again. A request is never forwarded twice.
+
+import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
+import { dialLink } from '../../../cluster-links/dial.ts';
+import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { againHeader, ClientGone } from '../http/http-error.ts';
+import { httpPurpose, LinkStream } from './link-stream.ts';
+
+/** A node on which other nodes' planes are heard. */
+export interface LeadingNode {
+  readonly node: number;
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ForwarderOptions {
+  context: LinkContext;
+  /** Who leads the time series of a tenant; undefined while nobody is known to. */
+  leaderOf: (tenant: number) => LeadingNode | 'here' | undefined;
+  /** The node could not be reached, or does not lead. */
+  notThere?: (tenant: number, node: number) => void;
+  /** Milliseconds that a request waits for a leader. */
+  waitMs: () => number;
+}
+
+/** The client's address, from the node that it is connected to. */
+export const clientHeader = 'x-polyrow-client';
+/** When that node received the request, Unix milliseconds. */
+export const receivedHeader = 'x-polyrow-received';
+/** Misdirected Request: the node does not lead, and has not begun. */
+export const notLeading = 421;
+
+const retryMs = 25;
+/** Links to a node: those beyond wait for one to be free. */
+const maxLinks = 256;
+const maxFreeLinks = 16;
+/** Of one connection, or not for who answers. */
+const ownHeaders = new Set([
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+  againHeader,
+  clientHeader,
+  receivedHeader,
+]);
+
+/** What may change something: InfluxDB runs it by GET, too. */
+const changing = /\b(alter|create|delete|drop|grant|into|kill|revoke|set)\b/i;
+
+/** `again`: it may have been done, and does no harm when it is done again. */
+type Tried = 'answered' | 'not begun' | 'again';
+
+export class Forwarder {
+  readonly #options: ForwarderOptions;
+  readonly #agents = new Map<string, LinkAgent>();
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options;
+  }
+
+  /** Whether this node answers requests of the tenant. */
+  leads(tenant: number): boolean {
+    return this.#options.leaderOf(tenant) === 'here';
+  }
+
+  /**
+   * Resolves to true when the answer is under way or given, and to false when this node leads. Rejects with
+   * `UnavailableError` while nobody does, until `until` by `performance.now`.
+   */
+  async forward(exchange: Exchange, tenant: number, until = this.deadline()): Promise<boolean> {
+    const { leaderOf, notThere } = this.#options;
+    let isUnknown = false;
+    for (;;) {
+      const leader = leaderOf(tenant);
+      if (leader === 'here') return false;
+      if (leader !== undefined) {
+        const tried = await this.#try(exchange, leader);
+        if (tried === 'answered') return true;
+        if (tried === 'again') isUnknown = true;
+        notThere?.(tenant, leader.node);
+      }
+      if (!exchange.isOpen) throw new ClientGone();
+      if (performance.now() > until) {
+        throw isUnknown ? new OutcomeUnknownError() : new NotLeaderError(0);
+      }
+      await pause(retryMs);
+    }
+  }
+
+  /** Until when a request that comes now waits. */
+  deadline(): number {
+    return performance.now() + this.#options.waitMs();
+  }
+
+  async #try(exchange: Exchange, leader: LeadingNode): Promise<Tried> {
+    return await new Attempt(exchange, this.#agentOf(leader)).run();
+  }
+
+  #agentOf(leader: LeadingNode): LinkAgent {
+    const key = `${leader.node} ${leader.host} ${leader.port}`;
+    let agent = this.#agents.get(key);
+    if (agent === undefined) {
+      agent = new LinkAgent(this.#options.context, leader);
+      this.#agents.set(key, agent);
+    }
+    return agent;
+  }
+
+  /** Nodes that are gone, or have moved, keep no links. */
+  setNodes(nodes: Iterable<LeadingNode>): void {
+    const known = new Set(Array.from(nodes, ({ node, host, port }) => `${node} ${host} ${port}`));
+    for (const [key, agent] of this.#agents) {
+      if (known.has(key)) continue;
+      agent.destroy();
+      this.#agents.delete(key);
+    }
+  }
+
+  close(): void {
+    this.setNodes([]);
+  }
+}
+
+/** Has HTTP run over links to one node. */
+class LinkAgent extends Agent {
+  readonly #context: LinkContext;
+  readonly #to: LeadingNode;
+
+  constructor(context: LinkContext, to: LeadingNode) {
+    super({ keepAlive: true, maxSockets: maxLinks, maxFreeSockets: maxFreeLinks });
+    this.#context = context;
+    this.#to = to;
+  }
+
+  override createConnection(
+    _options: object,
+    created: (error: Error | null, stream?: Duplex) => void,
+  ): undefined {
+    const { node, host, port } = this.#to;
+    const target = { host, port, node: String(node), purpose: httpPurpose };
+    dialLink(this.#context, target, {
+      open: (link) => {
+        const stream = new LinkStream(link);
+        created(null, stream);
+        return stream.handler;
+      },
+      failed: (error) => created(error),
+    });
+  }
+}
+
+/** One request to one node. */
+class Attempt {
+  readonly #exchange: Exchange;
+  readonly #request: ClientRequest;
+  /** What of the body was read already. */
+  readonly #body: Buffer | undefined;
+  /** The body flows, once the node has said that it wants it. */
+  readonly #flows: boolean;
+  /** The node may have begun. */
+  #isSent = false;
+  #settle!: { resolve: (tried: Tried) => void; reject: (error: Error) => void };
+
+  constructor(exchange: Exchange, agent: Agent) {
+    const { request } = exchange;
+    this.#exchange = exchange;
+    const { form, held, receivedAt } = exchange;
+    this.#body = form ?? held;
+    this.#flows = this.#body === undefined && hasBody(request);
+    const headers = passedOn(request.rawHeaders, form);
+    headers.push(clientHeader, exchange.clientAddress);
+    if (receivedAt !== undefined) headers.push(receivedHeader, String(receivedAt));
+    if (this.#flows) headers.push('Expect', '100-continue');
+    const length = request.headers['content-length'];
+    if (this.#flows && length === undefined) headers.push('Transfer-Encoding', 'chunked');
+    this.#request = httpRequest({
+      agent,
+      method: exchange.method,
+      path: request.url ?? '/',
+      headers,
+      setHost: false,
+    });
+  }
+
+  run(): Promise<Tried> {
+    const request = this.#request;
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+      const gone = (): void => void request.destroy();
+      this.#exchange.response.once('close', gone);
+      request.once('close', () => this.#exchange.response.off('close', gone));
+      request.on('error', () => this.#failed());
+      request.once('response', (answer) => this.#answered(answer));
+      if (this.#flows) {
+        request.once('continue', () => this.#sendBody());
+        request.flushHeaders();
+        return;
+      }
+      request.once('socket', () => {
+        this.#isSent = true;
+      });
+      request.end(this.#body);
+    });
+  }
+
+  #sendBody(): void {
+    this.#isSent = true;
+    const body = this.#exchange.expectBody();
+    // A client that is gone ends the request by the answer's `close`.
+    body.once('error', () => this.#request.destroy());
+    body.pipe(this.#request);
+  }
+
+  #answered(answer: IncomingMessage): void {
+    const exchange = this.#exchange;
+    const isAgain = exchange.held !== undefined && answer.headers[againHeader] !== undefined;
+    if (answer.statusCode === notLeading || isAgain) {
+      answer.resume();
+      answer.once('error', () => {});
+      this.#settle.resolve(isAgain ? 'again' : 'not begun');
+      return;
+    }
+    exchange.pass(answer, withoutOwn(answer.rawHeaders)).then(
+      () => this.#settle.resolve('answered'),
+      (error: Error) => this.#settle.reject(error),
+    );
+  }
+
+  /** The link has ended, or could not be made. */
+  #failed(): void {
+    const { response, method, parameters, held } = this.#exchange;
+    // What has been said of the answer cannot be taken back.
+    if (response.headersSent) {
+      response.destroy();
+      this.#settle.resolve('answered');
+      return;
+    }
+    const isRead = (method === 'GET' || method === 'HEAD') && !this.#flows;
+    const isRepeatable = isRead && !changing.test(parameters.get('q'));
+    if (!this.#isSent || isRepeatable) this.#settle.resolve('not begun');
+    else if (held !== undefined) this.#settle.resolve('again');
+    else this.#settle.reject(new OutcomeUnknownError());
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function withoutOwn(raw: readonly string[], others: ReadonlySet<string> = new Set()): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase();
+    if (!ownHeaders.has(name) && !others.has(name)) kept.push(raw[i]!, raw[i + 1]!);
+  }
+  return kept;
+}
+
+const ofBody = new Set(['content-length', 'content-encoding']);
+
+/** A form that was read goes on unpacked, and as one. */
+function passedOn(raw: readonly string[], form: Buffer | undefined): string[] {
+  if (form === undefined) return withoutOwn(raw);
+  return [...withoutOwn(raw, ofBody), 'Content-Length', String(form.length)];
+}

@@ -1,0 +1,51 @@
+// Connections that have been accepted and are yet to be served. Hundreds may come in the same round of the event loop,
+// and to make each ready takes as long as some commands: those that have no time left are made ready in later rounds.
+// Nothing of theirs is read before.
+
+const roundMs = 4;
+
+export class AcceptQueue<S> {
+  readonly #serve: (socket: S) => void;
+  #queue: S[] = [];
+  /** Of this round of the event loop. */
+  #spentMs = 0;
+  #isScheduled = false;
+
+  constructor(serve: (socket: S) => void) {
+    this.#serve = serve;
+  }
+
+  /** Those that wait. */
+  get size(): number {
+    return this.#queue.length;
+  }
+
+  add(socket: S): void {
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      setImmediate(this.#nextRound);
+    }
+    if (this.#queue.length > 0 || this.#spentMs >= roundMs) this.#queue.push(socket);
+    else this.#serveNow(socket);
+  }
+
+  #serveNow(socket: S): void {
+    const began = performance.now();
+    this.#serve(socket);
+    this.#spentMs += performance.now() - began;
+  }
+
+  readonly #nextRound = (): void => {
+    this.#spentMs = 0;
+    let served = 0;
+    try {
+      while (served < this.#queue.length && this.#spentMs < roundMs) {
+        this.#serveNow(this.#queue[served++]!);
+      }
+    } finally {
+      this.#queue = this.#queue.slice(served);
+      this.#isScheduled = this.#queue.length > 0;
+      if (this.#isScheduled) setImmediate(this.#nextRound);
+    }
+  };
+}

@@ -1,0 +1,227 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Executor, Outcome } from '../../universal-row/executor.ts';
+import { CommandTick, type TickClient } from './command-tick.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+interface Bench {
+  tick: CommandTick<TickClient>;
+  /** Names of clients that were served, and `|` where a tick ended. */
+  seen: string[];
+  client: (name: string, workMs: number, rounds?: number) => TickClient;
+}
+
+/** Work takes as long as it says, on a clock of its own. */
+function bench(): Bench {
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const seen: string[] = [];
+  const tick = new CommandTick<TickClient>({
+    executors: () => {
+      seen.push('|');
+      return [];
+    },
+    podAdmission: undefined,
+    steps: undefined,
+    beforeEnd: () => {},
+    isWaiting: () => false,
+    unknown: () => {},
+    failed: () => {},
+  });
+  const client = (name: string, workMs: number, rounds = 1): TickClient => {
+    let left = rounds;
+    const work = (): void => {
+      seen.push(name);
+      now += workMs;
+      tick.lap();
+      if (--left > 0) tick.resume(one);
+    };
+    const one: TickClient = {
+      version: 2,
+      closing: false,
+      countError: () => {},
+      receive: work,
+      send: () => true,
+      resumeNow: work,
+      readAgain: () => {},
+      keepAnswer: () => true,
+      countWaiting: () => {},
+      endSoon: () => {},
+      destroy: () => {},
+      stepInfo: () => ({ what: name, tenant: 0, bytes: 0 }),
+    };
+    return one;
+  };
+  return { tick, seen, client };
+}
+
+async function rounds(n: number): Promise<void> {
+  for (let i = 0; i < n; i++) await new Promise(setImmediate);
+}
+
+test('clients that go on share a tick until it has taken long, and then have the next one in order', async () => {
+  const { tick, seen, client } = bench();
+  for (const name of ['a', 'b', 'c']) tick.resume(client(name, 30, 2));
+  for (const name of ['d', 'e', 'f']) tick.resume(client(name, 1));
+  await rounds(20);
+  const ticks = seen
+    .join('')
+    .split('|')
+    .filter((text) => text !== '');
+  // Each of the long ones has a tick of its own, and none goes on before all others have had a part.
+  expect(ticks).toEqual(['a', 'b', 'c', 'defa', 'b', 'c']);
+});
+
+test('clients that have sent little go on before those that have sent much', async () => {
+  const { tick, seen, client } = bench();
+  for (const name of ['a', 'b', 'c']) tick.resume(client(name, 30));
+  await rounds(1);
+  for (const name of ['x', 'y']) tick.resume(client(name, 1), 100);
+  await rounds(20);
+  const ticks = seen
+    .join('')
+    .split('|')
+    .filter((text) => text !== '');
+  expect(ticks).toEqual(['a', 'xyb', 'c']);
+});
+
+test('a tick that has taken long takes small requests for a while, and large ones no more', async () => {
+  const { tick, client } = bench();
+  const few = 100;
+  const many = 10_000;
+  tick.schedule();
+  expect(tick.isOverFor(many)).toBe(false);
+  client('a', 10).resumeNow();
+  expect([tick.isOverFor(few), tick.isOverFor(many)]).toEqual([false, true]);
+  client('b', 20).resumeNow();
+  expect([tick.isOverFor(few), tick.isOverFor(many)]).toEqual([true, true]);
+  await rounds(1);
+  tick.schedule();
+  expect([tick.isOverFor(few), tick.isOverFor(many)]).toEqual([false, false]);
+});
+
+test('large answers that wait for the log are counted until they are sent', async () => {
+  const safe: ((outcome: Outcome) => void)[] = [];
+  const executor = {
+    endTurn: () => 1,
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => safe.push(then),
+  } as unknown as Executor;
+  const { client } = bench();
+  const tick = new CommandTick<TickClient>({
+    executors: () => [executor],
+    podAdmission: undefined,
+    steps: undefined,
+    beforeEnd: () => {},
+    isWaiting: () => false,
+    unknown: () => {},
+    failed: () => {},
+  });
+  const waiting = new Map<string, number>();
+  const sent: string[] = [];
+  for (const [name, bytes] of [
+    ['small', 100],
+    ['large', 50_000],
+    ['larger', 70_000],
+  ] as const) {
+    const one: TickClient = {
+      ...client(name, 0),
+      countWaiting: (more) => waiting.set(name, (waiting.get(name) ?? 0) + more),
+      send: () => sent.push(name) > 0,
+    };
+    tick.open(one).rawBytes(Buffer.alloc(bytes), 0, bytes);
+  }
+  await rounds(1);
+  expect([...waiting]).toEqual([
+    ['large', 50_000],
+    ['larger', 70_000],
+  ]);
+  expect(sent).toEqual([]);
+  for (const then of safe) then('committed');
+  expect([...waiting]).toEqual([
+    ['large', 0],
+    ['larger', 0],
+  ]);
+  expect(sent).toEqual(['small', 'large', 'larger']);
+});
+
+test('answers that saw what may be lost become errors, one a command', async () => {
+  const settled: ((outcome: Outcome) => void)[] = [];
+  const executor = {
+    endTurn: () => 7,
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) => settled.push(then),
+  } as unknown as Executor;
+  const { client } = bench();
+  let unknown = 0;
+  const tick = new CommandTick<TickClient>({
+    executors: () => [executor, executor],
+    podAdmission: undefined,
+    steps: undefined,
+    beforeEnd: () => {},
+    isWaiting: () => false,
+    unknown: () => unknown++,
+    failed: () => {},
+  });
+  const sent: string[] = [];
+  const one = (name: string): TickClient => ({
+    ...client(name, 0),
+    send: (bytes) => sent.push(`${name} ${bytes.toString()}`) > 0,
+    destroy: () => sent.push(`${name} destroyed`),
+  });
+  const [a, b, c] = [one('a'), one('b'), one('c')];
+  tick.open(a).integer(1);
+  tick.open(a).ok();
+  tick.open(b).ok();
+  tick.open(c).raw('$9\r\nhalf');
+  tick.open(a).nil();
+  await rounds(1);
+  expect(settled).toHaveLength(2);
+  settled[0]!('unknown');
+  expect(sent).toEqual([]);
+  settled[1]!('committed');
+  const error = '-ERR outcome unknown\r\n';
+  expect(sent).toEqual([`a ${error}${error}`, `b ${error}`, 'c destroyed', `a ${error}`]);
+  expect(unknown).toBe(1);
+});
+
+test('answers leave in order for each client, whichever log is settled first', async () => {
+  const settled: [string, (outcome: Outcome) => void][] = [];
+  const positions: [number, number][] = [];
+  const executors = ['x', 'y'].map((name, i) => ({
+    endTurn: () => positions[0]![i],
+    whenSettled: (_position: number, then: (outcome: Outcome) => void) =>
+      settled.push([name, then]),
+  })) as unknown as Executor[];
+  const { client } = bench();
+  const tick = new CommandTick<TickClient>({
+    executors: () => executors,
+    podAdmission: undefined,
+    steps: undefined,
+    beforeEnd: () => {},
+    isWaiting: () => false,
+    unknown: () => {},
+    failed: () => {},
+  });
+  const sent: string[] = [];
+  const one = (name: string): TickClient => ({
+    ...client(name, 0),
+    send: (bytes) => sent.push(name + bytes.toString()) > 0,
+  });
+  const [a, b, c] = [one('a'), one('b'), one('c')];
+  const run = async (at: [number, number], ...answers: [TickClient, string][]): Promise<void> => {
+    positions[0] = at;
+    for (const [to, text] of answers) tick.open(to).raw(text);
+    await rounds(1);
+  };
+  await run([1, -1], [a, '1']);
+  await run([-1, -1], [b, '2'], [c, '2']);
+  expect(sent).toEqual(['b2', 'c2']);
+  await run([-1, -1], [a, '3'], [b, '3']);
+  await run([-1, 1], [b, '4']);
+  await run([-1, -1], [c, '5']);
+  expect(sent).toEqual(['b2', 'c2', 'c5']);
+  expect(settled.map(([name]) => name)).toEqual(['x', 'y']);
+  settled[1]![1]('committed');
+  expect(sent).toEqual(['b2', 'c2', 'c5']);
+  settled[0]![1]('committed');
+  expect(sent).toEqual(['b2', 'c2', 'c5', 'a1', 'a3', 'b3', 'b4']);
+});

@@ -1,0 +1,36 @@
+// Connections whose sockets have closed. What is left to do for each takes time, more where it waited for many keys, and
+// thousands may close at once: they are disposed of some at a time.
+
+import { sharedTurns } from './shared-turns.ts';
+
+const sliceMs = 4;
+
+interface Gone {
+  dispose(): void;
+}
+
+export class GoneConnections {
+  #queue: Gone[] = [];
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  add(connection: Gone): void {
+    this.#queue.push(connection);
+    if (this.#queue.length === 1) sharedTurns.add(this.#slice);
+  }
+
+  readonly #slice = (): void => {
+    const began = performance.now();
+    const queue = this.#queue;
+    let done = 0;
+    try {
+      do queue[done++]!.dispose();
+      while (done < queue.length && performance.now() - began < sliceMs);
+    } finally {
+      this.#queue = queue.slice(done);
+      if (this.#queue.length > 0) sharedTurns.add(this.#slice);
+    }
+  };
+}

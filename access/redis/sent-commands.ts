@@ -1,0 +1,466 @@
+// Commands of one connection that were sent to pods in another process, one behind the other, while the answers to those
+// before had yet to come. They are answered in the order in which they were sent.
+
+import { Arguments } from '../../universal-row/arguments.ts';
+import { copyBytes, viewed } from '../../universal-row/bytes.ts';
+import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
+import { CommandError } from '../../universal-row/errors.ts';
+import {
+  AnswerFlag,
+  CommandHead,
+  type Session,
+} from '../../universal-row/protocol/row-messages.ts';
+import { copyValue, copyValues, ValueWriter } from '../../universal-row/protocol/values.ts';
+import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
+import type { RowWork } from '../../universal-row/row-work.ts';
+import type { RowPricer } from '../../request-units/row-pricer.ts';
+import { type GroupExecutor, noLeader } from '../gateway/pods/group-executor.ts';
+import type { LaneUser, RequestLane } from '../gateway/pods/request-lane.ts';
+import {
+  notReached,
+  notRunOf,
+  outcomeUnknown,
+  refusalText,
+  type RemoteExecutor,
+} from '../gateway/pods/remote-executor.ts';
+import type { Route } from '../gateway/router.ts';
+import type { Client } from './client.ts';
+import type { CommandEntry } from './commands/registry.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
+
+/** What it has of its connection. */
+export interface SentOwner extends Client, AnswerKeeper {
+  readonly server: ConnectionHost<Client>;
+  /** An answer was written from `mark` on: counts and charges the command. */
+  settleSent(entry: CommandEntry, args: Arguments, mark: number): void;
+  /** All have been answered. */
+  sentAreAnswered(): void;
+  /** Copies an answer that was written aside behind what the connection is being sent. */
+  append(own: RespWriter): void;
+  /** Reports an error of ours, and closes. */
+  fail(error: unknown): void;
+  /** Takes over bytes of a long answer that are counted, and sends it by parts. */
+  keepParts(bytes: number): void;
+  releaseParts(): void;
+}
+
+const linkEnded = 'ERR the link to the pod that has this table ended';
+/** Words of commands under way, in one buffer; a larger one is not kept. */
+const keptBytes = 64 * 1024;
+/** What becomes of those that wait for an answer. */
+const State = {
+  /** Their answers are to come. */
+  sent: 0,
+  /** One was not run, so none behind it is: once that is said of all, they run again. */
+  refused: 1,
+  /** They run again, one after the other. */
+  again: 2,
+} as const;
+/** At most so many are under way, and bytes of theirs. */
+const mostCommands = 1024;
+const mostBytes = 256 * 1024;
+
+export class SentCommands implements LaneUser {
+  readonly #owner: SentOwner;
+  readonly #entries: CommandEntry[] = [];
+  /** Of the one that is answered next. */
+  #next = 0;
+  /** For each command, where its words begin in `#ints`: their number, then the length of each. */
+  readonly #at: number[] = [];
+  #ints: number[] = [];
+  #bytes = viewed(Buffer.allocUnsafeSlow(1024));
+  #used = 0;
+  readonly #args = new Arguments();
+  readonly #head = new CommandHead();
+  #remote: RemoteExecutor | undefined;
+  /** Whose leader `#remote` is; undefined where that is all there is. */
+  #group: GroupExecutor | undefined;
+  #state: (typeof State)[keyof typeof State] = State.sent;
+  /** Of those that were refused, how many have been said to be. */
+  #refused = 0;
+  /** They are reads, whatever the answers to some of them are. */
+  #readsAgain = false;
+  /** Of the answer that is being taken. */
+  #isUnknown = false;
+  #lane: RequestLane | undefined;
+  #session: Session | undefined;
+  #pricer: RowPricer | undefined;
+  #mark = 0;
+  #long: LongAnswer | undefined;
+  #isDropped = false;
+  #hasLeft = false;
+
+  constructor(owner: SentOwner) {
+    this.#owner = owner;
+  }
+
+  /** Answers have yet to come. */
+  get isWaiting(): boolean {
+    return this.#entries.length !== 0;
+  }
+
+  /** The first command is about to be sent. */
+  begin(
+    remote: RemoteExecutor,
+    pricer: RowPricer | undefined,
+    command: Command,
+    group?: GroupExecutor,
+  ): void {
+    const owner = this.#owner;
+    const { span } = command;
+    this.#remote = remote;
+    this.#group = group;
+    this.#pricer = pricer;
+    this.#lane = remote.link.takeLane();
+    group?.written(remote);
+    const isMetered = owner.server.metering !== undefined;
+    const old = this.#session;
+    if (
+      old === undefined ||
+      old.table !== command.table ||
+      old.tenant !== command.tenant ||
+      old.first !== span.first ||
+      old.count !== span.count ||
+      old.version !== owner.version ||
+      old.isMetered !== isMetered
+    ) {
+      this.#session = {
+        tenant: command.tenant ?? 0,
+        table: command.table,
+        first: span.first,
+        count: span.count,
+        version: owner.version,
+        epoch: 0,
+        isMetered,
+      };
+    }
+  }
+
+  /** Whether a command to these pods, on this table, may go behind those that were sent. */
+  mayFollow({ remote, group }: Route, table: number, version: number): boolean {
+    const session = this.#session!;
+    return (
+      group === this.#group &&
+      (group === undefined ? remote : group.remote) === this.#remote &&
+      this.#state === State.sent &&
+      session.table === table &&
+      session.version === version &&
+      this.#entries.length < mostCommands &&
+      this.#used < mostBytes &&
+      !this.#remote!.link.isFull
+    );
+  }
+
+  send(entry: CommandEntry, args: Arguments): void {
+    this.#keep(entry, args);
+    this.#post(entry, args);
+  }
+
+  #post(entry: CommandEntry, args: Arguments): void {
+    const { link } = this.#remote!;
+    const number = link.isUp ? link.numberOf(entry.fullName) : undefined;
+    if (number === undefined) {
+      const refused = link.isUp ? 'ERR the pod does not know the command' : linkEnded;
+      // In its turn, as others may be under way.
+      setImmediate(() => this.refused(1, 0, refused));
+      return;
+    }
+    const head = this.#head;
+    head.transform = number;
+    head.flags = 0;
+    link.command(this.#lane!, this.#session!, head, args, this);
+  }
+
+  /** Keeps the words: they are looked at again when the command is charged. */
+  #keep(entry: CommandEntry, args: Arguments): void {
+    this.#entries.push(entry);
+    const { count, starts, lens, buf } = args;
+    const ints = this.#ints;
+    this.#at.push(ints.length);
+    ints.push(count);
+    const s = starts[0]!;
+    const n = starts[count - 1]! + lens[count - 1]! - s;
+    for (let i = 0; i < count; i++) ints.push(starts[i]! - s, lens[i]!);
+    ints.push(this.#used);
+    if (this.#used + n > this.#bytes.length) {
+      const larger = viewed(
+        Buffer.allocUnsafeSlow(Math.max(this.#used + n, this.#bytes.length * 2)),
+      );
+      this.#bytes.copy(larger, 0, 0, this.#used);
+      this.#bytes = larger;
+    }
+    copyBytes(this.#bytes, this.#used, buf, s, n);
+    this.#used += n;
+  }
+
+  /** The words of a command, usually of the one that is answered next. */
+  #words(index = this.#next): Arguments {
+    const ints = this.#ints;
+    let at = this.#at[index]!;
+    const count = ints[at++]!;
+    const args = this.#args;
+    args.reserve(count);
+    const from = ints[at + 2 * count]!;
+    for (let i = 0; i < count; i++) {
+      args.starts[i] = ints[at++]! + from;
+      args.lens[i] = ints[at++]!;
+    }
+    args.count = count;
+    args.buf = this.#bytes;
+    return args;
+  }
+
+  // ---- answers
+
+  get work(): RowWork | undefined {
+    const owner = this.#owner;
+    const { metering } = owner.server;
+    if (metering === undefined || owner.closed) return undefined;
+    const entry = this.#entries[this.#next]!;
+    return owner.meter.begin(metering, entry, this.#session!.table, this.#pricer);
+  }
+
+  part(values: Buffer): void {
+    const owner = this.#owner;
+    if (owner.closed || this.#isDropped || this.#state !== State.sent) return;
+    if (this.#long === undefined) {
+      const writer = owner.answer();
+      writer.keeper = owner;
+      this.#long = writer.fork(writer.mark());
+    }
+    const long = this.#long;
+    try {
+      copyValues(new WireReader(values), long);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      this.#isDropped = true;
+      long.rollback(0);
+      long.error(error.message);
+    }
+  }
+
+  values(flags: number, reader: WireReader): void {
+    const owner = this.#owner;
+    if (this.#state !== State.sent && !this.#readsAgain) {
+      // It would be behind what is yet to be run again.
+      owner.fail(new WireError('an answer behind a refusal'));
+    }
+    this.#isUnknown = (flags & AnswerFlag.isUnknown) !== 0;
+    if (owner.closed || this.#state !== State.sent) {
+      if ((flags & noValues) === 0) copyValue(reader, nowhere());
+      return;
+    }
+    const writer = owner.answer();
+    this.#mark = writer.pos;
+    if (this.#isUnknown) {
+      this.#dropLong();
+      if (!this.#mayReadAgain) writer.error(outcomeUnknown);
+    } else if ((flags & noValues) === 0) copyValue(reader, writer);
+    else if (this.#long !== undefined) this.#appendLong();
+  }
+
+  #appendLong(): void {
+    const owner = this.#owner;
+    const writer = owner.answer();
+    for (const part of this.#long!.take()) writer.rawBytes(part, 0, part.length);
+    owner.keepParts(this.#long!.kept);
+    owner.releaseParts();
+    this.#long = undefined;
+    this.#isDropped = false;
+  }
+
+  done(): void {
+    const owner = this.#owner;
+    if (this.#state === State.sent && this.#isUnknown && this.#mayReadAgain) {
+      this.#readsAgain = true;
+      this.#isUnknown = false;
+      this.#notRun(notReached);
+      return;
+    }
+    if (this.#state !== State.sent) {
+      this.#notRun(notReached);
+      return;
+    }
+    const entry = this.#entries[this.#next]!;
+    if (!owner.closed) owner.settleSent(entry, this.#words(), this.#mark);
+    this.#next++;
+    if (this.#next < this.#entries.length) return;
+    this.#clear();
+    owner.sentAreAnswered();
+  }
+
+  #clear(): void {
+    this.#entries.length = 0;
+    this.#at.length = 0;
+    this.#ints.length = 0;
+    this.#next = 0;
+    this.#used = 0;
+    this.#state = State.sent;
+    if (this.#bytes.length > keptBytes) this.#bytes = viewed(Buffer.allocUnsafeSlow(1024));
+    this.#giveBack();
+  }
+
+  #giveBack(): void {
+    if (this.#lane !== undefined) this.#remote!.link.giveBack(this.#lane);
+    this.#lane = undefined;
+  }
+
+  refused(kind: number, _retryMs: number, text: string): void {
+    const notRun = this.#group && notRunOf(kind, text);
+    if (notRun === undefined && this.#state === State.sent) this.#error(refusalText(kind, text));
+    else this.#notRun(notRun ?? notReached);
+  }
+
+  failed(): void {
+    const group = this.#group;
+    const entry = this.#entries[this.#next]!;
+    // Behind a refusal nothing is run.
+    const mayRunAgain = this.#state === State.refused || this.#mayReadAgain;
+    if (group !== undefined && mayRunAgain) this.#notRun(notReached);
+    else this.#error(isWrite(entry.action) ? outcomeUnknown : linkEnded);
+  }
+
+  /** Reads can be sent again if no write is behind them. */
+  get #mayReadAgain(): boolean {
+    if (this.#group === undefined) return false;
+    for (let i = this.#next; i < this.#entries.length; i++) {
+      if (isWrite(this.#entries[i]!.action)) return false;
+    }
+    return true;
+  }
+
+  // ---- those that were not run
+
+  #notRun(why: NotRun): void {
+    if (this.#state === State.sent) {
+      this.#state = State.refused;
+      this.#refused = 0;
+      this.#dropLong();
+      this.#group!.refusedBy(this.#remote!, why);
+    }
+    this.#refused++;
+    if (this.#next + this.#refused < this.#entries.length) return;
+    this.#state = State.again;
+    this.#readsAgain = false;
+    this.#giveBack();
+    this.#runAgain().catch((error: unknown) => this.#owner.fail(error));
+  }
+
+  /**
+   * The first of them runs wherever the leader is then, and waits for one. Those behind it are sent to it if it is in
+   * another process, one behind the other.
+   */
+  async #runAgain(): Promise<void> {
+    const owner = this.#owner;
+    const group = this.#group!;
+    while (this.#next < this.#entries.length && !owner.closed) {
+      if (!(await this.#runOne(group))) {
+        // It has waited for as long as a command does: the others are not to wait again.
+        while (this.#next < this.#entries.length && !owner.closed) this.#answerError(noLeader);
+        break;
+      }
+      const { remote } = group;
+      if (this.#next < this.#entries.length && remote !== undefined && !owner.closed) {
+        this.#sendAgain(remote);
+        return;
+      }
+    }
+    this.#clear();
+    owner.sentAreAnswered();
+  }
+
+  #sendAgain(remote: RemoteExecutor): void {
+    this.#state = State.sent;
+    this.#remote = remote;
+    this.#lane = remote.link.takeLane();
+    this.#group!.written(remote);
+    for (let i = this.#next; i < this.#entries.length; i++) {
+      this.#post(this.#entries[i]!, this.#words(i));
+    }
+  }
+
+  /** False if there was no leader to run it. */
+  async #runOne(group: GroupExecutor): Promise<boolean> {
+    const owner = this.#owner;
+    const { tick } = owner.server;
+    const session = this.#session!;
+    const entry = this.#entries[this.#next]!;
+    const own = tick.borrowWriter(owner.version);
+    own.keeper = owner;
+    const command: Command = {
+      action: entry.action,
+      name: entry.fullName,
+      transform: entry.run!,
+      grows: entry.grows,
+      table: session.table,
+      span: { first: session.first, count: session.count },
+      args: this.#words().copy(),
+      usesSpan: entry.usesSpan,
+      tenant: session.tenant,
+      client: owner.id,
+      work: this.work,
+    };
+    const answer = await group.execute(command, own);
+    if (answer instanceof LongAnswer) {
+      tick.giveBackWriter(own);
+      this.#long = answer;
+    }
+    if (!owner.closed) {
+      this.#mark = owner.answer().pos;
+      if (answer instanceof LongAnswer) this.#appendLong();
+      else owner.append(own);
+      owner.settleSent(entry, this.#words(), this.#mark);
+    } else this.#dropLong();
+    this.#next++;
+    return command.notRun === undefined;
+  }
+
+  #error(text: string): void {
+    this.#dropLong();
+    this.#isUnknown = false;
+    const owner = this.#owner;
+    if (!owner.closed) {
+      const writer = owner.answer();
+      this.#mark = writer.pos;
+      writer.error(text);
+    }
+    this.done();
+  }
+
+  #answerError(text: string): void {
+    const owner = this.#owner;
+    const writer = owner.answer();
+    const mark = writer.pos;
+    writer.error(text);
+    owner.settleSent(this.#entries[this.#next]!, this.#words(), mark);
+    this.#next++;
+  }
+
+  /** Of the answer that has begun to come there will be no more. */
+  #dropLong(): void {
+    if (this.#long === undefined) return;
+    this.#owner.keepParts(this.#long.kept);
+    this.#owner.releaseParts();
+    this.#long = undefined;
+    this.#isDropped = false;
+  }
+
+  /** The connection is gone. */
+  leave(): void {
+    if (this.#hasLeft || this.#lane === undefined) return;
+    this.#hasLeft = true;
+    this.#remote!.link.leave(this.#lane);
+  }
+}
+
+const noValues = AnswerFlag.isEmpty | AnswerFlag.wasInParts | AnswerFlag.isUnknown;
+
+let discarded: ValueWriter | undefined;
+
+/** A writer for answers that are dropped. */
+function nowhere(): ValueWriter {
+  discarded ??= new ValueWriter(256);
+  discarded.reset(false);
+  return discarded;
+}

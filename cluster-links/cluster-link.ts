@@ -1,0 +1,235 @@
+// One link to another process of the cluster: a socket, first with the hello on it, then with frames. Both ends send a
+// ping when they have nothing else to say, so that a peer that is stopped or cut off is noticed.
+
+import type { Socket } from 'node:net';
+import {
+  beginFrame,
+  endFrame,
+  FrameReader,
+  FrameType,
+  maxFrameBytes,
+} from '../universal-row/protocol/frames.ts';
+import {
+  type ClientHandshake,
+  HelloError,
+  type LinkIdentity,
+  type LinkPeer,
+  maxHelloBytes,
+  refusalFrame,
+  type ServerHandshake,
+} from '../universal-row/protocol/hello.ts';
+import { WireError, WireWriter } from '../universal-row/protocol/wire.ts';
+
+/** What the links of a process have in common. */
+export interface LinkContext {
+  identity: Omit<LinkIdentity, 'purpose'>;
+  /** Of the cluster; at least `minSecretBytes`. */
+  secret: Buffer;
+  /** `remote`, the default: links are encrypted unless both ends are on loopback addresses. */
+  encryption?: 'remote' | 'always';
+  /** Milliseconds that a peer has for saying who it is. */
+  helloMs?: number;
+  /** Milliseconds without a byte after which a peer counts as gone. */
+  silenceMs?: number;
+}
+
+export const minSecretBytes = 16;
+export const defaultHelloMs = 5000;
+/** With the time between pings it is below two seconds. */
+const defaultSilenceMs = 1700;
+const pingMs = 250;
+/** What a socket has for sending its last bytes. */
+const lastBytesMs = 1000;
+
+/** The owner's end of a link, once both sides have shown who they are. */
+export interface LinkHandler {
+  /** A frame; the bytes are valid during the call. A `WireError` that it throws ends the link. */
+  frame(type: number, stream: number, buf: Buffer, start: number, end: number): void;
+  /** The socket has sent what it held. */
+  drained(): void;
+  /** All that a read of the socket brought was told. */
+  readEnd(): void;
+  /** The link is of no more use; told once. Undefined when either side closed it. */
+  closed(error: Error | undefined): void;
+}
+
+/** What links of one purpose are for. */
+export interface LinkService {
+  /** Throws a `HelloError` for a peer that it does not serve: its text is for the peer, too. */
+  admit?(peer: LinkPeer): void;
+  open(link: ClusterLink): LinkHandler;
+  /** False where another link tells whether the peer is there. */
+  keepsAlive?: boolean | undefined;
+}
+
+interface ClusterLinkOptions {
+  socket: Socket;
+  handshake: ClientHandshake | ServerHandshake;
+  silenceMs: number | undefined;
+  /** Throws a `HelloError` for a peer that nobody serves. */
+  serviceFor: (peer: LinkPeer) => LinkService;
+  /** Told once, before the handler is. */
+  ended: (link: ClusterLink, error: Error | undefined) => void;
+}
+
+const pingFrame = ((): Buffer => {
+  const writer = new WireWriter(16);
+  endFrame(writer, beginFrame(writer, FrameType.ping));
+  return Buffer.from(writer.view());
+})();
+
+export class ClusterLink {
+  readonly #options: ClusterLinkOptions;
+  readonly #socket: Socket;
+  readonly #reader: FrameReader;
+  readonly #silenceMs: number;
+  #handler: LinkHandler | undefined;
+  #peer: LinkPeer | undefined;
+  #isClosed = false;
+  #isPaused = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** Since the timer's last turn. */
+  #hasHeard = true;
+  #hasSent = true;
+  #heardAt = 0;
+  #turnAt = 0;
+
+  /** The socket is connected, and encrypted where it has to be. Its owner gives `receive` what it reads. */
+  constructor(options: ClusterLinkOptions) {
+    const { socket, handshake } = options;
+    this.#options = options;
+    this.#socket = socket;
+    this.#silenceMs = options.silenceMs ?? defaultSilenceMs;
+    this.#reader = new FrameReader(
+      (type, stream, buf, start, end) => this.#frame(type, stream, buf, start, end),
+      maxHelloBytes,
+    );
+    socket.on('drain', () => this.#handler?.drained());
+    socket.on('error', (error) => this.close(error));
+    socket.on('close', () => this.close());
+    if ('hello' in handshake) socket.write(handshake.hello);
+  }
+
+  /** Undefined until the hello is over. */
+  get known(): LinkPeer | undefined {
+    return this.#peer;
+  }
+
+  get peer(): LinkPeer {
+    return this.#peer!;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Bytes that the socket holds. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** Sends whole frames. False when the bytes must stay as they are. */
+  send(bytes: Buffer): boolean {
+    if (this.#isClosed) return true;
+    this.#hasSent = true;
+    return this.#socket.write(bytes) && this.#socket.writableLength === 0;
+  }
+
+  /** Has the socket be read no more, or again. */
+  pause(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  /** What the socket has read: the first `length` bytes of a chunk that is the caller's own again afterwards. */
+  receive(chunk: Buffer, length: number): void {
+    if (this.#isClosed) return;
+    this.#hasHeard = true;
+    try {
+      this.#reader.push(chunk, length);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    this.#handler?.readEnd();
+  }
+
+  #frame(type: number, stream: number, buf: Buffer, start: number, end: number): void {
+    // What follows a frame that ended the link is not looked at.
+    if (this.#isClosed) return;
+    if (this.#peer === undefined) this.#hear(type, buf, start, end);
+    else if (type !== FrameType.ping) this.#handler!.frame(type, stream, buf, start, end);
+  }
+
+  #hear(type: number, buf: Buffer, start: number, end: number): void {
+    const { handshake, serviceFor } = this.#options;
+    const { send, peer } = handshake.received(type, buf, start, end);
+    // Before the peer is told that all is well.
+    const service = peer === undefined ? undefined : serviceFor(peer);
+    if (peer !== undefined) service!.admit?.(peer);
+    if (send !== undefined) this.#socket.write(send);
+    if (peer === undefined) return;
+    this.#peer = peer;
+    this.#reader.maxBytes = maxFrameBytes;
+    this.#handler = service!.open(this);
+    if (service!.keepsAlive !== false && !this.#isClosed) this.#keepAlive();
+  }
+
+  #keepAlive(): void {
+    this.#heardAt = performance.now();
+    this.#turnAt = this.#heardAt;
+    this.#timer = setInterval(() => this.#turn(), Math.min(pingMs, this.#silenceMs / 4));
+    this.#timer.unref();
+  }
+
+  #turn(): void {
+    const now = performance.now();
+    const silenceMs = this.#silenceMs;
+    // After a stall of ours, what came meanwhile has to be read first. While nothing is read, nothing is heard.
+    const hasStalled = now - this.#turnAt > silenceMs / 2;
+    if (this.#hasHeard || this.#isPaused) this.#heardAt = now;
+    else if (hasStalled) this.#heardAt = Math.max(this.#heardAt, now - silenceMs / 2);
+    this.#turnAt = now;
+    if (now - this.#heardAt > silenceMs) {
+      this.close(new Error('the peer is silent'));
+      return;
+    }
+    if (!this.#hasSent) this.#socket.write(pingFrame);
+    this.#hasHeard = false;
+    this.#hasSent = false;
+  }
+
+  #fail(error: Error): void {
+    if (this.#isClosed) return;
+    const isForPeer =
+      this.#peer === undefined && (error instanceof HelloError || error instanceof WireError);
+    if (isForPeer) this.#socket.write(refusalFrame(error.message));
+    this.#end(error, isForPeer);
+  }
+
+  /** The socket is closed at once after an error; nothing more is sent or heard. */
+  close(error?: Error): void {
+    this.#end(error, error === undefined);
+  }
+
+  #end(error: Error | undefined, hasLastBytes: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    if (hasLastBytes) sendLastBytes(this.#socket);
+    else this.#socket.destroy();
+    this.#options.ended(this, error);
+    this.#handler?.closed(error);
+  }
+}
+
+/** A peer that does not read keeps no socket. */
+function sendLastBytes(socket: Socket): void {
+  if (socket.destroyed) return;
+  const timer = setTimeout(() => socket.destroy(), lastBytesMs);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+  socket.destroySoon();
+}

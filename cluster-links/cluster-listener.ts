@@ -1,0 +1,189 @@
+// The port on which a thread hears other processes of its cluster. What a link is for decides who serves it.
+
+import { randomBytes } from 'node:crypto';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
+import {
+  HelloError,
+  type LinkPeer,
+  nonceBytes,
+  refusalFrame,
+  ServerHandshake,
+} from '../universal-row/protocol/hello.ts';
+import {
+  ClusterLink,
+  defaultHelloMs,
+  type LinkContext,
+  type LinkService,
+  minSecretBytes,
+} from './cluster-link.ts';
+import { asksForTls, encryptionProblem, isLoopback, serverEncryption } from './encryption.ts';
+
+export type LinkReport = (
+  level: 'info' | 'warn' | 'error',
+  message: string,
+  fields?: object,
+) => void;
+
+/** Links that have not said who they are are few: nobody but the cluster's own processes comes here. */
+const maxStrangers = 64;
+/** What else is refused within it is counted, not told. */
+const reportMs = 1000;
+
+export class ClusterListener {
+  /** Links that ended before their peer was known. */
+  refused = 0;
+  readonly #context: LinkContext;
+  readonly #report: LinkReport;
+  readonly #server: Server;
+  readonly #tls: TlsServer;
+  readonly #services = new Map<string, LinkService>();
+  readonly #links = new Set<ClusterLink>();
+  /** Sockets whose peers have not said who they are, by their far end, and what ends their time. */
+  readonly #strangers = new Map<string, { socket: Socket; timer: NodeJS.Timeout }>();
+  #reportAt = 0;
+
+  constructor(context: LinkContext, report: LinkReport) {
+    if (context.secret.length < minSecretBytes) {
+      throw new RangeError(`the secret of a cluster has at least ${minSecretBytes} bytes`);
+    }
+    this.#context = context;
+    this.#report = report;
+    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    this.#tls = createTlsServer(serverEncryption(context.secret));
+    this.#tls.on('secureConnection', (socket) => this.#begin(socket, keyOf(socket)));
+    this.#tls.on('tlsClientError', (error, socket) => {
+      this.#refusedOne(socket.remoteAddress, encryptionProblem(error));
+      socket.destroy();
+    });
+  }
+
+  /** Has links of a purpose served; until then they are refused. Undefined serves them no more. */
+  serve(purpose: string, service: LinkService | undefined): void {
+    if (service === undefined) this.#services.delete(purpose);
+    else this.#services.set(purpose, service);
+  }
+
+  /** Resolves when it listens; rejects when the address cannot be listened on. Port 0 is any free one. */
+  listen(host: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        // Out of file descriptors: the peer dials again.
+        this.#server.on('error', ({ message }) => this.#report('warn', message));
+        resolve();
+      });
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo | null)?.port ?? 0;
+  }
+
+  /** Links that have said who they are. */
+  get links(): number {
+    let count = 0;
+    for (const { known } of this.#links) if (known !== undefined) count++;
+    return count;
+  }
+
+  #accept(socket: Socket): void {
+    const key = keyOf(socket);
+    if (this.#strangers.size >= maxStrangers) {
+      socket.destroy();
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#refusedOne(socket.remoteAddress, 'no hello in time');
+      socket.destroy();
+    }, this.#context.helloMs ?? defaultHelloMs);
+    timer.unref();
+    this.#strangers.set(key, { socket, timer });
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.#isKnown(key));
+    socket.once('data', (first: Buffer) => {
+      if (asksForTls(first)) this.#encrypt(socket, first);
+      else if (this.#mayBePlain(socket)) this.#begin(socket, key, first);
+      else this.#refusePlain(socket);
+    });
+  }
+
+  #mayBePlain({ localAddress, remoteAddress }: Socket): boolean {
+    const { encryption = 'remote' } = this.#context;
+    return encryption === 'remote' && isLoopback(localAddress) && isLoopback(remoteAddress);
+  }
+
+  #refusePlain(socket: Socket): void {
+    this.#refusedOne(socket.remoteAddress, 'the link is not encrypted');
+    socket.end(refusalFrame('links to this node have to be encrypted'));
+  }
+
+  #encrypt(socket: Socket, first: Buffer): void {
+    socket.pause();
+    socket.unshift(first);
+    this.#tls.emit('connection', socket);
+  }
+
+  /** It is a stranger no more. */
+  #isKnown(key: string): void {
+    clearTimeout(this.#strangers.get(key)?.timer);
+    this.#strangers.delete(key);
+  }
+
+  #refusedOne(address: string | undefined, why: string): void {
+    this.refused++;
+    const now = performance.now();
+    if (now < this.#reportAt) return;
+    this.#reportAt = now + reportMs;
+    this.#report('warn', `a link from ${address ?? 'somewhere'} was refused: ${why}`);
+  }
+
+  #begin(socket: Socket, key: string, first?: Buffer): void {
+    const { identity, secret, silenceMs } = this.#context;
+    const address = socket.remoteAddress;
+    const link = new ClusterLink({
+      socket,
+      silenceMs,
+      handshake: new ServerHandshake({
+        identity: { ...identity, purpose: '' },
+        secret,
+        nonce: randomBytes(nonceBytes),
+      }),
+      serviceFor: (peer) => {
+        const service = this.#serviceFor(peer);
+        this.#isKnown(key);
+        return service;
+      },
+      ended: ({ known }, error) => {
+        this.#links.delete(link);
+        if (known === undefined) this.#refusedOne(address, error?.message ?? 'it ended');
+        else if (error !== undefined) {
+          const { node, purpose } = known;
+          this.#report('warn', `the link of node ${node} for ${purpose} ended: ${error.message}`);
+        }
+      },
+    });
+    this.#links.add(link);
+    socket.on('data', (chunk: Buffer) => link.receive(chunk, chunk.length));
+    if (first !== undefined) link.receive(first, first.length);
+  }
+
+  #serviceFor({ purpose }: LinkPeer): LinkService {
+    const service = this.#services.get(purpose);
+    if (service === undefined) throw new HelloError(`nobody serves links for ${purpose} here`);
+    return service;
+  }
+
+  /** Ends all links. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const link of this.#links) link.close();
+    for (const { socket } of this.#strangers.values()) socket.destroy();
+    await closed;
+  }
+}
+
+function keyOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

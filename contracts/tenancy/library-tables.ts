@@ -1,0 +1,19 @@
+// Where the function libraries of a tenant are rows: in a table of its own, beyond those that clients can select. So
+// they are logged, replayed, backed up and dropped as all its rows are.
+
+/** Table `first + n` is that of the tenant with the number n. */
+const libraryTables = { first: 0x7000_0000, count: 0x0fff_f000 } as const;
+
+/** The table with the libraries of a tenant: under each library's name its code. */
+export function libraryTable(tenant: number): number {
+  return libraryTables.first + tenant;
+}
+
+export function isLibraryTable(table: number): boolean {
+  return table >= libraryTables.first && table < libraryTables.first + libraryTables.count;
+}
+
+/** The number of the tenant whose libraries are in such a table. */
+export function tenantOfLibraries(table: number): number {
+  return table - libraryTables.first;
+}

@@ -1,0 +1,31 @@
+// What operators can ask of a cluster, whatever node they ask.
+
+import type { ClusterReport } from './cluster-report.ts';
+import type { Finding } from './diagnosis.ts';
+
+export interface ClusterAdmin {
+  /** Rejects when the node that leads the metadata is known and does not answer. */
+  report(): Promise<ClusterReport>;
+  /** What is wrong, the worst first. */
+  findings(): Promise<Finding[]>;
+  /** The replicas of a draining node go to others, if there are any. */
+  setNodeState(node: number, state: 'up' | 'draining'): Promise<void>;
+  /** Takes a node without replicas out of the cluster for good. */
+  removeNode(node: number): Promise<void>;
+  /** The replica on a node becomes the group's leader. Resolves once it leads. */
+  transfer(group: number, to: number): Promise<void>;
+  /** A replica is to be on another node. Resolves once that is written down; it takes as long as the copy does. */
+  move(group: number, from: number, to: number): Promise<void>;
+}
+
+/** It cannot be done, for a reason that lies with the cluster or the request. */
+export class ClusterError extends Error {
+  override readonly name = 'ClusterError';
+  /** As HTTP tells it. */
+  readonly statusCode: 400 | 404 | 409 | 503;
+
+  constructor(statusCode: 400 | 404 | 409 | 503, message: string) {
+    super(message);
+    this.statusCode = statusCode;
+  }
+}

@@ -1,0 +1,136 @@
+// A cluster as it is told to operators: nodes and groups, definitions and states together.
+
+import type {
+  ClusterView,
+  GroupModel,
+  NodeAddresses,
+  NodeDefinition,
+  NodeState,
+  ReplicaState,
+  ReplicaStatus,
+} from '../../contracts/cluster.ts';
+import { isSettled, leadersOf } from './plan.ts';
+
+export interface NodeReport {
+  readonly node: number;
+  readonly zone: string;
+  readonly state: NodeState;
+  readonly reachable: boolean;
+  /** Unix milliseconds from when on it is or is not reachable. */
+  readonly since: number;
+  /** It votes about the metadata. */
+  readonly votes: boolean;
+  readonly replicas: number;
+  /** Groups that it leads. */
+  readonly leads: number;
+  readonly addresses: NodeAddresses;
+}
+
+export interface ReplicaReport {
+  readonly node: number;
+  readonly replica: number;
+  readonly state: ReplicaState;
+  /** What the node says of it; `unknown` where it says nothing. */
+  readonly role: ReplicaStatus['role'] | 'unknown';
+  readonly applied: number;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export interface GroupReport {
+  readonly group: number;
+  /** Number of the tenant. */
+  readonly tenant: number;
+  readonly model: GroupModel;
+  readonly partition?: number;
+  readonly epoch: number;
+  /** Node that leads; 0 while none does. */
+  readonly leader: number;
+  /** The log's members are those that the definition names. */
+  readonly settled: boolean;
+  readonly replicas: readonly ReplicaReport[];
+}
+
+export interface ClusterReport {
+  readonly cluster: number;
+  /** The node that tells this. */
+  readonly node: number;
+  /** Node where the metadata are led; 0 while nobody leads. */
+  readonly leader: number;
+  /** How many replicas each group should have. */
+  readonly wantedReplicas: number;
+  readonly nodes: readonly NodeReport[];
+  readonly groups: readonly GroupReport[];
+}
+
+interface ReportInput {
+  cluster: number;
+  node: number;
+  leader: number;
+  voters: readonly number[];
+  wantedReplicas: number;
+  nodes: readonly (NodeDefinition & { reachable: boolean; since: number })[];
+  groups: ClusterView['groups'];
+  statuses: readonly ReplicaStatus[];
+}
+
+export function clusterReport(input: ReportInput): ClusterReport {
+  const { cluster, node, leader, voters, wantedReplicas, statuses } = input;
+  const leaders = leadersOf(statuses);
+  const byReplica = new Map(statuses.map((status) => [keyOf(status), status]));
+  const groups = input.groups.map((definition): GroupReport => {
+    const { group, tenant, model, partition, epoch } = definition;
+    const leading = leaders.get(group);
+    const replicas = definition.replicas.map(({ node: on, replica, state }): ReplicaReport => {
+      const {
+        role = 'unknown',
+        applied = 0,
+        rows = 0,
+        bytes = 0,
+      } = byReplica.get(keyOf({ group, replica })) ?? {};
+      return { node: on, replica, state, role, applied, rows, bytes };
+    });
+    return {
+      group,
+      tenant,
+      model,
+      ...(partition === undefined ? {} : { partition }),
+      epoch,
+      leader: replicas.find(({ replica }) => replica === leading?.replica)?.node ?? 0,
+      settled: isSettled(definition, leading),
+      replicas,
+    };
+  });
+  const countOn = (on: number): number =>
+    groups.reduce((sum, { replicas }) => sum + Number(replicas.some((one) => one.node === on)), 0);
+  const nodes = input.nodes.map((one): NodeReport => {
+    const { zone, state, reachable, since, addresses } = one;
+    return {
+      node: one.node,
+      zone,
+      state,
+      reachable,
+      since,
+      votes: voters.includes(one.node),
+      replicas: countOn(one.node),
+      leads: groups.filter((group) => group.leader === one.node).length,
+      addresses,
+    };
+  });
+  return { cluster, node, leader, wantedReplicas, nodes, groups };
+}
+
+/** All groups are led, have the members they should, and as many as the nodes allow. */
+export function isWhole({ nodes, groups, wantedReplicas, leader }: ClusterReport): boolean {
+  const usable = nodes.filter(({ state, reachable }) => state === 'up' && reachable).length;
+  const wanted = Math.min(wantedReplicas, usable);
+  return (
+    leader !== 0 &&
+    groups.length > 0 &&
+    groups.every(({ settled, replicas }) => settled && replicas.length >= wanted)
+  );
+}
+
+function keyOf({ group, replica }: { group: number; replica: number }): string {
+  return `${group}/${replica}`;
+}

@@ -1,0 +1,202 @@
+// /v1/cluster: the cluster that the server is a node of, used by `polyrow cluster`, `node`, `partition` and `doctor`.
+
+import type { FastifyInstance } from 'fastify';
+import { addRoute } from '../admin/route.ts';
+import { flag, listOf, object, text } from '../admin/schemas.ts';
+import { type ClusterAdmin, ClusterError } from './cluster-admin.ts';
+
+const count = { type: 'integer', minimum: 0 } as const;
+const node = { type: 'integer', minimum: 1, description: 'Number of a node.' } as const;
+const leader = { type: 'integer', minimum: 0, description: 'A node; 0 while none leads.' } as const;
+const addressNames = ['control', 'redis', 'influx', 'redisClients', 'influxClients', 'admin'];
+const addresses = object(
+  Object.fromEntries(addressNames.map((name) => [name, text])),
+  addressNames,
+);
+
+const nodeReport = object(
+  {
+    node,
+    zone: text,
+    state: { type: 'string', enum: ['joining', 'up', 'draining', 'removed'] },
+    reachable: flag,
+    since: {
+      type: 'number',
+      description: 'Unix milliseconds from when on it is or is not reachable.',
+    },
+    votes: flag,
+    replicas: count,
+    leads: count,
+    addresses,
+  },
+  ['node', 'zone', 'state', 'reachable', 'since', 'votes', 'replicas', 'leads', 'addresses'],
+);
+const replicaReport = object(
+  {
+    node,
+    replica: count,
+    state: { type: 'string', enum: ['voter', 'learner', 'leaving'] },
+    role: { type: 'string', enum: ['leader', 'follower', 'learner', 'closed', 'unknown'] },
+    applied: count,
+    rows: count,
+    bytes: count,
+  },
+  ['node', 'replica', 'state', 'role', 'applied', 'rows', 'bytes'],
+);
+const groupReport = object(
+  {
+    group: count,
+    tenant: count,
+    model: { type: 'string', enum: ['memory', 'kv', 'tsm'] },
+    partition: count,
+    epoch: count,
+    leader,
+    settled: flag,
+    replicas: { type: 'array', items: replicaReport },
+  },
+  ['group', 'tenant', 'model', 'epoch', 'leader', 'settled', 'replicas'],
+);
+const clusterReport = object(
+  {
+    cluster: count,
+    node,
+    leader,
+    wantedReplicas: count,
+    nodes: { type: 'array', items: nodeReport },
+    groups: { type: 'array', items: groupReport },
+  },
+  ['cluster', 'node', 'leader', 'wantedReplicas', 'nodes', 'groups'],
+);
+const finding = object(
+  {
+    severity: { type: 'string', enum: ['error', 'warning', 'notice'] },
+    problem: text,
+    remedy: text,
+  },
+  ['severity', 'problem', 'remedy'],
+);
+const done = object({ done: flag }, ['done']);
+const isDone = { done: true };
+
+/** `cluster` is undefined on a server that is not a node of one. */
+export function clusterRoutes(app: FastifyInstance, cluster: ClusterAdmin | undefined): void {
+  const there = (): ClusterAdmin => {
+    if (cluster !== undefined) return cluster;
+    throw new ClusterError(409, 'this server is not a node of a cluster: it has no cluster.listen');
+  };
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/cluster',
+      access: 'observe',
+      summary: 'Nodes and groups of the cluster, as they should be and as they are.',
+      answer: clusterReport,
+    },
+    () => there().report(),
+  );
+  addRoute(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/cluster/findings',
+      access: 'observe',
+      summary: 'What is wrong with the cluster, and what can be done about it, the worst first.',
+      answer: listOf('findings', finding),
+    },
+    async () => ({ findings: await there().findings() }),
+  );
+  nodeRoutes(app, there);
+  groupRoutes(app, there);
+  addRoute(
+    app,
+    {
+      method: 'POST',
+      url: '/v1/cluster/init',
+      access: 'operate',
+      summary:
+        'Form a cluster of this node. Only a node that is in none can do so: any other answers 409.',
+      answer: initialized,
+      status: 201,
+    },
+    () => {
+      there();
+      throw new ClusterError(409, 'this node is in a cluster already');
+    },
+  );
+}
+
+export const initialized = object({ secretFile: text }, ['secretFile']);
+
+function nodeRoutes(app: FastifyInstance, there: () => ClusterAdmin): void {
+  addRoute<{ state: 'up' | 'draining' }>(
+    app,
+    {
+      method: 'PATCH',
+      url: '/v1/cluster/nodes/:node',
+      access: 'operate',
+      summary:
+        'Drain a node: its leaders and replicas go to other nodes. Or use a drained one again.',
+      body: object({ state: { type: 'string', enum: ['up', 'draining'] } }, ['state']),
+      answer: done,
+    },
+    async ({ path, body }) => {
+      await there().setNodeState(numberOf(path['node']!, 'node'), body.state);
+      return isDone;
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'DELETE',
+      url: '/v1/cluster/nodes/:node',
+      access: 'operate',
+      summary: 'Take a drained node out of the cluster for good. Its number is never used again.',
+      answer: done,
+    },
+    async ({ path }) => {
+      await there().removeNode(numberOf(path['node']!, 'node'));
+      return isDone;
+    },
+  );
+}
+
+function groupRoutes(app: FastifyInstance, there: () => ClusterAdmin): void {
+  addRoute<{ to: number }>(
+    app,
+    {
+      method: 'POST',
+      url: '/v1/cluster/groups/:group/transfer',
+      access: 'operate',
+      summary: 'Make the replica on a node the leader of a group.',
+      body: object({ to: node }, ['to']),
+      answer: done,
+    },
+    async ({ path, body }) => {
+      await there().transfer(numberOf(path['group']!, 'group'), body.to);
+      return isDone;
+    },
+  );
+  addRoute<{ from: number; to: number }>(
+    app,
+    {
+      method: 'POST',
+      url: '/v1/cluster/groups/:group/move',
+      access: 'operate',
+      summary: 'Move a replica of a group from one node to another. It is copied after the answer.',
+      body: object({ from: node, to: node }, ['from', 'to']),
+      answer: done,
+      status: 202,
+    },
+    async ({ path, body }) => {
+      await there().move(numberOf(path['group']!, 'group'), body.from, body.to);
+      return isDone;
+    },
+  );
+}
+
+function numberOf(text: string, what: string): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (number > 0) return number;
+  throw new ClusterError(400, `${text} is no number of a ${what}`);
+}

@@ -1,0 +1,78 @@
+// A cluster at a moment, as its controller plans on it: definitions from the metadata, and what the nodes say.
+
+import type {
+  GroupDefinition,
+  GroupModel,
+  NodeDefinition,
+  ReplicaStatus,
+} from '../../contracts/cluster.ts';
+
+export interface NodeSighting extends NodeDefinition {
+  readonly reachable: boolean;
+  /** Unix milliseconds from when on it is or is not reachable. */
+  readonly since: number;
+}
+
+/** What a group is for. There is one group for each. */
+export interface GroupPurpose {
+  /** Number of the tenant. */
+  readonly tenant: number;
+  readonly model: GroupModel;
+  /** Of the one partition that it has; absent for the undivided tables of the tenant. */
+  readonly partition?: number;
+}
+
+/** What an operator asked for: a replica is to be on another node. */
+export interface ReplicaMove {
+  readonly group: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ClusterState {
+  readonly nodes: readonly NodeSighting[];
+  readonly groups: readonly GroupDefinition[];
+  /** Groups that there should be. */
+  readonly purposes: readonly GroupPurpose[];
+  /** What the nodes that answered say of their replicas. */
+  readonly statuses: readonly ReplicaStatus[];
+  readonly moves: readonly ReplicaMove[];
+  /** Unix milliseconds from when on a group has been without a purpose, by group. */
+  readonly purposelessSince: ReadonlyMap<number, number>;
+  /** Unix milliseconds of the last transfer of a group's lead, by group. */
+  readonly transferredAt: ReadonlyMap<number, number>;
+}
+
+export interface PlanPolicy {
+  /** Replicas of each group. */
+  readonly replicas: number;
+  /** How long a node may be out of reach before its replicas are made anew on others. */
+  readonly rebuildAfterMs: number;
+}
+
+/** A step towards what should be. One at most for a group in a plan. */
+export type GroupChange =
+  /** A new group with a voter on each node. */
+  | { readonly kind: 'create'; readonly purpose: GroupPurpose; readonly nodes: readonly number[] }
+  /** All replicas delete their data. */
+  | { readonly kind: 'delete'; readonly group: number }
+  /** A new replica, which becomes a voter once it has caught up. */
+  | { readonly kind: 'add'; readonly group: number; readonly node: number }
+  /** The leader takes the replica on the node out of the group. */
+  | { readonly kind: 'leave'; readonly group: number; readonly node: number }
+  /** It is out: the definition no longer names it, and its node deletes its data. */
+  | { readonly kind: 'forget'; readonly group: number; readonly replica: number }
+  /** The replica on another node becomes the leader. */
+  | {
+      readonly kind: 'transfer';
+      readonly group: number;
+      readonly from: number;
+      readonly to: number;
+    }
+  /** A move is done, or cannot be done any more. */
+  | { readonly kind: 'endMove'; readonly group: number };
+
+/** Tells purposes apart. */
+export function purposeKey({ tenant, model, partition }: GroupPurpose): string {
+  return partition === undefined ? `${tenant}/${model}` : `partition/${partition}`;
+}

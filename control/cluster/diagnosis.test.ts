@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { ClusterFixture } from './cluster-fixture.ts';
+import { type ClusterReport, clusterReport, isWhole } from './cluster-report.ts';
+import { diagnose } from './diagnosis.ts';
+import { plan } from './plan.ts';
+
+const policy = { replicas: 3, rebuildAfterMs: 60_000 };
+
+/** Three groups of three replicas, if there are nodes enough. */
+function clusterOf(zones: readonly string[]): ClusterFixture {
+  const cluster = new ClusterFixture(zones);
+  cluster.purposes = [1, 2, 3].map((tenant) => ({ tenant, model: 'memory' }));
+  for (let i = 0; i < 40; i++) {
+    cluster.apply(plan(cluster.state, policy, cluster.now));
+    cluster.step();
+  }
+  return cluster;
+}
+
+function reportOf(cluster: ClusterFixture, leader = 1): ClusterReport {
+  const statuses = cluster.statuses();
+  const { nodes, groups } = cluster;
+  return clusterReport({
+    cluster: 7,
+    node: 1,
+    leader,
+    voters: [1, 2, 3],
+    wantedReplicas: 3,
+    nodes,
+    groups,
+    statuses,
+  });
+}
+
+function findings(cluster: ClusterFixture, leader = 1): string[] {
+  return diagnose(reportOf(cluster, leader), policy.rebuildAfterMs, cluster.now).map(
+    ({ severity, problem }) => `${severity}: ${problem}`,
+  );
+}
+
+test('a cluster that is whole has nothing wrong with it', () => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  expect(findings(cluster)).toEqual([]);
+  const report = reportOf(cluster);
+  expect(isWhole(report)).toBe(true);
+  expect(report.nodes.map(({ leads, replicas }) => [leads, replicas])).toEqual([
+    [1, 3],
+    [1, 3],
+    [1, 3],
+  ]);
+});
+
+test.each<[string, (cluster: ClusterFixture) => void, string[]]>([
+  [
+    'a node that is out of reach',
+    (cluster) => {
+      cluster.set(3, { reachable: false });
+      cluster.step(20_000);
+    },
+    [
+      'warning: node 3 () has been out of reach for 20 s; its replicas are made anew on other nodes in 40 s',
+    ],
+  ],
+  [
+    'a majority that is out of reach',
+    (cluster) => {
+      cluster.set(2, { reachable: false });
+      cluster.set(3, { reachable: false });
+      cluster.step(1000);
+    },
+    [
+      'error: groups 16, 17, 18 cannot be used: half of the replicas or more are out of reach',
+      'warning: node 2 () has been out of reach for 1 s; its replicas are made anew on other nodes in 59 s',
+      'warning: node 3 () has been out of reach for 1 s; its replicas are made anew on other nodes in 59 s',
+    ],
+  ],
+  [
+    'a group without a leader',
+    (cluster) => {
+      cluster.logs.get(17)!.leader = 0;
+    },
+    ['error: group 17 without a leader'],
+  ],
+  [
+    'a node that drains with nowhere to go',
+    (cluster) => cluster.set(3, { state: 'draining' }),
+    [
+      'warning: there are 2 nodes for 3 replicas (cluster.replicas)',
+      'notice: node 3 is being drained: 3 replicas are left',
+    ],
+  ],
+  [
+    'a group that changes',
+    (cluster) => {
+      const [first, ...others] = cluster.groups;
+      const [replica, ...rest] = first!.replicas;
+      cluster.groups = [
+        { ...first!, replicas: [{ ...replica!, state: 'leaving' }, ...rest] },
+        ...others,
+      ];
+    },
+    ['notice: group 16 changing members'],
+  ],
+])('%s', (_, spoil, expected) => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  spoil(cluster);
+  expect(findings(cluster)).toEqual(expected);
+});
+
+test('too few nodes, and metadata without a leader', () => {
+  const cluster = clusterOf(['', '']);
+  expect(findings(cluster, 0)).toEqual([
+    'error: nobody leads the metadata, which nodes 1, 2 keep: changes of tenants, tables and nodes are refused, and nothing is repaired',
+    'warning: there are 2 nodes for 3 replicas (cluster.replicas)',
+  ]);
+  expect(isWhole(reportOf(cluster, 0))).toBe(false);
+  expect(isWhole(reportOf(cluster)), 'as many replicas as there are nodes').toBe(true);
+});
+
+test('two replicas in a zone though there are three', () => {
+  const cluster = clusterOf(['a', 'a', 'b']);
+  cluster.addNode('c');
+  expect(findings(cluster)).toEqual([
+    'warning: groups 16, 17, 18 with two replicas in a zone though there are 3 zones',
+  ]);
+});

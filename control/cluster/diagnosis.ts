@@ -1,0 +1,164 @@
+// What is wrong with a cluster, and what an operator can do about it.
+
+import type { ClusterReport, GroupReport, NodeReport } from './cluster-report.ts';
+
+export interface Finding {
+  /** `error`: some data cannot be written now; `warning`: one more failure could lead to that; `notice`: it is under way. */
+  readonly severity: 'error' | 'warning' | 'notice';
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+const order = ['error', 'warning', 'notice'] as const;
+/** Groups named in a finding at most. */
+const named = 5;
+
+/** The worst first; none when all is well. */
+export function diagnose(report: ClusterReport, rebuildAfterMs: number, now: number): Finding[] {
+  const findings = [
+    ...metadataFindings(report),
+    ...report.nodes.flatMap((node) => nodeFindings(node, rebuildAfterMs, now)),
+    ...groupFindings(report),
+    ...spreadFindings(report),
+  ];
+  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+function metadataFindings({ leader, nodes }: ClusterReport): Finding[] {
+  if (leader !== 0) return [];
+  const voters = nodes.filter(({ votes }) => votes).map(({ node }) => node);
+  return [
+    {
+      severity: 'error',
+      problem: `nobody leads the metadata${voters.length === 0 ? '' : `, which nodes ${voters.join(', ')} keep`}: changes of tenants, tables and nodes are refused, and nothing is repaired`,
+      remedy:
+        'start enough of these nodes that more than half of them run, and see that they reach each other',
+    },
+  ];
+}
+
+function nodeFindings(
+  { node, state, reachable, since, replicas, addresses }: NodeReport,
+  rebuildAfterMs: number,
+  now: number,
+): Finding[] {
+  if (state === 'draining') {
+    return [
+      replicas > 0
+        ? {
+            severity: 'notice',
+            problem: `node ${node} is being drained: ${replicas} replicas are left`,
+            remedy: 'wait until there are none',
+          }
+        : {
+            severity: 'notice',
+            problem: `node ${node} is drained`,
+            remedy: `polyrow node remove ${node}, or polyrow node drain ${node} --undo to use it again`,
+          },
+    ];
+  }
+  if (state === 'joining') {
+    return [
+      {
+        severity: 'notice',
+        problem: `node ${node} is joining`,
+        remedy: 'wait until it has a copy of the metadata',
+      },
+    ];
+  }
+  if (reachable) return [];
+  const leftMs = since + rebuildAfterMs - now;
+  const rebuild =
+    leftMs > 0
+      ? `its replicas are made anew on other nodes in ${Math.ceil(leftMs / 1000)} s`
+      : 'its replicas are made anew on other nodes, if there are any';
+  return [
+    {
+      severity: 'warning',
+      problem: `node ${node} (${addresses.control}) has been out of reach for ${Math.max(0, Math.round((now - since) / 1000))} s; ${rebuild}`,
+      remedy: `start it, or see why the others cannot reach it; if it is gone for good: polyrow node drain ${node}, then polyrow node remove ${node}`,
+    },
+  ];
+}
+
+function groupFindings({ groups, nodes }: ClusterReport): Finding[] {
+  const down = new Set(nodes.filter(({ reachable }) => !reachable).map(({ node }) => node));
+  const leaderless = groups.filter(({ leader }) => leader === 0);
+  const lost = leaderless.filter(({ replicas }) => {
+    const alive = replicas.filter(({ node }) => !down.has(node)).length;
+    return alive * 2 <= replicas.length;
+  });
+  const electing = leaderless.filter((group) => !lost.includes(group));
+  const moving = groups.filter(({ leader, settled }) => leader !== 0 && !settled);
+  const findings: Finding[] = [];
+  if (lost.length > 0) {
+    const needed = [...new Set(lost.flatMap(({ replicas }) => replicas.map(({ node }) => node)))]
+      .filter((node) => down.has(node))
+      .sort((a, b) => a - b);
+    findings.push({
+      severity: 'error',
+      problem: `${namesOf(lost)} cannot be used: half of the replicas or more are out of reach`,
+      remedy: `start nodes ${needed.join(', ')} again, with their data directories`,
+    });
+  }
+  if (electing.length > 0) {
+    findings.push({
+      severity: 'error',
+      problem: `${namesOf(electing)} without a leader`,
+      remedy:
+        'wait some seconds for an election; if it lasts, see the logs of the nodes with replicas',
+    });
+  }
+  if (moving.length > 0) {
+    findings.push({
+      severity: 'notice',
+      problem: `${namesOf(moving)} changing members`,
+      remedy: 'wait until new replicas have caught up',
+    });
+  }
+  return findings;
+}
+
+function spreadFindings({ nodes, groups, wantedReplicas }: ClusterReport): Finding[] {
+  const usable = nodes.filter(({ state }) => state === 'up');
+  const findings: Finding[] = [];
+  if (usable.length < wantedReplicas) {
+    findings.push({
+      severity: 'warning',
+      problem: `there ${usable.length === 1 ? 'is 1 node' : `are ${usable.length} nodes`} for ${wantedReplicas} replicas (cluster.replicas)`,
+      remedy: `start ${wantedReplicas - usable.length} more with cluster.seeds, or set cluster.replicas`,
+    });
+  }
+  const wanted = Math.min(wantedReplicas, usable.length);
+  const few = groups.filter(({ replicas }) => replicas.length < wanted);
+  if (few.length > 0) {
+    findings.push({
+      severity: 'warning',
+      problem: `${namesOf(few)} with fewer than ${wanted} replicas`,
+      remedy: 'wait: replicas are added while the cluster runs, some at a time',
+    });
+  }
+  const zoneOf = new Map(nodes.map(({ node, zone }) => [node, zone]));
+  const zones = new Set(usable.map(({ zone }) => zone));
+  const crowded = groups.filter(({ replicas }) => {
+    const used = new Set(replicas.map(({ node }) => zoneOf.get(node)));
+    return used.size < Math.min(replicas.length, zones.size);
+  });
+  if (crowded.length > 0 && zones.size > 1) {
+    findings.push({
+      severity: 'warning',
+      problem: `${namesOf(crowded)} with two replicas in a zone though there are ${zones.size} zones`,
+      remedy: 'wait until they are moved, or add nodes to the zones with the fewest',
+    });
+  }
+  return findings;
+}
+
+function namesOf(groups: readonly GroupReport[]): string {
+  const some = groups
+    .slice(0, named)
+    .map(({ group }) => group)
+    .join(', ');
+  const noun = groups.length === 1 ? 'group' : 'groups';
+  return groups.length > named ? `${groups.length} ${noun} (${some}, …)` : `${noun} ${some}`;
+}

@@ -1,0 +1,126 @@
+// On which nodes replicas are placed: different nodes, different zones as far as there are enough, and the nodes with the
+// fewest replicas first.
+
+import type { GroupDefinition } from '../../contracts/cluster.ts';
+import type { ClusterState, NodeSighting, PlanPolicy } from './cluster-state.ts';
+
+/** Difference of two nodes' replicas for which one is moved. A difference of 2 stays as an operator made it. */
+const worthwhile = 3;
+
+/** Nodes and their replicas, kept up to date while a plan is made. */
+export class Placement {
+  /** Nodes that may have replicas, reachable or not, by number. */
+  readonly #usable = new Map<number, NodeSighting>();
+  readonly #lost = new Set<number>();
+  readonly #zones = new Map<number, string>();
+  readonly #replicas = new Map<number, number>();
+
+  constructor({ nodes, groups }: ClusterState, { rebuildAfterMs }: PlanPolicy, now: number) {
+    for (const node of nodes) {
+      this.#zones.set(node.node, node.zone || `node ${node.node}`);
+      this.#replicas.set(node.node, 0);
+      if (node.state !== 'up') continue;
+      const isLost = !node.reachable && now - node.since >= rebuildAfterMs;
+      if (isLost) this.#lost.add(node.node);
+      else this.#usable.set(node.node, node);
+    }
+    for (const { replicas } of groups) {
+      for (const { node } of replicas) this.count(node, 1);
+    }
+  }
+
+  /** Nodes that may have replicas. */
+  get size(): number {
+    return this.#usable.size;
+  }
+
+  /** A replica on it need not be elsewhere. */
+  isUsable(node: number): boolean {
+    return this.#usable.has(node);
+  }
+
+  /** Out of reach for so long that its replicas are made anew, though nobody drains it. */
+  isLost(node: number): boolean {
+    return this.#lost.has(node);
+  }
+
+  isReachable(node: number): boolean {
+    return this.#usable.get(node)?.reachable ?? false;
+  }
+
+  replicasOn(node: number): number {
+    return this.#replicas.get(node) ?? 0;
+  }
+
+  zoneOf(node: number): string {
+    return this.#zones.get(node) ?? `node ${node}`;
+  }
+
+  count(node: number, by: 1 | -1): void {
+    this.#replicas.set(node, this.replicasOn(node) + by);
+  }
+
+  /** The best node for one more replica besides those on `taken`; `avoid` has no room for another reason. */
+  best(taken: readonly number[], avoid: readonly number[] = []): number | undefined {
+    const zones = new Map<string, number>();
+    for (const node of taken) zones.set(this.zoneOf(node), (zones.get(this.zoneOf(node)) ?? 0) + 1);
+    let best: { node: number; score: readonly number[] } | undefined;
+    for (const { node, reachable } of this.#usable.values()) {
+      if (!reachable || taken.includes(node) || avoid.includes(node)) continue;
+      const score = [zones.get(this.zoneOf(node)) ?? 0, this.replicasOn(node), node];
+      if (best === undefined || isLess(score, best.score)) best = { node, score };
+    }
+    return best?.node;
+  }
+
+  /** The node of `nodes` that the group can do best without: one in a zone with others of them, with many replicas. */
+  worst(nodes: readonly number[], leader: number): number | undefined {
+    const inZone = (zone: string): number =>
+      nodes.filter((one) => this.zoneOf(one) === zone).length;
+    let worst: { node: number; score: readonly number[] } | undefined;
+    for (const node of nodes) {
+      const score = [
+        -inZone(this.zoneOf(node)),
+        -this.replicasOn(node),
+        Number(node === leader),
+        -node,
+      ];
+      if (worst === undefined || isLess(score, worst.score)) worst = { node, score };
+    }
+    return worst?.node;
+  }
+
+  /**
+   * A better place than one of `nodes` for a replica: the zones become more by it, or the loads more equal. Whoever adds a
+   * replica there and then takes away the `worst` gains by it, and finds nothing better the next time.
+   */
+  better(nodes: readonly number[]): number | undefined {
+    const node = this.best(nodes);
+    if (node === undefined) return undefined;
+    const load = this.replicasOn(node);
+    this.count(node, 1);
+    const worst = this.worst([...nodes, node], 0)!;
+    this.count(node, -1);
+    if (worst === node) return undefined;
+    const zonesNow = this.#zonesOf(nodes);
+    const zonesThen = this.#zonesOf([...nodes.filter((one) => one !== worst), node]);
+    if (zonesThen !== zonesNow) return zonesThen > zonesNow ? node : undefined;
+    return this.replicasOn(worst) >= load + worthwhile ? node : undefined;
+  }
+
+  #zonesOf(nodes: readonly number[]): number {
+    return new Set(nodes.map((node) => this.zoneOf(node))).size;
+  }
+}
+
+function isLess(a: readonly number[], b: readonly number[]): boolean {
+  for (const [i, value] of a.entries()) {
+    if (value !== b[i]) return value < b[i]!;
+  }
+  return false;
+}
+
+/** Nodes of the replicas that are to stay. */
+export function membersOf({ replicas }: GroupDefinition): number[] {
+  return replicas.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
+}

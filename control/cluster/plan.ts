@@ -1,0 +1,231 @@
+// What a cluster's controller does next: from what is and what should be to changes, a step at a time. Plain code: whoever
+// carries a plan out sees the effects in the next state and plans again, so that a lost or half-done plan needs no care.
+
+import type { GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import {
+  type ClusterState,
+  type GroupChange,
+  type GroupPurpose,
+  type PlanPolicy,
+  purposeKey,
+} from './cluster-state.ts';
+import { LeaderSpread } from './leader-spread.ts';
+import { membersOf, Placement } from './placement.ts';
+
+/** Changes of a plan of each kind at most: all of them cost the nodes work, and a copy of a group costs most. */
+export const planBounds = { create: 200, delete: 50, copies: 8, transfer: 16 } as const;
+/** Copies of groups that are under way in the cluster, at most. */
+const mostCopies = 16;
+/** So long nobody may have wanted a group before it is deleted. */
+export const deleteAfterMs = 30_000;
+
+export function plan(state: ClusterState, policy: PlanPolicy, now: number): GroupChange[] {
+  return new Planner(state, policy, now).changes();
+}
+
+/** Status of each group's leader, by group: that of the latest term, as of two that think they lead. */
+export function leadersOf(statuses: readonly ReplicaStatus[]): Map<number, ReplicaStatus> {
+  const leaders = new Map<number, ReplicaStatus>();
+  for (const status of statuses) {
+    if (status.role !== 'leader') continue;
+    const known = leaders.get(status.group);
+    if (known === undefined || known.term < status.term) leaders.set(status.group, status);
+  }
+  return leaders;
+}
+
+/** The log's members are those of the definition. Without a leader that is not known, and false. */
+export function isSettled(group: GroupDefinition, leader: ReplicaStatus | undefined): boolean {
+  if (leader === undefined) return false;
+  const { voters, learners } = leader;
+  return group.replicas.every(({ replica, state }) => {
+    if (state === 'leaving') return false;
+    return state === 'voter' ? voters.includes(replica) : learners.includes(replica);
+  });
+}
+
+class Planner {
+  readonly #state: ClusterState;
+  readonly #policy: PlanPolicy;
+  readonly #now: number;
+  readonly #placement: Placement;
+  readonly #leaders: ReadonlyMap<number, ReplicaStatus>;
+  readonly #changes: GroupChange[] = [];
+  readonly #counts = { create: 0, delete: 0, copies: 0 };
+
+  constructor(state: ClusterState, policy: PlanPolicy, now: number) {
+    this.#state = state;
+    this.#policy = policy;
+    this.#now = now;
+    this.#placement = new Placement(state, policy, now);
+    this.#leaders = leadersOf(state.statuses);
+  }
+
+  changes(): GroupChange[] {
+    const { groups, purposes } = this.#state;
+    const wanted = new Set(purposes.map(purposeKey));
+    const there = new Set(groups.map(purposeKey));
+    for (const purpose of purposes) if (!there.has(purposeKey(purpose))) this.#create(purpose);
+    const kept = groups.filter((group) => wanted.has(purposeKey(group)));
+    for (const group of groups) if (!wanted.has(purposeKey(group))) this.#delete(group);
+    const changed = new Set<number>();
+    let pending = kept.filter((group) => this.#isUnderWay(group)).length;
+    for (const group of kept) {
+      const change = this.#repair(group, pending < mostCopies);
+      if (change === undefined) continue;
+      changed.add(group.group);
+      this.#changes.push(change);
+      if (change.kind === 'add') pending++;
+    }
+    this.#endMoves(new Set(kept.map(({ group }) => group)), changed);
+    // Loads are made equal only when nothing is amiss.
+    const isCalm = changed.size === 0 && pending === 0;
+    if (isCalm && this.#state.nodes.every((node) => node.reachable)) this.#balance(kept, changed);
+    const spread = new LeaderSpread(this.#state, this.#placement, this.#leaders, this.#now);
+    const settled = kept.filter(({ group }) => !changed.has(group));
+    this.#changes.push(...spread.transfers(settled, planBounds.transfer));
+    return this.#changes;
+  }
+
+  /** A change that its leader is carrying out. */
+  #isUnderWay(group: GroupDefinition): boolean {
+    const leader = this.#leaders.get(group.group);
+    return leader !== undefined && !isSettled(group, leader);
+  }
+
+  #create(purpose: GroupPurpose): void {
+    if (this.#counts.create >= planBounds.create) return;
+    const nodes: number[] = [];
+    while (nodes.length < this.#policy.replicas) {
+      const node = this.#placement.best(nodes);
+      if (node === undefined) break;
+      nodes.push(node);
+    }
+    if (nodes.length === 0) return;
+    for (const node of nodes) this.#placement.count(node, 1);
+    this.#counts.create++;
+    this.#changes.push({ kind: 'create', purpose, nodes });
+  }
+
+  #delete({ group, replicas }: GroupDefinition): void {
+    const since = this.#state.purposelessSince.get(group) ?? this.#now;
+    if (this.#now - since < deleteAfterMs || this.#counts.delete >= planBounds.delete) return;
+    this.#counts.delete++;
+    for (const { node } of replicas) this.#placement.count(node, -1);
+    this.#changes.push({ kind: 'delete', group });
+  }
+
+  /** The next step of a group towards replicas that are whole, as many as there should be, and where they should be. */
+  #repair(group: GroupDefinition, mayCopy: boolean): GroupChange | undefined {
+    const leader = this.#leaders.get(group.group);
+    // Nobody could carry a change out, nor is it known what the log's members are.
+    if (leader === undefined) return undefined;
+    const known = [...leader.voters, ...leader.learners];
+    const leaving = group.replicas.find(({ state }) => state === 'leaving');
+    if (leaving !== undefined) {
+      if (known.includes(leaving.replica)) return undefined;
+      this.#placement.count(leaving.node, -1);
+      return { kind: 'forget', group: group.group, replica: leaving.replica };
+    }
+    const members = membersOf(group);
+    if (!isSettled(group, leader)) return this.#giveUpJoin(group, leader, members);
+    return (
+      this.#move(group, members, mayCopy) ??
+      this.#fill(group, members, mayCopy) ??
+      this.#trim(group, members, leader)
+    );
+  }
+
+  /** A new replica whose node is lost or drained before it has caught up. */
+  #giveUpJoin(
+    { group, replicas }: GroupDefinition,
+    leader: ReplicaStatus,
+    members: readonly number[],
+  ): GroupChange | undefined {
+    if (members.length < 2) return undefined;
+    const stuck = replicas.find(
+      ({ replica, node }) => !leader.voters.includes(replica) && !this.#placement.isUsable(node),
+    );
+    return stuck && { kind: 'leave', group, node: stuck.node };
+  }
+
+  #move(
+    group: GroupDefinition,
+    members: readonly number[],
+    mayCopy: boolean,
+  ): GroupChange | undefined {
+    const move = this.#state.moves.find((one) => one.group === group.group);
+    if (move === undefined || !members.includes(move.from)) return undefined;
+    if (members.includes(move.to)) return { kind: 'leave', group: group.group, node: move.from };
+    if (!this.#placement.isReachable(move.to)) return undefined;
+    return this.#add(group.group, move.to, mayCopy);
+  }
+
+  /** One more replica where there are too few on nodes that stay. */
+  #fill(
+    group: GroupDefinition,
+    members: readonly number[],
+    mayCopy: boolean,
+  ): GroupChange | undefined {
+    const staying = members.filter((node) => this.#placement.isUsable(node));
+    if (staying.length >= this.#policy.replicas) return undefined;
+    const node = this.#placement.best(staying, members);
+    return node === undefined ? undefined : this.#add(group.group, node, mayCopy);
+  }
+
+  #add(group: number, node: number, mayCopy: boolean): GroupChange | undefined {
+    if (!mayCopy || this.#counts.copies >= planBounds.copies) return undefined;
+    this.#counts.copies++;
+    this.#placement.count(node, 1);
+    return { kind: 'add', group, node };
+  }
+
+  /** One replica less: of a lost or draining node, or where there are too many. */
+  #trim(
+    { group, replicas: definitions }: GroupDefinition,
+    members: readonly number[],
+    leader: ReplicaStatus,
+  ): GroupChange | undefined {
+    const { replicas } = this.#policy;
+    const staying = members.filter((node) => this.#placement.isUsable(node));
+    const going = members.filter((node) => !this.#placement.isUsable(node));
+    const lost = going.find((node) => this.#placement.isLost(node));
+    const drained = going.find((node) => !this.#placement.isLost(node));
+    const leads = definitions.find(({ replica }) => replica === leader.replica)?.node ?? 0;
+    let node: number | undefined;
+    const enough = Math.max(1, Math.min(replicas, this.#placement.size));
+    if (staying.length >= enough) node = drained;
+    // A lost node may come back: its replica is worth keeping as long as there is no other in its place.
+    if (staying.length >= replicas) node ??= lost;
+    if (staying.length > replicas) node ??= this.#placement.worst(staying, leads);
+    return node === undefined ? undefined : { kind: 'leave', group, node };
+  }
+
+  #endMoves(kept: ReadonlySet<number>, changed: Set<number>): void {
+    for (const { group, from, to } of this.#state.moves) {
+      if (changed.has(group)) continue;
+      const definition = this.#state.groups.find((one) => one.group === group);
+      const isPossible =
+        kept.has(group) &&
+        definition?.replicas.some(({ node }) => node === from) === true &&
+        this.#placement.isUsable(to);
+      if (isPossible) continue;
+      changed.add(group);
+      this.#changes.push({ kind: 'endMove', group });
+    }
+  }
+
+  #balance(groups: readonly GroupDefinition[], changed: Set<number>): void {
+    for (const definition of groups) {
+      const { group } = definition;
+      const members = membersOf(definition);
+      if (members.length < this.#policy.replicas) continue;
+      const node = this.#placement.better(members);
+      const change = node === undefined ? undefined : this.#add(group, node, true);
+      if (change === undefined) continue;
+      // Its worst replica leaves when the new one has caught up.
+      changed.add(group);
+      this.#changes.push(change);
+    }
+  }
+}

@@ -1,0 +1,151 @@
+// The control plane's part in a cluster, as the rest of the server sees it: who this node is, the metadata that all nodes
+// share, who the other nodes are, and questions to them.
+//
+// `openClusterMetadata` (open-cluster-metadata.ts) makes one. The node then listens for its peers' control planes, has a
+// copy of the metadata, and stays a member of group 1, which keeps them, until it is removed.
+
+import type { NodeAddresses, NodeDefinition } from '../../contracts/cluster.ts';
+import type { DocumentStore, Json } from '../../control/metadata/document-store.ts';
+
+/** Who a node is. Kept in a file of its data directory from the moment it is in a cluster. */
+export interface NodeIdentity {
+  /** Drawn when the cluster was formed: 1 to 2^32 - 1. */
+  readonly cluster: number;
+  /** The node's number, from 1 on, given out once. */
+  readonly node: number;
+  /** Counts the starts of this node; larger at each. */
+  readonly incarnation: number;
+}
+
+export interface ClusterMetadataOptions {
+  /** The data directory; what the cluster needs of it is in `cluster/` below it. It is locked by the caller. */
+  directory: string;
+  /** Where to listen for peers; port 0 for a free one. */
+  listen: { host: string; port: number };
+  /** Of the cluster, at least 16 bytes. All nodes have the same. */
+  secret: Buffer;
+  zone: string;
+  /** Of this node, as `nodes` will tell others. Called once the port is known. */
+  addresses: (controlPort: number) => NodeAddresses;
+  /**
+   * What a directory does that is in no cluster yet. `form`: becomes the only node of a new cluster, with the documents
+   * that its embedded store has. `join`: asks the seeds until one answers that is in a cluster, however long it takes.
+   * A directory that is in a cluster goes on in it, whatever is said here.
+   */
+  begin: 'form' | 'join';
+  /** `HOST:PORT` of other nodes' control planes; this node's own may be among them. */
+  seeds: readonly string[];
+  /** Ends the wait for a seed: the promise of `openClusterMetadata` rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** The node must end: what is on its disk, or in its consensus engine, is in doubt; or it is removed from the cluster. */
+  onFatal: (error: Error) => void;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** After so long without a link a voter of the metadata is replaced by another node. Five minutes if left out. */
+  replaceVoterMs?: () => number;
+  /** For tests: times of the consensus. */
+  tickMs?: number;
+  electionTicks?: number;
+}
+
+/** What is known of a node's link. */
+export interface NodeReachability {
+  readonly node: number;
+  /** There is a link to its control plane now; the asked node itself always is. */
+  readonly reachable: boolean;
+  /** Milliseconds since 1970 from when on it is so; the start of the node that tells, if it never was otherwise. */
+  readonly since: number;
+}
+
+export interface ClusterStatus {
+  /** Node where the metadata are led, and where this was asked; 0 while nobody leads: then it is this node's view. */
+  readonly leader: number;
+  readonly nodes: readonly (NodeDefinition & NodeReachability)[];
+  /** Nodes that vote about the metadata, and those that only have a copy. */
+  readonly voters: readonly number[];
+  readonly learners: readonly number[];
+}
+
+/** Who asks: a node of the cluster, by a link that both have authenticated. */
+export interface ControlPeer {
+  readonly node: number;
+  readonly incarnation: number;
+}
+
+/**
+ * Answers a question of another node. A rejection is told to whoever asked as a `ControlError` with the error's message,
+ * and its `code` if it has one.
+ */
+export type ControlHandler = (body: Json, peer: ControlPeer) => Promise<Json> | Json;
+
+export interface ControlHandlers {
+  /** One handler a name; `metadata/*`, `cluster/*` and `join` are taken. Throws if there is one already. */
+  on(name: string, handler: ControlHandler): void;
+}
+
+/** A question to another node has no answer, or a refusal as the answer. */
+export class ControlError extends Error {
+  override readonly name = 'ControlError';
+  /**
+   * `refused`: the handler there rejected. `unreachable`: it was not asked, nothing was done. `unknown`: it was asked and
+   * there is no answer; it may have acted.
+   */
+  readonly outcome: 'refused' | 'unreachable' | 'unknown';
+  /** The code of the error there, if it had one. */
+  readonly code: string | undefined;
+
+  constructor(message: string, outcome: 'refused' | 'unreachable' | 'unknown', code?: string) {
+    super(message);
+    this.outcome = outcome;
+    this.code = code;
+  }
+}
+
+export interface ClusterMetadata {
+  readonly identity: NodeIdentity;
+  /** Port on which it hears its peers. */
+  readonly port: number;
+  /**
+   * The metadata of the cluster. Reads are linearizable while most voters are in reach. Otherwise they answer from
+   * this node's copy after a wait of some seconds. Writes are refused then.
+   */
+  readonly store: DocumentStore;
+
+  /** Whether the metadata are led here. The controller of the cluster runs where they are. */
+  readonly isLeader: boolean;
+  /** Node that leads them, as far as is known here; 0 for none. */
+  readonly leader: number;
+  /** Told at each change of `leader`. Returns how to stop. */
+  onLeader(listener: (isLeader: boolean, leader: number) => void): () => void;
+
+  /** All nodes that are not removed, by number, as of this node's copy of the metadata. */
+  nodes(): readonly NodeDefinition[];
+  /** Told after each change of `nodes`. Returns how to stop. */
+  onNodes(listener: (nodes: readonly NodeDefinition[]) => void): () => void;
+
+  /** Links of this node's control plane to all others of `nodes()`. */
+  reachability(): readonly NodeReachability[];
+  /** Told when a node goes or comes. Returns how to stop. */
+  onReachable(listener: (node: number, reachable: boolean) => void): () => void;
+
+  /** As the leader sees it. Rejects with `ControlError` when a leader is known and does not answer. */
+  status(): Promise<ClusterStatus>;
+
+  /**
+   * Asks the control plane of a node; this node's own is asked without a link. Rejects with `ControlError`, at the latest
+   * after `ms` milliseconds.
+   */
+  ask(node: number, name: string, body: Json, ms: number): Promise<Json>;
+  readonly handlers: ControlHandlers;
+
+  /**
+   * Takes a node out of the cluster for good: its number never comes back, its links end, and if it still runs it is told
+   * to end. Its data must be elsewhere before. Resolves once it is no member of group 1 any more. Rejects when it is the
+   * last node, or not there.
+   */
+  remove(node: number): Promise<void>;
+
+  /** Stops in good order. A leader hands over to another voter first. */
+  close(): Promise<void>;
+  /** Stops at once, after a failure. */
+  abandon(): Promise<void>;
+}

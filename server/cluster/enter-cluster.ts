@@ -1,0 +1,160 @@
+// How a server becomes a node: it goes on in the cluster of its data directory, joins the one of its seeds, or waits until
+// an operator forms one of it (`polyrow cluster init`). Until then the admin port has pages of its own, and no client is
+// served.
+
+import { existsSync } from 'node:fs';
+import { AdminListener } from '../../control/admin/admin-listener.ts';
+import { ClusterError } from '../../control/cluster/cluster-admin.ts';
+import type { WaitingOptions } from '../../control/cluster/waiting-app.ts';
+import type { AdminServerOptions } from '../../control/admin/admin-options.ts';
+import type { DataDirectory } from '../lifecycle/data-directory.ts';
+import { ExitError, listenError } from '../lifecycle/exit-error.ts';
+import {
+  clusterAddresses,
+  clusterSecretFile,
+  formatHostPort,
+} from '../settings/cluster-addresses.ts';
+import type { Config } from '../settings/schema.ts';
+import type { ClusterMetadata, ClusterMetadataOptions } from './cluster-metadata.ts';
+import { makeClusterSecret, readClusterSecret } from './cluster-secret.ts';
+import { nodeAddresses } from './node-addresses.ts';
+
+const answerMs = 1000;
+
+export interface EnterOptions {
+  config: Config;
+  data: DataDirectory;
+  /** Of the admin port while it waits. */
+  admin: Omit<WaitingOptions, 'init'> & Pick<AdminServerOptions, 'tls'>;
+  /** Whether the data directory is in a cluster. */
+  isMember: boolean;
+  open: (options: ClusterMetadataOptions) => Promise<ClusterMetadata>;
+  /** Ends the wait. */
+  signal: AbortSignal;
+  report: ClusterMetadataOptions['report'];
+  onFatal: (error: Error) => void;
+}
+
+export interface Entered {
+  metadata: ClusterMetadata;
+  secret: Buffer;
+}
+
+export async function enterCluster(options: EnterOptions): Promise<Entered> {
+  const entry = new Entry(options);
+  const { config, data, admin } = options;
+  const listener = new AdminListener(admin, async () => {
+    const { waitingApp } = await import('../../control/cluster/waiting-app.ts');
+    return await waitingApp({ ...admin, init: () => entry.init() });
+  });
+  const host = config['admin.host'];
+  const port = config['admin.port'];
+  try {
+    const url = await listener.listen(host, port);
+    data.write('admin-endpoint', `${url}\n`);
+  } catch (error) {
+    throw listenError(error, host, port, 'admin.port');
+  }
+  try {
+    return await entry.enter();
+  } finally {
+    admin.health.waitsFor = '';
+    data.remove('admin-endpoint');
+    // Whoever formed the cluster gets its answer.
+    await listener.close(answerMs);
+  }
+}
+
+class Entry {
+  readonly #options: EnterOptions;
+  readonly #file: string;
+  #secret: Buffer | undefined;
+  /** Ends an attempt to join, as an operator forms a cluster. */
+  readonly #formed = new AbortController();
+  #isForming = false;
+
+  constructor(options: EnterOptions) {
+    this.#options = options;
+    this.#file = clusterSecretFile(options.config);
+    this.#secret = readClusterSecret(this.#file);
+    const { isMember, config } = options;
+    const needsSecret = isMember || config['cluster.seeds'] !== '';
+    if (needsSecret && this.#secret === undefined) {
+      throw new ExitError(
+        `${this.#file} is missing: copy the secret of the cluster from another node (cluster.secret-file)`,
+      );
+    }
+  }
+
+  async enter(): Promise<Entered> {
+    const { isMember, config, signal } = this.#options;
+    const { health } = this.#options.admin;
+    const isJoining = config['cluster.seeds'] !== '';
+    if (isMember) health.waitsFor = 'waiting for the metadata of the cluster';
+    else if (isJoining) {
+      health.waitsFor =
+        'waiting to join a cluster of cluster.seeds; to form one: polyrow cluster init';
+    } else health.waitsFor = 'not in a cluster yet: polyrow cluster init';
+    if (!isMember) this.#options.report('info', health.waitsFor);
+    if (isMember || isJoining) {
+      try {
+        return await this.#open('join', AbortSignal.any([signal, this.#formed.signal]));
+      } catch (error) {
+        if (signal.aborted || !this.#isForming) throw error;
+      }
+    } else await this.#untilFormed();
+    health.waitsFor = 'forming a cluster';
+    this.#warnOfData();
+    return await this.#open('form', signal);
+  }
+
+  /** A single server has used the directory. */
+  #warnOfData(): void {
+    const { data, report } = this.#options;
+    if (!existsSync(data.file('redis')) && !existsSync(data.file('influx'))) return;
+    report(
+      'warn',
+      `rows and points that ${data.path} has from a single server are not taken into the cluster: they stay on disk and are not served`,
+    );
+  }
+
+  /** An operator wants a cluster of this node. */
+  init(): { secretFile: string } {
+    if (this.#options.isMember) throw new ClusterError(409, 'this node is in a cluster already');
+    if (this.#isForming)
+      throw new ClusterError(409, 'a cluster of this node is being formed already');
+    this.#secret ??= makeClusterSecret(this.#file);
+    this.#isForming = true;
+    this.#formed.abort(new Error('a cluster is formed of this node'));
+    return { secretFile: this.#file };
+  }
+
+  #untilFormed(): Promise<void> {
+    const { signal } = this.#options;
+    return new Promise((resolve, reject) => {
+      if (this.#isForming) resolve();
+      this.#formed.signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) reject(signal.reason as Error);
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+  }
+
+  async #open(begin: 'form' | 'join', signal: AbortSignal): Promise<Entered> {
+    const { config, data, open, report, onFatal } = this.#options;
+    const { listen, seeds } = clusterAddresses(config)!;
+    const secret = this.#secret!;
+    const metadata = await open({
+      directory: data.path,
+      listen,
+      secret,
+      zone: config['cluster.zone'],
+      addresses: () => nodeAddresses(config),
+      begin,
+      seeds: seeds.map(formatHostPort),
+      signal,
+      onFatal,
+      report,
+    });
+    return { metadata, secret };
+  }
+}

@@ -1,0 +1,84 @@
+// What nodes ask each other about groups. Each answers for the replicas of its own planes.
+
+import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { Json } from '../../control/metadata/document-store.ts';
+import type { PlaneHost, Planes } from '../planes/plane-host.ts';
+import { type ControlHandlers, ControlError } from './cluster-metadata.ts';
+
+export const groupQuestions = {
+  /** Of null: `ReplicaStatus` of each replica on the node. */
+  status: 'groups/status',
+  /** Of a `TransferOrder`: null once the other node leads. */
+  transfer: 'groups/transfer',
+} as const;
+
+export interface TransferOrder {
+  group: number;
+  /** Node whose replica is to lead. */
+  to: number;
+}
+
+const statusTimeoutMs = 1500;
+const transferTimeoutMs = 2000;
+const pollMs = 20;
+
+/** Replicas of both planes. A plane that starts, or is too busy to answer, is left out. */
+export async function groupStatus(planes: Planes): Promise<ReplicaStatus[]> {
+  const asked = Object.values(planes).map((plane) =>
+    plane.isUp ? plane.call('groupStatus', undefined, statusTimeoutMs) : [],
+  );
+  const answers = await Promise.allSettled(asked);
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+}
+
+/**
+ * Resolves once the other node leads, as far as is known here. Throws when the group is not led on this node, and when the
+ * other one does not take over in time.
+ */
+export async function transferGroup(planes: Planes, { group, to }: TransferOrder): Promise<void> {
+  for (const plane of Object.values(planes) as PlaneHost[]) {
+    if (!plane.isUp) continue;
+    const status = async (): Promise<ReplicaStatus | undefined> => {
+      const all = await plane.call('groupStatus', undefined, statusTimeoutMs);
+      return all.find((one) => one.group === group);
+    };
+    if ((await status()) === undefined) continue;
+    await plane.call('transferGroup', { group, to }, transferTimeoutMs);
+    const until = performance.now() + transferTimeoutMs;
+    while (performance.now() < until) {
+      if ((await status())?.leader === to) return;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+    throw new ControlError(`node ${to} did not take over group ${group} in time`, 'refused');
+  }
+  throw new ControlError(`there is no replica of group ${group} here`, 'refused');
+}
+
+/** Before a stop in good order: groups that are led here are led elsewhere, as far as that can be had soon. */
+export async function handOver(
+  planes: Planes,
+  view: ClusterView,
+  reachable: ReadonlySet<number>,
+): Promise<void> {
+  const led = (await groupStatus(planes)).filter(({ role }) => role === 'leader');
+  const groups = new Map(view.groups.map((group) => [group.group, group]));
+  const asked = led.map(async ({ group, replica, voters }, i) => {
+    const heirs = (groups.get(group)?.replicas ?? []).filter(
+      (one) => one.replica !== replica && voters.includes(one.replica) && reachable.has(one.node),
+    );
+    const heir = heirs[i % heirs.length];
+    if (heir !== undefined) await transferGroup(planes, { group, to: heir.node });
+  });
+  // What is not handed over is elected anew.
+  await Promise.allSettled(asked);
+}
+
+export function answerGroupQuestions(handlers: ControlHandlers, planes: Planes): void {
+  handlers.on(groupQuestions.status, async () => {
+    return (await groupStatus(planes)) as unknown as Json;
+  });
+  handlers.on(groupQuestions.transfer, async (body) => {
+    await transferGroup(planes, body as unknown as TransferOrder);
+    return null;
+  });
+}

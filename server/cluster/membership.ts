@@ -1,0 +1,114 @@
+// Which nodes vote about the metadata, and which only have a copy. The leader brings the members of its group to what the
+// documents of the nodes ask for, one change after the other.
+
+import type { NodeDefinition } from '../../contracts/cluster.ts';
+
+export interface MembershipView {
+  /** The node that leads. */
+  self: number;
+  /** All nodes that are not removed. */
+  nodes: readonly NodeDefinition[];
+  /** Members of the group, by their nodes. */
+  voters: readonly number[];
+  learners: readonly number[];
+  /** Milliseconds since there was a link to a node; 0 while there is one. */
+  unreachableMs: (node: number) => number;
+  /** After which a voter is replaced. */
+  replaceVoterMs: number;
+}
+
+export type MembershipStep =
+  | { kind: 'change'; changes: { node: number; to: 'voter' | 'learner' | 'removed' }[] }
+  /** Another voter is to lead, for this one is to go. */
+  | { kind: 'transfer'; to: number };
+
+/** Voters that a cluster of so many nodes has: never an even number that could be avoided. */
+export function wantedVoters(nodes: number): number {
+  return nodes >= 5 ? 5 : Math.min(nodes, 3);
+}
+
+/** The next step, undefined when all is as it should be, or when nothing can be done about it now. */
+export function planMembership(view: MembershipView): MembershipStep | undefined {
+  return addNew(view) ?? takeOut(view) ?? fillUp(view) ?? replace(view) ?? thinOut(view);
+}
+
+function addNew({ nodes, voters, learners }: MembershipView): MembershipStep | undefined {
+  const isMember = new Set([...voters, ...learners]);
+  const added = nodes.filter(({ node }) => !isMember.has(node));
+  if (added.length === 0) return undefined;
+  return { kind: 'change', changes: added.map(({ node }) => ({ node, to: 'learner' })) };
+}
+
+/** Members whose nodes are removed. A replacement comes in the same step, so that there are not fewer voters. */
+function takeOut(view: MembershipView): MembershipStep | undefined {
+  const { nodes, voters, learners, self } = view;
+  const isThere = new Set(nodes.map(({ node }) => node));
+  const gone = [...voters, ...learners].filter((node) => !isThere.has(node));
+  const other = gone.find((node) => node !== self);
+  if (other !== undefined) {
+    const replacement = voters.includes(other) ? promoted(view, 1) : [];
+    return { kind: 'change', changes: [{ node: other, to: 'removed' }, ...replacement] };
+  }
+  return gone.length > 0 ? handOver(view) : undefined;
+}
+
+function fillUp(view: MembershipView): MembershipStep | undefined {
+  const missing = wantedVoters(upNodes(view).length) - view.voters.length;
+  const changes = missing > 0 ? promoted(view, 1) : [];
+  return changes.length > 0 ? { kind: 'change', changes } : undefined;
+}
+
+/** Voters that are drained, or lost for long, give their place to others. */
+function replace(view: MembershipView): MembershipStep | undefined {
+  const bad = unfit(view);
+  const replacement = promoted(view, 1);
+  if (bad.length === 0 || replacement.length === 0) return undefined;
+  const other = bad.find((node) => node !== view.self);
+  if (other === undefined) return handOver(view);
+  return { kind: 'change', changes: [...replacement, { node: other, to: 'learner' }] };
+}
+
+function thinOut(view: MembershipView): MembershipStep | undefined {
+  const { voters, self } = view;
+  if (voters.length <= Math.max(1, wantedVoters(upNodes(view).length))) return undefined;
+  const others = [...voters].filter((node) => node !== self).sort((a, b) => b - a);
+  const bad = unfit(view);
+  const out = others.find((node) => bad.includes(node)) ?? (bad.length > 0 ? self : others[0]!);
+  if (out === self) return handOver(view);
+  return { kind: 'change', changes: [{ node: out, to: 'learner' }] };
+}
+
+function handOver(view: MembershipView): MembershipStep | undefined {
+  const { voters, self, unreachableMs } = view;
+  const bad = unfit(view);
+  const to = voters.find(
+    (node) => node !== self && unreachableMs(node) === 0 && !bad.includes(node),
+  );
+  return to === undefined ? undefined : { kind: 'transfer', to };
+}
+
+function upNodes({ nodes }: MembershipView): readonly NodeDefinition[] {
+  return nodes.filter(({ state }) => state === 'up');
+}
+
+function unfit({ nodes, voters, unreachableMs, replaceVoterMs }: MembershipView): number[] {
+  return voters.filter((node) => {
+    const definition = nodes.find((one) => one.node === node);
+    return definition?.state !== 'up' || unreachableMs(node) > replaceVoterMs;
+  });
+}
+
+/** Learners that become voters: those in zones without one first. */
+function promoted(view: MembershipView, count: number): { node: number; to: 'voter' }[] {
+  const { voters, learners, unreachableMs } = view;
+  const bad = unfit(view);
+  const zoneOf = new Map(view.nodes.map(({ node, zone }) => [node, zone]));
+  const zones = new Set(voters.filter((node) => !bad.includes(node)).map((n) => zoneOf.get(n)));
+  const isNew = (node: number): number => Number(!zones.has(zoneOf.get(node)));
+  return upNodes(view)
+    .map(({ node }) => node)
+    .filter((node) => learners.includes(node) && unreachableMs(node) === 0)
+    .sort((a, b) => isNew(b) - isNew(a) || a - b)
+    .slice(0, count)
+    .map((node) => ({ node, to: 'voter' }));
+}

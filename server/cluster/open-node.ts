@@ -1,0 +1,70 @@
+// The cluster as a server opens it: waits until the data directory is in one, then has its metadata and this node's part.
+
+import { join } from 'node:path';
+import type { WaitingOptions } from '../../control/cluster/waiting-app.ts';
+import type { AdminServerOptions } from '../../control/admin/admin-options.ts';
+import type { DataDirectory } from '../lifecycle/data-directory.ts';
+import { ExitError } from '../lifecycle/exit-error.ts';
+import { type Metadata, metadataSamples } from '../lifecycle/metadata.ts';
+import type { Planes } from '../planes/plane-host.ts';
+import type { ReplicatedDocumentStore } from '../../control/metadata/replicated/replicated-document-store.ts';
+import type { LiveConfig } from '../settings/live-config.ts';
+import type { ClusterMetadata } from './cluster-metadata.ts';
+import { ClusterNode } from './cluster-node.ts';
+import { enterCluster } from './enter-cluster.ts';
+import { readNodeIdentity } from './node-identity.ts';
+import { openClusterMetadata } from './open-cluster-metadata.ts';
+
+export interface OpenNodeOptions {
+  config: LiveConfig;
+  data: DataDirectory;
+  planes: Planes;
+  admin: Omit<WaitingOptions, 'init'> & Pick<AdminServerOptions, 'tls'>;
+  signal: AbortSignal;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  onFatal: (error: Error) => void;
+}
+
+export interface OpenedNode extends Metadata {
+  cluster: ClusterMetadata;
+  node: ClusterNode;
+}
+
+/** Of a configuration with `cluster.listen`. */
+export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
+  const { config, data, planes, admin, signal, report, onFatal } = options;
+  const { metadata, secret } = await enterCluster({
+    config: config.all(),
+    data,
+    admin,
+    isMember: readNodeIdentity(data.path) !== undefined,
+    open: (more) =>
+      openClusterMetadata({
+        ...more,
+        replaceVoterMs: () => config.get('cluster.rebuild-after') * 1000,
+      }),
+    signal,
+    report,
+    onFatal,
+  });
+  const warn = (message: string): void => report('warn', message);
+  const node = await ClusterNode.open({ metadata, secret, config, planes, report: warn });
+  // That of `openClusterMetadata`.
+  const store = metadata.store as ReplicatedDocumentStore;
+  return {
+    store,
+    isShared: true,
+    samples: () => [...metadataSamples(store.status), ...node.samples()],
+    cluster: metadata,
+    node,
+  };
+}
+
+/** Without `cluster.listen`: the metadata of the directory are no more than what it had before it was a node's. */
+export function refuseNodeAlone(data: DataDirectory): void {
+  const identity = readNodeIdentity(data.path);
+  if (identity === undefined) return;
+  throw new ExitError(
+    `the data directory ${data.path} is that of node ${identity.node} of a cluster: start it with --cluster.listen (${join(data.path, 'cluster')} says so)`,
+  );
+}

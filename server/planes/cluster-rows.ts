@@ -1,0 +1,275 @@
+// The Redis plane of a node in a cluster: the pods of its replicas, the links to the other nodes, and the way to each
+// group's leader.
+
+import { join } from 'node:path';
+import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
+import { GroupTurns } from '../../access/gateway/pods/group-turns.ts';
+import { PodLink } from '../../access/gateway/pods/pod-link.ts';
+import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
+import type { PublishedMessage } from '../../access/redis/fan-out.ts';
+import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { TableModel } from '../../control/metadata/table-definition.ts';
+import type { Engine } from '../../engines/engine.ts';
+import type { Pod } from '../../storage-node/pod.ts';
+import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
+import type { PodServerOptions } from '../../storage-node/pod-server/served-pods.ts';
+import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
+import type { Refusable } from '../../universal-row/executor.ts';
+import { ClusterMessages } from './cluster-messages.ts';
+import type { PlaneCluster } from './messages.ts';
+import {
+  type NodePlace,
+  type OpenedReplica,
+  type OpenReplica,
+  PlaneGroups,
+  ViewFollower,
+} from './plane-groups.ts';
+import type { NamedPod } from './redis-samples.ts';
+
+type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+
+export interface ClusterRowsOptions {
+  readonly data: PlaneCluster;
+  /** Of this plane in the data directory. */
+  readonly directory: string;
+  readonly newEngine: (model: TableModel, directory: string) => Promise<Engine>;
+  /** How a pod of this model is made. */
+  readonly podOptions: (
+    model: TableModel,
+  ) => Omit<ReplicaHostOptions, 'engine' | 'raft' | 'definition' | 'replica' | 'report'>;
+  readonly admission: PodServerOptions['admission'];
+  /** The group's number of a table or partition; undefined when there is none yet. */
+  readonly groupOf: (table: number) => number | undefined;
+  readonly refusalOf: (command: Refusable) => string | undefined;
+  readonly leaderWaitMs: number;
+  /** A client of another node has published a message to a tenant. False when it is dropped. */
+  readonly heard: (tenant: number, message: PublishedMessage) => boolean;
+  readonly report: Report;
+  readonly fatal: (error: unknown) => void;
+}
+
+/** The link to a node, and the pods behind it. */
+interface NodeLink {
+  readonly link: PodLink;
+  readonly place: NodePlace;
+  readonly remote: RemoteExecutor;
+}
+
+/** Its group's number; 0 while there is none. */
+interface GroupPlace {
+  group: number;
+}
+
+/** What a group is of. */
+export type GroupScope = Pick<GroupDefinition, 'tenant' | 'model' | 'partition'>;
+
+export function groupKey({ tenant, model, partition }: GroupScope): string {
+  return partition === undefined ? `${tenant}/${model}` : `partition ${partition}`;
+}
+
+/** How often gateways take over what the replicas here know of leaders. */
+const leaderPollMs = 100;
+
+export class ClusterRows {
+  /** Ends the turns of the groups that a tick of the gateway has touched. */
+  readonly turns = new GroupTurns(() => Array.from(this.#links.values(), ({ link }) => link));
+  readonly messages: ClusterMessages;
+  readonly #options: ClusterRowsOptions;
+  readonly #groups: PlaneGroups<Pod>;
+  readonly #server: PodServer;
+  readonly #executors = new Map<number, GroupExecutor>();
+  /** Of groups that have yet to be made, by `groupKey`: commands wait in them. */
+  readonly #awaited = new Map<string, { executor: GroupExecutor; place: GroupPlace }>();
+  readonly #links = new Map<number, NodeLink>();
+  readonly #follower = new ViewFollower((view) => this.#adopt(view));
+  readonly #timer: NodeJS.Timeout;
+
+  static async open(options: ClusterRowsOptions): Promise<ClusterRows> {
+    const { data, directory, report, fatal } = options;
+    // Replicas open only once a view was given, and by then this stands.
+    const self: { rows: ClusterRows | undefined } = { rows: undefined };
+    const groups = await PlaneGroups.open<Pod>({
+      ...{ data, directory, report, fatal },
+      isHere: ({ model }) => model !== 'tsm',
+      addressOf: ({ addresses }) => addresses.redis,
+      open: (replica) => openPod(options, replica),
+      sizeOf,
+      changed: (group) => self.rows?.executor(group)?.localChanged(),
+    });
+    self.rows = new ClusterRows(options, groups);
+    return self.rows;
+  }
+
+  private constructor(options: ClusterRowsOptions, groups: PlaneGroups<Pod>) {
+    this.#options = options;
+    this.#groups = groups;
+    const { admission, report, fatal } = options;
+    this.#server = new PodServer({
+      podOf: (table) => {
+        const pod = this.podOf(table);
+        return pod && { executor: pod, mayWait: true };
+      },
+      admission,
+      publish: (tenant, message) => {
+        options.heard(tenant, message);
+        this.messages.publish(tenant, message);
+      },
+      answer: () => {
+        throw new Error('nothing is asked of pods here');
+      },
+      report,
+      failed: fatal,
+    });
+    groups.listener.serve('pods', this.#server);
+    this.messages = new ClusterMessages(groups.context, groups.listener, options.heard);
+    this.#timer = setInterval(() => this.#tellLeaders(), leaderPollMs);
+    this.#timer.unref();
+  }
+
+  /** The pod of a table's replica on this node. */
+  podOf(table: number): Pod | undefined {
+    return this.#groups.pod(this.#options.groupOf(table) ?? 0);
+  }
+
+  /** Pods of the replicas on this node. */
+  localPods(): Pod[] {
+    return this.#groups.pods();
+  }
+
+  named(): NamedPod[] {
+    return this.#groups.entries().map(({ group, definition, pod }) => ({
+      model: definition.model as TableModel,
+      group,
+      pod,
+    }));
+  }
+
+  executor(group: number): GroupExecutor | undefined {
+    return this.#executors.get(group);
+  }
+
+  /** Where commands wait until the controller has made the group. */
+  awaited(of: GroupScope): GroupExecutor {
+    const key = groupKey(of);
+    let awaited = this.#awaited.get(key);
+    if (awaited === undefined) {
+      const place = { group: 0 };
+      awaited = { executor: this.#newExecutor(place, of.model === 'kv'), place };
+      this.#awaited.set(key, awaited);
+    }
+    return awaited.executor;
+  }
+
+  status(): ReplicaStatus[] {
+    return this.#groups.status();
+  }
+
+  transfer(group: number, to: number): void {
+    this.#groups.transfer(group, to);
+  }
+
+  /** Resolves when replicas that are new here are open, and all groups can be reached. */
+  setView(view: ClusterView): Promise<void> {
+    return this.#follower.follow(view);
+  }
+
+  async #adopt({ nodes, groups }: ClusterView): Promise<void> {
+    const places = this.#groups.setNodes(nodes);
+    this.#connect(places);
+    this.messages.setPlaces(places);
+    await this.#groups.setGroups(groups);
+    const rows = groups.filter(({ model }) => model !== 'tsm');
+    for (const group of rows) this.#route(group);
+    const numbers = new Set(rows.map(({ group }) => group));
+    for (const [group, executor] of this.#executors) {
+      if (numbers.has(group)) continue;
+      executor.close();
+      this.#executors.delete(group);
+    }
+  }
+
+  #connect(places: ReadonlyMap<number, NodePlace>): void {
+    const { context } = this.#groups;
+    const { report, refusalOf } = this.#options;
+    for (const [node, { link, place }] of this.#links) {
+      const wanted = places.get(node);
+      if (wanted?.host === place.host && wanted.port === place.port) continue;
+      link.close();
+      this.#links.delete(node);
+    }
+    for (const [node, place] of places) {
+      if (this.#links.has(node)) continue;
+      const link = new PodLink({ ...place, context, report });
+      this.#links.set(node, { link, place, remote: new RemoteExecutor(link, refusalOf) });
+      void link.start();
+    }
+  }
+
+  #route(definition: GroupDefinition): void {
+    const { group, model, replicas } = definition;
+    let executor = this.#executors.get(group);
+    if (executor === undefined) {
+      const key = groupKey(definition);
+      const awaited = this.#awaited.get(key);
+      this.#awaited.delete(key);
+      if (awaited !== undefined) awaited.place.group = group;
+      executor = awaited?.executor ?? this.#newExecutor({ group }, model === 'kv');
+      this.#executors.set(group, executor);
+      executor.localChanged();
+    }
+    const voters = replicas.filter(({ state }) => state !== 'learner');
+    executor.setReplicas(voters.map(({ node }) => node));
+  }
+
+  #newExecutor(place: GroupPlace, mayWait: boolean): GroupExecutor {
+    const { data, refusalOf, leaderWaitMs } = this.#options;
+    return new GroupExecutor({
+      ...{
+        group: place.group,
+        node: data.node,
+        turns: this.turns,
+        refusalOf,
+        mayWait,
+        waitMs: leaderWaitMs,
+      },
+      local: () => this.#groups.pod(place.group),
+      remoteOf: (node) => this.#links.get(node)?.remote,
+    });
+  }
+
+  #tellLeaders(): void {
+    for (const { group } of this.#groups.entries()) {
+      const leader = this.#groups.leaderOf(group);
+      if (leader !== 0) this.#executors.get(group)?.leaderIs(leader);
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#follower.ended();
+    for (const executor of this.#executors.values()) executor.close();
+    for (const { link } of this.#links.values()) link.close();
+    this.messages.close();
+    this.#server.close();
+    await this.#groups.close();
+  }
+}
+
+function sizeOf(pod: Pod): { rows: number; bytes: number } {
+  const { rows, usedBytes, diskBytes } = pod.engineStats();
+  return { rows, bytes: Math.max(usedBytes, diskBytes) };
+}
+
+async function openPod(
+  { newEngine, podOptions }: ClusterRowsOptions,
+  { definition, replica, directory, raft, report }: OpenReplica,
+): Promise<OpenedReplica<Pod>> {
+  const model = definition.model as TableModel;
+  const engine = await newEngine(model, join(directory, 'data'));
+  const opened = await openReplica({
+    ...podOptions(model),
+    ...{ engine, raft, definition, replica, report },
+  });
+  opened.pod.start();
+  return opened;
+}

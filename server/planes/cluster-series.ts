@@ -1,0 +1,193 @@
+// The InfluxDB plane of a node in a cluster: a pod for each tenant whose time series have a replica here, all of them as
+// one store, and the way to the node that leads a tenant's.
+
+import { join } from 'node:path';
+import { Forwarder, type LeadingNode } from '../../access/influx/forwarding/forwarder.ts';
+import { httpPurpose, LinkStream } from '../../access/influx/forwarding/link-stream.ts';
+import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { PortableSeriesEngine } from '../../engines/series-engine.ts';
+import type { SeriesPod } from '../../storage-node/series-pod.ts';
+import {
+  openSeriesReplica,
+  type SeriesReplicaHostOptions,
+} from '../../storage-node/series-replica-host.ts';
+import type { PlaneCluster } from './messages.ts';
+import {
+  type NodePlace,
+  type OpenedReplica,
+  type OpenReplica,
+  PlaneGroups,
+  ViewFollower,
+} from './plane-groups.ts';
+import { SeriesPods } from './series-pods.ts';
+
+type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+
+export interface ClusterSeriesOptions {
+  readonly data: PlaneCluster;
+  /** Of this plane in the data directory. */
+  readonly directory: string;
+  /** `groups`: how many of the cluster's have a replica here, which share its memory. */
+  readonly newEngine: (directory: string, groups: number) => PortableSeriesEngine;
+  /** How a pod is made. */
+  readonly podOptions: () => Omit<
+    SeriesReplicaHostOptions,
+    'engine' | 'raft' | 'definition' | 'replica' | 'report'
+  >;
+  readonly leaderWaitMs: number;
+  readonly report: Report;
+  readonly fatal: (error: unknown) => void;
+}
+
+export class ClusterSeries {
+  /** Of all tenants whose series are led here. */
+  readonly store: SeriesPods;
+  readonly forwarder: Forwarder;
+  readonly #options: ClusterSeriesOptions;
+  readonly #groups: PlaneGroups<SeriesPod>;
+  readonly #follower = new ViewFollower((view) => this.#adopt(view));
+  /** By tenant. */
+  #byTenant = new Map<number, GroupDefinition>();
+  #places = new Map<number, NodePlace>();
+  /** By group: the node asked last, where no replica here knows who leads. */
+  readonly #asked = new Map<number, number>();
+
+  static async open(options: ClusterSeriesOptions): Promise<ClusterSeries> {
+    const { data, directory, report, fatal } = options;
+    // Replicas open only once a view was given, and by then this stands.
+    const self: { series: ClusterSeries | undefined } = { series: undefined };
+    const groups = await PlaneGroups.open<SeriesPod>({
+      ...{ data, directory, report, fatal },
+      isHere: ({ model }) => model === 'tsm',
+      addressOf: ({ addresses }) => addresses.influx,
+      open: (replica) => openPod(options, self.series!.replicasHere, replica),
+      sizeOf,
+      changed: () => self.series?.store.changed(),
+    });
+    self.series = new ClusterSeries(options, groups);
+    return self.series;
+  }
+
+  private constructor(options: ClusterSeriesOptions, groups: PlaneGroups<SeriesPod>) {
+    this.#options = options;
+    this.#groups = groups;
+    this.store = new SeriesPods({
+      podOf: (tenant) => {
+        const definition = this.#byTenant.get(tenant);
+        return definition && groups.pod(definition.group);
+      },
+      all: () => this.localPods(),
+    });
+    this.forwarder = new Forwarder({
+      context: groups.context,
+      leaderOf: (tenant) => this.#leaderOf(tenant),
+      notThere: (tenant, node) => this.#notThere(tenant, node),
+      waitMs: () => options.leaderWaitMs,
+    });
+  }
+
+  /** Serves requests that other nodes forward. */
+  serve(accept: (connection: LinkStream) => void): void {
+    this.#groups.listener.serve(httpPurpose, {
+      open: (link) => {
+        const stream = new LinkStream(link);
+        accept(stream);
+        return stream.handler;
+      },
+    });
+  }
+
+  localPods(): SeriesPod[] {
+    return this.#groups.pods();
+  }
+
+  named(): { group: number; pod: SeriesPod }[] {
+    return this.#groups.entries();
+  }
+
+  status(): ReplicaStatus[] {
+    return this.#groups.status();
+  }
+
+  transfer(group: number, to: number): void {
+    this.#groups.transfer(group, to);
+  }
+
+  /** Resolves when replicas that are new here are open. */
+  setView(view: ClusterView): Promise<void> {
+    return this.#follower.follow(view);
+  }
+
+  get replicasHere(): number {
+    const { node } = this.#options.data;
+    const here = [...this.#byTenant.values()].filter(({ replicas }) =>
+      replicas.some((replica) => replica.node === node),
+    );
+    return here.length;
+  }
+
+  async #adopt({ nodes, groups }: ClusterView): Promise<void> {
+    const series = groups.filter(({ model }) => model === 'tsm');
+    this.#byTenant = new Map(series.map((group) => [group.tenant, group]));
+    this.#places = this.#groups.setNodes(nodes);
+    this.forwarder.setNodes(Array.from(this.#places, ([node, place]) => ({ node, ...place })));
+    await this.#groups.setGroups(groups);
+    this.store.changed();
+  }
+
+  // ---- who leads
+
+  #leaderOf(tenant: number): LeadingNode | 'here' | undefined {
+    const definition = this.#byTenant.get(tenant);
+    if (definition === undefined) return undefined;
+    const local = this.#groups.pod(definition.group);
+    if (local?.role === 'leader') return 'here';
+    const node =
+      local === undefined ? this.#guess(definition) : this.#groups.leaderOf(definition.group);
+    const place = this.#places.get(node);
+    return place && { node, ...place };
+  }
+
+  /** Without a replica of its own a node asks those that have one in turn, and stays with the one that leads. */
+  #guess({ group, replicas }: GroupDefinition): number {
+    const known = this.#asked.get(group);
+    const voters = replicas.filter(({ state }) => state === 'voter').map(({ node }) => node);
+    if (known !== undefined && voters.includes(known)) return known;
+    const [first = 0] = voters;
+    this.#asked.set(group, first);
+    return first;
+  }
+
+  #notThere(tenant: number, node: number): void {
+    const definition = this.#byTenant.get(tenant);
+    if (definition === undefined || this.#asked.get(definition.group) !== node) return;
+    const voters = definition.replicas.filter(({ state }) => state === 'voter');
+    const at = voters.findIndex((voter) => voter.node === node);
+    this.#asked.set(definition.group, voters[(at + 1) % voters.length]?.node ?? 0);
+  }
+
+  async close(): Promise<void> {
+    await this.#follower.ended();
+    this.forwarder.close();
+    await this.#groups.close();
+  }
+}
+
+function sizeOf(pod: SeriesPod): { rows: number; bytes: number } {
+  const { series, diskBytes, headBytes } = pod.engineStats();
+  return { rows: series, bytes: diskBytes + headBytes };
+}
+
+async function openPod(
+  { newEngine, podOptions }: ClusterSeriesOptions,
+  groups: number,
+  { definition, replica, directory, raft, report }: OpenReplica,
+): Promise<OpenedReplica<SeriesPod>> {
+  const engine = newEngine(join(directory, 'data'), groups);
+  const opened = await openSeriesReplica({
+    ...podOptions(),
+    ...{ engine, raft, definition, replica, report },
+  });
+  opened.pod.start();
+  return opened;
+}

@@ -1,0 +1,310 @@
+// The replicas of groups that the metadata place on this node, in one plane: opens and closes them, and as a leader brings
+// a group's members to what the metadata ask for. All of them share one log on disk, one connection to each other node, and
+// one port, on which the plane's gateways are heard too.
+
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { ClusterListener } from '../../cluster-links/cluster-listener.ts';
+import type { LinkContext } from '../../cluster-links/cluster-link.ts';
+import type {
+  ClusterView,
+  GroupDefinition,
+  NodeDefinition,
+  ReplicaStatus,
+} from '../../contracts/cluster.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
+import { nextMemberStep } from '../../storage-node/group-members.ts';
+import type { LogRole } from '../../storage-node/replicator/partition-log.ts';
+import { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
+import type { RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
+import type { RaftPod } from '../../storage-node/replicator/raft/raft-pod.ts';
+import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
+import { TcpTransport } from '../../storage-node/replicator/transport/tcp-transport.ts';
+import type { PlaneCluster } from './messages.ts';
+
+type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+
+/** What a replica is to its plane: a pod of rows, or of time series. */
+export interface ReplicaPod {
+  readonly role: LogRole;
+  /** Replica that leads, 0 while none is known. */
+  readonly leader: number;
+  close(): Promise<void>;
+}
+
+/** A pod that is open, and its log. */
+export interface OpenedReplica<P> {
+  readonly pod: P;
+  readonly log: RaftLog;
+}
+
+export interface OpenReplica {
+  readonly definition: GroupDefinition;
+  readonly replica: number;
+  /** Its own, empty or as it left it. */
+  readonly directory: string;
+  readonly raft: RaftPod;
+  readonly report: Report;
+}
+
+export interface PlaneGroupsOptions<P extends ReplicaPod> {
+  readonly data: PlaneCluster;
+  /** Of this plane in the data directory. */
+  readonly directory: string;
+  /** Whether groups of this model are of this plane. */
+  readonly isHere: (definition: GroupDefinition) => boolean;
+  /** Where other nodes hear this plane of theirs: `HOST:PORT`. */
+  readonly addressOf: (node: NodeDefinition) => string;
+  readonly open: (replica: OpenReplica) => Promise<OpenedReplica<P>>;
+  /** How much a pod holds. */
+  readonly sizeOf: (pod: P) => { rows: number; bytes: number };
+  /** A replica was opened or is about to be closed. */
+  readonly changed: (group: number) => void;
+  readonly report: Report;
+  readonly fatal: (error: unknown) => void;
+}
+
+interface LocalReplica<P> extends OpenedReplica<P> {
+  definition: GroupDefinition;
+  readonly replica: number;
+  readonly directory: string;
+}
+
+export interface NodePlace {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How often leaders look whether their members are as they should be. */
+const memberStepMs = 250;
+
+export class PlaneGroups<P extends ReplicaPod> {
+  readonly listener: ClusterListener;
+  readonly context: LinkContext;
+  readonly #options: PlaneGroupsOptions<P>;
+  readonly #transport: TcpTransport;
+  readonly #raft: RaftHost;
+  readonly #replicas = new Map<number, LocalReplica<P>>();
+  readonly #timer: NodeJS.Timeout;
+  #isSwept = false;
+
+  static async open<P extends ReplicaPod>(options: PlaneGroupsOptions<P>): Promise<PlaneGroups<P>> {
+    const { data, report, fatal, directory } = options;
+    const { id: cluster, node, incarnation, secret, host, port } = data;
+    const context: LinkContext = {
+      identity: { cluster: String(cluster), node: String(node), incarnation, level: 1 },
+      secret: Buffer.from(secret),
+    };
+    const listener = new ClusterListener(context, report);
+    await listener.listen(host, port);
+    const transport = new TcpTransport({ listener, context });
+    const raft = await RaftHost.open({
+      disk: realDisk,
+      directory: join(directory, 'wal'),
+      ids: { cluster, node },
+      transport,
+      onFatal: fatal,
+    });
+    return new PlaneGroups(options, listener, context, transport, raft);
+  }
+
+  private constructor(
+    options: PlaneGroupsOptions<P>,
+    listener: ClusterListener,
+    context: LinkContext,
+    transport: TcpTransport,
+    raft: RaftHost,
+  ) {
+    this.#options = options;
+    this.listener = listener;
+    this.context = context;
+    this.#transport = transport;
+    this.#raft = raft;
+    this.#timer = setInterval(() => this.#stepMembers(), memberStepMs);
+    this.#timer.unref();
+  }
+
+  pod(group: number): P | undefined {
+    return this.#replicas.get(group)?.pod;
+  }
+
+  pods(): P[] {
+    return Array.from(this.#replicas.values(), ({ pod }) => pod);
+  }
+
+  entries(): { group: number; definition: GroupDefinition; pod: P }[] {
+    return Array.from(this.#replicas, ([group, { definition, pod }]) => ({
+      group,
+      definition,
+      pod,
+    }));
+  }
+
+  /** Node that leads a group, as its replica here knows; 0 when it does not, or is none. */
+  leaderOf(group: number): number {
+    const leader = this.pod(group)?.leader ?? 0;
+    return leader === 0 ? 0 : nodeOfReplica(leader);
+  }
+
+  status(): ReplicaStatus[] {
+    return Array.from(this.#replicas.values(), ({ definition, replica, pod, log }) => {
+      const { group } = definition;
+      const { replication } = log.status();
+      return {
+        group,
+        replica,
+        role: pod.role,
+        leader: this.leaderOf(group),
+        term: replication?.term ?? 0,
+        applied: replication?.applied ?? 0,
+        ...this.#options.sizeOf(pod),
+        voters: replication?.members.voters ?? [],
+        learners: replication?.members.learners ?? [],
+      };
+    });
+  }
+
+  /** Asks the replica on another node to lead. Throws where this node does not lead the group. */
+  transfer(group: number, to: number): void {
+    const local = this.#replicas.get(group);
+    if (local?.pod.role !== 'leader') throw new Error(`this node does not lead group ${group}`);
+    const target = local.definition.replicas.find(({ node }) => node === to);
+    if (target === undefined) throw new Error(`group ${group} has no replica on node ${to}`);
+    local.log.transfer(target.replica);
+  }
+
+  /** The other nodes, by number. */
+  setNodes(nodes: readonly NodeDefinition[]): Map<number, NodePlace> {
+    const { data, addressOf } = this.#options;
+    const places = new Map<number, NodePlace>();
+    for (const node of nodes) {
+      if (node.node === data.node || node.state === 'removed') continue;
+      places.set(node.node, placeOf(addressOf(node)));
+    }
+    this.#transport.setPeers(places);
+    return places;
+  }
+
+  /** Opens and closes what the groups of a view ask for. */
+  async setGroups(groups: readonly GroupDefinition[]): Promise<void> {
+    const { isHere, data } = this.#options;
+    const here = new Map(groups.filter(isHere).map((group) => [group.group, group]));
+    for (const [group, local] of [...this.#replicas]) {
+      const definition = here.get(group);
+      const isMember = definition?.replicas.some(({ replica }) => replica === local.replica);
+      if (definition !== undefined && isMember === true) local.definition = definition;
+      else await this.#remove(group, local);
+    }
+    this.#sweep(here);
+    for (const definition of here.values()) {
+      const own = definition.replicas.find(({ node }) => node === data.node);
+      if (own === undefined || this.#replicas.has(definition.group)) continue;
+      await this.#open(definition, own.replica);
+    }
+  }
+
+  /** Another replica of the same group begins with nothing. */
+  #directoryOf(group: number, replica: number): string {
+    return join(this.#options.directory, 'groups', `${group}-${replica}`);
+  }
+
+  async #open(definition: GroupDefinition, replica: number): Promise<void> {
+    const { open, report, changed } = this.#options;
+    const { group } = definition;
+    const directory = this.#directoryOf(group, replica);
+    realDisk.makeDirectory(directory);
+    const opened = await open({
+      ...{ definition, replica, directory, raft: this.#raft.pod },
+      report: (level, message, fields) => report(level, message, { group, ...fields }),
+    });
+    this.#replicas.set(group, { definition, replica, directory, ...opened });
+    this.#raft.schedule();
+    changed(group);
+  }
+
+  /** The replica has left its group, or the group is no more. */
+  async #remove(group: number, { replica, pod, directory }: LocalReplica<P>): Promise<void> {
+    const { changed, report } = this.#options;
+    this.#replicas.delete(group);
+    changed(group);
+    await pod.close();
+    await this.#raft.pod.removeGroup(group, replica);
+    rmSync(directory, { recursive: true, force: true });
+    report('info', 'a replica has left this node', { group });
+  }
+
+  /** Deletes what a crash has left of replicas that are gone. */
+  #sweep(here: ReadonlyMap<number, GroupDefinition>): void {
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    const root = join(this.#options.directory, 'groups');
+    realDisk.makeDirectory(root);
+    const known = new Set<string>();
+    for (const { group, replicas } of here.values()) {
+      for (const { replica } of replicas) known.add(`${group}-${replica}`);
+    }
+    for (const name of readdirSync(root)) {
+      if (!known.has(name)) rmSync(join(root, name), { recursive: true, force: true });
+    }
+  }
+
+  #stepMembers(): void {
+    for (const { definition, replica, pod, log } of this.#replicas.values()) {
+      if (pod.role !== 'leader') continue;
+      const { replication } = log.status();
+      if (replication === undefined) continue;
+      const { members, commit } = replication;
+      const step = nextMemberStep(definition.replicas, {
+        ...{ self: replica, members, commit },
+        match: (other) => log.matchOf(other),
+      });
+      if (step === undefined) continue;
+      if ('transferTo' in step) log.transfer(step.transferTo);
+      else log.changeMembers(step.changes);
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    for (const { pod } of this.#replicas.values()) await pod.close();
+    await this.#raft.close();
+    await this.listener.close();
+  }
+}
+
+/** Carries out views one after the other; of those that wait, the last. */
+export class ViewFollower {
+  readonly #adopt: (view: ClusterView) => Promise<void>;
+  #next: ClusterView | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(adopt: (view: ClusterView) => Promise<void>) {
+    this.#adopt = adopt;
+  }
+
+  /** Resolves when this view, or a later one, is carried out. */
+  follow(view: ClusterView): Promise<void> {
+    this.#next = view;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    for (let view = this.#next; view !== undefined; view = this.#next) {
+      this.#next = undefined;
+      await this.#adopt(view);
+    }
+  }
+
+  async ended(): Promise<void> {
+    await this.#running?.catch(() => undefined);
+  }
+}
+
+function placeOf(address: string): NodePlace {
+  const at = address.lastIndexOf(':');
+  const host = address.slice(0, at).replace(/^\[|\]$/g, '');
+  return { host, port: Number(address.slice(at + 1)) };
+}

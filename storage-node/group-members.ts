@@ -1,0 +1,48 @@
+// How the leader of a group brings its members to what the metadata ask for: one change at a time, and no voter before
+// it has caught up.
+
+import type { ReplicaDefinition } from '../contracts/cluster.ts';
+import type { MemberChange, Members } from './replicator/partition-log.ts';
+
+/** Entries that a learner may be behind to become a voter: what a group writes in a fraction of a second. */
+const nearEnough = 1000;
+
+export interface GroupState {
+  /** The leader. */
+  self: number;
+  members: Members;
+  commit: number;
+  /** Index up to which another replica has the log, as far as is known. */
+  readonly match: (replica: number) => number;
+}
+
+export type MemberStep = { changes: MemberChange[] } | { transferTo: number } | undefined;
+
+/** What to do next; undefined when the members are as wanted, or nothing can be done now. */
+export function nextMemberStep(
+  wanted: readonly ReplicaDefinition[],
+  { self, members, commit, match }: GroupState,
+): MemberStep {
+  const { voters, learners, outgoing } = members;
+  // A joint change leaves by itself.
+  if (outgoing.length > 0) return undefined;
+  for (const { replica, state } of wanted) {
+    if (state === 'leaving' || voters.includes(replica)) continue;
+    if (!learners.includes(replica)) return { changes: [{ replica, to: 'learner' }] };
+    const known = match(replica);
+    if (state === 'voter' && known > 0 && commit - known <= nearEnough) {
+      return { changes: [{ replica, to: 'voter' }] };
+    }
+  }
+  const stays = new Set(
+    wanted.filter(({ state }) => state !== 'leaving').map((one) => one.replica),
+  );
+  for (const replica of [...learners, ...voters]) {
+    if (stays.has(replica)) continue;
+    if (replica !== self) return { changes: [{ replica, to: 'removed' }] };
+    // The best informed of the others takes over, and removes this one.
+    const others = voters.filter((one) => stays.has(one)).sort((a, b) => match(b) - match(a));
+    return others[0] === undefined ? undefined : { transferTo: others[0] };
+  }
+  return undefined;
+}

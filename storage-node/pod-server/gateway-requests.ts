@@ -1,0 +1,495 @@
+// Requests of one gateway: what runs them in order, lane by lane, and writes their answers.
+
+import { Arguments } from '../../universal-row/arguments.ts';
+import type { LocalPod } from '../../contracts/local-pod.ts';
+import type { Command, NotRun } from '../../universal-row/command.ts';
+import {
+  Answer,
+  AnswerFlag,
+  CommandFlag,
+  CommandHead,
+  readCommand,
+  readSession,
+  Refusal,
+  Request,
+  type Session,
+  writeReplacedWords,
+  writeWork,
+} from '../../universal-row/protocol/row-messages.ts';
+import { ValueWriter } from '../../universal-row/protocol/values.ts';
+import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
+import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
+import { type AnswerSink, Answers } from './answers.ts';
+import { Lane } from './lane.ts';
+import { LateAnswers, type RequestsLink } from './late-answers.ts';
+import { Observations } from './observations.ts';
+import type { PodTurns, ServedPod } from './served-pods.ts';
+import { answeringEmpty, watchesOf } from './transaction-requests.ts';
+
+const maxLanes = 1_000_000;
+/** Answers of one turn, beyond which requests wait. */
+const maxTurnBytes = 8 * 1024 * 1024;
+const maxTransaction = 65_536;
+const emptyFlags = CommandFlag.emptyIsNil | CommandFlag.emptyIsNilArray;
+
+export class GatewayRequests {
+  /** Bytes of answers that were written in this turn. */
+  turnBytes = 0;
+  readonly #turns: PodTurns;
+  readonly #link: RequestsLink;
+  readonly #sink: AnswerSink;
+  /** Of refusals, and of rows that changed: they wait for no log. */
+  readonly #notices: Answers;
+  readonly #answers = new WeakMap<LocalPod, Answers>();
+  #lastPod: LocalPod | undefined;
+  #lastAnswers: Answers | undefined;
+  readonly #lanes: (Lane | undefined)[] = [];
+  readonly #head = new CommandHead();
+  readonly #args = new Arguments();
+  readonly #late: LateAnswers;
+  readonly #observations: Observations;
+  /** Observed rows that were touched in this turn. */
+  readonly #changed = new Set<number>();
+
+  constructor(turns: PodTurns, link: RequestsLink, sink: AnswerSink) {
+    this.#turns = turns;
+    this.#link = link;
+    this.#sink = sink;
+    this.#notices = new Answers(sink);
+    this.#late = new LateAnswers(turns, link, {
+      answersOf: (pod) => this.#answersOf(pod),
+      end: ({ lane, flags, command, words }, answers, flagsAt, from) => {
+        this.#end(lane, answers, flagsAt, from, flags, command.args, words);
+        this.turnBytes += answers.writer.pos - flagsAt;
+      },
+      refuse: (lane, answers, notRun) => this.#refuseInOrder(lane, answers, notRun),
+      free: (lane) => this.#free(lane),
+    });
+    this.#observations = new Observations((id) => {
+      // It may be in the midst of an answer.
+      this.#changed.add(id);
+      turns.beginTurn();
+      turns.schedule();
+    });
+  }
+
+  /** More requests would make the answers of this turn too large. */
+  get isFull(): boolean {
+    return this.turnBytes > maxTurnBytes;
+  }
+
+  #answersOf(pod: LocalPod): Answers {
+    if (pod === this.#lastPod) return this.#lastAnswers!;
+    let answers = this.#answers.get(pod);
+    if (answers === undefined) this.#answers.set(pod, (answers = new Answers(this.#sink)));
+    this.#lastPod = pod;
+    this.#lastAnswers = answers;
+    return answers;
+  }
+
+  #notice(kind: number, number: number): ValueWriter {
+    this.#turns.answered(this.#notices, undefined, 0);
+    return this.#notices.item(kind, number);
+  }
+
+  /** The turn is about to end. */
+  turnEnds(): void {
+    this.turnBytes = 0;
+    if (this.#changed.size === 0) return;
+    for (const id of this.#changed) this.#notice(Answer.changed, id);
+    this.#changed.clear();
+  }
+
+  /** The link is closed. */
+  close(): void {
+    this.#observations.clear();
+    for (const lane of this.#lanes) {
+      if (lane === undefined) continue;
+      lane.waiting.length = 0;
+      if (lane.underWay !== undefined) lane.underWay.isAbandoned = true;
+      this.#turns.options.admission?.leave(lane.request);
+    }
+  }
+
+  // ---- in
+
+  /** Runs the next request, which came at `cameAt`, or leaves it for when its lane is free. */
+  run(reader: WireReader, cameAt: number): void {
+    const at = reader.pos;
+    const kind = reader.u8();
+    const number = reader.varint();
+    if (kind === Request.command) {
+      readCommand(reader, this.#head, this.#args);
+      const lane = this.#laneOf(number);
+      if (!this.#mustWait(lane, reader, at, cameAt)) this.#execute(lane, reader, at, cameAt);
+      return;
+    }
+    switch (kind) {
+      case Request.session:
+        this.#session(this.#laneOf(number), reader, at, cameAt);
+        break;
+      case Request.transaction:
+        this.#transaction(reader, at, this.#laneOf(number), cameAt);
+        break;
+      case Request.leave: {
+        const { underWay } = this.#laneOf(number);
+        if (underWay !== undefined) underWay.isAbandoned = true;
+        break;
+      }
+      case Request.observe:
+        this.#observe(number, reader);
+        break;
+      case Request.script:
+        this.#turns.scripts.load(number, reader.bytes().toString('latin1'));
+        break;
+      case Request.unobserve:
+        this.#observations.remove(number);
+        break;
+      default:
+        throw new WireError(`no request is of kind ${kind}`);
+    }
+  }
+
+  #session(lane: Lane, reader: WireReader, at: number, cameAt: number): void {
+    if (lane.isBusy) {
+      readSession(reader, {} as Session);
+      lane.wait(reader, at, cameAt);
+      return;
+    }
+    readSession(reader, lane.session);
+    lane.refusal = undefined;
+    lane.sessionChanged();
+  }
+
+  #observe(id: number, reader: WireReader): void {
+    const table = reader.varint();
+    const key = Buffer.from(reader.bytes());
+    const pod = this.#turns.options.podOf(table);
+    const isObserved = pod !== undefined && this.#observations.add(id, table, key, pod.executor);
+    this.#notice(isObserved ? Answer.changed : Answer.lost, id);
+  }
+
+  // ---- lanes
+
+  #laneOf(id: number): Lane {
+    const lane = this.#lanes[id];
+    if (lane !== undefined) return lane;
+    if (id > maxLanes) throw new WireError('too many lanes');
+    return (this.#lanes[id] = new Lane(id, (one) => this.#resume(one)));
+  }
+
+  /** Whether a request has to wait for those before it in its lane, or for its tenant's turn. */
+  #mustWait(lane: Lane, reader: WireReader, at: number, cameAt: number): boolean {
+    if (!lane.isBusy) {
+      const { admission } = this.#turns.options;
+      if (admission === undefined || lane.admittedIn === this.#turns.turn) return false;
+      lane.admittedIn = this.#turns.turn;
+      if (admission.admit(lane.request, performance.now()) === 'admitted') return false;
+      lane.isBusy = true;
+    }
+    lane.wait(reader, at, cameAt);
+    return true;
+  }
+
+  /**
+   * Whether the request has to wait until all answers of its lane have left, as its own does so by another way and would
+   * overtake them.
+   */
+  #mustFollow(
+    lane: Lane,
+    answers: Answers,
+    reader: WireReader,
+    at: number,
+    cameAt: number,
+  ): boolean {
+    const last = lane.answers;
+    if (last === answers || last === undefined) return false;
+    if (last.isIdle) {
+      lane.answers = undefined;
+      return false;
+    }
+    lane.isBusy = true;
+    lane.waiting.unshift({ bytes: Buffer.from(reader.buf.subarray(at, reader.pos)), cameAt });
+    last.whenIdle(() => setImmediate(() => this.#resume(lane)));
+    return true;
+  }
+
+  /** Its tenant has its turn, or what it waited for has come. */
+  #resume(lane: Lane): void {
+    if (this.#link.isClosed) return;
+    this.#turns.beginTurn();
+    lane.admittedIn = this.#turns.turn;
+    this.#free(lane);
+  }
+
+  #free(lane: Lane): void {
+    lane.isBusy = false;
+    this.#runWaiting(lane);
+    this.#turns.schedule();
+  }
+
+  /** Runs what waited for the lane to be free. */
+  #runWaiting(lane: Lane): void {
+    while (!lane.isBusy && lane.waiting.length > 0) {
+      const { bytes, cameAt } = lane.waiting.shift()!;
+      try {
+        this.run(new WireReader(bytes), cameAt);
+      } catch (error) {
+        this.#link.fail(error as Error);
+        return;
+      }
+    }
+  }
+
+  // ---- refusals
+
+  /** The pod to run a request of the lane on; undefined when it is refused, or waits. */
+  #podFor(
+    lane: Lane,
+    table: number,
+    reader: WireReader,
+    at: number,
+    cameAt: number,
+  ): ServedPod | undefined {
+    const pod = lane.refusal === undefined ? this.#turns.options.podOf(table) : undefined;
+    const { flags, deadlineMs } = this.#head;
+    const isLate =
+      (flags & CommandFlag.hasDeadline) !== 0 && performance.now() > cameAt + deadlineMs;
+    if (pod !== undefined && !isLate) {
+      const waits = this.#mustFollow(lane, this.#answersOf(pod.executor), reader, at, cameAt);
+      return waits ? undefined : pod;
+    }
+    if (this.#mustFollow(lane, this.#notices, reader, at, cameAt)) return undefined;
+    if (pod !== undefined) this.#refuse(lane, Refusal.tooLate, '');
+    else {
+      lane.refusal ??= { why: 'moved', leader: 0 };
+      this.#notRun(lane, lane.refusal);
+    }
+    return undefined;
+  }
+
+  #refuse(lane: Lane, kind: number, text: string): void {
+    lane.answers = this.#notices;
+    const writer = this.#notice(Answer.refusal, lane.id);
+    writer.u8(kind);
+    writer.varint(0);
+    writer.string(text);
+  }
+
+  /** Nothing was done, nor is it of what follows: or it would run before this, which is to be sent elsewhere. */
+  #notRun(lane: Lane, notRun: NotRun): void {
+    lane.refusal = notRun;
+    if (notRun.why === 'notLeader') this.#refuse(lane, Refusal.notLeader, String(notRun.leader));
+    else this.#refuse(lane, Refusal.staleEpoch, '');
+  }
+
+  /** As `#notRun`, once all answers of the lane have left. */
+  #refuseInOrder(lane: Lane, answers: Answers, notRun: NotRun): void {
+    lane.isBusy = true;
+    const refuse = (): void => {
+      if (this.#link.isClosed) return;
+      this.#turns.beginTurn();
+      this.#notRun(lane, notRun);
+      this.#free(lane);
+    };
+    if (answers.isIdle) refuse();
+    else answers.whenIdle(() => setImmediate(refuse));
+  }
+
+  // ---- commands
+
+  #fill(command: Command, lane: Lane, head: CommandHead): void {
+    command.table = head.flags & CommandFlag.hasTable ? head.table : lane.session.table;
+    const named = namedTransforms[head.transform];
+    if (named === undefined) {
+      this.#fillScript(command, lane, head.transform - namedTransforms.length);
+      return;
+    }
+    command.action = named.action;
+    command.name = named.name;
+    command.transform = named.run;
+    command.grows = named.grows;
+    command.usesSpan = named.usesSpan;
+  }
+
+  #fillScript(command: Command, lane: Lane, number: number): void {
+    const { scripts, options } = this.#turns;
+    const { table } = command;
+    const script = scripts.transform(
+      number,
+      lane.session.tenant,
+      (grows) => options.podOf(table)?.executor.refusal({ table, grows }),
+      options.publish !== undefined,
+    );
+    if (script === undefined) throw new WireError('no transform has this number');
+    lane.scripts.push(script.host);
+    command.action = script.action;
+    command.name = script.name;
+    command.transform = script.run;
+    command.grows = false;
+    command.usesSpan = false;
+  }
+
+  #execute(lane: Lane, reader: WireReader, at: number, cameAt: number): void {
+    const head = this.#head;
+    const { session, command, work } = lane;
+    this.#fill(command, lane, head);
+    const pod = this.#podFor(lane, command.table, reader, at, cameAt);
+    if (pod === undefined) return;
+    const { executor } = pod;
+    const { losses } = executor;
+    work.reset();
+    command.args = this.#args;
+    command.notRun = undefined;
+    const answers = this.#answersOf(executor);
+    const { writer } = answers;
+    const start = writer.pos;
+    const flagsAt = answers.open(lane.id);
+    const from = writer.pos;
+    writer.version = session.version;
+    const own = pod.mayWait ? this.#ownWriter(session) : undefined;
+    const done = executor.execute(command, own ?? writer);
+    if (done instanceof Promise) {
+      answers.takeBack(start);
+      const args = this.#args.copy();
+      command.args = args;
+      this.#turns.ran(executor);
+      const { flags } = head;
+      const words = args.buf;
+      this.#late.wait({ lane, command, pod, losses, flags, words, own, bits: noBits }, done);
+    } else if (command.notRun !== undefined) {
+      answers.takeBack(start);
+      this.#refuseInOrder(lane, answers, command.notRun);
+    } else {
+      if (own !== undefined) writer.raw(own.buf, 0, own.pos);
+      this.#end(lane, answers, flagsAt, from, head.flags, this.#args, reader.buf);
+      this.#turns.answered(answers, executor, losses);
+      this.turnBytes += writer.pos - start;
+    }
+  }
+
+  #ownWriter({ version }: Session): ValueWriter {
+    const own = new ValueWriter(256);
+    own.version = version;
+    own.keep = this.#sink.keep;
+    return own;
+  }
+
+  /** Ends an answer whose values are there, and began at `from`. The command's words came in `words`. */
+  #end(
+    lane: Lane,
+    answers: Answers,
+    flagsAt: number,
+    from: number,
+    flags: number,
+    args: Arguments,
+    words: Buffer,
+  ): void {
+    const { writer } = answers;
+    lane.answers = answers;
+    let bits = 0;
+    if (writer.pos === from) {
+      if ((flags & emptyFlags) === 0) {
+        bits |= AnswerFlag.isEmpty;
+        if (args.buf !== words) {
+          bits |= AnswerFlag.hasWords;
+          writeReplacedWords(writer, args, words.length);
+        } else answers.waits();
+      } else if (flags & CommandFlag.emptyIsNil) writer.nil();
+      else writer.nilArray();
+    }
+    if (lane.session.isMetered) {
+      bits |= AnswerFlag.hasWork;
+      writeWork(writer, lane.work);
+    }
+    writer.buf[flagsAt] = bits;
+    if (lane.scripts.length > 0) this.#publish(lane, answers);
+  }
+
+  /** What its scripts have published leaves when their answer does. */
+  #publish(lane: Lane, answers: Answers): void {
+    const { publish } = this.#turns.options;
+    const { tenant } = lane.session;
+    const messages = lane.takeMessages();
+    if (messages.length === 0) return;
+    answers.whenSettled((outcome) => {
+      if (outcome === 'committed') for (const message of messages) publish!(tenant, message);
+    });
+  }
+
+  // ---- transactions
+
+  #transaction(reader: WireReader, at: number, lane: Lane, cameAt: number): void {
+    const watches = watchesOf(reader);
+    const count = reader.varint();
+    if (count > maxTransaction) throw new WireError('a transaction is too large');
+    const from = reader.pos;
+    for (let i = 0; i < count; i++) readCommand(reader, this.#head, this.#args);
+    if (this.#mustWait(lane, reader, at, cameAt)) return;
+    const copy = new WireReader(Buffer.from(reader.buf.subarray(from, reader.pos)));
+    const commands: Command[] = [];
+    for (let i = 0; i < count; i++) commands.push(this.#queued(copy, lane));
+    const { table } = commands[0] ?? lane.session;
+    const pod = this.#podFor(lane, table, reader, at, cameAt);
+    if (pod === undefined) return;
+    const { podOf } = this.#turns.options;
+    if (commands.every((one) => podOf(one.table)?.executor === pod.executor)) {
+      this.#runAll(lane, pod, commands, watches);
+    } else {
+      this.#refuseInOrder(lane, this.#answersOf(pod.executor), { why: 'moved', leader: 0 });
+    }
+  }
+
+  #queued(reader: WireReader, lane: Lane): Command {
+    const head = this.#head;
+    const args = new Arguments(4);
+    readCommand(reader, head, args);
+    const command: Command = { ...lane.command, args, notRun: undefined };
+    this.#fill(command, lane, head);
+    if (head.flags & emptyFlags) {
+      const isNil = (head.flags & CommandFlag.emptyIsNil) !== 0;
+      command.transform = answeringEmpty(command.transform, isNil);
+    }
+    return command;
+  }
+
+  #runAll(lane: Lane, pod: ServedPod, commands: Command[], watches: readonly number[]): void {
+    const { session, work } = lane;
+    const { executor } = pod;
+    const { losses } = executor;
+    work.reset();
+    const answers = this.#answersOf(executor);
+    const { writer } = answers;
+    const start = writer.pos;
+    const flagsAt = answers.open(lane.id);
+    writer.version = session.version;
+    const own = pod.mayWait ? this.#ownWriter(session) : undefined;
+    // Until it is asked whether it may run, all that is answered is why it did not.
+    let bits = 0;
+    const isClean = (): boolean => {
+      const touched = this.#observations.isTouched(watches);
+      bits = AnswerFlag.isTransaction | (touched ? AnswerFlag.notRun : 0);
+      return !touched;
+    };
+    const command = commands[0] ?? lane.command;
+    command.notRun = undefined;
+    const done = executor.executeAll(commands, own ?? writer, isClean);
+    if (done instanceof Promise) {
+      answers.takeBack(start);
+      this.#turns.ran(executor);
+      const words = command.args.buf;
+      this.#late.wait({ lane, command, pod, losses, flags: 0, words, own, bits: () => bits }, done);
+    } else if (command.notRun !== undefined) {
+      answers.takeBack(start);
+      this.#refuseInOrder(lane, answers, command.notRun);
+    } else {
+      if (own !== undefined) writer.raw(own.buf, 0, own.pos);
+      this.#end(lane, answers, flagsAt, -1, 0, command.args, command.args.buf);
+      writer.buf[flagsAt]! |= bits;
+      this.#turns.answered(answers, executor, losses);
+      this.turnBytes += writer.pos - start;
+    }
+  }
+}
+
+const noBits = (): number => 0;

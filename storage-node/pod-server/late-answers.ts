@@ -1,0 +1,157 @@
+// Answers to commands that take their time: given in a later turn, the long ones by parts.
+
+import type { LocalPod } from '../../contracts/local-pod.ts';
+import type { Command, NotRun } from '../../universal-row/command.ts';
+import { Answer, AnswerFlag } from '../../universal-row/protocol/row-messages.ts';
+import { LongValues, ValueWriter } from '../../universal-row/protocol/values.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import type { Answers } from './answers.ts';
+import type { Lane } from './lane.ts';
+import type { PodTurns, ServedPod } from './served-pods.ts';
+
+/** Below, an answer goes with the others of its turn. */
+const shortAnswerBytes = 256 * 1024;
+/** Bytes that the socket has yet to send, beyond which no more parts are. */
+const maxUnsentBytes = 8 * 1024 * 1024;
+
+/** What requests have of their link. */
+export interface RequestsLink {
+  readonly isClosed: boolean;
+  /** Bytes that the socket holds. */
+  readonly unsentBytes: number;
+  /** Calls back once the socket has sent what it holds. */
+  whenDrained(then: () => void): void;
+  /** Bytes of long answers are not in memory any more. */
+  released(bytes: number): void;
+  /** The gateway makes no sense. */
+  fail(error: Error): void;
+}
+
+/** A command that takes its time. */
+export interface Waiting {
+  readonly lane: Lane;
+  readonly command: Command;
+  readonly pod: ServedPod;
+  /** What the pod had lost when it began. */
+  readonly losses: number;
+  /** Of the request. */
+  readonly flags: number;
+  /** Where its words came in. */
+  readonly words: Buffer;
+  /** Where its answer is, unless it says otherwise. */
+  readonly own: ValueWriter | undefined;
+  /** Bits of its answer, beside those of its values. */
+  readonly bits: () => number;
+}
+
+/** What the requests of the link do for it. */
+interface LateOwner {
+  answersOf(pod: LocalPod): Answers;
+  /** Ends an answer whose flags are at `flagsAt`; if it has no values from `from` on, as the request wants it. */
+  end(waiting: Waiting, answers: Answers, flagsAt: number, from: number): void;
+  /** It was not run, nor is what follows in the lane. Frees the lane. */
+  refuse(lane: Lane, answers: Answers, notRun: NotRun): void;
+  /** Runs what waits in the lane. */
+  free(lane: Lane): void;
+}
+
+export class LateAnswers {
+  readonly #turns: PodTurns;
+  readonly #link: RequestsLink;
+  readonly #owner: LateOwner;
+
+  constructor(turns: PodTurns, link: RequestsLink, owner: LateOwner) {
+    this.#turns = turns;
+    this.#link = link;
+    this.#owner = owner;
+  }
+
+  /** The lane is busy until the answer is given. */
+  wait(waiting: Waiting, done: Promise<Reply | void>): void {
+    const { lane, command, pod } = waiting;
+    lane.isBusy = true;
+    lane.underWay = command;
+    lane.renewCommand();
+    done
+      .catch((error: unknown) => {
+        this.#turns.options.report('error', `command ${command.name} failed`, { err: error });
+        const failed = new ValueWriter(64);
+        failed.error('ERR internal error');
+        return failed;
+      })
+      .then((answer) => {
+        lane.underWay = undefined;
+        // What it wrote, it may have written just now.
+        this.#turns.beginTurn();
+        this.#turns.ran(pod.executor);
+        this.#turns.schedule();
+        return this.#answer(waiting, answer ?? waiting.own);
+      })
+      .catch((error: unknown) => this.#link.fail(error as Error));
+  }
+
+  async #answer(waiting: Waiting, answer: Reply | void): Promise<void> {
+    const { lane, command, pod } = waiting;
+    if (this.#link.isClosed || command.notRun !== undefined) {
+      this.#release(answer);
+      if (command.notRun === undefined) return;
+      this.#owner.refuse(lane, this.#owner.answersOf(pod.executor), command.notRun);
+      return;
+    }
+    let inParts = 0;
+    if (answer instanceof LongValues && answer.length > shortAnswerBytes) {
+      inParts = AnswerFlag.wasInParts;
+      if (!(await this.#sendParts(waiting, answer))) inParts |= AnswerFlag.isUnknown;
+      if (this.#link.isClosed) return;
+    }
+    this.#turns.beginTurn();
+    this.#end(waiting, answer, inParts);
+    this.#owner.free(lane);
+  }
+
+  #end(waiting: Waiting, answer: Reply | void, inParts: number): void {
+    const { lane, pod, losses } = waiting;
+    const answers = this.#owner.answersOf(pod.executor);
+    this.#turns.answered(answers, pod.executor, losses);
+    const flagsAt = answers.open(lane.id);
+    const { writer } = answers;
+    const from = writer.pos;
+    if (inParts === 0) {
+      if (answer instanceof LongValues) {
+        for (const part of answer.take()) writer.raw(part, 0, part.length);
+        this.#link.released(answer.kept);
+      } else if (answer instanceof ValueWriter) writer.raw(answer.buf, 0, answer.pos);
+    }
+    const bits = waiting.bits() | inParts;
+    this.#owner.end(waiting, answers, flagsAt, bits === 0 ? from : -1);
+    writer.buf[flagsAt]! |= bits;
+  }
+
+  #release(answer: Reply | void): void {
+    if (!(answer instanceof LongValues)) return;
+    answer.take();
+    this.#link.released(answer.kept);
+  }
+
+  /** Sends a long answer as the log settles it and the socket takes it. False when a part of it did not leave. */
+  async #sendParts({ lane, pod, losses }: Waiting, answer: LongValues): Promise<boolean> {
+    const { executor } = pod;
+    const answers = this.#owner.answersOf(executor);
+    let isWhole = true;
+    for (const part of answer.take()) {
+      if (this.#link.isClosed || !isWhole) break;
+      this.#turns.beginTurn();
+      this.#turns.answered(answers, executor, losses);
+      answers.item(Answer.part, lane.id).bytes(part);
+      this.#turns.schedule();
+      isWhole = await new Promise((resolve) => {
+        answers.whenSettled((outcome) => resolve(outcome === 'committed'));
+      });
+      while (!this.#link.isClosed && this.#link.unsentBytes > maxUnsentBytes) {
+        await new Promise<void>((resolve) => this.#link.whenDrained(resolve));
+      }
+    }
+    this.#link.released(answer.kept);
+    return isWhole;
+  }
+}

@@ -1,0 +1,46 @@
+// What the link to one gateway has of the pods that it serves.
+
+import type { PodAdmission } from '../../contracts/pod-admission.ts';
+import type { LocalPod } from '../../contracts/local-pod.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
+import type { Answers } from './answers.ts';
+import type { NodeScripts, ScriptMessage } from './node-scripts.ts';
+
+/** Where a table's rows are. */
+export interface ServedPod {
+  executor: LocalPod;
+  /** It may answer later than in the same turn. */
+  mayWait: boolean;
+}
+
+export interface PodServerOptions {
+  /** Undefined where this process has no rows of it. Asked for every request: pods come and go while links are open. */
+  podOf: (table: number) => ServedPod | undefined;
+  /** Schedules the requests of lanes beside other work of the thread; undefined when somebody else does. */
+  admission?: PodAdmission | undefined;
+  /** Sends a message of a tenant's script to who listens, on all nodes. Without it scripts cannot publish. */
+  publish?: ((tenant: number, message: ScriptMessage) => void) | undefined;
+  /** Answers what a gateway asks about the pods as a whole. */
+  answer: (question: unknown) => MaybePromise<unknown>;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  /** The log could not take what was written. */
+  failed: (error: unknown) => void;
+}
+
+/** Turns of the event loop, which end for all links and pods together. */
+export interface PodTurns {
+  readonly options: PodServerOptions;
+  readonly scripts: NodeScripts;
+  /** Counts turns. */
+  readonly turn: number;
+  /** Requests are about to run, or a row has changed. */
+  beginTurn(): void;
+  /** Commands ran on the pod: what they wrote goes to the log at the turn's end. */
+  ran(pod: LocalPod): void;
+  /** There are answers to send at the turn's end: from the pod, whose `losses` were as many when it evaluated them. */
+  answered(answers: Answers, pod: LocalPod | undefined, losses: number): void;
+  /** What was read is done. */
+  readEnd(): void;
+  /** Ends the turn after this round of the event loop. */
+  schedule(): void;
+}

@@ -1,0 +1,232 @@
+// The turn of a pod: what its commands, its upkeep and changes to whole tables have in common. All that is written in
+// one turn of the event loop goes to the log together, and has one moment as `now`.
+
+import type { Clock, Rng } from '../universal-row/environment.ts';
+import { ReadFault } from '../universal-row/errors.ts';
+import type { Outcome, RowObserver } from '../universal-row/executor.ts';
+import type { ChangeListener } from '../universal-row/row-change.ts';
+import { RowWork } from '../universal-row/row-work.ts';
+import { localGroup } from '../engines/applied-indexes.ts';
+import type { Engine } from '../engines/engine.ts';
+import { AheadEngine } from './ahead/ahead-engine.ts';
+import type { LongRuns } from './long-runs.ts';
+import { Replica } from './replica.ts';
+import type { PartitionLog } from './replicator/partition-log.ts';
+import { RowObservers } from './row-observers.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
+import { everything, Transaction } from './transaction.ts';
+
+interface PodTurnOptions {
+  engine: Engine;
+  log: PartitionLog;
+  /** The log's number in the engine. */
+  group: number | undefined;
+  tables: TableRulesByNumber;
+  clock: Clock;
+  rng: Rng;
+  runs: LongRuns;
+  /** Makes a checkpoint soon, for the log to become shorter. */
+  checkpoint: () => void;
+}
+
+/** Stands for the position of a turn that has seen what was lost meanwhile. */
+const lostTurn = Number.MAX_SAFE_INTEGER;
+
+export class PodTurn {
+  readonly engine: Engine;
+  readonly log: PartitionLog;
+  /** With a log that may lose entries: the engine, and the pod's part in the log. */
+  readonly ahead: AheadEngine | undefined;
+  readonly replica: Replica | undefined;
+  readonly tx: Transaction;
+  readonly observers = new RowObservers();
+  listener: ChangeListener | undefined;
+  /** Of commands that nobody charges, and of what happens by itself. */
+  readonly unclaimed = new RowWork();
+  now = 0;
+  isOpen = false;
+  readonly #tables: TableRulesByNumber;
+  readonly #clock: Clock;
+  readonly #rng: Rng;
+  readonly #runs: LongRuns;
+
+  constructor({ engine, log, group, tables, clock, rng, runs, checkpoint }: PodTurnOptions) {
+    this.log = log;
+    this.#tables = tables;
+    this.#clock = clock;
+    this.#rng = rng;
+    this.#runs = runs;
+    if (log.mayLose) {
+      this.ahead = new AheadEngine(engine, group ?? localGroup);
+      this.replica = this.#newReplica(this.ahead, checkpoint);
+    }
+    this.engine = this.ahead ?? engine;
+    this.tx = new Transaction(this.engine, log.writer, tables, rng);
+    this.tx.beforeTableChange = (changed) => this.#touchTables(changed, this.tx);
+    if (this.replica !== undefined) log.listen(this.replica);
+  }
+
+  #newReplica(engine: AheadEngine, checkpoint: () => void): Replica {
+    return new Replica({
+      engine,
+      checkpoint,
+      runs: this.#runs,
+      loseTick: () => this.#loseTick(),
+      rowsReplaced: () => {
+        this.tx.touched.length = 0;
+        this.tx.refresh();
+        this.observers.all();
+      },
+    });
+  }
+
+  /** What was written since the last end is about to be undone: the log, which is losing, has it with what it loses. */
+  #loseTick(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.ahead!.endTick(this.log.endTurn(this.now));
+  }
+
+  /** For a command that takes many turns. */
+  newTransaction(writer: PartitionLog['writer'], client: number): Transaction {
+    const tx = new Transaction(this.engine, writer, this.#tables, this.#rng);
+    tx.beforeTableChange = (changed) => this.#touchTables(changed, tx);
+    tx.now = this.now;
+    // Millions of rows may change before its end, where all that was collected is told in one go.
+    tx.observing = true;
+    tx.isObserved = (table, b, s, n) => this.observers.has(table, b, s, n);
+    tx.listener = this.listener;
+    tx.clock = this.tx.clock;
+    tx.client = client;
+    tx.work = this.unclaimed;
+    return tx;
+  }
+
+  get writeFailure(): Error | undefined {
+    return this.log.failure ?? this.engine.failure;
+  }
+
+  // ---- the turn
+
+  open(): void {
+    this.isOpen = true;
+    const now = this.#clock.now();
+    this.now = this.replica === undefined ? now : this.replica.time(now);
+    this.tx.refresh();
+    this.tx.frozen = this.log.failure !== undefined || this.engine.failure !== undefined;
+  }
+
+  committed(index: number): void {
+    this.engine.commit(index);
+    if (this.tx.touched.length !== 0) this.notify();
+  }
+
+  /** Hands what was written to the log, and returns its position; -1 when nobody need wait for one. */
+  end(): number {
+    const servedAt = this.isOpen ? this.now : undefined;
+    this.isOpen = false;
+    const position = this.log.endTurn(servedAt);
+    this.ahead?.endTick(position);
+    this.engine.endTurn();
+    return position;
+  }
+
+  /** As `end`, for answers that are about to leave: those since the last call wait for the position. */
+  endForAnswers(): number {
+    const position = this.end();
+    return this.replica?.takeLoss() === true ? lostTurn : position;
+  }
+
+  whenSettled(position: number, then: (outcome: Outcome) => void): void {
+    if (position === lostTurn) then('unknown');
+    else this.log.whenSettled(position, then);
+  }
+
+  /** Resolves when all that was written is as safe on disk as the policy ever makes it. */
+  async durable(): Promise<void> {
+    const position = this.end();
+    if (position >= 0) {
+      const outcome = await new Promise((resolve) => this.whenSettled(position, resolve));
+      if (outcome !== 'committed') throw new Error('the partition has lost its leader meanwhile');
+    }
+    if (this.log.fsyncPolicy !== 'no') await this.log.sync?.();
+    else await this.log.written?.();
+    if (this.writeFailure !== undefined) throw this.writeFailure;
+  }
+
+  /**
+   * A change to a table that no client asked for. Returns its bytes in the log, or the fault after which it is to be
+   * tried again.
+   */
+  changeTable(table: number, change: () => void): number | ReadFault {
+    const { tx, log } = this;
+    if (!this.isOpen) this.open();
+    log.begin();
+    const logged = log.writer.pos;
+    tx.work = this.unclaimed;
+    try {
+      tx.client = 0;
+      tx.begin(table, everything, undefined, false, this.now, true);
+      change();
+    } catch (error) {
+      log.abandon();
+      this.engine.rollback();
+      tx.touched.length = 0;
+      tx.refresh();
+      if (error instanceof ReadFault) return error;
+      throw error;
+    }
+    const logBytes = log.writer.pos - logged;
+    const index = log.end();
+    if (index !== 0) this.committed(index);
+    return logBytes;
+  }
+
+  // ---- observers
+
+  observe(table: number, key: Buffer, observer: RowObserver): void {
+    this.observers.add(table, key, observer);
+    this.tx.observing = true;
+    this.#runs.observed(table, key);
+  }
+
+  unobserve(table: number, key: Buffer, observer: RowObserver): void {
+    this.observers.remove(table, key, observer);
+    this.tx.observing = this.isObserved;
+  }
+
+  follow(listener: ChangeListener | undefined): void {
+    this.listener = listener;
+    this.tx.listener = listener;
+    this.tx.observing = this.isObserved;
+    this.#runs.follow(listener);
+  }
+
+  get isObserved(): boolean {
+    return this.listener !== undefined || this.observers.size !== 0;
+  }
+
+  takeObservers(table: number): ReturnType<RowObservers['take']> {
+    const taken = this.observers.take(table);
+    this.tx.observing = this.isObserved;
+    return taken;
+  }
+
+  notify(): void {
+    const touched = this.tx.touched.splice(0);
+    this.listener?.rowsChanged(touched);
+    this.observers.notify(touched);
+  }
+
+  /**
+   * A table is about to be emptied, or to change places with another: an observed key changes if it is
+   * in one of them.
+   */
+  #touchTables(tables: readonly number[], tx: Transaction): void {
+    if (this.observers.size === 0) return;
+    const { engine } = this;
+    const isThere = (key: Buffer): boolean =>
+      tables.some((one) => engine.table(one).find(key, 0, key.length) !== 0);
+    tx.touched.push(...this.observers.touchedIn(tables, isThere));
+  }
+}

@@ -1,0 +1,126 @@
+// What a pod does by itself: rows whose time has come are dropped, memory is freed and measured, and checkpoints are
+// made when they are due.
+
+import type { Clock } from '../universal-row/environment.ts';
+import { ReadFault } from '../universal-row/errors.ts';
+import { backgroundWork, batchRequest, type PodAdmission } from '../contracts/pod-admission.ts';
+import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
+import type { BackgroundWork } from './background-work.ts';
+import { isShadowTable } from './backup/shadow.ts';
+import type { Checkpoints } from './checkpoints.ts';
+import type { PodMemory } from './pod-memory.ts';
+import type { PodTurn } from './pod-turn.ts';
+import type { TableHolds } from './table-holds.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
+
+const tickMs = 50;
+// Rows whose expiry is due are dropped in slices this large, so that no other command waits for long.
+const expirySlice = 200;
+const backgroundBudgetMs = 1;
+const expiryBudgetMs = 1;
+
+const maintenance: StepSource = {
+  stepInfo: () => ({ what: 'maintenance of rows', tenant: backgroundWork, bytes: 0 }),
+};
+
+interface PodUpkeepOptions {
+  turn: PodTurn;
+  holds: TableHolds;
+  tables: TableRulesByNumber;
+  checkpoints: Checkpoints;
+  clock: Clock;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  background: BackgroundWork | undefined;
+  admission: PodAdmission | undefined;
+  steps: StepWatcher | undefined;
+  memory: PodMemory;
+}
+
+export class PodUpkeep {
+  readonly #options: PodUpkeepOptions;
+  /** Tables yet to be looked through for rows that are due. */
+  #expiring: number[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #waits = false;
+  readonly #request = batchRequest(backgroundWork, () => {
+    this.#waits = false;
+    if (this.#timer !== undefined) this.tick();
+  });
+
+  constructor(options: PodUpkeepOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#tickInTurn(), tickMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #tickInTurn(): void {
+    if (this.#waits) return;
+    const { admission, clock } = this.#options;
+    const result = admission?.admit(this.#request, clock.monotonic()) ?? 'admitted';
+    if (result === 'admitted') this.tick();
+    else this.#waits = true;
+  }
+
+  /** One round. */
+  tick(): void {
+    const { turn, clock, checkpoints, steps, memory } = this.#options;
+    const startedAt = clock.monotonic();
+    this.#expire();
+    // One opened here, or by a command whose client has gone: nobody else would end it, and its moment
+    // would stay `now` for commands to come.
+    if (turn.isOpen) turn.end();
+    turn.engine.background(backgroundBudgetMs);
+    turn.unclaimed.reset();
+    memory.check();
+    checkpoints.makeIfDue();
+    steps?.ended(startedAt, clock.monotonic(), maintenance);
+  }
+
+  #expire(): void {
+    const { turn, tables, holds } = this.#options;
+    // Followers have what is due dropped by the leader's entries.
+    if (turn.writeFailure !== undefined || turn.replica?.isShut === true) return;
+    const deadline = performance.now() + expiryBudgetMs;
+    if (this.#expiring.length === 0) this.#expiring = turn.engine.tables();
+    // Where there are thousands of tables, a round takes several ticks.
+    for (let left = this.#expiring.length; left > 0; left--) {
+      const table = this.#expiring.pop()!;
+      // A restore has what it is comparing stay as it is.
+      if (isShadowTable(table) || tables.get(table) === undefined) continue;
+      if (holds.isHeld(table)) continue;
+      while (turn.engine.table(table).expiringRows !== 0) {
+        const dropped = this.#expireSlice(table);
+        if (dropped < expirySlice || performance.now() > deadline) break;
+      }
+      if ((left & 63) === 0 && performance.now() > deadline) return;
+    }
+  }
+
+  #expireSlice(table: number): number {
+    const { turn, background, report } = this.#options;
+    const { tx } = turn;
+    const before = tx.expiredRows;
+    const fieldsBefore = tx.expiredFields;
+    const logBytes = turn.changeTable(table, () => tx.dropExpiredRows(expirySlice));
+    if (logBytes instanceof ReadFault) {
+      // The rows due are being read: the next round meets them in memory.
+      tx.expiredRows = before;
+      tx.expiredFields = fieldsBefore;
+      logBytes.ready.catch((reason: unknown) => {
+        report('error', 'reading expired rows failed', { err: reason });
+      });
+      return 0;
+    }
+    const dropped = tx.expiredRows - before + (tx.expiredFields - fieldsBefore);
+    if (dropped > 0) background?.expired(table, dropped, logBytes);
+    return dropped;
+  }
+}

@@ -1,0 +1,47 @@
+// Opens a pod that is one replica of a group: the engine with what its last checkpoint held, then what the group's log
+// has beyond that, as the replicas agree on it.
+
+import type { GroupDefinition } from '../contracts/cluster.ts';
+import type { PodAdmission } from '../contracts/pod-admission.ts';
+import type { StepWatcher } from '../contracts/step-watcher.ts';
+import type { Engine } from '../engines/engine.ts';
+import type { Clock, Rng } from '../universal-row/environment.ts';
+import type { BackgroundWork } from './background-work.ts';
+import { Pod } from './pod.ts';
+import { firstPosition, joiningPosition } from './replicator/raft/log-position.ts';
+import { RaftLog } from './replicator/raft/raft-log.ts';
+import type { RaftPod } from './replicator/raft/raft-pod.ts';
+import type { TableRulesByNumber } from './table-rules.ts';
+
+export interface ReplicaHostOptions {
+  engine: Engine;
+  /** Runs the logs of all groups of this process. */
+  raft: RaftPod;
+  definition: Pick<GroupDefinition, 'group' | 'initial'>;
+  replica: number;
+  checkpointBytes: number;
+  maxMemoryBytes: number;
+  tables: TableRulesByNumber;
+  clock: Clock;
+  rng: Rng;
+  report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
+  background?: BackgroundWork | undefined;
+  admission?: PodAdmission | undefined;
+  steps?: StepWatcher | undefined;
+}
+
+export async function openReplica(
+  options: ReplicaHostOptions,
+): Promise<{ pod: Pod; log: RaftLog }> {
+  const { engine, raft, definition, replica, ...others } = options;
+  const { group, initial } = definition;
+  await engine.open();
+  const log = new RaftLog({
+    pod: raft,
+    group,
+    replica,
+    first: initial.includes(replica) ? firstPosition(initial) : joiningPosition,
+    durableIndex: engine.appliedIndexOf(group),
+  });
+  return { pod: new Pod({ ...others, engine, log, group }), log };
+}

@@ -1,0 +1,145 @@
+// The part that a pod has in a log with several copies: whether its commands run here, and what the log has undone and
+// applied. Pods whose log loses nothing have none.
+
+import type { NotRun } from '../universal-row/command.ts';
+import { whenReady, type MaybePromise } from '../universal-row/maybe-promise.ts';
+import type { AheadEngine } from './ahead/ahead-engine.ts';
+import type { LogListener, LogRole, StateSnapshot } from './replicator/partition-log.ts';
+import { nodeOfReplica } from './replicator/raft/replica-id.ts';
+import { entryTime } from './replicator/tick-entry.ts';
+
+export interface ReplicaOptions {
+  engine: AheadEngine;
+  /** Long commands under way. */
+  runs: {
+    /** Ends all of them, undone and answered with an error. Undefined when there are none. */
+    giveUp(): Promise<void> | undefined;
+    /** Resolves in an instant in which none has written a part of what it writes. */
+    whole(): Promise<void>;
+  };
+  /** Ends the tick under way, as one that is lost. */
+  loseTick: () => void;
+  /** Makes a checkpoint soon. */
+  checkpoint: () => void;
+  /** Rows are others than they were, and not by a command of this pod. */
+  rowsReplaced: () => void;
+}
+
+export class Replica implements LogListener {
+  role: LogRole = 'follower';
+  /** The replica that leads; 0 while none is known. */
+  leader = 0;
+  /** Times that something was undone, at the end of a leadership for one. */
+  losses = 0;
+  readonly #options: ReplicaOptions;
+  /** Leader's clock as of the last entry, Unix milliseconds. */
+  #time = 0;
+  #busy: Promise<void> | undefined = undefined;
+  #hasLost = false;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+  }
+
+  /** Commands cannot run now: they wait for `ready`, or are refused where there is nothing to wait for. */
+  get isShut(): boolean {
+    return this.role !== 'leader' || this.ready !== undefined;
+  }
+
+  /** What to wait for before rows are touched. */
+  get ready(): Promise<void> | undefined {
+    return this.#busy ?? this.#options.engine.moving;
+  }
+
+  /** Nothing of the command has been done. */
+  get refusal(): string {
+    return this.leader === 0
+      ? 'ERR this partition has no leader now'
+      : `ERR replica ${this.leader} leads this partition`;
+  }
+
+  get notRun(): NotRun {
+    return { why: 'notLeader', leader: nodeOfReplica(this.leader) };
+  }
+
+  /** Never below the time of an entry, so that what has expired does not come back with a slower clock. */
+  time(now: number): number {
+    this.#time = Math.max(this.#time, now);
+    return this.#time;
+  }
+
+  /**
+   * Whether something was lost since the last call. Answers that were given meanwhile may have seen it, whatever becomes
+   * of the position that they are told to wait for.
+   */
+  takeLoss(): boolean {
+    const hasLost = this.#hasLost;
+    this.#hasLost = false;
+    return hasLost;
+  }
+
+  // ---- what the log says
+
+  apply(entry: Buffer, index: number): MaybePromise<void> {
+    const { engine, rowsReplaced } = this.#options;
+    this.#time = Math.max(this.#time, entryTime(entry));
+    return this.#whileBusy(whenReady(engine.apply(entry, index), rowsReplaced));
+  }
+
+  committed(position: number, index: number): void {
+    this.#options.engine.committed(position, index);
+  }
+
+  skipped(index: number): void {
+    this.#options.engine.committed(-Infinity, index);
+  }
+
+  checkpoint(): void {
+    this.#options.checkpoint();
+  }
+
+  lost(position: number): MaybePromise<void> {
+    const { engine, runs, loseTick, rowsReplaced } = this.#options;
+    this.#hasLost = true;
+    this.losses++;
+    const ended: MaybePromise<void> = runs.giveUp();
+    const undone = whenReady(ended, () => {
+      // Or it would be proposed, whoever leads by then, without being in the rows.
+      loseTick();
+      return engine.lost(position);
+    });
+    return this.#whileBusy(whenReady(undone, rowsReplaced));
+  }
+
+  #whileBusy(work: MaybePromise<void>): MaybePromise<void> {
+    if (!(work instanceof Promise)) return;
+    const ended = (): void => {
+      if (this.#busy === waits) this.#busy = undefined;
+    };
+    const waits: Promise<void> = work.then(ended, ended);
+    this.#busy = waits;
+    return work;
+  }
+
+  roleChanged(role: LogRole, leader: number): void {
+    this.role = role;
+    this.leader = leader;
+  }
+
+  async exportSnapshot(): Promise<StateSnapshot> {
+    await this.#options.runs.whole();
+    return this.#options.engine.committedRows();
+  }
+
+  /** Durable when this resolves. */
+  async installSnapshot({ batches, index }: StateSnapshot): Promise<void> {
+    const { engine, rowsReplaced } = this.#options;
+    const install = async (): Promise<void> => {
+      await engine.importSnapshot(batches, index);
+      // One that was begun before is of the rows of before.
+      while ((await engine.checkpoint()) < index);
+      rowsReplaced();
+    };
+    await this.#whileBusy(install());
+  }
+}

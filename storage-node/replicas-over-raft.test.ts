@@ -1,0 +1,255 @@
+// Three pods in one process, each with an engine of its own, over the replicas of one log, while nodes are cut off,
+// leaders are asked to go and nodes start again.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { Action, type Command } from '../universal-row/command.ts';
+import type { Outcome } from '../universal-row/executor.ts';
+import { assertSameContents, decodeSnapshot } from '../engines/conformance/contents.ts';
+import type { Engine } from '../engines/engine.ts';
+import { KvEngine } from '../engines/kv/kv-engine.ts';
+import { MemoryEngine } from '../engines/memory/memory-engine.ts';
+import { realDisk } from './disk/real-disk.ts';
+import { commandOf, TextReply } from './pod-fixture.ts';
+import { Pod } from './pod.ts';
+import { loadEngineModule } from './replicator/engine/wasm-engine.ts';
+import { firstPosition } from './replicator/raft/log-position.ts';
+import { RaftHost } from './replicator/raft/raft-host.ts';
+import { RaftLog } from './replicator/raft/raft-log.ts';
+import { replicaId } from './replicator/raft/replica-id.ts';
+import { Random } from './replicator/simulation/timeline.ts';
+import { Links } from './replicator/transport/links-fixture.ts';
+import { noRules } from './table-rules.ts';
+import { systemClock } from '../universal-row/environment.ts';
+
+const module = loadEngineModule();
+const nodeNumbers = [1, 2, 3];
+const group = 4;
+const tables = new Map([0, 1, 2].map((table) => [table, noRules]));
+
+type Create = (directory: string) => Engine;
+
+class Node {
+  readonly number: number;
+  readonly failures: string[] = [];
+  engine!: Engine;
+  pod!: Pod;
+  host!: RaftHost;
+  readonly #root: string;
+  readonly #links: Links;
+  readonly #create: Create;
+
+  constructor(number: number, root: string, links: Links, create: Create) {
+    this.number = number;
+    this.#root = join(root, String(number));
+    this.#links = links;
+    this.#create = create;
+  }
+
+  async start(): Promise<void> {
+    this.engine = this.#create(join(this.#root, 'rows'));
+    await this.engine.open();
+    this.host = await RaftHost.open({
+      disk: realDisk,
+      directory: join(this.#root, 'wal'),
+      ids: { cluster: 1, node: this.number },
+      transport: this.#links.of(this.number),
+      onFatal: (error) => this.failures.push(error.message),
+      tickMs: 5,
+      electionTicks: 10,
+      heartbeatTicks: 2,
+      module,
+      limits: { keptEntries: 5, readTicks: 40 },
+    });
+    const log = new RaftLog({
+      pod: this.host.pod,
+      group,
+      replica: replicaId(this.number),
+      first: firstPosition(nodeNumbers.map((number) => replicaId(number))),
+      durableIndex: this.engine.appliedIndexOf(group),
+    });
+    this.pod = new Pod({
+      engine: this.engine,
+      log,
+      group,
+      tables,
+      clock: systemClock,
+      rng: { next: () => 0.5 },
+      maxMemoryBytes: Infinity,
+      checkpointBytes: Infinity,
+      report: (_level, message, fields) =>
+        this.failures.push(`${message} ${String((fields as { err?: Error } | undefined)?.err)}`),
+    });
+    this.pod.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.pod.close();
+    await this.host.close();
+  }
+
+  /** A tick of one command; its answer if all that it saw is committed. */
+  async run(command: Command): Promise<{ outcome: Outcome; answer: string }> {
+    const { pod } = this;
+    const reply = new TextReply();
+    const own = await pod.execute(command, reply);
+    const position = pod.endTurn();
+    const outcome =
+      position < 0
+        ? 'committed'
+        : await new Promise<Outcome>((resolve) => pod.whenSettled(position, resolve));
+    return { outcome, answer: ((own ?? reply) as TextReply).toString() };
+  }
+}
+
+/** All elements of `list` in table 0. */
+function readList(): Command {
+  const command = commandOf('get list', 0);
+  return {
+    ...command,
+    action: Action.fetch,
+    transform: (rows, args, reply) => {
+      const row = rows.find(args.buf, args.starts[1]!, args.lens[1]!);
+      const found: string[] = [];
+      if (row !== 0) {
+        rows.eachElement(row, 0, rows.count(row), false, (b, s, n) => {
+          found.push(b.toString('latin1', s, s + n));
+        });
+      }
+      reply.text(found.join(','));
+    },
+  };
+}
+
+let nodes: Node[] = [];
+let root = '';
+afterEach(async () => {
+  for (const node of nodes) await node.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const leader = (): Node | undefined => nodes.find(({ pod }) => pod.role === 'leader');
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (let left = 2000; left > 0; left--) {
+    if (isSo()) return;
+    await pause(10);
+  }
+  throw new Error(`not in time: ${what}`);
+}
+
+function otherLine(random: Random): string {
+  const key = `k${random.below(5)}`;
+  const n = random.below(6);
+  return random.pick([
+    `put ${key} ${'x'.repeat(n + 1)}`,
+    `field ${key} f${n} v${n}`,
+    `unfield ${key} f${n}`,
+    `score ${key} m${n} ${n}`,
+    `push ${key} HEAD e${n}`,
+    `pop ${key} TAIL`,
+    `rename ${key} k${n}`,
+    `drop ${key}`,
+    `expire ${key} ${Date.now() + random.below(300)}`,
+    'clear',
+    'swap 1 2',
+  ]);
+}
+
+interface Seen {
+  sentAt: number;
+  answeredAt: number;
+  /** The value that was appended, or all values that were read. */
+  appended: string | undefined;
+  read: string[];
+  outcome: Outcome;
+}
+
+async function faults(random: Random, links: Links): Promise<void> {
+  if (random.chance(0.02)) links.cut.add(random.pick(nodeNumbers));
+  if (random.chance(0.06)) links.cut.clear();
+  const node = random.pick(nodes);
+  if (random.chance(0.03)) node.pod.parts.log.transfer(replicaId(random.pick(nodeNumbers)));
+  if (random.chance(0.03)) await node.pod.checkpoint();
+  if (random.chance(0.01)) {
+    await node.stop();
+    await node.start();
+  }
+}
+
+test.each<[string, Create, number]>([
+  ['memory', (directory) => new MemoryEngine({ directory, disk: realDisk }), 3],
+  ['kv', (directory) => new KvEngine({ directory, cacheBytes: 20_000 }), 5],
+])(
+  'pods of model %s agree, and lose nothing that was answered',
+  async (_model, create, seed) => {
+    root = mkdtempSync(join(tmpdir(), 'polyrow-pods-raft-'));
+    const links = new Links();
+    const random = new Random(seed);
+    nodes = nodeNumbers.map((number) => new Node(number, root, links, create));
+    for (const node of nodes) await node.start();
+    await until('a leader', () => leader() !== undefined);
+    const seen: Seen[] = [];
+    let time = 0;
+    const send = async (node: Node, appended: string | undefined): Promise<void> => {
+      const sentAt = ++time;
+      const command =
+        appended === undefined ? readList() : commandOf(`push list TAIL ${appended}`, 0);
+      const { outcome, answer } = await node.run(command);
+      if (answer.startsWith('(error)')) return;
+      const read = appended === undefined ? answer.split(',').filter((one) => one !== '') : [];
+      seen.push({ sentAt, answeredAt: ++time, appended, read, outcome });
+    };
+    for (let step = 0; step < 400; step++) {
+      await faults(random, links);
+      const node = random.chance(0.8) ? (leader() ?? nodes[0]!) : random.pick(nodes);
+      const failed = (): void => {};
+      if (random.chance(0.5)) void send(node, `v${step}`).catch(failed);
+      if (random.chance(0.3)) void send(node, undefined).catch(failed);
+      if (random.chance(0.5)) {
+        void node.run(commandOf(otherLine(random), 1 + random.below(2))).catch(failed);
+      }
+      await pause(random.below(5));
+    }
+    links.cut.clear();
+    for (let tries = 0, before = seen.length; tries < 200; tries++) {
+      const node = leader();
+      if (node !== undefined) await send(node, `last${tries}`);
+      if (seen.slice(before).some(({ outcome }) => outcome === 'committed')) break;
+      await pause(20);
+    }
+    const indexes = (): number[] => nodes.map(({ engine }) => engine.appliedIndexOf(group));
+    await until('all have all', () => new Set(indexes()).size === 1);
+    const contents = await Promise.all(
+      nodes.map(({ pod }) => decodeSnapshot(pod.parts.engine.exportSnapshot())),
+    );
+    for (const one of contents.slice(1)) assertSameContents(one, contents[0]!, 'rows of a replica');
+    check(seen, (contents[0]!.get('0/list')?.items ?? []) as string[]);
+    expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
+  },
+  120_000,
+);
+
+/** What was answered fits into the order of the elements. */
+function check(seen: readonly Seen[], list: readonly string[]): void {
+  expect(new Set(list).size).toBe(list.length);
+  const committed = seen.filter(({ outcome }) => outcome === 'committed');
+  expect(committed.length).toBeGreaterThan(50);
+  for (const { appended, outcome } of seen) {
+    if (appended === undefined) continue;
+    if (outcome === 'committed') expect(list).toContain(appended);
+    if (outcome === 'lost') expect(list).not.toContain(appended);
+  }
+  for (const { appended, read, sentAt } of committed) {
+    if (appended !== undefined) continue;
+    expect(read).toEqual(list.slice(0, read.length));
+    for (const other of committed) {
+      if (other.answeredAt >= sentAt) continue;
+      if (other.appended !== undefined) expect(read).toContain(other.appended);
+      expect(read.length).toBeGreaterThanOrEqual(other.read.length);
+    }
+  }
+}

@@ -1,0 +1,143 @@
+// Applies the committed entries of a group in order, one after the other, and keeps what goes with it: the position of
+// the state, the members, the outcomes of proposals.
+
+import { EntryKind } from '../engine/frames.ts';
+import type { ConfState, Entry } from '../engine/frames.ts';
+import type { RaftEngine } from '../engine/raft-engine.ts';
+import { hasPayload, readReference, splitProposals } from './entry-reference.ts';
+import { MemberHistory } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
+import type { Payloads } from './payloads.ts';
+import type { StateMachine } from './state-machine.ts';
+
+export interface EntryApplierParts {
+  engine: RaftEngine;
+  handle: number;
+  machine: StateMachine;
+  payloads: Payloads;
+  /** Who this replica is, in this life. */
+  replica: number;
+  incarnation: number;
+  /** Where the log begins; entries that the machine has already are not applied to it again. */
+  begin: LogPosition;
+  /** The position that this replica gave the first proposal of an entry, 0 when it is told as unknown or lost. */
+  isPending: (firstPosition: number) => boolean;
+  /** An entry is applied; `position` is 0 where it is not of this replica's life. */
+  applied: (index: number, position: number) => void;
+  /** A hand-out of the engine is applied, perhaps outside of any event-loop tick of the pod. */
+  batchApplied: () => void;
+  failed: (error: Error) => void;
+}
+
+export class EntryApplier {
+  index: number;
+  term: number;
+  members: MemberHistory;
+  readonly #p: EntryApplierParts;
+  readonly #machineHas: number;
+  readonly #batches: (readonly Entry[])[] = [];
+  /** How much of the first batch is applied. */
+  #at = 0;
+  #isBusy = false;
+  #whenIdle: (() => void) | undefined;
+  #closed = false;
+
+  constructor(parts: EntryApplierParts) {
+    this.#p = parts;
+    this.#machineHas = parts.machine.durableIndex;
+    this.index = parts.begin.index;
+    this.term = parts.begin.term;
+    this.members = new MemberHistory(parts.begin);
+  }
+
+  get conf(): ConfState {
+    return this.members.latest;
+  }
+
+  get isIdle(): boolean {
+    return !this.#isBusy && this.#batches.length === 0;
+  }
+
+  /** Whether the state is that of `index`: after a restart it is ahead of what the engine has told yet. */
+  get isCaughtUp(): boolean {
+    return this.index >= this.#machineHas;
+  }
+
+  add(entries: readonly Entry[]): void {
+    this.#batches.push(entries);
+    this.#run();
+  }
+
+  /** Calls back, perhaps at once, when all that was handed over is applied. */
+  whenIdle(then: () => void): void {
+    if (this.isIdle) then();
+    else this.#whenIdle = then;
+  }
+
+  /** A snapshot has taken the place of the state. */
+  installed(at: LogPosition): void {
+    this.index = at.index;
+    this.term = at.term;
+    this.members = new MemberHistory(at);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#batches.length = 0;
+  }
+
+  #run(): void {
+    while (!this.#isBusy && !this.#closed) {
+      const batch = this.#batches[0];
+      if (batch === undefined) break;
+      const entry = batch[this.#at];
+      if (entry === undefined) {
+        this.#batches.shift();
+        this.#at = 0;
+        this.#p.engine.storageDone(this.#p.handle, 'apply');
+        this.#p.batchApplied();
+        continue;
+      }
+      this.#at++;
+      this.#apply(entry);
+    }
+    if (!this.isIdle) return;
+    const then = this.#whenIdle;
+    this.#whenIdle = undefined;
+    then?.();
+  }
+
+  #apply(entry: Entry): void {
+    const { engine, handle, machine, payloads, replica, incarnation, isPending } = this.#p;
+    const { index, term, kind, data } = entry;
+    let proposals: Uint8Array[] = [];
+    let position = 0;
+    if (kind !== EntryKind.normal) {
+      this.members.changed(index, engine.applyConfChange(handle, entry));
+    } else if (hasPayload(entry)) {
+      if (index > this.#machineHas) proposals = splitProposals(payloads.get(index, term, data));
+      const id = readReference(data);
+      const isOwn = id.replica === replica && id.incarnation === incarnation;
+      if (isOwn) position = id.firstPosition;
+    }
+    const told = position !== 0 && isPending(position) ? position : 0;
+    const waiting = index > this.#machineHas ? machine.apply(index, proposals, told) : undefined;
+    if (!(waiting instanceof Promise)) return this.#applied(index, term, position);
+    this.#isBusy = true;
+    waiting.then(
+      () => {
+        this.#isBusy = false;
+        if (this.#closed) return;
+        this.#applied(index, term, position);
+        this.#run();
+      },
+      (error: unknown) => this.#p.failed(error as Error),
+    );
+  }
+
+  #applied(index: number, term: number, position: number): void {
+    this.index = index;
+    this.term = term;
+    this.#p.applied(index, position);
+  }
+}

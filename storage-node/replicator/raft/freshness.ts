@@ -1,0 +1,157 @@
+// How old the state of a replica may be, told by heartbeats and measured by clocks that are never compared with those of
+// other nodes: each clock's values come back to it.
+//
+//   heartbeat   sent: the leader's clock. echo: the follower's, as of its last answer. age: since a heartbeat was sent
+//               that a majority has answered. commit: what the leader has applied.
+//   answer      echo: the heartbeat's `sent`. sent: the follower's clock. age: 0, or 1 where it keeps leases.
+//
+// When a majority has answered what was sent at a moment, nobody else had led before that moment, so all that was
+// committed by then is in `commit`. The follower heard of it with `echo`, so its state is no older than `echo - age`
+// once it has applied `commit`. The same moment begins a lease: those that answered grant no vote for an election
+// time-out.
+
+import { MessageType } from '../engine/frames.ts';
+import type { ConfState, Message } from '../engine/frames.ts';
+
+export interface HeartbeatTimes {
+  /** Milliseconds. */
+  sent: number;
+  echo: number;
+  /** The incarnation whose clock `echo` is of; 0 for none. */
+  echoLife: number;
+  /** Infinity where the leader cannot tell. */
+  age: number;
+  commit: number;
+}
+
+export interface Staleness {
+  /** The state has all that was committed so long ago, or more. Infinity while nobody knows. */
+  ms: number;
+  /** Entries that are known to be committed, and are not applied here. */
+  entries: number;
+}
+
+interface FreshnessParts {
+  incarnation: number;
+  /** Milliseconds, monotonic. */
+  clock: () => number;
+  /** Milliseconds for which nobody who has answered grants a vote, by any clock; 0 for no leases. */
+  leaseMs: number;
+}
+
+interface Claim {
+  index: number;
+  asOf: number;
+}
+
+const keptClaims = 32;
+/** Clocks of two nodes differ by less in what they count. */
+const drift = 0.1;
+
+export class Freshness {
+  readonly #p: FreshnessParts;
+  /** Of the leader: the term that the following is of, and by replica its last answer and clock. */
+  #term = 0;
+  #answers = new Map<number, { sent: number; clock: number; life: number; keepsLeases: boolean }>();
+  /** Of this term: it has asked another one to campaign at once. */
+  #hasTransferred = false;
+  /** Of a follower: what the state will be as of once it has applied so much, in the order of indexes. */
+  #claims: Claim[] = [];
+  #asOf = -Infinity;
+  #knownCommit = 0;
+
+  constructor(parts: FreshnessParts) {
+    this.#p = parts;
+  }
+
+  /** What goes with a heartbeat, or an answer to one. `applied` is of this replica. */
+  stamp(
+    message: Message,
+    applied: { index: number; term: number },
+    conf: ConfState,
+  ): HeartbeatTimes {
+    const now = this.#p.clock();
+    if (message.type === MessageType.heartbeatResponse) {
+      const { sent, life } = this.#heard ?? { sent: 0, life: 0 };
+      return { sent: now, echo: sent, echoLife: life, age: this.#p.leaseMs > 0 ? 1 : 0, commit: 0 };
+    }
+    this.#leads(message.term);
+    const answer = this.#answers.get(message.to);
+    // What earlier leaders have committed is known once an entry of its own term is.
+    const age =
+      applied.term === message.term ? now - this.#confirmedAt(message.from, conf) : Infinity;
+    const [echo, echoLife] = answer ? [answer.clock, answer.life] : [0, 0];
+    return { sent: now, echo, echoLife, age, commit: applied.index };
+  }
+
+  /** Of the heartbeat that came last: what its answer gives back. */
+  #heard: { sent: number; life: number } | undefined;
+
+  /** Times that came with a message of a node in that life. */
+  received(message: Message, life: number, times: HeartbeatTimes): void {
+    const isOwn = times.echoLife === this.#p.incarnation;
+    if (message.type === MessageType.heartbeatResponse) {
+      if (message.term !== this.#term || !isOwn) return;
+      const before = this.#answers.get(message.from);
+      const sent = Math.max(times.echo, before?.sent ?? -Infinity);
+      const keepsLeases = times.age >= 1;
+      this.#answers.set(message.from, { sent, clock: times.sent, life, keepsLeases });
+      return;
+    }
+    this.#heard = { sent: times.sent, life };
+    this.#knownCommit = Math.max(this.#knownCommit, times.commit);
+    if (!isOwn || times.age === Infinity) return;
+    const asOf = times.echo - times.age * (1 + drift);
+    this.#claims.push({ index: times.commit, asOf });
+    // One in the middle goes: the first is due soon, the last says most.
+    if (this.#claims.length > keptClaims) this.#claims.splice(1, 1);
+  }
+
+  /** Of a follower or learner, with so much applied. */
+  staleness(applied: number): Staleness {
+    while (this.#claims.length > 0 && this.#claims[0]!.index <= applied) {
+      this.#asOf = Math.max(this.#asOf, this.#claims.shift()!.asOf);
+    }
+    const ms = Math.max(0, this.#p.clock() - this.#asOf);
+    return { ms, entries: Math.max(0, this.#knownCommit - applied) };
+  }
+
+  /** Of a leader in that term. */
+  leaderStaleness(replica: number, term: number, conf: ConfState): Staleness {
+    const confirmedAt = term === this.#term ? this.#confirmedAt(replica, conf) : -Infinity;
+    return { ms: Math.max(0, this.#p.clock() - confirmedAt), entries: 0 };
+  }
+
+  /** Whether nobody else can have been elected by now, so that a leader need not ask. */
+  hasLease(replica: number, term: number, conf: ConfState): boolean {
+    const { leaseMs, clock } = this.#p;
+    if (leaseMs === 0 || term !== this.#term || this.#hasTransferred) return false;
+    const others = [...conf.voters, ...conf.outgoing].filter((voter) => voter !== replica);
+    if (!others.every((voter) => this.#answers.get(voter)?.keepsLeases === true)) return false;
+    return clock() < this.#confirmedAt(replica, conf) + leaseMs * (1 - drift);
+  }
+
+  /** A replica is asked to campaign without regard to leases. */
+  transferred(term: number): void {
+    this.#leads(term);
+    this.#hasTransferred = true;
+  }
+
+  #leads(term: number): void {
+    if (term === this.#term) return;
+    this.#term = term;
+    this.#answers.clear();
+    this.#hasTransferred = false;
+  }
+
+  /** When a heartbeat was sent that a majority has answered; of both halves of a joint configuration. */
+  #confirmedAt(replica: number, { voters, outgoing }: ConfState): number {
+    const of = (members: readonly number[]): number => {
+      const sent = members.map((member) =>
+        member === replica ? this.#p.clock() : (this.#answers.get(member)?.sent ?? -Infinity),
+      );
+      return sent.sort((a, b) => b - a)[Math.floor(members.length / 2)]!;
+    };
+    return Math.min(of(voters), outgoing.length > 0 ? of(outgoing) : Infinity);
+  }
+}

@@ -1,0 +1,240 @@
+// A group's part of the write-ahead log: what the engine wants written, in order, snapshots among it, and the release of
+// what is needed no more.
+//
+// A snapshot is installed in three steps, so that a crash between them is understood: its position is written to the
+// log, the state takes the place of the old one, the log says that it begins anew from there.
+
+import type { Message, Snapshot } from '../engine/frames.ts';
+import type { RaftEngine } from '../engine/raft-engine.ts';
+import { FrameKind } from '../wal/format.ts';
+import type { GroupState } from '../wal/table.ts';
+import type { Wal } from '../wal/wal.ts';
+import type { EntryApplier } from './entry-applier.ts';
+import { hasPayload } from './entry-reference.ts';
+import { encodeAppend, encodeSnapshotFrame } from './frames-to-log.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { LogBatch } from './log-batch.ts';
+import { encodePositions } from './log-position.ts';
+import type { LogPosition } from './log-position.ts';
+import type { Payloads } from './payloads.ts';
+import type { SnapshotStaging } from './snapshot-staging.ts';
+import type { StateMachine } from './state-machine.ts';
+
+/** What the engine wants written together. */
+export interface Write {
+  message: Message;
+  /** One for each entry, empty where it has none. */
+  payloads: Uint8Array[];
+  staging: SnapshotStaging | undefined;
+  /** What may leave once this is on disk. */
+  gated: Message[];
+}
+
+/** A write, or the position of a snapshot that is about to be installed. */
+export interface LogItem {
+  write: Write | undefined;
+  /** Where in the frame each payload begins. */
+  payloadsAt: number[];
+  durable: () => void;
+}
+
+export interface GroupLogParts {
+  group: number;
+  handle: number;
+  engine: RaftEngine;
+  machine: StateMachine;
+  applier: EntryApplier;
+  wal: Wal;
+  log: LogBatch<LogItem>;
+  state: GroupState;
+  commit: GroupCommit;
+  payloads: Payloads;
+  /** Where the log begins. */
+  begin: LogPosition;
+  durable: (write: Write) => void;
+  /** The state is another one. */
+  installed: (index: number) => void;
+  /** There is something to be written, outside of any event-loop tick. */
+  touch: () => void;
+  failed: (error: Error) => void;
+}
+
+export class GroupLog {
+  /** The log's entries come after it. */
+  begin: LogPosition;
+  /** Of frames with entries. */
+  writtenBytes = 0;
+  readonly #p: GroupLogParts;
+  readonly #queue: Write[] = [];
+  /** Handed to the log and not on disk. */
+  readonly #unsynced: Write[] = [];
+  /** The last index that has been framed. */
+  #framedIndex: number;
+  #installing: LogPosition | undefined;
+  #closed = false;
+
+  constructor(parts: GroupLogParts) {
+    this.#p = parts;
+    this.begin = parts.begin;
+    this.#framedIndex = parts.state.lastIndex;
+  }
+
+  get isInstalling(): boolean {
+    return this.#installing !== undefined;
+  }
+
+  add(write: Write): void {
+    this.#queue.push(write);
+    this.#run();
+  }
+
+  /** The last write that is not on disk: what must wait for all of them can go with it. */
+  get last(): Write | undefined {
+    return this.#queue.at(-1) ?? this.#unsynced.at(-1);
+  }
+
+  /** The first index that may be other than what the engine has stored: written, and not on disk. */
+  get firstUnsynced(): number {
+    let first = Infinity;
+    for (const { message } of [...this.#unsynced, ...this.#queue]) {
+      const { snapshot, entries } = message;
+      first = Math.min(first, snapshot ? snapshot.index + 1 : (entries[0]?.index ?? Infinity));
+    }
+    return first;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { staging } of this.#queue.splice(0)) staging?.remove();
+  }
+
+  /** The state is durable up to `at.index`, and nobody needs what is before. */
+  release(at: LogPosition): void {
+    const { engine, handle, wal, state, payloads, commit } = this.#p;
+    if (at.index <= this.begin.index || this.#installing) return;
+    this.begin = at;
+    const positions = encodePositions(at);
+    engine.setSnapshot(handle, { ...at, data: new Uint8Array(0) });
+    engine.compact(handle, at.index);
+    payloads.dropUpTo(at.index);
+    this.#p.applier.members.forgetBefore(at.index);
+    state.configuration = positions;
+    if (!wal.appendOptional(FrameKind.ckpt, state, at.index, positions)) return;
+    // Were segments gone before this is on disk, nobody would know the members.
+    commit.after(wal.endLsn, () => {
+      state.checkpointIndex = Math.max(state.checkpointIndex, at.index);
+      void wal.collect();
+    });
+    this.#p.touch();
+  }
+
+  encode(item: LogItem): Buffer | undefined {
+    const { write } = item;
+    const { group, state } = this.#p;
+    if (write === undefined) {
+      const { index } = this.#installing!;
+      return encodeSnapshotFrame(group, index, undefined, state.term, state.configuration);
+    }
+    const { message, payloads } = write;
+    const { entries, hasHardState, term, vote, commit, snapshot } = message;
+    if (snapshot) {
+      this.#framedIndex = snapshot.index;
+      const kept = { term: state.term, vote: state.vote, commit: snapshot.index };
+      const hard = hasHardState ? { term, vote, commit } : kept;
+      return encodeSnapshotFrame(group, snapshot.index, hard, hard.term, state.configuration);
+    }
+    if (entries.length === 0 && !hasHardState) return undefined;
+    const index = entries[0]?.index ?? this.#framedIndex + 1;
+    this.#framedIndex = index + entries.length - 1;
+    const frame = encodeAppend({
+      group,
+      term: hasHardState ? term : state.term,
+      index,
+      hard: hasHardState ? { term, vote, commit } : undefined,
+      entries,
+      payloads,
+    });
+    item.payloadsAt = frame.payloadsAt;
+    if (entries.length > 0) this.writtenBytes += frame.bytes.length;
+    return frame.bytes;
+  }
+
+  placed({ write, payloadsAt }: LogItem, segment: number, offset: number): void {
+    if (write === undefined) return;
+    const { entries, hasHardState, term, vote, commit, snapshot } = write.message;
+    const { state, payloads } = this.#p;
+    if (snapshot) {
+      const { index } = snapshot;
+      Object.assign(state, { commit: index, lastIndex: index, checkpointIndex: index });
+    }
+    if (hasHardState) Object.assign(state, { term, vote, commit });
+    for (const [i, entry] of entries.entries()) {
+      state.lastIndex = entry.index;
+      if (!hasPayload(entry)) continue;
+      payloads.place(entry.index, entry.term, segment, offset + payloadsAt[i]!);
+    }
+  }
+
+  #run(): void {
+    while (this.#installing === undefined && !this.#closed) {
+      const write = this.#queue.shift();
+      if (write === undefined) return;
+      const { snapshot } = write.message;
+      if (snapshot) this.#install(write, snapshot);
+      else this.#write(write);
+    }
+  }
+
+  #write(write: Write): void {
+    const { entries } = write.message;
+    for (const [i, entry] of entries.entries()) {
+      if (hasPayload(entry)) this.#p.payloads.put(entry.index, entry.term, write.payloads[i]!);
+    }
+    this.#unsynced.push(write);
+    this.#add(write, () => {
+      this.#unsynced.shift();
+      this.#p.durable(write);
+    });
+  }
+
+  #add(write: Write | undefined, durable: () => void): void {
+    const guarded = (): void => {
+      if (!this.#closed) durable();
+    };
+    this.#p.log.add(this, { write, payloadsAt: [], durable: guarded });
+  }
+
+  written({ durable }: LogItem): void {
+    this.#p.commit.after(this.#p.wal.endLsn, durable);
+  }
+
+  #install(write: Write, { index, term, conf }: Snapshot): void {
+    const { applier, state } = this.#p;
+    const at = { index, term, conf };
+    this.#installing = at;
+    applier.whenIdle(() => {
+      state.configuration = encodePositions(this.begin, at);
+      this.#add(undefined, () => {
+        this.#replace(write, at).catch((error: unknown) => this.#p.failed(error as Error));
+      });
+      this.#p.touch();
+    });
+  }
+
+  async #replace(write: Write, at: LogPosition): Promise<void> {
+    const { machine, payloads, applier, state } = this.#p;
+    const staging = write.staging!;
+    await machine.install({ index: at.index, chunks: staging.chunks() });
+    staging.remove();
+    if (this.#closed) return;
+    payloads.clear();
+    applier.installed(at);
+    this.begin = at;
+    state.configuration = encodePositions(at);
+    this.#installing = undefined;
+    this.#write(write);
+    this.#run();
+    this.#p.installed(at.index);
+    this.#p.touch();
+  }
+}

@@ -1,0 +1,245 @@
+// Pods that evaluate ahead of the commit, over three replicas of one log, while leaders are cut off and replaced.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { realDisk } from '../../disk/real-disk.ts';
+import { loadEngineModule } from '../engine/wasm-engine.ts';
+import type { LogListener, LogRole, Outcome, StateSnapshot } from '../partition-log.ts';
+import { Random } from '../simulation/timeline.ts';
+import { entryOpsAt } from '../tick-entry.ts';
+import { Links } from '../transport/links-fixture.ts';
+import { firstPosition } from './log-position.ts';
+import { RaftHost } from './raft-host.ts';
+import { RaftLog } from './raft-log.ts';
+import { replicaId } from './replica-id.ts';
+
+const module = loadEngineModule();
+const nodeNumbers = [1, 2, 3];
+
+/** Its rows are the values that were written, in order. */
+class ModelPod implements LogListener {
+  rows: string[] = [];
+  index = 0;
+  role: LogRole = 'follower';
+  log!: RaftLog;
+  host!: RaftHost;
+  /** Evaluated, and not committed. */
+  #ahead: { position: number; values: string[] }[] = [];
+  readonly node: number;
+  /** It undoes at once, and goes on with commands in the microtasks that follow. */
+  readonly #isEager: boolean;
+
+  constructor(node: number, isEager: boolean) {
+    this.node = node;
+    this.#isEager = isEager;
+  }
+
+  async start(root: string, links: Links): Promise<void> {
+    this.host = await RaftHost.open({
+      disk: realDisk,
+      directory: join(root, String(this.node)),
+      ids: { cluster: 1, node: this.node },
+      transport: links.of(this.node),
+      onFatal: (error) => {
+        throw error;
+      },
+      tickMs: 5,
+      electionTicks: 10,
+      heartbeatTicks: 2,
+      module,
+      limits: { keptEntries: 5, readTicks: 40 },
+    });
+    this.log = new RaftLog({
+      pod: this.host.pod,
+      group: 1,
+      replica: replicaId(this.node),
+      first: firstPosition(nodeNumbers.map((node) => replicaId(node))),
+      durableIndex: this.index,
+    });
+    this.log.listen(this);
+  }
+
+  /** A tick of the pod; the outcome of its values. */
+  write(values: readonly string[]): Promise<Outcome> {
+    for (const value of values) {
+      this.log.begin();
+      const { writer } = this.log;
+      writer.pos += writer.buf.write(`${value};`, writer.pos);
+      this.log.end();
+    }
+    const position = this.log.endTurn(Date.now());
+    if (values.length > 0) this.#ahead.push({ position, values: [...values] });
+    return new Promise((resolve) => this.log.whenSettled(position, resolve));
+  }
+
+  get seen(): string[] {
+    return [...this.rows, ...this.#ahead.flatMap(({ values }) => values)];
+  }
+
+  async apply(entry: Buffer, index: number): Promise<void> {
+    expect(this.#ahead).toEqual([]);
+    expect(index).toBeGreaterThan(this.index);
+    const text = entry.toString('latin1', entryOpsAt);
+    // A pod that reads from disk takes its time.
+    if (index % 3 === 0) await new Promise(setImmediate);
+    this.rows.push(...text.split(';').slice(0, -1));
+    this.index = index;
+    if (index % 20 === 0) this.log.truncate(index);
+  }
+
+  committed(position: number, index: number): void {
+    const first = this.#ahead.shift()!;
+    expect(first.position).toBe(position);
+    expect(index).toBeGreaterThan(this.index);
+    this.rows.push(...first.values);
+    this.index = index;
+    if (index % 20 === 0) this.log.truncate(index);
+  }
+
+  lost(position: number): void | Promise<void> {
+    const undo = (): void => {
+      this.#ahead = this.#ahead.filter((one) => one.position < position);
+    };
+    if (!this.#isEager) return new Promise(setImmediate).then(undo);
+    undo();
+    void this.#goOn(position);
+  }
+
+  async #goOn(position: number): Promise<void> {
+    for (let i = 0; i < 8 && this.role === 'leader'; i++) {
+      await Promise.resolve();
+      if (this.role === 'leader') void this.write([`after ${this.node}.${position}.${i}`]);
+    }
+  }
+
+  roleChanged(role: LogRole): void {
+    if (role === 'leader') expect(this.#ahead).toEqual([]);
+    this.role = role;
+  }
+
+  exportSnapshot(): StateSnapshot {
+    const rows = [...this.rows];
+    async function* batches(): AsyncGenerator<Buffer> {
+      for (let at = 0; at < rows.length; at += 50) {
+        yield await Promise.resolve(Buffer.from(JSON.stringify(rows.slice(at, at + 50))));
+      }
+    }
+    return { index: this.index, batches: batches() };
+  }
+
+  async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
+    const rows: string[] = [];
+    for await (const batch of batches) rows.push(...(JSON.parse(batch.toString()) as string[]));
+    this.rows = rows;
+    this.index = index;
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (let left = 3000; left > 0; left--) {
+    if (isSo()) return;
+    await pause(10);
+  }
+  throw new Error(`not in time: ${what}`);
+}
+
+let pods: ModelPod[] = [];
+let root = '';
+afterEach(async () => {
+  for (const { host } of pods) await host.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+async function start(isEager = false): Promise<Links> {
+  root = mkdtempSync(join(tmpdir(), 'raft-log-'));
+  const links = new Links();
+  pods = nodeNumbers.map((node) => new ModelPod(node, isEager));
+  for (const pod of pods) await pod.start(root, links);
+  await until('a leader', () => pods.some(({ role }) => role === 'leader'));
+  return links;
+}
+
+const leader = (): ModelPod | undefined => pods.find(({ role }) => role === 'leader');
+
+test.each([
+  ['that take their time to undo', false],
+  ['that undo at once, and go on', true],
+])('whatever happens to leaders of pods %s, outcomes are true and pods agree', async (_, eager) => {
+  const links = await start(eager);
+  const random = new Random(7);
+  const told: { value: string; outcome: Outcome }[] = [];
+  const reads: Promise<unknown>[] = [];
+  let acknowledged = 0;
+  for (let step = 0; step < 400; step++) {
+    if (random.chance(0.02)) links.cut.add(random.pick(nodeNumbers));
+    if (random.chance(0.05)) links.cut.clear();
+    if (random.chance(0.02)) leader()?.log.transfer(replicaId(random.pick(nodeNumbers)));
+    const pod = random.chance(0.9)
+      ? random.pick(pods.filter(({ role }) => role === 'leader'))
+      : leader();
+    if (pod && random.chance(0.7)) {
+      const values = Array.from({ length: 1 + random.below(3) }, (_, i) => `${step}.${i}`);
+      void pod.write(values).then((outcome) => {
+        for (const value of values) told.push({ value, outcome });
+        if (outcome === 'committed') acknowledged += values.length;
+      });
+    } else if (pod) {
+      // A tick that only reads must see all that was acknowledged before.
+      const before = acknowledged;
+      const seen = pod.seen.length;
+      reads.push(
+        pod.write([]).then((outcome) => {
+          if (outcome === 'committed') expect(seen).toBeGreaterThanOrEqual(before);
+        }),
+      );
+    }
+    await pause(random.below(6));
+  }
+  links.cut.clear();
+  await until('a leader that commits', () => leader() !== undefined);
+  let last: Outcome = 'unknown';
+  for (let tries = 0; last !== 'committed' && tries < 100; tries++) {
+    last = (await leader()?.write([`last ${tries}`])) ?? 'unknown';
+    if (last !== 'committed') await pause(50);
+  }
+  expect(last).toBe('committed');
+  await Promise.all(reads);
+  const longest = (): string[] => leader()?.rows ?? [];
+  await until('all have all', () => pods.every(({ rows }) => rows.length === longest().length));
+  for (const { rows } of pods) expect(rows).toEqual(longest());
+  const rows = new Set(longest());
+  expect(rows.size).toBe(longest().length);
+  expect(told.filter(({ outcome }) => outcome === 'committed').length).toBeGreaterThan(50);
+  for (const { value, outcome } of told) {
+    if (outcome === 'committed') expect(rows).toContain(value);
+    if (outcome === 'lost') expect(rows).not.toContain(value);
+  }
+});
+
+test('what was applied is read back, and a pod that opens again is told the rest', async () => {
+  const links = await start();
+  const writer = leader()!;
+  for (let i = 0; i < 10; i++) expect(await writer.write([`a${i}`, `b${i}`])).toBe('committed');
+  const entries: string[] = [];
+  const { index, log } = writer;
+  for await (const { buf, start: from, end } of log.readBack(index - 3, index)) {
+    entries.push(buf.toString('latin1', from, end));
+  }
+  expect(entries).toEqual(['a7;b7;', 'a8;b8;', 'a9;b9;']);
+  const status = writer.log.status();
+  expect(status.replication).toMatchObject({ pendingPositions: 0, pendingBytes: 0 });
+
+  const other = pods.find((pod) => pod !== writer)!;
+  await until('the other has all', () => other.rows.length === 20);
+  await other.host.close();
+  // Its engine had a checkpoint of half of it.
+  other.index -= 5;
+  other.rows = other.rows.slice(0, 10);
+  await other.start(root, links);
+  await until('the other has all again', () => other.rows.length === 20);
+  expect(other.rows).toEqual(leader()?.rows ?? []);
+});

@@ -1,0 +1,397 @@
+// The log of a pod's group with several copies: what an event-loop tick of the pod wrote is one entry.
+//
+// Positions are ticks. A tick that wrote is settled by its entry, one that only read by a read barrier. The pod hears of
+// a leadership once all that was committed before it is applied, and of its end together with what it has to undo; what
+// of that is committed after all comes to it as an entry of somebody else's.
+
+import type { Outcome, PartitionLog } from '../partition-log.ts';
+import type {
+  FsyncPolicy,
+  LogListener,
+  LogRole,
+  LogStatus,
+  MemberChange,
+} from '../partition-log.ts';
+import { entryOpsAt, entryTime, TickEntry } from '../tick-entry.ts';
+import type { LogEntry } from '../wal/log-reader.ts';
+import type { Staleness } from './freshness.ts';
+import type { LogPosition } from './log-position.ts';
+import type { RaftGroup } from './raft-group.ts';
+import type { RaftPod } from './raft-pod.ts';
+import type { ExportedState, StateMachine } from './state-machine.ts';
+
+export interface RaftLogOptions {
+  /** Of the host that is to run it. */
+  pod: RaftPod;
+  group: number;
+  replica: number;
+  /** Of a group that the log does not know: `firstPosition` of its first members, or `joiningPosition`. */
+  first: LogPosition;
+  /** See `OpenGroupOptions`. */
+  leases?: boolean;
+  /** The pod's engine holds everything up to here durably; 0 for nothing. */
+  durableIndex: number;
+}
+
+interface Tick {
+  readonly position: number;
+  /** Of its entry in the group, 0 for none. */
+  proposal: number;
+  outcome: Outcome | undefined;
+  /** The pod has undone it: if it is committed after all, that comes to the pod as somebody else's entry. */
+  isUndone: boolean;
+}
+
+/** Outcomes other than `committed` that are kept for whoever asks late. */
+const keptOutcomes = 10_000;
+
+export class RaftLog implements PartitionLog {
+  readonly mayLose = true;
+  /** As the pod was told. */
+  role: LogRole = 'follower';
+  fsyncPolicy: FsyncPolicy = 'always';
+  lastIndex: number;
+  readonly #options: RaftLogOptions;
+  readonly #entry = new TickEntry();
+  readonly #failed = new Map<number, Outcome>();
+  #group: RaftGroup | undefined;
+  #listener: LogListener | undefined;
+  #ticks: Tick[] = [];
+  #position = 0;
+  #settledTo = 0;
+  #waiting: { position: number; then: (outcome: Outcome) => void }[] = [];
+  /** Of the entry before: the next one's is not below. */
+  #time = 0;
+  /** Told to the pod, one after the other; undefined when it is not busy. */
+  #chain: Promise<void> | undefined;
+  /** Ticks are lost from here on until the pod has undone them; 0 for none. */
+  #losingFrom = 0;
+  #undos = 0;
+  /** Counts changes of role: what was begun in an earlier one is of no more use. */
+  #stint = 0;
+  #leader = 0;
+  #keepAfter = Infinity;
+
+  constructor(options: RaftLogOptions) {
+    this.#options = options;
+    this.lastIndex = options.durableIndex;
+  }
+
+  listen(listener: LogListener): void {
+    this.#listener = listener;
+    const { pod, group, replica, first, leases = false } = this.#options;
+    this.#group = pod.openGroup({
+      ...{ group, replica, first, leases },
+      machine: this.#machine(listener),
+      listener: {
+        onOutcome: (position, outcome) => this.#proposalEnded(position, outcome),
+        onRole: (role, leader) => this.#roleChanged(role, leader),
+      },
+    });
+  }
+
+  get writer(): TickEntry['writer'] {
+    return this.#entry.writer;
+  }
+
+  begin(): void {
+    this.#entry.begin();
+  }
+
+  end(): number {
+    return this.#entry.end();
+  }
+
+  abandon(): void {
+    this.#entry.abandon();
+  }
+
+  endTurn(servedAt?: number): number {
+    const time = Math.max(this.#time, servedAt ?? this.#time);
+    const entry = this.#entry.take(time);
+    if (entry === undefined && servedAt === undefined) return this.#ticks.at(-1)?.position ?? -1;
+    const tick: Tick = {
+      position: ++this.#position,
+      proposal: 0,
+      outcome: undefined,
+      isUndone: false,
+    };
+    this.#ticks.push(tick);
+    const group = this.#group;
+    if (this.role !== 'leader' || group === undefined || this.#losingFrom !== 0) {
+      tick.outcome = 'lost';
+      this.#later(() => this.#settle());
+    } else if (entry === undefined) {
+      group.readBarrier((isSafe) => {
+        tick.outcome ??= isSafe ? 'committed' : 'unknown';
+        this.#settle();
+      });
+    } else {
+      this.#time = time;
+      this.#propose(group, tick, entry);
+    }
+    return tick.position;
+  }
+
+  whenSettled(position: number, then: (outcome: Outcome) => void): void {
+    if (position <= this.#settledTo) then(this.#failed.get(position) ?? 'committed');
+    else this.#waiting.push({ position, then });
+  }
+
+  get failure(): Error | undefined {
+    return this.#options.pod.failure;
+  }
+
+  get writtenBytes(): number {
+    return this.#group?.writtenBytes ?? 0;
+  }
+
+  truncate(index: number): void {
+    this.#group?.stateIsDurable(index);
+  }
+
+  get keepAfter(): number {
+    return this.#keepAfter;
+  }
+
+  set keepAfter(index: number) {
+    this.#keepAfter = index;
+    if (this.#group) this.#group.keepAfter = index;
+  }
+
+  async *readBack(after: number, to: number): AsyncGenerator<LogEntry> {
+    for await (const { index, proposals } of this.#group!.readBack(after, to)) {
+      const [entry] = proposals;
+      if (entry === undefined) continue;
+      const buf = asBuffer(entry);
+      yield { index, buf, start: entryOpsAt, end: buf.length };
+    }
+  }
+
+  readBarrier(then: (outcome: Outcome) => void): void {
+    if (this.#group === undefined) return then('unknown');
+    this.#group.readBarrier((isSafe) => then(isSafe ? 'committed' : 'unknown'));
+  }
+
+  /** How old the rows here may be: what a reader at a follower compares with its bound. */
+  staleness(): Staleness {
+    return this.#group?.staleness() ?? { ms: Infinity, entries: Infinity };
+  }
+
+  /**
+   * A client that has been answered after this index sees at least that state wherever it waits for it: `then` is told
+   * whether it is here, or that it takes too long.
+   */
+  get session(): number {
+    return this.#group?.appliedIndex ?? 0;
+  }
+
+  whenApplied(index: number, then: (isThere: boolean) => void): void {
+    if (this.#group === undefined) return then(false);
+    this.#group.whenApplied(index, then);
+  }
+
+  transfer(to: number): void {
+    this.#group?.transfer(to);
+  }
+
+  changeMembers(changes: readonly MemberChange[]): boolean {
+    return this.#group?.changeMembers(changes) ?? false;
+  }
+
+  /** Of a leader: index up to which another replica has the log, 0 while that is unknown. */
+  matchOf(replica: number): number {
+    return this.#group?.matchOf(replica) ?? 0;
+  }
+
+  status(): LogStatus {
+    const wal = this.#options.pod.status();
+    if (this.#group === undefined) return { ...wal, firstIndex: 1, lastIndex: this.lastIndex };
+    const { firstIndex, lastIndex, ...group } = this.#group.status();
+    const { replica, leader, term, commit, applied, members, pendingBytes } = group;
+    const replication = { replica, leader, term, commit, applied, members, pendingBytes };
+    return {
+      ...wal,
+      firstIndex,
+      lastIndex,
+      replication: { ...replication, pendingPositions: this.#ticks.length },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#options.pod.closeGroup(this.#options.group);
+    await this.#chain;
+    for (const tick of this.#ticks) tick.outcome ??= 'unknown';
+    this.#settle();
+  }
+
+  #propose(group: RaftGroup, tick: Tick, entry: Buffer): void {
+    // Each tick is an entry of its own: the pod is told of each by its index.
+    const proposal = group.proposeAlone(entry);
+    if (proposal < 0) this.#lose(tick);
+    else tick.proposal = proposal;
+  }
+
+  /** The group did not take it: it and what the pod evaluates on top of it is to be undone. */
+  #lose(tick: Tick): void {
+    tick.outcome = 'lost';
+    if (this.#losingFrom !== 0) return;
+    this.#losingFrom = tick.position;
+    this.#later(() => this.#undo());
+  }
+
+  /** Never from within a call of the pod. */
+  #later(act: () => void): void {
+    setImmediate(act);
+  }
+
+  /** `role` where the leadership ends with it: told in the same instant, or a command could run in between. */
+  #undo(role?: LogRole): void {
+    const from = this.#losingFrom;
+    if (from === 0) return;
+    this.#undos++;
+    this.#tell(() => {
+      const undone = this.#listener!.lost(from);
+      if (role !== undefined) this.#tellRole(role);
+      // Nor may a tick that the pod begins once it has undone these be taken for one that it undoes.
+      return undone instanceof Promise ? undone.then(() => this.#undone()) : this.#undone();
+    });
+  }
+
+  #undone(): void {
+    // Another one may have become due meanwhile.
+    if (--this.#undos === 0) this.#losingFrom = 0;
+    this.#settle();
+  }
+
+  /** Calls the pod after all that it was told before. */
+  #tell(act: () => void | Promise<void>): void {
+    const failed = (error: unknown): void => this.#options.pod.fail(error as Error);
+    const after = this.#chain ?? Promise.resolve();
+    const chain = after.then(act).then(() => {
+      if (this.#chain === chain) this.#chain = undefined;
+    }, failed);
+    this.#chain = chain;
+  }
+
+  #machine(listener: LogListener): StateMachine {
+    return {
+      durableIndex: this.#options.durableIndex,
+      apply: (index, proposals, position) => this.#apply(index, proposals[0], position),
+      // Beside those that the pod makes by the bytes of its log. Of each it says so by `truncate`.
+      checkpoint: () => this.#later(() => listener.checkpoint?.()),
+      exportState: async (): Promise<ExportedState> => {
+        await this.#chain;
+        const { index, batches } = await listener.exportSnapshot();
+        return { index, chunks: batches };
+      },
+      install: async ({ index, chunks }): Promise<void> => {
+        await this.#chain;
+        async function* batches(): AsyncGenerator<Buffer> {
+          for await (const chunk of chunks) yield asBuffer(chunk);
+        }
+        await listener.installSnapshot({ index, batches: batches() });
+        this.lastIndex = index;
+      },
+    };
+  }
+
+  #apply(index: number, proposal: Uint8Array | undefined, position: number): void | Promise<void> {
+    if (proposal === undefined) {
+      const skipped = (): void => {
+        this.lastIndex = index;
+        this.#listener!.skipped?.(index);
+      };
+      return this.#chain ? this.#chain.then(skipped) : skipped();
+    }
+    const tick = position === 0 ? undefined : this.#ticks.find((t) => t.proposal === position);
+    if (tick !== undefined && tick.outcome === undefined && !tick.isUndone) {
+      tick.outcome = 'committed';
+      this.lastIndex = index;
+      this.#listener!.committed(tick.position, index, asBuffer(proposal));
+      return;
+    }
+    const entry = asBuffer(proposal);
+    this.#time = Math.max(this.#time, entryTime(entry));
+    const applied = (): void => {
+      this.lastIndex = index;
+    };
+    if (this.#chain) {
+      return this.#chain.then(() => this.#listener!.apply(entry, index)).then(applied);
+    }
+    const waiting = this.#listener!.apply(entry, index);
+    if (waiting instanceof Promise) return waiting.then(applied);
+    applied();
+  }
+
+  #proposalEnded(proposal: number, outcome: Outcome): void {
+    const tick = this.#ticks.find((one) => one.proposal === proposal);
+    // One that the pod has undone is applied by now, if it is committed.
+    if (tick) tick.outcome ??= outcome;
+    if (outcome === 'committed') this.#settle();
+    else this.#later(() => this.#settle());
+  }
+
+  #roleChanged(role: LogRole, leader: number): void {
+    this.#stint++;
+    this.#leader = leader;
+    if (role === 'leader') this.#later(() => this.#lead(this.#stint));
+    else if (this.role === 'leader') this.#stepDown(role);
+    else this.#tell(() => this.#tellRole(role));
+  }
+
+  #stepDown(role: LogRole): void {
+    const pending = this.#ticks.filter(({ outcome }) => outcome === undefined);
+    const first = pending[0]?.position ?? this.#position + 1;
+    for (const tick of pending) {
+      // Whether another one led already when it read cannot be told any more. Of what it wrote the group will tell.
+      if (tick.proposal === 0) tick.outcome = 'lost';
+      else tick.isUndone = true;
+    }
+    this.#losingFrom = Math.min(this.#losingFrom || Infinity, first);
+    this.#undo(role);
+  }
+
+  /** A read that is safe says that the leadership has begun, and that all before it is applied. */
+  #lead(stint: number): void {
+    if (stint !== this.#stint) return;
+    this.#group!.readBarrier((isSafe) => {
+      if (stint !== this.#stint) return;
+      if (!isSafe) return this.#later(() => this.#lead(stint));
+      this.#tell(() => {
+        if (stint === this.#stint) this.#tellRole('leader');
+      });
+    });
+  }
+
+  #tellRole(role: LogRole): void {
+    this.role = role;
+    this.#listener!.roleChanged(role, this.#leader);
+  }
+
+  #settle(): void {
+    // What the pod has not undone yet is answered after that.
+    const isHeld = ({ position }: Tick): boolean =>
+      this.#losingFrom !== 0 && position >= this.#losingFrom;
+    for (let tick = this.#ticks[0]; tick?.outcome && !isHeld(tick); tick = this.#ticks[0]) {
+      this.#ticks.shift();
+      this.#settledTo = tick.position;
+      if (tick.outcome !== 'committed') this.#keepFailed(tick.position, tick.outcome);
+      while (this.#waiting.length > 0 && this.#waiting[0]!.position <= tick.position) {
+        const { position, then } = this.#waiting.shift()!;
+        then(this.#failed.get(position) ?? 'committed');
+      }
+    }
+  }
+
+  #keepFailed(position: number, outcome: Outcome): void {
+    this.#failed.set(position, outcome);
+    if (this.#failed.size <= keptOutcomes) return;
+    const [oldest] = this.#failed.keys();
+    this.#failed.delete(oldest!);
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}

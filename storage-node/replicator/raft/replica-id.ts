@@ -1,0 +1,20 @@
+// Replica ids tell their node, so that a message finds its way without a directory. A node numbers the replicas of a
+// group that it has had; an id is never used twice.
+
+const perNode = 2 ** 20;
+const maxNode = 2 ** 32 - 1;
+
+/** `count` from 0 on: how many replicas of this group the node has had before. */
+export function replicaId(node: number, count = 0): number {
+  if (!Number.isInteger(node) || node < 1 || node > maxNode) {
+    throw new RangeError(`${node} is no number of a node`);
+  }
+  if (!Number.isInteger(count) || count < 0 || count >= perNode) {
+    throw new RangeError(`a group can have ${perNode} replicas on a node, not ${count}`);
+  }
+  return node * perNode + count;
+}
+
+export function nodeOfReplica(replica: number): number {
+  return Math.floor(replica / perNode);
+}

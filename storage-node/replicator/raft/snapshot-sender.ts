@@ -1,0 +1,128 @@
+// Sends the state of a group to a follower whose entries are gone: chunks with numbers, a few of them under way, the
+// engine's own message last. What gets no answer is sent again, so a lost link costs the window only.
+
+import type { Message } from '../engine/frames.ts';
+import type { ExportedState } from './state-machine.ts';
+
+/** Types of messages beside the engine's. */
+export const SnapshotType = { chunk: 100, answer: 101 } as const;
+
+const windowChunks = 4;
+const resendTicks = 20;
+const giveUpTicks = 200;
+
+interface Part {
+  message: Message;
+  payloads: Uint8Array[];
+}
+
+export interface SnapshotSenderParts {
+  /** Tells transfers of this life of the replica apart. */
+  id: number;
+  state: ExportedState;
+  /** The engine's message, with the position of the state. */
+  last: Message;
+  post: (message: Message, payloads: Uint8Array[]) => void;
+  /** Once: whether the follower has got all of it. */
+  done: (ok: boolean) => void;
+}
+
+export class SnapshotSender {
+  readonly index: number;
+  readonly #p: SnapshotSenderParts;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  /** Numbered from `#first` on: sent, and not answered. */
+  #window: Part[] = [];
+  #first = 0;
+  #next = 0;
+  #isAtEnd = false;
+  #reading = false;
+  #over = false;
+  #ticks = 0;
+  #answeredAt = 0;
+  #sentAt = 0;
+
+  constructor(parts: SnapshotSenderParts) {
+    this.#p = parts;
+    this.index = parts.state.index;
+    this.#chunks = parts.state.chunks[Symbol.asyncIterator]();
+    void this.#read();
+  }
+
+  /** The receiver waits for this number. */
+  answered(id: number, next: number, refused: boolean): void {
+    if (id !== this.#p.id || this.#over) return;
+    if (refused) return this.stop(false);
+    if (next <= this.#first || next > this.#next) return;
+    this.#window.splice(0, next - this.#first);
+    this.#first = next;
+    this.#answeredAt = this.#ticks;
+    if (this.#isAtEnd && this.#window.length === 0) this.stop(true);
+    else void this.#read();
+  }
+
+  tick(): void {
+    this.#ticks++;
+    if (this.#ticks - this.#answeredAt > giveUpTicks) return this.stop(false);
+    const quietSince = Math.max(this.#answeredAt, this.#sentAt);
+    if (this.#window.length === 0 || this.#ticks - quietSince < resendTicks) return;
+    this.#sentAt = this.#ticks;
+    for (const { message, payloads } of this.#window) this.#p.post(message, payloads);
+  }
+
+  stop(ok: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#window = [];
+    void this.#chunks.return?.().catch(() => undefined);
+    this.#p.done(ok);
+  }
+
+  async #read(): Promise<void> {
+    if (this.#reading) return;
+    this.#reading = true;
+    try {
+      while (!this.#over && !this.#isAtEnd && this.#window.length < windowChunks) {
+        const { value, done } = await this.#chunks.next();
+        if (this.#over) return;
+        this.#send(done ? undefined : value);
+      }
+    } catch {
+      // The rows are gone, as when the group is dropped.
+      this.stop(false);
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  #send(chunk: Uint8Array | undefined): void {
+    const { id, last, post } = this.#p;
+    const number = this.#next++;
+    const context = encodeNumbers(id, number);
+    let part: Part = { message: { ...last, context }, payloads: [] };
+    if (chunk === undefined) this.#isAtEnd = true;
+    else {
+      const message = { ...last, type: SnapshotType.chunk, snapshot: undefined, context };
+      part = { message, payloads: [Uint8Array.from(chunk)] };
+    }
+    this.#window.push(part);
+    this.#sentAt = this.#ticks;
+    post(part.message, part.payloads);
+  }
+}
+
+export function encodeNumbers(id: number, number: number): Uint8Array {
+  const b = Buffer.alloc(16);
+  b.writeDoubleLE(id, 0);
+  b.writeDoubleLE(number, 8);
+  return b;
+}
+
+/** Undefined for what is none of ours. */
+export function decodeNumbers(context: Uint8Array): { id: number; number: number } | undefined {
+  if (context.length !== 16) return undefined;
+  const b = Buffer.from(context.buffer, context.byteOffset, 16);
+  const id = b.readDoubleLE(0);
+  const number = b.readDoubleLE(8);
+  return Number.isSafeInteger(id) && Number.isSafeInteger(number) ? { id, number } : undefined;
+}

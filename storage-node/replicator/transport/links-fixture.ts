@@ -1,0 +1,23 @@
+// Links between nodes of one process, for tests. Nodes that are not there, or are cut off, lose what is sent to them.
+
+import type { Transport, TransportListener } from './transport.ts';
+
+export class Links {
+  /** Nodes that hear nobody, and that nobody hears. */
+  readonly cut = new Set<number>();
+  readonly #listeners = new Map<number, TransportListener>();
+
+  of(node: number): Transport {
+    const isCut = (to: number): boolean => this.cut.has(node) || this.cut.has(to);
+    return {
+      start: (_self, listener) => void this.#listeners.set(node, listener),
+      send: (to, lane, bytes) => {
+        if (!this.#listeners.has(to) || isCut(to)) return false;
+        setImmediate(() => this.#listeners.get(to)?.onMessage(node, lane, bytes));
+        return true;
+      },
+      flush: () => undefined,
+      close: () => Promise.resolve(void this.#listeners.delete(node)),
+    };
+  }
+}

@@ -1,0 +1,32 @@
+// Opens a pod of time series that is one replica of a group: the engine with what its last checkpoint held, then what the
+// group's log has beyond that, as the replicas agree on it.
+
+import type { GroupDefinition } from '../contracts/cluster.ts';
+import { firstPosition, joiningPosition } from './replicator/raft/log-position.ts';
+import { RaftLog } from './replicator/raft/raft-log.ts';
+import type { RaftPod } from './replicator/raft/raft-pod.ts';
+import { SeriesPod, type SeriesPodOptions } from './series-pod.ts';
+
+export interface SeriesReplicaHostOptions extends Omit<SeriesPodOptions, 'log' | 'pins'> {
+  /** Runs the logs of all groups of this process. */
+  raft: RaftPod;
+  definition: Pick<GroupDefinition, 'group' | 'initial'>;
+  replica: number;
+}
+
+export async function openSeriesReplica(
+  options: SeriesReplicaHostOptions,
+): Promise<{ pod: SeriesPod; log: RaftLog }> {
+  const { raft, definition, replica, ...others } = options;
+  const { engine } = others;
+  const { group, initial } = definition;
+  await engine.open();
+  const log = new RaftLog({
+    pod: raft,
+    group,
+    replica,
+    first: initial.includes(replica) ? firstPosition(initial) : joiningPosition,
+    durableIndex: engine.appliedIndex,
+  });
+  return { pod: new SeriesPod({ ...others, log }), log };
+}

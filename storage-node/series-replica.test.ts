@@ -1,0 +1,276 @@
+// Pods of time series over logs that delay commits, lose tails and change roles at random, beside an engine that applies
+// what is committed.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { maxTime, minTime, UnavailableError } from '../contracts/series-store.ts';
+import type { CatalogChange } from '../contracts/series-store.ts';
+import { MemoryDisk } from '../engines/memory/testing/memory-disk.ts';
+import { Random } from '../engines/memory/testing/oracle.ts';
+import { batchOf, TestSeriesCache } from '../engines/tsm/testing/point-batches.ts';
+import type { FieldValue, TestPoint } from '../engines/tsm/testing/point-batches.ts';
+import { readAll } from '../engines/tsm/testing/read-points.ts';
+import { TsmEngine } from '../engines/tsm/tsm-engine.ts';
+import type { PortableSeriesEngine } from '../engines/series-engine.ts';
+import { inOneGo, whenFinished } from '../universal-row/slices.ts';
+import { TestClock } from './pod-fixture.ts';
+import { UnreliableCluster, UnreliableLog } from './replicator/testing/unreliable-log.ts';
+import { entryOpsAt } from './replicator/tick-entry.ts';
+import { SeriesPod } from './series-pod.ts';
+
+const histories = process.env['POLYROW_FULL'] === undefined ? 300 : 3000;
+const week = 7n * 86_400n * 1_000_000_000n;
+const fields = ['a', 'b', 'v'];
+
+class Node {
+  readonly id: number;
+  readonly clock = new TestClock();
+  engine!: TsmEngine;
+  log!: UnreliableLog;
+  pod!: SeriesPod;
+  /** Begun anew now and then, as a gateway does. */
+  caches = [new TestSeriesCache(), new TestSeriesCache()];
+  readonly #cluster: UnreliableCluster;
+  readonly #disk = new MemoryDisk();
+  readonly #reports: string[];
+
+  constructor(id: number, cluster: UnreliableCluster, reports: string[]) {
+    this.id = id;
+    this.#cluster = cluster;
+    this.#reports = reports;
+  }
+
+  async open(): Promise<void> {
+    const engine = new TsmEngine({
+      directory: 'data',
+      disk: this.#disk,
+      clock: this.clock,
+      limits: { seriesPerDatabase: 40 },
+    });
+    this.engine = engine;
+    await engine.open();
+    this.log = new UnreliableLog(this.#cluster, this.id, engine.appliedIndex);
+    this.pod = new SeriesPod({
+      engine,
+      log: this.log,
+      checkpointBytes: 1 << 30,
+      retentionIntervalMs: 1 << 30,
+      clock: this.clock,
+      report: (level, message, more) => {
+        if (level !== 'info') this.#reports.push(`${message} ${JSON.stringify(more)}`);
+      },
+    });
+  }
+
+  async restart(): Promise<void> {
+    await this.pod.close();
+    await this.open();
+  }
+}
+
+/** All there is, as text. */
+function contentOf(engine: PortableSeriesEngine): string {
+  const lines: string[] = [];
+  for (const database of engine.databases()) {
+    const { name, retentionPolicies, defaultRetentionPolicy } = database;
+    lines.push(`database ${name} ${defaultRetentionPolicy}`);
+    for (const policy of retentionPolicies) {
+      const retentionPolicy = policy.name;
+      lines.push(`policy ${retentionPolicy} ${policy.duration} ${policy.shardGroupDuration}`);
+      const place = { database: name, retentionPolicy };
+      for (const measurement of inOneGo(engine.measurements(place))) {
+        const keys = engine.fieldKeys({ ...place, measurement });
+        lines.push(`measurement ${measurement} ${JSON.stringify(keys)}`);
+        lines.push(...inOneGo(engine.seriesKeys({ ...place, measurement })));
+        const range = { from: minTime, to: maxTime, descending: false };
+        const scan = engine.scan({ ...place, measurement, fields, ...range });
+        lines.push(...readAll(inOneGo(scan), fields).map((point) => point.join(' ')));
+      }
+    }
+  }
+  for (const { number, database, policy, startSeconds, seconds } of engine.shards()) {
+    lines.push(`shard ${number} ${database} ${policy} ${startSeconds} ${seconds}`);
+  }
+  return lines.join('\n');
+}
+
+class History {
+  readonly random: Random;
+  readonly cluster = new UnreliableCluster();
+  readonly reports: string[] = [];
+  readonly nodes: Node[];
+  /** Points of database `kept` that were acknowledged. */
+  readonly acknowledged: string[] = [];
+  readonly errors = new Set<string>();
+  #next = 0;
+  readonly #pending = new Set<Promise<void>>();
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+    this.nodes = [1, 2, 3].map((id) => new Node(id, this.cluster, this.reports));
+  }
+
+  pick<T>(list: readonly T[]): T {
+    return list[this.random.below(list.length)]!;
+  }
+
+  async run(steps: number): Promise<void> {
+    for (const node of this.nodes) await node.open();
+    for (let i = 0; i < steps; i++) {
+      await this.#step();
+      await nextTurn();
+    }
+    await this.#heal();
+    await this.#check();
+    for (const { pod } of this.nodes) await pod.close();
+    expect(this.reports).toEqual([]);
+  }
+
+  async #step(): Promise<void> {
+    const { random, cluster } = this;
+    const node = this.pick(this.nodes);
+    const { leader } = cluster;
+    const kind = random.below(100);
+    if (leader === undefined && kind < 40) await node.log.lead();
+    else if (kind < 60) {
+      const of = random.below(5) > 0 ? this.nodes.find(({ log }) => log === leader) : node;
+      for (let left = random.below(4); left >= 0; left--) this.#act(of ?? node);
+    } else if (kind < 75) leader?.commit(1 + random.below(3));
+    else if (kind < 83) await node.log.follow(1 + random.below(5));
+    else if (kind < 87) await leader?.loseTail(random.below(leader.pending + 1));
+    else if (kind < 91) leader?.depose(random.below(leader.pending + 1));
+    else if (kind < 95) {
+      if (node.log !== leader) await node.log.stepDown(() => random.below(2) === 0);
+    } else if (kind < 97) await node.pod.checkpoint();
+    else if (kind < 98) await node.restart();
+    else node.caches[random.below(2)] = new TestSeriesCache();
+  }
+
+  /** Something that changes the pod; whether it is done is told some steps later. */
+  #act(node: Node): void {
+    const { random } = this;
+    const kind = random.below(20);
+    const { pod } = node;
+    if (kind < 10) this.#write(node, 'db');
+    else if (kind < 14) this.#write(node, 'kept');
+    else if (kind < 18) this.#follow(Promise.resolve().then(() => pod.change(this.#change())));
+    else {
+      const filter = { kind: 'equal', tag: 't', value: String(random.below(4)) } as const;
+      const from = BigInt(random.below(4)) * week;
+      const selection = { database: 'db', filter: random.below(2) === 0 ? filter : undefined };
+      this.#follow(
+        whenFinished(
+          kind === 18
+            ? pod.deletePoints({ ...selection, from, to: from + week })
+            : pod.dropSeries({ ...selection, measurement: `m${random.below(3)}` }),
+        ),
+      );
+    }
+  }
+
+  #write(node: Node, database: string): void {
+    const { random } = this;
+    const points = Array.from({ length: 1 + random.below(3) }, () => this.#point(database));
+    const batch = batchOf(this.pick(node.caches), points);
+    const policy = database === 'db' && random.below(6) === 0 ? 'other' : '';
+    const write = Promise.resolve().then(() => node.pod.write(database, policy, batch));
+    this.#follow(
+      write.then((outcome) => {
+        if (database !== 'kept') return;
+        expect(outcome).toMatchObject({ written: points.length, dropped: 0 });
+        this.acknowledged.push(...points.map(({ time }) => String(time)));
+      }),
+    );
+  }
+
+  #point(database: string): TestPoint {
+    const { random } = this;
+    if (database === 'kept') {
+      const n = ++this.#next;
+      const series = `k,s=${n % 5}`;
+      return { series, fields: { v: n }, time: BigInt(n) + BigInt(n % 3) * week };
+    }
+    const series = `m${random.below(3)},t=${random.below(4)},u=${random.below(6)}`;
+    const value: FieldValue = random.below(4) === 0 ? 'text' : random.below(100);
+    const time = BigInt(random.below(4)) * week + BigInt(random.below(50));
+    return { series, fields: { [this.pick(fields)]: value }, time };
+  }
+
+  #change(): CatalogChange {
+    const { random } = this;
+    const database = random.below(3) === 0 ? 'kept' : 'db';
+    const policy = { duration: 0n, shardGroupDuration: week * BigInt(1 + random.below(2)) };
+    return this.pick<CatalogChange>([
+      { kind: 'createDatabase', database },
+      { kind: 'createDatabase', database },
+      { kind: 'createRetentionPolicy', database: 'db', name: 'other', policy },
+      { kind: 'alterRetentionPolicy', database: 'db', name: 'other', policy },
+      { kind: 'dropRetentionPolicy', database: 'db', name: 'other' },
+      { kind: 'dropDatabase', database: 'db' },
+    ]);
+  }
+
+  #follow(done: Promise<void>): void {
+    const followed = done.catch((error: Error) => {
+      if (error.name === 'AssertionError') this.reports.push(error.message);
+      else if (error.name !== 'SeriesError') this.reports.push(String(error.stack));
+      else this.errors.add(error instanceof UnavailableError ? error.message : 'refused');
+    });
+    this.#pending.add(followed);
+    void followed.finally(() => this.#pending.delete(followed));
+  }
+
+  async #heal(): Promise<void> {
+    const { cluster, nodes } = this;
+    for (const { log } of nodes) if (log !== cluster.leader) await log.stepDown(() => false);
+    if (cluster.leader === undefined) await nodes[0]!.log.lead();
+    for (let quiet = 0; quiet < 3; quiet++) {
+      if (this.#pending.size > 0) quiet = 0;
+      cluster.leader!.commit(Infinity);
+      for (const { log } of nodes) await log.follow(Infinity);
+      await nextTurn();
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { committed } = this.cluster;
+    const reference = new TsmEngine({ directory: 'data', disk: new MemoryDisk() });
+    await reference.open();
+    for (const [i, entry] of committed.entries()) {
+      reference.apply(entry, entryOpsAt, entry.length, i + 1);
+    }
+    const expected = contentOf(reference);
+    for (const { engine } of this.nodes) {
+      expect(engine.appliedIndex).toBe(committed.length);
+      expect(contentOf(engine)).toBe(expected);
+    }
+    for (const time of this.acknowledged) {
+      const found = expected
+        .split('\n')
+        .filter((line) => line.startsWith('k,s=') && line.includes(` ${time} `));
+      expect(found, `point at ${time}`).toHaveLength(1);
+    }
+    await reference.close();
+  }
+}
+
+test('replicas hold what is committed, and nothing of what was lost', async () => {
+  const only = process.env['POLYROW_SEED'];
+  const seeds = only === undefined ? [...Array(histories).keys()] : [Number(only)];
+  const errors = new Set<string>();
+  let acknowledged = 0;
+  for (const seed of seeds) {
+    const history = new History(seed);
+    try {
+      await history.run(100);
+    } catch (error) {
+      throw new Error(`seed ${seed}`, { cause: error });
+    }
+    acknowledged += history.acknowledged.length;
+    for (const error of history.errors) errors.add(error);
+  }
+  expect(acknowledged).toBeGreaterThan(2 * seeds.length);
+  if (only === undefined) {
+    expect([...errors]).toEqual(expect.arrayContaining(['outcome unknown', 'refused']));
+  }
+}, 600_000);

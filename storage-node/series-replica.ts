@@ -1,0 +1,261 @@
+// What a pod of time series is in a log with several copies. It applies after the commit, and its leader prepares one
+// entry at a time: what is asked meanwhile waits in a queue. So a change is always prepared on committed state, and of an
+// entry that is lost nothing is left but what the engine discards.
+
+import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
+import { type Clock } from '../universal-row/environment.ts';
+import type { Outcome } from '../universal-row/executor.ts';
+import {
+  NotLeaderError,
+  OutcomeUnknownError,
+  SeriesError,
+  UnavailableError,
+} from '../contracts/series-store.ts';
+import type { SeriesEngine } from '../engines/series-engine.ts';
+import { chunksOf, entriesOf } from './series-snapshot.ts';
+import type {
+  LogListener,
+  LogRole,
+  PartitionLog,
+  StateSnapshot,
+} from './replicator/partition-log.ts';
+import { entryOpsAt } from './replicator/tick-entry.ts';
+
+interface SeriesReplicaOptions {
+  engine: SeriesEngine;
+  log: PartitionLog;
+  clock: Clock;
+  /** Has the engine catch up soon. */
+  hurry: () => void;
+  /** Makes a checkpoint soon. */
+  checkpoint: () => void;
+}
+
+/** A change that waits to be prepared, or for the outcome of its entry. */
+interface Change {
+  readonly prepare: () => unknown;
+  /** Whether it can be prepared on top of those that are in the entry; absent where it cannot. */
+  readonly joins: (() => boolean) | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  result: unknown;
+}
+
+/** Changes that wait. */
+const maxQueued = 1000;
+/** An entry takes no further change beyond either of these. */
+const fullEntryBytes = 1024 * 1024;
+const fullEntryMs = 4;
+/** Between two looks whether a full disk has room again. */
+const fullDiskMs = 500;
+
+export class SeriesReplica implements LogListener {
+  role: LogRole = 'follower';
+  /** The replica that leads; 0 while none is known. */
+  leader = 0;
+  readonly #options: SeriesReplicaOptions;
+  #queue: Change[] = [];
+  /** In the entry that is under way. */
+  #entry: Change[] = [];
+  #isScheduled = false;
+  #isDraining = false;
+  #isClosed = false;
+
+  constructor(options: SeriesReplicaOptions) {
+    this.#options = options;
+  }
+
+  // ---- what the pod asks
+
+  /**
+   * Has `prepare` put the change into words, in its turn, and resolves to what that returned once the entry is committed
+   * and applied. Rejects with what it throws, and with `UnavailableError`.
+   */
+  change<T>(prepare: () => T, joins?: () => boolean): Promise<T> {
+    return new Promise<unknown>((resolve, reject) => {
+      const refusal = this.#refusal();
+      if (refusal !== undefined) return reject(refusal);
+      this.#queue.push({ prepare, joins, resolve, reject, result: undefined });
+      this.#schedule();
+    }) as Promise<T>;
+  }
+
+  #refusal(): Error | undefined {
+    if (this.role !== 'leader' || this.#isClosed) return new NotLeaderError(this.leader);
+    if (this.#queue.length < maxQueued) return undefined;
+    return new UnavailableError(`timeout: ${maxQueued} changes of this database wait already`);
+  }
+
+  /** Resolves when what is read from here on has all that was committed before the call. */
+  readable(): Promise<void> {
+    if (this.role !== 'leader') return Promise.reject(new NotLeaderError(this.leader));
+    return new Promise((resolve, reject) => {
+      this.#options.log.readBarrier((outcome) => {
+        if (outcome === 'committed') resolve();
+        else reject(new NotLeaderError(this.role === 'leader' ? 0 : this.leader));
+      });
+    });
+  }
+
+  /** To be called when the log is closed: it tells the outcome of what is under way. */
+  close(): void {
+    this.#isClosed = true;
+    this.#refuseQueued();
+  }
+
+  // ---- one entry after the other
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#entry.length > 0) return;
+    this.#isScheduled = true;
+    // What else arrives in this tick goes along.
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#entry.length > 0 || this.#queue.length === 0) return;
+    if (this.#isBehind()) return;
+    const { log, clock } = this.#options;
+    const startAt = log.writer.pos;
+    const until = clock.monotonic() + fullEntryMs;
+    let isOpen = true;
+    while (isOpen && this.#fits()) {
+      isOpen = this.#prepare(this.#queue.shift()!);
+      if (log.writer.pos - startAt > fullEntryBytes || clock.monotonic() > until) break;
+    }
+    if (this.#entry.length === 0) return this.#schedule();
+    const position = log.endTurn(clock.now());
+    log.whenSettled(position, (outcome) => this.#settled(outcome));
+  }
+
+  /** Whether the change that is next can be part of the entry. */
+  #fits(): boolean {
+    const next = this.#queue[0];
+    if (next === undefined) return false;
+    const first = this.#entry[0];
+    if (first === undefined) return true;
+    return first.joins !== undefined && next.joins?.() === true;
+  }
+
+  #isBehind(): boolean {
+    const { engine, hurry } = this.#options;
+    if (!engine.congested || this.#failure !== undefined) return false;
+    if (this.#isDraining) return true;
+    this.#isDraining = true;
+    const again = (): void => {
+      this.#isDraining = false;
+      this.#schedule();
+    };
+    hurry();
+    // After a failure changes are refused for its reason.
+    engine.drained().then(again, again);
+    return true;
+  }
+
+  get #failure(): Error | undefined {
+    return this.#options.log.failure ?? this.#options.engine.failure;
+  }
+
+  /** False when no other change may go along. */
+  #prepare(change: Change): boolean {
+    const { engine, log } = this.#options;
+    const failure = this.#failure;
+    if (failure !== undefined) {
+      change.reject(new SeriesError(`write failed: ${failure.message}`));
+      return true;
+    }
+    log.begin();
+    try {
+      change.result = change.prepare();
+    } catch (error) {
+      log.abandon();
+      // Of the changes before it the words are enough: what they number is found again when they are applied.
+      engine.discard();
+      change.reject(error);
+      return false;
+    }
+    if (log.end() !== 0 || this.#entry.length > 0) this.#entry.push(change);
+    else this.#confirm(change);
+    return true;
+  }
+
+  /** Nothing is to be changed, if this is still the leader. */
+  #confirm({ resolve, reject, result }: Change): void {
+    this.readable().then(() => resolve(result), reject);
+  }
+
+  #settled(outcome: Outcome): void {
+    const changes = this.#entry;
+    this.#entry = [];
+    if (outcome !== 'committed') this.#options.engine.discard();
+    for (const { resolve, reject, result } of changes) {
+      if (outcome === 'committed') resolve(result);
+      else reject(new OutcomeUnknownError());
+    }
+    if (this.#queue.length > 0) this.#next();
+  }
+
+  #refuseQueued(): void {
+    for (const { reject } of this.#queue.splice(0)) reject(new NotLeaderError(this.leader));
+  }
+
+  // ---- what the log says
+
+  committed(_position: number, index: number, entry: Buffer): void {
+    this.#options.engine.apply(entry, entryOpsAt, entry.length, index);
+  }
+
+  skipped(index: number): void {
+    this.#options.engine.skip(index);
+  }
+
+  checkpoint(): void {
+    this.#options.checkpoint();
+  }
+
+  lost(): void {
+    this.#options.engine.discard();
+  }
+
+  apply(entry: Buffer, index: number): MaybePromise<void> {
+    const { engine } = this.#options;
+    // What was prepared here was so on another state.
+    engine.discard();
+    return whenReady(this.#untilDrained(), () =>
+      engine.apply(entry, entryOpsAt, entry.length, index),
+    );
+  }
+
+  #untilDrained(): MaybePromise<void> {
+    const { engine, hurry } = this.#options;
+    if (!engine.congested) return undefined;
+    hurry();
+    const wait = engine.drained().catch(async () => {
+      // There is nobody to refuse it to: it waits for the disk to have room.
+      await new Promise((resolve) => setTimeout(resolve, fullDiskMs));
+    });
+    return wait.then(() => (this.#isClosed ? undefined : this.#untilDrained()));
+  }
+
+  roleChanged(role: LogRole, leader: number): void {
+    this.role = role;
+    this.leader = leader;
+    if (role === 'leader') this.#schedule();
+    else this.#refuseQueued();
+  }
+
+  exportSnapshot(): StateSnapshot {
+    const { engine } = this.#options;
+    return { index: engine.appliedIndex, batches: chunksOf(engine.exportSnapshot()) };
+  }
+
+  /** A kill before the end leaves what was there. */
+  async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
+    const { engine } = this.#options;
+    engine.discard();
+    await engine.importSnapshot(entriesOf(batches), index);
+  }
+}

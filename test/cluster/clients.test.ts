@@ -1,0 +1,125 @@
+// Clients that know nothing of clusters, through whatever node: the one that leads, or another.
+
+import { Redis } from 'ioredis';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PolyrowCluster } from '../support/polyrow-cluster.ts';
+
+let cluster: PolyrowCluster;
+let nodes: Redis[] = [];
+beforeAll(async () => {
+  cluster = await PolyrowCluster.start(3);
+  nodes = cluster.redisPorts.map((port) => new Redis(port, '127.0.0.1'));
+}, 180_000);
+afterAll(async () => {
+  for (const node of nodes) node.disconnect();
+  await cluster?.remove();
+});
+
+const each = [0, 1, 2] as const;
+
+describe('Redis', () => {
+  test.each(each)('reads through node %i what was written through the others', async (i) => {
+    const others = nodes.filter((_, n) => n !== i);
+    await Promise.all(others.map((node, n) => node.set(`from:${n}`, `by ${i}`)));
+    expect(await nodes[i]!.mget('from:0', 'from:1')).toEqual([`by ${i}`, `by ${i}`]);
+  });
+
+  test.each(each)('answers a pipeline in order through node %i', async (i) => {
+    const pipeline = nodes[i]!.pipeline();
+    for (let n = 0; n < 200; n++) pipeline.incr(`pipeline:${i}`);
+    const answers = await pipeline.exec();
+    expect(answers!.map(([, n]) => n)).toEqual(Array.from({ length: 200 }, (_, n) => n + 1));
+  });
+
+  test.each(each)('runs a transaction through node %i, unless a watched key changed', async (i) => {
+    const client = nodes[i]!.duplicate();
+    const [key, seen] = [`watched:${i}`, `seen:${i}`];
+    await client.watch(key);
+    await nodes[(i + 1) % 3]!.set(key, 'x');
+    expect(await client.multi().set(seen, '1').exec()).toBeNull();
+    const answers = await client.multi().incr(seen).incr(seen).exec();
+    expect(answers!.map(([, n]) => n)).toEqual([1, 2]);
+    client.disconnect();
+  });
+
+  test.each(each)('runs scripts through node %i', async (i) => {
+    const script = "return redis.call('incrby', KEYS[1], ARGV[1])";
+    expect(await nodes[i]!.eval(script, 1, `script:${i}`, 5)).toBe(5);
+    const sha = (await nodes[i]!.script('LOAD', script)) as string;
+    expect(await nodes[i]!.evalsha(sha, 1, `script:${i}`, 5)).toBe(10);
+  });
+
+  test.each(each)('serves a client blocked at node %i', async (i) => {
+    const client = nodes[i]!.duplicate();
+    const popped = client.blpop(`blocked:${i}`, 20);
+    await pause(200);
+    await nodes[(i + 1) % 3]!.rpush(`blocked:${i}`, 'v');
+    expect(await popped).toEqual([`blocked:${i}`, 'v']);
+    client.disconnect();
+  });
+
+  test.each(each)('tells subscribers of all nodes what is published at node %i', async (i) => {
+    const subscribers = nodes.map((node) => node.duplicate());
+    const heard = subscribers.map(
+      (client) =>
+        new Promise<string>((resolve) => {
+          client.on('message', (channel, text) => resolve(`${channel} ${text}`));
+        }),
+    );
+    await Promise.all(subscribers.map((client) => client.subscribe(`channel:${i}`)));
+    await nodes[i]!.publish(`channel:${i}`, 'hello');
+    expect(await Promise.all(heard)).toEqual(Array(3).fill(`channel:${i} hello`));
+    for (const client of subscribers) client.disconnect();
+  });
+
+  test('reads a stream in a group at one node that is written at another', async () => {
+    const [a, b, c] = nodes as [Redis, Redis, Redis];
+    await a.xgroup('CREATE', 'stream', 'group', '$', 'MKSTREAM');
+    const id = await b.xadd('stream', '*', 'field', 'value');
+    const read = (await c.xreadgroup('GROUP', 'group', 'me', 'STREAMS', 'stream', '>')) as unknown;
+    expect(JSON.stringify(read)).toContain(id);
+    expect(await a.xack('stream', 'group', id!)).toBe(1);
+  });
+
+  test('refuses what it could not keep', async () => {
+    for (const node of nodes) {
+      await expect(node.client('TRACKING', 'ON')).rejects.toThrow('not available on a node');
+    }
+  });
+
+  test('a table of several partitions is one table', async () => {
+    await cluster.cli('table', 'create', '5', '--model', 'kv', '--partitions', '4');
+    await cluster.settled();
+    const clients = nodes.map((node) => node.duplicate({ db: 5 }));
+    const keys = Array.from({ length: 60 }, (_, n) => `key:${n}`);
+    await Promise.all(keys.map((key, n) => clients[n % 3]!.set(key, key)));
+    for (const client of clients) {
+      expect(await client.dbsize()).toBe(60);
+      expect(new Set(await client.keys('*'))).toEqual(new Set(keys));
+      expect(await Promise.all(keys.map((key) => client.get(key)))).toEqual(keys);
+      await expect(client.mget('key:1', 'key:2')).rejects.toThrow('CROSSSLOT');
+      client.disconnect();
+    }
+  }, 60_000);
+});
+
+describe('InfluxDB', () => {
+  const ask = async (node: number, text: string): Promise<unknown> => {
+    const url = `${cluster.nodes[node]!.influx}/query?db=d&q=${encodeURIComponent(text)}`;
+    return (await fetch(url, { method: 'POST' })).json();
+  };
+
+  test('points written through any node are read through any other', async () => {
+    await ask(0, 'CREATE DATABASE d');
+    for (const i of each) {
+      const body = `m,node=n${i} value=${i} ${i + 1}`;
+      const url = `${cluster.nodes[i]!.influx}/write?db=d`;
+      expect((await fetch(url, { method: 'POST', body })).status).toBe(204);
+    }
+    const answers = await Promise.all(each.map((i) => ask(i, 'SELECT value, node FROM m')));
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(JSON.stringify(answers[0])).toContain('0,"n0"');
+    expect(JSON.stringify(answers[0])).toContain('2,"n2"');
+  });
+});

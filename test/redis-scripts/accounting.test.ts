@@ -1,0 +1,61 @@
+// What a script does is counted, shown and charged.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isBuilt } from '../cli/polyrow-process.ts';
+import { Polyrow } from '../support/polyrow.ts';
+import type { RespClient } from '../support/resp-client.ts';
+
+describe.skipIf(!isBuilt)('a script', { timeout: 60_000 }, () => {
+  let server: Polyrow;
+  let client: RespClient;
+
+  beforeAll(async () => {
+    server = await Polyrow.start();
+    client = await server.client();
+  });
+  afterAll(() => server.remove());
+
+  /** Units of the command before. */
+  async function units(): Promise<number> {
+    const found = /"ru" "([\d.e+-]+)"/.exec(await client.text('RU', 'LAST'));
+    return Number(found?.[1]);
+  }
+
+  test('counts the commands that it calls, with those that fail', async () => {
+    await client.text('CONFIG', 'RESETSTAT');
+    const script = "redis.call('set', 'k', 'x') redis.pcall('incr', 'k') redis.pcall('incr', 'k')";
+    await client.text('EVAL', script, '0');
+    const stats = await client.text('INFO', 'commandstats');
+    expect(stats).toMatch(/cmdstat_set:calls=1,.*?failed_calls=0/);
+    expect(stats).toMatch(/cmdstat_incr:calls=2,.*?failed_calls=2/);
+  });
+
+  test('shows the commands that it calls to MONITOR', async () => {
+    const monitor = await server.client();
+    expect(await monitor.text('MONITOR')).toBe('+OK');
+    const lines = monitor.replies(2);
+    await client.text('EVAL', "return redis.call('set', 'k', 'v')", '0');
+    const [outer, inner] = await lines;
+    expect((outer as { text: string }).text).toMatch(/ \[0 127\.0\.0\.1:\d+\] "EVAL" /);
+    expect((inner as { text: string }).text).toMatch(/ \[0 lua\] "set" "k" "v"$/);
+    monitor.close();
+  });
+
+  test('costs the steps that it takes, also when it fails or goes on for long', async () => {
+    const loop = 'local n = 0 for i = 1, ARGV[1] do n = n + i end';
+    const costs: number[] = [];
+    for (const [tail, steps] of [
+      ['', '1000'],
+      ['', '100000'],
+      [" error('x')", '100000'],
+      ['', '10000000'],
+    ]) {
+      await client.text('EVAL', loop + tail!, '0', steps!);
+      costs.push(await units());
+    }
+    const [little, more, failing, most] = costs as [number, number, number, number];
+    expect(more).toBeGreaterThan(20 * little);
+    expect(failing).toBeGreaterThan(20 * little);
+    expect(most).toBeGreaterThan(50 * more);
+  });
+});

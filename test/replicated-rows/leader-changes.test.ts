@@ -1,0 +1,196 @@
+// Clients of any node while the leader of the group that has their rows changes.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RespClient } from '../support/resp-client.ts';
+import { show } from '../support/resp-value.ts';
+import { ReplicatedRows } from './node-fixture.ts';
+
+let root: string;
+let rows: ReplicatedRows;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'polyrow-rows-'));
+  rows = new ReplicatedRows(root);
+  await rows.start();
+});
+
+afterEach(async () => {
+  const { failures } = rows;
+  await rows.close();
+  rmSync(root, { recursive: true, force: true });
+  expect(failures).toEqual([]);
+});
+
+const unknown = '-ERR outcome unknown';
+
+const waitingClients = (): number =>
+  rows.nodes.reduce((sum, { redis }) => sum + redis.blocked.size, 0);
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (let left = 500; left > 0; left--) {
+    if (isSo()) return;
+    await pause(10);
+  }
+  throw new Error(`not in time: ${what}`);
+}
+
+/** What a client has of its pipelines. */
+interface Seen {
+  /** Numbers whose push was acknowledged, or may have been done. */
+  acknowledged: Set<string>;
+  unknown: number;
+  /** Answers of INCR. */
+  counts: number[];
+  others: string[];
+}
+
+const perPipeline = 1000;
+
+async function pipelines(client: RespClient, name: string, isOver: () => boolean): Promise<Seen> {
+  const seen: Seen = { acknowledged: new Set(), unknown: 0, counts: [], others: [] };
+  for (let n = 0; !isOver(); n += perPipeline) {
+    const numbers = Array.from({ length: perPipeline }, (_, i) => String(n + i));
+    const commands = numbers.flatMap((one) => [
+      ['RPUSH', `list:${name}`, one],
+      ['INCR', 'all'],
+    ]);
+    const answers = await client.pipeline(commands);
+    for (const [i, one] of numbers.entries()) {
+      const pushed = show(answers[2 * i]!);
+      if (pushed.startsWith(':')) seen.acknowledged.add(one);
+      else if (pushed !== unknown) seen.others.push(pushed);
+      const counted = show(answers[2 * i + 1]!);
+      if (counted.startsWith(':')) seen.counts.push(Number(counted.slice(1)));
+      else if (counted === unknown) seen.unknown++;
+      else seen.others.push(counted);
+    }
+  }
+  return seen;
+}
+
+test.each<[string, () => Promise<unknown>]>([
+  ['is asked to go', () => rows.transfer()],
+  ['is cut off', () => rows.depose()],
+])(
+  'pipelines while the leader %s: what is acknowledged is done once and in order',
+  { timeout: 60_000 },
+  async (_how, change) => {
+    const clients: RespClient[] = [];
+    for (let i = 0; i < 10; i++) clients.push(await rows.node((i % 4) + 1).client());
+    let isOver = false;
+    const running = clients.map((client, i) => pipelines(client, String(i), () => isOver));
+    for (let i = 0; i < 4; i++) {
+      await pause(300);
+      await change();
+    }
+    await pause(300);
+    isOver = true;
+    const seen = await Promise.all(running);
+    expect(seen.flatMap(({ others }) => others)).toEqual([]);
+    const reader = await rows.node(4).client();
+    for (const [i, { acknowledged }] of seen.entries()) {
+      const list = await reader.command('LRANGE', `list:${i}`, 0, -1);
+      const pushed =
+        'items' in list ? list.items.map((one) => ('text' in one ? one.text : '')) : [];
+      expect(pushed.filter((one, at) => at > 0 && Number(one) <= Number(pushed[at - 1]))).toEqual(
+        [],
+      );
+      const held = new Set(pushed);
+      expect([...acknowledged].filter((one) => !held.has(one))).toEqual([]);
+    }
+    const counts = seen.flatMap(({ counts: some }) => some);
+    const mayBe = seen.reduce((sum, one) => sum + one.unknown, 0);
+    expect(new Set(counts).size).toBe(counts.length);
+    const all = Number(await reader.text('GET', 'all').then((text) => text.replace(/\D/g, '')));
+    expect(all).toBeGreaterThanOrEqual(counts.length);
+    expect(all).toBeLessThanOrEqual(counts.length + mayBe);
+    expect(counts.length).toBeGreaterThan(10 * perPipeline);
+  },
+);
+
+test('a command that waits for a key is served behind a change of the leader, by any node', async () => {
+  const waiting: Promise<string>[] = [];
+  for (const node of [1, 2, 3, 4]) {
+    const client = await rows.node(node).client();
+    waiting.push(client.text('BLPOP', 'queue', 20));
+  }
+  await until('all wait', () => waitingClients() === 4);
+  await rows.transfer();
+  const pushing = await rows.node(4).client();
+  for (const value of ['a', 'b', 'c', 'd']) {
+    expect(await pushing.text('RPUSH', 'queue', value)).toMatch(/^:/);
+  }
+  const served = await Promise.all(waiting);
+  expect(served.sort()).toEqual(['a', 'b', 'c', 'd'].map((value) => `*["queue" "${value}"]`));
+});
+
+test('a command that waits for a key ends in time while nobody leads', async () => {
+  const client = await rows.node(4).client();
+  const waits = client.text('BLPOP', 'queue', 1);
+  await until('it waits', () => waitingClients() === 1);
+  for (const node of [1, 2, 3]) rows.links.cut.add(node);
+  expect(await waits).toBe('(nil array)');
+  rows.links.cut.clear();
+});
+
+test('a transaction that watches a row fails if the leader has changed, and runs otherwise', async () => {
+  for (const node of [1, 2, 3, 4]) {
+    const client = await rows.node(node).client();
+    expect(await client.text('SET', 'a', node)).toBe('+OK');
+    const exec = async (): Promise<string> => {
+      expect(await client.text('MULTI')).toBe('+OK');
+      expect(await client.text('INCR', 'a')).toBe('+QUEUED');
+      return client.text('EXEC');
+    };
+    expect(await client.text('WATCH', 'a')).toBe('+OK');
+    expect(await exec()).toBe(`*[:${node + 1}]`);
+    expect(await client.text('WATCH', 'a')).toBe('+OK');
+    await rows.transfer();
+    expect(await exec()).toBe('(nil array)');
+    expect(await exec()).toBe(`*[:${node + 2}]`);
+    expect(await client.text('WATCH', 'a')).toBe('+OK');
+    const other = await rows.node((node % 4) + 1).client();
+    expect(await other.text('INCR', 'a')).toBe(`:${node + 3}`);
+    expect(await exec()).toBe('(nil array)');
+  }
+});
+
+test('commands about whole databases, scripts and several databases, through any node', async () => {
+  for (const node of [1, 2, 3, 4]) {
+    const client = await rows.node(node).client();
+    const answers: string[] = [];
+    for (const words of [
+      ['FLUSHALL'],
+      ['MSET', 'a', '1', 'b', '2', 'c', '3'],
+      ['DBSIZE'],
+      ['EVAL', 'return redis.call("incrby", KEYS[1], ARGV[1])', '1', 'a', '5'],
+      ['MOVE', 'a', '3'],
+      ['KEYS', '*'],
+      ['SWAPDB', '0', '3'],
+      ['SCAN', '0'],
+      ['RANDOMKEY'],
+      ['FLUSHDB'],
+      ['DBSIZE'],
+    ]) {
+      answers.push(await client.text(...words));
+    }
+    answers[5] = answers[5]!.length === '*["b" "c"]'.length ? 'two keys' : answers[5]!;
+    expect(answers).toEqual([
+      '+OK',
+      '+OK',
+      ':3',
+      ':6',
+      ':1',
+      'two keys',
+      '+OK',
+      '*["0" *["a"]]',
+      '"a"',
+      '+OK',
+      ':0',
+    ]);
+  }
+});
