@@ -9,17 +9,17 @@ import type { Rng } from '../../universal-row/environment.ts';
 import { below, globText, nameText, oneOf } from './fuzz-texts.ts';
 
 const registry = new CommandRegistry(allCommands);
-/** Commands about rows; those about all of them would leave nothing to fuzz. */
+/** Commands about rows that need no client; those about all rows would leave nothing to fuzz. */
 const entries = [...registry.all()].filter(
-  ({ run, everyPod, blocks, usesSpan }) =>
-    run !== undefined && !everyPod && blocks === undefined && !usesSpan,
+  ({ run, bind, everyPod, blocks, usesSpan }) =>
+    run !== undefined && bind === undefined && !everyPod && blocks === undefined && !usesSpan,
 );
 const span = { first: 0, count: 1 };
 const rowElements = 300;
 /** Between two times that the rows are as they were at first. */
 const commandsBetweenFills = 200;
 const separator = '\x1f';
-const keys = ['string', 'list', 'set', 'hash', 'ranked', 'none', 'member-1', 'field-1'];
+const keys = ['string', 'list', 'set', 'hash', 'ranked', 'stream', 'none', 'member-1', 'field-1'];
 const options = [
   ...[
     'NX',
@@ -62,6 +62,14 @@ const options = [
     'AND',
     'XOR',
     'IDX',
+    '1-1',
+    '$',
+    '>',
+    'GROUP',
+    'STREAMS',
+    'FROMMEMBER',
+    'BYRADIUS',
+    'km',
   ],
 ];
 
@@ -114,6 +122,8 @@ function fill(): void {
   execute(['SADD', 'set', ...numbers.map((n) => `member-${n}`)]);
   execute(['HSET', 'hash', ...numbers.flatMap((n) => [`field-${n}`, String(n)])]);
   execute(['ZADD', 'ranked', ...numbers.flatMap((n) => [String(n), `member-${n}`])]);
+  for (const n of numbers) execute(['XADD', 'stream', `${n + 1}-1`, `field-${n}`, String(n)]);
+  execute(['XGROUP', 'CREATE', 'stream', 'member-1', '0']);
 }
 
 function execute(words: readonly string[]): void {

@@ -20,6 +20,9 @@ import { defaultLimits, ProtocolError, RespParser } from '../../access/redis/res
 import { Arguments } from '../../universal-row/arguments.ts';
 import type { Rng } from '../../universal-row/environment.ts';
 import { CommandError } from '../../universal-row/errors.ts';
+import { emit } from '../../universal-row/scripting/emitter.ts';
+import { LuaSyntaxError } from '../../universal-row/scripting/lexer.ts';
+import { parse } from '../../universal-row/scripting/parser.ts';
 import { commandText, runCommand } from './fuzz-commands.ts';
 import * as texts from './fuzz-texts.ts';
 
@@ -32,7 +35,9 @@ export interface FuzzTarget {
 }
 
 /** What a client is told; anything else is a fault of the server. */
-const told = [CommandError, HttpError, ParseError, PatternError, ProtocolError, QueryError];
+const told = [
+  ...[CommandError, HttpError, LuaSyntaxError, ParseError, PatternError, ProtocolError, QueryError],
+];
 
 /** Runs what may refuse its input. */
 function reading(read: (text: string) => void): (text: string) => void {
@@ -97,6 +102,13 @@ function matchRegex(text: string): void {
   new PatternCompiler().compile(pattern).regexp.test(value);
 }
 
+const noNames = { has: () => false, hasFunction: () => false };
+
+function compileScript(text: string): void {
+  const { main } = parse(text, '@fuzz');
+  for (const isStepping of [false, true]) emit(main, '@fuzz', isStepping, noNames);
+}
+
 export const fuzzTargets: readonly FuzzTarget[] = [
   { name: 'Redis requests', make: texts.respText, read: reading(readCommands) },
   { name: 'Redis commands', make: commandText, read: reading(runCommand) },
@@ -126,6 +138,7 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     },
     read: reading(matchRegex),
   },
+  { name: 'Lua scripts', make: texts.luaText, read: reading(compileScript) },
   { name: 'query parameters', make: texts.paramsText, read: reading((t) => readQueryParams(t)) },
   { name: 'forms', make: texts.formText, read: reading((text) => new Parameters(text)) },
   {

@@ -233,3 +233,74 @@ const ruleAtoms = [
 export function rulesText(rng: Rng, length: number): string {
   return runs(rng, length, ruleAtoms);
 }
+
+const luaAtoms = [
+  ...[
+    '(',
+    ')',
+    '{',
+    '}',
+    '[',
+    ']',
+    '((',
+    'x',
+    'x=',
+    '=',
+    ',',
+    ';',
+    '.',
+    '..',
+    ':',
+    ' ',
+    '\n',
+    '1',
+    '"a"',
+  ],
+  ...[
+    'not ',
+    '-',
+    '#',
+    '^',
+    '+1',
+    ' and x',
+    '..x',
+    '.x',
+    ':x()',
+    '[1]',
+    '{},',
+    '[[',
+    ']]',
+    '[==[',
+    '--',
+    '--[[',
+  ],
+  ...[
+    '"',
+    "'",
+    '\\',
+    '\\0',
+    '0x',
+    '1e',
+    'x=1 ',
+    'local x ',
+    'return ',
+    'if x then ',
+    'else ',
+    'elseif x then ',
+  ],
+  ...[
+    'end ',
+    'do ',
+    'while x do ',
+    'repeat ',
+    'until x ',
+    'for i=1,2 do ',
+    'for k in x do ',
+    'function(',
+    '...',
+  ],
+];
+
+export function luaText(rng: Rng, length: number): string {
+  return runs(rng, length, luaAtoms);
+}
