@@ -9,6 +9,7 @@ import type { Reply } from '../universal-row/reply.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
 import { TimeSlice, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine, SuspendedEntry } from '../engines/engine.ts';
+import { opsRoomBytes } from './replicator/partition-log.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Milliseconds of steps before others have the thread, where nobody else is known to want it. */
@@ -64,7 +65,13 @@ export class LongRun {
     this.reply = options.reply;
     this.held = options.held;
     this.isWriting = options.held.some((one) => one.isWrite);
+    this.writer.pos = opsRoomBytes;
     this.tx = options.transaction(this.writer);
+  }
+
+  /** Of what it has written. */
+  get logBytes(): number {
+    return this.writer.pos - opsRoomBytes;
   }
 
   get commands(): readonly Command[] {

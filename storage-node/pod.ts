@@ -412,9 +412,8 @@ export class Pod implements LocalPod {
   }
 
   /** What it wrote becomes one entry. */
-  #commitRun({ tx, writer, commands }: LongRun): void {
+  #commitRun({ tx, writer, commands, logBytes: bytes }: LongRun): void {
     const { engine, log, turn } = this;
-    const bytes = writer.pos;
     this.tx.hits += tx.hits;
     this.tx.misses += tx.misses;
     this.tx.expiredRows += tx.expiredRows;
@@ -424,9 +423,7 @@ export class Pod implements LocalPod {
     }
     if (!turn.isOpen) turn.open();
     log.begin();
-    log.writer.reserve(bytes);
-    writer.buf.copy(log.writer.buf, log.writer.pos, 0, bytes);
-    log.writer.pos += bytes;
+    log.adopt(writer);
     (commands[0]!.work ?? turn.unclaimed).logBytes += bytes;
     const index = log.end();
     for (const touched of tx.touched) this.tx.touched.push(touched);
@@ -555,10 +552,7 @@ export class Pod implements LocalPod {
   ): LongRun {
     const { log, tx, engine } = this;
     const run = this.#newRun(commands, from, form, reply, start);
-    const bytes = log.writer.pos - entryAt;
-    run.writer.reserve(bytes);
-    log.writer.buf.copy(run.writer.buf, 0, entryAt, log.writer.pos);
-    run.writer.pos = bytes;
+    run.writer.append(log.writer, entryAt);
     run.tx.touched.push(...tx.touched.splice(0));
     run.suspended = engine.suspend?.();
     log.abandon();

@@ -62,6 +62,8 @@ export const Op = {
 } as const;
 
 const initialBytes = 64 * 1024;
+/** More than a large op needs: what ends the entry, or its frame, is not to move all of it. */
+const spareBytes = 1024;
 
 const f64 = new Float64Array(1);
 const f64Bytes = new Uint8Array(f64.buffer);
@@ -75,9 +77,17 @@ export class RecordBatchWriter {
   reserve(n: number): void {
     const need = this.pos + n;
     if (need <= this.buf.length) return;
-    const larger = viewed(Buffer.allocUnsafeSlow(Math.max(need, this.buf.length * 2)));
+    const larger = viewed(Buffer.allocUnsafeSlow(Math.max(need + spareBytes, this.buf.length * 2)));
     this.buf.copy(larger, 0, 0, this.pos);
     this.buf = larger;
+  }
+
+  /** Ops that another writer has, from `start` on. */
+  append(other: RecordBatchWriter, start: number): void {
+    const bytes = other.pos - start;
+    this.reserve(bytes);
+    other.buf.copy(this.buf, this.pos, start, other.pos);
+    this.pos += bytes;
   }
 
   row(table: number, b: Buffer, s: number, n: number): void {

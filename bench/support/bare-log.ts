@@ -2,11 +2,12 @@
 // No framing, no checksum, no recovery.
 
 import { closeSync, fdatasync, fdatasyncSync, openSync, writeSync } from 'node:fs';
-import type {
-  FsyncPolicy,
-  LogStatus,
-  Outcome,
-  PartitionLog,
+import {
+  type FsyncPolicy,
+  type LogStatus,
+  opsRoomBytes,
+  type Outcome,
+  type PartitionLog,
 } from '../../storage-node/replicator/partition-log.ts';
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 
@@ -48,6 +49,10 @@ export class BareLog implements PartitionLog {
 
   end(): number {
     return this.writer.pos === this.entryAt ? 0 : ++this.lastIndex;
+  }
+
+  adopt(ops: RecordBatchWriter): void {
+    this.writer.append(ops, opsRoomBytes);
   }
 
   abandon(): void {

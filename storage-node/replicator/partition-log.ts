@@ -24,6 +24,9 @@ import type { LogEntry } from './wal/log-reader.ts';
 
 export type { Outcome } from '../../universal-row/executor.ts';
 
+/** Before the ops that `PartitionLog.adopt` takes: room for what a log puts before an entry. */
+export const opsRoomBytes = 64;
+
 export type FsyncPolicy = 'always' | 'everysec' | 'no';
 
 /** A learner applies as a follower does, and has no vote. */
@@ -136,6 +139,11 @@ export interface PartitionLog {
    * `mayLose` any other number says no more than that something was written.
    */
   end(): number;
+  /**
+   * Makes these ops the open entry, into which nothing was written: they begin at `opsRoomBytes` of their writer, which is
+   * of no more use. Large ones are not copied.
+   */
+  adopt(ops: RecordBatchWriter): void;
   /** Forgets the open entry. */
   abandon(): void;
   /** Of the last entry; where the log `mayLose`, of the last one that is committed. */

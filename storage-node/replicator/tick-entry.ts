@@ -4,6 +4,7 @@
 //   ops                           a record batch: the commands of the tick, one after the other
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import { opsRoomBytes } from './partition-log.ts';
 
 const headerBytes = 8;
 /** A buffer larger than this is given back after its tick. */
@@ -27,6 +28,10 @@ export class TickEntry {
   end(): number {
     if (this.writer.pos === this.#commandAt) return 0;
     return ++this.count;
+  }
+
+  adopt(ops: RecordBatchWriter): void {
+    this.writer.append(ops, opsRoomBytes);
   }
 
   abandon(): void {

@@ -1,7 +1,20 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { diskError } from '../../disk/faulty-disk.ts';
+import { opsRoomBytes } from '../partition-log.ts';
 import { getU32 } from '../wal/format.ts';
 import { LogFixture } from './log-fixture.ts';
+
+/** Bytes of the longest range whose checksum was taken in one go. */
+const summed = vi.hoisted(() => ({ longest: 0 }));
+vi.mock('node:zlib', async (original) => {
+  const zlib = await original<typeof import('node:zlib')>();
+  const crc32: typeof zlib.crc32 = (bytes, seed) => {
+    summed.longest = Math.max(summed.longest, Buffer.byteLength(bytes));
+    return zlib.crc32(bytes, seed);
+  };
+  return { ...zlib, crc32 };
+});
 
 afterEach(() => {
   vi.useRealTimers();
@@ -673,6 +686,41 @@ describe('a large frame', () => {
     await f.open();
     expect(f.log.lastIndex).toBe(3);
     expect(f.log.status().cleanStart).toBe(true);
+  });
+
+  test('has its checksum taken in steps, and so has one in the midst of a turn', async () => {
+    const f = new LogFixture({ segmentBytes: 1 << 26 });
+    await f.open({ fsync: 'no' });
+    summed.longest = 0;
+    f.entry('a'.repeat(20 << 20));
+    f.entry('b'.repeat(3 << 20));
+    f.log.endTurn(0);
+    await f.log.sync();
+    expect(summed.longest).toBe(1 << 20);
+    f.crash();
+    await f.open();
+    expect(Array.from(f.replayed.values(), (one) => one.length)).toEqual([20 << 20, 3 << 20]);
+  });
+
+  test('of ops that another writer has is not copied, whatever came before in its turn', async () => {
+    const f = new LogFixture({ largeFrameBytes: 4096 });
+    await f.open();
+    const adopted = (text: string): number => {
+      const ops = new RecordBatchWriter();
+      ops.pos = opsRoomBytes;
+      ops.reserve(text.length);
+      ops.pos += ops.buf.write(text, ops.pos, 'latin1');
+      f.log.begin();
+      f.log.adopt(ops);
+      return f.log.end();
+    };
+    f.entry('first');
+    expect([adopted(large), adopted('short')]).toEqual([2, 3]);
+    f.entry('last');
+    await f.safe(f.log.endTurn());
+    f.crash();
+    await f.open();
+    expect([...f.replayed.values()]).toEqual(['first', large, 'short', 'last']);
   });
 
   test('is written at once where it may not fit, so that its turn can be refused', async () => {

@@ -10,7 +10,13 @@ import { assert } from '../../../universal-row/assert.ts';
 import { systemRng } from '../../../universal-row/environment.ts';
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
-import type { FsyncPolicy, LogStatus, Outcome, PartitionLog } from '../partition-log.ts';
+import {
+  type FsyncPolicy,
+  type LogStatus,
+  opsRoomBytes,
+  type Outcome,
+  type PartitionLog,
+} from '../partition-log.ts';
 import { Ballast } from '../wal/ballast.ts';
 import {
   defaultSegmentBytes,
@@ -39,7 +45,7 @@ import type { Apply } from './replay.ts';
 const flushBytes = 8 * 1024 * 1024;
 /** A buffer larger than this is given back after the turn. */
 const keptBufferBytes = 1024 * 1024;
-/** The last frame of a turn is written off the event loop from this size on. */
+/** Frames are written off the event loop from this size on. */
 const largeFrameBytes = 1024 * 1024;
 const defaultBallastBytes = 16 * 1024 * 1024;
 
@@ -232,8 +238,7 @@ export class LocalGroup implements PartitionLog {
   begin(): void {
     const w = this.writer;
     if (!this.inTurn) this.beginTurn();
-    // Not at the end of the entry: the last one of the turn may be written off the event loop.
-    if (w.pos > flushBytes) this.flush(false);
+    if (w.pos > flushBytes) this.flush();
     if (w.pos === 0) w.pos = frameHeaderBytes;
     w.reserve(entryHeaderBytes);
     this.entryAt = w.pos;
@@ -255,8 +260,23 @@ export class LocalGroup implements PartitionLog {
     putU64(b, start + 8, this.state.term);
     this.count++;
     this.index++;
-    if (this.count === maxFrameEntries) this.flush(false);
+    if (this.count === maxFrameEntries) this.flush();
     return this.index;
+  }
+
+  adopt(ops: RecordBatchWriter): void {
+    const w = this.writer;
+    if (ops.pos < this.largeFrameBytes) {
+      w.append(ops, opsRoomBytes);
+      return;
+    }
+    if (this.count > 0) {
+      w.pos = this.entryAt;
+      this.flush();
+    }
+    [w.buf, ops.buf] = [ops.buf, w.buf];
+    w.pos = ops.pos;
+    this.entryAt = frameHeaderBytes;
   }
 
   abandon(): void {
@@ -276,7 +296,7 @@ export class LocalGroup implements PartitionLog {
     const served = servedAt !== undefined;
     if (!this.inTurn) return this.syncer.endTurn(false, served);
     assert(this.entryAt === 0, 'no entry is open at the end of a turn');
-    if (this.count > 0) this.flush(true);
+    if (this.count > 0) this.flush();
     this.inTurn = false;
     if (this.turnError) this.undoTurn(this.turnError);
     this.wal.forgetPoint();
@@ -391,7 +411,7 @@ export class LocalGroup implements PartitionLog {
   }
 
   /** Writes the frame. An error waits for the end of the turn; what follows in the turn is dropped. */
-  private flush(isLast: boolean): void {
+  private flush(): void {
     const w = this.writer;
     const length = w.pos;
     const count = this.count;
@@ -410,7 +430,7 @@ export class LocalGroup implements PartitionLog {
       this.state.term,
       first,
     );
-    const isLater = isLast && length >= this.largeFrameBytes;
+    const isLater = length >= this.largeFrameBytes;
     try {
       if (isLater) this.wal.appendLater(w.buf);
       else this.wal.append(w.buf);

@@ -4,6 +4,7 @@
 // a leadership once all that was committed before it is applied, and of its end together with what it has to undo; what
 // of that is committed after all comes to it as an entry of somebody else's.
 
+import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type { Outcome, PartitionLog } from '../partition-log.ts';
 import type {
   FsyncPolicy,
@@ -100,6 +101,10 @@ export class RaftLog implements PartitionLog {
 
   end(): number {
     return this.#entry.end();
+  }
+
+  adopt(ops: RecordBatchWriter): void {
+    this.#entry.adopt(ops);
   }
 
   abandon(): void {

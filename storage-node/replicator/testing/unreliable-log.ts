@@ -2,6 +2,7 @@
 // committed is kept here, so that a test can say what every replica must have in the end.
 
 import type { Outcome } from '../../../universal-row/executor.ts';
+import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type {
   FsyncPolicy,
   LogListener,
@@ -80,6 +81,10 @@ export class UnreliableLog implements PartitionLog {
 
   end(): number {
     return this.#entry.end();
+  }
+
+  adopt(ops: RecordBatchWriter): void {
+    this.#entry.adopt(ops);
   }
 
   abandon(): void {

@@ -13,6 +13,11 @@ export class PendingWrites {
     return Infinity;
   }
 
+  /** Where the last of them begins; -1 when there is none. */
+  get lastLsn(): number {
+    return Math.max(-1, ...this.#writes.keys());
+  }
+
   /** A write that fails for good stays: nothing behind it is ever safe. */
   add(lsn: number, write: Promise<void>): void {
     const done = write.then(

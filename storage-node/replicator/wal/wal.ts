@@ -17,6 +17,7 @@ import {
   putFrameHeader,
   putU64,
   sealFrame,
+  sealLargeFrame,
   segmentName,
 } from './format.ts';
 import type { LogIdentity } from './format.ts';
@@ -45,6 +46,8 @@ export interface LogPoint {
 }
 
 const noBytes = new Uint8Array(0);
+/** Free bytes of a disk on which whatever else a turn writes will find room. */
+const ampleBytes = 256 * 1024 * 1024;
 
 export class Wal {
   readonly groups: Map<number, GroupState>;
@@ -139,26 +142,28 @@ export class Wal {
   }
 
   /**
-   * As `append`, for a large frame whose buffer nobody else will use: it is written off the event loop. Where there may not
-   * be room for it, it is written at once: later it is too late to go back, and a full disk is fatal.
+   * As `append`, for a large frame whose buffer nobody else will use: its checksum is taken in steps, and it is written
+   * off the event loop. Where there may not be room for it, it is written at once: later it is too late to go back, and a
+   * full disk is fatal.
    */
   appendLater(b: Buffer): void {
-    const { disk, directory, segmentBytes } = this.#options;
+    const { disk, directory } = this.#options;
     const length = paddedLength(getU32(b, at.length));
-    if (disk.freeBytes(directory) < 2 * length + segmentBytes || !this.#makeRoom(length)) {
+    if (disk.freeBytes(directory) < 2 * length + ampleBytes || !this.#makeRoom(length)) {
       this.append(b);
       return;
     }
     const { number, size, file } = this.#active;
-    sealFrame(b, number, this.durableLsn);
-    const write = file!.writeAsync(b, 0, length, size).catch((error: unknown) => {
-      if (!isDiskFull(error)) throw this.#fail(error);
-      try {
-        this.#withBallast(() => writtenUnlessFull(file!, b, length, size));
-      } catch (full) {
-        throw this.#fail(full);
-      }
-    });
+    const write = sealLargeFrame(b, number, this.durableLsn)
+      .then(() => file!.writeAsync(b, 0, length, size))
+      .catch((error: unknown) => {
+        if (!isDiskFull(error)) throw this.#fail(error);
+        try {
+          this.#withBallast(() => writtenUnlessFull(file!, b, length, size));
+        } catch (full) {
+          throw this.#fail(full);
+        }
+      });
     this.#pending.add(this.endLsn, write);
     this.#grown(length);
     this.frames++;
@@ -251,6 +256,14 @@ export class Wal {
   /** Goes back to an earlier point. Nothing after it was promised to anyone. Lasting when it returns. */
   cut(point: LogPoint): void {
     const { disk, directory } = this.#options;
+    const from = this.#segments.find(({ number }) => number === point.number)!;
+    if (this.#pending.lastLsn >= from.baseLsn + point.size) {
+      throw this.#fail(
+        new Error(
+          'a large frame is on its way to the log, and there is no room for what follows it',
+        ),
+      );
+    }
     try {
       let removed = false;
       while (this.#active.number > point.number) {
