@@ -78,13 +78,13 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
       unjudged++;
       continue;
     }
-    process.stderr.write('\r\x1b[K');
+    const seconds = (performance.now() - startedAt) / 1000;
+    process.stderr.write(`\r\x1b[K${experiment.id}: ${seconds.toFixed(1)} s\n`);
     const fallen = tell(experiment, outcome, recordedShort);
     if (options.quick && experiment.kind === 'LIVE') unjudged += fallen;
     else short += fallen;
     // A quick run is a check; the figures kept are those of full ones.
     if (options.quick) continue;
-    const seconds = (performance.now() - startedAt) / 1000;
     const record: Recorded = {
       id: experiment.id,
       date: new Date().toISOString(),

@@ -24,6 +24,7 @@ import { exitCodes } from '../../server/exit-codes.ts';
 import { card } from '../output/grid.ts';
 import { comparedReplays, describedReplay } from '../output/replay-view.ts';
 import type { AdminClient } from './admin-client.ts';
+import { admissionOf } from './limit.ts';
 import { durationOf, positive, wholeNumber } from './argument-values.ts';
 import { type AccessFlags, withServer } from './server-access.ts';
 import type { UsageAnswer } from './usage.ts';
@@ -137,7 +138,9 @@ export function simulateCommand(program: Command): void {
       if (rows.length === 0) {
         throw new ExitError('nothing was spent in that time', exitCodes.missing);
       }
-      const trace = usageTrace(rows, from, to);
+      const limits = await admissionOf(client, { limit: mostLimits });
+      const quotas = new Map(limits.map((one) => [`${one.tenant}/${one.plane}`, one.quotaRu]));
+      const trace = usageTrace(rows, from, to, quotas);
       writeFileSync(file, [...traceLines(trace)].join(''));
       const told = { file, minutes: trace.header.points, tables: trace.tables.length };
       await answer(flags, told, ({ minutes, tables }) => {
@@ -205,6 +208,7 @@ function modelOfTrace(trace: Trace, flags: SimulateFlags): ClusterModel {
 }
 
 const mostRows = 10_000;
+const mostLimits = 1000;
 
 /** All rows of [from, to): in two halves where one answer does not hold them. */
 async function minutesOf(client: AdminClient, from: number, to: number): Promise<MinuteUsage[]> {

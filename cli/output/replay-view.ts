@@ -44,6 +44,9 @@ function figureLines(before: ClusterFigures, after: ClusterFigures): string[] {
     line('anomalous points of pods', ({ anomalies }) => String(anomalies)),
     line('deviation of pods from their mean', ({ imbalance }) => percent(imbalance)),
     line('highest use of a pod', ({ peak }) => percent(peak)),
+    ...(before.throttled === undefined
+      ? []
+      : [line('points at which tenants are above their quota', (one) => String(one.throttled))]),
     `  (all of ${before.dimension}, the dimension that is used most)`,
     ...(after.podsAbove === after.pods
       ? [
@@ -62,16 +65,21 @@ export async function comparedReplays(replays: readonly Replay[]): Promise<strin
     value,
     right: true,
   });
+  const splits = ({ steps }: Replay): number => steps.filter(({ kind }) => kind === 'split').length;
   const columns: Column<Replay>[] = [
     { title: 'policy', value: ({ policy }) => policy },
     number('steps', ({ steps }) => steps.length),
     number('new leaders', switches),
+    ...(replays.some((one) => splits(one) > 0) ? [number('splits', splits)] : []),
     number('replicas copied', ({ cost }) => cost.replicas),
     number('bytes', ({ cost }) => formatBytes(cost.bytes)),
     number('above 60 %', ({ after }) => after.violations),
     number('anomalous', ({ after }) => after.anomalies),
     number('deviation', ({ after }) => percent(after.imbalance)),
     number('highest use', ({ after }) => percent(after.peak)),
+    ...(before.throttled === undefined
+      ? []
+      : [number('throttled', ({ after }) => after.throttled ?? 0)]),
     number('planned in', ({ planningMs }) => `${Math.round(planningMs)} ms`),
   ];
   return [
@@ -79,6 +87,11 @@ export async function comparedReplays(replays: readonly Replay[]): Promise<strin
     '',
     'above 60 %: points of pods above 60 % of their limit. anomalous: points far above the mean of all pods, or in a',
     'run above 60 %. deviation: of pods from their mean. Judged on another draw of the load than was planned on.',
+    ...(before.throttled === undefined
+      ? []
+      : [
+          `throttled: points at which a tenant asks for more than its quota; before, ${before.throttled}.`,
+        ]),
     `Before: ${before.violations} above 60 %, ${before.anomalies} anomalous, deviation ${percent(before.imbalance)}, ` +
       `highest use ${percent(before.peak)}, all of ${before.dimension}.`,
   ].join('\n');

@@ -101,20 +101,22 @@ function hottestMove(
   score: Score,
   lambda: number,
 ): { region: number; from: number; to: number } | undefined {
-  let [from, to] = [0, 0];
-  for (let node = 1; node < state.nodeCount; node++) {
-    const load = score.node(state, node);
-    if (load > score.node(state, from)) from = node;
-    if (load < score.node(state, to)) to = node;
+  const loads = Array.from({ length: state.nodeCount }, (_, node) => score.node(state, node));
+  const high = Math.max(...loads);
+  if (high <= 1 + lambda) return undefined;
+  const from = loads.indexOf(high);
+  // The lowest node, unless it may take none of the regions.
+  const targets = loads.map((_, node) => node).sort((a, b) => loads[a]! - loads[b]! || a - b);
+  for (const to of targets) {
+    let best: number | undefined;
+    for (const region of state.regionsOf[from]!) {
+      const load = score.region(state, region);
+      if (load <= 0 || loads[to]! + load / state.capacity[to]! >= high) continue;
+      if (best !== undefined && load <= score.region(state, best)) continue;
+      if (state.allows(region, to)) best = region;
+    }
+    if (best !== undefined) return { region: best, from, to };
+    if (!state.isRestricted) return undefined;
   }
-  const high = score.node(state, from);
-  const low = score.node(state, to);
-  if (high <= 1 + lambda || from === to) return undefined;
-  let best: number | undefined;
-  for (const region of state.regionsOf[from]!) {
-    const load = score.region(state, region);
-    if (load <= 0 || low + load / state.capacity[to]! >= high) continue;
-    if (best === undefined || load > score.region(state, best)) best = region;
-  }
-  return best === undefined ? undefined : { region: best, from, to };
+  return undefined;
 }

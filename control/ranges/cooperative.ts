@@ -103,8 +103,8 @@ class Planning {
     for (const region of dominant) {
       // Regions follow in falling order.
       if (load[region]! <= leastLoad || queues.left <= 1) break;
-      const to = lowestOf(loads);
-      if (to === node) break;
+      const to = state.lowestFor(region, loads);
+      if (to === node) continue;
       const added = state.loadOn(region, critical, to);
       // The literal rule bounds only the destination; below 1 the source would become the one that lacks load.
       const leaves = queues.left - state.loadOn(region, critical, node);
@@ -152,10 +152,4 @@ class Planning {
     const reason = `its ${dimension} load, ${load.toFixed(3)} of a node, fits on no other node`;
     this.#steps.push({ kind: 'split', region, ratio, dimension, reason });
   }
-}
-
-function lowestOf(loads: Float64Array): number {
-  let best = 0;
-  for (let node = 1; node < loads.length; node++) if (loads[node]! < loads[best]!) best = node;
-  return best;
 }

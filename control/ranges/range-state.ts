@@ -14,11 +14,14 @@ export interface RangeModel {
   readonly bytes: Float64Array;
   /** Regions of one table in key order; neighbours may be merged. Indexes of regions. */
   readonly order: Uint32Array;
+  /** Whether a region may go to a node; any may go to any when absent. Holds for the placement of this model. */
+  readonly allows?: (region: number, node: number) => boolean;
 }
 
 export class RangeState {
   readonly nodeCount: number;
   readonly capacity: Float64Array;
+  readonly #allows: RangeModel['allows'];
   /** By region, normalised: divided by the mean load of a node. */
   readonly load: Readonly<Record<Dimension, number[]>> = { cpu: [], io: [] };
   readonly bytes: number[] = [];
@@ -30,7 +33,8 @@ export class RangeState {
   readonly total: Readonly<Record<Dimension, Float64Array>>;
 
   constructor(model: RangeModel) {
-    const { capacity, node, cpu, io, bytes, order } = model;
+    const { capacity, node, cpu, io, bytes, order, allows } = model;
+    this.#allows = allows;
     this.nodeCount = capacity.length;
     this.capacity = capacity;
     this.regionsOf = Array.from(capacity, () => []);
@@ -162,18 +166,22 @@ export class RangeState {
     return Math.max(...this.total[dimension]);
   }
 
-  lowest(dimension: Dimension): number {
-    const total = this.total[dimension];
-    let best = 0;
-    for (let node = 1; node < this.nodeCount; node++) if (total[node]! < total[best]!) best = node;
+  /** The node with the lowest of `loads` that the region may be on; its own when there is no other. */
+  lowestFor(region: number, loads: Float64Array): number {
+    let best = this.node[region]!;
+    for (let node = 0; node < loads.length; node++) {
+      if (loads[node]! < loads[best]! && this.allows(region, node)) best = node;
+    }
     return best;
   }
 
-  highest(dimension: Dimension): number {
-    const total = this.total[dimension];
-    let best = 0;
-    for (let node = 1; node < this.nodeCount; node++) if (total[node]! > total[best]!) best = node;
-    return best;
+  /** Whether some regions may not go to some nodes. */
+  get isRestricted(): boolean {
+    return this.#allows !== undefined;
+  }
+
+  allows(region: number, node: number): boolean {
+    return this.#allows === undefined || this.#allows(region, node);
   }
 
   /** Regions of a node, the one with the highest load first. */

@@ -3,6 +3,7 @@
 import type { ClusterModel } from '../cluster-model.ts';
 import { imbalance, mostUsedDimension, violations } from '../load-measures.ts';
 import type { Change, Figure, Policy } from '../proposal.ts';
+import { tenantDemand } from '../tenant-demand.ts';
 import { WorkingCluster } from '../working-cluster.ts';
 import { Anomalies } from '../xstor/anomalies.ts';
 import { isWorse, stepsBeforeCheck } from '../xstor/daily-cycle.ts';
@@ -23,6 +24,8 @@ export interface ClusterFigures {
   imbalance: number;
   /** Highest share of a pod's limit at any point. */
   peak: number;
+  /** Points of tenants that ask for more than their quota; absent where no tenant has one. */
+  throttled?: number;
 }
 
 interface Step {
@@ -107,7 +110,20 @@ function figuresOf(cluster: WorkingCluster, dimension: number): ClusterFigures {
     anomalies: anomalous,
     imbalance: mean > 0 ? imbalance(cluster, dimension) / mean : 0,
     peak,
+    ...throttledOf(cluster),
   };
+}
+
+function throttledOf(cluster: WorkingCluster): { throttled?: number } {
+  const { tenantQuota } = cluster;
+  if (tenantQuota.every((quota) => quota === 0)) return {};
+  const demand = tenantDemand(cluster);
+  let throttled = 0;
+  tenantQuota.forEach((quota, tenant) => {
+    if (quota === 0) return;
+    for (const value of demand(tenant).values) if (value > quota) throttled++;
+  });
+  return { throttled };
 }
 
 /** Describes a change before it is applied. */
@@ -128,14 +144,16 @@ function textOf(cluster: WorkingCluster, change: Change): string {
       return `${pods.ids[change.pod]} gets a replica of ${partition(change.partition)}`;
     case 'remove-replica':
       return `${pod(change.replica)} drops its replica of ${partition(partitionOf[change.replica]!)}`;
-    case 'split':
-      return `${partition(change.partition)} is split`;
+    case 'split': {
+      const left = `${Math.round(100 * change.leftShare[0]!)} % of its load`;
+      return `${partition(change.partition)} is cut behind ${left}; the rest is ${partition(cluster.partitionCount)}`;
+    }
     case 'merge':
       return `${partition(change.right)} becomes part of ${partition(change.left)}`;
     case 'move-table':
       return `${tables.ids[change.table]} moves to pool ${pools[change.pool]}`;
     case 'set-quota':
-      return `the quota of ${tenants[change.tenant]} goes from ${change.from} to ${change.to}`;
+      return `the quota of ${tenants[change.tenant]} goes from ${Math.round(change.from)} to ${Math.round(change.to)}`;
     case 'scale-gateways':
       return `gateways go from ${change.from} to ${change.to}`;
     case 'move-node':

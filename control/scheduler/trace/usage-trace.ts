@@ -19,8 +19,16 @@ const minuteMs = 60_000;
 /** Classes of work that followers do as well. */
 const replicated: readonly ChargeClassName[] = ['write', 'background'];
 
-/** `from` and `to` are Unix milliseconds at full minutes; minutes without a row are 0. */
-export function usageTrace(rows: readonly MinuteUsage[], from: number, to: number): Trace {
+/**
+ * `from` and `to` are Unix milliseconds at full minutes; minutes without a row are 0. `quotas` are request units a second of a
+ * tenant on a plane, by `tenant/plane`.
+ */
+export function usageTrace(
+  rows: readonly MinuteUsage[],
+  from: number,
+  to: number,
+  quotas: ReadonlyMap<string, number> = new Map(),
+): Trace {
   const points = Math.round((to - from) / minuteMs);
   const tables = new Map<string, { tenant: string; all: Float32Array; copied: Float32Array }>();
   for (const { at, tenant, plane, class: kind, ru } of rows) {
@@ -48,7 +56,10 @@ export function usageTrace(rows: readonly MinuteUsage[], from: number, to: numbe
     nodes: [],
     disks: [],
     pods: [],
-    tables: each.map(([id, { tenant }]) => ({ id, tenant })),
+    tables: each.map(([id, { tenant }]) => {
+      const quota = quotas.get(id);
+      return quota === undefined ? { id, tenant } : { id, tenant, quota };
+    }),
     series: each.flatMap(([id, { all, copied }]) => [
       { id: `${id} leader`, values: { ru: all } },
       { id: `${id} follower`, values: { ru: copied } },

@@ -1,0 +1,97 @@
+// ABase's Algorithm 1 on a recorded cluster: quotas of tenants by the forecast of the coming week's highest hour. A tenant
+// without a quota has none to change.
+
+import { forecast } from '../../autoscaler/forecast/forecast.ts';
+import { defaultPoolRules, mostQuota, type PoolUse } from '../../autoscaler/scaling/pool-rules.ts';
+import {
+  defaultScalingRules,
+  planScaling,
+  type ScalingRules,
+} from '../../autoscaler/scaling/predictive-scaling.ts';
+import { hoursPerDay } from '../../autoscaler/usage-history.ts';
+import { mostUsedDimension } from '../load-measures.ts';
+import { freeOfCost, type Policy, type Proposal } from '../proposal.ts';
+import { tenantDemand } from '../tenant-demand.ts';
+import { WorkingCluster } from '../working-cluster.ts';
+
+/** Needs a day of load or more; proposes nothing for less. */
+export function quotaScaling(rules: ScalingRules = defaultScalingRules): Policy {
+  return {
+    name: 'ABase quotas',
+    plan(model) {
+      const cluster = new WorkingCluster(model);
+      const hours = Math.floor((model.points * model.pointSeconds) / 3600);
+      if (hours < hoursPerDay) return [];
+      const pool = poolOf(cluster);
+      const demand = tenantDemand(cluster);
+      return model.tenants.flatMap((name, tenant): Proposal[] => {
+        const quota = cluster.tenantQuota[tenant]!;
+        if (quota === 0) return [];
+        const usage = byHour(demand(tenant), hours);
+        const history = {
+          usage,
+          quota: new Float64Array(hours).fill(quota),
+          known: new Uint8Array(hours).fill(1),
+        };
+        const { highest } = forecast(history);
+        const state = {
+          quota,
+          partitions: 1,
+          used: 0,
+          // A recording does not tell when the quota was last changed.
+          hoursSinceChange: Infinity,
+          isFixed: false,
+        };
+        const most = Math.min(rules.mostQuota, mostQuota(pool, defaultPoolRules));
+        const decision = planScaling(state, highest, { ...rules, mostQuota: most });
+        if (decision.kind !== 'scale' && decision.kind !== 'short of room') return [];
+        const to = decision.quota;
+        if (to === quota) return [];
+        const figure = `highest hour of the next week by forecast, % of the quota of ${name}`;
+        return [
+          {
+            change: { kind: 'set-quota', tenant, from: quota, to },
+            reason: decision.reason,
+            figures: [
+              { name: figure, before: (100 * highest) / quota, after: (100 * highest) / to },
+            ],
+            cost: freeOfCost,
+          },
+        ];
+      });
+    },
+  };
+}
+
+/** Capacity and highest load of the nodes, in the dimension that is used most. */
+function poolOf(cluster: WorkingCluster): PoolUse {
+  const { model, points, podLoad, dimensionCount } = cluster;
+  const dimension = mostUsedDimension(cluster);
+  const nodeCapacity = new Float64Array(model.nodes.ids.length);
+  const nodeLoad = new Float64Array(model.nodes.ids.length);
+  model.pods.ids.forEach((_, pod) => {
+    const from = cluster.podSeries(pod, dimension);
+    let highest = 0;
+    for (let t = 0; t < points; t++) highest = Math.max(highest, podLoad[from + t]!);
+    const node = model.pods.node[pod]!;
+    nodeCapacity[node]! += model.pods.limits[pod * dimensionCount + dimension]!;
+    nodeLoad[node]! += highest;
+  });
+  const quotas = new Map(model.tenants.map((name, tenant) => [name, cluster.tenantQuota[tenant]!]));
+  return { nodeCapacity, nodeLoad, quotas };
+}
+
+/** Means of whole hours; what is left over at the end is left out. */
+function byHour({ values, pointSeconds }: Demand, hours: number): Float64Array {
+  const sums = new Float64Array(hours);
+  const counts = new Float64Array(hours);
+  values.forEach((value, t) => {
+    const hour = Math.floor((t * pointSeconds) / 3600);
+    if (hour >= hours) return;
+    sums[hour]! += value;
+    counts[hour]!++;
+  });
+  return sums.map((sum, hour) => sum / Math.max(1, counts[hour]!));
+}
+
+type Demand = ReturnType<ReturnType<typeof tenantDemand>>;
