@@ -8,14 +8,13 @@
 //	{"client":3,"key":"l1","op":"list","result":"5,6,7",…}
 //
 // Times are nanoseconds of one clock. An operation whose outcome is unknown has no "return": it may have taken effect at
-// any time after its call, or never.
+// any time after its call, or never; a read of unknown outcome is left out. No two operations write the same value.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -35,58 +34,39 @@ type operation struct {
 	Return   *int64 `json:"return"`
 }
 
-type output struct {
-	result  string
-	unknown bool
-}
-
-// The state of a key is its value, or its elements with commas between them.
+// The state of a key is its value, or its elements with commas between them; the output of an operation is its result. An
+// append without a result has an unknown one.
 var model = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		byKey := map[string][]porcupine.Operation{}
-		for _, one := range history {
-			key := one.Input.(operation).Key
-			byKey[key] = append(byKey[key], one)
-		}
-		var parts [][]porcupine.Operation
-		for _, part := range byKey {
-			parts = append(parts, part)
-		}
-		return parts
-	},
 	Init: func() interface{} { return "" },
 	Step: func(state, input, out interface{}) (bool, interface{}) {
 		now := state.(string)
 		in := input.(operation)
-		seen := out.(output)
+		result := out.(string)
 		switch in.Op {
 		case "get", "list":
-			return seen.unknown || seen.result == now, now
+			return result == now, now
 		case "set":
 			return true, in.Value
 		case "cas":
 			applies := now == in.Expected
-			if !seen.unknown && applies != (seen.result == "1") {
-				return false, now
-			}
 			if applies {
-				return true, in.Value
+				now = in.Value
 			}
-			return true, now
+			return applies == (result == "1"), now
 		case "append":
 			next := in.Value
 			if now != "" {
 				next = now + "," + in.Value
 			}
 			length := strconv.Itoa(strings.Count(next, ",") + 1)
-			return seen.unknown || seen.result == length, next
+			return result == "" || result == length, next
 		}
 		panic("no operation is called " + in.Op)
 	},
 }
 
 func main() {
-	var history []porcupine.Operation
+	byKey := map[string][]operation{}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(make([]byte, 1<<20), 1<<28)
 	for lines.Scan() {
@@ -95,22 +75,15 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}
-		end, unknown := int64(math.MaxInt64), true
-		if one.Return != nil {
-			end, unknown = *one.Return, false
-		}
-		history = append(history, porcupine.Operation{
-			ClientId: one.Client, Input: one, Call: one.Call,
-			Output: output{one.Result, unknown}, Return: end,
-		})
+		byKey[one.Key] = append(byKey[one.Key], one)
 	}
-	for _, part := range model.Partition(history) {
-		switch porcupine.CheckOperationsTimeout(model, part, 2*time.Minute) {
+	for key, history := range byKey {
+		switch porcupine.CheckOperationsTimeout(model, intervals(history), 2*time.Minute) {
 		case porcupine.Illegal:
-			fmt.Println("illegal", part[0].Input.(operation).Key)
+			fmt.Println("illegal", key)
 			os.Exit(1)
 		case porcupine.Unknown:
-			fmt.Println("undecided", part[0].Input.(operation).Key)
+			fmt.Println("undecided", key)
 			os.Exit(1)
 		}
 	}
