@@ -19,7 +19,9 @@ if (looksLikeStart()) for (const plane of Object.values(planes)) plane.load();
 function looksLikeStart(): boolean {
   const first = words[0] ?? '';
   if (first !== 'start' && first !== '' && !first.startsWith('-')) return false;
-  return !words.some((word) => /^(-h|--help|-V|--version|--(check|print)-config)$/.test(word));
+  return !words.some((word) =>
+    /^(-h|--help|-V|--version|--(check|print)-config|--processes(=.*)?)$/.test(word),
+  );
 }
 
 const { runProgram } = await import('./program.ts');

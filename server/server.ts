@@ -35,6 +35,7 @@ import { ConfigError, type ResolvedConfig } from './settings/resolve.ts';
 import { type ConfigKey, configKeys, settingOf } from './settings/schema.ts';
 import { DataDirectory } from './lifecycle/data-directory.ts';
 import { ExitError, listenError } from './lifecycle/exit-error.ts';
+import type { ProcessSet } from './lifecycle/process-set.ts';
 import { type Metadata, openMetadata } from './lifecycle/metadata.ts';
 import { adminCertificateFile, ServerTls } from './lifecycle/tls.ts';
 import type { Logger } from './logging.ts';
@@ -63,6 +64,8 @@ export interface ServerOptions {
   version: string;
   /** New, or loading already. */
   planes: Planes;
+  /** Absent of a server of one process. */
+  processSet?: ProcessSet | undefined;
   /** The server cannot continue. Acknowledged writes are as safe as the fsync policy promises. */
   onFailure: (reason: string) => void;
 }
@@ -167,6 +170,7 @@ export class Server {
       databases,
       defaultModel: this.#config.get('redis.default-model'),
       owners: tenants,
+      partitions: this.#options.processSet?.processes ?? 1,
     });
     const seriesTables = await SeriesTableCatalog.open(store, tenants);
     const partitions = new PartitionCatalog(catalog, (message) => this.#log.warn(message));
@@ -182,7 +186,11 @@ export class Server {
       dataDirectory: this.dataDirectory,
     });
     this.#watchParts();
-    const { admin, url: adminUrl } = await this.#startAdmin(
+    const {
+      admin,
+      url: adminUrl,
+      sharedUrl,
+    } = await this.#startAdmin(
       new Tables(catalog, seriesTables, partitions),
       tenants,
       workflows,
@@ -196,6 +204,7 @@ export class Server {
       seriesTables: seriesTables.definitions(),
       tenancy: tenants.snapshot(),
       tls: this.#tls?.material,
+      sockets: this.#options.processSet?.sockets,
     };
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
@@ -235,7 +244,7 @@ export class Server {
     this.#health.phase = 'running';
     // After clients are served, because they wait for the start.
     admin.load().catch((error: Error) => this.#log.error({ err: error }, 'no admin API'));
-    return [...endpoints.flat(), { name: 'admin', url: adminUrl }];
+    return [...endpoints.flat(), { name: 'admin', url: sharedUrl ?? adminUrl }];
   }
 
   /**
@@ -274,6 +283,7 @@ export class Server {
       config: this.#config,
       data,
       planes: this.#planes,
+      processSet: this.#options.processSet,
       admin: { ...this.#adminOptions(audit), tls: this.#tls?.admin },
       signal: this.#waiting.signal,
       report: (level, message, fields) => this.#log[level](fields ?? {}, message),
@@ -348,7 +358,7 @@ export class Server {
     tenants: TenantCatalog,
     workflows: WorkflowEngine,
     audit: AuditLog,
-  ): Promise<{ admin: AdminServer; url: string }> {
+  ): Promise<{ admin: AdminServer; url: string; sharedUrl: string | undefined }> {
     const usage = this.#usage!;
     const host = this.#config.get('admin.host');
     const port = this.#config.get('admin.port');
@@ -372,7 +382,9 @@ export class Server {
     try {
       const url = await admin.listen(host, port);
       this.#closers.push(() => admin.close());
-      return { admin, url };
+      const { processSet } = this.#options;
+      const sharedUrl = processSet && (await admin.listenOnShared(processSet.sockets.admin));
+      return { admin, url, sharedUrl };
     } catch (error) {
       await admin.close();
       throw listenError(error, host, port, 'admin.port');

@@ -19,6 +19,8 @@ export interface ListenerOptions {
   backlog: number;
   /** Absent where only plain connections are served. */
   tls?: RedisTls;
+  /** Descriptors of bound sockets to listen on, in place of new ones; `tls` of the port of its own. */
+  sockets?: { port: number; tls?: number | undefined } | undefined;
 }
 
 export class Listeners {
@@ -28,9 +30,14 @@ export class Listeners {
   readonly #backlog: number;
   readonly #plain: Server;
   readonly #tls: Server | undefined;
+  readonly #sockets: ListenerOptions['sockets'];
   #port: number;
 
-  constructor({ host, port, backlog, tls }: ListenerOptions, accept: (socket: Socket) => void) {
+  constructor(
+    { host, port, backlog, tls, sockets }: ListenerOptions,
+    accept: (socket: Socket) => void,
+  ) {
+    this.#sockets = sockets;
     this.#host = host;
     this.#port = port;
     this.#backlog = backlog;
@@ -50,15 +57,16 @@ export class Listeners {
   }
 
   async listen(): Promise<void> {
-    await this.#listenOn(this.#plain, this.#port);
-    if (this.#tls !== undefined) await this.#listenOn(this.#tls, this.tlsPort);
+    await this.#listenOn(this.#plain, this.#port, this.#sockets?.port);
+    if (this.#tls !== undefined) await this.#listenOn(this.#tls, this.tlsPort, this.#sockets?.tls);
     this.#port = (this.#plain.address() as AddressInfo).port;
   }
 
-  async #listenOn(listener: Server, port: number): Promise<void> {
+  async #listenOn(listener: Server, port: number, fd: number | undefined): Promise<void> {
+    const address = fd === undefined ? { host: this.#host, port } : { fd };
     await new Promise<void>((resolve, reject) => {
       listener.once('error', reject);
-      listener.listen({ host: this.#host, port, backlog: this.#backlog }, () => {
+      listener.listen({ ...address, backlog: this.#backlog }, () => {
         listener.off('error', reject);
         resolve();
       });

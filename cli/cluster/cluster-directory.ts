@@ -64,6 +64,11 @@ export class ClusterDirectory {
     return new ClusterDirectory(path, all);
   }
 
+  /** How many nodes a directory has; 0 for one that is not there. */
+  static nodesIn(directory: string): number {
+    return read(directory).length;
+  }
+
   nodePath(index: number): string {
     return join(this.path, `node-${index + 1}`);
   }

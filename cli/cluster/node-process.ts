@@ -1,20 +1,14 @@
-// A node of a cluster on this machine: a server in a process of its own, which is started again when it ends by itself.
+// A node of a cluster on this machine, with a log file and ports of its own.
 
-import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { adminTokenFile } from '../../server/lifecycle/admin-token.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { AdminClient } from '../commands/admin-client.ts';
 import type { ClusterDirectory, NodePorts } from './cluster-directory.ts';
+import { KeptProcess } from './kept-process.ts';
 
-const main = fileURLToPath(new URL('../main.js', import.meta.url));
 const pollMs = 100;
-const firstRestartMs = 1000;
-const longestRestartMs = 30_000;
-/** One that ran for so long is started again at once, as at the first time. */
-const steadyMs = 60_000;
 
 export interface NodeProcessOptions {
   directory: ClusterDirectory;
@@ -30,26 +24,36 @@ export interface NodeProcessOptions {
 export class NodeProcess {
   readonly ports: NodePorts;
   readonly #options: NodeProcessOptions;
-  #child: ChildProcess | undefined;
-  #exit: Promise<void> = Promise.resolve();
-  #restartMs = firstRestartMs;
-  #timer: NodeJS.Timeout | undefined;
-  #stopping = false;
-  #isRemoved = false;
-  #ended = '';
+  readonly #process: KeptProcess;
 
   constructor(options: NodeProcessOptions) {
+    const { directory, index, flags, restarts, onExit } = options;
     this.#options = options;
-    this.ports = options.directory.nodes[options.index]!;
+    this.ports = directory.nodes[index]!;
+    this.#process = new KeptProcess({
+      name: `node ${index + 1}`,
+      words: [...this.#settings(), ...flags],
+      stdio: () => {
+        const log = openSync(directory.logFile(index), 'a', 0o600);
+        return { stdio: ['ignore', log, log], opened: () => closeSync(log) };
+      },
+      // Settings meant for a server of the user's must not reach this one.
+      takesEnvironment: false,
+      ...{ restarts, onExit },
+      isOver: () =>
+        lastLine(directory.logFile(index)).includes('was removed from the cluster')
+          ? 'was removed from the cluster'
+          : undefined,
+    });
   }
 
   get pid(): number {
-    return this.#child?.pid ?? 0;
+    return this.#process.pid;
   }
 
   /** The cluster has taken it out for good: it does not start any more. */
   get isRemoved(): boolean {
-    return this.#isRemoved;
+    return this.#process.isOver;
   }
 
   get adminUrl(): string {
@@ -64,29 +68,7 @@ export class NodeProcess {
   }
 
   start(): void {
-    const { directory, index, flags } = this.#options;
-    const log = openSync(directory.logFile(index), 'a', 0o600);
-    const startedAt = performance.now();
-    // Settings meant for a server of the user's must not reach this one.
-    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POLYROW_'));
-    const child = spawn(process.execPath, [main, 'start', ...this.#settings(), ...flags], {
-      env: Object.fromEntries(inherited),
-      stdio: ['ignore', log, log],
-      // Ctrl-C is for this process, which stops the nodes in good order.
-      detached: true,
-    });
-    closeSync(log);
-    this.#child = child;
-    this.#ended = '';
-    this.#exit = new Promise((resolve) => {
-      const end = (reason: string): void => {
-        this.#ended = reason;
-        resolve();
-        if (!this.#stopping) this.#endedAlone(reason, performance.now() - startedAt);
-      };
-      child.once('error', (error) => end(error.message));
-      child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`));
-    });
+    this.#process.start();
   }
 
   #settings(): string[] {
@@ -101,22 +83,6 @@ export class NodeProcess {
       ...['--cluster.secret-file', directory.secretFile],
       ...(index === 0 ? [] : ['--cluster.seeds', seeds]),
     ];
-  }
-
-  #endedAlone(reason: string, ranMs: number): void {
-    const { index, restarts, onExit, directory } = this.#options;
-    if (lastLine(directory.logFile(index)).includes('was removed from the cluster')) {
-      this.#isRemoved = true;
-      onExit(`node ${index + 1} was removed from the cluster`);
-      return;
-    }
-    if (ranMs >= steadyMs) this.#restartMs = firstRestartMs;
-    const waitMs = this.#restartMs;
-    const next = restarts ? `; it is started again in ${waitMs / 1000} s` : '';
-    onExit(`node ${index + 1} has ended (${reason})${next}`);
-    if (!restarts) return;
-    this.#restartMs = Math.min(longestRestartMs, waitMs * 2);
-    this.#timer = setTimeout(() => this.start(), waitMs);
   }
 
   /** What keeps it from serving; [] when it serves; undefined while it does not answer. */
@@ -140,10 +106,11 @@ export class NodeProcess {
   async untilAnswers(accept: (reasons: readonly string[]) => boolean): Promise<string[]> {
     const { directory, index } = this.#options;
     for (;;) {
-      if (this.#isRemoved) return [];
-      if (this.#ended !== '') {
+      if (this.isRemoved) return [];
+      const { ended } = this.#process;
+      if (ended !== '') {
         throw new ExitError(
-          `node ${index + 1} did not start (${this.#ended}): ${lastLine(directory.logFile(index))}`,
+          `node ${index + 1} did not start (${ended}): ${lastLine(directory.logFile(index))}`,
         );
       }
       const reasons = await this.reasons();
@@ -154,10 +121,7 @@ export class NodeProcess {
 
   /** In good order. */
   async stop(): Promise<void> {
-    this.#stopping = true;
-    clearTimeout(this.#timer);
-    this.#child?.kill('SIGTERM');
-    await this.#exit;
+    await this.#process.stop();
   }
 }
 

@@ -1,6 +1,7 @@
 // `polyrow start`: the whole server in this process, until a signal.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { printConfig } from '../../server/settings/print.ts';
 import { type ResolvedConfig, resolveConfig } from '../../server/settings/resolve.ts';
 import {
@@ -8,16 +9,21 @@ import {
   onStopSignals,
   stopSignalsOfService,
 } from '../../server/lifecycle/signals.ts';
+import type { ProcessSet } from '../../server/lifecycle/process-set.ts';
 import { servesTls } from '../../server/lifecycle/tls.ts';
 import type { Planes } from '../../server/planes/plane-host.ts';
 import type { Server } from '../../server/server.ts';
 import { packageVersion } from '../../server/version.ts';
+import type { ServingMessage } from '../processes/server-processes.ts';
+import { wholeNumber } from './argument-values.ts';
 import { addSettingFlags } from './setting-flags.ts';
 
 interface StartFlags {
   config?: string;
   checkConfig?: true;
   printConfig?: true;
+  processes: number;
+  processSet?: ProcessSet;
 }
 
 /** The planes may be loading already. */
@@ -28,6 +34,18 @@ export function startCommand(program: Command, planes: Planes): void {
     .option('--config <file>', 'TOML file with settings')
     .option('--check-config', 'say whether the configuration is right, and do nothing else')
     .option('--print-config', 'print the configuration in effect as TOML, and do nothing else')
+    .option(
+      '--processes <number>',
+      'run so many processes behind the same ports, each with a part of the data',
+      wholeNumber,
+      1,
+    )
+    // What one of them is told by the first.
+    .addOption(
+      new Option('--process-set <json>')
+        .argParser((text) => JSON.parse(text) as ProcessSet)
+        .hideHelp(),
+    )
     .allowExcessArguments(false);
   const flags = addSettingFlags(command);
   command.action(async (options: StartFlags) => {
@@ -38,11 +56,54 @@ export function startCommand(program: Command, planes: Planes): void {
     });
     if (options.printConfig) process.stdout.write(printConfig(resolved));
     else if (options.checkConfig) process.stdout.write('the configuration is right\n');
-    else await serve(resolved, planes);
+    else if (options.processes > 1) await serveTogether(resolved, options, flags());
+    else await serve(resolved, planes, options.processSet);
   });
 }
 
-async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
+/** By processes of their own; this one only holds the ports. */
+async function serveTogether(
+  resolved: ResolvedConfig,
+  { processes, config: file }: StartFlags,
+  flags: Record<string, string>,
+): Promise<void> {
+  const { config } = resolved;
+  const [{ createLogger }, { ServerProcesses }] = await Promise.all([
+    import('../../server/logging.ts'),
+    import('../processes/server-processes.ts'),
+  ]);
+  const logger = await createLogger(config['log.level'], config['log.format']);
+  const words = Object.entries(flags).flatMap(([key, value]) => [`--${key}`, value]);
+  if (file !== undefined) words.push('--config', file);
+  const report = (message: string): void => logger.warn(message);
+  const all = await ServerProcesses.open({ processes, config, words, report });
+  let isStopping = false;
+  const stopNow = (signal: string): void => {
+    logger.info(`${signal}: stopping`);
+    isStopping = true;
+    void all.stop().then(() => {
+      logger.info('stopped');
+      process.exit(0);
+    });
+  };
+  if (servesTls(config)) {
+    onStopSignals(stopNow, undefined, undefined, stopSignalsOfService);
+    onReloadSignal(() => all.reload());
+  } else onStopSignals(stopNow);
+  const endpoints = await all.start().catch((error: unknown) => {
+    // The stop ends the process.
+    if (isStopping) return new Promise<never>(() => {});
+    throw error;
+  });
+  announce(config, endpoints, all);
+  logger.info({ version: packageVersion(), endpoints, processes }, 'ready');
+}
+
+async function serve(
+  resolved: ResolvedConfig,
+  planes: Planes,
+  processSet: ProcessSet | undefined,
+): Promise<void> {
   const { config } = resolved;
   // Loaded only here: the other commands have no need of a server.
   const [{ createLogger }, { Server }] = await Promise.all([
@@ -56,6 +117,7 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
     logger,
     version,
     planes,
+    processSet,
     onFailure: (reason) => {
       logger.fatal(reason);
       void server.abandon().finally(() => process.exit(1));
@@ -82,18 +144,30 @@ async function serve(resolved: ResolvedConfig, planes: Planes): Promise<void> {
     onStopSignals(stopNow, undefined, undefined, stopSignalsOfService);
     onReloadSignal(() => void server.reload());
   } else onStopSignals(stopNow);
+  // Whoever started this one is gone.
+  if (processSet !== undefined)
+    process.once('disconnect', () => stopNow('the first process ended'));
   const endpoints = await started.catch((error: unknown) => {
     // The stop ends the process.
     if (isStopping) return new Promise<never>(() => {});
     throw error;
   });
+  if (processSet !== undefined) process.send!({ serves: endpoints } satisfies ServingMessage);
+  announce(config, endpoints, server);
+  logger.info({ version, endpoints, data: server.dataDirectory }, 'ready');
+}
+
+function announce(
+  config: ResolvedConfig['config'],
+  endpoints: readonly Endpoint[],
+  { dataDirectory, newAdminToken }: { dataDirectory: string; newAdminToken: string | undefined },
+): void {
   const about = [
     ...endpoints.map(({ name, url }) => [name, url] as const),
-    ['data', server.dataDirectory] as const,
+    ['data', dataDirectory] as const,
     ['fsync', config['wal.fsync']] as const,
   ];
-  process.stdout.write(banner(version, about, server.newAdminToken));
-  logger.info({ version, endpoints, data: server.dataDirectory }, 'ready');
+  process.stdout.write(banner(packageVersion(), about, newAdminToken));
 }
 
 /** A stop asked for during the start waits for it: half-open is nothing that could be closed well. */

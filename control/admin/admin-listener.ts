@@ -2,11 +2,15 @@
 // request, or before.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { ListenOptions } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { AdminServerOptions } from './admin-options.ts';
 
 export class AdminListener {
   readonly #http: Server;
+  readonly #newServer: () => Server;
+  /** Of a socket that other processes listen on, too. */
+  #shared: Server | undefined;
   readonly #scheme: string;
   readonly #onError: (error: Error) => void;
   readonly #load: () => Promise<FastifyInstance>;
@@ -20,20 +24,31 @@ export class AdminListener {
     this.#load = load;
     const serve = (request: IncomingMessage, response: ServerResponse): void =>
       void this.#serve(request, response);
-    this.#http = tls?.createHttpServer({}, serve) ?? createServer(serve);
+    this.#newServer = () => tls?.createHttpServer({}, serve) ?? createServer(serve);
+    this.#http = this.#newServer();
     this.#scheme = tls === undefined ? 'http' : 'https';
   }
 
   /** Resolves to the URL it can be reached at. */
   async listen(host: string, port: number): Promise<string> {
+    return await this.#listen(this.#http, { host, port });
+  }
+
+  /** Listens on a bound socket, too. Resolves to its URL. */
+  async listenOnShared(fd: number): Promise<string> {
+    this.#shared = this.#newServer();
+    return await this.#listen(this.#shared, { fd });
+  }
+
+  async #listen(http: Server, on: ListenOptions & { fd?: number }): Promise<string> {
     await new Promise<void>((resolve, reject) => {
-      this.#http.once('error', reject);
-      this.#http.listen({ host, port }, () => {
-        this.#http.off('error', reject);
+      http.once('error', reject);
+      http.listen(on, () => {
+        http.off('error', reject);
         resolve();
       });
     });
-    const address = this.#http.address();
+    const address = http.address();
     if (address === null || typeof address === 'string') throw new Error('not a TCP address');
     const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
     return `${this.#scheme}://${name}:${address.port}`;
@@ -46,12 +61,8 @@ export class AdminListener {
 
   /** Requests under way have `graceMs` to end. */
   async close(graceMs = 0): Promise<void> {
-    const closed = new Promise((resolve) => this.#http.close(resolve));
-    const cutOff = setTimeout(() => this.#http.closeAllConnections(), graceMs);
-    this.#http.closeIdleConnections();
-    if (graceMs === 0) this.#http.closeAllConnections();
-    await closed;
-    clearTimeout(cutOff);
+    const servers = this.#shared === undefined ? [this.#http] : [this.#http, this.#shared];
+    await Promise.all(servers.map((http) => closeServer(http, graceMs)));
     // An app that failed to load needs no close.
     await (await this.#app?.catch(() => undefined))?.close();
   }
@@ -64,4 +75,13 @@ export class AdminListener {
       response.writeHead(500).end();
     }
   }
+}
+
+async function closeServer(http: Server, graceMs: number): Promise<void> {
+  const closed = new Promise((resolve) => http.close(resolve));
+  const cutOff = setTimeout(() => http.closeAllConnections(), graceMs);
+  http.closeIdleConnections();
+  if (graceMs === 0) http.closeAllConnections();
+  await closed;
+  clearTimeout(cutOff);
 }

@@ -46,6 +46,8 @@ export interface ClusterState {
 export interface PlanPolicy {
   /** Replicas of each group. */
   readonly replicas: number;
+  /** Groups are made once so many nodes have joined, so that they are spread over all of them; 1 when left out. */
+  readonly leastNodes?: number;
   /** How long a node may be out of reach before its replicas are made anew on others. */
   readonly rebuildAfterMs: number;
 }

@@ -65,7 +65,11 @@ class Planner {
     const { groups, purposes } = this.#state;
     const wanted = new Set(purposes.map(purposeKey));
     const there = new Set(groups.map(purposeKey));
-    for (const purpose of purposes) if (!there.has(purposeKey(purpose))) this.#create(purpose);
+    const joined = this.#state.nodes.filter(({ state }) => state !== 'joining').length;
+    const mayCreate = joined >= (this.#policy.leastNodes ?? 1);
+    for (const purpose of purposes) {
+      if (mayCreate && !there.has(purposeKey(purpose))) this.#create(purpose);
+    }
     const kept = groups.filter((group) => wanted.has(purposeKey(group)));
     for (const group of groups) if (!wanted.has(purposeKey(group))) this.#delete(group);
     const changed = new Set<number>();

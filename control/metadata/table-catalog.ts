@@ -83,6 +83,8 @@ export interface CatalogOptions {
   defaultModel: TableModel;
   /** The other tenants; none when missing. */
   owners?: TableOwners;
+  /** Partitions of database 0 from its start, and of tables that are made without saying how many; 1 when missing. */
+  partitions?: number;
 }
 
 export class TableCatalog {
@@ -108,12 +110,28 @@ export class TableCatalog {
     if (!(await catalog.#load())) await catalog.#saveDefaultModel(options.defaultModel);
     const missing: StoredTable[] = [];
     for (let id = 0; id < options.databases; id++) {
-      if (!catalog.#tables.has(id)) {
-        missing.push({ definition: newDefinition(id, id, options.defaultModel), explicit: false });
-      }
+      if (catalog.#tables.has(id)) continue;
+      const definition = newDefinition(id, id, options.defaultModel);
+      missing.push({ definition: await catalog.#divided(definition), explicit: false });
     }
     await catalog.#save(missing);
     return catalog;
+  }
+
+  /** The one that clients use who select none is divided from its start. */
+  async #divided(definition: TableDefinition): Promise<TableDefinition> {
+    const { partitions = 1 } = this.#options;
+    if (definition.id !== 0 || partitions === 1) return definition;
+    return { ...definition, partitions, placement: await this.#evenly(partitions, definition) };
+  }
+
+  async #evenly(partitions: number, { model }: TableDefinition): Promise<TablePlacement> {
+    const numbers = await this.#numbers.take(partitions);
+    const ranges = evenRanges(partitions);
+    return {
+      epoch: 1,
+      partitions: ranges.map(([first, last], i) => ({ number: numbers[i]!, first, last, model })),
+    };
   }
 
   /** Engine of the tables without a definition. */
@@ -260,14 +278,17 @@ export class TableCatalog {
 
   /** Gives a database properties of its own. Refused when it has them already: then `alter` it. */
   create(reference: string, change: TableChange, within?: string): Promise<TableDefinition> {
-    return this.#inTurn(() => {
+    return this.#inTurn(async () => {
       const { table } = this.#find(reference, within);
       const { id } = table.definition;
       if (this.isExplicit(id)) {
         const name = this.#nameOf(id);
         throw new TableError('conflict', `table ${name} already exists: alter it instead`);
       }
-      return this.#change(table, change, true, true);
+      const { partitions = 1 } = this.#options;
+      const isDivided = partitions > 1 && change.partitions === undefined;
+      const mayDivide = isDivided && (await this.rowCount(id)) === 0;
+      return this.#change(table, mayDivide ? { ...change, partitions } : change, true, true);
     });
   }
 
@@ -490,8 +511,9 @@ export class TableCatalog {
   /** An empty table may be divided anew. */
   async #newPlacement(
     before: TableDefinition,
-    { id, partitions, model }: TableDefinition,
+    after: TableDefinition,
   ): Promise<TablePlacement | undefined> {
+    const { id, partitions, model } = after;
     const isSame = partitions === before.partitions && model === before.model;
     if (isSame) return before.placement;
     const rows = await this.rowCount(id);
@@ -510,16 +532,7 @@ export class TableCatalog {
       throw new TableError('conflict', `partitions of table ${this.#nameOf(id)} are being changed`);
     }
     if (partitions === 1) return undefined;
-    const numbers = await this.#numbers.take(partitions);
-    return {
-      epoch: 1,
-      partitions: evenRanges(partitions).map(([first, last], i) => ({
-        number: numbers[i]!,
-        first,
-        last,
-        model,
-      })),
-    };
+    return await this.#evenly(partitions, after);
   }
 
   /** It is said when a table is made, and goes for all rows it ever gets. */

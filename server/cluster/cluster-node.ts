@@ -24,6 +24,8 @@ interface ClusterNodeOptions {
   secret: Buffer;
   config: LiveConfig;
   planes: Planes;
+  /** Groups are placed once there are so many nodes. */
+  leastNodes: number;
   report: (message: string) => void;
 }
 
@@ -68,7 +70,7 @@ export class ClusterNode implements ClusterAdmin {
 
   /** The planes are up: from now on they follow the metadata, and the controller works. */
   start(catalogs: () => Catalogs): void {
-    const { metadata, config, planes, report } = this.#options;
+    const { metadata, config, planes, leastNodes, report } = this.#options;
     for (const plane of Object.values(planes) as PlaneHost[]) this.#tell(plane);
     this.#controller = new Controller({
       metadata,
@@ -76,6 +78,7 @@ export class ClusterNode implements ClusterAdmin {
       policy: () => ({
         replicas: config.get('cluster.replicas'),
         rebuildAfterMs: config.get('cluster.rebuild-after') * 1000,
+        leastNodes,
       }),
       report,
     });

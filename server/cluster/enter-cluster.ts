@@ -28,6 +28,8 @@ export interface EnterOptions {
   admin: Omit<WaitingOptions, 'init'> & Pick<AdminServerOptions, 'tls'>;
   /** Whether the data directory is in a cluster. */
   isMember: boolean;
+  /** A cluster is formed without being asked for. */
+  forms?: boolean;
   open: (options: ClusterMetadataOptions) => Promise<ClusterMetadata>;
   /** Ends the wait. */
   signal: AbortSignal;
@@ -102,7 +104,10 @@ class Entry {
       } catch (error) {
         if (signal.aborted || !this.#isForming) throw error;
       }
-    } else await this.#untilFormed();
+    } else {
+      if (this.#options.forms === true) this.init();
+      await this.#untilFormed();
+    }
     health.waitsFor = 'forming a cluster';
     this.#warnOfData();
     return await this.#open('form', signal);

@@ -1,11 +1,13 @@
 // The cluster as a server opens it: waits until the data directory is in one, then has its metadata and this node's part.
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WaitingOptions } from '../../control/cluster/waiting-app.ts';
 import type { AdminServerOptions } from '../../control/admin/admin-options.ts';
 import type { DataDirectory } from '../lifecycle/data-directory.ts';
 import { ExitError } from '../lifecycle/exit-error.ts';
 import { type Metadata, metadataSamples } from '../lifecycle/metadata.ts';
+import { type ProcessSet, processesDirectory } from '../lifecycle/process-set.ts';
 import type { Planes } from '../planes/plane-host.ts';
 import type { ReplicatedDocumentStore } from '../../control/metadata/replicated/replicated-document-store.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
@@ -19,6 +21,8 @@ export interface OpenNodeOptions {
   config: LiveConfig;
   data: DataDirectory;
   planes: Planes;
+  /** Absent of a server of one process. */
+  processSet: ProcessSet | undefined;
   admin: Omit<WaitingOptions, 'init'> & Pick<AdminServerOptions, 'tls'>;
   signal: AbortSignal;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
@@ -32,12 +36,13 @@ export interface OpenedNode extends Metadata {
 
 /** Of a configuration with `cluster.listen`. */
 export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
-  const { config, data, planes, admin, signal, report, onFatal } = options;
+  const { config, data, planes, processSet, admin, signal, report, onFatal } = options;
   const { metadata, secret } = await enterCluster({
     config: config.all(),
     data,
     admin,
     isMember: readNodeIdentity(data.path) !== undefined,
+    forms: processSet?.forms === true,
     open: (more) =>
       openClusterMetadata({
         ...more,
@@ -48,7 +53,14 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
     onFatal,
   });
   const warn = (message: string): void => report('warn', message);
-  const node = await ClusterNode.open({ metadata, secret, config, planes, report: warn });
+  const node = await ClusterNode.open({
+    metadata,
+    secret,
+    config,
+    planes,
+    leastNodes: processSet?.processes ?? 1,
+    report: warn,
+  });
   // That of `openClusterMetadata`.
   const store = metadata.store as ReplicatedDocumentStore;
   return {
@@ -63,6 +75,11 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
 /** Without `cluster.listen`: the metadata of the directory are no more than what it had before it was a node's. */
 export function refuseNodeAlone(data: DataDirectory): void {
   const identity = readNodeIdentity(data.path);
+  if (existsSync(data.file(processesDirectory))) {
+    throw new ExitError(
+      `the data directory ${data.path} is that of several processes: start it with --processes`,
+    );
+  }
   if (identity === undefined) return;
   throw new ExitError(
     `the data directory ${data.path} is that of node ${identity.node} of a cluster: start it with --cluster.listen (${join(data.path, 'cluster')} says so)`,

@@ -55,7 +55,8 @@ import {
 
 if (parentPort === null) throw new Error('the InfluxDB plane runs in a worker thread');
 const port = parentPort;
-const { config, tls: tlsMaterial, tenancy, seriesTables, cluster: place } = await planeData(port);
+const data = await planeData(port);
+const { config, tls: tlsMaterial, tenancy, seriesTables, cluster: place } = data;
 const live = new LiveConfig(config);
 const tables = new InfluxTables(seriesTables);
 const log = planeLog(port);
@@ -223,6 +224,7 @@ async function start(): Promise<void> {
   const listener = new InfluxServer({
     host,
     port: config['influx.port'],
+    socket: data.sockets?.influx,
     tls: isSecure ? tls : undefined,
     store,
     gate,

@@ -20,6 +20,7 @@ import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plan
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { SharedSockets } from '../lifecycle/process-set.ts';
 import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
 
 /** What a plane is started with: the first message to it. */
@@ -37,6 +38,8 @@ export interface PlaneData {
   tls?: TlsMaterial | undefined;
   /** Absent on a server that is not a node of a cluster. */
   cluster?: PlaneCluster | undefined;
+  /** Where clients are heard; absent on a server of one process, which opens its own. */
+  sockets?: SharedSockets | undefined;
 }
 
 /** What a plane has to know to take part in a cluster. */

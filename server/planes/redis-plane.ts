@@ -613,6 +613,7 @@ function createServer(settings: Config, version: string): RedisServer {
     host: settings['redis.host'],
     port: settings['redis.port'],
     ...tlsOf(settings),
+    sockets: data.sockets && { port: data.sockets.redis, tls: data.sockets.redisTls },
     backlog: settings['redis.tcp-backlog'],
     maxClients: settings['redis.maxclients'],
     idleTimeout: settings['redis.timeout'],

@@ -51,6 +51,8 @@ import { WriteHandler } from './write-handler.ts';
 export interface InfluxServerOptions {
   host: string;
   port: number;
+  /** Descriptor of a bound socket to listen on, in place of a new one. */
+  socket?: number | undefined;
   /** Serves HTTPS with it; HTTP when absent. */
   tls?: TlsListeners | undefined;
   store: SeriesStore;
@@ -257,11 +259,12 @@ export class InfluxServer {
 
   /** Resolves to the port. */
   async listen(): Promise<number> {
-    const { host, port, backlog } = this.#options;
+    const { host, port, socket, backlog } = this.#options;
     const server = this.#server;
+    const address = socket === undefined ? { host, port } : { fd: socket };
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen({ host, port, backlog }, () => {
+      server.listen({ ...address, backlog }, () => {
         server.off('error', reject);
         resolve();
       });

@@ -1,0 +1,71 @@
+// A server of several processes (`polyrow start --processes`): the first one holds its listening sockets, each of the others
+// is a node of a cluster of their own, and accepts connections from the same sockets.
+
+import { lookup } from 'node:dns/promises';
+import net from 'node:net';
+import { getSystemErrorName } from 'node:util';
+
+/** Listening sockets, as descriptors of this process. */
+export interface SharedSockets {
+  readonly redis: number;
+  /** Of the port for TLS beside the ordinary one. */
+  readonly redisTls?: number | undefined;
+  readonly influx: number;
+  readonly admin: number;
+}
+
+/** What a process of such a server is told at its start. */
+export interface ProcessSet {
+  readonly processes: number;
+  /** It forms the cluster of them, unless that is done. */
+  readonly forms: boolean;
+  readonly sockets: SharedSockets;
+}
+
+/** Directory of the processes' directories in a data directory. */
+export const processesDirectory = 'processes';
+
+/** A handle that is bound; whoever inherits its descriptor listens. */
+export interface BoundSocket {
+  readonly fd: number;
+  readonly port: number;
+  close(): void;
+}
+
+interface TcpHandle {
+  fd: number;
+  /** 0, or an error as a negative number. */
+  getsockname(into: { port?: number }): number;
+  close(): void;
+}
+
+/** As Node's own cluster module makes the sockets that its workers share; a `Server` would accept connections itself. */
+const internals = net as unknown as {
+  _createServerHandle(
+    address: string,
+    port: number,
+    family: 4 | 6,
+    fd: undefined,
+    flags: number,
+  ): TcpHandle | number;
+};
+
+/** Binds a socket that does not listen yet; port 0 is a free one. Rejects with the error of the system. */
+export async function bindSocket(host: string, port: number): Promise<BoundSocket> {
+  const { address, family } = await lookup(host);
+  const handle = internals._createServerHandle(address, port, family === 6 ? 6 : 4, undefined, 0);
+  if (typeof handle === 'number') throw systemError(handle, 'bind');
+  const name: { port?: number } = {};
+  // An address in use is told only now.
+  const failure = handle.getsockname(name);
+  if (failure !== 0) {
+    handle.close();
+    throw systemError(failure, 'bind');
+  }
+  return { fd: handle.fd, port: name.port!, close: () => handle.close() };
+}
+
+function systemError(number: number, what: string): Error {
+  const code = getSystemErrorName(number);
+  return Object.assign(new Error(`${what} ${code}`), { code });
+}

@@ -1,0 +1,104 @@
+// `polyrow start --processes`: several processes behind the same ports, which are one server to clients.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isBuilt, polyrow, PolyrowProcess } from './polyrow-process.ts';
+
+const free = ['--redis.port', '0', '--influx.port', '0', '--admin.port', '0'];
+const keys = Array.from({ length: 40 }, (_, i) => `key:${i}`);
+
+describe.skipIf(!isBuilt)('two processes', { timeout: 60_000 }, () => {
+  let path: string;
+  let server: PolyrowProcess;
+  let client: Redis;
+
+  async function start(): Promise<void> {
+    server = new PolyrowProcess(['start', '--processes', '2', '--data-dir', path, ...free]);
+    await server.ready();
+    client = new Redis({ port: server.port('redis'), enableReadyCheck: false });
+  }
+
+  async function stop(): Promise<void> {
+    client.disconnect();
+    server.kill('SIGTERM');
+    expect((await server.finish()).code).toBe(0);
+  }
+
+  /** Of the process that runs in the directory of a node; it is in the lock. */
+  function pidOf(node: number): number {
+    const lock = readFileSync(join(path, 'processes', `node-${node}`, 'lock'), 'utf8');
+    return (JSON.parse(lock) as { pid: number }).pid;
+  }
+
+  beforeAll(async () => {
+    path = mkdtempSync(join(tmpdir(), 'polyrow-processes-'));
+    await start();
+    for (const key of keys) await client.set(key, key);
+  }, 60_000);
+
+  afterAll(async () => {
+    await stop();
+    rmSync(path, { recursive: true });
+  }, 60_000);
+
+  test('rows are spread over both, and every connection sees all of them', async () => {
+    expect(await client.dbsize()).toBe(keys.length);
+    const report = await polyrow(['cluster', 'status', '--data-dir', path, '--json']);
+    const { groups } = JSON.parse(report.out) as {
+      groups: { partition?: number; leader: number; replicas: { rows: number }[] }[];
+    };
+    const divided = groups.filter(({ partition }) => partition !== undefined);
+    expect(new Set(divided.map(({ leader }) => leader))).toEqual(new Set([1, 2]));
+    for (const { replicas } of divided) expect(replicas[0]!.rows).toBeGreaterThan(0);
+    const found = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const other = new Redis({ port: server.port('redis'), enableReadyCheck: false });
+        const values = await Promise.all(keys.map((key) => other.get(key)));
+        other.disconnect();
+        return values;
+      }),
+    );
+    for (const values of found) expect(values).toEqual(keys);
+  });
+
+  test('points are written and read through one port', async () => {
+    const url = server.url('influx');
+    await fetch(`${url}/query?q=CREATE+DATABASE+d`, { method: 'POST' });
+    const body = 'cpu,host=a value=1 1000000000';
+    expect((await fetch(`${url}/write?db=d`, { method: 'POST', body })).status).toBe(204);
+    const answer = await fetch(`${url}/query?db=d&q=SELECT+value+FROM+cpu`);
+    expect(await answer.text()).toContain('[["1970-01-01T00:00:01Z",1]]');
+  });
+
+  test('a process that is killed is started again with its rows', async () => {
+    const pid = pidOf(2);
+    process.kill(pid, 'SIGKILL');
+    client.disconnect();
+    await expect.poll(() => pidOf(2), { timeout: 30_000 }).not.toBe(pid);
+    client = new Redis({ port: server.port('redis'), enableReadyCheck: false });
+    client.on('error', () => {});
+    const read = () => Promise.all(keys.map((key) => client.get(key))).catch(() => []);
+    await expect.poll(read, { timeout: 30_000 }).toEqual(keys);
+  });
+
+  test('the rows are there after a stop and a start', async () => {
+    await stop();
+    const alone = await polyrow(['start', '--data-dir', path, ...free]);
+    expect(alone).toMatchObject({ code: 1 });
+    expect(alone.err).toContain('that of several processes');
+    await start();
+    expect(await Promise.all(keys.map((key) => client.get(key)))).toEqual(keys);
+  });
+});
+
+test.skipIf(!isBuilt).each([
+  [['--processes', '2', '--cluster.listen', '127.0.0.1:7373'], 'goes without cluster.listen'],
+  [['--processes', '21'], '--processes must be 1 to 20'],
+])('%j is refused', async (words, message) => {
+  const { code, err } = await polyrow(['start', '--data-dir', '/nowhere', ...free, ...words]);
+  expect(code).toBe(2);
+  expect(err).toContain(message);
+});
