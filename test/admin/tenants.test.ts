@@ -12,11 +12,12 @@ import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { RespClient } from '../support/resp-client.ts';
 import { isBuilt } from '../cli/polyrow-process.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const kills = Number(
   process.env['TENANT_KILLS'] ?? (process.env['POLYROW_FULL'] === '1' ? 1000 : 5),
 );
-const seed = Number(process.env['TENANT_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('TENANT_SEED');
 
 let server: Polyrow;
 afterEach(() => server.remove());

@@ -12,10 +12,11 @@ import { isBuilt } from '../cli/polyrow-process.ts';
 import type { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { BackupScene, query, writeLines } from './backup-commands.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const kills = Number(process.env['KILLS'] ?? (full ? 50 : 2));
-const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('KILL_SEED');
 /** Milliseconds: a little longer than a backup or a restore of what is here takes. */
 const longest = 500;
 

@@ -12,10 +12,11 @@ import { Random } from '../support/random.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';
 import { BackupScene, query, writeLines } from './backup-commands.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const rounds = full ? 10 : 2;
-const seed = Number(process.env['BACKUP_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('BACKUP_SEED');
 
 let scene: BackupScene;
 beforeEach(() => {

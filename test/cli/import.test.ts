@@ -13,6 +13,7 @@ import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { RedisProcess } from '../support/redis-server.ts';
 import type { RespClient, Word } from '../support/resp-client.ts';
+import { show } from '../support/resp-value.ts';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const cleanups: (() => unknown)[] = [];
@@ -78,14 +79,22 @@ async function contents(client: RespClient, db: number): Promise<Map<string, str
   const found = await client.command('KEYS', '*');
   const keys = 'items' in found ? found.items.map((item) => ('text' in item ? item.text : '')) : [];
   const all = new Map<string, string>();
-  for (const key of keys.sort()) {
-    const name = Buffer.from(key, 'latin1');
-    const type = (await client.text('TYPE', name)).slice(1);
-    let text = await client.text(...reads[type]!(name));
-    if (type === 'set' || type === 'hash') text = Array.from(text).sort().join('');
-    text = text.replaceAll(/"radix-tree-(keys|nodes)" :\d+/g, '');
-    const expires = (await client.text('PTTL', name)) === ':-1' ? '' : 'expires ';
-    all.set(key, `${type} ${expires}${text}`);
+  keys.sort();
+  const atOnce = 1000;
+  for (let at = 0; at < keys.length; at += atOnce) {
+    const names = keys.slice(at, at + atOnce).map((key) => Buffer.from(key, 'latin1'));
+    const types = await client.pipeline(names.map((name) => ['TYPE', name]));
+    const times = await client.pipeline(names.map((name) => ['PTTL', name]));
+    const kinds = types.map((type) => show(type).slice(1));
+    const values = await client.pipeline(names.map((name, i) => reads[kinds[i]!]!(name)));
+    for (const [i, value] of values.entries()) {
+      const type = kinds[i]!;
+      let text = show(value);
+      if (type === 'set' || type === 'hash') text = Array.from(text).sort().join('');
+      text = text.replaceAll(/"radix-tree-(keys|nodes)" :\d+/g, '');
+      const expires = show(times[i]!) === ':-1' ? '' : 'expires ';
+      all.set(keys[at + i]!, `${type} ${expires}${text}`);
+    }
   }
   return all;
 }
@@ -295,7 +304,10 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
   ])(
     'a redis-server whose writers go on, into the %s model; killed, and resumed',
     async (model, flags) => {
-      const source = await redis('--repl-backlog-size', '64mb', ...flags);
+      const source = await redis(
+        ...['--repl-backlog-size', '64mb', '--repl-diskless-sync-delay', '0'],
+        ...flags,
+      );
       const theirs = await source.client();
       await theirs.command('DEBUG', 'POPULATE', '50000', 'filler', '40');
       const target = await polyrow(model);

@@ -8,10 +8,11 @@ import type { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
 import { connectOnce, PolyrowCluster } from '../support/polyrow-cluster.ts';
 import { Random } from '../support/random.ts';
+import { seedFrom } from '../support/seed.ts';
 import { judge, judgeTool, Workload } from './linearizability/workload.ts';
 
 const seconds = Number(process.env['SECONDS'] ?? 12);
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = seedFrom('SEED');
 const clientsPerNode = 3;
 
 let cluster: PolyrowCluster | undefined;

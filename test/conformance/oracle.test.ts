@@ -8,12 +8,13 @@ import { Trial, type Subject } from '../../engines/conformance/trial.ts';
 import { Oracle } from './oracle.ts';
 import { randomOf, runOperations, StepMaker, tableCount } from './random-steps.ts';
 import { engines, toys, type NamedSubject } from './subjects.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const operations = full ? 1_000_000 : 20_000;
 // A new engine, oracle and seed after so many, so that a failure is reached again quickly.
 const operationsPerSeed = full ? 20_000 : 5_000;
-const firstSeed = Number(process.env['POLYROW_SEED'] ?? Date.now() % 1_000_000_000);
+const firstSeed = seedFrom('POLYROW_SEED');
 const seeds = process.env['POLYROW_SEED'] === undefined ? operations / operationsPerSeed : 1;
 
 /** How often after a step, by chance. */

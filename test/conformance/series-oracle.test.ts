@@ -8,6 +8,7 @@ import { foldsOf } from '../../engines/series-conformance/fold.ts';
 import { SeriesTrial, type SeriesSubject } from '../../engines/series-conformance/trial.ts';
 import { FaultyDisk } from '../../storage-node/disk/faulty-disk.ts';
 import { Random } from '../support/random.ts';
+import { seedFrom } from '../support/seed.ts';
 import {
   databases,
   describeOperation,
@@ -23,7 +24,7 @@ import { seriesToy, tsmWith } from './series-subjects.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const given = process.env['POLYROW_SEED'];
-const firstSeed = Number(given ?? Date.now() % 1_000_000_000);
+const firstSeed = seedFrom('POLYROW_SEED');
 const seeds = given !== undefined ? 1 : full ? 200 : 2;
 const operationsPerSeed = full ? 2000 : 500;
 const recentSteps = 30;

@@ -6,10 +6,11 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import type { RespClient } from '../support/resp-client.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const kills = Number(process.env['KILLS'] ?? (full ? 100 : 4));
-const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('KILL_SEED');
 const fields = 30_000;
 
 let server: Polyrow | undefined;

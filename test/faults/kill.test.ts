@@ -9,10 +9,11 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { CrashWriter, emptied } from './crash-workload.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const kills = Number(process.env['KILLS'] ?? (full ? 200 : 3));
-const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('KILL_SEED');
 
 let server: Polyrow | undefined;
 afterEach(async () => {

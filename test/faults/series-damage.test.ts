@@ -20,10 +20,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Polyrow, StartError } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { database, post, query, write } from './series-workload.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const damagesPerKind = full ? 100 : 5;
-const seed = Number(process.env['DAMAGE_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('DAMAGE_SEED');
 
 const flags = [
   ...['--wal.fsync', 'always', '--wal.segment-bytes', '256kb', '--wal.checkpoint-bytes', '1mb'],

@@ -11,10 +11,11 @@ import { afterEach, expect, test } from 'vitest';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { database, post, SeriesWriter } from './series-workload.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const kills = Number(process.env['KILLS'] ?? (full ? 100 : 3));
-const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('KILL_SEED');
 const killsPerDatabase = 10;
 
 let server: Polyrow | undefined;

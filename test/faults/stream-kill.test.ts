@@ -10,10 +10,11 @@ import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import type { RespValue } from '../support/resp-value.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const kills = Number(process.env['KILLS'] ?? (full ? 100 : 3));
-const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('KILL_SEED');
 
 let server: Polyrow | undefined;
 afterEach(async () => {

@@ -9,10 +9,11 @@ import { Generator } from '../differential/generator.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { encodeAll } from '../support/resp-client.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const durationMs = full ? 600_000 : 20_000;
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('FUZZ_SEED');
 
 /** Commands that are meant to stop, stall or reconfigure a server have no place in a search for bugs. */
 const notMeant = /shutdown|debug|sleep|monitor|pause|config|subscribe|reply|hello/i;

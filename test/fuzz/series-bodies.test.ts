@@ -10,11 +10,12 @@ import { points } from '../influx/points.ts';
 import { queries } from '../influx/queries.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const bodies = full ? 1_000_000 : Infinity;
 const durationMs = full ? Infinity : 4000;
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('FUZZ_SEED');
 const clients = 8;
 const patienceMs = 30_000;
 

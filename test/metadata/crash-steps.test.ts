@@ -16,11 +16,12 @@ import { Random } from '../support/random.ts';
 import { FamilyWriter } from './families.ts';
 import { availableServers, MongoServer } from './mongo-server.ts';
 import { TcpProxy } from './tcp-proxy.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const crashes = Number(process.env['CRASHES'] ?? (full ? 1000 : 20));
 const kills = full ? 100 : 3;
-const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('CRASH_SEED');
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 
 const { kinds, missing } = await availableServers();

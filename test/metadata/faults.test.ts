@@ -16,10 +16,11 @@ import { FamilyWriter } from './families.ts';
 import { checkLog, checkTold } from './feed-check.ts';
 import { availableServers, MongoServer } from './mongo-server.ts';
 import { TcpProxy } from './tcp-proxy.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const rounds = full ? 50 : 2;
-const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('FAULT_SEED');
 const timeoutMs = 1000;
 /** In the long form no more may be written in a minute than the history keeps. */
 const pauseMs = full ? 200 : 30;

@@ -11,11 +11,12 @@ import { Random } from '../support/random.ts';
 import { RespClient } from '../support/resp-client.ts';
 import { text } from './reply-items.ts';
 import { PartitionLoad } from './partition-load.ts';
+import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
 const changes = Number(process.env['CHANGES'] ?? (full ? 50 : 8));
 const kills = Number(process.env['KILLS'] ?? (full ? 200 : 4));
-const seed = Number(process.env['PARTITION_SEED'] ?? Date.now() % 1_000_000);
+const seed = seedFrom('PARTITION_SEED');
 const page = '/v1/tables/0/partitions';
 const mostPartitions = 6;
 const unlimited = ['--admin.requests-per-second', '0'];

@@ -10,6 +10,7 @@ import { Random } from '../support/random.ts';
 import { RespClient, type Word } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';
 import { tableCommand } from '../table-properties/subjects.ts';
+import { seedFrom } from '../support/seed.ts';
 
 let server: Polyrow;
 beforeAll(async () => {
@@ -55,7 +56,7 @@ function elsewhere(random: Random): { words: Word[]; pauseMs?: number } {
 }
 
 test('random commands: every GET says what the table holds', { timeout: 120_000 }, async () => {
-  const seed = Number(process.env['POLYROW_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = seedFrom('POLYROW_SEED');
   const count = process.env['POLYROW_FULL'] === '1' ? 100_000 : 6000;
   const random = new Random(seed);
   const generator = new Generator(seed);
