@@ -84,6 +84,10 @@ export interface Command {
    * the first. Who takes note of it sets it back.
    */
   notRun?: NotRun | undefined;
+  /** Of a script: what its user may do, for pods elsewhere; absent for one who may do all. */
+  rights?: string | undefined;
+  /** Of EVALSHA: the script, if it is known here, for pods elsewhere. */
+  script?: { readonly source: string } | undefined;
   /** What is answered in a transaction where the command would wait: `transform` does so; pods elsewhere are told. */
   onEmpty?: 'nil' | 'nilArray' | undefined;
 }

@@ -4,8 +4,7 @@ import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { RowCommands, TurnMember } from '../../universal-row/executor.ts';
 import type { GroupExecutor } from './pods/group-executor.ts';
-import { GroupTurns } from './pods/group-turns.ts';
-import { RemoteExecutor } from './pods/remote-executor.ts';
+import type { RemoteExecutor } from './pods/remote-executor.ts';
 
 export interface Route {
   /** A pod; of a table of several partitions, what finds the pod of each command. */
@@ -87,14 +86,6 @@ export class Router {
   /** The table of a partition; any other number is that of a table. */
   tableOf(number: number): number {
     return this.partitions.size === 0 ? number : (this.partitions.get(number) ?? number);
-  }
-
-  /** Links to pods elsewhere are told of a script of a tenant; without a source, that all are forgotten. */
-  tellScript(tenant: number, source: string): void {
-    for (const executor of this.distinct) {
-      if (executor instanceof RemoteExecutor) executor.link.script(tenant, source);
-      else if (executor instanceof GroupTurns) executor.tellScript(tenant, source);
-    }
   }
 
   /** Every pod once. */

@@ -1,7 +1,7 @@
 // What scripts may do on behalf of one client.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import type { BusyReply, Transform } from '../../universal-row/command.ts';
+import type { BusyReply, Command, Transform } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import { evalTransform } from '../../universal-row/transforms/redis/scripts/eval.ts';
 import { fcallTransform } from '../../universal-row/transforms/redis/scripts/functions.ts';
@@ -13,6 +13,7 @@ import { scriptRefusal } from './acl/guard.ts';
 import { type Client, ClientFlag } from './client.ts';
 import { PartitionedTable } from './partitions/partitioned-table.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import { rightsOf } from './served-scripts.ts';
 import { busyWithFunction, busyWithScript, type LongScript } from './tenant-scripts.ts';
 
 const logLevels = ['info', 'info', 'info', 'warn'] as const;
@@ -187,30 +188,23 @@ export class ClientScripts implements ScriptHost {
   }
 }
 
-const restrictedElsewhere =
-  'ERR scripts of users with ACL rules cannot run where the table is in another process';
 const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another process';
-const functionsElsewhere = 'ERR functions cannot run where the table is in another process';
 
 /**
- * Why a script cannot be sent to a pod in another process, if so. What EVAL sends is known from here on, as SCRIPT EXISTS
- * tells.
+ * Has a command that acts for the client carry what a pod in another process needs of that. What EVAL sends is known from
+ * here on, as SCRIPT EXISTS tells.
  */
-export function refusalElsewhere(
-  { flags, tenant }: Client,
-  entry: CommandEntry,
-  args: Arguments,
-): string | undefined {
+export function prepareElsewhere(client: Client, entry: CommandEntry, command: Command): void {
   const { name } = entry.spec;
-  if (name === 'migrate') return migrateElsewhere;
-  if (!name.startsWith('eval')) return functionsElsewhere;
-  if (flags & ClientFlag.restricted) return restrictedElsewhere;
-  if (name.startsWith('evalsha')) return undefined;
+  const { cache } = client.tenant.scripts;
+  command.onlyHere = name === 'migrate' ? migrateElsewhere : undefined;
+  command.rights = client.flags & ClientFlag.restricted ? rightsOf(client) : undefined;
+  command.script = name.startsWith('evalsha') ? cache.bySha(command.args.latin1(1, 64)) : undefined;
+  if (name !== 'eval' && name !== 'eval_ro') return;
   try {
-    tenant.scripts.cache.take(args.latin1(1));
+    cache.take(command.args.latin1(1));
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    return error.message;
+    command.onlyHere = error.message;
   }
-  return undefined;
 }

@@ -12,7 +12,7 @@ import type { Router } from '../gateway/router.ts';
 import type { Permissions } from './acl/acl-user.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import type { CommandSpec, Handler } from './commands/spec.ts';
-import type { PublishedMessage } from './fan-out.ts';
+import type { Elsewhere } from './elsewhere.ts';
 import type { LatencyMonitor } from './latency.ts';
 import type { LoginDeadlines } from './login-deadlines.ts';
 import type { ConnectionMeter, RedisMetering } from './metering.ts';
@@ -147,12 +147,6 @@ interface ClientScriptCalls {
   fcall(isReadOnly: boolean): Transform;
   /** Sends what scripts have published. */
   flush(): void;
-}
-
-/** Other gateways that clients of the same tenants are connected to. */
-export interface Elsewhere {
-  /** The bytes of the message need not stay. */
-  publish(tenant: number, message: PublishedMessage): void;
 }
 
 export interface ClientServer {

@@ -10,9 +10,10 @@ import type { ConnectionAdmission } from './admission/connection-admission.ts';
 import { BlockedCommand, type BlockedOwner } from './blocked-command.ts';
 import { type ClientCommand, ClientFlag, type ClientHandler } from './client.ts';
 import type { Route } from '../gateway/router.ts';
-import { ClientScripts, refusalElsewhere } from './client-scripts.ts';
+import { ClientScripts, prepareElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import { outOfRequestMemory } from './held-memory.ts';
+import { librariesChanged } from './node-questions.ts';
 import type { Load, ReadCache } from './read-cache.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import type { SentCommands } from './sent-commands.ts';
@@ -165,6 +166,14 @@ export class CommandExecution {
         return;
       }
     }
+    if (entry.usesLibraries && server.elsewhere !== undefined) {
+      const reading = tenant.scripts.functions.refresh();
+      if (reading !== undefined || entry.ofLibraries) {
+        prepareElsewhere(owner, entry, command);
+        this.#runAfter(reading ?? Promise.resolve(undefined), route, entry);
+        return;
+      }
+    }
     const { group } = route;
     if (!route.mayWait || group?.isHere === true) {
       const done = route.executor.execute(command, reply);
@@ -179,17 +188,14 @@ export class CommandExecution {
       owner.sent.send(entry, args);
       return;
     }
-    if (group !== undefined) {
-      command.onlyHere =
-        entry.bind === undefined ? undefined : refusalElsewhere(owner, entry, args);
-    } else if (remote !== undefined && entry.bind !== undefined) {
-      const refusal = refusalElsewhere(owner, entry, args);
-      if (refusal !== undefined) {
-        reply.error(refusal);
+    if (entry.bind !== undefined) {
+      prepareElsewhere(owner, entry, command);
+      if (group === undefined && remote !== undefined && command.onlyHere !== undefined) {
+        reply.error(command.onlyHere);
         this.#settle(entry, args, mark);
         return;
       }
-    }
+    } else command.onlyHere = command.rights = command.script = undefined;
     const own = server.tick.borrowWriter(owner.version);
     own.keeper = owner;
     if (cache !== undefined) this.#loadInto(cache, entry);
@@ -208,8 +214,12 @@ export class CommandExecution {
     const owner = this.#owner;
     const own = owner.server.tick.borrowWriter(owner.version);
     own.keeper = owner;
-    const done = others.then((error) => {
-      if (error === undefined) return route.executor.execute(this.command, own);
+    const done = others.then(async (error) => {
+      if (error === undefined) {
+        const answer = await route.executor.execute(this.command, own);
+        if (entry.ofLibraries) await librariesChanged(owner);
+        return answer;
+      }
       own.error(error);
     });
     this.#waitFor(done, entry, own);

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net';
 import type { TenantDefinition, UserDefinition } from '../../contracts/tenancy/definitions.ts';
+import type { LibraryReader } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
 import type { StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
@@ -12,8 +13,11 @@ import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
 import { AcceptQueue } from './accept-queue.ts';
 import { BlockedClients } from './blocked-clients.ts';
-import { type Client, ClientFlag, type Elsewhere } from './client.ts';
+import { type Client, ClientFlag } from './client.ts';
+import type { Elsewhere, NodeQuestion } from './elsewhere.ts';
 import type { PublishedMessage } from './fan-out.ts';
+import { answerNode } from './node-questions.ts';
+import { ServedScripts } from './served-scripts.ts';
 import { ClientPause } from './client-pause.ts';
 import { CommandTick, tickOutputBytes } from './command-tick.ts';
 import { Connection } from './connection.ts';
@@ -73,6 +77,8 @@ interface RedisServerOptions extends ListenerOptions {
   router: Router;
   config: readonly ConfigEntry[];
   facts: ServerFacts;
+  /** On a node of a cluster: the function libraries of a tenant, as its rows have them. */
+  readLibraries?: ((tenant: number) => ReturnType<LibraryReader>) | undefined;
   /** Absent unless in cluster mode. */
   clusterId?: string | undefined;
   clusterMap?: ClusterMap | undefined;
@@ -143,8 +149,10 @@ export class RedisServer implements ConnectionHost<Connection> {
   /** Keyspace notifications and client-side caching. */
   readonly changes: RowChanges<Connection>;
   readonly #permissions = new WeakMap<UserDefinition, Permissions>();
+  readonly #servedScripts = new WeakMap<Tenant<Connection>, ServedScripts>();
   readonly #listeners: Listeners;
   readonly #keepAliveMs: number;
+  readonly #options: Pick<RedisServerOptions, 'readLibraries'>;
   readonly #samples: { at: number; commands: number }[] = [];
   #opsPerSecond = 0;
   #nextId = 1;
@@ -156,6 +164,7 @@ export class RedisServer implements ConnectionHost<Connection> {
   #retiredCommands = 0;
 
   constructor(options: RedisServerOptions) {
+    this.#options = options;
     this.registry = options.registry;
     this.router = options.router;
     this.facts = options.facts;
@@ -235,6 +244,21 @@ export class RedisServer implements ConnectionHost<Connection> {
     this.tick.schedule();
     void tenant.fanOut.send(message, audiences, receivers);
     return true;
+  }
+
+  /** Answers what another node asks about a tenant. */
+  answerNode(question: NodeQuestion, definition: TenantDefinition): unknown {
+    return answerNode(question, this.tenant(definition));
+  }
+
+  /** For scripts of the tenant's clients that are connected to other nodes. */
+  servedScripts(definition: TenantDefinition): ServedScripts {
+    const tenant = this.tenant(definition);
+    let served = this.#servedScripts.get(tenant);
+    if (served === undefined) {
+      this.#servedScripts.set(tenant, (served = new ServedScripts(this, tenant)));
+    }
+    return served;
   }
 
   // ---- life
@@ -476,6 +500,10 @@ export class RedisServer implements ConnectionHost<Connection> {
       const limits = this.admission?.limitsOf(number) ?? new TenantLimits();
       tenant = new Tenant<Connection>(definition, this.slowlogLimits, limits, this.connections);
       this.tenants.set(tenant.number, tenant);
+      const { readLibraries } = this.#options;
+      if (readLibraries !== undefined) {
+        tenant.scripts.functions.readBy(() => readLibraries(number));
+      }
     } else tenant.follow(definition);
     return tenant;
   }

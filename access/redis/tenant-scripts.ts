@@ -3,6 +3,7 @@
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Transform } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
+import { changing } from '../../universal-row/transforms/redis/scripts/function-commands.ts';
 import { FunctionLibraries } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type { RunningScript } from '../../universal-row/transforms/redis/scripts/host.ts';
 import {
@@ -92,7 +93,7 @@ export class TenantScripts {
   changing(change: Change): Transform {
     let transform = this.#transforms.get(change);
     if (transform === undefined) {
-      transform = change(this.functions);
+      transform = changing(change, this.functions);
       this.#transforms.set(change, transform);
     }
     return transform;

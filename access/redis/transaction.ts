@@ -10,7 +10,8 @@ import { refusalByNow } from './acl/guard.ts';
 import { selected } from './admission/partition-ticket.ts';
 import { noSlot } from './cluster.ts';
 import { type Client, ClientFlag } from './client.ts';
-import { refusalElsewhere } from './client-scripts.ts';
+import { prepareElsewhere } from './client-scripts.ts';
+import { librariesChanged } from './node-questions.ts';
 import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
@@ -251,10 +252,25 @@ export class TransactionState {
     return server.router.to(table).executor.refusal({ table, grows: first.entry.grows });
   }
 
+  /** What to wait for before commands that use function libraries may run. */
+  #libraries(queue: readonly QueuedCommand[]): Promise<string | undefined> | undefined {
+    if (!queue.some(({ entry }) => entry.usesLibraries)) return undefined;
+    return this.#owner.tenant.scripts.functions.refresh();
+  }
+
   #run(prepared: PreparedTransaction, reply: RespWriter): void | Promise<Reply | void> {
     const owner = this.#owner;
     const { server, tenant, version } = owner;
     const { queue, bytes } = this.#transaction!;
+    const reading = this.#libraries(queue);
+    if (reading !== undefined) {
+      return reading.then((error) => {
+        if (owner.closed) return;
+        if (error === undefined) return this.#run(prepared, owner.answer());
+        this.end();
+        owner.answer().error(error);
+      });
+    }
     if (prepared.executors.size > 1) {
       this.end();
       reply.error(twoModels);
@@ -292,6 +308,7 @@ export class TransactionState {
         const others = server.otherPods.run(one, route.executor);
         if (others !== undefined) waiting.push(others);
       }
+      if (queue.some(({ entry }) => entry.ofLibraries)) waiting.push(librariesChanged(owner));
       const { cache, changes } = server;
       queue.forEach(({ entry, args }, i) => {
         if (hasRun && owner.flags & ClientFlag.tracking) changes.hasRun(owner, entry, args);
@@ -333,16 +350,11 @@ export class TransactionState {
       const table = entry.ofLibraries ? tenant.libraryTable : prepared.table;
       entry.calls++;
       const { executor } = server.router.to(table);
-      const onlyHere = this.#refusalElsewhere(entry, args, table);
       let refused = this.#refusedByNow(entry, args);
-      // A group of replicas may have one here just now.
-      if (onlyHere !== undefined && server.router.to(table).group === undefined) {
-        refused ??= (_rows, _words, answer) => answer.error(onlyHere);
-      }
       const command: Command = {
         action: entry.action,
         name: entry.fullName,
-        transform: refused ?? this.#asTransform(entry),
+        transform: noTransform,
         grows: entry.grows,
         table,
         span,
@@ -350,8 +362,11 @@ export class TransactionState {
         usesSpan: entry.usesSpan,
         tenant: tenant.number,
         client: this.#owner.id,
-        onlyHere: refused === undefined ? onlyHere : undefined,
       };
+      if (entry.bind !== undefined && refused === undefined) {
+        refused = this.#prepareElsewhere(entry, command);
+      }
+      command.transform = refused ?? this.#asTransform(entry);
       if (entry.everyPod && refused === undefined) {
         const other = { ...command, transform: entry.run! };
         const refusal = server.otherPods.refusal(other, executor);
@@ -383,12 +398,16 @@ export class TransactionState {
     return refusal === undefined ? undefined : (_rows, _words, reply) => reply.error(refusal);
   }
 
-  /** What is answered to a script that a pod elsewhere cannot run, where it would have to. */
-  #refusalElsewhere(entry: CommandEntry, args: Arguments, table: number): string | undefined {
-    if (entry.bind === undefined) return undefined;
-    const { remote, group } = this.#owner.server.router.to(table);
+  /** What answers a command that acts for this client and that a pod elsewhere cannot run, where it would have to. */
+  #prepareElsewhere(entry: CommandEntry, command: Command): Command['transform'] | undefined {
+    const { remote, group } = this.#owner.server.router.to(command.table);
     if (remote === undefined && group === undefined) return undefined;
-    return refusalElsewhere(this.#owner, entry, args);
+    prepareElsewhere(this.#owner, entry, command);
+    const { onlyHere } = command;
+    // A group of replicas may have one here just now.
+    if (onlyHere === undefined || group !== undefined) return undefined;
+    command.onlyHere = undefined;
+    return (_rows, _words, reply) => reply.error(onlyHere);
   }
 
   #asTransform(entry: CommandEntry): Command['transform'] {
@@ -422,6 +441,10 @@ export class TransactionState {
 }
 
 /** Words of a command with one key; the name is of no use to its transform. */
+function noTransform(): void {
+  throw new RangeError('a command without a transform');
+}
+
 function oneKey(key: Buffer): Arguments {
   const args = new Arguments(2);
   args.buf = key;

@@ -6,6 +6,7 @@ import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
 import { GroupTurns } from '../../access/gateway/pods/group-turns.ts';
 import { PodLink } from '../../access/gateway/pods/pod-link.ts';
 import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
+import type { Elsewhere, NodeQuestion } from '../../access/redis/elsewhere.ts';
 import type { PublishedMessage } from '../../access/redis/fan-out.ts';
 import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
@@ -42,6 +43,13 @@ export interface ClusterRowsOptions {
   readonly groupOf: (table: number) => number | undefined;
   readonly refusalOf: (command: Refusable) => string | undefined;
   readonly leaderWaitMs: number;
+  /** The scripts that clients here have loaded, which a node is told of when it is there again. */
+  readonly loadedScripts: () => Iterable<NodeQuestion>;
+  readonly scriptsOf: PodServerOptions['scriptsOf'];
+  /** Another node is there, perhaps again. */
+  readonly nodeIsThere: () => void;
+  /** Another node asks. */
+  readonly answer: (question: NodeQuestion) => unknown;
   /** A client of another node has published a message to a tenant. False when it is dropped. */
   readonly heard: (tenant: number, message: PublishedMessage) => boolean;
   readonly report: Report;
@@ -70,9 +78,9 @@ export function groupKey({ tenant, model, partition }: GroupScope): string {
 /** How often gateways take over what the replicas here know of leaders. */
 const leaderPollMs = 100;
 
-export class ClusterRows {
+export class ClusterRows implements Elsewhere {
   /** Ends the turns of the groups that a tick of the gateway has touched. */
-  readonly turns = new GroupTurns(() => Array.from(this.#links.values(), ({ link }) => link));
+  readonly turns = new GroupTurns();
   readonly messages: ClusterMessages;
   readonly #options: ClusterRowsOptions;
   readonly #groups: PlaneGroups<Pod>;
@@ -114,9 +122,9 @@ export class ClusterRows {
         options.heard(tenant, message);
         this.messages.publish(tenant, message);
       },
-      answer: () => {
-        throw new Error('nothing is asked of pods here');
-      },
+      scriptsOf: options.scriptsOf,
+      opened: options.nodeIsThere,
+      answer: (question) => options.answer(question as NodeQuestion),
       report,
       failed: fatal,
     });
@@ -160,6 +168,30 @@ export class ClusterRows {
     return awaited.executor;
   }
 
+  publish(tenant: number, message: PublishedMessage): void {
+    this.messages.publish(tenant, message);
+  }
+
+  async ask(question: NodeQuestion): Promise<unknown[]> {
+    const up = [...this.#links.values()].filter(({ link }) => link.isUp);
+    const asked = await Promise.allSettled(up.map(({ link }) => link.ask(question)));
+    const { report } = this.#options;
+    return asked.flatMap((one) => {
+      if (one.status === 'fulfilled') return [one.value];
+      report('info', 'a node did not answer', { what: question.what, err: one.reason as Error });
+      return [];
+    });
+  }
+
+  /** The node is there again, and may have missed scripts. */
+  #tellScripts(link: PodLink): void {
+    for (const question of this.#options.loadedScripts()) {
+      link.ask(question).catch(() => {
+        // The link has ended: it is told when that is up again.
+      });
+    }
+  }
+
   status(): ReplicaStatus[] {
     return this.#groups.status();
   }
@@ -199,7 +231,8 @@ export class ClusterRows {
     }
     for (const [node, place] of places) {
       if (this.#links.has(node)) continue;
-      const link = new PodLink({ ...place, context, report });
+      const opened = (up: PodLink): void => this.#tellScripts(up);
+      const link = new PodLink({ ...place, context, opened, report });
       this.#links.set(node, { link, place, remote: new RemoteExecutor(link, refusalOf) });
       void link.start();
     }

@@ -8,7 +8,7 @@ import type { LinkContext } from '../../cluster-links/cluster-link.ts';
 import { ClusterListener } from '../../cluster-links/cluster-listener.ts';
 import type { ScriptMessage } from '../../storage-node/pod-server/node-scripts.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
-import type { ServedPod } from '../../storage-node/pod-server/served-pods.ts';
+import type { PodServerOptions, ServedPod } from '../../storage-node/pod-server/served-pods.ts';
 import type { Refusable } from '../../universal-row/executor.ts';
 
 export const podsBehindTcp = process.env['TEST_POD_CARRIER'] === 'tcp';
@@ -16,6 +16,7 @@ export const podsBehindTcp = process.env['TEST_POD_CARRIER'] === 'tcp';
 interface LoopbackOptions {
   podOf: (table: number) => ServedPod;
   refusalOf: (command: Refusable) => string | undefined;
+  scriptsOf: PodServerOptions['scriptsOf'];
   /** Sends what a script publishes to who listens. */
   publish: (tenant: number, message: ScriptMessage) => void;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
@@ -33,9 +34,10 @@ export class LoopbackPods {
 
   constructor(options: LoopbackOptions) {
     this.#options = options;
-    const { podOf, publish, report, failed } = options;
+    const { podOf, scriptsOf, publish, report, failed } = options;
     const pods = new PodServer({
       podOf,
+      scriptsOf,
       publish,
       report,
       failed,

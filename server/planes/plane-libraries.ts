@@ -12,9 +12,14 @@ import type { Pod } from '../../storage-node/pod.ts';
 import { Arguments } from '../../universal-row/arguments.ts';
 import { Slice } from '../../universal-row/bytes.ts';
 import { Action, type Transform } from '../../universal-row/command.ts';
-import { ReadFault } from '../../universal-row/errors.ts';
+import { CommandError, ReadFault } from '../../universal-row/errors.ts';
+import type { RowCommands } from '../../universal-row/executor.ts';
 import type { Row, Rows } from '../../universal-row/rows.ts';
-import { RespWriter } from '../../access/redis/resp-writer.ts';
+import {
+  dumpRows,
+  librariesByName,
+} from '../../universal-row/transforms/redis/scripts/function-commands.ts';
+import { LongAnswer, RespWriter } from '../../access/redis/resp-writer.ts';
 
 /** The compiled libraries of a tenant. */
 export interface Adopting {
@@ -59,6 +64,44 @@ export class PlaneLibraries {
         warn('a function library cannot be loaded', { tenant: number, ...one });
     }
   }
+}
+
+/** The code of a tenant's libraries by name, from wherever the rows are. Rejects with a `CommandError`. */
+export async function readLibraries(
+  pods: RowCommands,
+  tenant: number,
+): Promise<ReadonlyMap<string, string>> {
+  const table = libraryTable(tenant);
+  const own = new RespWriter();
+  const answer = await pods.execute(
+    {
+      ...{ action: Action.fetch, name: 'function|dump', transform: dumpRows, grows: false },
+      ...{ table, tenant, span: { first: table, count: 1 }, args: words('FUNCTION', 'DUMP') },
+    },
+    own,
+  );
+  const bytes =
+    answer instanceof LongAnswer
+      ? Buffer.concat(answer.take().map((part) => Buffer.from(part)))
+      : own.buf.subarray(0, own.pos);
+  const end = bytes.indexOf('\r\n');
+  // Not a bulk string: an error.
+  if (bytes[0] !== 36) throw new CommandError(bytes.toString('latin1', 1, end));
+  return librariesByName(bytes.subarray(end + 2, bytes.length - 2));
+}
+
+function words(...texts: string[]): Arguments {
+  const args = new Arguments(texts.length);
+  args.reserve(texts.length);
+  args.buf = Buffer.from(texts.join(''));
+  let at = 0;
+  for (const [i, { length }] of texts.entries()) {
+    args.starts[i] = at;
+    args.lens[i] = length;
+    at += length;
+  }
+  args.count = texts.length;
+  return args;
 }
 
 /** What is in both stays as it is where it belongs. */

@@ -11,6 +11,7 @@ import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { ClusterMap } from '../../access/redis/cluster-map.ts';
 import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
+import { loadedScripts } from '../../access/redis/node-questions.ts';
 import { nodeIdOf } from '../../access/redis/cluster.ts';
 import { parseEventClasses } from '../../access/redis/keyspace-events.ts';
 import type { RedisTls } from '../../access/redis/listeners.ts';
@@ -31,6 +32,7 @@ import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Engine } from '../../engines/engine.ts';
 import type { Pod } from '../../storage-node/pod.ts';
+import type { TenantScriptState } from '../../storage-node/pod-server/node-scripts.ts';
 import type { ServedPod } from '../../storage-node/pod-server/served-pods.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import { stringLimit } from '../../universal-row/transforms/redis/support/string-limit.ts';
@@ -65,7 +67,7 @@ import { RedisPlaneMeter } from './redis-metering.ts';
 import { hashSamples } from './hash-samples.ts';
 import { type NamedPod, redisSamples } from './redis-samples.ts';
 import { PlaneCache } from './plane-cache.ts';
-import { PlaneLibraries } from './plane-libraries.ts';
+import { PlaneLibraries, readLibraries } from './plane-libraries.ts';
 import { PlaneMemory } from './plane-memory.ts';
 import { PlanePartitions } from './plane-partitions.ts';
 import { PlaneReads } from './plane-reads.ts';
@@ -195,6 +197,7 @@ const loopback = podsBehindTcp
   ? new LoopbackPods({
       podOf: (table) => served.get(tables.modelOf(table))!,
       refusalOf: (command) => podOfTable(command.table)?.refusal(command),
+      scriptsOf,
       publish: (tenant, message) => void server?.hear(tenant, message),
       report: log,
       failed: fatal,
@@ -645,6 +648,13 @@ function createServer(settings: Config, version: string): RedisServer {
         ? undefined
         : nodeIdOf(resolve(settings['data-dir'])),
     clusterMap,
+    readLibraries:
+      cluster &&
+      ((tenant) => {
+        const done = readLibraries(router.to(libraryTable(tenant)).executor, tenant);
+        server?.tick.schedule();
+        return done;
+      }),
     config: redisConfigEntries(live),
     report: log,
     facts: {
@@ -722,6 +732,12 @@ function nameOf(tenant: number): string | undefined {
   return tables.tenant(tenant)?.name;
 }
 
+/** What scripts share with those of clients of this node. */
+function scriptsOf(number: number): TenantScriptState | undefined {
+  const definition = tables.tenant(number);
+  return definition && server?.servedScripts(definition);
+}
+
 /** Opens what a node of a cluster has instead of pods of its own. */
 async function joinCluster(of: PlaneCluster): Promise<void> {
   cluster = await ClusterRows.open({
@@ -733,6 +749,15 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     groupOf: (table) => clusterRoutes.groupOf(table),
     refusalOf: ({ table, grows }) => refusalHere(table, grows),
     leaderWaitMs: config['cluster.leader-wait-ms'],
+    loadedScripts: () => (server === undefined ? [] : loadedScripts(server)),
+    scriptsOf,
+    nodeIsThere: () => {
+      for (const { scripts } of server?.tenants.values() ?? []) scripts.functions.outdate();
+    },
+    answer: (question) => {
+      const definition = tables.tenant(question.tenant);
+      return definition && server?.answerNode(question, definition);
+    },
     heard: (tenant, message) => server?.hear(tenant, message) ?? true,
     report: log,
     fatal,
@@ -774,7 +799,7 @@ async function start(): Promise<void> {
   await adopt(firstTables);
   if (cluster === undefined) await divided.dropOrphans();
   server = createServer(config, packageVersion());
-  server.elsewhere = cluster?.messages;
+  server.elsewhere = cluster;
   server.cache = cache.inUse;
   await gatherLibraries();
   server.latency.thresholdMs = latencyMs();

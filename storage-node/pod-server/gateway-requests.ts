@@ -140,7 +140,7 @@ export class GatewayRequests {
         this.#observe(number, reader);
         break;
       case Request.script:
-        this.#turns.scripts.load(number, reader.bytes().toString('latin1'));
+        this.#turns.scripts.learn(number, reader.bytes().toString('latin1'));
         break;
       case Request.unobserve:
         this.#observations.remove(number);
@@ -315,18 +315,19 @@ export class GatewayRequests {
   #fillScript(command: Command, lane: Lane, number: number): void {
     const { scripts, options } = this.#turns;
     const { table } = command;
-    const script = scripts.transform(
-      number,
-      lane.session.tenant,
-      (grows) => options.podOf(table)?.executor.refusal({ table, grows }),
-      options.publish !== undefined,
-    );
+    const { flags, rights } = this.#head;
+    const script = scripts.transform(number, lane.session.tenant, {
+      command,
+      rights: flags & CommandFlag.hasRights ? rights : '',
+      refusal: (grows) => options.podOf(table)?.executor.refusal({ table, grows }),
+      mayPublish: options.publish !== undefined,
+    });
     if (script === undefined) throw new WireError('no transform has this number');
     lane.scripts.push(script.host);
     command.action = script.action;
     command.name = script.name;
     command.transform = script.run;
-    command.grows = false;
+    command.grows = script.grows;
     command.usesSpan = false;
   }
 

@@ -1,11 +1,26 @@
-// Scripts of clients of other processes. They are looked up and run by the pod's own tables: nothing of the client is here
-// but its tenant.
+// Scripts and functions of clients of other processes. They are looked up and run by the pod's own tables: nothing of the
+// client is here but its tenant, and the rules of its user.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { Action, type Transform } from '../../universal-row/command.ts';
+import {
+  Action,
+  type BusyReply,
+  type Command,
+  type Transform,
+} from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import { evalTransform } from '../../universal-row/transforms/redis/scripts/eval.ts';
+import {
+  changing,
+  dumpRows,
+  libraryChanges,
+} from '../../universal-row/transforms/redis/scripts/function-commands.ts';
+import {
+  fcallTransform,
+  FunctionLibraries,
+} from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type {
+  RunningScript,
   ScriptCommand,
   ScriptHost,
 } from '../../universal-row/transforms/redis/scripts/host.ts';
@@ -14,7 +29,10 @@ import { ScriptCache } from '../../universal-row/transforms/redis/scripts/script
 import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
 
 /** What runs scripts, behind the transforms of the registry in the list of names. */
-export const scriptNames = ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'] as const;
+export const scriptNames = [
+  ...['eval', 'evalsha', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro', 'function|dump'],
+  ...Object.keys(libraryChanges),
+];
 
 /** Words that one step can take: commands that wait begin to wait for all their keys in one. */
 const maxWaitingWords = 1024;
@@ -66,17 +84,60 @@ export interface ScriptMessage {
 
 /** Messages that one script may publish. */
 const maxMessages = 100_000;
+/** Of the command that FUNCTION STATS shows. */
+const maxShownWords = 128;
+const maxShownBytes = 1024;
+
+/** A script or function that takes many steps, and the command that called it. */
+export interface LongNodeScript {
+  readonly script: RunningScript;
+  readonly table: number;
+  readonly isFunction: boolean;
+  readonly words: readonly Buffer[];
+}
+
+/** What scripts of a tenant have in common on a node, whichever node their clients are connected to. */
+export interface TenantScriptState {
+  readonly cache: ScriptCache;
+  readonly functions: FunctionLibraries;
+  /** What those are answered that wait for too long for the tables of a long one. */
+  busyReply(isFunction: boolean): BusyReply | undefined;
+  /** One goes on step by step, until the function that is returned is called. */
+  running(long: LongNodeScript): () => void;
+  /** As `ScriptHost`'s, of a user with these rights (`Command.rights`), '' for one who may do all; `table` as the server counts. */
+  denial(rights: string, command: string, args: Arguments, table: number): string | undefined;
+}
+
+function ownState(): TenantScriptState {
+  return {
+    cache: new ScriptCache(),
+    functions: new FunctionLibraries(),
+    busyReply: () => undefined,
+    running: () => () => undefined,
+    denial: (rights) => (rights === '' ? undefined : noRules),
+  };
+}
+
+const noRules = 'ERR the rules of the user are not known here';
+
+/** What a command needs of those that run it. */
+interface ScriptCaller {
+  readonly state: TenantScriptState;
+  readonly command: Command;
+  readonly rights: string;
+  readonly isFunction: boolean;
+  readonly refusal: (grows: boolean) => string | undefined;
+  readonly mayPublish: boolean;
+}
 
 /** Scripts of one command of a tenant, on one pod. */
 class NodeScriptHost implements ScriptHost {
   /** To be sent once what the command has written is settled. */
   messages: ScriptMessage[] = [];
-  readonly #refusal: (grows: boolean) => string | undefined;
-  readonly #mayPublish: boolean;
+  readonly #caller: ScriptCaller;
 
-  constructor(refusal: (grows: boolean) => string | undefined, mayPublish: boolean) {
-    this.#refusal = refusal;
-    this.#mayPublish = mayPublish;
+  constructor(caller: ScriptCaller) {
+    this.#caller = caller;
   }
 
   command(args: Arguments): ScriptCommand | undefined {
@@ -87,13 +148,13 @@ class NodeScriptHost implements ScriptHost {
     return byName.get(`${name}|${args.text(1).toLowerCase()}`);
   }
 
-  /** Gateways send scripts of clients only that may do all. */
-  denial(): undefined {
-    return undefined;
+  denial({ fullName }: ScriptCommand, args: Arguments, table: number): string | undefined {
+    const { state, rights, command } = this.#caller;
+    return state.denial(rights, fullName, args, command.span.first + table);
   }
 
   refusal(grows: boolean): string | undefined {
-    return this.#refusal(grows);
+    return this.#caller.refusal(grows);
   }
 
   calling(command: ScriptCommand): void {
@@ -108,7 +169,7 @@ class NodeScriptHost implements ScriptHost {
 
   /** How many clients of all nodes listen is not known: so nobody is counted. */
   publish(channel: string, message: string, isSharded: boolean): number {
-    if (!this.#mayPublish) throw noPublish;
+    if (!this.#caller.mayPublish) throw noPublish;
     if (this.messages.length < maxMessages) {
       this.messages.push({
         channel: Buffer.from(channel, 'latin1'),
@@ -121,8 +182,13 @@ class NodeScriptHost implements ScriptHost {
 
   log(): void {}
 
-  running(): () => void {
-    return () => {};
+  running(script: RunningScript): () => void {
+    const { state, command, isFunction } = this.#caller;
+    const { table, args } = command;
+    const words = Array.from({ length: Math.min(args.count, maxShownWords) }, (_, i) =>
+      Buffer.from(args.bytes(i).subarray(0, maxShownBytes)),
+    );
+    return state.running({ script, table, isFunction, words });
   }
 }
 
@@ -130,44 +196,60 @@ export interface NodeScript {
   readonly name: string;
   readonly run: Transform;
   readonly action: Action;
+  readonly grows: boolean;
   /** What the last run has to send. */
   readonly host: { readonly messages: readonly ScriptMessage[] };
 }
 
 export class NodeScripts {
-  readonly #caches = new Map<number, ScriptCache>();
+  readonly #stateOf: ((tenant: number) => TenantScriptState | undefined) | undefined;
+  readonly #own = new Map<number, TenantScriptState>();
 
-  #cacheOf(tenant: number): ScriptCache {
-    let cache = this.#caches.get(tenant);
-    if (cache === undefined) this.#caches.set(tenant, (cache = new ScriptCache()));
-    return cache;
+  /** `stateOf` has what clients of this node share; without it scripts of links have state of their own. */
+  constructor(stateOf?: (tenant: number) => TenantScriptState | undefined) {
+    this.#stateOf = stateOf;
   }
 
-  /** The transform of the `number`th of `scriptNames`; undefined when there are not as many. */
+  #state(tenant: number): TenantScriptState {
+    const shared = this.#stateOf?.(tenant);
+    if (shared !== undefined) return shared;
+    let state = this.#own.get(tenant);
+    if (state === undefined) this.#own.set(tenant, (state = ownState()));
+    return state;
+  }
+
+  /** The transform of the `number`th of `scriptNames` for a command; undefined when there are not as many. */
   transform(
     number: number,
     tenant: number,
-    refusal: (grows: boolean) => string | undefined,
-    mayPublish: boolean,
+    caller: Omit<ScriptCaller, 'state' | 'isFunction'>,
   ): NodeScript | undefined {
     const name = scriptNames[number];
     if (name === undefined) return undefined;
+    const state = this.#state(tenant);
+    const { cache, functions } = state;
+    const isFunction = name.startsWith('fcall');
+    const host = new NodeScriptHost({ ...caller, state, isFunction });
+    if (name.startsWith('function|')) {
+      const change = libraryChanges[name as keyof typeof libraryChanges] as
+        | (typeof libraryChanges)[keyof typeof libraryChanges]
+        | undefined;
+      const grows = name === 'function|load' || name === 'function|restore';
+      if (change === undefined) return { name, run: dumpRows, action: Action.fetch, grows, host };
+      return { name, run: changing(change, functions), action: Action.update, grows, host };
+    }
     const isReadOnly = name.endsWith('_ro');
-    const host = new NodeScriptHost(refusal, mayPublish);
-    const isSha = name.startsWith('evalsha');
-    const run = evalTransform(host, this.#cacheOf(tenant), isSha, isReadOnly);
-    return { name, run, action: isReadOnly ? Action.query : Action.update, host };
+    const transform = isFunction
+      ? fcallTransform(host, functions, isReadOnly)
+      : evalTransform(host, cache, name.startsWith('evalsha'), isReadOnly);
+    const run = Object.assign(transform, { busy: state.busyReply(isFunction) });
+    return { name, run, action: isReadOnly ? Action.query : Action.update, grows: false, host };
   }
 
-  /** SCRIPT LOAD, or with '' SCRIPT FLUSH, at a gateway. */
-  load(tenant: number, source: string): void {
-    const cache = this.#cacheOf(tenant);
-    if (source === '') {
-      cache.flush();
-      return;
-    }
+  /** A gateway is about to call a script by its digest. */
+  learn(tenant: number, source: string): void {
     try {
-      cache.take(source).isLoaded = true;
+      this.#state(tenant).cache.take(source);
     } catch (error) {
       // The gateway has found the same, and told its client.
       if (!(error instanceof CommandError)) throw error;

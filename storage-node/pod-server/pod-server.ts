@@ -17,7 +17,7 @@ interface TurnOfPod {
 
 export class PodServer implements PodTurns {
   readonly options: PodServerOptions;
-  readonly scripts = new NodeScripts();
+  readonly scripts: NodeScripts;
   readonly #links = new Set<GatewayLink>();
   readonly #pods = new Map<LocalPod, TurnOfPod>();
   /** The pod that was asked last: most turns are of one. */
@@ -31,12 +31,14 @@ export class PodServer implements PodTurns {
 
   constructor(options: PodServerOptions) {
     this.options = options;
+    this.scripts = new NodeScripts(options.scriptsOf);
   }
 
   /** Serves a link of a gateway (`ClusterListener.serve`). */
   open(link: ClusterLink): LinkHandler {
     const gateway = new GatewayLink(this, link, () => this.#links.delete(gateway));
     this.#links.add(gateway);
+    this.options.opened?.();
     return gateway;
   }
 

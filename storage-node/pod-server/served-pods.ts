@@ -4,7 +4,7 @@ import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Answers } from './answers.ts';
-import type { NodeScripts, ScriptMessage } from './node-scripts.ts';
+import type { NodeScripts, ScriptMessage, TenantScriptState } from './node-scripts.ts';
 
 /** Where a table's rows are. */
 export interface ServedPod {
@@ -20,6 +20,10 @@ export interface PodServerOptions {
   admission?: PodAdmission | undefined;
   /** Sends a message of a tenant's script to who listens, on all nodes. Without it scripts cannot publish. */
   publish?: ((tenant: number, message: ScriptMessage) => void) | undefined;
+  /** What scripts of a tenant share with those of clients of this process; undefined where it has none. */
+  scriptsOf?: ((tenant: number) => TenantScriptState | undefined) | undefined;
+  /** A gateway is there, perhaps again. */
+  opened?: (() => void) | undefined;
   /** Answers what a gateway asks about the pods as a whole. */
   answer: (question: unknown) => MaybePromise<unknown>;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;

@@ -65,7 +65,7 @@ export class ClusterNode {
       failed: (error) => this.#failed('the log', { err: error }),
     });
     this.#listener.serve('pods', this.#pods);
-    const turns = new GroupTurns(() => this.#links.values());
+    const turns = new GroupTurns();
     this.group = new GroupExecutor({
       group,
       node: number,

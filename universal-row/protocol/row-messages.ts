@@ -58,8 +58,6 @@ export const Refusal = {
   staleEpoch: 4,
   /** Its deadline had passed. */
   tooLate: 5,
-  /** The script is not known to the pod: it is to be sent, and the command again. */
-  unknownScript: 6,
 } as const;
 
 /** What holds for the commands of a lane from here on. */
@@ -131,7 +129,7 @@ export class CommandHead {
   table = 0;
   deadlineMs = 0;
   sequence = 0;
-  /** Name of the rules of the user whose script it is; '' for one who may do all. */
+  /** Of the user whose script it is: the name, a space, the rules; '' for one who may do all. */
   rights = '';
 
   reset(): void {

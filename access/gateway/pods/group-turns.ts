@@ -25,22 +25,11 @@ export class GroupTurns implements TurnMember {
   readonly #followers = new Set<Follower>();
   readonly #links = new Set<PodLink>();
   readonly #touched: GroupTurn[] = [];
-  readonly #allLinks: () => Iterable<PodLink>;
   #listener: ChangeListener | undefined;
   /** Of the tick that has just ended: pods, and what to wait for. */
   #pods: LocalPod[] = [];
   #positions: number[] = [];
   #ticks = 0;
-
-  /** `links` are those to all nodes that have replicas. */
-  constructor(links: () => Iterable<PodLink> = () => []) {
-    this.#allLinks = links;
-  }
-
-  /** Pods elsewhere are told of a script of a tenant; without a source, that all are forgotten. */
-  tellScript(tenant: number, source: string): void {
-    for (const link of this.#allLinks()) link.script(tenant, source);
-  }
 
   add(group: Follower): void {
     this.#followers.add(group);

@@ -33,6 +33,8 @@ export interface PodLinkOptions {
   /** The node that has to answer there; undefined for any of the cluster. */
   node?: string | undefined;
   context: LinkContext;
+  /** It is up, perhaps again. */
+  opened?: ((link: PodLink) => void) | undefined;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
 
@@ -69,6 +71,8 @@ export class PodLink {
   readonly #observedBy = new Map<RowObserver, Observed[]>();
   readonly #asked = new Map<number, Asked>();
   readonly #unmetered = new RowWork();
+  /** Those that the pods were told of. */
+  #scripts = new WeakSet<object>();
   #nextId = 1;
   #link: ClusterLink | undefined;
   #place: { host: string; port: number };
@@ -173,11 +177,13 @@ export class PodLink {
     for (let i = 0; i < count; i++) this.#numbers.set(reader.string(), i);
     reader.done();
     for (const lane of this.#lanes) lane.session = undefined;
+    this.#scripts = new WeakSet();
     this.#isUp = true;
     this.connects++;
     this.#retryMs = retryMs.first;
     for (const one of this.#observed.values()) this.#sendObserve(one);
     this.#ready.resolve();
+    this.#options.opened?.(this);
   }
 
   close(): void {
@@ -298,13 +304,14 @@ export class PodLink {
     lane.users.push(user);
   }
 
-  /** SCRIPT LOAD of a tenant; without a source SCRIPT FLUSH. */
-  script(tenant: number, source: string): void {
-    if (!this.#isUp) return;
+  /** The pods are told of a script of a tenant, if they have not been. */
+  script(tenant: number, script: { readonly source: string }): void {
+    if (!this.#isUp || this.#scripts.has(script)) return;
+    this.#scripts.add(script);
     const out = this.#begin();
     out.u8(Request.script);
     out.varint(tenant);
-    out.bytes(Buffer.from(source, 'latin1'));
+    out.bytes(Buffer.from(script.source, 'latin1'));
   }
 
   /** The client of a lane is gone: answers to its requests are dropped. */

@@ -95,6 +95,11 @@ export class RemoteExecutor implements Executor {
     if (command.args.hasWaited) head.flags |= CommandFlag.hasWaited;
     if (command.onEmpty === 'nil') head.flags |= CommandFlag.emptyIsNil;
     else if (command.onEmpty === 'nilArray') head.flags |= CommandFlag.emptyIsNilArray;
+    if (command.rights !== undefined) {
+      head.flags |= CommandFlag.hasRights;
+      head.rights = command.rights;
+    }
+    if (command.script !== undefined) this.link.script(session.tenant, command.script);
     return head;
   }
 

@@ -36,6 +36,10 @@ const scriptDenials = {
   channel: "can't publish to the channel mentioned in the command",
 } as const;
 
+export function scriptDenialText({ reason }: Denial): string {
+  return `ERR The user executing the script ${scriptDenials[reason]}`;
+}
+
 /** As `refusalOf`, of a command that a script calls. */
 export function scriptRefusal(
   connection: Client,
@@ -45,7 +49,7 @@ export function scriptRefusal(
   const denial = connection.permissions.check(entry, args);
   if (denial === undefined) return undefined;
   log(connection, denial, entry, args, 'lua');
-  return `ERR The user executing the script ${scriptDenials[denial.reason]}`;
+  return scriptDenialText(denial);
 }
 
 /** SORT looks up keys that it makes from patterns. */

@@ -34,7 +34,26 @@ function calls(name: string, isReadOnly: boolean): ClientCommand {
     summary: `Invokes a ${isReadOnly ? 'read-only ' : ''}function.`,
     complexity: 'Depends on the function that is executed.',
     action: isReadOnly ? Action.query : Action.update,
+    usesLibraries: true,
     bind: (client) => client.scripts.fcall(isReadOnly),
+  };
+}
+
+/** Has it answer by the libraries as they are on all nodes; within EXEC by what is known here. */
+function whenCurrent(handle: ClientHandler): ClientHandler {
+  return (client, args, reply) => {
+    const { functions } = client.tenant.scripts;
+    const reading = client.isExecuting ? undefined : functions.refresh();
+    if (reading === undefined) return handle(client, args, reply);
+    return reading.then((error) => {
+      const out = client.answer();
+      try {
+        if (error === undefined) return handle(client, client.arguments, out);
+        out.error(error);
+      } catch (thrown) {
+        client.writeError(thrown, out);
+      }
+    });
   };
 }
 
@@ -141,7 +160,7 @@ const parts: readonly Part[] = [
     name: 'dump',
     arity: 2,
     summary: 'Dumps all libraries into a serialized binary payload.',
-    handle: dump,
+    handle: whenCurrent(dump),
   },
   {
     name: 'flush',
@@ -161,7 +180,7 @@ const parts: readonly Part[] = [
     arity: -2,
     syntax: '[LIBRARYNAME library-name-pattern] [WITHCODE]',
     summary: 'Returns information about all libraries.',
-    handle: list,
+    handle: whenCurrent(list),
   },
   {
     name: 'load',
@@ -181,7 +200,7 @@ const parts: readonly Part[] = [
     name: 'stats',
     arity: 2,
     summary: 'Returns information about a function during execution.',
-    handle: stats,
+    handle: whenCurrent(stats),
   },
 ];
 
@@ -194,6 +213,7 @@ const subcommands: readonly ClientCommand[] = parts.map((part) => {
     flags: growing.has(part.name) ? ['noscript', 'write', 'denyoom'] : ['noscript', 'write'],
     action: Action.update,
     ofLibraries: true,
+    usesLibraries: true,
     bind: ({ tenant: { scripts } }) => scripts.changing(changes),
   };
 });

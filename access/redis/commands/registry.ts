@@ -25,6 +25,7 @@ export class CommandEntry {
   readonly everyPod: boolean;
   readonly usesSpan: boolean;
   readonly ofLibraries: boolean;
+  readonly usesLibraries: boolean;
   readonly noAuth: boolean;
   readonly allowedInMulti: boolean;
   readonly hidesCost: boolean;
@@ -70,6 +71,7 @@ export class CommandEntry {
     this.everyPod = spec.everyPod === true;
     this.usesSpan = spec.usesSpan === true;
     this.ofLibraries = spec.ofLibraries === true;
+    this.usesLibraries = spec.usesLibraries === true;
     this.noAuth = spec.flags.includes('no_auth');
     this.allowedInMulti = !spec.flags.includes('no_multi') && spec.mayNotQueue !== true;
     this.hidesCost = spec.hidesCost === true;

@@ -3,7 +3,10 @@
 import { Action } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { scriptKeys } from '../../../universal-row/transforms/redis/scripts/eval.ts';
-import type { ClientCommand, ClientHandler } from '../client.ts';
+import type { Client, ClientCommand, ClientHandler } from '../client.ts';
+import type { NodeQuestion } from '../elsewhere.ts';
+import { killScripts } from '../node-questions.ts';
+import type { RespWriter } from '../resp-writer.ts';
 import type { CommandFlag } from './spec.ts';
 import { busyWithFunction, busyWithScript } from '../tenant-scripts.ts';
 import { helpOf } from './support/help.ts';
@@ -32,13 +35,26 @@ function evaluates(name: string, isSha: boolean, isReadOnly: boolean): ClientCom
   };
 }
 
+/** Answers once the other nodes that can be reached have done it, too; a transaction does not wait for that. */
+function everywhere(
+  client: Client,
+  question: NodeQuestion,
+  reply: RespWriter,
+  answer: (out: RespWriter, others: readonly unknown[]) => void,
+): void | Promise<void> {
+  const others = client.server.elsewhere?.ask(question);
+  if (others === undefined || client.isExecuting) answer(reply, []);
+  else return others.then((answers) => answer(client.answer(), answers));
+}
+
 const load: ClientHandler = (client, args, reply) => {
-  const { tenant, server } = client;
-  const source = args.latin1(2);
-  const script = tenant.scripts.cache.take(source);
+  const { number, scripts } = client.tenant;
+  const script = scripts.cache.take(args.latin1(2));
   script.isLoaded = true;
-  server.router.tellScript(tenant.number, source);
-  reply.text(script.sha);
+  const { source, sha } = script;
+  return everywhere(client, { what: 'loadScript', tenant: number, source }, reply, (out) =>
+    out.text(sha),
+  );
 };
 
 const exists: ClientHandler = (client, args, reply) => {
@@ -52,24 +68,26 @@ const exists: ClientHandler = (client, args, reply) => {
 const flush: ClientHandler = (client, args, reply) => {
   if (args.count > 3) throw flushOptions;
   if (args.count === 3 && !args.is(2, 'SYNC') && !args.is(2, 'ASYNC')) throw flushOptions;
-  client.tenant.scripts.cache.flush();
-  client.server.router.tellScript(client.tenant.number, '');
-  reply.ok();
+  const { number, scripts } = client.tenant;
+  scripts.cache.flush();
+  return everywhere(client, { what: 'loadScript', tenant: number, source: '' }, reply, (out) =>
+    out.ok(),
+  );
 };
 
-/** Ends what takes long and has not written: functions, or scripts of EVAL. */
+/** SCRIPT KILL, or FUNCTION KILL: wherever scripts of the client's tenant run. */
 export function killing(functions: boolean): ClientHandler {
   return (client, _args, reply) => {
-    const running = [...client.tenant.scripts.running];
-    const killable = running.filter(({ script }) => !script.hasWritten);
-    const wanted = killable.filter(({ isFunction }) => isFunction === functions);
-    if (running.length === 0) reply.error('NOTBUSY No scripts in execution right now.');
-    else if (killable.length === 0) reply.error(unkillable);
-    else if (wanted.length === 0) reply.error(functions ? busyWithScript : busyWithFunction);
-    else {
-      for (const { script } of wanted) script.kill();
-      reply.ok();
-    }
+    const { tenant } = client;
+    const own = killScripts(tenant, functions);
+    const question = { what: 'killScripts', tenant: tenant.number, functions } as const;
+    return everywhere(client, question, reply, (out, others) => {
+      const outcomes = [own, ...others];
+      if (outcomes.includes('killed')) out.ok();
+      else if (outcomes.includes('other')) out.error(functions ? busyWithScript : busyWithFunction);
+      else if (outcomes.includes('unkillable')) out.error(unkillable);
+      else out.error('NOTBUSY No scripts in execution right now.');
+    });
   };
 }
 

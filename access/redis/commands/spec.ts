@@ -131,6 +131,8 @@ export interface CommandSpec<C = never> {
   usesSpan?: boolean;
   /** It changes the function libraries of its tenant, which are rows of a table of their own. */
   ofLibraries?: boolean;
+  /** It uses the function libraries of its tenant. */
+  usesLibraries?: boolean;
   /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
   everyPod?: boolean;
   /** Asks for costs: what it costs itself is charged, and not told. */

@@ -3,13 +3,14 @@
 
 import type { Arguments } from '../../../arguments.ts';
 import type { Transform } from '../../../command.ts';
+import { Slice } from '../../../bytes.ts';
 import { CommandError } from '../../../errors.ts';
-import type { Rows } from '../../../rows.ts';
+import type { Row, Rows } from '../../../rows.ts';
 import { Crc64 } from '../rdb/crc64.ts';
 import { footerBytes, newestVersion, RdbType, writtenVersion } from '../rdb/format.ts';
 import { ValueReader } from '../rdb/value-reader.ts';
 import { ValueWriter } from '../rdb/value-writer.ts';
-import type { FunctionLibraries, FunctionLibrary } from './functions.ts';
+import { type FunctionLibraries, type FunctionLibrary, libraryName } from './functions.ts';
 
 const flushOptions = new CommandError('ERR FUNCTION FLUSH only supports SYNC|ASYNC option');
 const noLibrary = new CommandError('ERR Library not found');
@@ -129,8 +130,53 @@ export function functionRestore(libraries: FunctionLibraries): Transform {
   };
 }
 
+/** The commands that change the libraries, by name. */
+export const libraryChanges = {
+  'function|delete': functionDelete,
+  'function|flush': functionFlush,
+  'function|load': functionLoad,
+  'function|restore': functionRestore,
+} as const;
+
+/** One of these on the libraries of a tenant. What comes of it may be lost with its log entry: then the rows tell. */
+export function changing(
+  change: (libraries: FunctionLibraries) => Transform,
+  libraries: FunctionLibraries,
+): Transform {
+  const transform = change(libraries);
+  return (rows, args, reply) => {
+    libraries.need();
+    transform(rows, args, reply);
+    libraries.outdate();
+  };
+}
+
+/** Answers with all rows of libraries, as FUNCTION DUMP does: how other nodes read them. */
+export const dumpRows: Transform = (rows, _args, reply) => {
+  const found: Row[] = [];
+  let cursor = 0;
+  do {
+    cursor = rows.scan(cursor, rows.rowCount(), (row) => {
+      found.push(row);
+    });
+  } while (cursor !== 0);
+  const slice = new Slice();
+  const payload = dumpOf(
+    found.map((row) => {
+      rows.value(row, slice);
+      return { code: slice.b.toString('latin1', slice.s, slice.s + slice.n) };
+    }),
+  );
+  reply.bulk(payload, 0, payload.length);
+};
+
+/** The code of each library in what `dumpRows` answers, by its name. */
+export function librariesByName(payload: Buffer): Map<string, string> {
+  return new Map(librariesIn(payload).map((code) => [libraryName(code), code]));
+}
+
 /** The payload of FUNCTION DUMP. */
-export function dumpOf(libraries: Iterable<FunctionLibrary>): Buffer {
+export function dumpOf(libraries: Iterable<Pick<FunctionLibrary, 'code'>>): Buffer {
   const writer = new ValueWriter();
   for (const { code } of libraries) {
     const bytes = Buffer.from(code, 'latin1');

@@ -1,7 +1,7 @@
 // Libraries of functions: FUNCTION LOAD and what it leaves, FCALL.
 
 import type { Transform } from '../../../command.ts';
-import { CommandError } from '../../../errors.ts';
+import { CommandError, ReadFault } from '../../../errors.ts';
 import { LuaSyntaxError } from '../../../scripting/lexer.ts';
 import type { Machine } from '../../../scripting/machine.ts';
 import { numberText } from '../../../scripting/numbers.ts';
@@ -172,7 +172,7 @@ export class FunctionLibrary {
   /** `code` has one character for each byte. Throws `CommandError`. */
   constructor(code: string) {
     this.code = code;
-    this.name = nameOf(code);
+    this.name = libraryName(code);
     try {
       this.#program = new Program(code, 'user_function');
     } catch (error) {
@@ -212,7 +212,7 @@ export class FunctionLibrary {
   }
 }
 
-function nameOf(code: string): string {
+export function libraryName(code: string): string {
   if (!code.startsWith('#!')) throw new CommandError('ERR Missing library metadata');
   const shebang = code.includes('\n') ? shebangOf(code) : undefined;
   if (shebang === undefined) throw new CommandError('ERR Invalid library metadata');
@@ -234,12 +234,66 @@ function nameOf(code: string): string {
   return name;
 }
 
+/** The code of each library by its name, as the rows have it. Rejects with a `CommandError` where nobody leads them. */
+export type LibraryReader = () => Promise<ReadonlyMap<string, string>>;
+
 /** The libraries of a tenant. */
 export class FunctionLibraries {
   readonly all = new Map<string, FunctionLibrary>();
   /** By name in lower case: functions are found whatever the case. */
   readonly #functions = new Map<string, ScriptFunction>();
   #bytes = 0;
+  #reader: LibraryReader | undefined;
+  #isOutdated = false;
+  #reading: Promise<string | undefined> | undefined;
+  #failure: string | undefined;
+
+  /** The rows are those of a cluster: they are read before these are used, and again after each change of them. */
+  readBy(reader: LibraryReader): void {
+    this.#reader = reader;
+    this.#isOutdated = true;
+  }
+
+  /** The rows are other ones now, or may be. */
+  outdate(): void {
+    this.#isOutdated = this.#reader !== undefined;
+  }
+
+  /** Undefined when these are as the rows are; else resolves when they are, or to why they cannot be. */
+  refresh(): Promise<string | undefined> | undefined {
+    if (!this.#isOutdated && this.#reading === undefined) return undefined;
+    return (this.#reading ??= this.#read());
+  }
+
+  async #read(): Promise<string | undefined> {
+    try {
+      while (this.#isOutdated) {
+        this.#isOutdated = false;
+        this.adopt(await this.#reader!());
+      }
+      return undefined;
+    } catch (error) {
+      this.#isOutdated = true;
+      if (!(error instanceof CommandError)) throw error;
+      return error.message;
+    } finally {
+      this.#reading = undefined;
+    }
+  }
+
+  /** Throws what a pod waits for, if these are not as the rows are, or the error to answer. */
+  need(): void {
+    const reading = this.refresh();
+    if (reading === undefined) return;
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw new CommandError(failure);
+    throw new ReadFault(
+      reading.then((error) => {
+        this.#failure = error;
+      }),
+    );
+  }
 
   get functionCount(): number {
     return this.#functions.size;
@@ -320,6 +374,7 @@ export function fcallTransform(
 ): Transform {
   return (rows, args, reply) => {
     host.begin();
+    libraries.need();
     const called = libraries.find(args.latin1(1, 1024));
     if (called === undefined) throw notFound;
     const given = args.integerOrNaN(2);

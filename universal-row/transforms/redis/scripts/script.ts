@@ -23,6 +23,8 @@ export const knownFlags: ReadonlySet<string> = new Set([
 ]);
 
 export class Script {
+  /** As it was sent; one character for each byte. */
+  readonly source: string;
   /** SHA-1 in lower-case hex. */
   readonly sha: string;
   readonly program: Program;
@@ -34,8 +36,9 @@ export class Script {
   /** Runs to begin in the stepping form, because a plain one was run again after it had written. */
   steppingRuns = 0;
 
-  /** `source` has one character for each byte. Throws `CommandError`. */
+  /** Throws `CommandError`. */
   constructor(source: string) {
+    this.source = source;
     this.sha = sha1(source);
     this.flags = flagsOf(source);
     this.bytes = 1024 + 24 * source.length;
@@ -118,6 +121,11 @@ export class ScriptCache {
 
   bySha(sha: string): Script | undefined {
     return this.#bySha.get(sha) ?? this.#bySha.get(sha.toLowerCase());
+  }
+
+  /** Those that SCRIPT LOAD has loaded. */
+  *loaded(): Generator<Script> {
+    for (const script of this.#bySha.values()) if (script.isLoaded) yield script;
   }
 
   /** The script of this text; throws `CommandError`. */
