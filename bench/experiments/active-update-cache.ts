@@ -131,6 +131,7 @@ export const activeUpdateCache: Experiment = {
   id: 'AB-4.4-aulru',
   title: 'Hot entries of the gateway cache are refreshed before they expire',
   kind: 'SIM',
+  quickSeeds: 1,
   source: 'ABase, section 4.4',
   setup:
     'One proxy: a key of 50,000 reads a second beside 5,000 of 100,000 others (Zipf 0.8), a cache of 16 MiB, a time to live of ' +

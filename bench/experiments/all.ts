@@ -30,6 +30,7 @@ import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
+import { rangeMapping } from './range-mapping.ts';
 import {
   rangeBaselines,
   rangeCooperation,
@@ -38,13 +39,17 @@ import {
   rangePlanningTime,
 } from './range-scheduling.ts';
 import { rangeBound, rangeLazy, rangeSplitPoint, rangeSuspend } from './range-splits.ts';
+import { replicaMigration } from './replica-migration.ts';
+import { schedulingMeasures, tableCountGuard, tablePartitions } from './replica-rules.ts';
 import { dailySchedule, roleSwitchingAlone } from './replica-scheduling.ts';
 import { kindsOfError, shedding } from './shedding.ts';
 import { sizeAwareCache } from './size-aware-cache.ts';
 import { slowError } from './slow-error.ts';
+import { clustersToPools, failureRadius } from './tenant-pools.ts';
 import { usageDenoising } from './usage-denoising.ts';
 import { usageForecast } from './usage-forecast.ts';
 import { warmup } from './warmup.ts';
+import { workloadShifts } from './workload-shifts.ts';
 import { countPhase, interPool, intraPool } from './workload-rescheduling.ts';
 import { parallelRebuild, zonePlacement } from './zones-and-recovery.ts';
 
@@ -60,8 +65,12 @@ export const allExperiments: readonly Experiment[] = [
   copysets,
   gatewayConsolidation,
   modelConsolidation,
+  tablePartitions,
   placementScore,
+  schedulingMeasures,
   roleSwitchingAlone,
+  replicaMigration,
+  tableCountGuard,
   dailySchedule,
   planningSpeed,
   proxyQuota,
@@ -91,17 +100,21 @@ export const allExperiments: readonly Experiment[] = [
   automaticGrowth,
   borrowedCapacity,
   poolHeadroom,
+  failureRadius,
   zonePlacement,
   parallelRebuild,
   countPhase,
   intraPool,
+  clustersToPools,
   interPool,
+  workloadShifts,
   shedding,
   kindsOfError,
   layers,
   proxyQuotaLive,
   podBucketsLive,
   faultDetection,
+  rangeMapping,
   rangeCooperation,
   rangeBaselines,
   rangeLambda,

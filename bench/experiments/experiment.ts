@@ -70,7 +70,7 @@ export interface Experiment {
   source: string;
   /** What is run, in a sentence or two. */
   setup: string;
-  /** Seeds of the quick form where the means of three vary too much to be judged; 3 by default. */
+  /** Seeds of the quick form where the means of three vary too much to be judged, or one does; 3 by default. */
   quickSeeds?: number;
   run(context: ExperimentContext): Promise<Outcome> | Outcome;
 }

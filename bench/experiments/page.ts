@@ -43,8 +43,7 @@ export function experimentsPage(
       'all of them (`--quick` in minutes), and both print a line of JSON for each measure. SIM runs the policy code on a\n' +
       'simulated clock with seeded chance, so that it gives the same figures anywhere; LIVE runs real processes on the\n' +
       'machine it is on. This page is written by `npm run experiment -- --docs` from the last full run of each.',
-    'Experiments marked `not run` have no record of a full run. Not simulated yet: AB-6-slo, the failure radius of\n' +
-      'AB-7-limits, and the consolidation of single-tenant clusters of AB-5.3-intra. What waits for a live cluster is in\n' +
+    'Experiments marked `not run` have no record of a full run. What waits for a live cluster is in\n' +
       '[control/scheduler](../control/scheduler/README.md).',
     'Claims withdrawn. CR-kvstore-tokens, CR-ticks and AB-4.3-r2 (write tokens and a write ceiling of LSM stores): in the\n' +
       'server, with four clients that write 64 kB values, p99 of reads was 31 to 40 ms with them and 29 to 32 ms without,\n' +

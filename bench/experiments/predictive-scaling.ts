@@ -76,7 +76,7 @@ function runAll(
   growth: Growth,
   tenants: number,
 ): { byPolicy: Map<string, Totals[]>; shown: Tenant } {
-  const [count, weeks] = quick ? [8, 6] : [tenants, 26];
+  const [count, weeks] = quick ? [5, 6] : [tenants, 26];
   const byPolicy = new Map<string, Totals[]>(Object.keys(policies).map((name) => [name, []]));
   let shown: Tenant | undefined;
   for (const seed of seeds) {
@@ -259,7 +259,7 @@ export const automaticGrowth: Experiment = {
   setup:
     'Tenants that grow by 3 % a week for 20 weeks, with days or without. The same with a fixed quota, whose owner is warned.',
   run({ seeds, quick, progress }) {
-    const count = quick ? 2 : 20;
+    const count = quick ? 1 : 20;
     const growth = { weekly: [0.03, 0.03] as const, shifting: 0, peaksADay: 0 };
     const fixed = algorithm1((tenant, hour) => tenant.forecast(hour).highest, undefined, true);
     let shown: Tenant | undefined;

@@ -8,7 +8,7 @@ import { overSeeds } from './over-seeds.ts';
 import { carryOut } from './ranges/carry-out.ts';
 import { baselineNames, compareAll, judge, type Judged, mean } from './ranges/comparison.ts';
 import { measured, mixgraph, type RangeWorkload } from './ranges/mixgraph.ts';
-import { latency, throughput } from './ranges/queueing.ts';
+import { type Latency, latency, throughput } from './ranges/queueing.ts';
 
 const cluster =
   'W-MIX: eight nodes, the hotness of Mixgraph over 256 ranges of four regions, operations whose bytes differ from region ' +
@@ -322,14 +322,19 @@ export const rangePerformance: Experiment = {
       progress(workload.name);
       const results = compareAll(seeds, { workload });
       const rates = results.get('NO-SCH')!.map(({ state }) => throughput(state));
-      const of99 = (name: string): number[] =>
-        results
-          .get(name)!
-          .map(({ state }, i) => latency(state, 0.98 * rates[i]!, count, seeds[i]!).p99);
-      const ofMean = (name: string): number[] =>
-        results
-          .get(name)!
-          .map(({ state }, i) => latency(state, 0.98 * rates[i]!, count, seeds[i]!).mean);
+      const latencies = new Map<string, Latency[]>();
+      const latencyOf = (name: string): Latency[] => {
+        let found = latencies.get(name);
+        if (found === undefined) {
+          found = results
+            .get(name)!
+            .map(({ state }, i) => latency(state, 0.98 * rates[i]!, count, seeds[i]!));
+          latencies.set(name, found);
+        }
+        return found;
+      };
+      const of99 = (name: string): number[] => latencyOf(name).map((one) => one.p99);
+      const ofMean = (name: string): number[] => latencyOf(name).map((one) => one.mean);
       const gained = (name: string): number =>
         mean(results.get('cooperative')!.map(({ state }) => throughput(state))) /
         mean(results.get(name)!.map(({ state }) => throughput(state)));

@@ -82,6 +82,7 @@ export const sizeAwareCache: Experiment = {
   id: 'AB-4.4-salru',
   title: 'A cache that prefers small items',
   kind: 'SIM',
+  quickSeeds: 1,
   source: 'ABase, section 4.4',
   setup:
     `The order of the key-value engine's cache over ${itemCount.toLocaleString('en')} items with a median of .12 kB, a ` +

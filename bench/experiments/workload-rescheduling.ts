@@ -213,6 +213,7 @@ export const countPhase: Experiment = {
   id: 'AB-5.3-count',
   title: "A tenant's replicas are spread evenly, and stay so",
   kind: 'SIM',
+  quickSeeds: 1,
   source: 'ABase, section 5.3, first phase; the paper has no figure',
   setup: `W-POOL. First the replicas of each tenant are spread over all nodes, then Algorithm 2 runs for a day. ${planned}`,
   run({ seeds, quick, progress }: ExperimentContext) {

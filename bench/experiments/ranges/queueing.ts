@@ -10,7 +10,7 @@ export function throughput(state: RangeState): number {
   return 1 / Math.max(state.maxOverMean('cpu'), state.maxOverMean('io'));
 }
 
-interface Latency {
+export interface Latency {
   mean: number;
   p99: number;
 }

@@ -83,6 +83,28 @@ export function refusalOf(
 }
 
 /**
+ * The pool for a new tenant, by number: of those that would break no rule the one with fewest tenants, so that the failure of
+ * any concerns few, and of these the one with most idle. undefined: the fleet needs another pool.
+ */
+export function poolFor(
+  pools: readonly PoolUse[],
+  tenant: string,
+  quota: number,
+  addedLoad: number,
+  rules: PoolRules,
+): number | undefined {
+  const idle = (pool: PoolUse): number => sum(pool.nodeCapacity) - sum(pool.nodeLoad);
+  let best: number | undefined;
+  pools.forEach((pool, number) => {
+    if (refusalOf(pool, tenant, quota, addedLoad, rules) !== undefined) return;
+    const other = best === undefined ? undefined : pools[best]!;
+    const fewer = other === undefined ? -1 : pool.quotas.size - other.quotas.size;
+    if (fewer < 0 || (fewer === 0 && idle(pool) > idle(other!))) best = number;
+  });
+  return best;
+}
+
+/**
  * The largest quota that the pool can promise the tenant by its size and idle capacity. A quota by itself brings no
  * load; the load that it allows is watched where it comes.
  */

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultManualChangeRules, planManualChange } from './manual-change.ts';
-import { defaultPoolRules, mostQuota, nodesNeeded, type PoolUse, refusalOf } from './pool-rules.ts';
+import {
+  defaultPoolRules,
+  mostQuota,
+  nodesNeeded,
+  poolFor,
+  type PoolUse,
+  refusalOf,
+} from './pool-rules.ts';
 import { defaultScalingRules, planScaling, type ResourceState } from './predictive-scaling.ts';
 
 const tenant: ResourceState = {
@@ -135,6 +142,27 @@ describe('rules of a pool', () => {
     expect(refusalOf(pool, 'b', most, 0, defaultPoolRules)).toBeUndefined();
     expect(nodesNeeded(16_000, 1500, 1000, defaultPoolRules)).toBe(20);
     expect(nodesNeeded(1000, 1500, 1000, defaultPoolRules)).toBe(15);
+  });
+});
+
+describe('the pool of a new tenant', () => {
+  const poolOf = (tenants: number, use: number): PoolUse => ({
+    nodeCapacity: new Float64Array(10).fill(1000),
+    nodeLoad: new Float64Array(10).fill(1000 * use),
+    quotas: new Map(Array.from({ length: tenants }, (_, i) => [`t${i}`, 10])),
+  });
+  const chosen = (...pools: PoolUse[]): number | undefined =>
+    poolFor(pools, 'new', 100, 50, defaultPoolRules);
+
+  test('is one with room that has fewest tenants, and of these most idle', () => {
+    expect(chosen(poolOf(3, 0.1), poolOf(1, 0.5), poolOf(2, 0))).toBe(1);
+    expect(chosen(poolOf(1, 0.5), poolOf(1, 0.4), poolOf(1, 0.6))).toBe(1);
+    expect(chosen(poolOf(0, 0.8), poolOf(9, 0.1))).toBe(1);
+  });
+
+  test('is a further one where all would break a rule', () => {
+    expect(chosen(poolOf(0, 0.8), poolOf(0, 0.9))).toBeUndefined();
+    expect(chosen()).toBeUndefined();
   });
 });
 

@@ -81,17 +81,17 @@ function poolOf(cluster: WorkingCluster): PoolUse {
   return { nodeCapacity, nodeLoad, quotas };
 }
 
-/** Means of whole hours; what is left over at the end is left out. */
+/**
+ * The highest point of each whole hour: a quota is held against what is asked for at once, and an hour's mean would set it
+ * below the hour's bursts. What is left over at the end is left out.
+ */
 function byHour({ values, pointSeconds }: Demand, hours: number): Float64Array {
-  const sums = new Float64Array(hours);
-  const counts = new Float64Array(hours);
+  const highest = new Float64Array(hours);
   values.forEach((value, t) => {
     const hour = Math.floor((t * pointSeconds) / 3600);
-    if (hour >= hours) return;
-    sums[hour]! += value;
-    counts[hour]!++;
+    if (hour < hours) highest[hour] = Math.max(highest[hour]!, value);
   });
-  return sums.map((sum, hour) => sum / Math.max(1, counts[hour]!));
+  return highest;
 }
 
 type Demand = ReturnType<ReturnType<typeof tenantDemand>>;
