@@ -30,9 +30,10 @@ export class Arguments {
     this.lens = lens;
   }
 
-  /** Gives memory back after an unusually long command. */
+  /** Gives memory back after an unusually long command, whose words it then has no more. */
   shrink(): void {
     if (this.starts.length <= 4096) return;
+    this.count = 0;
     this.starts = new Int32Array(32);
     this.lens = new Int32Array(32);
   }

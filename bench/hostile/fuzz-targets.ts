@@ -14,6 +14,7 @@ import { LineParser } from '../../access/influx/line-protocol/line-parser.ts';
 import { SharedSeriesCache } from '../../access/influx/line-protocol/series-cache-table.ts';
 import { Permissions } from '../../access/redis/acl/acl-user.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
+import { shebangOf } from '../../universal-row/transforms/redis/scripts/script.ts';
 import { Glob } from '../../universal-row/transforms/redis/glob.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { defaultLimits, ProtocolError, RespParser } from '../../access/redis/resp-parser.ts';
@@ -104,7 +105,9 @@ function matchRegex(text: string): void {
 
 const noNames = { has: () => false, hasFunction: () => false };
 
+/** As EVAL and FUNCTION LOAD compile it. */
 function compileScript(text: string): void {
+  shebangOf(text);
   const { main } = parse(text, '@fuzz');
   for (const isStepping of [false, true]) emit(main, '@fuzz', isStepping, noNames);
 }

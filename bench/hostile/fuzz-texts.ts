@@ -302,5 +302,6 @@ const luaAtoms = [
 ];
 
 export function luaText(rng: Rng, length: number): string {
-  return runs(rng, length, luaAtoms);
+  const text = runs(rng, length, luaAtoms);
+  return rng.next() < 0.1 ? `#!lua ${text}\n` : text;
 }

@@ -44,7 +44,7 @@ export const differences: readonly Difference[] = [
       'A script keeps to the database that it was called in. While it takes long, clients of other databases go on; ' +
       'after `busy-reply-threshold` those of its own are answered `BUSY`, but reads beside a script that only reads. ' +
       'It may use about 256 MB of memory, strings of 16 MB (128 kB for `%q`), and has a smaller stack than in Redis; tail calls ' +
-      'take room on it. `COPY`, `MOVE`, `INFO` and other commands about more than one database or about the server ' +
+      'take room on it. It has at most 1 MB of source and 32,768 tokens. `COPY`, `MOVE`, `INFO` and other commands about more than one database or about the server ' +
       'are refused within a script',
   },
   {

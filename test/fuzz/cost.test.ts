@@ -47,6 +47,7 @@ const known: readonly [what: string, reader: string, of: (size: number) => strin
       (n) => `${payloads.globPattern(n / 2)}\0${'a'.repeat(2 * n)}`,
       2000,
     ],
+    ['a script of many statements', 'Lua scripts', (n) => 'x=1 '.repeat(n / 4), 2000],
     [
       'a counted pattern',
       'regular expressions',

@@ -15,6 +15,10 @@ export class LuaSyntaxError extends Error {
   override readonly name = 'LuaSyntaxError';
 }
 
+/** A program is compiled in one step, which takes longer with each token. Lua has no such limits. */
+const maxSourceBytes = 1024 * 1024;
+const maxTokens = 32_768;
+
 const escapes: Record<string, string> = {
   a: '\x07',
   b: '\b',
@@ -50,10 +54,15 @@ export class Lexer {
     | { kind: TokenKind; text: string; number: number; line: number; start: number }
     | undefined;
   #end = 0;
+  #tokens = 0;
 
+  /** Throws `LuaSyntaxError` where the source is too long. */
   constructor(source: string, chunkName: string) {
     this.#source = source;
     this.#chunkName = chunkName;
+    if (source.length > maxSourceBytes) {
+      this.fail(`chunk has more than ${maxSourceBytes} bytes`, false);
+    }
     // A first line that begins with # is for a shell.
     if (source.charCodeAt(0) === 35) this.#skipLine();
   }
@@ -96,6 +105,7 @@ export class Lexer {
   }
 
   next(): void {
+    if (++this.#tokens > maxTokens) this.fail(`chunk has more than ${maxTokens} tokens`, false);
     this.lastLine = this.line;
     const ahead = this.#ahead;
     if (ahead !== undefined) {

@@ -39,7 +39,6 @@ export class Script {
   /** Throws `CommandError`. */
   constructor(source: string) {
     this.source = source;
-    this.sha = sha1(source);
     this.flags = flagsOf(source);
     this.bytes = 1024 + 24 * source.length;
     try {
@@ -48,6 +47,7 @@ export class Script {
       if (!(error instanceof LuaSyntaxError)) throw error;
       throw new CommandError(`ERR Error compiling script (new function): ${error.message}`);
     }
+    this.sha = sha1(source);
   }
 }
 
@@ -64,12 +64,14 @@ export interface Shebang {
 /** Throws `CommandError`. */
 export function shebangOf(source: string): Shebang | undefined {
   if (!source.startsWith('#!')) return undefined;
-  const end = source.indexOf('\n');
+  const end = source.slice(0, maxShebangBytes).indexOf('\n');
   if (end < 0) throw new CommandError('ERR Invalid script shebang');
   const [engine = '', ...words] = source.slice(0, end).match(quotedWords) ?? [];
   return { engine: engine.slice(2), words: words.map(unquoted) };
 }
 
+/** Quotes that are not closed are looked for again from each of them. */
+const maxShebangBytes = 1024;
 /** Words, with or without parts in quotes. */
 const quotedWords = /(?:"(?:\\.|[^"\\])*"|'(?:\\'|[^'])*'|[^\s"'])+/g;
 
