@@ -72,6 +72,12 @@ const known: readonly [what: string, reader: string, of: (size: number) => strin
       20_000,
     ],
     ['a body of dashes', 'multipart forms', (n) => formOf(payloads.dashedForm(70, n)), 20_000],
+    [
+      'first arguments and commands by turns',
+      'ACL rules',
+      (n) => Array.from({ length: n / 20 }, (_, i) => `+set|a${i} +get -get +@read`).join(' '),
+      2000,
+    ],
     ['ACL rules', 'ACL rules', (n) => payloads.aclRules(n).join(' '), 2000],
   ];
 

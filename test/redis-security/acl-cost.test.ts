@@ -33,6 +33,16 @@ test.each([
   expect(await setAll([rule(7)])).toMatch(/OK|Too many/);
 });
 
+test('the rules of one command are bounded, also within one word', async () => {
+  const inner = (words: number) => `(${'+@read '.repeat(words)})`;
+  expect(await client.text('ACL', 'SETUSER', 'ann', inner(8000))).toBe('+OK');
+  expect(await client.text('ACL', 'SETUSER', 'ann', inner(9000))).toMatch(
+    /^-ERR .*at most 8192 rules/,
+  );
+  const long = numbers.slice(0, 5).map((i) => `~${i}${'k'.repeat(60_000)}`);
+  expect(await setAll(long)).toMatch(/^-ERR .*at most 262144 bytes of rules/);
+});
+
 test('a user has a bounded number of selectors', async () => {
   expect(await setAll(numbers.slice(0, 32).map((i) => `(~k${i} +get)`))).toBe('+OK');
   expect(await setAll(['(~more +get)'])).toContain('Too many selectors');

@@ -18,6 +18,9 @@ import { hasSpace } from './selector.ts';
 const maxPasswords = 16;
 // Each of `>`, `<`, `#` and `!` takes a hash, which is slow on purpose.
 const maxPasswordRules = 16;
+// They are read in one step.
+const maxWords = 8192;
+const maxRuleBytes = 256 * 1024;
 
 /** Changes of one user come one after the other: each begins with what the one before has left. */
 const underWay = new Map<string, Promise<unknown>>();
@@ -57,6 +60,7 @@ export async function applyRules(
   words: readonly string[],
   keeper: PasswordKeeper,
 ): Promise<Credentials & { rules: string }> {
+  checkLength(words);
   const rules = joinSelectors(words);
   if (rules === undefined) {
     const open = words.findLast((word) => word.startsWith('('));
@@ -89,6 +93,19 @@ export async function applyRules(
     } else permissions.apply(rule);
   }
   return { ...credentials, rules: permissions.text };
+}
+
+function checkLength(words: readonly string[]): void {
+  let bytes = 0;
+  for (const word of words) bytes += word.length;
+  if (bytes > maxRuleBytes) {
+    throw new CommandError(
+      `ERR ACL SETUSER takes at most ${maxRuleBytes} bytes of rules at a time`,
+    );
+  }
+  // Those in one selector may be one word.
+  if (words.reduce((count, word) => count + word.split(' ').length, 0) <= maxWords) return;
+  throw new CommandError(`ERR ACL SETUSER takes at most ${maxWords} rules at a time`);
 }
 
 function checkRules(

@@ -60,11 +60,15 @@ export class Selector {
   allCommands = false;
   /** Rules about commands start from all of them, not from none. */
   #fromAll = false;
-  #commandRules: string[] = [];
+  /** By what they are about. */
+  #commandRules = new Map<string, string>();
+  /** What rules about subcommands and first arguments of a command are about. */
+  readonly #parts = new Map<string, Set<string>>();
   /** By the command's id: first arguments with which alone it may be run, in lower case. */
-  readonly #firstArguments = new Map<number, string[]>();
+  readonly #firstArguments = new Map<number, Set<string>>();
   allKeys = false;
-  #keys: KeyPattern[] = [];
+  /** By their texts. */
+  #keys = new Map<string, KeyPattern>();
   allChannels = false;
   #channels = new Map<string, Glob>();
 
@@ -78,10 +82,11 @@ export class Selector {
     copy.#allowed = this.#allowed.slice();
     copy.allCommands = this.allCommands;
     copy.#fromAll = this.#fromAll;
-    copy.#commandRules = [...this.#commandRules];
-    for (const [id, words] of this.#firstArguments) copy.#firstArguments.set(id, [...words]);
+    copy.#commandRules = new Map(this.#commandRules);
+    for (const [name, parts] of this.#parts) copy.#parts.set(name, new Set(parts));
+    for (const [id, words] of this.#firstArguments) copy.#firstArguments.set(id, new Set(words));
     copy.allKeys = this.allKeys;
-    copy.#keys = this.#keys.map((pattern) => ({ ...pattern }));
+    for (const [text, pattern] of this.#keys) copy.#keys.set(text, { ...pattern });
     copy.allChannels = this.allChannels;
     copy.#channels = new Map(this.#channels);
     return copy;
@@ -94,10 +99,10 @@ export class Selector {
     const word = rule.toLowerCase();
     if (word === 'allkeys' || word === '~*') {
       this.allKeys = true;
-      this.#keys = [];
+      this.#keys.clear();
     } else if (word === 'resetkeys') {
       this.allKeys = false;
-      this.#keys = [];
+      this.#keys.clear();
     } else if (word === 'allchannels' || word === '&*') {
       this.allChannels = true;
       this.#channels.clear();
@@ -119,7 +124,8 @@ export class Selector {
     this.#allowed.fill(allowed ? 0xffffffff : 0);
     this.allCommands = allowed;
     this.#fromAll = allowed;
-    this.#commandRules = [];
+    this.#commandRules.clear();
+    this.#parts.clear();
     this.#firstArguments.clear();
   }
 
@@ -134,15 +140,15 @@ export class Selector {
         (upper.includes('R') ? Access.read : 0) | (upper.includes('W') ? Access.write : 0);
       access = bits as Access;
     }
-    const known = this.#keys.find((pattern) => pattern.text === text);
+    const known = this.#keys.get(text);
     if (known !== undefined) {
       known.access = (known.access | access) as Access;
       return undefined;
     }
     const glob = globOf(text);
     if (glob === undefined) return ruleErrors.syntax;
-    if (this.#keys.length >= maxRules) return ruleErrors.tooMany;
-    this.#keys.push({ text, glob, access });
+    if (this.#keys.size >= maxRules) return ruleErrors.tooMany;
+    this.#keys.set(text, { text, glob, access });
     return undefined;
   }
 
@@ -159,8 +165,14 @@ export class Selector {
   #setCategory(word: string): RuleError | undefined {
     const category = word.slice(2);
     if (!isCategory(category)) return ruleErrors.unknown;
-    for (const entry of this.#registry.entries()) {
-      if (entry.categories.has(category)) this.#setOne(entry, word.startsWith('+'));
+    const bits = this.#registry.bitsOf(category);
+    if (word.startsWith('+')) bits.forEach((set, i) => (this.#allowed[i]! |= set));
+    else {
+      bits.forEach((set, i) => (this.#allowed[i]! &= ~set));
+      this.allCommands = false;
+    }
+    for (const id of this.#firstArguments.keys()) {
+      if ((bits[id >>> 5]! & (1 << (id & 31))) !== 0) this.#firstArguments.delete(id);
     }
     this.#note(word);
     return undefined;
@@ -181,10 +193,10 @@ export class Selector {
     if (of.fullName.includes('|')) return ruleErrors.argumentOfSubcommand;
     if (argument === '') return ruleErrors.syntax;
     if (of.subcommands !== undefined) return ruleErrors.unknown;
-    if (this.#commandRules.length >= maxRules) return ruleErrors.tooMany;
-    const known = this.#firstArguments.get(of.id) ?? [];
-    if (!known.includes(argument)) known.push(argument);
-    this.#firstArguments.set(of.id, known);
+    if (this.#commandRules.size >= maxRules) return ruleErrors.tooMany;
+    const known = this.#firstArguments.get(of.id);
+    if (known === undefined) this.#firstArguments.set(of.id, new Set([argument]));
+    else known.add(argument);
     this.#note(`+${name}`);
     return undefined;
   }
@@ -219,23 +231,30 @@ export class Selector {
   /** A rule takes the place of those before it about the same command or its subcommands. */
   #note(rule: string): void {
     const about = rule.slice(1);
-    this.#commandRules = this.#commandRules.filter((old) => {
-      const other = old.slice(1);
-      return other !== about && !other.startsWith(`${about}|`);
-    });
-    this.#commandRules.push(rule);
+    for (const part of this.#parts.get(about) ?? []) this.#commandRules.delete(part);
+    this.#parts.delete(about);
+    this.#commandRules.delete(about);
+    this.#commandRules.set(about, rule);
+    const bar = about.indexOf('|');
+    if (bar < 0) return;
+    const name = about.slice(0, bar);
+    const parts = this.#parts.get(name);
+    if (parts === undefined) this.#parts.set(name, new Set([about]));
+    else parts.add(about);
   }
 
   // ---- what it says
 
   get commandText(): string {
-    return [this.#fromAll ? '+@all' : '-@all', ...this.#commandRules].join(' ');
+    return [this.#fromAll ? '+@all' : '-@all', ...this.#commandRules.values()].join(' ');
   }
 
   get keyText(): string {
     if (this.allKeys) return '~*';
     const prefix = { 0: '', 1: '%R', 2: '%W', 3: '' } as const;
-    return this.#keys.map(({ text, access }) => `${prefix[access]}~${text}`).join(' ');
+    return Array.from(this.#keys.values(), ({ text, access }) => `${prefix[access]}~${text}`).join(
+      ' ',
+    );
   }
 
   get channelText(): string {
@@ -255,10 +274,8 @@ export class Selector {
   }
 
   get readsAllKeys(): boolean {
-    return (
-      this.allKeys ||
-      this.#keys.some(({ text, access }) => text === '*' && (access & Access.read) !== 0)
-    );
+    const all = this.#keys.get('*');
+    return this.allKeys || (all !== undefined && (all.access & Access.read) !== 0);
   }
 
   // ---- what it allows
@@ -274,14 +291,14 @@ export class Selector {
       const firstArguments = this.#firstArguments.get(entry.id);
       if (firstArguments === undefined) return { reason: 'command', word: 0 };
       const given = args.count > 1 ? args.text(1).toLowerCase() : '';
-      if (!firstArguments.includes(given)) return { reason: 'command', word: 0 };
+      if (!firstArguments.has(given)) return { reason: 'command', word: 0 };
     }
     if (!this.allKeys && entry.hasKeys) {
       let refused = 0;
       let matches = maxKeyMatches;
       const allowed = everyKey(entry, args, (word, access) => {
         refused = word;
-        matches -= this.#keys.length;
+        matches -= this.#keys.size;
         return (
           matches >= 0 && this.#allowsKey(args.buf, args.starts[word]!, args.lens[word]!, access)
         );
@@ -299,7 +316,7 @@ export class Selector {
   }
 
   #allowsKey(b: Buffer, s: number, n: number, access: Access): boolean {
-    for (const { glob, access: has } of this.#keys) {
+    for (const { glob, access: has } of this.#keys.values()) {
       if ((has & access) !== access) continue;
       if (glob.matches(b, s, n)) return true;
     }

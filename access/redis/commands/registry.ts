@@ -148,6 +148,7 @@ export class CommandRegistry {
   private readonly table: (CommandEntry[] | undefined)[] = Array.from({ length: buckets });
   private readonly byName = new Map<string, CommandEntry>();
   private readonly everyEntry: CommandEntry[] = [];
+  private readonly categoryBits = new Map<Category, Uint32Array>();
 
   constructor(groups: readonly (readonly CommandSpec[])[]) {
     for (const group of groups) for (const spec of group) this.#add(new CommandEntry(spec));
@@ -193,6 +194,19 @@ export class CommandRegistry {
 
   all(): IterableIterator<CommandEntry> {
     return this.byName.values();
+  }
+
+  /** Of the commands and subcommands of a category: a bit for each id. */
+  bitsOf(category: Category): Uint32Array {
+    let bits = this.categoryBits.get(category);
+    if (bits === undefined) {
+      bits = new Uint32Array(Math.ceil(this.everyEntry.length / 32));
+      for (const { id, categories } of this.everyEntry) {
+        if (categories.has(category)) bits[id >>> 5]! |= 1 << (id & 31);
+      }
+      this.categoryBits.set(category, bits);
+    }
+    return bits;
   }
 
   /** Commands and subcommands, by ascending id. */
