@@ -23,6 +23,8 @@ import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
 import { realDisk } from '../storage-node/disk/real-disk.ts';
 import { defaultTenant, defaultUser } from '../contracts/tenancy/definitions.ts';
 import { clusterRoutes } from '../control/cluster/cluster-routes.ts';
+import { ClusterPlanes } from './backup/cluster-planes.ts';
+import { ownPlanes } from './backup/plane-orders.ts';
 import { backupJobs } from './backup/backup-service.ts';
 import type { ClusterNode } from './cluster/cluster-node.ts';
 import { openNode, refuseNodeAlone } from './cluster/open-node.ts';
@@ -94,6 +96,7 @@ export class Server {
   #backups: BackupJobs | undefined;
   /** Its part in a cluster; undefined of a server on its own. */
   #node: ClusterNode | undefined;
+  #clusterPlanes: ClusterPlanes | undefined;
   readonly #waiting = new AbortController();
   #failed = false;
   /** The plane whose client is changing a setting just now. */
@@ -178,7 +181,8 @@ export class Server {
     const usage = new UsageCollector(this.#planes, openUsageHistory(data, report), report);
     this.#usage = usage;
     this.#closers.push(() => usage.close());
-    this.#backups = backupJobs(this.#planes, {
+    this.#backups = backupJobs({
+      planes: this.#clusterPlanes ?? ownPlanes(this.#planes),
       disk: realDisk,
       catalogs: { tenants, tables: catalog, seriesTables },
       revision: () => store.revision,
@@ -219,6 +223,10 @@ export class Server {
           control: {
             ...userHandlers(plane.name, tenants, audit),
             commitPartitions: ({ table, targets }) => partitions.commit(table, targets),
+            chunk: (of) => {
+              if (this.#clusterPlanes === undefined) throw new Error('there are no other nodes');
+              return this.#clusterPlanes.chunk(of);
+            },
           },
         });
       }),
@@ -291,6 +299,7 @@ export class Server {
     });
     const { cluster, node } = opened;
     this.#node = node;
+    this.#clusterPlanes = new ClusterPlanes(this.#planes, cluster, node);
     this.#closers.push(() => (this.#failed ? cluster.abandon() : cluster.close()));
     this.#closers.push(() => node.close());
     return opened;

@@ -13,6 +13,8 @@ export async function applySlice(pod: Pod, slice: Buffer): Promise<void> {
   const { engine, log } = pod.parts;
   for (;;) {
     if (pod.writeFailure !== undefined) throw pod.writeFailure;
+    if (pod.role !== 'leader') throw new Error('this node leads the rows no more');
+    await pod.rowsReady;
     if (engine.congested === true) await engine.drained!();
     pod.endTurn();
     log.begin();

@@ -201,6 +201,11 @@ export class Pod implements LocalPod {
     return this.replica?.leader ?? 0;
   }
 
+  /** To be waited for before rows are touched without a command. */
+  get rowsReady(): Promise<void> | undefined {
+    return this.replica?.ready;
+  }
+
   /** Times that the log has undone what was written here. */
   get losses(): number {
     return this.replica?.losses ?? 0;
@@ -731,6 +736,15 @@ export class Pod implements LocalPod {
   get parts(): PodParts {
     const { engine, log, pins, background } = this;
     return { engine, log, pins, background };
+  }
+
+  /** Rows of the last entry that is committed, and its index. Whoever asks has ended the turn. */
+  async committedRows(
+    wants: (table: number) => boolean,
+  ): Promise<{ index: number; batches: AsyncIterable<Buffer> }> {
+    const { ahead } = this.turn;
+    if (ahead !== undefined) return await ahead.committedRows(wants);
+    return { index: this.log.lastIndex, batches: this.engine.exportSnapshot(wants) };
   }
 
   /** Tables that hold rows here, ascending. */

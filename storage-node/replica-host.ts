@@ -7,6 +7,7 @@ import type { StepWatcher } from '../contracts/step-watcher.ts';
 import type { Engine } from '../engines/engine.ts';
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import type { BackgroundWork } from './background-work.ts';
+import { LogPins, type ReplicaPins } from './backup/log-pins.ts';
 import { Pod } from './pod.ts';
 import { firstPosition, joiningPosition } from './replicator/raft/log-position.ts';
 import { RaftLog } from './replicator/raft/raft-log.ts';
@@ -28,12 +29,14 @@ export interface ReplicaHostOptions {
   background?: BackgroundWork | undefined;
   admission?: PodAdmission | undefined;
   steps?: StepWatcher | undefined;
+  /** Absent where no backups are made. */
+  pins?: ReplicaPins | undefined;
 }
 
 export async function openReplica(
   options: ReplicaHostOptions,
 ): Promise<{ pod: Pod; log: RaftLog }> {
-  const { engine, raft, definition, replica, ...others } = options;
+  const { engine, raft, definition, replica, pins, ...others } = options;
   const { group, initial } = definition;
   await engine.open();
   const log = new RaftLog({
@@ -43,5 +46,7 @@ export async function openReplica(
     first: initial.includes(replica) ? firstPosition(initial) : joiningPosition,
     durableIndex: engine.appliedIndexOf(group),
   });
-  return { pod: new Pod({ ...others, engine, log, group }), log };
+  const { report } = others;
+  const held = pins && LogPins.open({ ...pins, log, holdsLog: true, report });
+  return { pod: new Pod({ ...others, engine, log, group, pins: held }), log };
 }

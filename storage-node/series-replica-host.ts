@@ -2,6 +2,7 @@
 // group's log has beyond that, as the replicas agree on it.
 
 import type { GroupDefinition } from '../contracts/cluster.ts';
+import { LogPins, type ReplicaPins } from './backup/log-pins.ts';
 import { firstPosition, joiningPosition } from './replicator/raft/log-position.ts';
 import { RaftLog } from './replicator/raft/raft-log.ts';
 import type { RaftPod } from './replicator/raft/raft-pod.ts';
@@ -12,12 +13,14 @@ export interface SeriesReplicaHostOptions extends Omit<SeriesPodOptions, 'log' |
   raft: RaftPod;
   definition: Pick<GroupDefinition, 'group' | 'initial'>;
   replica: number;
+  /** Absent where no backups are made. */
+  pins?: ReplicaPins | undefined;
 }
 
 export async function openSeriesReplica(
   options: SeriesReplicaHostOptions,
 ): Promise<{ pod: SeriesPod; log: RaftLog }> {
-  const { raft, definition, replica, ...others } = options;
+  const { raft, definition, replica, pins, ...others } = options;
   const { engine } = others;
   const { group, initial } = definition;
   await engine.open();
@@ -28,5 +31,7 @@ export async function openSeriesReplica(
     first: initial.includes(replica) ? firstPosition(initial) : joiningPosition,
     durableIndex: engine.appliedIndex,
   });
-  return { pod: new SeriesPod({ ...others, log }), log };
+  const { report } = others;
+  const held = pins && LogPins.open({ ...pins, log, holdsLog: false, report });
+  return { pod: new SeriesPod({ ...others, log, pins: held }), log };
 }

@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { podOf } from '../../storage-node/backup/chain.ts';
 import { listBackups, partialPath } from '../../storage-node/backup/manifest.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { BackupResult } from '../../server/backup/backup-run.ts';
@@ -55,7 +56,7 @@ async function describe(result: BackupResult): Promise<string> {
     `${kind} backup${parent === undefined ? '' : ` on ${parent}`}, ${formatBytes(bytes)}: ${directory}`,
     await grid(
       [
-        { title: 'engine', value: ({ model }) => model },
+        { title: 'engine', value: podOf },
         { title: 'what', value: (part) => whatOf[part.kind] },
         { title: 'log entry', value: ({ index }) => index, right: true },
         { title: 'at', value: ({ at }) => at },
@@ -65,8 +66,8 @@ async function describe(result: BackupResult): Promise<string> {
       parts,
     ),
   ];
-  for (const { model, reason } of parts) {
-    if (reason !== undefined) lines.push(`all of ${model}: ${reason}`);
+  for (const { reason, ...part } of parts) {
+    if (reason !== undefined) lines.push(`all of ${podOf(part)}: ${reason}`);
   }
   for (const id of interrupted) {
     lines.push(`interrupted: ${id}.partial (--remove-interrupted removes it)`);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { ChainReplays } from '../../storage-node/backup/chain-replay.ts';
+import { podOf } from '../../storage-node/backup/chain.ts';
 import { filesOf, listBackups, readManifest } from '../../storage-node/backup/manifest.ts';
 import {
   type VerifiedBackup,
@@ -97,7 +98,7 @@ async function describe({ backups, interrupted }: Verified): Promise<string> {
         { title: 'backup', value: ({ backup }) => backup.id },
         { title: 'tenant', value: ({ backup }) => backup.tenant ?? 'all' },
         { title: 'size', value: ({ backup }) => formatBytes(backup.bytes), right: true },
-        { title: 'engine', value: ({ part }) => part?.model ?? '' },
+        { title: 'engine', value: ({ part }) => (part === undefined ? '' : podOf(part)) },
         { title: 'what', value: ({ part }) => (part === undefined ? '' : contentsOf(part)) },
         { title: 'log entry', value: ({ part }) => part?.index ?? '', right: true },
         {

@@ -21,12 +21,12 @@ import type {
 import type { BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
-import { type BackupPlane, untilAll } from './plane-orders.ts';
+import { type BackupPlane, type BackupPlanes, type BackupShare, untilAll } from './plane-orders.ts';
 import { type Catalogs, tenantDocuments, writeDocuments } from './tenant-documents.ts';
 
 export interface BackupContext {
   disk: Disk;
-  planes: readonly BackupPlane[];
+  planes: BackupPlanes;
   catalogs: Catalogs;
   /** Revision of the metadata. */
   revision: () => number;
@@ -49,6 +49,8 @@ export interface BackupResult {
 
 export interface BackupResultPart {
   model: string;
+  /** Of a cluster: the group of replicas that it is of. */
+  group?: number;
   kind: PodPart['kind'];
   /** It has every entry of the pod's log up to this one. */
   index: number;
@@ -65,7 +67,7 @@ export async function runBackup(
   request: BackupRequest,
   job: RunningJob,
 ): Promise<BackupResult> {
-  const { disk, planes, catalogs } = context;
+  const { disk, catalogs } = context;
   const set = request.directory;
   checkDirectory(set, context.dataDirectory);
   const tenant = request.tenant === undefined ? undefined : catalogs.tenants.find(request.tenant);
@@ -74,9 +76,12 @@ export async function runBackup(
   const directory = partialPath(set, id);
   mkdirSync(directory, { mode: 0o700 });
   const startedAt = new Date().toISOString();
+  const shares = await context.planes.shares(tenant?.number);
+  const planes = shares.map(({ plane }) => plane);
+  const close = context.planes.open(directory);
   try {
     job.report({ phase: 'writing' });
-    await startPlanes(planes, { id, directory, tenant, parent });
+    await startPlanes(shares, { id, directory, tenant, parent });
     const revision = context.revision();
     const documents = tenantDocuments(catalogs, request.tenant);
     const metadata = { revision, files: await writeDocuments(disk, directory, documents) };
@@ -99,7 +104,13 @@ export async function runBackup(
     await publish(disk, set, manifest);
     const instead = goesOn ? undefined : parent?.chain;
     // It is whole now. Where that cannot be noted, the next incremental one will be a full one.
-    await order(planes, { action: 'keep', id, chain: manifest.chain, instead }).catch(() =>
+    const points = parts.map(({ model, group, point }) => ({
+      model,
+      ...(group && { group }),
+      point,
+    }));
+    const kept = { action: 'keep', id, chain: manifest.chain, points, instead } as const;
+    await order(context.planes.all(), kept).catch(() =>
       order(planes, { action: 'forget', id }).catch(() => {}),
     );
     return { ...resultOf(manifest), directory: `${set}/${id}`, interrupted };
@@ -107,6 +118,8 @@ export async function runBackup(
     await order(planes, { action: 'forget', id }).catch(() => {});
     rmSync(directory, { recursive: true, force: true });
     throw error;
+  } finally {
+    close();
   }
 }
 
@@ -157,7 +170,7 @@ function scopeOf(tenant: TenantDefinition | undefined): BackupScope {
 }
 
 async function startPlanes(
-  planes: readonly BackupPlane[],
+  shares: readonly BackupShare[],
   start: {
     id: string;
     directory: string;
@@ -172,7 +185,9 @@ async function startPlanes(
     firstTable: tenant.firstTable,
     databases: tenant.databases,
   };
-  await order(planes, { action: 'start', id, directory, tenant: span, after });
+  const common = { action: 'start', id, directory, tenant: span, after } as const;
+  const begun = shares.map(({ plane, groups }) => plane.backup({ ...common, groups }));
+  await allOf(begun);
 }
 
 async function finishedParts(
@@ -208,7 +223,11 @@ async function order(
   planes: readonly BackupPlane[],
   what: Parameters<BackupPlane['backup']>[0],
 ): Promise<void> {
-  const outcomes = await Promise.allSettled(planes.map((plane) => plane.backup(what)));
+  await allOf(planes.map((plane) => plane.backup(what)));
+}
+
+async function allOf(asked: readonly Promise<unknown>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(asked);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
@@ -222,8 +241,9 @@ export function resultOf(
     kind: parent === undefined ? 'full' : 'incremental',
     ...(parent === undefined ? {} : { parent }),
     bytes,
-    parts: parts.map(({ model, kind, point, at, reason, tables, shards }) => ({
+    parts: parts.map(({ model, group, kind, point, at, reason, tables, shards }) => ({
       model,
+      ...(group === undefined ? {} : { group }),
       kind,
       index: point.index,
       at: new Date(at).toISOString(),

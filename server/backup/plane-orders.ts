@@ -1,12 +1,54 @@
-// The data planes, as backups and restores see them.
+// The data planes, as backups and restores see them: those of this server, or of all nodes of its cluster.
 
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
-import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
+import type {
+  RestoreOrder,
+  RestoreScope,
+  RestoreStatus,
+} from '../../storage-node/backup/plane-restores.ts';
+import type { PlaneHost, Planes } from '../planes/plane-host.ts';
 
 export interface BackupPlane {
   readonly name: string;
   backup(order: BackupOrder): Promise<BackupStatus>;
   restore(order: RestoreOrder): Promise<RestoreStatus>;
+  /** Of these tables and tenants, those whose rows or points can be written there. */
+  leads(scope: RestoreScope): Promise<RestoreScope>;
+}
+
+/** What of a backup a plane is to take: these groups of a cluster, or all there is. */
+export interface BackupShare {
+  readonly plane: BackupPlane;
+  readonly groups?: readonly number[];
+}
+
+export interface BackupPlanes {
+  /** All that can be reached. */
+  all(): BackupPlane[];
+  /** Who takes what of a backup of a tenant, by its number, or of all. */
+  shares(tenant: number | undefined): Promise<BackupShare[]>;
+  /** Lets other nodes write and read files of the directory until the function returned is called. */
+  open(directory: string): () => void;
+}
+
+/** Timeout of a step: the longest one drops the tables that a restore has replaced. */
+export const stepTimeoutMs = 10 * 60_000;
+
+/** Of a server on its own. */
+export function ownPlanes(planes: Planes): BackupPlanes {
+  const all = (Object.values(planes) as PlaneHost[]).map(
+    (plane): BackupPlane => ({
+      name: plane.name,
+      backup: (order) => plane.call('backup', order, stepTimeoutMs),
+      restore: (order) => plane.call('restore', order, stepTimeoutMs),
+      leads: (scope) => plane.call('leads', scope, stepTimeoutMs),
+    }),
+  );
+  return {
+    all: () => all,
+    shares: async () => all.map((plane) => ({ plane })),
+    open: () => () => {},
+  };
 }
 
 const pollMs = 50;

@@ -6,18 +6,27 @@ import { TableError } from '../../control/metadata/table-catalog.ts';
 import type { TableChange } from '../../control/metadata/table-definition.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import { TenantError } from '../../control/tenants/tenant-error.ts';
-import { modelsOf, type PlacedPart, partsOf } from '../../storage-node/backup/chain.ts';
+import { podsOf, type PlacedPart, partsOf } from '../../storage-node/backup/chain.ts';
 import { checkFile } from '../../storage-node/backup/chunk-reader.ts';
 import { filesOf } from '../../storage-node/backup/manifest.ts';
-import type { TableMove } from '../../storage-node/backup/row-restore.ts';
-import type { RestoreStart, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
-import type { RestoredShard, RestoredTable } from '../../storage-node/backup/restore-report.ts';
+import type { TableMove } from '../../storage-node/backup/row-places.ts';
+import type {
+  RestoreScope,
+  RestoreStart,
+  RestoreStatus,
+} from '../../storage-node/backup/plane-restores.ts';
+import {
+  type RestoredShard,
+  type RestoredTable,
+  RestoreMismatchError,
+} from '../../storage-node/backup/restore-report.ts';
 import { ownerOf } from '../../storage-node/backup/shadow.ts';
 import { defaultTenant, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import { ContentSum } from '../../universal-row/content-sum.ts';
 import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import type { BackupContext } from './backup-run.ts';
 import { type BackupPlane, untilAll } from './plane-orders.ts';
+import { partitionMoves, restoreShares, scopeOf } from './partition-moves.ts';
 import { inGroups, planRestore, type RestorePlan, type TenantRestore } from './restore-plan.ts';
 import type { Catalogs, TenantDocument } from './tenant-documents.ts';
 
@@ -46,7 +55,7 @@ interface Target {
   restore: TenantRestore;
   tenant: TenantDefinition;
   created: boolean;
-  /** Partitions of the backup, and where they go. */
+  /** Tables and partitions of the backup, and where they go. */
   partitions: (TableMove & { database: number })[];
 }
 
@@ -101,27 +110,35 @@ async function restoreGroup(
   group: readonly TenantRestore[],
   job: RunningJob,
 ): Promise<RestoredTenant[]> {
-  const { planes } = context;
   const targets: Target[] = [];
   const start = { id, replace: request.replace === true };
   let committed = false;
+  let restored: RestoreScope | undefined;
+  const opened = plan.chain.map((one) => context.planes.open(`${request.directory}/${one.id}`));
   try {
     for (const restore of group) {
       targets.push(await prepare(context, plan, restore, request.users === true));
     }
     for (const target of targets) refuseLostTables(plan, target);
     job.report({ phase: 'loading' });
+    const moves = movesOf(request, plan, targets);
+    const shares = await restoreShares(context.planes, moves, job.signal);
+    const planes = [...shares.keys()];
     await eachPlane(planes, (plane) =>
-      plane.restore({ action: 'start', ...start, ...movesOf(request, plan, targets) }),
+      plane.restore({ action: 'start', ...start, ...moves, ...shares.get(plane)! }),
     );
     const loaded = await loading(planes, id, job);
+    compareTotals(plan, targets, loaded);
     job.report({ phase: 'finishing' });
     job.signal.throwIfAborted();
+    restored = scopeOf(moves);
     await eachPlane(planes, (plane) => plane.restore({ action: 'commit', id }));
     committed = true;
     return await finished(context, targets, loaded, request.users === true);
   } finally {
-    await eachPlane(planes, (plane) => plane.restore({ action: 'end', id })).catch(() => {});
+    const end = { action: 'end', id, restored } as const;
+    await eachPlane(context.planes.all(), (plane) => plane.restore(end)).catch(() => {});
+    for (const close of opened) close();
     if (!committed) await dropCreated(context, targets);
   }
 }
@@ -164,14 +181,7 @@ async function prepare(
     const isOther = database < tenant.databases && modelOf(catalogs, name, database) !== model;
     if (isOther) await change(database, { model });
   }
-  for (const { database, placement } of document.tables) {
-    if (database >= tenant.databases) continue;
-    const to = await tables.divide(String(database), placement?.partitions, name);
-    const undividedTable = [{ number: document.tenant.firstTable + database }];
-    const from = placement?.partitions ?? undividedTable;
-    const moves = to.map(({ number }, i) => ({ from: from[i]!.number, to: number, database }));
-    target.partitions.push(...moves);
-  }
+  target.partitions = await partitionMoves(tables, target);
   return target;
 }
 
@@ -229,22 +239,48 @@ function movesOf(
   { chain }: RestorePlan,
   targets: readonly Target[],
 ): Pick<RestoreStart, 'sources' | 'tables' | 'tenants'> {
-  const sources: PlacedPart[][] = modelsOf(chain).map((model) => partsOf(chain, model, directory));
+  const sources: PlacedPart[][] = podsOf(chain).map((pod) => partsOf(chain, pod, directory));
   const tables = targets.flatMap(({ restore, tenant, partitions }) => {
-    const from = restore.document.tenant;
-    const count = Math.min(from.databases, tenant.databases);
-    const moves: TableMove[] = partitions.map(({ from: number, to }) => ({ from: number, to }));
-    for (let n = 0; n < count; n++) {
-      if (partitions.some(({ database }) => database === n)) continue;
-      moves.push({ from: from.firstTable + n, to: tenant.firstTable + n });
-    }
-    moves.push({ from: libraryTable(from.number), to: libraryTable(tenant.number) });
-    return moves;
+    const moves: TableMove[] = partitions.map(({ database: _database, ...move }) => move);
+    const from = libraryTable(restore.document.tenant.number);
+    return [...moves, { from, to: libraryTable(tenant.number) }];
   });
   const tenants = targets.map(({ restore, tenant }) => {
     return { from: restore.document.tenant.number, to: tenant.number };
   });
   return { sources, tables, tenants };
+}
+
+/** Rows of tables whose partitions are others than they were are compared here: each pod knows some of them. */
+function compareTotals(
+  { chain }: RestorePlan,
+  targets: readonly Target[],
+  loaded: readonly RestoreStatus[],
+): void {
+  const held = chain.at(-1)!.parts.flatMap(({ tables = [] }) => tables);
+  const found = loaded.flatMap(({ tables }) => tables);
+  for (const { restore, partitions } of targets) {
+    for (const database of new Set(partitions.map((one) => one.database))) {
+      const moves = partitions.filter((one) => one.database === database);
+      const wanted = held.filter(({ table }) => moves.some(({ from }) => from === table));
+      const restored = found.filter(({ table }) => moves.some(({ to }) => to === table));
+      const rowsOf = (of: readonly { rows: number }[]): number =>
+        of.reduce((sum, { rows }) => sum + rows, 0);
+      const sums = wanted.filter(({ rows }) => rows > 0).map(({ checksum }) => checksum);
+      const isSame =
+        sums.includes(undefined) || sumOf(sums) === sumOf(restored.map((one) => one.checksum));
+      if (rowsOf(wanted) === rowsOf(restored) && isSame) continue;
+      throw new RestoreMismatchError(
+        `of database ${database} of ${restore.document.tenant.name} ${rowsOf(restored)} rows were restored, and the backup has ${rowsOf(wanted)}`,
+      );
+    }
+  }
+}
+
+function sumOf(checksums: readonly (string | undefined)[]): string {
+  const sum = new ContentSum();
+  for (const checksum of checksums) if (checksum !== undefined) sum.addSum(checksum);
+  return sum.text;
 }
 
 async function loading(
@@ -321,15 +357,14 @@ function byDatabase(
   }
   const sum = (parts: RestoredTable[], of: 'rows' | 'expiring' | 'due'): number =>
     parts.reduce((all, part) => all + part[of], 0);
-  return Array.from(found, ([database, parts]) => {
-    const checksum = new ContentSum();
-    for (const part of parts) checksum.addSum(part.checksum);
+  const byNumber = [...found].sort(([a], [b]) => a - b);
+  return byNumber.map(([database, parts]) => {
     return {
       database,
       rows: sum(parts, 'rows'),
       expiring: sum(parts, 'expiring'),
       due: sum(parts, 'due'),
-      checksum: checksum.text,
+      checksum: sumOf(parts.map((part) => part.checksum)),
       checksumCompared: parts.every((part) => part.checksumCompared),
     };
   });

@@ -149,6 +149,16 @@ export class ClusterNode implements ClusterAdmin {
     ];
   }
 
+  get view(): ClusterView {
+    return this.#feed.view;
+  }
+
+  /** As the nodes in reach tell. */
+  replicas(): Promise<ReplicaStatus[]> {
+    const up = this.#options.metadata.reachability().filter(({ reachable }) => reachable);
+    return this.#statuses(up);
+  }
+
   // ---- what operators ask
 
   async report(): Promise<ClusterReport> {

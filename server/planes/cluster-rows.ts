@@ -12,6 +12,7 @@ import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contract
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { Engine } from '../../engines/engine.ts';
 import type { Pod } from '../../storage-node/pod.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import type { PodServerOptions } from '../../storage-node/pod-server/served-pods.ts';
 import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
@@ -37,7 +38,9 @@ export interface ClusterRowsOptions {
   /** How a pod of this model is made. */
   readonly podOptions: (
     model: TableModel,
-  ) => Omit<ReplicaHostOptions, 'engine' | 'raft' | 'definition' | 'replica' | 'report'>;
+  ) => Omit<ReplicaHostOptions, 'engine' | 'raft' | 'definition' | 'replica' | 'report' | 'pins'>;
+  /** Of each group's log, for the next incremental backup at most; 0 for none. */
+  readonly keepLogBytes: number;
   readonly admission: PodServerOptions['admission'];
   /** The group's number of a table or partition; undefined when there is none yet. */
   readonly groupOf: (table: number) => number | undefined;
@@ -294,7 +297,7 @@ function sizeOf(pod: Pod): { rows: number; bytes: number } {
 }
 
 async function openPod(
-  { newEngine, podOptions }: ClusterRowsOptions,
+  { newEngine, podOptions, keepLogBytes }: ClusterRowsOptions,
   { definition, replica, directory, raft, report }: OpenReplica,
 ): Promise<OpenedReplica<Pod>> {
   const model = definition.model as TableModel;
@@ -302,6 +305,7 @@ async function openPod(
   const opened = await openReplica({
     ...podOptions(model),
     ...{ engine, raft, definition, replica, report },
+    pins: { disk: realDisk, directory, maxBytes: keepLogBytes },
   });
   opened.pod.start();
   return opened;

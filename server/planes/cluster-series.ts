@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Forwarder, type LeadingNode } from '../../access/influx/forwarding/forwarder.ts';
 import { httpPurpose, LinkStream } from '../../access/influx/forwarding/link-stream.ts';
 import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { PortableSeriesEngine } from '../../engines/series-engine.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import {
@@ -32,7 +33,7 @@ export interface ClusterSeriesOptions {
   /** How a pod is made. */
   readonly podOptions: () => Omit<
     SeriesReplicaHostOptions,
-    'engine' | 'raft' | 'definition' | 'replica' | 'report'
+    'engine' | 'raft' | 'definition' | 'replica' | 'report' | 'pins'
   >;
   readonly leaderWaitMs: number;
   readonly report: Report;
@@ -72,10 +73,7 @@ export class ClusterSeries {
     this.#options = options;
     this.#groups = groups;
     this.store = new SeriesPods({
-      podOf: (tenant) => {
-        const definition = this.#byTenant.get(tenant);
-        return definition && groups.pod(definition.group);
-      },
+      podOf: (tenant) => this.podOf(tenant),
       all: () => this.localPods(),
     });
     this.forwarder = new Forwarder({
@@ -101,8 +99,16 @@ export class ClusterSeries {
     return this.#groups.pods();
   }
 
-  named(): { group: number; pod: SeriesPod }[] {
-    return this.#groups.entries();
+  named(): { group: number; tenant: number; pod: SeriesPod }[] {
+    return this.#groups
+      .entries()
+      .map(({ group, definition, pod }) => ({ group, tenant: definition.tenant, pod }));
+  }
+
+  /** The pod of a tenant's replica on this node. */
+  podOf(tenant: number): SeriesPod | undefined {
+    const definition = this.#byTenant.get(tenant);
+    return definition && this.#groups.pod(definition.group);
   }
 
   status(): ReplicaStatus[] {
@@ -187,6 +193,7 @@ async function openPod(
   const opened = await openSeriesReplica({
     ...podOptions(),
     ...{ engine, raft, definition, replica, report },
+    pins: { disk: realDisk, directory, maxBytes: 0 },
   });
   opened.pod.start();
   return opened;

@@ -14,6 +14,7 @@ import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
 import { seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
 import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
 import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts';
+import { isShadowDatabase } from '../../storage-node/backup/shadow.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
@@ -42,11 +43,10 @@ import { PlaneMemory } from './plane-memory.ts';
 import { PlaneSteps } from './plane-steps.ts';
 import { PlanePodAdmission } from './plane-pod-admission.ts';
 import { costTable, PlaneMeter } from './plane-meter.ts';
-import { ask, planeData, report, serveCalls } from './plane-port.ts';
+import { ask, chunkDiskOf, planeData, report, serveCalls } from './plane-port.ts';
 import {
   listening,
   notInCluster,
-  notInClusterYet,
   planeFatal,
   planeLog,
   tlsListeners,
@@ -190,6 +190,7 @@ async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
     fatal,
   });
   await cluster.setView(of.view);
+  setInterval(dropLeftovers, 1000).unref();
   return cluster;
 }
 
@@ -266,13 +267,35 @@ function nameOf(tenant: number): string | undefined {
   return metering.nameOf(tenant) ?? admission.gateway.limiterOf(tenant)?.name;
 }
 
-const backups = new PlaneBackups(realDisk, () =>
-  pod === undefined ? [] : [seriesSource('tsm', pod)],
+const chunkDisk = chunkDiskOf(port);
+const backups = new PlaneBackups(chunkDisk, () =>
+  cluster === undefined
+    ? localPods().map((one) => seriesSource('tsm', one))
+    : cluster.named().map((one) => seriesSource('tsm', one.pod, one.group, one.tenant)),
 );
-const restores = new PlaneRestores((start) => {
-  if (pod === undefined) throw new Error('time series of a cluster are not restored yet');
-  return seriesRestore(realDisk, start, pod);
-});
+const restores = new PlaneRestores(
+  (start) => seriesRestore(chunkDisk(start.node), start, (tenant) => podOf(tenant)!),
+  ({ tenants }) => {
+    for (const tenant of tenants) podOf(tenant)?.parts.pins?.clear();
+  },
+);
+
+/** The pod of a tenant; in a cluster undefined where this node has no replica of it. */
+function podOf(tenant: number): SeriesPod | undefined {
+  return cluster === undefined ? pod : cluster.podOf(tenant);
+}
+
+/** What restores that came to nothing have left, where another node led then. */
+function dropLeftovers(): void {
+  if (restores.isRunning) return;
+  for (const one of localPods()) {
+    if (one.role !== 'leader' || !one.databases().some(({ name }) => isShadowDatabase(name)))
+      continue;
+    dropShadowDatabases(one).catch((error: unknown) => {
+      log('warn', 'what a restore has left is not deleted yet', { err: error });
+    });
+  }
+}
 
 serveCalls(port, {
   metrics: () => [
@@ -325,14 +348,12 @@ serveCalls(port, {
   databases: (tenant) => databasesOf(storeHere(), tenant),
   createDatabase: (database) => createDatabase(storeHere(), database),
   dropDatabase: (database) => dropDatabase(storeHere(), database),
-  backup: (order) => {
-    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
-    return backups.order(order);
-  },
-  restore: (order) => {
-    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
-    return restores.order(order);
-  },
+  backup: (order) => backups.order(order),
+  restore: (order) => restores.order(order),
+  leads: ({ tenants }) => ({
+    tables: [],
+    tenants: tenants.filter((tenant) => podOf(tenant)?.role === 'leader'),
+  }),
   cluster: (view) => (cluster ?? notInCluster()).setView(view),
   groupStatus: () => cluster?.status() ?? [],
   transferGroup: ({ group, to }) => (cluster ?? notInCluster()).transfer(group, to),

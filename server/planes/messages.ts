@@ -16,7 +16,12 @@ import type { SlowlogEntry, SlowlogQuery, StepEntry } from '../../control/monito
 import type { TopEntry, TopQuery } from '../../control/monitor/top.ts';
 import type { MeterSnapshot } from '../../request-units/meter.ts';
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
-import type { RestoreOrder, RestoreStatus } from '../../storage-node/backup/plane-restores.ts';
+import type { ChunkAnswer, ChunkRequest } from '../../storage-node/backup/remote-chunks.ts';
+import type {
+  RestoreOrder,
+  RestoreScope,
+  RestoreStatus,
+} from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
@@ -117,6 +122,8 @@ interface PlaneCalls {
   backup(order: BackupOrder): BackupStatus;
   /** A step of a restore. What the last one ends is undone before it is answered. */
   restore(order: RestoreOrder): RestoreStatus;
+  /** Of these tables, partitions and tenants, those whose rows or points can be written here. */
+  leads(scope: RestoreScope): RestoreScope;
   /** Nodes and groups after a change of either. Throws on a server that is not a node of a cluster. */
   cluster(view: ClusterView): void;
   /** Replicas that the plane of this node has; none on a server that is not a node of a cluster. */
@@ -169,6 +176,8 @@ export interface ControlCalls {
    * when the change was withdrawn. After an error it is asked again: the change may have been made.
    */
   commitPartitions(change: { table: number; targets: number[] }): TableDefinition | undefined;
+  /** Of a file of a backup that another node of the cluster makes or restores. */
+  chunk(of: { node: number; request: ChunkRequest }): ChunkAnswer;
 }
 
 export type ControlCallName = keyof ControlCalls;

@@ -141,6 +141,9 @@ test('a plane asks, and is answered', async () => {
     commitPartitions: () => {
       throw new Error('not here');
     },
+    chunk: () => {
+      throw new Error('not here');
+    },
   };
   const answered = new Promise((resolve) => (listener.log = (_, message) => resolve(message)));
   plane.call('rowCount', 50, 1000).catch(() => {});

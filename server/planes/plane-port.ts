@@ -2,6 +2,9 @@
 
 import { once } from 'node:events';
 import type { MessagePort } from 'node:worker_threads';
+import type { ChunkDisk } from '../../storage-node/backup/chunk-format.ts';
+import { RemoteChunks } from '../../storage-node/backup/remote-chunks.ts';
+import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type {
   ControlAnswer,
   ControlArgument,
@@ -60,6 +63,14 @@ function hear({ answers, value, error }: ControlAnswer): void {
   asked.delete(answers);
   if (error === undefined) waiting?.resolve(value);
   else waiting?.reject(new Error(error));
+}
+
+/** Where chunk files of a backup are: on a node of the cluster, or here if that is undefined. */
+export function chunkDiskOf(port: MessagePort): (node: number | undefined) => ChunkDisk {
+  return (node) =>
+    node === undefined
+      ? realDisk
+      : new RemoteChunks((request) => ask(port, 'chunk', { node, request }));
 }
 
 export function report(port: MessagePort, message: PlaneReport): void {

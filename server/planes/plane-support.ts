@@ -74,7 +74,6 @@ export async function tlsListeners(
 /** What a node of a cluster cannot do yet. */
 export const notInClusterYet = {
   partitions: 'partitions of a cluster cannot be split, merged or given another model yet',
-  backups: 'backups of a cluster are not made yet: copy its rows with polyrow import --from',
 } as const;
 
 /** Handler of what only a node of a cluster can be asked. */

@@ -29,6 +29,7 @@ import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
 import { rowRestore, rowSource } from '../../storage-node/backup/plane-parts.ts';
 import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
 import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
+import { isShadowTable } from '../../storage-node/backup/shadow.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
 import type { Engine } from '../../engines/engine.ts';
 import type { Pod } from '../../storage-node/pod.ts';
@@ -53,7 +54,7 @@ import { PlaneAdmission } from './plane-admission.ts';
 import { LoopbackPods, podsBehindTcp } from './loopback-pods.ts';
 import { costTable } from './plane-meter.ts';
 import type { PlaneCluster } from './messages.ts';
-import { ask, planeData, report as tell, serveCalls } from './plane-port.ts';
+import { ask, chunkDiskOf, planeData, report as tell, serveCalls } from './plane-port.ts';
 import {
   listening,
   notInCluster,
@@ -242,6 +243,17 @@ function podOptions(model: TableModel) {
   };
 }
 
+/** What restores that came to nothing have left, where another node led then. */
+function dropLeftovers(): void {
+  if (restores.isRunning) return;
+  for (const pod of localPods()) {
+    if (pod.role !== 'leader' || !pod.heldTables().some(isShadowTable)) continue;
+    dropShadowTables(pod).catch((error: unknown) => {
+      log('warn', 'what a restore has left is not deleted yet', { err: error });
+    });
+  }
+}
+
 async function openModel(model: TableModel): Promise<void> {
   const directory = resolve(config['data-dir'], 'redis', model);
   realDisk.makeDirectory(directory);
@@ -386,7 +398,7 @@ function undefinedTables(): number[] {
   const numbers = [...localPods()].flatMap((pod) => pod.heldTables());
   const held = new Set(numbers.map((number) => tables.tableOf(number)));
   return [...held]
-    .filter((table) => !tables.isDefined(table) && !isLibraryTable(table))
+    .filter((table) => !tables.isDefined(table) && !isLibraryTable(table) && !isShadowTable(table))
     .sort((a, b) => a - b);
 }
 
@@ -745,6 +757,7 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     directory: resolve(config['data-dir'], 'cluster', 'redis'),
     newEngine,
     podOptions,
+    keepLogBytes: config['backup.keep-log-bytes'],
     admission: podAdmission.controller,
     groupOf: (table) => clusterRoutes.groupOf(table),
     refusalOf: ({ table, grows }) => refusalHere(table, grows),
@@ -762,8 +775,11 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     report: log,
     fatal,
   });
-  const shares = setInterval(setMemoryLimit, 1000);
-  shares.unref();
+  const upkeep = setInterval(() => {
+    setMemoryLimit();
+    dropLeftovers();
+  }, 1000);
+  upkeep.unref();
 }
 
 /** What of a table's rules is known on every node. */
@@ -818,8 +834,9 @@ async function start(): Promise<void> {
 
 let fromOutside = false;
 
-const backups = new PlaneBackups(realDisk, () =>
-  [...pods].map(([model, pod]) =>
+const chunkDisk = chunkDiskOf(port);
+const backups = new PlaneBackups(chunkDisk, () =>
+  Array.from(named(), ({ model, pod, group }) =>
     rowSource(
       model,
       pod,
@@ -828,11 +845,15 @@ const backups = new PlaneBackups(realDisk, () =>
         const table = tables.tableOf(number);
         return isPartition(table) ? undefined : table;
       },
+      group,
     ),
   ),
 );
-const restores = new PlaneRestores((start) =>
-  rowRestore(realDisk, start, (table) => podOfTable(table)!),
+const restores = new PlaneRestores(
+  (start) => rowRestore(chunkDisk(start.node), start, (table) => podOfTable(table)!),
+  ({ tables: numbers }) => {
+    for (const number of numbers) podOfTable(number)?.parts.pins?.clear();
+  },
 );
 
 serveCalls(port, {
@@ -875,17 +896,17 @@ serveCalls(port, {
   dropDatabase: () => {
     throw new Error('the databases of Redis are numbers: they cannot be dropped');
   },
-  backup: (order) => {
-    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
-    return backups.order(order);
-  },
+  backup: (order) => backups.order(order),
+  leads: ({ tables: numbers }) => ({
+    tables: numbers.filter((table) => podOfTable(table)?.role === 'leader'),
+    tenants: [],
+  }),
   restore: async (order) => {
-    if (cluster !== undefined) throw new Error(notInClusterYet.backups);
     try {
       return await restores.order(order);
     } finally {
       // That puts other rows in place by ways of its own.
-      if (order.action === 'commit') {
+      if (order.action === 'commit' || order.action === 'end') {
         cache.clear();
         await gatherLibraries();
       }

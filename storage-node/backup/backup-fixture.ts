@@ -126,7 +126,10 @@ export class BackupFixture {
     const sources = Object.entries(pods).map(([model, pod]) =>
       'swapTables' in pod ? rowSource(model, pod, () => this.sums) : seriesSource(model, pod),
     );
-    const backups = new PlaneBackups(realDisk, () => sources);
+    const backups = new PlaneBackups(
+      () => realDisk,
+      () => sources,
+    );
     const directory = partialPath(this.set, id);
     mkdirSync(directory);
     const chain = after && { chain: after.chain, backup: after.id };
@@ -152,7 +155,7 @@ export class BackupFixture {
       parts,
     };
     await publish(realDisk, this.set, manifest);
-    await backups.order({ action: 'keep', id, chain: manifest.chain });
+    await backups.order({ action: 'keep', id, chain: manifest.chain, points: parts });
     return manifest;
   }
 

@@ -7,7 +7,7 @@ import { applyOps } from '../../engines/apply.ts';
 import { KvEngine } from '../../engines/kv/kv-engine.ts';
 import type { Disk } from '../../universal-row/environment.ts';
 import { ReadFault } from '../../universal-row/errors.ts';
-import type { PlacedPart } from './chain.ts';
+import { podOf, type PlacedPart } from './chain.ts';
 import { readChunks } from './chunk-reader.ts';
 import { decoding } from './row-restore.ts';
 import { RowRewriter } from './row-rewriter.ts';
@@ -97,7 +97,7 @@ export class ChainReplays {
     parts: readonly PlacedPart[],
   ): Promise<Map<number, TableSum>> {
     const last = parts.at(-1)!;
-    const name = `${chain} ${last.model}`;
+    const name = `${chain} ${podOf(last)}`;
     const known = this.#replays.get(name);
     const done = parts.findIndex(
       ({ point }) => point.index === known?.index && point.volume === known.volume,

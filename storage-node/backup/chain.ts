@@ -30,38 +30,44 @@ export function chainOf(id: string, read: (id: string) => BackupManifest): Backu
     }
     chain.unshift(parent);
   }
-  for (const model of modelsOf(chain)) partsOf(chain, model, '');
+  for (const pod of podsOf(chain)) partsOf(chain, pod, '');
   return chain;
 }
 
+export interface PodName {
+  readonly model: string;
+  readonly group?: number | undefined;
+}
+
+/** Tells a pod of a server, or a group of a cluster, from all others in a backup. */
+export function podOf({ model, group }: PodName): string {
+  return group === undefined ? model : `${model} ${group}`;
+}
+
 /** Pods that the newest backup has a part of. */
-export function modelsOf(chain: readonly BackupManifest[]): string[] {
-  return chain.at(-1)!.parts.map(({ model }) => model);
+export function podsOf(chain: readonly BackupManifest[]): string[] {
+  return chain.at(-1)!.parts.map(podOf);
 }
 
 /** The parts of a pod that are needed, oldest first: the last that has everything, and those after it. */
-export function partsOf(
-  chain: readonly BackupManifest[],
-  model: string,
-  set: string,
-): PlacedPart[] {
+export function partsOf(chain: readonly BackupManifest[], pod: string, set: string): PlacedPart[] {
   const parts: PlacedPart[] = [];
   for (const { id, parts: all } of chain.toReversed()) {
-    const part = all.find((one) => one.model === model);
-    if (part === undefined) throw new BrokenChainError(`backup ${id} has no part of ${model}`);
+    const part = all.find((one) => podOf(one) === pod);
+    if (part === undefined) throw new BrokenChainError(`backup ${id} has no part of ${pod}`);
     const next = parts[0];
     if (
       next !== undefined &&
       (next.after !== part.point.index || next.point.volume !== part.point.volume)
     ) {
       throw new BrokenChainError(
-        `the ${model} part of a backup begins after entry ${next.after}, and that of ${id} ends with ${part.point.index}`,
+        `the ${pod} part of a backup begins after entry ${next.after}, and that of ${id} ends with ${part.point.index}`,
       );
     }
     parts.unshift({ ...part, directory: `${set}/${id}` });
     if (part.kind === 'all') return parts;
   }
-  throw new BrokenChainError(`no backup of the chain has all of ${model}`);
+  throw new BrokenChainError(`no backup of the chain has all of ${pod}`);
 }
 
 /** Which part each shard of the newest one comes from. */

@@ -130,7 +130,7 @@ test('points are told by database', async () => {
   const restore = new SeriesRestore({
     disk: realDisk,
     pod: await f.seriesPod('target'),
-    parts: f.parts(second, 'tsm'),
+    sources: [f.parts(second, 'tsm')],
     moves: [{ from: 0, to: 7 }],
     replace: false,
   });

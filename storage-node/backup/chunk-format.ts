@@ -10,6 +10,8 @@
 // everything else in it. The manifest has the SHA-256 of the file as a whole.
 
 import { crc32 } from 'node:zlib';
+import type { DiskFile } from '../../universal-row/environment.ts';
+import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 
 export const chunkMagic = 'PolyrowB';
 export const chunkVersion = 1;
@@ -18,6 +20,17 @@ export const frameHeaderBytes = 12;
 export const chunkFooterBytes = 32;
 /** Of what one frame unpacks to. A record larger than the usual frame has one of its own. */
 export const maxFrameBytes = 1024 * 1024 * 1024;
+
+/** Where chunk files are: a `Disk`, or that of another node. */
+export interface ChunkDisk {
+  exists(path: string): MaybePromise<boolean>;
+  open(path: string, mode: 'read' | 'create'): ChunkHandle;
+}
+
+export interface ChunkHandle extends Pick<DiskFile, 'path' | 'writeAsync' | 'sync' | 'close'> {
+  size(): MaybePromise<number>;
+  read(...at: Parameters<DiskFile['read']>): MaybePromise<number>;
+}
 
 /** What the manifest says of a chunk file. */
 export interface ChunkFile {

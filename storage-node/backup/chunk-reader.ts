@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
-import type { Disk, DiskFile } from '../../universal-row/environment.ts';
 import {
+  type ChunkDisk,
   chunkFooterBytes,
   type ChunkFile,
+  type ChunkHandle,
   chunkHeaderBytes,
   chunkMagic,
   chunkVersion,
@@ -29,7 +30,7 @@ export interface Frame {
 
 /** The frames of the files, in order. Throws `DamagedBackupError` where one is not what was written. */
 export async function* readChunks(
-  disk: Disk,
+  disk: ChunkDisk,
   directory: string,
   files: readonly ChunkFile[],
 ): AsyncGenerator<Frame> {
@@ -37,14 +38,18 @@ export async function* readChunks(
 }
 
 /** Whether a file is, byte by byte, what the manifest says. Throws `DamagedBackupError`. */
-export async function checkFile(disk: Disk, directory: string, expected: ChunkFile): Promise<void> {
+export async function checkFile(
+  disk: ChunkDisk,
+  directory: string,
+  expected: ChunkFile,
+): Promise<void> {
   const path = `${directory}/${expected.name}`;
-  const file = open(disk, path, expected);
+  const file = await open(disk, path, expected);
   try {
     const hash = createHash('sha256');
     const buffer = Buffer.allocUnsafe(readBytes);
     for (let at = 0; at < expected.bytes; ) {
-      const n = readAt(file, buffer, at, Math.min(readBytes, expected.bytes - at));
+      const n = await readAt(file, buffer, at, Math.min(readBytes, expected.bytes - at));
       hash.update(buffer.subarray(0, n));
       at += n;
       await new Promise(setImmediate);
@@ -58,14 +63,18 @@ export async function checkFile(disk: Disk, directory: string, expected: ChunkFi
   throw new DamagedBackupError(path, undefined, 'its SHA-256 is not that of the manifest');
 }
 
-async function* readChunk(disk: Disk, path: string, expected: ChunkFile): AsyncGenerator<Frame> {
-  const file = open(disk, path, expected);
+async function* readChunk(
+  disk: ChunkDisk,
+  path: string,
+  expected: ChunkFile,
+): AsyncGenerator<Frame> {
+  const file = await open(disk, path, expected);
   const damaged = (offset: number, what: string): never => {
     throw new DamagedBackupError(path, offset, what);
   };
   try {
     const head = Buffer.alloc(chunkFooterBytes);
-    readAt(file, head, 0, chunkHeaderBytes);
+    await readAt(file, head, 0, chunkHeaderBytes);
     if (head.toString('latin1', 0, 8) !== chunkMagic) damaged(0, 'it is no chunk file');
     const version = head.readUInt32LE(8);
     if (version !== chunkVersion || head.readUInt32LE(12) !== 0) {
@@ -76,7 +85,7 @@ async function* readChunk(disk: Disk, path: string, expected: ChunkFile): AsyncG
     let rawBytes = 0;
     for (;;) {
       if (at + chunkFooterBytes > expected.bytes) damaged(at, 'it has no end');
-      readAt(file, head, at, frameHeaderBytes);
+      await readAt(file, head, at, frameHeaderBytes);
       const packedLength = head.readUInt32LE(0);
       const rawLength = head.readUInt32LE(4);
       if (packedLength === 0) break;
@@ -85,7 +94,7 @@ async function* readChunk(disk: Disk, path: string, expected: ChunkFile): AsyncG
         damaged(at, 'a frame runs past the end');
       }
       const packed = Buffer.allocUnsafe(packedLength);
-      readAt(file, packed, start, packedLength);
+      await readAt(file, packed, start, packedLength);
       if (frameCrc(head, packed) !== head.readUInt32LE(8)) damaged(at, 'wrong checksum of a frame');
       const bytes = await unpacked(packed, rawLength);
       if (bytes === undefined) damaged(at, 'a frame cannot be unpacked');
@@ -94,7 +103,7 @@ async function* readChunk(disk: Disk, path: string, expected: ChunkFile): AsyncG
       frames++;
       rawBytes += rawLength;
     }
-    readAt(file, head, at, chunkFooterBytes);
+    await readAt(file, head, at, chunkFooterBytes);
     if (head.readUInt32LE(8) !== footerCrc(head)) damaged(at, 'wrong checksum of the end');
     const isWhole =
       at + chunkFooterBytes === expected.bytes &&
@@ -108,18 +117,23 @@ async function* readChunk(disk: Disk, path: string, expected: ChunkFile): AsyncG
   }
 }
 
-function open(disk: Disk, path: string, expected: ChunkFile): DiskFile {
-  if (!disk.exists(path)) throw new DamagedBackupError(path, undefined, 'it is missing');
+async function open(disk: ChunkDisk, path: string, expected: ChunkFile): Promise<ChunkHandle> {
+  if (!(await disk.exists(path))) throw new DamagedBackupError(path, undefined, 'it is missing');
   const file = disk.open(path, 'read');
-  const size = file.size();
+  const size = await file.size();
   if (size === expected.bytes) return file;
   file.close();
   const what = `it has ${size} bytes instead of ${expected.bytes}`;
   throw new DamagedBackupError(path, Math.min(size, expected.bytes), what);
 }
 
-function readAt(file: DiskFile, into: Buffer, at: number, length: number): number {
-  const n = file.read(into, 0, length, at);
+async function readAt(
+  file: ChunkHandle,
+  into: Buffer,
+  at: number,
+  length: number,
+): Promise<number> {
+  const n = await file.read(into, 0, length, at);
   if (n === length) return n;
   throw new DamagedBackupError(file.path, at + n, 'it became shorter while it was read');
 }

@@ -3,8 +3,14 @@
 import { createHash, type Hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
-import type { Disk, DiskFile } from '../../universal-row/environment.ts';
-import { chunkFooter, type ChunkFile, chunkHeader, frameHeader } from './chunk-format.ts';
+import {
+  type ChunkDisk,
+  type ChunkFile,
+  chunkFooter,
+  type ChunkHandle,
+  chunkHeader,
+  frameHeader,
+} from './chunk-format.ts';
 
 // Packing happens on threads of its own; the fastest level is already smaller by half for most data.
 const pack = promisify(deflateRaw);
@@ -17,19 +23,19 @@ export class ChunkWriter {
   bytes = 0;
   /** Bytes handed in. */
   rawBytes = 0;
-  readonly #disk: Disk;
+  readonly #disk: ChunkDisk;
   readonly #directory: string;
   readonly #prefix: string;
   readonly #fileBytes: number;
   readonly #done: ChunkFile[] = [];
-  #file: DiskFile | undefined;
+  #file: ChunkHandle | undefined;
   #hash: Hash = createHash('sha256');
   #size = 0;
   #raw = 0;
   #frames = 0;
 
   /** Files are called `<prefix>-000001.chunk` and so on. */
-  constructor(disk: Disk, directory: string, prefix: string, fileBytes = defaultFileBytes) {
+  constructor(disk: ChunkDisk, directory: string, prefix: string, fileBytes = defaultFileBytes) {
     this.#fileBytes = fileBytes;
     this.#disk = disk;
     this.#directory = directory;
@@ -65,7 +71,7 @@ export class ChunkWriter {
     return `${this.#prefix}-${String(this.#done.length + 1).padStart(6, '0')}.chunk`;
   }
 
-  async #begin(): Promise<DiskFile> {
+  async #begin(): Promise<ChunkHandle> {
     this.#file = this.#disk.open(`${this.#directory}/${this.#name}`, 'create');
     this.#hash = createHash('sha256');
     this.#size = 0;

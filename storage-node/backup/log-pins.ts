@@ -34,6 +34,9 @@ interface LogPinsOptions {
   report: (level: 'info' | 'warn', message: string, fields?: object) => void;
 }
 
+/** Of a replica in a cluster. */
+export type ReplicaPins = Pick<LogPinsOptions, 'disk' | 'directory' | 'maxBytes'>;
+
 export class LogPins {
   readonly #options: LogPinsOptions;
   /** In the order they were set. */
@@ -49,7 +52,9 @@ export class LogPins {
     for (const pin of found) {
       const { point } = pin;
       const isThere = !options.holdsLog || point.index + 1 >= firstIndex;
-      if (point.volume === volume && point.index <= lastIndex && isThere) {
+      // Of several copies, none loses what is committed, and this one may have yet to apply it again.
+      const isHeld = options.log.mayLose || point.index <= lastIndex;
+      if (point.volume === volume && isHeld && isThere) {
         pins.#pins.set(pin.chain, pin);
       }
     }
@@ -67,7 +72,10 @@ export class LogPins {
   find(chain: string, backup: string): LogPoint | string {
     this.trim();
     const pin = this.#pins.get(chain);
-    if (pin === undefined) return 'the log since the last backup is kept no more';
+    const { holdsLog, log } = this.#options;
+    // Where a snapshot has taken the place of the log.
+    const isGone = holdsLog && pin !== undefined && pin.point.index + 1 < log.status().firstIndex;
+    if (pin === undefined || isGone) return 'the log since the last backup is kept no more';
     if (pin.backup !== backup) return `the last backup that the server knows of is ${pin.backup}`;
     return pin.point;
   }

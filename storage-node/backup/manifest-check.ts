@@ -1,6 +1,7 @@
 // Whether a manifest is one that this program could have written. Its checksum does not tell: a program that makes a
 // backup by hand computes it as well. Names of files stay within the directory of the backup.
 
+import { podOf } from './chain.ts';
 import type { BackupManifest } from './manifest-content.ts';
 import {
   anyText,
@@ -32,6 +33,8 @@ const files = listOf(
 
 const part = objectOf({
   model: textLike(/^[a-z]{1,20}$/, 'the name of an engine'),
+  group: optional(count),
+  tenant: optional(count),
   kind: oneOf('all', 'entries', 'shards'),
   point: objectOf({ volume: finite, index: count }),
   after: optional(count),
@@ -69,10 +72,7 @@ const manifest: Check = objectOf({
 export function checkManifest(value: unknown): asserts value is BackupManifest {
   manifest(value, 'manifest');
   const { metadata, parts } = value as BackupManifest;
-  refuseTwice(
-    'engine',
-    parts.map(({ model }) => model),
-  );
+  refuseTwice('engine', parts.map(podOf));
   const names = [...metadata.files, ...parts.flatMap((one) => one.files)].map(({ name }) => name);
   refuseTwice('file', names);
 }

@@ -33,8 +33,12 @@ export interface ShardRef {
 
 /** What one pod gave. */
 export interface PodPart {
-  /** `memory`, `kv`, `tsm`: a server has one pod of each. */
+  /** `memory`, `kv`, `tsm`: a single server has one pod of each. */
   readonly model: string;
+  /** In a cluster a pod has one group of replicas: its number there. Indexes are those of the group's log. */
+  readonly group?: number;
+  /** Of a group of time series: the number of the tenant that they are of. */
+  readonly tenant?: number;
   /**
    * `all`: everything there was. `entries`: what the log says was done since the point of the backup before,
    * in order. `shards`: of time series, shards that changed since.

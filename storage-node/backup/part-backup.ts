@@ -1,12 +1,15 @@
 // What the backup of one pod is, whichever kind of data it has.
 
-import type { Disk } from '../../universal-row/environment.ts';
+import type { ChunkDisk } from './chunk-format.ts';
 import type { LogPoint, PodPart } from './manifest-content.ts';
 
 export interface PartOptions {
-  disk: Disk;
+  disk: ChunkDisk;
   /** Of the backup, while it is being made. */
   directory: string;
+  /** Of a replica in a cluster, and of its time series whose they are. */
+  group?: number | undefined;
+  tenant?: number | undefined;
   /** Where the last backup of the chain stands; or why there is none to go on from. Undefined: it was not asked for. */
   since: LogPoint | string | undefined;
 }
@@ -14,6 +17,8 @@ export interface PartOptions {
 export interface PartBackup {
   /** Of the pod. The point is fixed: what is done from now on is not in the backup. */
   readonly model: string;
+  /** Of a replica in a cluster. */
+  readonly group: number | undefined;
   readonly point: LogPoint;
   /** Where the log was then. */
   readonly lsn: number;
@@ -27,6 +32,14 @@ export interface PartBackup {
   cancel(): void;
   /** Releases what it holds, whether it has run or not. Its pin goes on keeping the log. */
   release(): Promise<void>;
+}
+
+/** Of the names of a part's files. */
+export function chunkPrefix(
+  plane: string,
+  { model, group }: Pick<PartBackup, 'model' | 'group'>,
+): string {
+  return group === undefined ? `${plane}-${model}` : `${plane}-${model}-group-${group}`;
 }
 
 export class BackupCancelled extends Error {

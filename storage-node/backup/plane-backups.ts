@@ -4,6 +4,7 @@
 import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import { ownerOf, isShadowDatabase, isShadowTable } from './shadow.ts';
 import type { LogPins } from './log-pins.ts';
+import { type PodName, podOf } from './chain.ts';
 import type { PodPart } from './manifest-content.ts';
 import type { PartBackup, PartOptions } from './part-backup.ts';
 
@@ -18,6 +19,9 @@ export interface BackupStart {
   readonly id: string;
   /** Of the backup; there already. */
   readonly directory: string;
+  /** In a cluster: the groups that are taken here, and the node that has the directory, if it is another one. */
+  readonly groups?: readonly number[] | undefined;
+  readonly node?: number | undefined;
   readonly tenant?: TenantSpan | undefined;
   /** For an incremental one: the chain, and the last backup of it. */
   readonly after?: { readonly chain: string; readonly backup: string } | undefined;
@@ -27,16 +31,20 @@ export type BackupOrder =
   | ({ readonly action: 'start' } & BackupStart)
   | { readonly action: 'status'; readonly id: string }
   | { readonly action: 'cancel'; readonly id: string }
-  /** It is whole, as part of this chain: the next one may go on from it. */
+  /** It is whole, as part of this chain: the next one may go on from it, wherever there is a copy of the log. */
   | {
       readonly action: 'keep';
       readonly id: string;
       readonly chain: string;
+      readonly points: readonly PodPoint[];
       /** The chain that it could not go on with, if it is another one. */
       readonly instead?: string | undefined;
     }
   /** It has come to nothing. */
   | { readonly action: 'forget'; readonly id: string };
+
+/** What a backup has of a pod. */
+type PodPoint = Pick<PodPart, 'model' | 'group' | 'point'>;
 
 export interface BackupStatus {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
@@ -56,7 +64,13 @@ export interface BackupStatus {
 /** A pod, to be backed up. */
 export interface BackupSource {
   readonly model: string;
+  /** Of a replica in a cluster. */
+  readonly group?: number | undefined;
+  /** Bytes of its log so far. */
+  readonly lsn: number;
   readonly pins: LogPins | undefined;
+  /** Resolves when it has all that was acknowledged before the call. */
+  current(): Promise<void>;
   begin(options: PartOptions, scope: PlaneScope): Promise<PartBackup>;
 }
 
@@ -75,16 +89,23 @@ interface Running {
   ended: Promise<void>;
 }
 
+const nothing: BackupStatus = { state: 'done', progress: [], bytes: 0, parts: [] };
+const noPins = 'nothing is known of the last backup here';
+
 export class PlaneBackups {
   readonly #sources: () => readonly BackupSource[];
-  readonly #disk: PartOptions['disk'];
+  readonly #disk: (node: number | undefined) => PartOptions['disk'];
   #running: Running | undefined;
 
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
-  constructor(disk: PartOptions['disk'], sources: () => readonly BackupSource[]) {
+  /** `disk` is that of a node of the cluster, undefined for this one's own. */
+  constructor(
+    disk: (node: number | undefined) => PartOptions['disk'],
+    sources: () => readonly BackupSource[],
+  ) {
     this.#disk = disk;
     this.#sources = sources;
   }
@@ -92,11 +113,15 @@ export class PlaneBackups {
   async order(order: BackupOrder): Promise<BackupStatus> {
     if (order.action === 'start') return await this.#start(order);
     const running = this.#running;
-    if (running?.id !== order.id) throw new Error(`there is no backup ${order.id} under way`);
+    if (order.action === 'keep') this.#pin(order);
+    if (running?.id !== order.id) {
+      // What was taken of it was taken elsewhere.
+      if (order.action === 'keep') return nothing;
+      throw new Error(`there is no backup ${order.id} under way`);
+    }
     if (order.action === 'cancel') {
       for (const backup of running.backups) backup.cancel();
     } else if (order.action === 'keep') {
-      this.#pin(running, order.chain, order.instead);
       await this.#forget(running);
     } else if (order.action === 'forget') {
       for (const backup of running.backups) backup.cancel();
@@ -107,7 +132,10 @@ export class PlaneBackups {
   }
 
   async #start(order: BackupStart): Promise<BackupStatus> {
-    if (this.#running !== undefined) throw new Error(`backup ${this.#running.id} is under way`);
+    const before = this.#running;
+    if (before?.state === 'running') throw new Error(`backup ${before.id} is under way`);
+    // Whoever began it, on another node, has not come back.
+    if (before !== undefined) await this.#forget(before);
     const running: Running = {
       id: order.id,
       backups: [],
@@ -119,11 +147,15 @@ export class PlaneBackups {
     this.#running = running;
     const scope = scopeOf(order.tenant);
     try {
-      for (const source of this.#sources()) {
+      const sources = this.#chosen(order.groups);
+      await Promise.all(sources.map((source) => source.current()));
+      const disk = this.#disk(order.node);
+      for (const source of sources) {
         const { pins } = source;
-        const since = order.after && pins?.find(order.after.chain, order.after.backup);
-        const options = { disk: this.#disk, directory: order.directory, since };
-        running.backups.push(await source.begin(options, scope));
+        const since = order.after && (pins?.find(order.after.chain, order.after.backup) ?? noPins);
+        running.backups.push(
+          await source.begin({ disk, directory: order.directory, since }, scope),
+        );
       }
     } catch (error) {
       await this.#forget(running);
@@ -131,6 +163,16 @@ export class PlaneBackups {
     }
     running.ended = this.#run(running);
     return statusOf(running);
+  }
+
+  #chosen(groups: readonly number[] | undefined): readonly BackupSource[] {
+    const sources = this.#sources();
+    if (groups === undefined) return sources;
+    return groups.map((group) => {
+      const source = sources.find((one) => one.group === group);
+      if (source === undefined) throw new Error(`there is no replica of group ${group} here`);
+      return source;
+    });
   }
 
   async #run(running: Running): Promise<void> {
@@ -141,14 +183,19 @@ export class PlaneBackups {
       const { name, message } = error as Error;
       running.state = name === 'BackupCancelled' ? 'cancelled' : 'failed';
       running.error = message;
+      // Those that have yet to run hold what they were to read.
+      for (const backup of running.backups) await backup.release();
     }
   }
 
-  #pin({ id, backups }: Running, chain: string, instead: string | undefined): void {
-    for (const { model, pins } of this.#sources()) {
-      const backup = backups.find((one) => one.model === model);
-      if (backup !== undefined)
-        pins?.set({ chain, backup: id, point: backup.point, lsn: backup.lsn }, instead);
+  #pin({ id, chain, points, instead }: BackupOrder & { action: 'keep' }): void {
+    for (const source of this.#sources()) {
+      const isOf = (one: PodName): boolean => podOf(one) === podOf(source);
+      const kept = points.find(isOf);
+      if (kept === undefined) continue;
+      const taken = this.#running?.id === id ? this.#running.backups.find(isOf) : undefined;
+      const { lsn } = taken ?? source;
+      source.pins?.set({ chain, backup: id, point: kept.point, lsn }, instead);
     }
   }
 

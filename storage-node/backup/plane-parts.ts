@@ -1,34 +1,40 @@
 // The pods of a plane, as its backups and restores take them.
 
-import type { Disk } from '../../universal-row/environment.ts';
 import type { Pod } from '../pod.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import type { PlacedPart } from './chain.ts';
+import type { ChunkDisk } from './chunk-format.ts';
 import type { BackupSource } from './plane-backups.ts';
 import type { PlaneRestore, RestoreStart } from './plane-restores.ts';
+import type { RestoredShard } from './restore-report.ts';
 import { RowBackup } from './row-backup.ts';
 import { RowRestore } from './row-restore.ts';
 import { SeriesBackup } from './series-backup.ts';
-import { SeriesRestore } from './series-restore.ts';
+import { SeriesRestore, type TenantMove } from './series-restore.ts';
+
+/** How long a backup waits for a group that has no leader. */
+const leaderWaitMs = 15_000;
+const barrierPauseMs = 100;
 
 /**
  * `sums`: see `RowBackupOptions`. `tableOf` says of which table a number is a partition; undefined for one that is being
- * filled.
+ * filled. `group` is that of a replica in a cluster.
  */
 export function rowSource(
   model: string,
   pod: Pod,
   sums = (): boolean => true,
   tableOf = (number: number): number | undefined => number,
+  group?: number,
 ): BackupSource {
   return {
-    model,
-    pins: pod.parts.pins,
+    ...sourceOf(model, pod, group),
     begin: (options, scope) =>
       RowBackup.begin({
         ...options,
         pod,
         model,
+        group,
         wants: (number) => {
           const table = tableOf(number);
           return table !== undefined && scope.table(table);
@@ -38,17 +44,46 @@ export function rowSource(
   };
 }
 
-export function seriesSource(model: string, pod: SeriesPod): BackupSource {
+/** `group` and `tenant` are those of a replica in a cluster. */
+export function seriesSource(
+  model: string,
+  pod: SeriesPod,
+  group?: number,
+  tenant?: number,
+): BackupSource {
   return {
-    model,
-    pins: pod.parts.pins,
+    ...sourceOf(model, pod, group),
     begin: async (options, scope) =>
-      new SeriesBackup({ ...options, pod, model, wants: (name) => scope.database(name) }),
+      new SeriesBackup({
+        ...options,
+        ...{ pod, model, group, tenant, wants: (name) => scope.database(name) },
+      }),
+  };
+}
+
+function sourceOf(model: string, pod: Pod | SeriesPod, group: number | undefined) {
+  const { pins, log } = pod.parts;
+  const current = async (): Promise<void> => {
+    if (group === undefined) return;
+    const until = performance.now() + leaderWaitMs;
+    for (;;) {
+      const outcome = await new Promise((resolve) => log.readBarrier(resolve));
+      if (outcome === 'committed') return;
+      if (performance.now() > until) throw new Error(`group ${group} has no leader now`);
+      await new Promise((resolve) => setTimeout(resolve, barrierPauseMs));
+    }
+  };
+  return {
+    ...{ model, group, pins },
+    get lsn() {
+      return log.status().appendedLsn;
+    },
+    current,
   };
 }
 
 export function rowRestore(
-  disk: Disk,
+  disk: ChunkDisk,
   { sources, tables, replace }: RestoreStart,
   podOf: (table: number) => Pod,
 ): PlaneRestore {
@@ -67,32 +102,52 @@ export function rowRestore(
     load: async () => ({ tables: await restore.load(), shards: [], expiredShards: 0 }),
     commit: async () => {
       await restore.ready();
-      restore.commit();
+      await restore.commit();
     },
     cancel: () => restore.cancel(),
     release: () => restore.release(),
   };
 }
 
+/** `podOf` is the pod of a tenant that is restored, by its number here. */
 export function seriesRestore(
-  disk: Disk,
+  disk: ChunkDisk,
   { sources, tenants, replace }: RestoreStart,
-  pod: SeriesPod,
+  podOf: (tenant: number) => SeriesPod,
 ): PlaneRestore {
-  const parts = sources.find(isSeries) ?? [];
-  const restore = new SeriesRestore({ disk, pod, parts, moves: tenants, replace });
+  const byPod = new Map<SeriesPod, TenantMove[]>();
+  for (const move of tenants) {
+    const pod = podOf(move.to);
+    byPod.set(pod, [...(byPod.get(pod) ?? []), move]);
+  }
+  const restores = Array.from(byPod, ([pod, moves]) => {
+    const isOf = ({ tenant }: PlacedPart): boolean =>
+      tenant === undefined || moves.some(({ from }) => from === tenant);
+    const wanted = sources.filter((parts) => isSeries(parts) && isOf(parts.at(-1)!));
+    return new SeriesRestore({ disk, pod, sources: wanted, moves, replace });
+  });
   return {
     get done() {
-      return restore.done;
+      return restores.reduce((sum, { done }) => sum + done, 0);
     },
-    total: restore.total,
+    total: restores.reduce((sum, { total }) => sum + total, 0),
     load: async () => {
-      const { shards, expired } = await restore.load();
-      return { tables: [], shards, expiredShards: expired };
+      const shards: RestoredShard[] = [];
+      let expiredShards = 0;
+      for (const restore of restores) {
+        const loaded = await restore.load();
+        shards.push(...loaded.shards);
+        expiredShards += loaded.expired;
+      }
+      return { tables: [], shards, expiredShards };
     },
-    commit: () => restore.commit(),
-    cancel: () => restore.cancel(),
-    release: () => restore.release(),
+    commit: async () => {
+      for (const restore of restores) await restore.commit();
+    },
+    cancel: () => restores.forEach((restore) => restore.cancel()),
+    release: async () => {
+      for (const restore of restores) await restore.release();
+    },
   };
 }
 

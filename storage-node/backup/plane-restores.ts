@@ -3,11 +3,13 @@
 
 import type { RestoredShard, RestoredTable } from './restore-report.ts';
 import type { PlacedPart } from './chain.ts';
-import type { TableMove } from './row-restore.ts';
+import type { TableMove } from './row-places.ts';
 import type { TenantMove } from './series-restore.ts';
 
 export interface RestoreStart {
   readonly id: string;
+  /** The node of the cluster that has the files, if it is another one. */
+  readonly node?: number | undefined;
   /** By pod of the backup: what is needed of the chain, oldest first. */
   readonly sources: readonly (readonly PlacedPart[])[];
   readonly tables: readonly TableMove[];
@@ -20,8 +22,17 @@ export type RestoreOrder =
   | { readonly action: 'status'; readonly id: string }
   /** It takes effect, if it is loaded. */
   | { readonly action: 'commit'; readonly id: string }
-  /** Ends it, whatever it has come to, and drops what is left of it. */
-  | { readonly action: 'end'; readonly id: string };
+  /**
+   * Ends it, whatever it has come to, and drops what is left of it. `restored`: where rows and points are others now than
+   * the log tells, for whoever has a copy of that.
+   */
+  | { readonly action: 'end'; readonly id: string; readonly restored?: RestoreScope | undefined };
+
+/** Where a restore goes: numbers of tables or partitions, and of tenants for their time series. */
+export interface RestoreScope {
+  readonly tables: readonly number[];
+  readonly tenants: readonly number[];
+}
 
 export interface RestoreStatus {
   readonly state: 'loading' | 'loaded' | 'failed' | 'committed';
@@ -56,19 +67,31 @@ interface Running {
 const retryAfterMs = 5000;
 
 const nothing = { tables: [], shards: [], expiredShards: 0 };
+const nowhere: RestoreScope = { tables: [], tenants: [] };
+const ended: RestoreStatus = { state: 'committed', done: 0, total: 0, ...nothing };
 
 export class PlaneRestores {
   readonly #make: (start: RestoreStart) => PlaneRestore;
+  readonly #replaced: (where: RestoreScope) => void;
   #running: Running | undefined;
 
-  constructor(make: (start: RestoreStart) => PlaneRestore) {
+  /** `replaced` is told of restores that this plane perhaps took no part in. */
+  constructor(
+    make: (start: RestoreStart) => PlaneRestore,
+    replaced: (where: RestoreScope) => void,
+  ) {
     this.#make = make;
+    this.#replaced = replaced;
   }
 
   async order(order: RestoreOrder): Promise<RestoreStatus> {
-    if (order.action === 'start') return this.#start(order);
+    if (order.action === 'start') return await this.#start(order);
     const running = this.#running;
-    if (running?.id !== order.id) throw new Error(`there is no restore ${order.id} under way`);
+    if (order.action === 'end') this.#replaced(order.restored ?? nowhere);
+    if (running?.id !== order.id) {
+      if (order.action === 'end') return ended;
+      throw new Error(`there is no restore ${order.id} under way`);
+    }
     if (order.action === 'commit') {
       if (running.state !== 'loaded') throw new Error(`the restore is ${running.state}`);
       await running.restore.commit();
@@ -94,8 +117,15 @@ export class PlaneRestores {
     }
   }
 
-  #start(order: RestoreStart): RestoreStatus {
-    if (this.#running !== undefined) throw new Error(`restore ${this.#running.id} is under way`);
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  async #start(order: RestoreStart): Promise<RestoreStatus> {
+    const before = this.#running;
+    if (before?.state === 'loading') throw new Error(`restore ${before.id} is under way`);
+    // Whoever began it, on another node, has not come back.
+    if (before !== undefined) await this.#release(before.restore);
     const running: Running = {
       id: order.id,
       restore: this.#make(order),

@@ -9,7 +9,8 @@ import type { LogEntry } from '../replicator/wal/log-reader.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { LogPoint, PodPart, TableCount } from './manifest-content.ts';
 import { Pace } from './pace.ts';
-import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
+import type { LogPins } from './log-pins.ts';
+import { BackupCancelled, chunkPrefix, type PartBackup, type PartOptions } from './part-backup.ts';
 import { RowRewriter } from './row-rewriter.ts';
 import { RowTally } from './row-tally.ts';
 
@@ -21,6 +22,12 @@ interface RowBackupOptions extends PartOptions {
   sums?: boolean;
 }
 
+/** Rows as of the point; only its index where they are not needed. */
+interface PointRows {
+  readonly index: number;
+  readonly batches: AsyncIterable<Buffer> | undefined;
+}
+
 /** Of a slice that is handed on: filling it takes about a millisecond. */
 const sliceBytes = 256 * 1024;
 
@@ -29,6 +36,7 @@ type Batches = AsyncIterator<{ buf: Buffer; start: number; end: number }>;
 
 export class RowBackup implements PartBackup {
   readonly model: string;
+  readonly group: number | undefined;
   readonly point: LogPoint;
   readonly lsn: number;
   done = 0;
@@ -37,6 +45,9 @@ export class RowBackup implements PartBackup {
   readonly #after: number | undefined;
   readonly #reason: string | undefined;
   readonly #background: BackgroundWork | undefined;
+  readonly #pins: LogPins | undefined;
+  /** Rows are counted as they are read: those that the engine counts may be ahead of the commit. */
+  readonly #countsAll: boolean;
   #tables: TableCount[];
   readonly #writer: ChunkWriter;
   readonly #rewriter: RowRewriter;
@@ -59,33 +70,43 @@ export class RowBackup implements PartBackup {
       if (pod.checkpointInProgress) await pod.checkpoint();
       else await pod.whole();
     }
-    return new RowBackup(options);
-  }
-
-  private constructor(options: RowBackupOptions) {
-    const { pod, model, wants, since, sums = false } = options;
     // What the open turn did goes to the log: the point is one that the log has.
     pod.endTurn();
-    const { engine, log, pins, background } = pod.parts;
-    this.#background = background;
-    const { volume, appendedLsn } = log.status();
-    this.model = model;
-    this.point = { volume, index: log.lastIndex };
-    this.lsn = appendedLsn;
-    this.#tables = engine
+    const { wants, since, sums = false } = options;
+    const { engine, log } = pod.parts;
+    const counts = engine
       .tables()
       .filter(wants)
       .map((table) => ({ table, rows: engine.table(table).rowCount() }));
+    const needsRows = sums || log.mayLose || typeof since !== 'object';
+    const state = needsRows
+      ? await pod.committedRows(wants)
+      : { index: log.lastIndex, batches: undefined };
+    return new RowBackup(options, counts, state);
+  }
+
+  private constructor(options: RowBackupOptions, counts: TableCount[], state: PointRows) {
+    const { pod, model, group, wants, since } = options;
+    const { log, pins, background } = pod.parts;
+    this.#background = background;
+    this.#pins = pins;
+    this.#countsAll = log.mayLose;
+    const { volume, appendedLsn } = log.status();
+    this.model = model;
+    this.group = group;
+    this.point = { volume, index: state.index };
+    this.lsn = appendedLsn;
+    this.#tables = counts;
     this.#rewriter = new RowRewriter((table) => (wants(table) ? table : undefined), sliceBytes);
-    this.#writer = new ChunkWriter(options.disk, options.directory, `redis-${model}`);
-    this.#letGo = pins?.hold(typeof since === 'object' ? since.index : log.lastIndex) ?? (() => {});
+    this.#writer = new ChunkWriter(options.disk, options.directory, chunkPrefix('redis', this));
+    this.#letGo = pins?.hold(typeof since === 'object' ? since.index : state.index) ?? (() => {});
     if (typeof since === 'object') {
       this.#after = since.index;
       const rows = this.#tables.reduce((sum, table) => sum + table.rows, 0);
-      const rest = sums ? rows : 0;
+      const rest = state.batches === undefined ? 0 : rows;
       this.total = rest + this.point.index - since.index;
       // What is changed from now on is kept for the export: it goes first.
-      if (sums) this.#rows = whole(engine.exportSnapshot(wants));
+      if (state.batches !== undefined) this.#rows = whole(state.batches);
       this.#batches = entries(log.readBack(since.index, this.point.index), (index) => {
         this.done = rest + index - since.index;
       });
@@ -93,7 +114,7 @@ export class RowBackup implements PartBackup {
     }
     this.#reason = since;
     this.total = this.#tables.reduce((sum, { rows }) => sum + rows, 0);
-    this.#batches = whole(engine.exportSnapshot(wants));
+    this.#batches = whole(state.batches!);
   }
 
   get bytes(): number {
@@ -113,7 +134,11 @@ export class RowBackup implements PartBackup {
       await this.#hand(this.#rewriter.rest());
     } catch (error) {
       this.#writer.abandon();
-      throw error;
+      if (!(error instanceof RangeError) || this.#after === undefined) throw error;
+      // A restore, of which this node was not told.
+      this.#pins?.clear();
+      const why = `the log since the last backup does not tell all: ${error.message}`;
+      throw new Error(`${why}; the next backup is a full one`, { cause: error });
     } finally {
       // Also when it came to nothing.
       this.#background?.copied([...this.#counter.copied(), ...this.#rewriter.copied()]);
@@ -146,6 +171,12 @@ export class RowBackup implements PartBackup {
       this.done = this.#rowsOf(this.#counter);
       await pace.step();
     }
+    if (this.#countsAll) {
+      this.#tables = this.#tally
+        .sums()
+        .map(({ table, rows, checksum }) => ({ table, rows, checksum }));
+      return;
+    }
     const sums = new Map(this.#tally.sums().map(({ table, checksum }) => [table, checksum]));
     this.#tables = this.#tables.map(({ table, rows }) => {
       const checksum = sums.get(table);
@@ -170,8 +201,12 @@ export class RowBackup implements PartBackup {
   }
 
   #part(files: PodPart['files']): PodPart {
-    const common = { model: this.model, point: this.point, at: this.#at, files };
-    const tables = this.#tables;
+    const { model, group, point } = this;
+    const common = { model, ...(group && { group }), point, at: this.#at, files };
+    const tables =
+      this.#countsAll && this.#after === undefined
+        ? Array.from(this.#rewriter.rows, ([table, rows]) => ({ table, rows }))
+        : this.#tables;
     if (this.#after !== undefined)
       return { ...common, kind: 'entries', after: this.#after, tables };
     for (const { table, rows } of tables) {

@@ -1,28 +1,24 @@
 // Puts rows of backups into tables of this server's pods: first into shadow tables (shadow.ts), where they
 // are compared with the backup, then all at once into their places.
 
-import type { Disk } from '../../universal-row/environment.ts';
+import { ContentSum } from '../../universal-row/content-sum.ts';
 import { applySlice, clearTable, refuseIfFull } from '../apply-slice.ts';
 import type { CopiedRows } from '../background-work.ts';
 import type { Pod } from '../pod.ts';
 import type { PlacedPart } from './chain.ts';
+import type { ChunkDisk } from './chunk-format.ts';
 import { type Frame, readChunks } from './chunk-reader.ts';
 import { DamagedBackupError } from './damage.ts';
 import { Pace } from './pace.ts';
 import { BackupCancelled } from './part-backup.ts';
 import { NotEmptyError, type RestoredTable, RestoreMismatchError } from './restore-report.ts';
+import { type RowPlace, RowPlaces, type TableMove } from './row-places.ts';
 import { RowRewriter } from './row-rewriter.ts';
 import { RowTally, type TableSum } from './row-tally.ts';
-import { isShadowTable, shadowTables } from './shadow.ts';
-
-/** A table of the backup, and where it goes. */
-export interface TableMove {
-  readonly from: number;
-  readonly to: number;
-}
+import { isShadowTable } from './shadow.ts';
 
 interface RowRestoreOptions {
-  disk: Disk;
+  disk: ChunkDisk;
   /** The parts of each pod of the backup, oldest first. */
   sources: readonly (readonly PlacedPart[])[];
   /** At most `shadowTables.count`. */
@@ -33,10 +29,21 @@ interface RowRestoreOptions {
   replace: boolean;
 }
 
-/** What a table has to come to. */
-interface Expected {
-  rows: number;
-  checksum: string | undefined;
+/** What a shadow table has to come to. */
+class Expected {
+  rows = 0;
+  readonly #sum = new ContentSum();
+  #hasSum = true;
+
+  add(rows: number, checksum: string | undefined): void {
+    this.rows += rows;
+    if (checksum === undefined) this.#hasSum = false;
+    else this.#sum.addSum(checksum);
+  }
+
+  get checksum(): string | undefined {
+    return this.#hasSum ? this.#sum.text : undefined;
+  }
 }
 
 /** Applying one takes about a millisecond. */
@@ -48,21 +55,20 @@ export class RowRestore {
   done = 0;
   readonly total: number;
   readonly #options: RowRestoreOptions;
-  /** By table of the backup: the shadow table, and the pod it is in. */
-  readonly #places = new Map<number, { shadow: number; pod: Pod; to: number }>();
+  readonly #places: RowPlaces;
   readonly #pods: ReadonlySet<Pod>;
+  /** Terms of the logs in which it is loaded: under another leader its tables are dropped. */
+  readonly #terms = new Map<Pod, number | undefined>();
   readonly #pace = new Pace();
   #cancelled = false;
   #slices = 0;
 
   constructor(options: RowRestoreOptions) {
     const { moves, podOf, sources } = options;
-    if (moves.length > shadowTables.count) throw new RangeError('too many tables for one restore');
     this.#options = options;
-    for (const [i, { from, to }] of moves.entries()) {
-      this.#places.set(from, { shadow: shadowTables.first + i, pod: podOf(to), to });
-    }
-    this.#pods = new Set([...this.#places.values()].map(({ pod }) => pod));
+    this.#places = new RowPlaces(moves, podOf);
+    this.#pods = this.#places.pods;
+    for (const pod of this.#pods) this.#terms.set(pod, termOf(pod));
     let total = 0;
     for (const { files } of sources.flat()) for (const { rawBytes } of files) total += rawBytes;
     this.total = total;
@@ -71,7 +77,7 @@ export class RowRestore {
   /** Throws `NotEmptyError` when there are rows that are not to be replaced. */
   refuseRows(): void {
     if (this.#options.replace) return;
-    for (const { pod, to } of this.#places.values()) {
+    for (const { pod, to } of this.#places.all()) {
       const { rows } = pod.tableSize(to);
       if (rows > 0) throw new NotEmptyError(`table ${to} holds ${rows} rows`);
     }
@@ -81,10 +87,11 @@ export class RowRestore {
   async load(): Promise<RestoredTable[]> {
     this.refuseRows();
     for (const pod of this.#pods) await dropShadowTables(pod);
-    const expected = new Map<number, Expected>();
+    const expected = new Map<number, Expected | undefined>();
+    const seen = new Set<number>();
     for (const parts of this.#options.sources) {
       const tally = await this.#applyAll(parts);
-      this.#expect(expected, parts, tally);
+      this.#expect(expected, parts, tally, seen);
     }
     const restored: RestoredTable[] = [];
     for (const pod of this.#pods) restored.push(...(await this.#compare(pod, expected)));
@@ -98,15 +105,22 @@ export class RowRestore {
     }
   }
 
-  /** The tables take their places, those of each pod in one entry of its log. */
-  commit(): void {
+  /** The tables take their places, those of each pod in one entry of its log. Resolves when that is durable. */
+  async commit(): Promise<void> {
     this.refuseRows();
+    for (const pod of this.#pods) this.#refuseOtherTerm(pod);
     for (const pod of this.#pods) {
-      const places = [...this.#places.values()].filter((place) => place.pod === pod);
+      const places = this.#places.all().filter((place) => place.pod === pod);
       // From here on the log does not tell all: the rows come from tables that backups leave out.
       pod.parts.pins?.clear();
       pod.swapTables(places.map(({ shadow, to }) => [shadow, to]));
     }
+    for (const pod of this.#pods) await pod.durable();
+  }
+
+  #refuseOtherTerm(pod: Pod): void {
+    if (termOf(pod) === this.#terms.get(pod)) return;
+    throw new Error('another node leads what was to be restored: restore it again');
   }
 
   cancel(): void {
@@ -121,18 +135,22 @@ export class RowRestore {
   /** The tally means something when there is nothing but one export. */
   async #applyAll(parts: readonly PlacedPart[]): Promise<RowTally | undefined> {
     const tally = parts.length === 1 ? new RowTally(Date.now()) : undefined;
-    for (const part of parts) {
-      for (const pod of this.#pods) await this.#applyPart(part, pod, tally);
+    const held = (parts.at(-1)?.tables ?? []).filter(({ rows }) => rows > 0);
+    for (const pod of this.#pods) {
+      const isOf = (place: RowPlace): boolean => place.pod === pod;
+      if (!held.some(({ table }) => this.#places.of(table).some(isOf))) continue;
+      for (const part of parts) await this.#applyPart(part, pod, tally);
     }
     return tally;
   }
 
   async #applyPart(part: PlacedPart, pod: Pod, tally: RowTally | undefined): Promise<void> {
-    const shadowOf = (table: number): number | undefined => {
-      const place = this.#places.get(table);
-      return place?.pod === pod ? place.shadow : undefined;
-    };
-    const rewriter = new RowRewriter(shadowOf, sliceBytes, tally);
+    const rewriter = new RowRewriter(
+      (table, b, s, n) => this.#places.target(pod, table, b, s, n),
+      sliceBytes,
+      tally,
+      this.#places.spread(pod),
+    );
     try {
       for await (const frame of readChunks(this.#options.disk, part.directory, part.files)) {
         await decoding(frame, async () => {
@@ -151,7 +169,7 @@ export class RowRestore {
 
   /** Charged to the tenant that is restored. */
   #underRealNumbers(rewriter: RowRewriter): CopiedRows[] {
-    const targets = new Map([...this.#places.values()].map(({ shadow, to }) => [shadow, to]));
+    const targets = new Map(this.#places.all().map(({ shadow, to }) => [shadow, to]));
     return rewriter
       .copied()
       .map((copied) => ({ ...copied, table: targets.get(copied.table) ?? copied.table }));
@@ -160,55 +178,76 @@ export class RowRestore {
   async #apply(pod: Pod, slice: Buffer): Promise<void> {
     await this.#pace.step();
     if (this.#cancelled) throw new BackupCancelled();
-    if (this.#slices++ % memoryCheckSlices === 0) refuseIfFull(pod);
+    if (this.#slices++ % memoryCheckSlices === 0) {
+      refuseIfFull(pod);
+      this.#refuseOtherTerm(pod);
+    }
     await applySlice(pod, slice);
   }
 
   #expect(
-    expected: Map<number, Expected>,
+    expected: Map<number, Expected | undefined>,
     parts: readonly PlacedPart[],
     tally: RowTally | undefined,
+    seen: Set<number>,
   ): void {
-    const sums = new Map(tally?.sums().map((sum) => [sum.table, sum]));
+    const add = (shadow: number, rows: number, checksum: string | undefined): void => {
+      const sum = expected.has(shadow) ? expected.get(shadow) : new Expected();
+      sum?.add(rows, checksum);
+      expected.set(shadow, sum);
+    };
+    const sums = tally?.sums() ?? [];
     for (const { table, rows, checksum } of parts.at(-1)?.tables ?? []) {
-      const place = this.#places.get(table);
-      if (place === undefined || rows === 0) continue;
-      if (expected.has(place.shadow)) {
+      const places = this.#places.of(table);
+      if (places.length === 0 || rows === 0) continue;
+      if (seen.has(table)) {
         throw new RestoreMismatchError(`the backup has rows of table ${table} in two engines`);
       }
-      // Of what one export holds; of a chain what its last part says.
-      const sum = tally === undefined ? checksum : sums.get(place.shadow)?.checksum;
-      expected.set(place.shadow, { rows, checksum: sum });
+      seen.add(table);
+      // Of what one export holds the tally tells; of a chain what its last part says, as far as that is of one table.
+      if (tally !== undefined) {
+        const told = sums.find((sum) => sum.table === places[0]!.shadow)?.rows ?? 0;
+        if (!this.#places.isAlone(table) || told === rows) continue;
+        throw new RestoreMismatchError(
+          `of table ${table} ${told} rows were restored, and the backup has ${rows}`,
+        );
+      }
+      if (this.#places.isWhole(table)) add(places[0]!.shadow, rows, checksum);
+      else for (const { shadow } of places) expected.set(shadow, undefined);
     }
+    for (const { table, rows, checksum } of sums) add(table, rows, checksum);
   }
 
-  async #compare(pod: Pod, expected: ReadonlyMap<number, Expected>): Promise<RestoredTable[]> {
-    const places = [...this.#places].filter(([, place]) => place.pod === pod);
+  async #compare(
+    pod: Pod,
+    expected: ReadonlyMap<number, Expected | undefined>,
+  ): Promise<RestoredTable[]> {
+    const places = this.#places.all().filter((place) => place.pod === pod);
     const found = await this.#sumsOf(pod);
-    return places.flatMap(([from, { shadow, to }]) => {
+    return places.flatMap(({ shadow, to }) => {
       const sum = found.get(shadow) ?? emptySum(shadow);
-      const { rows } = sum;
+      const { rows, expiring, due, checksum } = sum;
+      const isTold = !expected.has(shadow) || expected.get(shadow) !== undefined;
       const wanted = expected.get(shadow);
-      if (rows !== (wanted?.rows ?? 0)) {
+      if (isTold && rows !== (wanted?.rows ?? 0)) {
         throw new RestoreMismatchError(
-          `of table ${from} ${rows} rows were restored, and the backup has ${wanted?.rows ?? 0}`,
+          `of table ${to} ${rows} rows were restored, and the backup has ${wanted?.rows ?? 0}`,
         );
       }
       const other = wanted?.checksum;
-      if (other !== undefined && other !== sum.checksum) {
+      if (other !== undefined && other !== checksum) {
         throw new RestoreMismatchError(
-          `table ${from} has checksum ${sum.checksum} when restored, and ${other} in the backup`,
+          `table ${to} has checksum ${checksum} when restored, and ${other} in the backup`,
         );
       }
       if (rows === 0) return [];
-      const { expiring, due, checksum } = sum;
       return [{ table: to, rows, expiring, due, checksum, checksumCompared: other !== undefined }];
     });
   }
 
   async #sumsOf(pod: Pod): Promise<Map<number, TableSum>> {
     while (pod.checkpointInProgress) await pod.checkpoint();
-    pod.endTurn();
+    await pod.durable();
     const tally = new RowTally(Date.now());
     const rewriter = new RowRewriter((table) => table, Infinity, tally);
     for await (const batch of pod.parts.engine.exportSnapshot(isShadowTable)) {
@@ -220,6 +259,11 @@ export class RowRestore {
     pod.parts.background?.copied(this.#underRealNumbers(rewriter));
     return new Map(tally.sums().map((sum) => [sum.table, sum]));
   }
+}
+
+/** Of a pod with one copy of its log there is one for ever. */
+function termOf(pod: Pod): number | undefined {
+  return pod.parts.log.status().replication?.term;
 }
 
 /** At a start, and around a restore. */

@@ -12,7 +12,7 @@ import type { CopiedRows } from '../background-work.ts';
 type TableMap = (table: number, b?: Buffer, s?: number, n?: number) => number | undefined;
 
 /** For rows of one table that go to several. */
-interface SpreadRows {
+export interface SpreadRows {
   /** The tables that are emptied with this one. */
   cleared(table: number): readonly number[];
   /**

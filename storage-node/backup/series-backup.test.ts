@@ -79,7 +79,9 @@ function restoreOf(
 ): SeriesRestore {
   const { from = 0, to = 0, replace = false } = change;
   const parts = f.parts(manifest, 'tsm');
-  return new SeriesRestore({ disk: realDisk, pod, parts, moves: [{ from, to }], replace });
+  return new SeriesRestore({
+    ...{ disk: realDisk, pod, sources: [parts], moves: [{ from, to }], replace },
+  });
 }
 
 async function restored(restore: SeriesRestore) {

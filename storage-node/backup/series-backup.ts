@@ -7,7 +7,7 @@ import type { SeriesPod } from '../series-pod.ts';
 import { BytesByDatabase } from './bytes-by-database.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { LogPoint, PodPart } from './manifest-content.ts';
-import { BackupCancelled, type PartBackup, type PartOptions } from './part-backup.ts';
+import { BackupCancelled, chunkPrefix, type PartBackup, type PartOptions } from './part-backup.ts';
 
 interface SeriesBackupOptions extends PartOptions {
   pod: SeriesPod;
@@ -17,12 +17,14 @@ interface SeriesBackupOptions extends PartOptions {
 
 export class SeriesBackup implements PartBackup {
   readonly model: string;
+  readonly group: number | undefined;
   readonly point: LogPoint;
   readonly lsn: number;
   /** Shards. */
   done = 0;
   readonly total: number;
   readonly #at = Date.now();
+  readonly #tenant: number | undefined;
   readonly #since: LogPoint | string | undefined;
   readonly #shards: readonly SeriesShard[];
   readonly #included: ReadonlySet<number>;
@@ -35,12 +37,14 @@ export class SeriesBackup implements PartBackup {
 
   /** Fixes the point. */
   constructor(options: SeriesBackupOptions) {
-    const { pod, model, wants, since } = options;
+    const { pod, model, group, tenant, wants, since } = options;
     pod.endTurn();
     const { engine, log, background } = pod.parts;
     this.#background = background;
     const { volume, appendedLsn } = log.status();
     this.model = model;
+    this.group = group;
+    this.#tenant = tenant;
     this.point = { volume, index: log.lastIndex };
     this.lsn = appendedLsn;
     this.#since = since;
@@ -49,7 +53,7 @@ export class SeriesBackup implements PartBackup {
       typeof since !== 'object' || changedAt > since.index;
     this.#included = new Set(this.#shards.filter(isWanted).map(({ number }) => number));
     this.total = this.#included.size;
-    this.#writer = new ChunkWriter(options.disk, options.directory, `influx-${model}`);
+    this.#writer = new ChunkWriter(options.disk, options.directory, chunkPrefix('influx', this));
     this.#entries = engine
       .exportSnapshot({
         database: wants,
@@ -107,7 +111,9 @@ export class SeriesBackup implements PartBackup {
       seconds,
       included: this.#included.has(number),
     }));
-    const common = { model: this.model, point: this.point, at: this.#at, files, shards };
+    const { model, group, point } = this;
+    const whose = group === undefined ? {} : { group, tenant: this.#tenant! };
+    const common = { model, ...whose, point, at: this.#at, files, shards };
     if (typeof this.#since === 'object') {
       return { ...common, kind: 'shards', after: this.#since.index };
     }

@@ -3,10 +3,10 @@
 
 import { ExportTally, type ShardSum } from '../../engines/tsm/words/export-tally.ts';
 import type { SeriesImporter } from '../../engines/series-engine.ts';
-import type { Disk } from '../../universal-row/environment.ts';
 import type { SeriesPod } from '../series-pod.ts';
 import { BytesByDatabase } from './bytes-by-database.ts';
 import { type PlacedPart, shardSources } from './chain.ts';
+import type { ChunkDisk } from './chunk-format.ts';
 import { readChunks } from './chunk-reader.ts';
 import { Pace } from './pace.ts';
 import { BackupCancelled } from './part-backup.ts';
@@ -21,10 +21,10 @@ export interface TenantMove {
 }
 
 interface SeriesRestoreOptions {
-  disk: Disk;
+  disk: ChunkDisk;
   pod: SeriesPod;
-  /** Oldest first; [] when the backup has no time series. */
-  parts: readonly PlacedPart[];
+  /** The parts of each pod of the backup, oldest first. */
+  sources: readonly (readonly PlacedPart[])[];
   moves: readonly TenantMove[];
   /** What is there goes. */
   replace: boolean;
@@ -35,14 +35,18 @@ export class SeriesRestore {
   readonly total: number;
   readonly #options: SeriesRestoreOptions;
   readonly #targets: ReadonlyMap<number, number>;
+  /** Term of the log in which it is loaded: under another leader its databases are dropped. */
+  readonly #term: number | undefined;
   readonly #pace = new Pace();
   #cancelled = false;
 
   constructor(options: SeriesRestoreOptions) {
     this.#options = options;
+    this.#term = termOf(options.pod);
     this.#targets = new Map(options.moves.map(({ from, to }) => [from, to]));
     let total = 0;
-    for (const { files } of options.parts) for (const { rawBytes } of files) total += rawBytes;
+    for (const { files } of options.sources.flat())
+      for (const { rawBytes } of files) total += rawBytes;
     this.total = total;
   }
 
@@ -63,11 +67,12 @@ export class SeriesRestore {
 
   /** Fills the shadow databases, and compares them with the backup. Rejects when they are not the same. */
   async load(): Promise<{ shards: RestoredShard[]; expired: number }> {
-    const { pod, parts } = this.#options;
+    const { pod, sources } = this.#options;
     this.refuseRows();
     await dropShadowDatabases(pod);
-    if (parts.length === 0) return { shards: [], expired: 0 };
-    const wanted = await this.#apply(parts);
+    const wanted: ShardSum[] = [];
+    for (const parts of sources) wanted.push(...(await this.#apply(parts)));
+    if (sources.length === 0) return { shards: [], expired: 0 };
     return this.#compare(wanted, await this.#sums());
   }
 
@@ -75,6 +80,9 @@ export class SeriesRestore {
   async commit(): Promise<void> {
     this.refuseRows();
     const { pod } = this.#options;
+    if (termOf(pod) !== this.#term) {
+      throw new Error('another node leads what was to be restored: restore it again');
+    }
     const { engine, log, pins } = pod.parts;
     const names = pod.databases().map(({ name }) => name);
     const shadows = names.filter(isShadowDatabase);
@@ -212,6 +220,10 @@ export class SeriesRestore {
     const duration = policies.find(({ name }) => name === policy)?.duration ?? 0n;
     return duration !== 0n && startSeconds + seconds <= Date.now() / 1000 - Number(duration) / 1e9;
   }
+}
+
+function termOf(pod: SeriesPod): number | undefined {
+  return pod.parts.log.status().replication?.term;
 }
 
 /** At a start, and around a restore. */

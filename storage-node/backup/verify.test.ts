@@ -53,7 +53,7 @@ async function restored(): Promise<string> {
     new SeriesRestore({
       disk: realDisk,
       pod: seriesTarget,
-      parts: f.parts(second, 'tsm'),
+      sources: [f.parts(second, 'tsm')],
       moves: [{ from: 0, to: 0 }],
       replace: false,
     });

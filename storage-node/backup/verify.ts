@@ -4,7 +4,7 @@
 
 import { ExportTally } from '../../engines/tsm/words/export-tally.ts';
 import type { Disk } from '../../universal-row/environment.ts';
-import { chainOf, partsOf, type PlacedPart } from './chain.ts';
+import { chainOf, partsOf, type PlacedPart, podOf } from './chain.ts';
 import type { ChainReplays } from './chain-replay.ts';
 import { checkFile, readChunks } from './chunk-reader.ts';
 import { DamagedBackupError } from './damage.ts';
@@ -16,6 +16,8 @@ import { RowTally } from './row-tally.ts';
 
 export interface VerifiedPart {
   readonly model: string;
+  /** Of a cluster. */
+  readonly group?: number;
   readonly kind: PodPart['kind'];
   /** Up to which entry of the log it goes. */
   readonly index: number;
@@ -91,9 +93,11 @@ export async function verifyBackup(
       await attempt(async () => void parts.push(await verifyPart(disk, directory, part)));
     }
     if (replays !== undefined && problems.length === 0) {
-      for (const { model, tables } of found.parts) {
-        if (tables?.some(({ checksum }) => checksum !== undefined) !== true) continue;
-        await attempt(() => verifySums(disk, replays, found.chain, partsOf(chain, model, set)));
+      for (const part of found.parts) {
+        if (part.tables?.some(({ checksum }) => checksum !== undefined) !== true) continue;
+        await attempt(() =>
+          verifySums(disk, replays, found.chain, partsOf(chain, podOf(part), set)),
+        );
       }
     }
   }
@@ -117,8 +121,8 @@ function refuseStrangers(disk: Disk, directory: string, names: readonly string[]
 }
 
 async function verifyPart(disk: Disk, directory: string, part: PodPart): Promise<VerifiedPart> {
-  const { model, kind, point } = part;
-  const common = { model, kind, index: point.index };
+  const { model, group, kind, point } = part;
+  const common = { model, ...(group && { group }), kind, index: point.index };
   if (part.shards !== undefined)
     return { ...common, ...(await verifySeries(disk, directory, part)) };
   const rows = (part.tables ?? []).reduce((sum, table) => sum + table.rows, 0);

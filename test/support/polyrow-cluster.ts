@@ -126,8 +126,15 @@ export class PolyrowCluster {
   }
 
   /** What `polyrow WORDS` prints, asked at the first node. */
-  async cli(...words: string[]): Promise<string> {
-    const child = spawn(process.execPath, [main, ...words, '--data-dir', this.#nodeDirectory(0)], {
+  cli(...words: string[]): Promise<string> {
+    return this.cliAt(0, ...words);
+  }
+
+  async cliAt(index: number, ...words: string[]): Promise<string> {
+    const directory = this.#nodeDirectory(index);
+    // `verify` works on files alone.
+    const where = words[0] === 'verify' ? [] : ['--data-dir', directory];
+    const child = spawn(process.execPath, [main, ...words, ...where], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';

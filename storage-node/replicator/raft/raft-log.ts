@@ -89,6 +89,7 @@ export class RaftLog implements PartitionLog {
         onRole: (role, leader) => this.#roleChanged(role, leader),
       },
     });
+    this.#group.keepAfter = this.#keepAfter;
   }
 
   get writer(): TickEntry['writer'] {

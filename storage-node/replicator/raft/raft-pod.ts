@@ -120,7 +120,6 @@ export class RaftPod {
   #sleepDue = false;
   /** By node: what leaves in one message at the end of this event-loop tick. */
   readonly #heartbeats = new Map<number, Heartbeat[]>();
-  readonly #volume: number;
   readonly #clock: Clock;
   #ticks = 0;
   #noLeasesBefore = 0;
@@ -179,9 +178,8 @@ export class RaftPod {
       found?.groups ?? new Map(),
     );
     if (found === undefined) this.#wal.create(highestSegment(disk, directory) + 1);
-    const identity = found?.identity.volume ?? volume;
-    this.#volume = identity;
-    this.#wal.appendNumbers(FrameKind.boot, undefined, 0, this.incarnation, 0, identity);
+    const own = found?.identity.volume ?? volume;
+    this.#wal.appendNumbers(FrameKind.boot, undefined, 0, this.incarnation, 0, own);
     this.#wal.syncNow();
     this.#log = new LogBatch(this.#wal);
     this.#clock = options.clock ?? systemClock;
@@ -385,7 +383,8 @@ export class RaftPod {
     const { endLsn, durableLsn, segmentCount, bytes, frames } = this.#wal;
     const { syncs, lastMs, maxMs } = this.#commit;
     return {
-      volume: this.#volume,
+      // All copies of a group's log are one log, whatever each is written to.
+      volume: this.#options.ids.cluster,
       appendedLsn: endLsn,
       durableLsn,
       segments: segmentCount,
