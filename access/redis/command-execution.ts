@@ -16,7 +16,11 @@ import { outOfRequestMemory } from './held-memory.ts';
 import { librariesChanged } from './node-questions.ts';
 import type { Load, ReadCache } from './read-cache.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
+import { GroupExecutor } from '../gateway/pods/group-executor.ts';
+import type { PlacedPartition } from './partitions/partition-lane.ts';
+import { PartitionedTable } from './partitions/partitioned-table.ts';
 import type { SentCommands } from './sent-commands.ts';
+import { SpreadCommands } from './spread-commands.ts';
 import type { TransactionState } from './transaction.ts';
 
 /** What it has of its connection. */
@@ -35,6 +39,7 @@ export interface ExecutionOwner extends BlockedOwner, StepSource {
   sendParts(parts: Buffer[]): void;
   /** Commands sent to pods elsewhere. */
   readonly sent: SentCommands;
+  readonly spread: SpreadCommands;
   commandsRun: number;
 }
 
@@ -188,6 +193,7 @@ export class CommandExecution {
       owner.sent.send(entry, args);
       return;
     }
+    if (this.#runOnPartition(route, entry, args, reply, mark)) return;
     if (entry.bind !== undefined) {
       prepareElsewhere(owner, entry, command);
       if (group === undefined && remote !== undefined && command.onlyHere !== undefined) {
@@ -207,6 +213,35 @@ export class CommandExecution {
     if (cache !== undefined) this.hasRun(entry, own);
     owner.append(own);
     this.#finish(entry, args, mark);
+  }
+
+  /** Runs a command on the one partition that it needs; false where it takes the way of the whole table. */
+  #runOnPartition(
+    route: Route,
+    entry: CommandEntry,
+    args: Arguments,
+    reply: RespWriter,
+    mark: number,
+  ): boolean {
+    const owner = this.#owner;
+    if (owner.server.cache !== undefined) return false;
+    const place = partitionOf(route, entry, args);
+    if (place === undefined) return false;
+    const { command } = this;
+    const group = place.pod as GroupExecutor;
+    if (group.isHere) {
+      command.table = place.number;
+      command.usesSpan = false;
+      const done = group.execute(command, reply);
+      if (done instanceof Promise) this.#waitFor(done, entry, undefined);
+      else this.#finish(entry, args, mark);
+      return true;
+    }
+    const { remote } = group;
+    if (remote === undefined || owner.flags >= ClientFlag.replyOff) return false;
+    owner.setBusy(true);
+    owner.spread.begin(place, remote, route.pricer, command, entry);
+    return true;
   }
 
   /** Runs a command once others have answered, which it waits for; their error is its own. */
@@ -229,7 +264,7 @@ export class CommandExecution {
    * Sends a command behind others to the same pods; false when it has to wait for the answers to those. It may not be
    * looked at by anything that comes between parsing and running a command.
    */
-  sendAhead(args: Arguments, sent: SentCommands): boolean {
+  sendAhead(args: Arguments, sent: SentCommands | SpreadCommands): boolean {
     const owner = this.#owner;
     const { server, tenant } = owner;
     const entry = server.registry.lookup(args);
@@ -241,24 +276,30 @@ export class CommandExecution {
       server.pause.until === 0 &&
       server.cache === undefined &&
       server.monitors.size === 0 &&
-      !tenant.limits.isLimited &&
-      sent.mayFollow(server.router.to(owner.table), owner.table, owner.version);
+      !tenant.limits.isLimited;
     if (!mayRun) return false;
+    const route = server.router.to(owner.table);
+    if (sent instanceof SpreadCommands) {
+      const place = partitionOf(route, entry, args);
+      if (place === undefined || !sent.send(place, route.pricer, entry, args)) return false;
+    } else {
+      if (!sent.mayFollow(route, owner.table, owner.version)) return false;
+      sent.send(entry, args);
+    }
     owner.commandsRun++;
     entry.calls++;
-    sent.send(entry, args);
     return true;
   }
 
   /** A command that was sent is answered, from `mark` on. */
-  settleSent(entry: CommandEntry, args: Arguments, mark: number): void {
-    const { buf, pos } = this.#owner.server.writer;
+  settleSent(entry: CommandEntry, args: Arguments, mark: number, writer: RespWriter): void {
+    const { buf, pos } = writer;
     if (mark < pos && buf[mark] === minus) {
       this.#owner.countError(
         buf.toString('latin1', mark + 1, Math.min(pos, mark + 1 + longestCode)),
       );
     }
-    this.#settle(entry, args, mark);
+    this.#settle(entry, args, mark, writer);
   }
 
   /** A command that has run, and may have to wait for a key. */
@@ -332,10 +373,15 @@ export class CommandExecution {
   // ---- counts and charges
 
   /** Counts and times a command that has answered, and drops an answer that the client does not want. */
-  #settle(entry: CommandEntry, args: Arguments, mark: number): void {
+  #settle(
+    entry: CommandEntry,
+    args: Arguments,
+    mark: number,
+    writer = this.#owner.server.writer,
+  ): void {
     const owner = this.#owner;
     const { server } = owner;
-    const { tick, writer } = server;
+    const { tick } = server;
     const spent = tick.lap();
     if (spent >= server.stepLimitMs) server.steps!.ended(tick.lapAt - spent, tick.lapAt, owner);
     entry.spentMs += spent;
@@ -479,6 +525,17 @@ export class CommandExecution {
     owner.releaseParts();
     owner.goOn();
   }
+}
+
+/** The partition of a divided table that a command needs, if it is one of a group and keys say so. */
+function partitionOf(
+  { executor }: Route,
+  entry: CommandEntry,
+  args: Arguments,
+): PlacedPartition | undefined {
+  if (!(executor instanceof PartitionedTable) || !isSendable(entry)) return undefined;
+  const place = executor.partitionFor(entry, args);
+  return place?.pod instanceof GroupExecutor ? place : undefined;
 }
 
 /** Whether a command can be sent to pods elsewhere while those before it have yet to be answered. */

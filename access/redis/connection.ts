@@ -31,6 +31,7 @@ import {
 } from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
 import { SentCommands } from './sent-commands.ts';
+import { SpreadCommands } from './spread-commands.ts';
 import { type TransactionOwner, TransactionState } from './transaction.ts';
 
 // A power of 2. A pipeline looks now and then whether its time slice is over.
@@ -65,6 +66,7 @@ export class Connection
   #repliedBytes = 0;
   #isBusy = false;
   #sent: SentCommands | undefined;
+  #spread: SpreadCommands | undefined;
   /** A command in `#args` waits for the answers to those that were sent. */
   #isHeld = false;
   #heldError: unknown;
@@ -240,7 +242,7 @@ export class Connection
     } catch (error) {
       this.#protocolError(error);
     }
-    if (this.#isBusy && this.#sent?.isWaiting === true) this.#sendAhead();
+    if (this.#isBusy) this.#sendAhead();
     this.#repliedBytes = tick.writer.pos - from;
     this.#endRun();
   }
@@ -270,14 +272,26 @@ export class Connection
     return (this.#sent ??= new SentCommands(this));
   }
 
+  /** The same on tables of several partitions. */
+  get spread(): SpreadCommands {
+    return (this.#spread ??= new SpreadCommands(this, this.#execution.command));
+  }
+
+  /** Those of the two whose answers have yet to come. */
+  get #ahead(): SentCommands | SpreadCommands | undefined {
+    if (this.#sent?.isWaiting === true) return this.#sent;
+    return this.#spread?.isWaiting === true ? this.#spread : undefined;
+  }
+
   /** Nothing is kept of what has arrived: all commands so far were sent, and their answers have yet to come. */
   get #isSending(): boolean {
-    return this.#sent?.isWaiting === true && !this.#isHeld;
+    return this.#ahead !== undefined && !this.#isHeld;
   }
 
   /** Sends commands behind those that were sent, as far as they may be. */
   #sendAhead(): void {
-    const sent = this.#sent!;
+    const sent = this.#ahead;
+    if (sent === undefined) return;
     try {
       while (this.#parser.next(this.#args)) {
         if (this.#execution.sendAhead(this.#args, sent)) continue;
@@ -301,7 +315,7 @@ export class Connection
       this.answer();
       this.server.tick.lap();
       this.#dispatch.run(this.#args);
-      if (this.#sent!.isWaiting) {
+      if (this.#ahead !== undefined) {
         this.#sendAhead();
         this.#endRun();
         return;
@@ -481,8 +495,13 @@ export class Connection
     this.#execution.hasRun(entry, answer);
   }
 
-  settleSent(entry: CommandEntry, args: Arguments, mark: number): void {
-    this.#execution.settleSent(entry, args, mark);
+  settleSent(
+    entry: CommandEntry,
+    args: Arguments,
+    mark: number,
+    writer = this.server.writer,
+  ): void {
+    this.#execution.settleSent(entry, args, mark, writer);
   }
 
   charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void {
@@ -504,6 +523,7 @@ export class Connection
   protected drop(): void {
     this.#execution.command.isAbandoned = true;
     this.#sent?.leave();
+    this.#spread?.leave();
     this.#blocked?.end();
     this.#admission.leave();
     this.#transactions.drop();

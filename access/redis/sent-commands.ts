@@ -27,13 +27,21 @@ import type { Route } from '../gateway/router.ts';
 import type { Client } from './client.ts';
 import type { CommandEntry } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
+import type { ConnectionMeter } from './metering.ts';
 import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 
 /** What it has of its connection. */
-export interface SentOwner extends Client, AnswerKeeper {
-  readonly server: ConnectionHost<Client>;
-  /** An answer was written from `mark` on: counts and charges the command. */
-  settleSent(entry: CommandEntry, args: Arguments, mark: number): void;
+export interface SentOwner extends AnswerKeeper {
+  readonly id: number;
+  /** RESP version. */
+  readonly version: number;
+  readonly closed: boolean;
+  readonly meter: ConnectionMeter;
+  readonly server: Pick<ConnectionHost<Client>, 'metering' | 'tick'>;
+  /** Where to write what the connection is to be sent next. */
+  answer(): RespWriter;
+  /** An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. */
+  settleSent(entry: CommandEntry, args: Arguments, mark: number, writer?: RespWriter): void;
   /** All have been answered. */
   sentAreAnswered(): void;
   /** Copies an answer that was written aside behind what the connection is being sent. */
@@ -139,16 +147,24 @@ export class SentCommands implements LaneUser {
 
   /** Whether a command to these pods, on this table, may go behind those that were sent. */
   mayFollow({ remote, group }: Route, table: number, version: number): boolean {
-    const session = this.#session!;
+    const pods = group === undefined ? remote : group.remote;
     return (
       group === this.#group &&
-      (group === undefined ? remote : group.remote) === this.#remote &&
+      pods !== undefined &&
+      this.#session!.table === table &&
+      this.takes(pods, version)
+    );
+  }
+
+  /** Whether a command to these pods may go behind those that were sent, whatever its table. */
+  takes(remote: RemoteExecutor, version: number): boolean {
+    return (
+      remote === this.#remote &&
       this.#state === State.sent &&
-      session.table === table &&
-      session.version === version &&
+      this.#session!.version === version &&
       this.#entries.length < mostCommands &&
       this.#used < mostBytes &&
-      !this.#remote!.link.isFull
+      !remote.link.isFull
     );
   }
 

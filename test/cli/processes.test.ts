@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Random } from '../support/random.ts';
 import { isBuilt, polyrow, PolyrowProcess } from './polyrow-process.ts';
 
 const free = ['--redis.port', '0', '--influx.port', '0', '--admin.port', '0'];
@@ -62,6 +63,59 @@ describe.skipIf(!isBuilt)('two processes', { timeout: 60_000 }, () => {
       }),
     );
     for (const values of found) expect(values).toEqual(keys);
+  });
+
+  test('commands of a pipeline are answered in order, wherever their keys are', async () => {
+    const random = new Random(7);
+    const strings = new Map<string, string>();
+    const counts = new Map<string, number>();
+    for (let round = 0; round < 40; round++) {
+      const pipeline = client.pipeline();
+      const expected: unknown[] = [];
+      for (let n = random.below(60); n >= 0; n--) {
+        const key = `p:${random.below(50)}`;
+        const value = 'v'.repeat(random.below(20) === 0 ? 300_000 : random.below(20));
+        switch (random.below(7)) {
+          case 0:
+            pipeline.set(key, value);
+            strings.set(key, value);
+            expected.push('OK');
+            break;
+          case 1:
+            pipeline.incr(`n:${key}`);
+            counts.set(key, (counts.get(key) ?? 0) + 1);
+            expected.push(counts.get(key));
+            break;
+          case 2:
+            pipeline.lpush(key, 'x');
+            expected.push(strings.has(key) ? /^WRONGTYPE/ : undefined);
+            break;
+          case 3:
+            pipeline.echo(key);
+            expected.push(key);
+            break;
+          case 4:
+            pipeline.mget(`{${key}}a`, `{${key}}b`);
+            expected.push([null, null]);
+            break;
+          case 5:
+            pipeline.del(key);
+            strings.delete(key);
+            expected.push(undefined);
+            break;
+          default:
+            pipeline.get(key);
+            expected.push(strings.get(key));
+        }
+      }
+      const answers = (await pipeline.exec())!;
+      expect(answers).toHaveLength(expected.length);
+      for (const [i, [error, answer]] of answers.entries()) {
+        const wanted = expected[i];
+        if (wanted instanceof RegExp) expect(error?.message).toMatch(wanted);
+        else if (wanted !== undefined) expect(answer).toEqual(wanted);
+      }
+    }
   });
 
   test('points are written and read through one port', async () => {

@@ -110,6 +110,18 @@ export class GroupExecutor implements Executor {
     return this.#pod?.role === 'leader' && !this.#options.mayWait;
   }
 
+  /** What an answer of now depends on, for `holdOn`; -1 where it is nothing of this process. */
+  get hold(): number {
+    const pod = this.#pod;
+    return pod?.role === 'leader' ? pod.losses : -1;
+  }
+
+  /** An answer leaves with this tick that was given in an earlier one, when `hold` was this. */
+  holdOn(hold: number): void {
+    const pod = this.#pod;
+    if (hold !== -1 && pod !== undefined) this.#options.turns.touch(this.#turn, pod, hold);
+  }
+
   /** Another node leads, or none: commands may have to be sent to another process. */
   get isElsewhere(): boolean {
     return this.#pod?.role !== 'leader';

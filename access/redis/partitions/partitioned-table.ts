@@ -16,7 +16,7 @@ import type {
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { CommandEntry } from '../commands/registry.ts';
-import { PartitionLane } from './partition-lane.ts';
+import { PartitionLane, type PlacedPartition } from './partition-lane.ts';
 import { crossing, noKeys, partitionOfKeys } from './command-slots.ts';
 import { gather, wholeTable, type WholeTableCommand } from './whole-table.ts';
 
@@ -79,6 +79,14 @@ export class PartitionedTable implements RowCommands {
         known.get(partition.number) ?? new PartitionLane({ ...partition, pod: podOf(partition) }),
     );
     this.#index = slotIndex(map);
+  }
+
+  /** The partition that a command needs, if its keys say all of that. */
+  partitionFor({ spec, usesSpan }: CommandEntry, args: Arguments): PlacedPartition | undefined {
+    if (usesSpan || spec.name === 'sort' || spec.name === 'sort_ro') return undefined;
+    const at = partitionOfKeys(spec, args, this.#index);
+    const lane = at < 0 ? undefined : this.#lanes[at];
+    return lane?.isPaused === false ? lane.partition : undefined;
   }
 
   refusal({ grows }: Refusable): string | undefined {
