@@ -153,7 +153,7 @@ export function parseFloatBytes(b: Buffer, s: number, n: number): number {
     if (i === end) return v;
   }
   const text = b.toString('latin1', s, end);
-  if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text);
+  if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text);
   const special = /^([+-]?)(?:inf|infinity)$/i.exec(text);
   if (special) return special[1] === '-' ? -Infinity : Infinity;
   const hex = /^([+-]?)0x([0-9a-f]{1,13})$/i.exec(text);

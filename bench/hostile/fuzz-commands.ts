@@ -6,7 +6,7 @@ import { RespWriter } from '../../access/redis/resp-writer.ts';
 import { PodFixture } from '../../storage-node/pod-fixture.ts';
 import { Arguments } from '../../universal-row/arguments.ts';
 import type { Rng } from '../../universal-row/environment.ts';
-import { below, globText, nameText, oneOf } from './fuzz-texts.ts';
+import { below, digitText, globText, nameText, oneOf } from './fuzz-texts.ts';
 
 const registry = new CommandRegistry(allCommands);
 /** Commands about rows that need no client; those about all rows would leave nothing to fuzz. */
@@ -85,7 +85,7 @@ export function commandText(rng: Rng, length: number): string {
 }
 
 function wordOf(rng: Rng, length: number): string {
-  switch (below(rng, 8)) {
+  switch (below(rng, 9)) {
     case 0:
       return String(below(rng, 2 * rowElements) - rowElements);
     case 1:
@@ -94,6 +94,8 @@ function wordOf(rng: Rng, length: number): string {
       return String((rng.next() - 0.5) * 1e6);
     case 3:
       return rng.next() < 0.1 ? globText(rng, length >> 2) : nameText(rng, 8);
+    case 8:
+      return rng.next() < 0.1 ? digitText(rng, length) : '0';
     case 4:
       return `member-${below(rng, rowElements)}`;
     default:

@@ -37,6 +37,13 @@ export function nameText(rng: Rng, length: number): string {
   return runs(rng, length, nameAtoms);
 }
 
+const digitAtoms = ['1', '0', '9', '.', 'e', '-', '+', 'x', '0x'];
+
+/** A number, or nearly one. */
+export function digitText(rng: Rng, length: number): string {
+  return runs(rng, length, digitAtoms);
+}
+
 const regexAtoms = [
   ...['a', 'b', '.', '[ab]', '[^a]', '(a|b)', '(?:ab)', '\\d', '\\w', '^', '$', '|', 'a|', '(?i)'],
   ...['*', '+', '?', '*?', '{2}', '{1,9}', '{0,100}', '(', ')', '(a', 'b)', '\\b', '[[:alpha:]]'],

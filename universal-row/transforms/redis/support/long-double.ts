@@ -20,13 +20,15 @@ const bufferBytes = 5 * 1024;
 export function parseLongDouble(b: Buffer, s: number, n: number): LongDouble | undefined {
   if (n === 0 || n >= bufferBytes) return undefined;
   const text = b.toString('latin1', s, s + n);
-  const decimal = /^([+-]?)(?:(\d+)\.?(\d*)|\.(\d+))(?:[eE]([+-]?\d+))?$/.exec(text);
+  const decimal = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d+))?$/.exec(text);
   if (decimal !== null) {
     const [, sign, whole = '', fraction = decimal[4] ?? '', , power = '0'] = decimal;
     const digits = BigInt(whole + fraction);
     return fromDecimal(sign === '-' ? -digits : digits, Number(power) - fraction.length);
   }
-  const hex = /^([+-]?)0x(?:([0-9a-f]+)\.?([0-9a-f]*)|\.([0-9a-f]+))(?:p([+-]?\d+))?$/i.exec(text);
+  const hex = /^([+-]?)0x(?:([0-9a-f]+)(?:\.([0-9a-f]*))?|\.([0-9a-f]+))(?:p([+-]?\d+))?$/i.exec(
+    text,
+  );
   if (hex !== null) {
     const [, sign, whole = '', fraction = hex[4] ?? '', , power = '0'] = hex;
     const digits = BigInt(`0x${whole}${fraction}`);

@@ -23,7 +23,10 @@ export function parseScanCursor(args: Arguments, word: number): number {
   const text = args.bytes(word).toString('latin1');
   if (!/^(?:[+-]?\d+)?$/.test(text)) throw invalidCursor;
   if (text.length <= 15) return Math.abs(Number(text));
-  const cursor = BigInt(text.replace(/^[+-]/, ''));
+  const digits = text.replace(/^[+-]?0*/, '');
+  // What a number of millions of digits comes to takes seconds to find out.
+  if (digits.length > 20) throw invalidCursor;
+  const cursor = BigInt(digits);
   if (cursor >= 2n ** 64n) throw invalidCursor;
   // No cursor of ours is this large. Redis answers any number, and masks what it does not need.
   return Number(cursor % cursorLimit);
