@@ -175,7 +175,7 @@ SORT list ALPHA [LIMIT integer integer] [GET got] [ASC|DESC] [STORE list]
 SORT <set|zset> ALPHA [LIMIT integer integer] [GET got] [GET got] [DESC] [STORE list]
 SORT_RO list [LIMIT integer integer] [GET got] [ALPHA] [DESC]
 SORT list <BY by|GET got|LIMIT integer|DESC|BAD>*
-OBJECT <BAD|ENCODING> MISSING
+OBJECT <BAD|ENCODING> ABSENT
 SELECT <0|db>
 SELECT 0
 SELECT 0

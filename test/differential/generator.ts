@@ -107,8 +107,9 @@ export class Generator {
   /** A key expires, and then commands meet what is left of it. */
   #shortLife(): Step[] {
     const keys = this.#someKeys();
-    const steps: Step[] = keys.map((key) => step(['PEXPIRE', key, 1]));
-    steps.push({ words: ['PING'], rule: 'exact', pauseMs: 5 });
+    // In a transaction that is still open they would be queued, and run with no pause behind them.
+    const steps = [step('DISCARD'), ...keys.map((key) => step(['PEXPIRE', key, 1]))];
+    steps.push({ ...step('PING'), pauseMs: 5 });
     for (const key of keys) steps.push(step(['TYPE', key]), ...this.#line(), ...this.#line());
     return steps;
   }

@@ -23,5 +23,6 @@ export function coordinateText(value: number): string {
 /** As `%f` of C: for error texts. */
 export function sixDigits(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
-  return Math.abs(value) < 1e21 ? value.toFixed(6) : `${BigInt(value)}.000000`;
+  const text = Math.abs(value) < 1e21 ? value.toFixed(6) : `${BigInt(value)}.000000`;
+  return Object.is(value, -0) ? `-${text}` : text;
 }
