@@ -30,13 +30,13 @@ import { proxyQuotaLive } from './proxy-quota-live.ts';
 import { proxyQuota } from './proxy-quota.ts';
 import { queryAccumulation } from './query-accumulation.ts';
 import { queryLoans } from './query-loans.ts';
+import { rangePlanningTime } from './range-planning-time.ts';
 import { rangeMapping } from './range-mapping.ts';
 import {
   rangeBaselines,
   rangeCooperation,
   rangeLambda,
   rangePerformance,
-  rangePlanningTime,
 } from './range-scheduling.ts';
 import { rangeBound, rangeLazy, rangeSplitPoint, rangeSuspend } from './range-splits.ts';
 import { replicaMigration } from './replica-migration.ts';

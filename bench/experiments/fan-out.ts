@@ -181,14 +181,15 @@ export const fanOut: Experiment = {
       },
     ];
     for (const { paper, after: target, ...setting } of rows) {
-      const own = { ...setting, requests: setting.proxies * 12_000 };
-      const [wide, grouped] = [runs({ ...own, groups: 1 }), runs(own)];
+      const own = { ...setting, requests: setting.proxies * (quick ? 6000 : 12_000) };
+      // What there is without groups is shown, and not judged.
+      const without = quick ? {} : { without: mean(runs({ ...own, groups: 1 }), 'hits') };
       measures.push({
         metric: `${setting.proxies} proxies in ${setting.groups} groups: hits, %`,
-        value: mean(grouped, 'hits'),
+        value: mean(runs(own), 'hits'),
         threshold: target,
         better: 'higher',
-        without: mean(wide, 'hits'),
+        ...without,
         paper,
       });
     }

@@ -2,7 +2,7 @@
 
 import { weighted } from '../../control/ranges/baseline-planners.ts';
 import { cooperative } from '../../control/ranges/cooperative.ts';
-import { type RangeModel, RangeState } from '../../control/ranges/range-state.ts';
+import { RangeState } from '../../control/ranges/range-state.ts';
 import type { Experiment, Line, Measure } from './experiment.ts';
 import { overSeeds } from './over-seeds.ts';
 import { carryOut } from './ranges/carry-out.ts';
@@ -417,91 +417,4 @@ function growth(seeds: readonly number[]): Measure {
     better: 'higher',
     paper: 'linear (fig. 19)',
   };
-}
-
-export const rangePlanningTime: Experiment = {
-  id: 'LB-V-sim',
-  title: 'Planning of 64 nodes with 20,000 regions',
-  kind: 'SIM',
-  source: 'Libra, section V-F',
-  setup:
-    'Clusters like W-MIX of 312 regions a node, from 8 to 64 nodes, planned on one core until they are balanced; the curves have the time of the first plan, the best of ten. The ' +
-    'exponent is that of the time by the number of regions, where n log n from 2,500 to 20,000 regions is about 1.13.',
-  run({ seeds, quick }) {
-    const points: [number, number][] = [];
-    const last = { seconds: 0, splits: 0, moves: 0, imbalance: 0 };
-    for (const nodes of [8, 16, 32, 64]) {
-      const times: number[] = [];
-      let total = 0;
-      for (const seed of seeds.slice(0, quick ? 2 : 10)) {
-        const { model } = mixgraph(seed, { nodes, ranges: 78 * nodes });
-        const out = carryOut(cooperative(), model, seed, { mostRounds: 200 });
-        total = Math.max(total, out.planningMs / 1000);
-        times.push(planningTime(model));
-        Object.assign(last, { splits: out.splits, moves: out.moves });
-        last.imbalance = Math.max(
-          nodes === 64 ? last.imbalance : 0,
-          new RangeState(out.model).imbalance(),
-        );
-      }
-      last.seconds = total;
-      points.push([mixgraph(1, { nodes, ranges: 78 * nodes }).model.node.length, mean(times)]);
-    }
-    const [first, final] = [points[0]!, points.at(-1)!];
-    return {
-      measures: [
-        {
-          metric: 'seconds to plan 64 nodes with 20,000 regions until balanced, all rounds',
-          value: last.seconds,
-          threshold: 10,
-          better: 'lower',
-        },
-        {
-          metric: 'imbalance of that cluster then',
-          value: last.imbalance,
-          threshold: 0.05,
-          better: 'lower',
-        },
-        {
-          metric: 'resident memory, GB',
-          value: process.memoryUsage.rss() / 1e9,
-          threshold: 1,
-          better: 'lower',
-        },
-        {
-          metric: 'exponent of the time of one plan by regions',
-          value: Math.log(final[1] / first[1]) / Math.log(final[0] / first[0]),
-          threshold: 1.2,
-          better: 'lower',
-        },
-      ],
-      xLabel: 'regions',
-      yLabel: 'seconds',
-      before: {
-        title: 'n log n through the first point',
-        lines: [
-          {
-            label: 'seconds',
-            points: points.map(([n]) => [
-              n,
-              (first[1] * n * Math.log(n)) / (first[0] * Math.log(first[0])),
-            ]),
-          },
-        ],
-      },
-      after: { title: 'measured', lines: [{ label: 'seconds', points }] },
-    };
-  },
-};
-
-/** Seconds of processor time of one plan, the least of ten: other work on the machine must not count. */
-function planningTime(model: RangeModel): number {
-  let best = Infinity;
-  for (let i = 0; i < 10; i++) {
-    const startedAt = process.cpuUsage();
-    cooperative().plan(model);
-    const { user, system } = process.cpuUsage(startedAt);
-    best = Math.min(best, (user + system) / 1e6);
-  }
-  return best;
 }

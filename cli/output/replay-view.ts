@@ -22,7 +22,7 @@ export function describedReplay(one: Replay): string {
   return [
     steps.length === 0
       ? `${policy} would do nothing.`
-      : `${policy} would take ${steps.length} steps:`,
+      : `${policy} would take ${steps.length === 1 ? 'one step' : `${steps.length} steps`}:`,
     ...(listed.length === 0 ? [] : ['', ...listed]),
     ...(rest > 0 ? [`… and ${rest} more; --json has them all`] : []),
     '',
