@@ -6,6 +6,8 @@ import { noDefect } from './defects.ts';
 import type { Defect } from './defects.ts';
 import { calm, Network } from './network.ts';
 import { nodeOfReplica, replicaId } from '../raft/replica-id.ts';
+import type { MemberChange, Members } from '../partition-log.ts';
+import type { RaftGroup } from '../raft/raft-group.ts';
 import { SimulatedNode } from './node.ts';
 import { Random, Timeline } from './timeline.ts';
 
@@ -28,6 +30,7 @@ const tickMs = 50;
 const faultyMs = 12_000;
 const healedMs = 20_000;
 const nodeCount = 5;
+const changesAtRest = 4;
 
 const module = loadEngineModule();
 
@@ -51,6 +54,7 @@ class History {
     partition: number;
     members: number;
     links: number;
+    loneliness: number;
   };
 
   constructor(seed: number, defect: Defect) {
@@ -63,6 +67,7 @@ class History {
       partition: rate(0.1),
       members: rate(0.08),
       links: rate(0.1),
+      loneliness: rate(0.06),
     };
     this.#network = new Network(this.#timeline, new Random(random.below(2 ** 32)), (_, to, bytes) =>
       this.#nodes.find(({ id }) => id === to)?.receive(bytes),
@@ -178,6 +183,7 @@ class History {
       if (random.chance(this.#rates.members)) this.#changeMembers();
       if (random.chance(0.02)) this.#transfer();
       if (random.chance(this.#rates.links)) this.#loseLinks();
+      if (random.chance(this.#rates.loneliness)) this.#isolateLeader();
     });
   }
 
@@ -232,6 +238,35 @@ class History {
     this.#timeline.after(200 + this.#random.next() * 2500, () => this.#network.heal());
   }
 
+  /**
+   * The leader loses one of the others, and the rest at about the time at which that one campaigns: they have heard of
+   * the leader just before. Busy clients go on writing wherever one leads, and reading at the old leader.
+   */
+  #isolateLeader(): void {
+    const leader = this.#leader();
+    if (leader === undefined) return;
+    const first = this.#random.pick(this.#nodes.filter((node) => node !== leader));
+    const wait = this.#random.next() * 800;
+    for (const node of this.#nodes) {
+      if (node === leader) continue;
+      this.#timeline.after(node === first ? 0 : wait + this.#random.next() * 20, () => {
+        if (this.#isHealed) return;
+        this.#network.cut(leader.id, node.id);
+        this.#network.cut(node.id, leader.id);
+      });
+    }
+    const end = wait + 200 + this.#random.next() * 1500;
+    for (let at = wait; at < end; at += 15) {
+      this.#timeline.after(at, () => {
+        leader.read();
+        for (const node of this.#nodes) {
+          if (node !== leader && node.life?.group.role === 'leader') node.propose([this.#nextId++]);
+        }
+      });
+    }
+    this.#timeline.after(end, () => this.#network.heal());
+  }
+
   /** Several lose the link to the leader, and campaign at about the same time. */
   #loseLinks(): void {
     const leader = this.#leader();
@@ -247,32 +282,28 @@ class History {
   }
 
   #changeMembers(): void {
-    const leader = this.#leader();
-    if (leader === undefined) return;
-    const { group } = leader.life!;
+    const group = this.#leader()?.life?.group;
+    const changes = group && this.#drawChanges(group);
+    if (changes && group.changeMembers(changes)) this.#memberChanges++;
+  }
+
+  /** Undefined when no node is outside and no learner is drawn. */
+  #drawChanges(group: RaftGroup): MemberChange[] | undefined {
     const { voters, learners } = group.status().members;
     const outside = this.#nodes.filter(
       ({ replica }) => !voters.includes(replica) && !learners.includes(replica),
     );
     const random = this.#random;
-    let done = false;
     if (learners.length > 0 && random.chance(0.6)) {
       const replica = random.pick(learners);
       const out = random.pick(voters);
       // Replacing a voter, or one more.
-      done = group.changeMembers(
-        voters.length >= 3
-          ? [
-              { replica, to: 'voter' },
-              { replica: out, to: 'removed' },
-            ]
-          : [{ replica, to: 'voter' }],
-      );
-    } else if (outside.length > 0) {
-      const node = random.pick(outside);
-      done = group.changeMembers([{ replica: node.replica, to: 'learner' }]);
+      const isReplaced = voters.length >= 3;
+      return [{ replica, to: 'voter' }, ...(isReplaced ? [removed(out)] : [])];
     }
-    if (done) this.#memberChanges++;
+    return outside.length > 0
+      ? [{ replica: random.pick(outside).replica, to: 'learner' }]
+      : undefined;
   }
 
   #leader(): SimulatedNode | undefined {
@@ -294,6 +325,7 @@ class History {
     if (this.#failure === undefined && this.#checker.committed <= before + 20) {
       this.#failure = new Error('no majority serves after the faults have ended');
     }
+    await this.#changeMembersAtRest();
     await this.#readEverywhere();
     this.#isQuiet = true;
     await this.#runFor(healedMs, () => {
@@ -303,6 +335,27 @@ class History {
         life?.group.status().pendingProposals === 0;
       return members.length > 0 && members.every(isAtEnd);
     });
+  }
+
+  /** Nothing hinders anyone: a change that a leader takes is carried out while it leads. */
+  async #changeMembersAtRest(): Promise<void> {
+    for (let i = 0; i < changesAtRest && this.#failure === undefined; i++) {
+      const group = this.#leader()?.life?.group;
+      const changes = group && this.#drawChanges(group);
+      if (!changes || !group.changeMembers(changes)) {
+        await this.#runFor(100);
+        continue;
+      }
+      this.#memberChanges++;
+      const { term } = group.status();
+      const leads = (): boolean => group.role === 'leader' && group.status().term === term;
+      const isDone = (): boolean => haveHappened(changes, group.status().members);
+      await this.#runFor(healedMs, () => isDone() || !leads());
+      if (leads() && !isDone()) {
+        const text = JSON.stringify({ changes, ...group.status().members });
+        this.#failure ??= new Error(`a change of members has no effect: ${text}`);
+      }
+    }
   }
 
   /** Nothing hinders anyone: each member answers a strong read. */
@@ -347,6 +400,19 @@ class History {
       this.#failure = error as Error;
     }
   }
+}
+
+function removed(replica: number): MemberChange {
+  return { replica, to: 'removed' };
+}
+
+function haveHappened(changes: readonly MemberChange[], members: Members): boolean {
+  const { voters, learners, outgoing } = members;
+  return changes.every(({ replica, to }) => {
+    const [isVoter, isLearner] = [voters.includes(replica), learners.includes(replica)];
+    if (outgoing.length > 0) return false;
+    return isVoter === (to === 'voter') && isLearner === (to === 'learner');
+  });
 }
 
 /** The same seed and defect, the same history. */
