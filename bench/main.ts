@@ -1,8 +1,9 @@
-// npm run bench -- redis|ycsb|kv|kv-reads|log|raft|memory|metering|admission|restart|tsbs|series|planes|hostile|fuzz|compare [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-reads|log|raft|memory|metering|admission|restart|tsbs|series|planes|hostile|fuzz|cluster|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { admissionBench, admissionBenchDefaults } from './admission.ts';
+import { clusterCommand } from './cluster/commands.ts';
 import { compareBench, compareDefaults } from './compare.ts';
 import { raftBench, raftBenchDefaults } from './raft.ts';
 import { redisBench, redisBenchDefaults } from './redis-benchmark.ts';
@@ -288,6 +289,8 @@ program
   .action((options: Parameters<typeof fuzzBench>[0]) => {
     if (!fuzzBench(options, command)) process.exitCode = 1;
   });
+
+program.addCommand(clusterCommand(command));
 
 try {
   await program.parseAsync();

@@ -1,0 +1,258 @@
+// A cluster of processes on loopback whose nodes can be killed, stopped, and cut off from each other.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AdminClient } from '../../cli/commands/admin-client.ts';
+import type { ClusterReport, GroupReport } from '../../control/cluster/cluster-report.ts';
+import { adminAccess } from '../support/admin.ts';
+import { freePort, mainOf } from '../support/processes.ts';
+import { Proxies } from './proxies.ts';
+
+export interface LocalNodesOptions {
+  nodes: number;
+  /** Settings for all nodes, as flags. */
+  flags?: readonly string[];
+  /** The nodes speak to each other through proxies. */
+  proxied?: boolean;
+  /** The folder of the build to start; this one unless given. */
+  dist?: string;
+}
+
+const startMs = 120_000;
+const pollMs = 100;
+/** For so long nothing has changed in a cluster that has settled. */
+const calmMs = 3000;
+const peerPorts = [0, 1, 2];
+
+class LocalNode {
+  readonly number: number;
+  readonly directory: string;
+  readonly listen: number;
+  readonly redisPort: number;
+  child: ChildProcess | undefined;
+
+  constructor(number: number, directory: string, listen: number, redisPort: number) {
+    this.number = number;
+    this.directory = directory;
+    this.listen = listen;
+    this.redisPort = redisPort;
+  }
+}
+
+export class LocalNodes {
+  readonly proxies: Proxies;
+  readonly #options: LocalNodesOptions;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'polyrow-bench-cluster-'));
+  readonly #nodes: LocalNode[] = [];
+
+  private constructor(options: LocalNodesOptions) {
+    this.#options = options;
+    this.proxies = new Proxies(
+      () => new Map(this.#nodes.map(({ number, child }) => [number, child?.pid ?? 0])),
+    );
+  }
+
+  /** Resolves when all groups have their replicas, and leaders that stay. */
+  static async start(options: LocalNodesOptions): Promise<LocalNodes> {
+    const cluster = new LocalNodes(options);
+    try {
+      await cluster.#form();
+      await cluster.settled();
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  get numbers(): number[] {
+    return this.#nodes.map(({ number }) => number);
+  }
+
+  redisPort(node: number): number {
+    return this.#node(node).redisPort;
+  }
+
+  directory(node: number): string {
+    return this.#node(node).directory;
+  }
+
+  pid(node: number): number {
+    const { child } = this.#node(node);
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`node ${node} does not run`);
+    }
+    return child.pid;
+  }
+
+  signal(node: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    process.kill(this.pid(node), signal);
+  }
+
+  async kill(node: number): Promise<void> {
+    const { child } = this.#node(node);
+    const gone = once(child!, 'exit');
+    process.kill(this.pid(node), 'SIGKILL');
+    await gone;
+  }
+
+  /** Nothing gets from or to this node any more; connections stay. */
+  cutOff(node: number): void {
+    for (const other of this.numbers) {
+      if (other === node) continue;
+      this.proxies.hold(node, other);
+      this.proxies.hold(other, node);
+    }
+  }
+
+  /** Starts a node that has ended, and resolves to the seconds until it serves. */
+  async restart(node: number): Promise<number> {
+    const began = performance.now();
+    this.#spawn(this.#node(node));
+    await this.#until(node, ({ ok }) => ok);
+    return (performance.now() - began) / 1000;
+  }
+
+  async admin(node: number): Promise<AdminClient> {
+    return new AdminClient(await adminAccess(this.directory(node)));
+  }
+
+  async report(by = this.numbers[0]!): Promise<ClusterReport> {
+    return (await this.admin(by)).request('GET', '/v1/cluster') as Promise<ClusterReport>;
+  }
+
+  /** The group of the default user's databases, as the node `by` sees it. */
+  async rows(by?: number): Promise<GroupReport> {
+    const { groups } = await this.report(by);
+    const found = groups.find(({ model, tenant }) => model === 'memory' && tenant === 0);
+    if (found === undefined) throw new Error('there is no group of rows');
+    return found;
+  }
+
+  /** Until all groups are whole and have had the same leaders for a while. */
+  async settled(by?: number): Promise<void> {
+    let [known, since] = ['', performance.now()];
+    const end = performance.now() + startMs;
+    while (performance.now() - since < calmMs) {
+      if (performance.now() > end) throw new Error(`the cluster does not settle: ${known}`);
+      const { groups } = await this.report(by).catch(() => ({ groups: [] as GroupReport[] }));
+      const isWhole =
+        groups.length > 0 &&
+        groups.every(
+          ({ settled, replicas }) =>
+            settled && replicas.length >= 3 && replicas.every(({ role }) => role !== 'unknown'),
+        );
+      const now = isWhole ? groups.map(({ group, leader }) => `${group}:${leader}`).join() : '';
+      if (now === '' || now !== known) [known, since] = [now, performance.now()];
+      await sleep(pollMs);
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const { child } of this.#nodes) {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) continue;
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    }
+    this.proxies.close();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async #form(): Promise<void> {
+    for (let number = 1; number <= this.#options.nodes; number++) {
+      const directory = join(this.#directory, `node-${number}`);
+      mkdirSync(directory);
+      const node = new LocalNode(number, directory, await threePorts(), await freePort());
+      this.#nodes.push(node);
+      if (this.#options.proxied) {
+        await this.proxies.listen(
+          number,
+          peerPorts.map((at) => node.listen + at),
+        );
+      }
+      if (number > 1) copyFileSync(this.#secret(1), this.#secret(number));
+      this.#spawn(node);
+      if (number === 1) {
+        await this.#until(1, ({ reasons }) => reasons.some((one) => one.includes('cluster init')));
+        await (await this.admin(1)).request('POST', '/v1/cluster/init', {});
+      }
+      // One after the other: their numbers are given in the order in which they join.
+      await this.#until(number, ({ ok }) => ok);
+    }
+  }
+
+  #secret(node: number): string {
+    return join(this.directory(node), 'cluster-secret');
+  }
+
+  #node(number: number): LocalNode {
+    return this.#nodes[number - 1]!;
+  }
+
+  #spawn(node: LocalNode): void {
+    const { number, directory, listen, redisPort } = node;
+    const first = this.#nodes[0]!;
+    const host = this.#options.proxied ? Proxies.host(number) : '127.0.0.1';
+    const seed = this.#options.proxied ? Proxies.host(1) : '127.0.0.1';
+    const settings = {
+      'redis.port': redisPort,
+      'influx.port': 0,
+      'admin.port': 0,
+      'cluster.listen': `127.0.0.1:${listen}`,
+      'cluster.advertise': host,
+      'log.level': 'error',
+      ...(number > 1 ? { 'cluster.seeds': `${seed}:${first.listen}` } : {}),
+    };
+    const words = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const { flags = [] } = this.#options;
+    rmSync(join(directory, 'admin-endpoint'), { force: true });
+    node.child = spawn(
+      process.execPath,
+      [mainOf(this.#options), 'start', '--data-dir', directory, ...words, ...flags],
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    );
+  }
+
+  async #until(
+    node: number,
+    isReady: (answer: { ok: boolean; reasons: string[] }) => boolean,
+  ): Promise<void> {
+    const end = performance.now() + startMs;
+    for (; performance.now() < end; await sleep(20)) {
+      const { child } = this.#node(node);
+      if (child!.exitCode !== null) throw new Error(`node ${node} ended with ${child!.exitCode}`);
+      try {
+        const { url } = await adminAccess(this.directory(node));
+        const answer = await fetch(`${url}/readyz`);
+        const { reasons = [] } = (await answer.json()) as { reasons?: string[] };
+        if (isReady({ ok: answer.ok, reasons })) return;
+      } catch {
+        // It does not listen yet.
+      }
+    }
+    throw new Error(`node ${node} does not serve within ${startMs / 1000} s`);
+  }
+}
+
+/** The first of three free ports in a row. */
+async function threePorts(): Promise<number> {
+  for (;;) {
+    const first = await freePort();
+    const isFree = await Promise.all([1, 2].map((at) => canListen(first + at)));
+    if (isFree.every(Boolean)) return first;
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

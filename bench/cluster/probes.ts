@@ -1,0 +1,70 @@
+// Clients that write one element after the other for as long as they are let, and know what was acknowledged, and when.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What a probe needs of a client; each client reconnects by itself. */
+export interface ProbeClient {
+  rpush(key: string, element: string): Promise<number>;
+  lrange(key: string, from: number, to: number): Promise<string[]>;
+  disconnect(): void;
+}
+
+const retryMs = 10;
+
+export class Probe {
+  readonly key: string;
+  readonly acknowledged: number[] = [];
+  /** Milliseconds at which each was, by `performance.now()`. */
+  readonly times: number[] = [];
+  readonly errors = new Map<string, number>();
+  readonly #client: ProbeClient;
+  #isOver = false;
+  readonly #running: Promise<void>;
+
+  constructor(client: ProbeClient, key: string) {
+    this.#client = client;
+    this.key = key;
+    this.#running = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    for (let n = 0; !this.#isOver; n++) {
+      try {
+        await this.#client.rpush(this.key, String(n));
+        this.acknowledged.push(n);
+        this.times.push(performance.now());
+      } catch (error) {
+        const word = (error as Error).message.split(' ', 3).join(' ');
+        this.errors.set(word, (this.errors.get(word) ?? 0) + 1);
+        await sleep(retryMs);
+      }
+    }
+  }
+
+  /** Milliseconds: the longest time without an acknowledgement that ended after this moment. */
+  longestGapSince(moment: number): number {
+    let longest = 0;
+    for (let i = this.times.length - 1; i > 0 && this.times[i]! > moment; i--) {
+      longest = Math.max(longest, this.times[i]! - this.times[i - 1]!);
+    }
+    return longest;
+  }
+
+  /** Until as many as `count` more writes were acknowledged; throws when that takes too long. */
+  async goesOn(count: number, withinMs: number): Promise<void> {
+    const end = performance.now() + withinMs;
+    const target = this.times.length + count;
+    while (this.times.length < target) {
+      if (performance.now() > end) throw new Error(`${this.key}: no answer for ${withinMs} ms`);
+      await sleep(retryMs);
+    }
+  }
+
+  /** Ends; how many acknowledged writes are not there. */
+  async lost(): Promise<number> {
+    this.#isOver = true;
+    await this.#running;
+    const there = new Set(await this.#client.lrange(this.key, 0, -1));
+    return this.acknowledged.filter((n) => !there.has(String(n))).length;
+  }
+}
