@@ -78,6 +78,25 @@ test.each([
   expect(run.longest).toBeLessThan(most);
 });
 
+test.each([
+  ['find', `return (string.find(string.rep('a', 1000000) .. 'b', 'c*b'))`, 1_000_001],
+  ['match', `return #string.match(string.rep(' ', 1000000) .. 'xyz', '%a+')`, 3],
+  [
+    'gmatch',
+    `local n = 0 for w in string.gmatch(string.rep('a' .. string.rep(' ', 99), 10000), '%a') do n = n + 1 end return n`,
+    10_000,
+  ],
+])('string.%s on a long text', (_, source, result) => {
+  const run = inSteps(source);
+  expect(run.result).toBe(result);
+  expect(run.steps).toBeGreaterThan(5);
+  expect(run.longest).toBeLessThan(most);
+});
+
+test('a match from one place is refused when it takes long, however long the text is', () => {
+  expect(() => inSteps(`return string.find(string.rep('a', 4000000), '(.-)x')`)).toThrow();
+});
+
 test('a text that is too long for %q is refused', () => {
   expect(() => inSteps(`return string.format('%q', string.rep('"', 200000))`)).toThrow();
   const quoted = inSteps(

@@ -5,7 +5,7 @@ import type { Value } from '../values.ts';
 
 const maxCaptures = 32;
 const maxNesting = 200;
-/** Steps of one match, and as many again for each byte of the subject. */
+/** Of a match from one place, which is one step of the script. */
 const mostSteps = 2_000_000;
 
 const isPosition = -2;
@@ -60,9 +60,9 @@ export class Matcher {
   matchAt(start: number, from: number): number {
     this.#level = 0;
     this.#nesting = 0;
-    const before = this.#steps;
+    this.#steps = 0;
     const end = this.#match(start, from);
-    this.#m.charge((this.#steps - before) >>> 2);
+    this.#m.charge(this.#steps >>> 2);
     return end;
   }
 
@@ -88,9 +88,7 @@ export class Matcher {
   }
 
   #step(): void {
-    if (++this.#steps > mostSteps + 2 * this.#source.length) {
-      throw this.#m.error('pattern too complex');
-    }
+    if (++this.#steps > mostSteps) throw this.#m.error('pattern too complex');
   }
 
   #match(start: number, from: number): number {

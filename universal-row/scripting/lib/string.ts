@@ -24,7 +24,18 @@ function fromStart(position: number, length: number): number {
   return -position > length ? 0 : length + position + 1;
 }
 
-function find(m: Machine, args: readonly Value[], isFind: boolean): unknown {
+/** Where a search has used up its slice: it goes on in the next one. */
+function* nextSlice(m: Machine): Generator<unknown, void, unknown> {
+  if (!m.isStepping) m.tick();
+  yield undefined;
+  m.resumed();
+}
+
+function* find(
+  m: Machine,
+  args: readonly Value[],
+  isFind: boolean,
+): Generator<unknown, unknown, unknown> {
   const name = isFind ? 'find' : 'match';
   const source = checkString(m, args[0], 1, name);
   const pattern = checkString(m, args[1], 2, name);
@@ -47,6 +58,7 @@ function find(m: Machine, args: readonly Value[], isFind: boolean): unknown {
         : matcher.captures(start, end, true);
     }
     if (isAnchored) break;
+    if (--m.n < 0) yield* nextSlice(m);
   }
   return undefined;
 }
@@ -56,16 +68,18 @@ function gmatch(m: Machine, subject: Value, shape: Value): Callable {
   const pattern = checkString(m, shape, 2, 'gmatch');
   const matcher = new Matcher(m, source, pattern);
   let from = 0;
-  return () => {
+  return m.stepping(function* () {
     for (let start = from; start <= source.length; start++) {
       const end = matcher.matchAt(start, 0);
-      if (end < 0) continue;
-      from = end === start ? end + 1 : end;
-      return matcher.captures(start, end, true);
+      if (end >= 0) {
+        from = end === start ? end + 1 : end;
+        return matcher.captures(start, end, true);
+      }
+      if (--m.n < 0) yield* nextSlice(m);
     }
     from = source.length + 1;
     return undefined;
-  };
+  });
 }
 
 /** What a match is replaced by; undefined for itself. */
@@ -138,11 +152,7 @@ function* gsub(m: Machine, args: readonly Value[]): Generator<unknown, unknown, 
     else if (at < source.length) at++;
     else break;
     if (isAnchored) break;
-    if (--m.n < 0) {
-      if (!m.isStepping) m.tick();
-      yield undefined;
-      m.resumed();
-    }
+    if (--m.n < 0) yield* nextSlice(m);
   }
   return [m.made(text + source.slice(copied)), count];
 }
@@ -195,8 +205,8 @@ export function stringLibrary(m: Machine): Record<string, Callable> {
     return text;
   };
   return {
-    find: (...args) => find(m, args, true),
-    match: (...args) => find(m, args, false),
+    find: m.stepping((...args) => find(m, args, true)),
+    match: m.stepping((...args) => find(m, args, false)),
     gmatch: (source, pattern) => gmatch(m, source, pattern),
     gfind: () => {
       throw m.error("'string.gfind' was renamed to 'string.gmatch'");
