@@ -341,8 +341,9 @@ export const clustersToPools: Experiment = {
         ),
       ],
       explanation:
-        'The same loads on nodes of the same kind: with a fifth of a pool idle memory bounds all three, from 52 to 80 % at most. ' +
-        'In the paper processor use rises twice as much as memory use, so that its nodes or what they keep in memory changed too.',
+        'The same loads on nodes of the same kind rise alike: with a fifth of a pool idle memory bounds all three, from 52 to 80 % ' +
+        'at most, and a pool with a large tenant is ten times its quota. In the paper processor use rises twice as much as memory ' +
+        'use, so that its nodes or what they keep in memory changed too.',
       xLabel: 'seed',
       yLabel: 'nodes',
       before: {
