@@ -23,9 +23,11 @@ import { TenantCatalog } from '../control/tenants/tenant-catalog.ts';
 import { realDisk } from '../storage-node/disk/real-disk.ts';
 import { defaultTenant, defaultUser } from '../contracts/tenancy/definitions.ts';
 import { clusterRoutes } from '../control/cluster/cluster-routes.ts';
+import type { BackupContext } from './backup/backup-run.ts';
 import { ClusterPlanes } from './backup/cluster-planes.ts';
 import { ownPlanes } from './backup/plane-orders.ts';
 import { backupJobs } from './backup/backup-service.ts';
+import { cleanAfterTakeOver, mustTakeOver } from './cluster/take-over-mark.ts';
 import type { ClusterNode } from './cluster/cluster-node.ts';
 import { openNode, refuseNodeAlone } from './cluster/open-node.ts';
 import { configView } from './settings/admin-view.ts';
@@ -181,14 +183,14 @@ export class Server {
     const usage = new UsageCollector(this.#planes, openUsageHistory(data, report), report);
     this.#usage = usage;
     this.#closers.push(() => usage.close());
-    this.#backups = backupJobs({
+    const backups: BackupContext = {
       planes: this.#clusterPlanes ?? ownPlanes(this.#planes),
       disk: realDisk,
       catalogs: { tenants, tables: catalog, seriesTables },
       revision: () => store.revision,
       program: this.#options.version,
-      dataDirectory: this.dataDirectory,
-    });
+    };
+    this.#backups = backupJobs(backups, this.dataDirectory);
     this.#watchParts();
     const {
       admin,
@@ -209,6 +211,7 @@ export class Server {
       tenancy: tenants.snapshot(),
       tls: this.#tls?.material,
       sockets: this.#options.processSet?.sockets,
+      holdsBack: this.#node !== undefined && mustTakeOver(this.dataDirectory),
     };
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
@@ -243,6 +246,8 @@ export class Server {
     seriesTables.attach(seriesTableHolder(this.#planes));
     await tenants.attach(tenantHolders(this.#planes, catalog, seriesTables, usage));
     if (this.#node !== undefined) this.#takePart(this.#node, { tenants, catalog, seriesTables });
+    if (planeData.holdsBack) endpoints.push(...(await this.#takeOver(backups)));
+    else if (this.#node !== undefined) cleanAfterTakeOver(this.dataDirectory);
     workflows.start();
     usage.start();
     this.#tls?.follow(Object.values(this.#planes), data);
@@ -303,6 +308,18 @@ export class Server {
     this.#closers.push(() => (this.#failed ? cluster.abandon() : cluster.close()));
     this.#closers.push(() => node.close());
     return opened;
+  }
+
+  /** What the directory has of a single server becomes the cluster's; only then clients are served. */
+  async #takeOver(context: BackupContext): Promise<Endpoint[][]> {
+    const { takeOver } = await import('./cluster/take-over.ts');
+    await takeOver({
+      ...{ directory: this.dataDirectory, config: this.#config.all(), context },
+      signal: this.#waiting.signal,
+      progress: (text) => (this.#health.waitsFor = text),
+      report: (level, message, fields) => this.#log[level](fields ?? {}, message),
+    });
+    return await this.#eachPlane((plane) => plane.call('listen', undefined, callTimeoutMs));
   }
 
   /** From now on what other nodes change is followed, and this node's replicas are the cluster's to place. */

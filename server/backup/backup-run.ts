@@ -2,7 +2,6 @@
 // that makes them a backup.
 
 import { mkdirSync, rmSync } from 'node:fs';
-import { isAbsolute, relative } from 'node:path';
 import type { BackupRequest, RunningJob } from '../../control/backup/backup-jobs.ts';
 import { DamagedBackupError } from '../../storage-node/backup/damage.ts';
 import {
@@ -31,8 +30,6 @@ export interface BackupContext {
   /** Revision of the metadata. */
   revision: () => number;
   program: string;
-  /** Backups do not lie in it. */
-  dataDirectory: string;
 }
 
 export interface BackupResult {
@@ -69,7 +66,6 @@ export async function runBackup(
 ): Promise<BackupResult> {
   const { disk, catalogs } = context;
   const set = request.directory;
-  checkDirectory(set, context.dataDirectory);
   const tenant = request.tenant === undefined ? undefined : catalogs.tenants.find(request.tenant);
   mkdirSync(set, { recursive: true, mode: 0o700 });
   const { interrupted, parent } = lookAround(disk, set, request, tenant);
@@ -120,14 +116,6 @@ export async function runBackup(
     throw error;
   } finally {
     close();
-  }
-}
-
-function checkDirectory(set: string, dataDirectory: string): void {
-  if (!isAbsolute(set)) throw new Error(`the directory must be an absolute path, not ${set}`);
-  const within = relative(dataDirectory, set);
-  if (within === '' || !(within.startsWith('..') || isAbsolute(within))) {
-    throw new Error(`${set} is in the data directory: a backup there would go with it`);
   }
 }
 

@@ -35,6 +35,7 @@ import {
 import { MembershipKeeper } from './membership-keeper.ts';
 import { clusterDirectory, type IdentityFile, type KnownPeer } from './node-identity.ts';
 import { ObservedTransport } from './observed-transport.ts';
+import { mustTakeOver } from './take-over-mark.ts';
 import { RaftReplicatedGroup } from './raft-replicated-group.ts';
 
 export interface ClusterMemberOptions extends ClusterMetadataOptions {
@@ -175,11 +176,12 @@ export class ClusterMember implements ClusterMetadata {
       return null;
     });
     this.handlers.on('cluster/leader', () => this.leader);
-    this.handlers.on(
-      joinPurpose,
-      async (body) =>
-        (await admitNode(this.#store, cluster, checkedRequest(body))) as unknown as Json,
-    );
+    this.handlers.on(joinPurpose, async (body) => {
+      if (mustTakeOver(this.#options.directory)) {
+        throw new ControlError('the first node still takes over the data it had', 'refused');
+      }
+      return (await admitNode(this.#store, cluster, checkedRequest(body))) as unknown as Json;
+    });
     listener.serve(controlPurpose, {
       admit: ({ node }) => this.#admit(Number(node)),
       open: (link) => {

@@ -2,7 +2,6 @@
 // an operator forms one of it (`polyrow cluster init`). Until then the admin port has pages of its own, and no client is
 // served.
 
-import { existsSync } from 'node:fs';
 import { AdminListener } from '../../control/admin/admin-listener.ts';
 import { ClusterError } from '../../control/cluster/cluster-admin.ts';
 import type { WaitingOptions } from '../../control/cluster/waiting-app.ts';
@@ -18,6 +17,7 @@ import type { Config } from '../settings/schema.ts';
 import type { ClusterMetadata, ClusterMetadataOptions } from './cluster-metadata.ts';
 import { makeClusterSecret, readClusterSecret } from './cluster-secret.ts';
 import { nodeAddresses } from './node-addresses.ts';
+import { noteTakeOver } from './take-over-mark.ts';
 
 const answerMs = 1000;
 
@@ -109,18 +109,9 @@ class Entry {
       await this.#untilFormed();
     }
     health.waitsFor = 'forming a cluster';
-    this.#warnOfData();
+    // A single server may have used the directory.
+    noteTakeOver(this.#options.data.path);
     return await this.#open('form', signal);
-  }
-
-  /** A single server has used the directory. */
-  #warnOfData(): void {
-    const { data, report } = this.#options;
-    if (!existsSync(data.file('redis')) && !existsSync(data.file('influx'))) return;
-    report(
-      'warn',
-      `rows and points that ${data.path} has from a single server are not taken into the cluster: they stay on disk and are not served`,
-    );
   }
 
   /** An operator wants a cluster of this node. */

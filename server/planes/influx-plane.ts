@@ -13,6 +13,7 @@ import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
 import { seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
 import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
+import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts';
 import { isShadowDatabase } from '../../storage-node/backup/shadow.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
@@ -34,6 +35,7 @@ import { hashSamples } from './hash-samples.ts';
 import { influxSamples } from './influx-samples.ts';
 import { backgroundOf } from './influx-background.ts';
 import { ClusterSeries } from './cluster-series.ts';
+import { podIds } from './engines.ts';
 import type { PlaneCluster } from './messages.ts';
 import type { SeriesPods } from './series-pods.ts';
 import { InfluxTables } from './influx-tables.ts';
@@ -56,7 +58,7 @@ import {
 if (parentPort === null) throw new Error('the InfluxDB plane runs in a worker thread');
 const port = parentPort;
 const data = await planeData(port);
-const { config, tls: tlsMaterial, tenancy, seriesTables, cluster: place } = data;
+const { config, tls: tlsMaterial, tenancy, seriesTables, cluster: place, holdsBack } = data;
 const live = new LiveConfig(config);
 const tables = new InfluxTables(seriesTables);
 const log = planeLog(port);
@@ -64,8 +66,6 @@ const fatal = planeFatal(port);
 const steps = new PlaneSteps('influx', log);
 const memory = new PlaneMemory('influx', live);
 
-// Pods are told apart in their logs: 1 and 2 are the Redis plane's.
-const podId = 3;
 /** Of points in memory, however many engines there are. */
 const leastHeadBytes = 8 * 1024 * 1024;
 
@@ -166,7 +166,7 @@ async function openPod(): Promise<SeriesPod> {
     engine: newEngine(join(directory, 'data'), 1),
     disk: realDisk,
     directory,
-    podId,
+    podId: podIds.tsm,
     fsync: live.get('wal.fsync'),
     segmentBytes: config['wal.segment-bytes'],
     acceptLoss: config['wal.accept-loss'] === 'yes',
@@ -219,11 +219,10 @@ async function start(): Promise<void> {
         client: address,
       }),
   });
-  const host = config['influx.host'];
   const maxBodyBytes = config['influx.max-body-bytes'];
   const isSecure = config['influx.tls'] === 'on';
   const listener = new InfluxServer({
-    host,
+    host: config['influx.host'],
     port: config['influx.port'],
     socket: data.sockets?.influx,
     tls: isSecure ? tls : undefined,
@@ -253,13 +252,19 @@ async function start(): Promise<void> {
   });
   server = listener;
   cluster?.serve((connection) => listener.serveForwarded(connection));
+  const served = holdsBack === true ? [] : await listen(listener);
+  steps.start();
+  report(port, { type: 'ready', endpoints: served });
+}
+
+async function listen(listener: InfluxServer): Promise<Endpoint[]> {
+  const host = config['influx.host'];
   let listensOn = 0;
   await listening('influx', host, config['influx.port'], async () => {
     listensOn = await listener.listen();
   });
-  const url = `${isSecure ? 'https' : 'http'}://${urlHost(host)}:${listensOn}`;
-  steps.start();
-  report(port, { type: 'ready', endpoints: [{ name: 'influx', url }] });
+  const scheme = config['influx.tls'] === 'on' ? 'https' : 'http';
+  return [{ name: 'influx', url: `${scheme}://${urlHost(host)}:${listensOn}` }];
 }
 
 /** Of tenants that were charged or have a limit. */
@@ -354,6 +359,7 @@ serveCalls(port, {
     tables: [],
     tenants: tenants.filter((tenant) => podOf(tenant)?.role === 'leader'),
   }),
+  listen: () => listen(server!),
   cluster: (view) => (cluster ?? notInCluster()).setView(view),
   groupStatus: () => cluster?.status() ?? [],
   transferGroup: ({ group, to }) => (cluster ?? notInCluster()).transfer(group, to),

@@ -43,6 +43,8 @@ export interface PlaneData {
   tls?: TlsMaterial | undefined;
   /** Absent on a server that is not a node of a cluster. */
   cluster?: PlaneCluster | undefined;
+  /** Nobody is served before `listen`. */
+  holdsBack?: boolean | undefined;
   /** Where clients are heard; absent on a server of one process, which opens its own. */
   sockets?: SharedSockets | undefined;
 }
@@ -124,6 +126,8 @@ interface PlaneCalls {
   restore(order: RestoreOrder): RestoreStatus;
   /** Of these tables, partitions and tenants, those whose rows or points can be written here. */
   leads(scope: RestoreScope): RestoreScope;
+  /** Of a plane that was told to hold back: serves from now on. */
+  listen(): Endpoint[];
   /** Nodes and groups after a change of either. Throws on a server that is not a node of a cluster. */
   cluster(view: ClusterView): void;
   /** Replicas that the plane of this node has; none on a server that is not a node of a cluster. */
@@ -204,7 +208,7 @@ export type PlaneReport =
   | { type: 'failed'; id: number; error: string }
   /** It wants an answer. */
   | { type: 'asks'; id: number; call: ControlCallName; argument: unknown }
-  /** It listens, and has recovered what was on disk. */
+  /** It has recovered what was on disk, and listens, unless it holds back. */
   | { type: 'ready'; endpoints: Endpoint[] }
   /** A client changed a live setting (CONFIG SET). */
   | ({ type: 'configChanged' } & ConfigChange)

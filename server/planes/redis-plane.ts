@@ -49,7 +49,7 @@ import { admissionReport } from './admission-report.ts';
 import { admissionSamples } from './admission-samples.ts';
 import { ClusterRoutes } from './cluster-routes.ts';
 import { ClusterRows } from './cluster-rows.ts';
-import { createEngine } from './engines.ts';
+import { createEngine, podIds } from './engines.ts';
 import { PlaneAdmission } from './plane-admission.ts';
 import { LoopbackPods, podsBehindTcp } from './loopback-pods.ts';
 import { costTable } from './plane-meter.ts';
@@ -82,9 +82,6 @@ const port = parentPort;
 const data = await planeData(port);
 const { config, tables: firstTables, tls: tlsMaterial } = data;
 const live = new LiveConfig(config);
-
-// Pods are told apart in their logs, so that no log is ever replayed into another's engine.
-const podIds: Readonly<Record<TableModel, number>> = { memory: 1, kv: 2 };
 
 /** The one copy of each model's tables; none in a cluster, where `cluster` has the replicas. */
 const pods = new Map<TableModel, Pod>();
@@ -825,11 +822,15 @@ async function start(): Promise<void> {
     applySetting(key);
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
   });
-  const listener = server;
-  podAdmission.controller.cpu.afterSlice = listener.tick.end;
-  await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
+  podAdmission.controller.cpu.afterSlice = server.tick.end;
+  const served = data.holdsBack === true ? [] : await listen(server);
   steps.start();
-  tell(port, { type: 'ready', endpoints: endpoints(config, server) });
+  tell(port, { type: 'ready', endpoints: served });
+}
+
+async function listen(listener: RedisServer): Promise<Endpoint[]> {
+  await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
+  return endpoints(config, listener);
 }
 
 let fromOutside = false;
@@ -912,6 +913,7 @@ serveCalls(port, {
       }
     }
   },
+  listen: () => listen(server!),
   cluster: adoptView,
   groupStatus: () => cluster?.status() ?? [],
   transferGroup: ({ group, to }) => {
