@@ -7,6 +7,8 @@ export interface LocalPod extends Executor {
   readonly role: 'leader' | 'follower' | 'learner';
   /** The replica that leads; 0 while none is known. */
   readonly leader: number;
+  /** Commands wait here until it is known who leads. */
+  readonly isPaused: boolean;
   /**
    * Counts how often the log has undone what was evaluated here. Answers that were given before must not be sent as they
    * are, whatever becomes of the position that they are told to wait for.

@@ -54,6 +54,8 @@ export class LongRun {
   isAbandoned = false;
   /** It answers with an error then. */
   isGivenUp = false;
+  /** Another replica is to run it. */
+  isMovingOn = false;
   /** It has ended so, and nothing of it is in the log. */
   wasDropped = false;
   steps = 0;

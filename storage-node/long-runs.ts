@@ -58,7 +58,7 @@ export class LongRuns {
       this.#options.failed(run, error);
     }
     this.#options.ended(run);
-    if (run.isGivenUp) {
+    if (run.isGivenUp || (run.isMovingOn && run.wasDropped)) {
       run.reply.rollback(0);
       run.reply.error(outcomeUnknown);
       if (run.wasDropped) run.commands[0]!.notRun = { why: 'notLeader', leader: 0 };
@@ -107,6 +107,16 @@ export class LongRuns {
     for (const [run] of this.#runs) {
       run.isAbandoned = true;
       run.isGivenUp = true;
+    }
+    return this.ended();
+  }
+
+  /** They stop at their next step, undone, to be run where the leader will be. Those that are complete stand. */
+  moveOn(): Promise<void> | undefined {
+    if (this.#runs.size === 0) return undefined;
+    for (const [run] of this.#runs) {
+      run.isAbandoned = true;
+      run.isMovingOn = true;
     }
     return this.ended();
   }

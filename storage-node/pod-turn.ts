@@ -71,6 +71,9 @@ export class PodTurn {
       engine,
       checkpoint,
       runs: this.#runs,
+      endTick: () => {
+        if (this.isOpen) this.end();
+      },
       loseTick: () => this.#loseTick(),
       rowsReplaced: () => {
         this.tx.touched.length = 0;

@@ -206,6 +206,11 @@ export class Pod implements LocalPod {
     return this.replica?.ready;
   }
 
+  /** Commands wait, as the role is about to change. */
+  get isPaused(): boolean {
+    return this.replica?.isPaused === true;
+  }
+
   /** Times that the log has undone what was written here. */
   get losses(): number {
     return this.replica?.losses ?? 0;

@@ -14,10 +14,14 @@ export interface ReplicaOptions {
   runs: {
     /** Ends all of them, undone and answered with an error. Undefined when there are none. */
     giveUp(): Promise<void> | undefined;
+    /** Ends all of them, undone, to be run where the leader is. Undefined when there are none. */
+    moveOn(): Promise<void> | undefined;
     /** Resolves in an instant in which none has written a part of what it writes. */
     whole(): Promise<void>;
   };
-  /** Ends the tick under way, as one that is lost. */
+  /** Ends the tick under way, if there is one. */
+  endTick: () => void;
+  /** As `endTick`, as one that is lost. */
   loseTick: () => void;
   /** Makes a checkpoint soon. */
   checkpoint: () => void;
@@ -36,6 +40,8 @@ export class Replica implements LogListener {
   #time = 0;
   #busy: Promise<void> | undefined = undefined;
   #hasLost = false;
+  /** What commands wait for while the role is about to change. */
+  #pause: { readonly over: Promise<void>; readonly end: () => void } | undefined = undefined;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -48,7 +54,11 @@ export class Replica implements LogListener {
 
   /** What to wait for before rows are touched. */
   get ready(): Promise<void> | undefined {
-    return this.#busy ?? this.#options.engine.moving;
+    return this.#busy ?? this.#options.engine.moving ?? this.#pause?.over;
+  }
+
+  get isPaused(): boolean {
+    return this.#pause !== undefined;
   }
 
   /** Nothing of the command has been done. */
@@ -98,6 +108,21 @@ export class Replica implements LogListener {
     this.#options.checkpoint();
   }
 
+  pause(): MaybePromise<void> {
+    if (this.#pause === undefined) {
+      let end!: () => void;
+      const over = new Promise<void>((resolve) => (end = resolve));
+      this.#pause = { over, end };
+    }
+    const { runs, endTick } = this.#options;
+    if (this.role === 'leader') return whenReady(runs.moveOn(), endTick);
+  }
+
+  resume(): void {
+    this.#pause?.end();
+    this.#pause = undefined;
+  }
+
   lost(position: number): MaybePromise<void> {
     const { engine, runs, loseTick, rowsReplaced } = this.#options;
     this.#hasLost = true;
@@ -122,8 +147,11 @@ export class Replica implements LogListener {
   }
 
   roleChanged(role: LogRole, leader: number): void {
+    const hasLed = this.role === 'leader' && role !== 'leader';
     this.role = role;
     this.leader = leader;
+    // Who observes rows is to do so where they are written from now on.
+    if (hasLed) this.#options.rowsReplaced();
   }
 
   async exportSnapshot(): Promise<StateSnapshot> {

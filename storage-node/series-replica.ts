@@ -60,6 +60,8 @@ export class SeriesReplica implements LogListener {
   #isScheduled = false;
   #isDraining = false;
   #isClosed = false;
+  /** What is asked waits, as the role is about to change. */
+  #isPaused = false;
 
   constructor(options: SeriesReplicaOptions) {
     this.#options = options;
@@ -106,7 +108,7 @@ export class SeriesReplica implements LogListener {
   // ---- one entry after the other
 
   #schedule(): void {
-    if (this.#isScheduled || this.#entry.length > 0) return;
+    if (this.#isScheduled || this.#isPaused || this.#entry.length > 0) return;
     this.#isScheduled = true;
     // What else arrives in this tick goes along.
     setImmediate(() => {
@@ -116,7 +118,7 @@ export class SeriesReplica implements LogListener {
   }
 
   #next(): void {
-    if (this.#entry.length > 0 || this.#queue.length === 0) return;
+    if (this.#isPaused || this.#entry.length > 0 || this.#queue.length === 0) return;
     if (this.#isBehind()) return;
     const { log, clock } = this.#options;
     const startAt = log.writer.pos;
@@ -214,6 +216,15 @@ export class SeriesReplica implements LogListener {
 
   checkpoint(): void {
     this.#options.checkpoint();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#schedule();
   }
 
   lost(): void {

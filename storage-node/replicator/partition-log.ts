@@ -106,6 +106,13 @@ export interface LogListener {
    */
   roleChanged(role: LogRole, leader: number): void;
   /**
+   * Another replica may be about to lead in good order, or this one: what is asked of the pod from here on waits for
+   * `resume`. Returns, or resolves, once all that was evaluated before is in the log.
+   */
+  pause?(): MaybePromise<void>;
+  /** The role is as it was told last. Also called where nothing is paused. */
+  resume?(): void;
+  /**
    * The entry of this index concerns the log only, as the beginning of a term does: the state is that of this index, too.
    * In the order of indexes, with `apply` and `committed`.
    */
@@ -180,7 +187,10 @@ export interface PartitionLog {
 
   /** Calls back with `committed` once all that was committed before the call is applied here, or with `unknown`. */
   readBarrier(then: (outcome: Outcome) => void): void;
-  /** Asks another voter to take over. It may fail; the role tells. */
+  /**
+   * Has another voter take over, once what the pod has evaluated is settled; meanwhile the pod is paused. It may fail;
+   * the role tells.
+   */
   transfer(to: number): void;
   /** One change at a time; false when this replica cannot begin it now. */
   changeMembers(changes: readonly MemberChange[]): boolean;

@@ -31,6 +31,7 @@ class TestPod implements LocalPod {
   role: LocalPod['role'] = 'leader';
   leader = 0;
   losses = 0;
+  isPaused = false;
   /** Outcomes have to be told. */
   isStuck = false;
   /** Commands wait for this first. */

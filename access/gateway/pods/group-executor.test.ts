@@ -18,6 +18,7 @@ class Replica implements LocalPod {
   role: LocalPod['role'] = 'follower';
   leader = 0;
   losses = 0;
+  isPaused = false;
   /** What it is asked to say of the leader when it is not. */
   hint = 0;
   readonly ran: string[] = [];

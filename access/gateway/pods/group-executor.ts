@@ -360,6 +360,10 @@ export class GroupExecutor implements Executor {
       if (this.#leader !== own) this.#setLeader(own);
       return pod;
     }
+    if (pod?.isPaused === true) {
+      this.#leader = 0;
+      return pod;
+    }
     if (this.#leader === own) this.#leader = 0;
     if (this.#leader === 0 && pod !== undefined && pod.leader !== 0) {
       const node = Math.floor(pod.leader / replicasPerNode);

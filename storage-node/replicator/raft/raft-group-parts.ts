@@ -51,6 +51,8 @@ export interface RaftGroupParts {
   clock: () => number;
   /** For how long a voter keeps a leader's lease, and how long a tick is; 0 for no leases. */
   leaseTicks: number;
+  /** After as many a transfer that came to nothing is over. */
+  electionTicks: number;
   tickMs: number;
   /** False while the clock of this node is in doubt. */
   mayUseLeases: () => boolean;

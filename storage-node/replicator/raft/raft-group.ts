@@ -71,6 +71,7 @@ export class RaftGroup implements ProposalLog {
   #checkpointAskedAt = -Infinity;
   #ticks = 0;
   #unknownAt = Infinity;
+  #timeouts: { at: number; then: () => void }[] = [];
   /** Ticks of the pod before which it grants no vote: an earlier life may have promised a leader its lease. */
   #grantsAt = 0;
   #closed = false;
@@ -205,6 +206,13 @@ export class RaftGroup implements ProposalLog {
 
   get appliedIndex(): number {
     return this.#applier.index;
+  }
+
+  /** Calls back after an election time-out, or when the group is closed. */
+  afterElectionTimeout(then: () => void): void {
+    // The engine counts from its next tick on.
+    this.#timeouts.push({ at: this.#ticks + this.#p.electionTicks + 1, then });
+    this.#p.time();
   }
 
   transfer(to: number): void {
@@ -423,9 +431,18 @@ export class RaftGroup implements ProposalLog {
       this.#proposals.forget(Infinity);
     }
     this.#barriers.expire(this.#ticks);
+    this.#endTimeouts(this.#ticks);
     if (this.#barriers.count > 0) this.#p.touch();
     this.#snapshots.tick();
-    return this.#unknownAt !== Infinity || this.#barriers.count > 0 || this.#snapshots.isSending;
+    const isTimed = this.#unknownAt !== Infinity || this.#timeouts.length > 0;
+    return isTimed || this.#barriers.count > 0 || this.#snapshots.isSending;
+  }
+
+  #endTimeouts(tick: number): void {
+    if (this.#timeouts.length === 0) return;
+    const ended = this.#timeouts.filter(({ at }) => at <= tick);
+    this.#timeouts = this.#timeouts.filter(({ at }) => at > tick);
+    for (const { then } of ended) then();
   }
 
   close(): void {
@@ -439,6 +456,7 @@ export class RaftGroup implements ProposalLog {
     this.#snapshots.close();
     this.#proposals.forget(Infinity);
     this.#barriers.expire(Infinity);
+    this.#endTimeouts(Infinity);
   }
 
   /** It leads, and an entry of its term is applied, with all that was committed before. */

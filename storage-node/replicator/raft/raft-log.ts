@@ -43,6 +43,11 @@ interface Tick {
   isUndone: boolean;
 }
 
+interface Transfer {
+  /** All that the pod has evaluated has its outcome, and the group has been asked. */
+  isSettled: boolean;
+}
+
 /** Outcomes other than `committed` that are kept for whoever asks late. */
 const keptOutcomes = 10_000;
 
@@ -71,6 +76,8 @@ export class RaftLog implements PartitionLog {
   /** Counts changes of role: what was begun in an earlier one is of no more use. */
   #stint = 0;
   #leader = 0;
+  /** One that was asked for, until it is known who leads. */
+  #transfer: Transfer | undefined;
   #keepAfter = Infinity;
 
   constructor(options: RaftLogOptions) {
@@ -198,7 +205,30 @@ export class RaftLog implements PartitionLog {
   }
 
   transfer(to: number): void {
-    this.#group?.transfer(to);
+    const group = this.#group;
+    const isPossible = this.role === 'leader' && group?.role === 'leader';
+    if (!isPossible || this.#transfer !== undefined || to === this.#options.replica) return;
+    const transfer: Transfer = { isSettled: false };
+    this.#transfer = transfer;
+    const isOver = (): boolean => this.#transfer !== transfer;
+    const giveUp = (): void => {
+      if (isOver()) return;
+      this.#transfer = undefined;
+      this.#listener!.resume?.();
+    };
+    // What was evaluated is settled soon, or not for a while.
+    group.afterElectionTimeout(() => {
+      if (!transfer.isSettled) giveUp();
+    });
+    const settled = async (): Promise<void> => {
+      await this.#listener!.pause?.();
+      await new Promise<unknown>((resolve) => this.whenSettled(this.#position, resolve));
+      if (isOver()) return;
+      transfer.isSettled = true;
+      group.transfer(to);
+      group.afterElectionTimeout(giveUp);
+    };
+    settled().catch((error: unknown) => this.#options.pod.fail(error as Error));
   }
 
   changeMembers(changes: readonly MemberChange[]): boolean {
@@ -341,13 +371,20 @@ export class RaftLog implements PartitionLog {
   #roleChanged(role: LogRole, leader: number): void {
     this.#stint++;
     this.#leader = leader;
-    if (role === 'leader') this.#later(() => this.#lead(this.#stint));
-    else if (this.role === 'leader') this.#stepDown(role);
+    if (role === 'leader') {
+      // It will be able to serve in a moment: nobody needs to look for a leader elsewhere.
+      if (this.role !== 'leader') void this.#listener!.pause?.();
+      this.#later(() => this.#lead(this.#stint));
+    } else if (this.role === 'leader') this.#stepDown(role);
     else this.#tell(() => this.#tellRole(role));
   }
 
   #stepDown(role: LogRole): void {
     const pending = this.#ticks.filter(({ outcome }) => outcome === undefined);
+    // The pod is paused, and nothing of it is lost.
+    if (this.#transfer?.isSettled === true && pending.length === 0) {
+      return this.#tell(() => this.#tellRole(role));
+    }
     const first = pending[0]?.position ?? this.#position + 1;
     for (const tick of pending) {
       // Whether another one led already when it read cannot be told any more. Of what it wrote the group will tell.
@@ -373,6 +410,10 @@ export class RaftLog implements PartitionLog {
   #tellRole(role: LogRole): void {
     this.role = role;
     this.#listener!.roleChanged(role, this.#leader);
+    // A leader that has stepped down for another one hears of it in a moment.
+    if (role !== 'leader' && this.#leader === 0 && this.#transfer !== undefined) return;
+    this.#transfer = undefined;
+    this.#listener!.resume?.();
   }
 
   #settle(): void {

@@ -211,6 +211,7 @@ export class RaftPod {
       commit: this.#commit,
       limits: this.#limits,
       clock: () => this.#clock.monotonic(),
+      electionTicks: this.#electionTicks,
       leaseTicks: o.leases === true ? this.#electionTicks - 2 : 0,
       tickMs: this.#options.tickMs ?? 50,
       mayUseLeases: () => this.#ticks >= this.#noLeasesBefore,
