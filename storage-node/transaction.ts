@@ -12,6 +12,7 @@ import {
   type RowChange,
 } from '../universal-row/row-change.ts';
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
+import { onceTable } from '../universal-row/once.ts';
 import { RowWork } from '../universal-row/row-work.ts';
 import {
   Shape,
@@ -158,7 +159,7 @@ export class Transaction implements Rows {
   }
 
   #switchTo(number: number): void {
-    const rule = this.rules.get(number);
+    const rule = this.rules.get(number) ?? (number === onceTable ? noRules : undefined);
     if (rule === undefined) throw otherPod;
     if (this.writing && rule.readOnly) throw readOnlyTable;
     this.number = number;
@@ -470,6 +471,10 @@ export class Transaction implements Rows {
 
   #touch(b: Buffer, s: number, n: number, change: number): void {
     const { listener, args } = this;
+    if (this.number === onceTable) {
+      this.change = undefined;
+      return;
+    }
     if (listener === undefined && this.isObserved?.(this.number, b, s, n) === false) {
       this.change = undefined;
       return;

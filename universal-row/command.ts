@@ -43,9 +43,12 @@ export interface TableSpan {
   readonly count: number;
 }
 
-/** Nothing of a command was done, and somewhere else, or later, it may be. */
+/**
+ * Nothing of a command was done, and somewhere else, or later, it may be; where it is unknown what became of it, it is a
+ * read, or has a number (`Command.once`).
+ */
 export interface NotRun {
-  readonly why: 'notLeader' | 'moved' | 'unreachable';
+  readonly why: 'notLeader' | 'moved' | 'unreachable' | 'unknown';
   /** The node that leads, as far as is known; 0 if not. */
   readonly leader: number;
 }
@@ -88,6 +91,8 @@ export interface Command {
   rights?: string | undefined;
   /** Of EVALSHA: the script, if it is known here, for pods elsewhere. */
   script?: { readonly source: string } | undefined;
+  /** Of a write that may have been done elsewhere already, and is not to be done again: see once.ts. */
+  once?: number | undefined;
   /** What is answered in a transaction where the command would wait: `transform` does so; pods elsewhere are told. */
   onEmpty?: 'nil' | 'nilArray' | undefined;
 }

@@ -7,6 +7,7 @@ import { type Command, isWrite, type NotRun } from '../../universal-row/command.
 import { CommandError } from '../../universal-row/errors.ts';
 import {
   AnswerFlag,
+  CommandFlag,
   CommandHead,
   type Session,
 } from '../../universal-row/protocol/row-messages.ts';
@@ -72,6 +73,8 @@ const mostBytes = 256 * 1024;
 export class SentCommands implements LaneUser {
   readonly #owner: SentOwner;
   readonly #entries: CommandEntry[] = [];
+  /** Numbers of those that write, by which they can be sent again; 0 for none. */
+  readonly #numbers: number[] = [];
   /** Of the one that is answered next. */
   #next = 0;
   /** For each command, where its words begin in `#ints`: their number, then the length of each. */
@@ -87,8 +90,10 @@ export class SentCommands implements LaneUser {
   #state: (typeof State)[keyof typeof State] = State.sent;
   /** Of those that were refused, how many have been said to be. */
   #refused = 0;
-  /** They are reads, whatever the answers to some of them are. */
-  #readsAgain = false;
+  /** They can all be sent again, whatever the answers to some of them are. */
+  #runsAgain = false;
+  /** Some may have been done. */
+  #mayBeDone = false;
   /** Of the answer that is being taken. */
   #isUnknown = false;
   #lane: RequestLane | undefined;
@@ -170,10 +175,13 @@ export class SentCommands implements LaneUser {
 
   send(entry: CommandEntry, args: Arguments): void {
     this.#keep(entry, args);
-    this.#post(entry, args);
+    const number = isWrite(entry.action) ? (this.#group?.takeNumber() ?? 0) : 0;
+    this.#numbers.push(number);
+    this.#post(entry, args, number);
   }
 
-  #post(entry: CommandEntry, args: Arguments): void {
+  /** `once` is its number, 0 for none. */
+  #post(entry: CommandEntry, args: Arguments, once: number): void {
     const { link } = this.#remote!;
     const number = link.isUp ? link.numberOf(entry.fullName) : undefined;
     if (number === undefined) {
@@ -184,7 +192,8 @@ export class SentCommands implements LaneUser {
     }
     const head = this.#head;
     head.transform = number;
-    head.flags = 0;
+    head.flags = once === 0 ? 0 : CommandFlag.hasSequence;
+    head.sequence = once;
     link.command(this.#lane!, this.#session!, head, args, this);
   }
 
@@ -258,7 +267,7 @@ export class SentCommands implements LaneUser {
 
   values(flags: number, reader: WireReader): void {
     const owner = this.#owner;
-    if (this.#state !== State.sent && !this.#readsAgain) {
+    if (this.#state !== State.sent && !this.#runsAgain) {
       // It would be behind what is yet to be run again.
       owner.fail(new WireError('an answer behind a refusal'));
     }
@@ -271,7 +280,7 @@ export class SentCommands implements LaneUser {
     this.#mark = writer.pos;
     if (this.#isUnknown) {
       this.#dropLong();
-      if (!this.#mayReadAgain) writer.error(outcomeUnknown);
+      if (!this.#mayRunAgain) writer.error(outcomeUnknown);
     } else if ((flags & noValues) === 0) copyValue(reader, writer);
     else if (this.#long !== undefined) this.#appendLong();
   }
@@ -288,8 +297,9 @@ export class SentCommands implements LaneUser {
 
   done(): void {
     const owner = this.#owner;
-    if (this.#state === State.sent && this.#isUnknown && this.#mayReadAgain) {
-      this.#readsAgain = true;
+    if (this.#state === State.sent && this.#isUnknown && this.#mayRunAgain) {
+      this.#runsAgain = true;
+      this.#mayBeDone = true;
       this.#isUnknown = false;
       this.#notRun(notReached);
       return;
@@ -300,14 +310,21 @@ export class SentCommands implements LaneUser {
     }
     const entry = this.#entries[this.#next]!;
     if (!owner.closed) owner.settleSent(entry, this.#words(), this.#mark);
-    this.#next++;
+    this.#answered();
     if (this.#next < this.#entries.length) return;
     this.#clear();
     owner.sentAreAnswered();
   }
 
+  #answered(): void {
+    this.#group?.releaseNumber(this.#numbers[this.#next++]!);
+  }
+
   #clear(): void {
+    while (this.#next < this.#entries.length) this.#answered();
     this.#entries.length = 0;
+    this.#numbers.length = 0;
+    this.#mayBeDone = false;
     this.#at.length = 0;
     this.#ints.length = 0;
     this.#next = 0;
@@ -332,16 +349,18 @@ export class SentCommands implements LaneUser {
     const group = this.#group;
     const entry = this.#entries[this.#next]!;
     // Behind a refusal nothing is run.
-    const mayRunAgain = this.#state === State.refused || this.#mayReadAgain;
-    if (group !== undefined && mayRunAgain) this.#notRun(notReached);
-    else this.#error(isWrite(entry.action) ? outcomeUnknown : linkEnded);
+    const wasRefused = this.#state === State.refused;
+    if (group !== undefined && (wasRefused || this.#mayRunAgain)) {
+      if (!wasRefused) this.#mayBeDone = true;
+      this.#notRun(notReached);
+    } else this.#error(isWrite(entry.action) ? outcomeUnknown : linkEnded);
   }
 
-  /** Reads can be sent again if no write is behind them. */
-  get #mayReadAgain(): boolean {
+  /** All can be sent again, without doing anything twice. */
+  get #mayRunAgain(): boolean {
     if (this.#group === undefined) return false;
     for (let i = this.#next; i < this.#entries.length; i++) {
-      if (isWrite(this.#entries[i]!.action)) return false;
+      if (this.#numbers[i] === 0 && isWrite(this.#entries[i]!.action)) return false;
     }
     return true;
   }
@@ -358,7 +377,7 @@ export class SentCommands implements LaneUser {
     this.#refused++;
     if (this.#next + this.#refused < this.#entries.length) return;
     this.#state = State.again;
-    this.#readsAgain = false;
+    this.#runsAgain = false;
     this.#giveBack();
     this.#runAgain().catch((error: unknown) => this.#owner.fail(error));
   }
@@ -373,7 +392,10 @@ export class SentCommands implements LaneUser {
     while (this.#next < this.#entries.length && !owner.closed) {
       if (!(await this.#runOne(group))) {
         // It has waited for as long as a command does: the others are not to wait again.
-        while (this.#next < this.#entries.length && !owner.closed) this.#answerError(noLeader);
+        while (this.#next < this.#entries.length && !owner.closed) {
+          const mayBeDone = this.#mayBeDone && this.#numbers[this.#next] !== 0;
+          this.#answerError(mayBeDone ? outcomeUnknown : noLeader);
+        }
         break;
       }
       const { remote } = group;
@@ -392,7 +414,7 @@ export class SentCommands implements LaneUser {
     this.#lane = remote.link.takeLane();
     this.#group!.written(remote);
     for (let i = this.#next; i < this.#entries.length; i++) {
-      this.#post(this.#entries[i]!, this.#words(i));
+      this.#post(this.#entries[i]!, this.#words(i), this.#numbers[i]!);
     }
   }
 
@@ -416,6 +438,7 @@ export class SentCommands implements LaneUser {
       tenant: session.tenant,
       client: owner.id,
       work: this.work,
+      once: (this.#mayBeDone && this.#numbers[this.#next]) || undefined,
     };
     const answer = await group.execute(command, own);
     if (answer instanceof LongAnswer) {
@@ -428,7 +451,7 @@ export class SentCommands implements LaneUser {
       else owner.append(own);
       owner.settleSent(entry, this.#words(), this.#mark);
     } else this.#dropLong();
-    this.#next++;
+    this.#answered();
     return command.notRun === undefined;
   }
 
@@ -450,7 +473,7 @@ export class SentCommands implements LaneUser {
     const mark = writer.pos;
     writer.error(text);
     owner.settleSent(this.#entries[this.#next]!, this.#words(), mark);
-    this.#next++;
+    this.#answered();
   }
 
   /** Of the answer that has begun to come there will be no more. */

@@ -263,6 +263,7 @@ export class ClusterRows implements Elsewhere {
       ...{
         group: place.group,
         node: data.node,
+        incarnation: data.incarnation,
         turns: this.turns,
         refusalOf,
         mayWait,

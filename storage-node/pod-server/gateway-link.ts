@@ -42,7 +42,9 @@ export class GatewayLink implements LinkHandler, RequestsLink {
       (bytes) => this.#send(bytes),
       (bytes) => this.#keep(bytes),
     );
-    this.#requests = new GatewayRequests(turns, this, this.#sink);
+    const { node, incarnation } = link.peer;
+    const gateway = { node: Number(node), incarnation };
+    this.#requests = new GatewayRequests(turns, this, this.#sink, gateway);
     link.send(namesFrame());
   }
 

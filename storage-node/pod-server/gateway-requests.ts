@@ -2,7 +2,8 @@
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
-import type { Command, NotRun } from '../../universal-row/command.ts';
+import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
+import { type NumberedWrite, once } from '../../universal-row/once.ts';
 import {
   Answer,
   AnswerFlag,
@@ -38,6 +39,7 @@ export class GatewayRequests {
   readonly #turns: PodTurns;
   readonly #link: RequestsLink;
   readonly #sink: AnswerSink;
+  readonly #gateway: Pick<NumberedWrite, 'node' | 'incarnation'>;
   /** Of refusals, and of rows that changed: they wait for no log. */
   readonly #notices: Answers;
   readonly #answers = new WeakMap<LocalPod, Answers>();
@@ -51,8 +53,14 @@ export class GatewayRequests {
   /** Observed rows that were touched in this turn. */
   readonly #changed = new Set<number>();
 
-  constructor(turns: PodTurns, link: RequestsLink, sink: AnswerSink) {
+  constructor(
+    turns: PodTurns,
+    link: RequestsLink,
+    sink: AnswerSink,
+    gateway: Pick<NumberedWrite, 'node' | 'incarnation'>,
+  ) {
     this.#turns = turns;
+    this.#gateway = gateway;
     this.#link = link;
     this.#sink = sink;
     this.#notices = new Answers(sink);
@@ -337,6 +345,10 @@ export class GatewayRequests {
     this.#fill(command, lane, head);
     const pod = this.#podFor(lane, command.table, reader, at, cameAt);
     if (pod === undefined) return;
+    if (head.flags & CommandFlag.hasSequence && isWrite(command.action)) {
+      const write = { ...this.#gateway, number: head.sequence, first: session.first };
+      command.transform = once(command.transform, write);
+    }
     const { executor } = pod;
     const { losses } = executor;
     work.reset();

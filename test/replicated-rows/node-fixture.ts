@@ -69,6 +69,7 @@ export class ClusterNode {
     this.group = new GroupExecutor({
       group,
       node: number,
+      incarnation: 1,
       turns,
       local: () => this.replica?.pod,
       remoteOf: (node) => this.#remotes.get(node),

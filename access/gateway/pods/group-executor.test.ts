@@ -129,6 +129,7 @@ beforeEach(() => {
     group: 16,
     node: 1,
     turns,
+    incarnation: 1,
     local: () => local,
     remoteOf: (node) => remotes.get(node),
     waitMs: 300,

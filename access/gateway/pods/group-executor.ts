@@ -2,7 +2,7 @@
 // for a short while where none is known to lead.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
-import type { Command, NotRun } from '../../../universal-row/command.ts';
+import { type Command, isWrite, type NotRun } from '../../../universal-row/command.ts';
 import type {
   Executor,
   Outcome,
@@ -11,16 +11,19 @@ import type {
   TransactionWatch,
 } from '../../../universal-row/executor.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { once } from '../../../universal-row/once.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
 import { GroupObservers, type GroupPlace } from './group-observers.ts';
 import type { GroupTurn, GroupTurns } from './group-turns.ts';
-import type { RemoteExecutor } from './remote-executor.ts';
+import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
+import { WriteNumbers } from './write-numbers.ts';
 
 export interface GroupExecutorOptions {
   readonly group: number;
   /** This one. */
   readonly node: number;
+  readonly incarnation: number;
   readonly turns: GroupTurns;
   /** The replica of this process, while there is one. */
   readonly local: () => LocalPod | undefined;
@@ -58,12 +61,25 @@ const tooManyWait =
 interface Attempt {
   /** Where it is noted why they were not run. */
   readonly first: Command;
+  /** Nothing else runs with it. */
+  readonly isAlone: boolean;
   /** The error to answer where they would have to be sent to another process, if they may not. */
   readonly onlyHere: string | undefined;
   run(place: GroupPlace, reply: Reply): MaybePromise<Reply | void>;
 }
 
+function attemptOf(command: Command): Attempt {
+  return {
+    first: command,
+    isAlone: true,
+    onlyHere: command.onlyHere,
+    run: (place, own) => place.execute(command, own),
+  };
+}
+
 export class GroupExecutor implements Executor {
+  /** Of writes that are sent to other processes, where these keep them. */
+  readonly #numbers = new WriteNumbers();
   readonly stats: GroupStats = { waiting: 0, waited: 0, movedOn: 0, withoutLeader: 0 };
   readonly #options: GroupExecutorOptions;
   readonly #turn: GroupTurn = { pod: undefined, losses: 0 };
@@ -140,6 +156,15 @@ export class GroupExecutor implements Executor {
     return node === this.#options.node ? undefined : this.#options.remoteOf(node);
   }
 
+  /** For a write that is sent to another process; 0 for none, as where there is one replica. */
+  takeNumber(): number {
+    return this.#replicas.length > 1 ? this.#numbers.take() : 0;
+  }
+
+  releaseNumber(number: number): void {
+    this.#numbers.release(number);
+  }
+
   /** A command was written for the link, which is to leave at the end of the tick. */
   written(remote: RemoteExecutor): void {
     this.#options.turns.written(remote.link);
@@ -210,15 +235,8 @@ export class GroupExecutor implements Executor {
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
     command.notRun = undefined;
     const pod = this.#pod;
-    if (pod?.role !== 'leader') {
-      return this.#find(
-        {
-          first: command,
-          onlyHere: command.onlyHere,
-          run: (place, own) => place.execute(command, own),
-        },
-        reply,
-      );
+    if (pod?.role !== 'leader' || command.once !== undefined) {
+      return this.#find(attemptOf(command), reply);
     }
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
     const { losses } = pod;
@@ -227,12 +245,7 @@ export class GroupExecutor implements Executor {
     const done = pod.execute(command, reply);
     // One that leads refuses nothing at once.
     if (!(done instanceof Promise)) return;
-    const again: Attempt = {
-      first: command,
-      onlyHere: command.onlyHere,
-      run: (place, own) => place.execute(command, own),
-    };
-    return this.#afterHere(done, again, pod, losses, reply, mark);
+    return this.#afterHere(done, attemptOf(command), pod, losses, reply, mark);
   }
 
   executeAll(
@@ -249,6 +262,7 @@ export class GroupExecutor implements Executor {
     first.notRun = undefined;
     const attempt: Attempt = {
       first,
+      isAlone: false,
       onlyHere: commands.find(({ onlyHere }) => onlyHere !== undefined)?.onlyHere,
       run: (place, own) => {
         const watched = watch && this.#observers.watchAt(place, watch);
@@ -294,17 +308,35 @@ export class GroupExecutor implements Executor {
 
   /** Runs it where the leader is, and waits until there is one. */
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
+    const { first } = attempt;
+    // Who has given it a number has sent it already, and takes that back.
+    if (!attempt.isAlone || !isWrite(first.action) || first.once !== undefined) {
+      return this.#search(attempt, reply, first.once !== undefined);
+    }
+    const number = this.takeNumber();
+    if (number !== 0) first.once = number;
+    try {
+      return await this.#search(attempt, reply, false);
+    } finally {
+      first.once = undefined;
+      this.releaseNumber(number);
+    }
+  }
+
+  async #search(attempt: Attempt, reply: Reply, wasSent: boolean): Promise<Reply | void> {
     const deadline = performance.now() + this.#options.waitMs;
     const mark = reply.mark();
     let own: Reply | undefined;
     let hops = 0;
+    let mayBeDone = wasSent;
     for (;;) {
       const place = this.#place();
       if (place !== undefined) {
-        const answer = await this.#runAt(place, attempt, own ?? reply);
+        const answer = await this.#runAt(place, attempt, own ?? reply, mayBeDone);
         if (answer !== undefined) own = answer;
         const { notRun } = attempt.first;
         if (notRun === undefined) return own;
+        if (notRun.why === 'unknown') mayBeDone = true;
         attempt.first.notRun = undefined;
         if (own === undefined) reply.rollback(mark);
         else own.rollback(0);
@@ -313,9 +345,14 @@ export class GroupExecutor implements Executor {
       hops = 0;
       const left = deadline - performance.now();
       // One that waits for a key is told when there is a leader.
-      const isOver = left <= 0 || attempt.first.args.hasWaited;
+      const isOver = left <= 0 || (attempt.first.args.hasWaited && !mayBeDone);
       if (isOver || this.stats.waiting >= maxWaiting) {
         this.stats.withoutLeader++;
+        if (mayBeDone) {
+          (own ?? reply).error(outcomeUnknown);
+          attempt.first.notRun = maybeRun;
+          return own;
+        }
         (own ?? reply).error(isOver ? noLeader : tooManyWait);
         attempt.first.notRun = { why: 'notLeader', leader: 0 };
         return own;
@@ -324,7 +361,12 @@ export class GroupExecutor implements Executor {
     }
   }
 
-  async #runAt(place: GroupPlace, attempt: Attempt, reply: Reply): Promise<Reply | undefined> {
+  async #runAt(
+    place: GroupPlace,
+    attempt: Attempt,
+    reply: Reply,
+    mayBeDone: boolean,
+  ): Promise<Reply | undefined> {
     if ('link' in place) {
       if (attempt.onlyHere !== undefined) {
         reply.error(attempt.onlyHere);
@@ -346,9 +388,25 @@ export class GroupExecutor implements Executor {
     }
     const { losses } = place;
     this.#options.turns.touch(this.#turn, place, losses);
-    const answer = await attempt.run(place, reply);
+    const answer = await (mayBeDone
+      ? this.#runOnce(place, attempt, reply)
+      : attempt.run(place, reply));
     this.#options.turns.touch(this.#turn, place, losses);
     return answer ?? undefined;
+  }
+
+  /** On the pod of this process, what may have been done while another one led. */
+  async #runOnce(place: GroupPlace, { first, run }: Attempt, reply: Reply): Promise<Reply | void> {
+    const { node, incarnation } = this.#options;
+    const { transform, once: number, span } = first;
+    if (number !== undefined) {
+      first.transform = once(transform, { node, incarnation, number, first: span.first });
+    }
+    try {
+      return await run(place, reply);
+    } finally {
+      first.transform = transform;
+    }
   }
 
   /** Where it may run: at the leader; while none is known, at one after the other, for one command at a time. */

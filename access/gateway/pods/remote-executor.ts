@@ -32,6 +32,8 @@ const linkEnded = 'ERR the link to the pod that has this table ended';
 
 /** There was no link, or a read has no answer that can be relied on. */
 export const notReached: NotRun = { why: 'unreachable', leader: 0 };
+/** A write that has a number has no answer that can be relied on. */
+export const maybeRun: NotRun = { why: 'unknown', leader: 0 };
 
 /** What a refusal means, if the request may be run elsewhere or later. */
 export function notRunOf(kind: number, text: string): NotRun | undefined {
@@ -115,6 +117,10 @@ export class RemoteExecutor implements Executor {
     if (head === undefined) {
       reply.error(unknownTransform(command.name));
       return;
+    }
+    if (command.once !== undefined) {
+      head.flags |= CommandFlag.hasSequence;
+      head.sequence = command.once;
     }
     return new Promise((resolve) => {
       const lane = link.takeLane();
@@ -272,6 +278,7 @@ class RemoteCall implements LaneUser {
     this.long?.rollback(0);
     reply.error(isWrite(action) ? outcomeUnknown : ofRead);
     if (!isWrite(action)) this.#notRun(notReached);
+    else if (this.#first?.once !== undefined) this.#notRun(maybeRun);
   }
 
   #notRun(why: NotRun | undefined): void {

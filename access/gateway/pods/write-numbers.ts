@@ -1,0 +1,24 @@
+// Numbers of the writes that a gateway has sent to a group and not been answered yet (universal-row/once.ts).
+
+import { mostSlots } from '../../../universal-row/once.ts';
+
+/** Of all writes of this process since its start: groups come and go, what they know of its writes stays. */
+let lastSequence = 0;
+
+export class WriteNumbers {
+  readonly #free: number[] = [];
+  #slots = 0;
+
+  /** 0 when too many are under way. */
+  take(): number {
+    const slot = this.#free.pop() ?? this.#slots;
+    if (slot === mostSlots) return 0;
+    if (slot === this.#slots) this.#slots++;
+    return ++lastSequence * mostSlots + slot;
+  }
+
+  /** It has been answered, or nobody waits for the answer any more. */
+  release(number: number): void {
+    if (number !== 0) this.#free.push(number % mostSlots);
+  }
+}

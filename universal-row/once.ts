@@ -1,0 +1,128 @@
+// Writes that a gateway may send again, as it cannot know whether they were done. Each has a number; the table of numbers,
+// of ordinary rows beside those that the writes are about, says which were done, and what was answered. So it is part of
+// their log entries, of checkpoints and of snapshots.
+//
+// A number is 65,536 times a sequence, which only grows, plus a slot, which no two writes of a gateway have at a time. The
+// table has one row a slot: its size is bounded by the writes under way. The row:
+//
+//   key     varint node of the gateway, varint slot
+//   value   varint incarnation of the node, varint sequence, and the answer (protocol/values.ts), if it was kept
+
+import { Slice } from './bytes.ts';
+import type { Transform } from './command.ts';
+import { CommandError, outcomeUnknown, ReadFault } from './errors.ts';
+import { copyValue, LongValues, ValueWriter } from './protocol/values.ts';
+import { WireReader, WireWriter } from './protocol/wire.ts';
+import type { Reply } from './reply.ts';
+import type { Rows } from './rows.ts';
+import type { StepTransform } from './steps.ts';
+
+/** The table of numbers, in each group that has several replicas; in no tenant's span. */
+export const onceTable = 0x6fff_ffff;
+
+export const mostSlots = 65_536;
+
+/** Longer answers are not kept: who asks again is told no more than that the write was done. */
+const maxAnswerBytes = 1024;
+const answerLost = 'ERR the command was done, and its answer is lost';
+
+/** A write, as whoever may have been sent it before knows it again. */
+export interface NumberedWrite {
+  /** Of the gateway. */
+  readonly node: number;
+  readonly incarnation: number;
+  readonly number: number;
+  /** The first table of its span. */
+  readonly first: number;
+}
+
+const key = new WireWriter(32);
+const value = new WireWriter(maxAnswerBytes + 64);
+const answer = new ValueWriter(256);
+const slice = new Slice();
+const reader = new WireReader();
+
+/** The transform of a write that is to be done once, whatever becomes of the answer. */
+export function once(transform: Transform, write: NumberedWrite): Transform {
+  const run = (rows: Rows, args: Parameters<Transform>[1], reply: Reply): StepTransform | void => {
+    if (wasDone(rows, write, reply)) return;
+    const from = reply.mark();
+    let long: StepTransform | void;
+    try {
+      long = transform(rows, args, reply);
+    } catch (error) {
+      // What it wrote before it failed stays.
+      if (error instanceof CommandError) noteFailure(rows, write, error);
+      throw error;
+    }
+    // Without an answer it waits, and has done nothing.
+    if (long === undefined && reply.mark() !== from) note(rows, write, reply, from);
+    return long && noting(long, write);
+  };
+  return transform.busy === undefined ? run : Object.assign(run, { busy: transform.busy });
+}
+
+/** Its last step, which is that of the log entry, notes it. */
+function noting(long: StepTransform, write: NumberedWrite): StepTransform {
+  return function* (rows, args, reply) {
+    yield* long(rows, args, reply);
+    for (;;) {
+      try {
+        note(rows, write, undefined, 0);
+        return;
+      } catch (error) {
+        if (!(error instanceof ReadFault)) throw error;
+        yield error;
+      }
+    }
+  };
+}
+
+function useKey({ node, number }: NumberedWrite): void {
+  key.reset(false);
+  key.varint(node);
+  key.varint(number % mostSlots);
+}
+
+/** Whether it was done, or is older than one that was: it is answered then. */
+function wasDone(rows: Rows, write: NumberedWrite, reply: Reply): boolean {
+  const home = rows.table;
+  rows.useTable(onceTable - write.first);
+  useKey(write);
+  const row = rows.find(key.buf, 0, key.pos);
+  if (row !== 0) rows.value(row, slice);
+  rows.useTable(home);
+  if (row === 0) return false;
+  reader.set(slice.b, slice.s, slice.s + slice.n);
+  const incarnation = reader.varint();
+  const sequence = reader.varint();
+  if (incarnation < write.incarnation) return false;
+  const own = Math.floor(write.number / mostSlots);
+  if (incarnation === write.incarnation && sequence < own) return false;
+  // The slot has another write by now: nobody waits for this one.
+  if (incarnation !== write.incarnation || sequence !== own) reply.error(outcomeUnknown);
+  else if (reader.left > 0) copyValue(reader, reply);
+  else reply.error(answerLost);
+  return true;
+}
+
+function noteFailure(rows: Rows, write: NumberedWrite, error: CommandError): void {
+  answer.reset(false);
+  answer.error(error.message);
+  note(rows, write, answer, 0);
+}
+
+/** `reply` has the answer from `from` on, where it can be kept. */
+function note(rows: Rows, write: NumberedWrite, reply: Reply | undefined, from: number): void {
+  value.reset(false);
+  value.varint(write.incarnation);
+  value.varint(Math.floor(write.number / mostSlots));
+  const isKept = reply instanceof ValueWriter && !(reply instanceof LongValues);
+  const n = isKept ? reply.pos - from : 0;
+  if (isKept && n <= maxAnswerBytes) value.raw(reply.buf, from, n);
+  const home = rows.table;
+  rows.useTable(onceTable - write.first);
+  useKey(write);
+  rows.putValue(key.buf, 0, key.pos, value.buf, 0, value.pos, 0);
+  rows.useTable(home);
+}
