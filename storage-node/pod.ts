@@ -2,7 +2,12 @@
 // holds its tables instead, and takes the thread for a step at a time (long-run.ts).
 
 import { assert } from '../universal-row/assert.ts';
-import { isWrite, type Command, type TableSpan } from '../universal-row/command.ts';
+import {
+  isWrite,
+  type Command,
+  type ReadBounds,
+  type TableSpan,
+} from '../universal-row/command.ts';
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import { CommandError, ReadFault } from '../universal-row/errors.ts';
 import type { Outcome as LogOutcome, Refusable, RowObserver } from '../universal-row/executor.ts';
@@ -314,6 +319,43 @@ export class Pod implements LocalPod {
     if (index !== 0) turn.committed(index);
     else if (tx.touched.length !== 0) turn.notify();
     if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);
+  }
+
+  isWithin({ maxStalenessMs, maxLagEntries }: ReadBounds): boolean {
+    if (this.replica === undefined || !this.replica.mayRead) return false;
+    const { ms, entries } = this.log.staleness!();
+    // A replica that has heard of no leader yet may have nothing at all.
+    return ms !== Infinity && ms <= maxStalenessMs && entries <= maxLagEntries;
+  }
+
+  read(command: Command, reply: Reply): MaybePromise<Reply | void> {
+    const { replica, tx } = this;
+    if (replica?.mayRead !== true) {
+      command.notRun = replica?.notRun;
+      return;
+    }
+    const mark = reply.mark();
+    tx.work = command.work ?? this.turn.unclaimed;
+    if (this.mayMiss) this.workBefore.copy(tx.work);
+    tx.refresh();
+    // What has expired is hidden; the leader drops it.
+    tx.frozen = true;
+    this.log.begin();
+    const { table, span, args, transform } = command;
+    let long: StepTransform | void = undefined;
+    try {
+      tx.begin(table, span, args, false, replica.time(this.clock.now()), true);
+      long = transform(tx, args, reply);
+    } catch (error) {
+      const failure = this.#recover(error, reply, mark, command);
+      if (typeof failure !== 'string') return failure.then(() => this.read(command, reply));
+    }
+    tx.touched.length = 0;
+    this.log.abandon();
+    if (long === undefined) return;
+    // Entries are applied between its steps.
+    reply.rollback(mark);
+    command.notRun = replica.notRun;
   }
 
   executeAll(

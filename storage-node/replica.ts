@@ -61,6 +61,11 @@ export class Replica implements LogListener {
     return this.#pause !== undefined;
   }
 
+  /** It follows, and its rows are those of an entry. */
+  get mayRead(): boolean {
+    return this.role !== 'leader' && this.ready === undefined;
+  }
+
   /** Nothing of the command has been done. */
   get refusal(): string {
     return this.leader === 0

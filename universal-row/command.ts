@@ -53,6 +53,13 @@ export interface NotRun {
   readonly leader: number;
 }
 
+/** How old a state a read may be answered from. One that may be of any age has no bounds: Infinity. */
+export interface ReadBounds {
+  readonly maxStalenessMs: number;
+  /** Entries of the log that are committed, and not in the state. */
+  readonly maxLagEntries: number;
+}
+
 /** One request. A connection reuses its object: code that keeps one beyond `execute` copies it. */
 export interface Command {
   action: Action;
@@ -91,6 +98,8 @@ export interface Command {
   rights?: string | undefined;
   /** Of EVALSHA: the script, if it is known here, for pods elsewhere. */
   script?: { readonly source: string } | undefined;
+  /** Of a read that a replica which follows may answer; undefined where it is to be of the latest state. */
+  bounds?: ReadBounds | undefined;
   /** Of a write that may have been done elsewhere already, and is not to be done again: see once.ts. */
   once?: number | undefined;
   /** What is answered in a transaction where the command would wait: `transform` does so; pods elsewhere are told. */

@@ -2,6 +2,7 @@
 
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
+import type { ReadBounds } from '../../universal-row/command.ts';
 import type { RowCommands, TurnMember } from '../../universal-row/executor.ts';
 import type { GroupExecutor } from './pods/group-executor.ts';
 import type { RemoteExecutor } from './pods/remote-executor.ts';
@@ -19,6 +20,10 @@ export interface Route {
   group?: GroupExecutor | undefined;
   /** The executor again, where its pods are in another process: commands can be sent to it ahead of answers. */
   remote?: RemoteExecutor | undefined;
+  /** There are several replicas, and all of them may answer reads: within `bounds`, and those of clients that say so. */
+  isReplicated?: boolean | undefined;
+  /** Of the table; absent where reads are of the latest state. */
+  bounds?: ReadBounds | undefined;
   /** Absent: as it is set for the server. */
   quotaMode?: QuotaMode | undefined;
 }

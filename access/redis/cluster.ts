@@ -56,7 +56,7 @@ export function clusterRefusal(
   return undefined;
 }
 
-/** Clients that have said READONLY: their reads go to the leader from wherever they are. */
+/** Clients that have said READONLY: any replica answers their reads, or the leader, from wherever they are. */
 export const readingAnywhere = new WeakSet<Client>();
 
 function movedTo(client: Client, entry: CommandEntry, slot: number): string | undefined {

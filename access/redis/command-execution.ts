@@ -3,12 +3,13 @@
 
 import type { StepSource } from '../../contracts/step-watcher.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
-import { Action, type Command } from '../../universal-row/command.ts';
+import { Action, type Command, isWrite, type ReadBounds } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
 import type { Reply } from '../../universal-row/reply.ts';
 import type { ConnectionAdmission } from './admission/connection-admission.ts';
 import { BlockedCommand, type BlockedOwner } from './blocked-command.ts';
 import { type ClientCommand, ClientFlag, type ClientHandler } from './client.ts';
+import { readingAnywhere } from './cluster.ts';
 import type { Route } from '../gateway/router.ts';
 import { ClientScripts, prepareElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -48,6 +49,7 @@ const largeAnswerBytes = 256 * 1024;
 // Strings are made of shorter words only: names, options, patterns, rules.
 const maxWordBytes = 64 * 1024;
 const longWord = new CommandError(`ERR an argument is longer than ${maxWordBytes} bytes`);
+const ofAnyAge: ReadBounds = { maxStalenessMs: Infinity, maxLagEntries: Infinity };
 const noReply = ClientFlag.replyOff | ClientFlag.replySkip;
 const minus = 45;
 /** Bytes of an error within which its code ends. */
@@ -180,6 +182,7 @@ export class CommandExecution {
       }
     }
     const { group } = route;
+    if (route.isReplicated === true) command.bounds = this.#boundsOf(route, entry);
     if (!route.mayWait || group?.isHere === true) {
       const done = route.executor.execute(command, reply);
       if (done instanceof Promise) this.#waitFor(done, entry, undefined);
@@ -187,7 +190,8 @@ export class CommandExecution {
       return;
     }
     const remote = group === undefined ? route.remote : group.remote;
-    if (remote !== undefined && isSendable(entry)) {
+    const isRemote = remote !== undefined && group?.mayReadHere(command.bounds) !== true;
+    if (isRemote && isSendable(entry)) {
       owner.setBusy(true);
       owner.sent.begin(remote, route.pricer, command, group);
       owner.sent.send(entry, args);
@@ -238,10 +242,19 @@ export class CommandExecution {
       return true;
     }
     const { remote } = group;
-    if (remote === undefined || owner.flags >= ClientFlag.replyOff) return false;
+    const isOther = remote !== undefined && !group.mayReadHere(command.bounds);
+    if (!isOther || owner.flags >= ClientFlag.replyOff) return false;
     owner.setBusy(true);
     owner.spread.begin(place, remote, route.pricer, command, entry);
     return true;
+  }
+
+  /** How old the state may be that it reads: what a client sees before EXEC is the latest that there is. */
+  #boundsOf(route: Route, entry: CommandEntry): ReadBounds | undefined {
+    const mayBeOld =
+      !isWrite(entry.action) && entry.bind === undefined && entry.blocks === undefined;
+    if (!mayBeOld || this.#transactions.watchedKeys > 0) return undefined;
+    return readingAnywhere.has(this.#owner) ? ofAnyAge : route.bounds;
   }
 
   /** Runs a command once others have answered, which it waits for; their error is its own. */

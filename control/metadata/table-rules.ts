@@ -2,7 +2,6 @@
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import {
-  defaultBounds,
   modelProperties,
   TablePropertyError,
   type TableProperties,
@@ -65,19 +64,6 @@ function refuseUnavailable(before: TableProperties, change: TableChange): void {
   if (change.shardingKind === 'range' && before.shardingKind !== 'range') {
     throw invalid('shardingKind range is not yet available: it can only be hash');
   }
-  const usual = defaultBounds.maxLagEntries;
-  if (lagOf(change.consistency) === usual) return;
-  if (lagOf(change.consistency) === lagOf(before.consistency)) return;
-  throw invalid(
-    `consistency.maxLagEntries is not yet available, as tables have no copies: it can only be ${usual}`,
-  );
-}
-
-function lagOf(consistency: TableChange['consistency']): unknown {
-  const isBounded = typeof consistency === 'object' && consistency.kind === 'bounded';
-  return isBounded
-    ? (consistency.maxLagEntries ?? defaultBounds.maxLagEntries)
-    : defaultBounds.maxLagEntries;
 }
 
 /** Properties of a backup, without those that earlier releases kept although nothing went by them. */
@@ -85,13 +71,7 @@ export function withoutUnavailable(
   change: TableChange & { readonly placement?: unknown },
 ): TableChange {
   const { shardingKind: _, placement: _placement, partitions: _partitions, ...rest } = change;
-  const { consistency, ...others } = rest;
-  if (consistency === undefined) return others;
-  if (typeof consistency === 'string' || consistency.kind !== 'bounded') {
-    return { ...others, consistency };
-  }
-  const { maxLagEntries } = defaultBounds;
-  return { ...others, consistency: { ...consistency, maxLagEntries } };
+  return rest;
 }
 
 function invalid(message: string): TableError {

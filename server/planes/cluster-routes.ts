@@ -6,8 +6,9 @@ import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import { PartitionedTable } from '../../access/redis/partitions/partitioned-table.ts';
 import type { GroupDefinition } from '../../contracts/cluster.ts';
 import { isPartition } from '../../contracts/partition-map.ts';
-import type { QuotaMode } from '../../contracts/table-properties.ts';
+import type { Consistency, QuotaMode } from '../../contracts/table-properties.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
+import type { ReadBounds } from '../../universal-row/command.ts';
 import type { RowCommands } from '../../universal-row/executor.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import { type ClusterRows, groupKey, type GroupScope } from './cluster-rows.ts';
@@ -20,6 +21,7 @@ export interface ClusterRoutesOptions {
   readonly rows: () => ClusterRows;
   readonly pricerOf: (model: TableModel) => RowPricer | undefined;
   readonly quotaModeOf: (table: number) => QuotaMode | undefined;
+  readonly consistencyOf: (table: number) => Consistency | undefined;
   /** Whether commands about a whole table ask a partition's pod; all of them when undefined. */
   readonly asksOf: ((pod: RowCommands) => boolean) | undefined;
 }
@@ -58,10 +60,12 @@ export class ClusterRoutes {
 
   /** The way to a table, for as long as neither tables nor groups change. */
   to(table: number): Route {
-    const { tables, pricerOf, quotaModeOf } = this.#options;
+    const { tables, pricerOf, quotaModeOf, consistencyOf } = this.#options;
     const model = tables.modelOf(table);
     const usual = {
       mayWait: true,
+      isReplicated: true,
+      bounds: boundsOf(consistencyOf(table)),
       pods: [this.#options.rows().turns],
       pricer: pricerOf(model),
       quotaMode: quotaModeOf(table),
@@ -79,5 +83,16 @@ export class ClusterRoutes {
     const map = tables.mapOf(table);
     divided.setMap(map, ({ number }) => this.#executorOf(number));
     return { ...usual, executor: divided };
+  }
+}
+
+function boundsOf(consistency: Consistency | undefined): ReadBounds | undefined {
+  switch (consistency?.kind) {
+    case 'bounded':
+      return consistency;
+    case 'eventual':
+      return { maxStalenessMs: Infinity, maxLagEntries: Infinity };
+    default:
+      return undefined;
   }
 }

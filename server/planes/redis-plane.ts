@@ -159,6 +159,7 @@ const clusterRoutes = new ClusterRoutes({
   rows: () => cluster!,
   pricerOf: (model) => meter.pricerOf(model),
   quotaModeOf: (table) => tables.definition(table)?.quotaMode,
+  consistencyOf: (table) => tables.definition(table)?.consistency,
   // Who is sent to the leaders asks each of them for what it has.
   asksOf:
     config['redis.cluster-mode'] === 'redirect'

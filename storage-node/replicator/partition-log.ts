@@ -185,6 +185,8 @@ export interface PartitionLog {
    */
   readBack(after: number, to: number): AsyncIterable<LogEntry>;
 
+  /** How old the state of this replica may be: milliseconds, and entries. Absent where there is one copy. */
+  staleness?(): { ms: number; entries: number };
   /** Calls back with `committed` once all that was committed before the call is applied here, or with `unknown`. */
   readBarrier(then: (outcome: Outcome) => void): void;
   /**

@@ -32,6 +32,10 @@ class TestPod implements LocalPod {
   leader = 0;
   losses = 0;
   isPaused = false;
+  isWithin = (): boolean => false;
+  read = (): never => {
+    throw new Error('there is one replica');
+  };
   /** Outcomes have to be told. */
   isStuck = false;
   /** Commands wait for this first. */

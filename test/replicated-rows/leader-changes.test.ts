@@ -48,7 +48,7 @@ interface Seen {
   others: string[];
 }
 
-const perPipeline = 1000;
+const perPipeline = 200;
 
 const newSeen = (): Seen => ({ acknowledged: new Set(), unknown: 0, counts: [], others: [] });
 

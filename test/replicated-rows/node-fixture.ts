@@ -24,6 +24,7 @@ import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 import { Links } from '../../storage-node/replicator/transport/links-fixture.ts';
 import { noRules } from '../../storage-node/table-rules.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
+import type { ReadBounds } from '../../universal-row/command.ts';
 import { RespClient } from '../support/resp-client.ts';
 
 const module = loadEngineModule();
@@ -79,7 +80,11 @@ export class ClusterNode {
     });
     this.group.setReplicas(cluster.replicas);
     const router = new Router();
-    router.set({ executor: this.group, group: this.group, pods: [turns], mayWait: true });
+    router.set({
+      ...{ executor: this.group, group: this.group, pods: [turns], mayWait: true },
+      isReplicated: true,
+      bounds: cluster.bounds,
+    });
     this.redis = this.#newServer(router, report);
   }
 
@@ -230,8 +235,12 @@ export class ReplicatedRows {
   readonly replicas = [1, 2, 3];
   readonly nodes: ClusterNode[];
 
-  constructor(root: string) {
+  /** How old reads may be. */
+  readonly bounds: ReadBounds | undefined;
+
+  constructor(root: string, bounds?: ReadBounds) {
     this.root = root;
+    this.bounds = bounds;
     this.nodes = [1, 2, 3, 4].map((number) => new ClusterNode(number, this));
   }
 

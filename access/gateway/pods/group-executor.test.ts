@@ -19,6 +19,10 @@ class Replica implements LocalPod {
   leader = 0;
   losses = 0;
   isPaused = false;
+  isWithin = (): boolean => false;
+  read = (): never => {
+    throw new Error('no read is for a follower here');
+  };
   /** What it is asked to say of the leader when it is not. */
   hint = 0;
   readonly ran: string[] = [];

@@ -2,7 +2,12 @@
 // for a short while where none is known to lead.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
-import { type Command, isWrite, type NotRun } from '../../../universal-row/command.ts';
+import {
+  type Command,
+  isWrite,
+  type NotRun,
+  type ReadBounds,
+} from '../../../universal-row/command.ts';
 import type {
   Executor,
   Outcome,
@@ -11,9 +16,9 @@ import type {
   TransactionWatch,
 } from '../../../universal-row/executor.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
-import { once } from '../../../universal-row/once.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
 import type { ChangeListener, RowChange } from '../../../universal-row/row-change.ts';
+import { type Attempt, attemptOf, runOnce } from './attempt.ts';
 import { GroupObservers, type GroupPlace } from './group-observers.ts';
 import type { GroupTurn, GroupTurns } from './group-turns.ts';
 import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
@@ -43,6 +48,8 @@ export interface GroupStats {
   waited: number;
   /** Commands that were not run where they were sent first. */
   movedOn: number;
+  /** Reads that a replica which does not lead has answered here. */
+  readHere: number;
   /** Commands that were answered that there is no leader. */
   withoutLeader: number;
 }
@@ -57,30 +64,10 @@ export const noLeader = 'CLUSTERDOWN The partition has no leader now';
 const tooManyWait =
   'CLUSTERDOWN The partition has no leader now, and too many commands wait for one';
 
-/** A command, or several that run as one. */
-interface Attempt {
-  /** Where it is noted why they were not run. */
-  readonly first: Command;
-  /** Nothing else runs with it. */
-  readonly isAlone: boolean;
-  /** The error to answer where they would have to be sent to another process, if they may not. */
-  readonly onlyHere: string | undefined;
-  run(place: GroupPlace, reply: Reply): MaybePromise<Reply | void>;
-}
-
-function attemptOf(command: Command): Attempt {
-  return {
-    first: command,
-    isAlone: true,
-    onlyHere: command.onlyHere,
-    run: (place, own) => place.execute(command, own),
-  };
-}
-
 export class GroupExecutor implements Executor {
   /** Of writes that are sent to other processes, where these keep them. */
   readonly #numbers = new WriteNumbers();
-  readonly stats: GroupStats = { waiting: 0, waited: 0, movedOn: 0, withoutLeader: 0 };
+  readonly stats: GroupStats = { waiting: 0, waited: 0, movedOn: 0, readHere: 0, withoutLeader: 0 };
   readonly #options: GroupExecutorOptions;
   readonly #turn: GroupTurn = { pod: undefined, losses: 0 };
   readonly #observers = new GroupObservers();
@@ -236,6 +223,7 @@ export class GroupExecutor implements Executor {
     command.notRun = undefined;
     const pod = this.#pod;
     if (pod?.role !== 'leader' || command.once !== undefined) {
+      if (this.mayReadHere(command.bounds)) return this.#readHere(pod!, command, reply);
       return this.#find(attemptOf(command), reply);
     }
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
@@ -246,6 +234,26 @@ export class GroupExecutor implements Executor {
     // One that leads refuses nothing at once.
     if (!(done instanceof Promise)) return;
     return this.#afterHere(done, attemptOf(command), pod, losses, reply, mark);
+  }
+
+  /** Whether the replica of this process, which does not lead, may answer such a read. */
+  mayReadHere(bounds: ReadBounds | undefined): boolean {
+    return bounds !== undefined && this.#pod?.isWithin(bounds) === true;
+  }
+
+  #readHere(pod: LocalPod, command: Command, reply: Reply): MaybePromise<Reply | void> {
+    this.stats.readHere++;
+    const mark = reply.mark();
+    const done = pod.read(command, reply);
+    if (!(done instanceof Promise)) return this.#afterRead(command, reply, mark);
+    return done.then((own) => this.#afterRead(command, own ?? reply, mark) ?? own);
+  }
+
+  #afterRead(command: Command, reply: Reply, mark: number): Promise<Reply | void> | undefined {
+    if (command.notRun === undefined) return undefined;
+    command.notRun = undefined;
+    reply.rollback(mark);
+    return this.#find(attemptOf(command), reply);
   }
 
   executeAll(
@@ -389,24 +397,10 @@ export class GroupExecutor implements Executor {
     const { losses } = place;
     this.#options.turns.touch(this.#turn, place, losses);
     const answer = await (mayBeDone
-      ? this.#runOnce(place, attempt, reply)
+      ? runOnce(place, attempt, reply, this.#options)
       : attempt.run(place, reply));
     this.#options.turns.touch(this.#turn, place, losses);
     return answer ?? undefined;
-  }
-
-  /** On the pod of this process, what may have been done while another one led. */
-  async #runOnce(place: GroupPlace, { first, run }: Attempt, reply: Reply): Promise<Reply | void> {
-    const { node, incarnation } = this.#options;
-    const { transform, once: number, span } = first;
-    if (number !== undefined) {
-      first.transform = once(transform, { node, incarnation, number, first: span.first });
-    }
-    try {
-      return await run(place, reply);
-    } finally {
-      first.transform = transform;
-    }
   }
 
   /** Where it may run: at the leader; while none is known, at one after the other, for one command at a time. */
