@@ -1,7 +1,7 @@
 // INFO in Redis's sections, so that the tools that read it go on working. What is about the whole server is
 // shown to the users of tenant `default`; those of the others see what is theirs.
 
-import { arch, platform, release } from 'node:os';
+import { arch, platform, release, totalmem } from 'node:os';
 import { type ChargeClass, chargeClasses } from '../../request-units/meter.ts';
 import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import { quotaFields } from './admission/quota-fields.ts';
@@ -125,6 +125,8 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['used_memory_overhead', heapUsed],
       ['used_memory_startup', startup],
       ['used_memory_dataset', used - startup],
+      ['total_system_memory', totalmem()],
+      ['total_system_memory_human', human(totalmem())],
       ...scriptCounts([...server.tenants.values()]),
       ['maxmemory', limit],
       ['maxmemory_human', human(limit)],

@@ -52,7 +52,8 @@ export class Generator {
       line.rule === 'scan-pairs' ||
       /^(?:COMMAND|WAIT)$/i.test(String(words[0]));
     const alter = !fixed && random.chance(0.06);
-    const made = { words: alter ? this.#alter(line, words) : words, rule: line.rule };
+    const altered = alter ? this.#alter(line, words) : words;
+    const made = { words: endsEarly(altered) ? words : altered, rule: line.rule };
     // Redis's SORT also fails on an errno that an earlier command of the same turn has left: this clears it.
     return /^sort/i.test(String(words[0])) ? [step('ZADD missing XX 1 a'), made] : [made];
   }
@@ -113,6 +114,12 @@ export class Generator {
     for (const key of keys) steps.push(step(['TYPE', key]), ...this.#line(), ...this.#line());
     return steps;
   }
+}
+
+/** Whether Redis may, by chance, take the second word for a subcommand although it goes on behind a zero byte. */
+function endsEarly([name, second]: readonly Word[]): boolean {
+  const isContainer = /^(?:xinfo|xgroup|object)$/i.test(String(name));
+  return isContainer && second instanceof Uint8Array && second.includes(0);
 }
 
 function step(words: string | Word[]): Step {

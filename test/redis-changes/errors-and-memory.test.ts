@@ -113,6 +113,12 @@ describe.skipIf(!redisInstalled)('beside redis-server', () => {
       expect(await ours.text('EXEC')).toContain('EXEC without MULTI');
     });
 
+    test('how much memory the machine has', async () => {
+      const expected = await info(theirs, 'memory', /^total_system_memory/);
+      expect(expected).toHaveLength(2);
+      expect(await info(ours, 'memory', /^total_system_memory/)).toEqual(expected);
+    });
+
     test('MEMORY STATS has the fields of redis-server', async () => {
       const names = async (client: RespClient): Promise<string[]> => {
         const reply = await client.command('MEMORY', 'STATS');
