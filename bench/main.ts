@@ -1,4 +1,4 @@
-// npm run bench -- redis|ycsb|kv|kv-reads|log|raft|memory|metering|admission|restart|tsbs|series|planes|hostile|fuzz|cluster|compare [options]: side by side with the real peer, in one run.
+// npm run bench -- redis|ycsb|kv|kv-reads|log|raft|memory|metering|admission|restart|tsbs|series|planes|processes|hostile|fuzz|cluster|compare [options]: side by side with the real peer, in one run.
 
 import { dirname, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -15,6 +15,7 @@ import { logCostBench, logCostDefaults } from './log-cost.ts';
 import { memoryBench, memoryDefaults } from './memory.ts';
 import { meteringBench, meteringDefaults } from './metering.ts';
 import { restartBench, restartDefaults } from './restart.ts';
+import { processesBench, processesDefaults } from './processes.ts';
 import { planesBench, planesDefaults } from './planes.ts';
 import { seriesRestartBench, seriesRestartDefaults } from './series-restart.ts';
 import { MissingToolError, type Fsync } from './support/processes.ts';
@@ -244,6 +245,20 @@ program
   .option('--points <n>', 'points that the query goes through', count, planesDefaults.points)
   .action(async (options: typeof planesDefaults) => {
     await planesBench(options, command);
+  });
+
+program
+  .command('processes')
+  .description('processor time a command of several processes over that of one')
+  .option('--rounds <n>', 'rounds of each test', count, processesDefaults.rounds)
+  .option('--processes <n>', 'processes', count, processesDefaults.processes)
+  .option('--fsync <policy>', 'always, everysec or no', fsyncPolicy, processesDefaults.fsync)
+  .option('--tests <list>', 'tests of redis-benchmark', list, processesDefaults.tests)
+  .option('--pipelines <list>', 'pipeline depths', counts, processesDefaults.pipelines)
+  .option('--requests <n>', 'commands of a round at P 1', count, processesDefaults.requests)
+  .option('--keys <n>', 'random keys', count, processesDefaults.keys)
+  .action(async (options: typeof processesDefaults) => {
+    await processesBench(options, command);
   });
 
 program

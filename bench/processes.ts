@@ -1,0 +1,133 @@
+// What it costs to be several processes: processor time a command of `polyrow start --processes N`, all of its processes
+// together, over that of one process, with keys spread over all partitions. The load generator is not counted.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { runRedisBenchmark, type RedisLoad } from './redis-benchmark.ts';
+import { cpuNanoseconds } from './support/process-usage.ts';
+import { type Fsync, type Running, startPolyrow } from './support/processes.ts';
+import { machine, printTable, type Report, type Row, save } from './support/report.ts';
+import { RespClient } from './support/resp-client.ts';
+import { median } from './support/statistics.ts';
+
+interface ProcessesOptions {
+  rounds: number;
+  processes: number;
+  fsync: Fsync;
+  tests: string[];
+  pipelines: number[];
+  /** Commands of a round, by connection and place in a pipeline. */
+  requests: number;
+  keys: number;
+}
+
+export const processesDefaults: ProcessesOptions = {
+  rounds: 5,
+  processes: 4,
+  fsync: 'everysec',
+  tests: ['get', 'set'],
+  pipelines: [1, 16],
+  requests: 50_000,
+  keys: 100_000,
+};
+
+/** By the pipeline's depth. */
+const targets: Readonly<Record<number, number>> = { 1: 2.0, 16: 1.4 };
+const readyMs = 60_000;
+
+export async function processesBench(options: ProcessesOptions, command: string): Promise<Report> {
+  const { processes, fsync, rounds } = options;
+  const one = await startPolyrow(fsync);
+  try {
+    const several = await startPolyrow(fsync, ['--processes', String(processes)]);
+    try {
+      await untilWhole(several, processes);
+      const rows: Row[] = [];
+      for (const pipeline of options.pipelines) {
+        for (const test of options.tests)
+          rows.push(await row(several, one, test, pipeline, options));
+      }
+      const report: Report = {
+        bench: 'processes',
+        command,
+        date: new Date().toISOString(),
+        machine: machine(),
+        peer: 'one process',
+        rounds,
+        settings: {
+          ...{ processes, fsync, requests: options.requests, keys: options.keys },
+          tests: options.tests.join(','),
+        },
+        rows,
+      };
+      printTable(report);
+      save(report, 'processes');
+      return report;
+    } finally {
+      await several.stop();
+    }
+  } finally {
+    await one.stop();
+  }
+}
+
+async function row(
+  several: Running,
+  one: Running,
+  test: string,
+  pipeline: number,
+  { rounds, requests, keys }: ProcessesOptions,
+): Promise<Row> {
+  const load = { test, pipeline, keys };
+  const count = requests * Math.ceil(Math.sqrt(pipeline));
+  // The code is compiled, and most keys are there.
+  for (const server of [one, several]) await runRedisBenchmark(server, load, count);
+  const taken: { ours: number[]; peer: number[] } = { ours: [], peer: [] };
+  for (let round = 1; round <= rounds; round++) {
+    taken.ours.push(await microsOf(several, load, count));
+    taken.peer.push(await microsOf(one, load, count));
+  }
+  const ours = median(taken.ours);
+  const peer = median(taken.peer);
+  const name = `${test.toUpperCase()} P=${pipeline}`;
+  const target = targets[pipeline];
+  return {
+    ...{ name, unit: 'us of processors', ours, peer, ratio: ours / peer, better: 'lower' },
+    ...(target === undefined ? {} : { target }),
+  };
+}
+
+/** Of a command. */
+async function microsOf(server: Running, load: RedisLoad, count: number): Promise<number> {
+  const before = processorNanoseconds(server.pid);
+  await runRedisBenchmark(server, load, count);
+  return (processorNanoseconds(server.pid) - before) / 1000 / count;
+}
+
+/** Of the process and those that it has started. */
+function processorNanoseconds(pid: number): number {
+  return childrenOf(pid).reduce((sum, child) => sum + cpuNanoseconds(child), cpuNanoseconds(pid));
+}
+
+function childrenOf(pid: number): number[] {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks)
+    .flatMap((task) => readFileSync(`${tasks}/${task}/children`, 'latin1').split(' '))
+    .filter((child) => child !== '')
+    .map(Number);
+}
+
+/** All processes are there, and each partition has a leader. */
+async function untilWhole({ pid, port }: Running, processes: number): Promise<void> {
+  const until = performance.now() + readyMs;
+  for (;;) {
+    try {
+      const client = await RespClient.connect(port);
+      if (childrenOf(pid).length === processes) await client.call('DBSIZE');
+      client.close();
+      if (childrenOf(pid).length === processes) return;
+    } catch (error) {
+      if (performance.now() > until) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
