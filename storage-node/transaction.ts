@@ -159,7 +159,8 @@ export class Transaction implements Rows {
   }
 
   #switchTo(number: number): void {
-    const rule = this.rules.get(number) ?? (number === onceTable ? noRules : undefined);
+    // Nobody has set any for that of numbers, and tables of nobody are read-only.
+    const rule = number === onceTable ? noRules : this.rules.get(number);
     if (rule === undefined) throw otherPod;
     if (this.writing && rule.readOnly) throw readOnlyTable;
     this.number = number;
