@@ -13,8 +13,13 @@ import { afterEach, expect, test } from 'vitest';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'polyrow-take-over-'));
-const ports = ['redis', 'influx', 'admin'].flatMap((part) => [`--${part}.port`, '0']);
+
 const first = 20_000 + Math.floor(Math.random() * 10_000);
+// The command asks the same port after the cluster was formed.
+const ports = ['redis', 'influx', 'admin'].flatMap((part, i) => [
+  `--${part}.port`,
+  String(first + 3 + i),
+]);
 
 let server: ChildProcess | undefined;
 let output = '';
@@ -101,7 +106,10 @@ test('a single server becomes the first node, killed on its way', async () => {
 
   start('--cluster.listen', `127.0.0.1:${first}`);
   // The answer may be lost on a busy machine; then the node says that it is in one.
-  while ((await run('cluster', 'init')) !== 0 && !output.includes('in a cluster already')) {
+  while (
+    (await run('cluster', 'init', '--no-wait')) !== 0 &&
+    !output.includes('in a cluster already')
+  ) {
     await pause(100);
   }
   await stop('SIGKILL');
