@@ -96,7 +96,7 @@ describe.each<Model>(['memory', 'kv'])('rows of %s', (model) => {
       [3, 26, true],
     ]);
     expect(target.heldTables()).toEqual([shadowTables.first, shadowTables.first + 3]);
-    restore.commit();
+    await restore.commit();
     await restore.release();
     assertSameContents(await contentsOf(target), before, 'restored');
     await target.close();
@@ -127,7 +127,7 @@ describe.each<Model>(['memory', 'kv'])('rows of %s', (model) => {
     const target = await f.pod('target', model);
     const restore = f.restore(third, model, target);
     await restore.load();
-    restore.commit();
+    await restore.commit();
     await restore.release();
     assertSameContents(await contentsOf(target), before, 'restored');
   });
@@ -153,7 +153,7 @@ describe.each<Model>(['memory', 'kv'])('rows of %s', (model) => {
     const target = await f.pod('target', model);
     const restore = f.restore(manifest, model, target);
     await restore.load();
-    restore.commit();
+    await restore.commit();
     await restore.release();
     assertSameContents(await contentsOf(target), before, 'restored');
   });
@@ -168,7 +168,7 @@ describe.each<Model>(['memory', 'kv'])('rows of %s', (model) => {
     await expect(f.restore(manifest, model, target).load()).rejects.toThrow('table 0 holds 1 rows');
     const restore = f.restore(manifest, model, target, true);
     await restore.load();
-    restore.commit();
+    await restore.commit();
     await restore.release();
     expect([...(await contentsOf(target)).keys()]).toEqual(['0/a']);
     expect(target.heldTables()).toEqual([0]);
@@ -186,7 +186,7 @@ describe.each<Model>(['memory', 'kv'])('rows of %s', (model) => {
     expect(await restore.load()).toMatchObject([{ table: 0, rows: 2, expiring: 2, due: 1 }]);
     target.tick();
     expect(target.tableSize(shadowTables.first).rows).toBe(2);
-    restore.commit();
+    await restore.commit();
     target.tick();
     // An engine on disk may have to read first.
     await expect.poll(() => (target.tick(), target.tableSize(0).rows)).toBe(1);
