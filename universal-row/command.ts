@@ -43,6 +43,19 @@ export interface TableSpan {
   readonly count: number;
 }
 
+/** Numbers of clients of one node are below. */
+const clientsPerNode = 2 ** 32;
+
+/** `Command.client` of another node's client; those of this node have node 0. */
+export function clientOfNode(node: number, client: number): number {
+  return node * clientsPerNode + client;
+}
+
+/** The number that the client has at its node. */
+export function numberAtNode(client: number, node: number): number | undefined {
+  return Math.floor(client / clientsPerNode) === node ? client % clientsPerNode : undefined;
+}
+
 /**
  * Nothing of a command was done, and somewhere else, or later, it may be; where it is unknown what became of it, it is a
  * read, or has a number (`Command.once`).

@@ -196,6 +196,8 @@ export interface ClientServer {
   unpauseClients(): void;
   /** Shows the client every command of its tenant (MONITOR). */
   addMonitor(client: Client): void;
+  /** Resolves when other nodes of the cluster tell of changes; undefined where nothing is to be waited for. */
+  readonly changesAreFollowed: Promise<unknown> | undefined;
   /** Has the client told of changed keys from now on, or no more. */
   track(client: Client, state: TrackingState | undefined): void;
 }

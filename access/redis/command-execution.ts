@@ -190,8 +190,9 @@ export class CommandExecution {
       return;
     }
     const remote = group === undefined ? route.remote : group.remote;
+    const isTracking = (owner.flags & ClientFlag.tracking) !== 0;
     const isRemote = remote !== undefined && group?.mayReadHere(command.bounds) !== true;
-    if (isRemote && isSendable(entry)) {
+    if (isRemote && !isTracking && isSendable(entry)) {
       owner.setBusy(true);
       owner.sent.begin(remote, route.pricer, command, group);
       owner.sent.send(entry, args);
@@ -206,6 +207,7 @@ export class CommandExecution {
         return;
       }
     } else command.onlyHere = command.rights = command.script = undefined;
+    if (isTracking) server.changes.readsElsewhere(owner, tenant, entry, args);
     const own = server.tick.borrowWriter(owner.version);
     own.keeper = owner;
     if (cache !== undefined) this.#loadInto(cache, entry);
@@ -253,7 +255,9 @@ export class CommandExecution {
   #boundsOf(route: Route, entry: CommandEntry): ReadBounds | undefined {
     const mayBeOld =
       !isWrite(entry.action) && entry.bind === undefined && entry.blocks === undefined;
+    // Who watches or caches keys is told of changes as they are committed, and is to see them then.
     if (!mayBeOld || this.#transactions.watchedKeys > 0) return undefined;
+    if (this.#owner.flags & ClientFlag.tracking) return undefined;
     return readingAnywhere.has(this.#owner) ? ofAnyAge : route.bounds;
   }
 

@@ -10,7 +10,17 @@ export type NodeQuestion =
   | { readonly what: 'loadScript'; readonly tenant: number; readonly source: string }
   /** The rows of its function libraries are other ones. */
   | { readonly what: 'librariesChanged'; readonly tenant: number }
-  | { readonly what: 'killScripts'; readonly tenant: number; readonly functions: boolean };
+  | { readonly what: 'killScripts'; readonly tenant: number; readonly functions: boolean }
+  /** The node wants to be told of changes of rows, or no more. */
+  | {
+      readonly what: 'followChanges';
+      readonly node: number;
+      readonly isWanted: boolean;
+      readonly wantsMisses: boolean;
+    };
+
+/** Of a tenant's clients. */
+export type TenantQuestion = Extract<NodeQuestion, { readonly tenant: number }>;
 
 /** Other gateways that clients of the same tenants are connected to. */
 export interface Elsewhere {

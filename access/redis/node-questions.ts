@@ -2,7 +2,7 @@
 
 import { CommandError } from '../../universal-row/errors.ts';
 import type { Client } from './client.ts';
-import type { KillOutcome, NodeQuestion } from './elsewhere.ts';
+import type { KillOutcome, TenantQuestion } from './elsewhere.ts';
 import type { Tenant } from './tenant.ts';
 
 /** Ends what takes long and has not written: functions, or scripts of EVAL. */
@@ -27,7 +27,7 @@ export function* loadedScripts({
   tenants,
 }: {
   readonly tenants: ReadonlyMap<number, Tenant<Client>>;
-}): Generator<NodeQuestion> {
+}): Generator<TenantQuestion> {
   for (const { number, scripts } of tenants.values()) {
     for (const { source } of scripts.cache.loaded()) {
       yield { what: 'loadScript', tenant: number, source };
@@ -36,7 +36,7 @@ export function* loadedScripts({
 }
 
 /** Answers another node; undefined where this one has nothing of the tenant. */
-export function answerNode(question: NodeQuestion, tenant: Tenant<Client>): unknown {
+export function answerNode(question: TenantQuestion, tenant: Tenant<Client>): unknown {
   const { scripts } = tenant;
   switch (question.what) {
     case 'loadScript':

@@ -17,6 +17,18 @@ import { isWrite, type TableSpan } from '../../universal-row/command.ts';
 import type { Tenant } from './tenant.ts';
 import type { TrackingClient } from './tracking.ts';
 
+/** What is told between the nodes of a cluster. */
+export interface ChangesElsewhere {
+  /** Other nodes want to know of changes here, and of rows that were not found. */
+  readonly isWanted: boolean;
+  readonly wantsMisses: boolean;
+  /** Tells them, once these are committed. */
+  rowsChanged(changes: readonly RowChange[]): void;
+  tablesChanged(tables: readonly number[]): void;
+  /** Whether this node wants to know of theirs. Resolves once they know that; what they do until then is not told. */
+  follow(isWanted: boolean, wantsMisses: boolean): Promise<unknown>;
+}
+
 export interface RowChangesOptions<C extends TrackingClient> {
   executors: () => readonly TurnMember[];
   tenants: ReadonlyMap<number, Tenant<C>>;
@@ -54,6 +66,11 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   #queue: (RowChange | TablesChange)[] = [];
   #next = 0;
   #lastTenant: Tenant<C> | undefined;
+  /** On a node of a cluster. */
+  elsewhere: ChangesElsewhere | undefined;
+  /** Resolves when other nodes tell of their changes, if that was asked for. */
+  following: Promise<unknown> | undefined;
+  #followedMisses = false;
 
   constructor(options: RowChangesOptions<C>) {
     this.#options = options;
@@ -69,6 +86,10 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   }
 
   get wantsMisses(): boolean {
+    return this.#wantsMisses || this.elsewhere?.wantsMisses === true;
+  }
+
+  get #wantsMisses(): boolean {
     return this.#classes.includes('m');
   }
 
@@ -89,12 +110,44 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
 
   /** Asks the pods to tell of changes, or to do so no more; also called from time to time, as there may be new pods. */
   sync(): void {
-    const wanted = this.#isWanted ? this.#options.executors() : [];
+    this.#followElsewhere();
+    const isWanted = this.#isWanted || this.elsewhere?.isWanted === true;
+    const wanted = isWanted ? this.#options.executors() : [];
     if (wanted === this.#followed || (wanted.length === 0 && this.#followed.length === 0)) return;
     for (const executor of this.#followed)
       if (!wanted.includes(executor)) executor.follow(undefined);
     for (const executor of wanted) executor.follow(this);
     this.#followed = wanted;
+  }
+
+  #followElsewhere(): void {
+    const { elsewhere } = this;
+    if (elsewhere === undefined) return;
+    const isWanted = this.#isWanted;
+    const misses = this.#wantsMisses;
+    if (isWanted === (this.following !== undefined) && misses === this.#followedMisses) return;
+    this.#followedMisses = misses;
+    const told = elsewhere.follow(isWanted, misses);
+    this.following = isWanted ? told : undefined;
+  }
+
+  // ---- from other nodes
+
+  /** Changes of rows that another node leads. */
+  heard(changes: readonly RowChange[]): void {
+    if (this.#isWanted) this.#rowsChanged(changes);
+  }
+
+  heardOfTables(tables: readonly number[]): void {
+    if (this.#isWanted) this.#tablesChanged(tables);
+  }
+
+  /** Changes may have been missed of the tenant with this number, or of all: what its clients cache is void. */
+  missed(tenant?: number): void {
+    const tables = [...this.trackers]
+      .filter(({ number }) => tenant === undefined || number === tenant)
+      .map(({ span }) => span.first);
+    if (tables.length > 0) this.#tablesChanged(tables);
   }
 
   // ---- from the pods
@@ -105,6 +158,14 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
 
   rowsChanged(changes: readonly RowChange[]): void {
     if (changes.length === 0) return;
+    if (this.elsewhere?.isWanted === true) {
+      this.elsewhere.rowsChanged(changes);
+      this.#options.schedule();
+    }
+    if (this.#isWanted) this.#rowsChanged(changes);
+  }
+
+  #rowsChanged(changes: readonly RowChange[]): void {
     for (const change of changes) {
       const table = this.#options.tableOf(change.table);
       this.#queue.push(table === change.table ? change : { ...change, table });
@@ -113,19 +174,48 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
   }
 
   tablesChanged(tables: readonly number[]): void {
+    if (this.elsewhere?.isWanted === true) {
+      this.elsewhere.tablesChanged(tables);
+      this.#options.schedule();
+    }
+    if (this.#isWanted) this.#tablesChanged(tables);
+  }
+
+  #tablesChanged(tables: readonly number[]): void {
     this.#queue.push({ tables: tables.map((table) => this.#options.tableOf(table)) });
     this.#options.schedule();
   }
 
   // ---- from clients
 
+  /** The client's command is about to read keys on another node, perhaps. */
+  readsElsewhere(client: C, { tracking }: Tenant<C>, entry: CommandEntry, args: Arguments): void {
+    const isScript = entry.bind !== undefined;
+    if (!entry.hasKeys || entry.run === undefined || (isWrite(entry.action) && !isScript)) return;
+    for (const word of keyWords(entry.spec, args)) tracking.reads(args.latin1(word), client);
+    // Nobody here sees what a script reads there.
+    if (isScript) this.#readingScripts.add(client);
+  }
+
   /** The client's command has read keys, perhaps. */
   hasRun(client: C, entry: CommandEntry, args: Arguments): void {
     const state = client.tracking;
     if (state === undefined || entry.fullName.startsWith('client|')) return;
     this.#remember(client, entry, args);
+    this.#tellSince(client);
     // Within MULTI it holds until EXEC.
     if (entry.spec.name !== 'multi') state.caching = false;
+  }
+
+  /** What was changed while the client read it is told again, behind the answer. */
+  #tellSince(client: C): void {
+    for (const { tracking, span } of this.trackers) {
+      const table = span.first;
+      for (const key of tracking.changedSince(client)) {
+        const change = { table, key: Buffer.from(key, 'latin1'), change: Change.written };
+        this.#rowsChanged([{ ...change, by: undefined }]);
+      }
+    }
   }
 
   /** A script of the client has called a command: if it reads, all keys that the script declares count as read. */

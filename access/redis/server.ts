@@ -14,7 +14,7 @@ import type { Router } from '../gateway/router.ts';
 import { AcceptQueue } from './accept-queue.ts';
 import { BlockedClients } from './blocked-clients.ts';
 import { type Client, ClientFlag } from './client.ts';
-import type { Elsewhere, NodeQuestion } from './elsewhere.ts';
+import type { Elsewhere, TenantQuestion } from './elsewhere.ts';
 import type { PublishedMessage } from './fan-out.ts';
 import { answerNode } from './node-questions.ts';
 import { ServedScripts } from './served-scripts.ts';
@@ -247,7 +247,7 @@ export class RedisServer implements ConnectionHost<Connection> {
   }
 
   /** Answers what another node asks about a tenant. */
-  answerNode(question: NodeQuestion, definition: TenantDefinition): unknown {
+  answerNode(question: TenantQuestion, definition: TenantDefinition): unknown {
     return answerNode(question, this.tenant(definition));
   }
 
@@ -391,6 +391,10 @@ export class RedisServer implements ConnectionHost<Connection> {
   addMonitor(client: Client): void {
     client.setFlag(ClientFlag.monitor, true);
     this.monitors.add(client);
+  }
+
+  get changesAreFollowed(): Promise<unknown> | undefined {
+    return this.changes.following;
   }
 
   track(client: Connection, state: TrackingState | undefined): void {

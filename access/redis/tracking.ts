@@ -33,6 +33,12 @@ interface Prefix<C> {
   readonly changed: Map<string, number>;
 }
 
+interface ReadsUnderWay {
+  readonly keys: Set<string>;
+  /** Those of them that were changed meanwhile. */
+  readonly changed: Set<string>;
+}
+
 const channel = '__redis__:invalidate';
 const maxPrefixes = 10_000;
 
@@ -43,6 +49,8 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
   readonly #keys = new Map<string, Set<number>>();
   readonly #prefixes = new Map<string, Prefix<C>>();
   readonly #find: (id: number) => C | undefined;
+  /** Clients whose reads are under way on another node. */
+  readonly #reads = new Map<C, ReadsUnderWay>();
   /** Clients of all keys. */
   items = 0;
 
@@ -79,6 +87,7 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
   /** Keys that it alone has read are forgotten when they change. */
   delete(client: C): void {
     if (!this.clients.delete(client)) return;
+    this.#reads.delete(client);
     for (const name of client.tracking?.prefixes ?? []) {
       const prefix = this.#prefixes.get(name);
       prefix?.clients.delete(client);
@@ -101,6 +110,21 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
     this.items++;
   }
 
+  /** A client is about to read a key on another node: a change may be told before the answer comes. */
+  reads(key: string, client: C): void {
+    let reads = this.#reads.get(client);
+    if (reads === undefined)
+      this.#reads.set(client, (reads = { keys: new Set(), changed: new Set() }));
+    reads.keys.add(key);
+  }
+
+  /** Keys that were changed since the client began to read them. */
+  changedSince(client: C): Iterable<string> {
+    const reads = this.#reads.get(client);
+    this.#reads.delete(client);
+    return reads?.changed ?? [];
+  }
+
   /** Makes room for another key: clients of the one read first are told that it has changed. */
   evict(): void {
     for (const key of this.#keys.keys()) {
@@ -115,6 +139,9 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
       if (key.startsWith(name)) changed.set(key, by);
     }
     this.#invalidate(key, by);
+    for (const [client, { keys, changed }] of this.#reads) {
+      if (keys.has(key) && !(client.tracking!.noLoop && by === client.id)) changed.add(key);
+    }
   }
 
   #invalidate(key: string, by: number): void {
@@ -149,6 +176,7 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
   flushed(): void {
     for (const client of this.clients) this.#send(client, undefined);
     this.#forgetAll();
+    for (const { keys, changed } of this.#reads.values()) for (const key of keys) changed.add(key);
   }
 
   /** `keys` undefined for all. */

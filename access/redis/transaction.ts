@@ -297,6 +297,11 @@ export class TransactionState {
       else answer.nilArray();
       return hasRun;
     };
+    if (out !== reply && owner.flags & ClientFlag.tracking) {
+      for (const { entry, args } of queue) {
+        server.changes.readsElsewhere(owner, tenant, entry, args);
+      }
+    }
     this.#set(undefined);
     const mark = reply.mark();
     const done = route.executor.executeAll(commands, out, isClean, guard);

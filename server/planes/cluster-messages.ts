@@ -12,6 +12,15 @@ import { beginFrame, endFrame, maxFrameBytes } from '../../universal-row/protoco
 import { WireError, WireReader, WireWriter } from '../../universal-row/protocol/wire.ts';
 import type { NodePlace } from './plane-groups.ts';
 
+/** What is told on these links beside messages. */
+export interface OtherFrames {
+  frame(type: number, reader: WireReader): void;
+  /** The node can be told more. */
+  drained(node: number): void;
+  /** The node tells nothing any more, or begins anew: what it had to tell may have been missed. */
+  interrupted(): void;
+}
+
 const purpose = 'messages';
 const messageFrame = 80;
 /** Bytes that a link has yet to send, beyond which messages to that node are dropped. */
@@ -23,6 +32,7 @@ export class ClusterMessages {
   dropped = 0;
   readonly #context: LinkContext;
   readonly #heard: (tenant: number, message: PublishedMessage) => boolean;
+  readonly #others: OtherFrames;
   readonly #outgoing = new Map<number, OutgoingLink>();
   readonly #writer = new WireWriter(4096);
 
@@ -30,9 +40,11 @@ export class ClusterMessages {
     context: LinkContext,
     listener: ClusterListener,
     heard: (tenant: number, message: PublishedMessage) => boolean,
+    others: OtherFrames,
   ) {
     this.#context = context;
     this.#heard = heard;
+    this.#others = others;
     listener.serve(purpose, { open: () => this.#incoming() });
   }
 
@@ -44,7 +56,8 @@ export class ClusterMessages {
     }
     for (const [node, place] of places) {
       if (this.#outgoing.has(node)) continue;
-      this.#outgoing.set(node, new OutgoingLink(this.#context, node, place));
+      const drained = (): void => this.#others.drained(node);
+      this.#outgoing.set(node, new OutgoingLink(this.#context, node, place, drained));
     }
   }
 
@@ -67,12 +80,21 @@ export class ClusterMessages {
     for (const link of this.#outgoing.values()) if (!link.send(frame)) this.dropped++;
   }
 
+  /** Sends a frame to one node; false where that cannot be told now. */
+  send(node: number, frame: Buffer): boolean {
+    return this.#outgoing.get(node)?.send(frame) === true;
+  }
+
   #incoming(): LinkHandler {
     const reader = new WireReader();
+    this.#others.interrupted();
     return {
       frame: (type, _stream, buf, start, end) => {
-        if (type !== messageFrame) throw new WireError(`no message has the type ${type}`);
         reader.set(buf, start, end);
+        if (type !== messageFrame) {
+          this.#others.frame(type, reader);
+          return;
+        }
         const tenant = reader.varint();
         const isSharded = reader.u8() === 1;
         // They may wait for slow subscribers.
@@ -83,7 +105,7 @@ export class ClusterMessages {
       },
       drained: () => undefined,
       readEnd: () => undefined,
-      closed: () => undefined,
+      closed: () => this.#others.interrupted(),
     };
   }
 
@@ -98,13 +120,15 @@ class OutgoingLink {
   readonly #context: LinkContext;
   readonly #node: number;
   readonly #place: NodePlace;
+  readonly #drained: () => void;
   #link: ClusterLink | undefined;
   #dial: { close(): void } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #retryMs: number = retryMs.first;
   #isClosed = false;
 
-  constructor(context: LinkContext, node: number, place: NodePlace) {
+  constructor(context: LinkContext, node: number, place: NodePlace, drained: () => void) {
+    this.#drained = drained;
     this.#context = context;
     this.#node = node;
     this.#place = place;
@@ -125,7 +149,7 @@ class OutgoingLink {
           frame: (type) => {
             throw new WireError(`nothing of type ${type} comes back`);
           },
-          drained: () => undefined,
+          drained: this.#drained,
           readEnd: () => undefined,
           closed: () => this.#again(),
         };

@@ -6,7 +6,7 @@ import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
 import { GroupTurns } from '../../access/gateway/pods/group-turns.ts';
 import { PodLink } from '../../access/gateway/pods/pod-link.ts';
 import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
-import type { Elsewhere, NodeQuestion } from '../../access/redis/elsewhere.ts';
+import type { Elsewhere, NodeQuestion, TenantQuestion } from '../../access/redis/elsewhere.ts';
 import type { PublishedMessage } from '../../access/redis/fan-out.ts';
 import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
@@ -17,6 +17,7 @@ import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import type { PodServerOptions } from '../../storage-node/pod-server/served-pods.ts';
 import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
 import type { Refusable } from '../../universal-row/executor.ts';
+import { ClusterChanges, type ChangesHeard } from './cluster-changes.ts';
 import { ClusterMessages } from './cluster-messages.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
@@ -47,12 +48,14 @@ export interface ClusterRowsOptions {
   readonly refusalOf: (command: Refusable) => string | undefined;
   readonly leaderWaitMs: number;
   /** The scripts that clients here have loaded, which a node is told of when it is there again. */
-  readonly loadedScripts: () => Iterable<NodeQuestion>;
+  readonly loadedScripts: () => Iterable<TenantQuestion>;
   readonly scriptsOf: PodServerOptions['scriptsOf'];
   /** Another node is there, perhaps again. */
   readonly nodeIsThere: () => void;
   /** Another node asks. */
-  readonly answer: (question: NodeQuestion) => unknown;
+  readonly answer: (question: TenantQuestion) => unknown;
+  /** Who hears of changes on other nodes; undefined until there are clients. */
+  readonly changes: () => ChangesHeard | undefined;
   /** A client of another node has published a message to a tenant. False when it is dropped. */
   readonly heard: (tenant: number, message: PublishedMessage) => boolean;
   readonly report: Report;
@@ -85,6 +88,7 @@ export class ClusterRows implements Elsewhere {
   /** Ends the turns of the groups that a tick of the gateway has touched. */
   readonly turns = new GroupTurns();
   readonly messages: ClusterMessages;
+  readonly changes: ClusterChanges;
   readonly #options: ClusterRowsOptions;
   readonly #groups: PlaneGroups<Pod>;
   readonly #server: PodServer;
@@ -127,12 +131,23 @@ export class ClusterRows implements Elsewhere {
       },
       scriptsOf: options.scriptsOf,
       opened: options.nodeIsThere,
-      answer: (question) => options.answer(question as NodeQuestion),
+      closed: (node) => this.changes.followedBy(node, false, false),
+      answer: (question) => this.#answer(question as NodeQuestion),
       report,
       failed: fatal,
     });
     groups.listener.serve('pods', this.#server);
-    this.messages = new ClusterMessages(groups.context, groups.listener, options.heard);
+    this.changes = new ClusterChanges({
+      atEnd: (ended) => this.turns.atEnd(ended),
+      send: (node, frame) => this.messages.send(node, frame),
+      tell: (isWanted, wantsMisses) => this.ask(this.#follows(isWanted, wantsMisses)),
+      heard: options.changes,
+    });
+    this.messages = new ClusterMessages(groups.context, groups.listener, options.heard, {
+      frame: (type, reader) => this.changes.frame(type, reader),
+      drained: (node) => this.changes.drained(node),
+      interrupted: () => options.changes()?.missed(),
+    });
     this.#timer = setInterval(() => this.#tellLeaders(), leaderPollMs);
     this.#timer.unref();
   }
@@ -165,7 +180,7 @@ export class ClusterRows implements Elsewhere {
     let awaited = this.#awaited.get(key);
     if (awaited === undefined) {
       const place = { group: 0 };
-      awaited = { executor: this.#newExecutor(place, of.model === 'kv'), place };
+      awaited = { executor: this.#newExecutor(place, of), place };
       this.#awaited.set(key, awaited);
     }
     return awaited.executor;
@@ -186,13 +201,27 @@ export class ClusterRows implements Elsewhere {
     });
   }
 
-  /** The node is there again, and may have missed scripts. */
-  #tellScripts(link: PodLink): void {
-    for (const question of this.#options.loadedScripts()) {
+  #answer(question: NodeQuestion): unknown {
+    if (question.what !== 'followChanges') return this.#options.answer(question);
+    this.changes.followedBy(question.node, question.isWanted, question.wantsMisses);
+    return undefined;
+  }
+
+  #follows(isWanted: boolean, wantsMisses: boolean): NodeQuestion {
+    return { what: 'followChanges', node: this.#options.data.node, isWanted, wantsMisses };
+  }
+
+  /** The node is there again: it may have missed scripts, and has told of no changes. */
+  #isThere(link: PodLink): void {
+    const { isFollowing, followsMisses } = this.changes;
+    const questions: NodeQuestion[] = [...this.#options.loadedScripts()];
+    if (isFollowing) questions.unshift(this.#follows(true, followsMisses));
+    for (const question of questions) {
       link.ask(question).catch(() => {
         // The link has ended: it is told when that is up again.
       });
     }
+    this.#options.changes()?.missed();
   }
 
   status(): ReplicaStatus[] {
@@ -234,7 +263,7 @@ export class ClusterRows implements Elsewhere {
     }
     for (const [node, place] of places) {
       if (this.#links.has(node)) continue;
-      const opened = (up: PodLink): void => this.#tellScripts(up);
+      const opened = (up: PodLink): void => this.#isThere(up);
       const link = new PodLink({ ...place, context, opened, report });
       this.#links.set(node, { link, place, remote: new RemoteExecutor(link, refusalOf) });
       void link.start();
@@ -242,14 +271,14 @@ export class ClusterRows implements Elsewhere {
   }
 
   #route(definition: GroupDefinition): void {
-    const { group, model, replicas } = definition;
+    const { group, replicas } = definition;
     let executor = this.#executors.get(group);
     if (executor === undefined) {
       const key = groupKey(definition);
       const awaited = this.#awaited.get(key);
       this.#awaited.delete(key);
       if (awaited !== undefined) awaited.place.group = group;
-      executor = awaited?.executor ?? this.#newExecutor({ group }, model === 'kv');
+      executor = awaited?.executor ?? this.#newExecutor({ group }, definition);
       this.#executors.set(group, executor);
       executor.localChanged();
     }
@@ -257,7 +286,7 @@ export class ClusterRows implements Elsewhere {
     executor.setReplicas(voters.map(({ node }) => node));
   }
 
-  #newExecutor(place: GroupPlace, mayWait: boolean): GroupExecutor {
+  #newExecutor(place: GroupPlace, { tenant, model }: GroupScope): GroupExecutor {
     const { data, refusalOf, leaderWaitMs } = this.#options;
     return new GroupExecutor({
       ...{
@@ -266,10 +295,15 @@ export class ClusterRows implements Elsewhere {
         incarnation: data.incarnation,
         turns: this.turns,
         refusalOf,
-        mayWait,
+        mayWait: model === 'kv',
         waitMs: leaderWaitMs,
       },
       local: () => this.#groups.pod(place.group),
+      moved: () => {
+        // Whoever follows hears of it from the new leader, which may be this node.
+        if (this.executor(place.group)?.leader === data.node) this.changes.lost();
+        this.#options.changes()?.missed(tenant);
+      },
       remoteOf: (node) => this.#links.get(node)?.remote,
     });
   }

@@ -769,6 +769,7 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
       const definition = tables.tenant(question.tenant);
       return definition && server?.answerNode(question, definition);
     },
+    changes: () => server?.changes,
     heard: (tenant, message) => server?.hear(tenant, message) ?? true,
     report: log,
     fatal,
@@ -814,6 +815,7 @@ async function start(): Promise<void> {
   if (cluster === undefined) await divided.dropOrphans();
   server = createServer(config, packageVersion());
   server.elsewhere = cluster;
+  server.changes.elsewhere = cluster?.changes;
   server.cache = cache.inUse;
   await gatherLibraries();
   server.latency.thresholdMs = latencyMs();

@@ -64,6 +64,10 @@ export class GatewayLink implements LinkHandler, RequestsLink {
     return this.#link.send(bytes);
   }
 
+  get node(): number {
+    return Number(this.#link.peer.node) || 0;
+  }
+
   get unsentBytes(): number {
     return this.#link.unsentBytes;
   }

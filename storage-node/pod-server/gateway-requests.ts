@@ -2,7 +2,7 @@
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
-import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
+import { clientOfNode, type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
 import { type NumberedWrite, once } from '../../universal-row/once.ts';
 import {
   Answer,
@@ -308,6 +308,8 @@ export class GatewayRequests {
 
   #fill(command: Command, lane: Lane, head: CommandHead): void {
     command.table = head.flags & CommandFlag.hasTable ? head.table : lane.session.table;
+    command.client =
+      head.flags & CommandFlag.hasClient ? clientOfNode(this.#link.node, head.client) : undefined;
     const named = namedTransforms[head.transform];
     if (named === undefined) {
       this.#fillScript(command, lane, head.transform - namedTransforms.length);

@@ -16,6 +16,8 @@ const maxUnsentBytes = 8 * 1024 * 1024;
 
 /** What requests have of their link. */
 export interface RequestsLink {
+  /** The node of the gateway, 0 if it is none. */
+  readonly node: number;
   readonly isClosed: boolean;
   /** Bytes that the socket holds. */
   readonly unsentBytes: number;

@@ -36,9 +36,14 @@ export class PodServer implements PodTurns {
 
   /** Serves a link of a gateway (`ClusterListener.serve`). */
   open(link: ClusterLink): LinkHandler {
-    const gateway = new GatewayLink(this, link, () => this.#links.delete(gateway));
+    const gateway = new GatewayLink(this, link, () => {
+      this.#links.delete(gateway);
+      const { node } = gateway;
+      // It may have another link by now.
+      if (![...this.#links].some((one) => one.node === node)) this.options.closed?.(node);
+    });
     this.#links.add(gateway);
-    this.options.opened?.();
+    this.options.opened?.(gateway.node);
     return gateway;
   }
 

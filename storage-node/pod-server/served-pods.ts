@@ -22,8 +22,9 @@ export interface PodServerOptions {
   publish?: ((tenant: number, message: ScriptMessage) => void) | undefined;
   /** What scripts of a tenant share with those of clients of this process; undefined where it has none. */
   scriptsOf?: ((tenant: number) => TenantScriptState | undefined) | undefined;
-  /** A gateway is there, perhaps again. */
-  opened?: (() => void) | undefined;
+  /** The gateway of a node is there, perhaps again, or is no more. */
+  opened?: ((node: number) => void) | undefined;
+  closed?: ((node: number) => void) | undefined;
   /** Answers what a gateway asks about the pods as a whole. */
   answer: (question: unknown) => MaybePromise<unknown>;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;

@@ -3,6 +3,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PolyrowCluster } from '../support/polyrow-cluster.ts';
+import { RespClient } from '../support/resp-client.ts';
+import { show } from '../support/resp-value.ts';
 
 let cluster: PolyrowCluster;
 /** The first one leads the group of database 0. */
@@ -128,4 +130,104 @@ describe('functions', () => {
     }
     client.disconnect();
   });
+});
+
+describe('what clients are told of changes', () => {
+  const port = (i: number): number => nodes[i]!.options.port!;
+
+  test.each([0, 1, 2])('at node %i: keyspace notifications', async (i) => {
+    await nodes[i]!.config('SET', 'notify-keyspace-events', 'KEA');
+    const subscriber = nodes[i]!.duplicate();
+    await subscriber.psubscribe('__key*__:*');
+    const heard: string[] = [];
+    const key = `told:${i}`;
+    const done = new Promise((resolve) => {
+      subscriber.on('pmessage', (_pattern, channel: string, payload: string) => {
+        if (channel.endsWith(key) || payload === key) heard.push(`${channel} ${payload}`);
+        if (channel === '__keyevent@0__:del' && payload === key) resolve(undefined);
+      });
+    });
+    // It is not waited for, as notifications may be lost.
+    for (let n = 0; heard.length === 0; n++) {
+      await nodes[n % 3]!.set(key, '1');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    heard.length = 0;
+    await nodes[(i + 1) % 3]!.set(key, '2');
+    await nodes[(i + 2) % 3]!.del(key);
+    await done;
+    expect(heard.slice(-4)).toEqual([
+      `__keyspace@0__:${key} set`,
+      `__keyevent@0__:set ${key}`,
+      `__keyspace@0__:${key} del`,
+      `__keyevent@0__:del ${key}`,
+    ]);
+    await nodes[i]!.config('SET', 'notify-keyspace-events', '');
+    subscriber.disconnect();
+  });
+
+  async function tracking(i: number, ...words: string[]): Promise<RespClient> {
+    const client = await RespClient.connect(port(i), 3);
+    expect(await client.text('CLIENT', 'TRACKING', 'ON', ...words)).toBe('+OK');
+    return client;
+  }
+
+  /** What the client is told next. */
+  async function told(client: RespClient): Promise<string> {
+    const [push] = await client.replies(1);
+    return show(push!);
+  }
+
+  test.each([0, 1, 2])('at node %i: keys that it caches', async (i) => {
+    const client = await tracking(i);
+    const key = `cached:${i}`;
+    for (const node of nodes) {
+      expect(await client.text('GET', key)).not.toContain('invalidate');
+      await node.incr(key);
+      expect(await told(client)).toBe(`>["invalidate" *["${key}"]]`);
+    }
+    await client.command('MULTI');
+    await client.command('MGET', key, `${key}:b`);
+    expect(await client.text('EXEC')).toBe('*[*["3" _]]');
+    await nodes[2].set(`${key}:b`, '1');
+    expect(await told(client)).toBe(`>["invalidate" *["${key}:b"]]`);
+    expect(await client.text('EVAL', "return redis.call('GET', KEYS[1])", 1, key)).toBe('"3"');
+    await nodes[1].del(key);
+    expect(await told(client)).toBe(`>["invalidate" *["${key}"]]`);
+    await nodes[0].flushall();
+    expect(await told(client)).toBe('>["invalidate" _]');
+    client.close();
+  });
+
+  test.each([0, 1, 2])('at node %i: by prefix, on demand, and not its own', async (i) => {
+    const broadcast = await tracking(i, 'BCAST', 'PREFIX', 'b:');
+    const demanding = await tracking(i, 'OPTIN');
+    const own = await tracking(i, 'NOLOOP');
+    await nodes[(i + 1) % 3]!.mset('a:1', '1', 'b:1', '1');
+    expect(await told(broadcast)).toBe('>["invalidate" *["b:1"]]');
+    await demanding.command('GET', 'a:1');
+    await demanding.command('CLIENT', 'CACHING', 'YES');
+    await demanding.command('GET', 'a:2');
+    await own.command('MGET', 'a:1', 'a:2', 'b:1');
+    await own.command('SET', 'a:1', 'own');
+    await nodes[i]!.set('a:2', '2');
+    expect(await told(demanding)).toBe('>["invalidate" *["a:2"]]');
+    expect(await told(own)).toBe('>["invalidate" *["a:2"]]');
+    for (const client of [broadcast, demanding, own]) client.close();
+  });
+
+  test('all that is cached is void when another node leads', async () => {
+    const clients = await Promise.all([0, 1, 2].map((i) => tracking(i)));
+    for (const client of clients) await client.command('GET', 'kept');
+    const next = cluster.nodes[cluster.redisPorts.indexOf(port(1))]!;
+    await cluster.cli('partition', 'transfer', '0', '--to', String(next.id));
+    for (const client of clients) expect(await told(client)).toBe('>["invalidate" _]');
+    for (const client of clients) client.close();
+    const again = await tracking(0);
+    await again.command('GET', 'kept');
+    await nodes[2].set('kept', '1');
+    // The change of leader may be told more than once, also before the answer to GET.
+    while (!(await told(again)).includes('["kept"]'));
+    again.close();
+  }, 30_000);
 });

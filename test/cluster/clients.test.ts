@@ -82,12 +82,6 @@ describe('Redis', () => {
     expect(await a.xack('stream', 'group', id!)).toBe(1);
   });
 
-  test('refuses what it could not keep', async () => {
-    for (const node of nodes) {
-      await expect(node.client('TRACKING', 'ON')).rejects.toThrow('not available on a node');
-    }
-  });
-
   test('a table of several partitions is one table', async () => {
     await cluster.cli('table', 'create', '5', '--model', 'kv', '--partitions', '4');
     await cluster.settled();

@@ -35,10 +35,11 @@ function wordsOf(args: Arguments): Buffer[] {
 
 const anyHead = fc.record({
   transform: fc.nat(500),
-  flags: fc.nat(127),
+  flags: fc.nat(255),
   table: fc.maxSafeNat(),
   deadlineMs: fc.nat(60_000),
   sequence: fc.maxSafeNat(),
+  client: fc.maxSafeNat(),
   rights: fc.string(),
 });
 const anyWords = fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 40 });
@@ -59,6 +60,7 @@ test('a command arrives as it was sent', () => {
       if (fields.flags & CommandFlag.hasTable) expect(read.table).toBe(fields.table);
       if (fields.flags & CommandFlag.hasDeadline) expect(read.deadlineMs).toBe(fields.deadlineMs);
       if (fields.flags & CommandFlag.hasSequence) expect(read.sequence).toBe(fields.sequence);
+      if (fields.flags & CommandFlag.hasClient) expect(read.client).toBe(fields.client);
       if (fields.flags & CommandFlag.hasRights) expect(read.rights).toBe(fields.rights);
       expect(args.hasWaited).toBe((fields.flags & CommandFlag.hasWaited) !== 0);
     }),

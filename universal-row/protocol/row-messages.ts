@@ -119,8 +119,10 @@ export const CommandFlag = {
   emptyIsNilArray: 32,
   /** What a script may do follows. */
   hasRights: 64,
+  /** The gateway's number of the client follows, for those who follow changes. */
+  hasClient: 128,
 } as const;
-const knownFlags = 127;
+const knownFlags = 255;
 
 /** What a command says of itself before its words. */
 export class CommandHead {
@@ -129,6 +131,7 @@ export class CommandHead {
   table = 0;
   deadlineMs = 0;
   sequence = 0;
+  client = 0;
   /** Of the user whose script it is: the name, a space, the rules; '' for one who may do all. */
   rights = '';
 
@@ -147,6 +150,7 @@ export function writeCommand(writer: WireWriter, head: CommandHead, args: Argume
     if (flags & CommandFlag.hasDeadline) writer.varint(head.deadlineMs);
     if (flags & CommandFlag.hasSequence) writer.varint(head.sequence);
     if (flags & CommandFlag.hasRights) writer.string(head.rights);
+    if (flags & CommandFlag.hasClient) writer.varint(head.client);
   }
   const { count, starts, lens, buf } = args;
   writer.varint(count);
@@ -164,6 +168,7 @@ export function readCommand(reader: WireReader, head: CommandHead, args: Argumen
     if (flags & CommandFlag.hasDeadline) head.deadlineMs = reader.varint();
     if (flags & CommandFlag.hasSequence) head.sequence = reader.varint();
     head.rights = flags & CommandFlag.hasRights ? reader.string() : '';
+    if (flags & CommandFlag.hasClient) head.client = reader.varint();
   }
   const count = reader.varint();
   // Each word takes a byte at least.

@@ -37,6 +37,8 @@ export interface GroupExecutorOptions {
   readonly waitMs: number;
   /** Why a write would be refused, as far as is known here. */
   readonly refusalOf: (command: Refusable) => string | undefined;
+  /** Another node leads: what the last one has told of changes may not be all. */
+  readonly moved?: (() => void) | undefined;
   /** The pod of this process may answer later than in the same tick, without an answer of its own for that. */
   readonly mayWait: boolean;
 }
@@ -74,6 +76,8 @@ export class GroupExecutor implements Executor {
   #pod: LocalPod | undefined;
   /** The node that leads, as far as is known; 0 if not. */
   #leader = 0;
+  /** The last one that was known. */
+  #lastLeader = 0;
   /** The link to it, if it is another one. */
   #remote: RemoteExecutor | undefined;
   #replicas: readonly number[] = [];
@@ -195,6 +199,10 @@ export class GroupExecutor implements Executor {
   #setLeader(node: number): void {
     if (node !== this.#leader || node === 0) this.#remote = undefined;
     this.#leader = node;
+    if (node !== 0 && node !== this.#lastLeader) {
+      if (this.#lastLeader !== 0) this.#options.moved?.();
+      this.#lastLeader = node;
+    }
     this.#observers.moveTo(this.#placeOf(node));
     if (node !== 0) this.#wake();
   }

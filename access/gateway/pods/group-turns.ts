@@ -30,6 +30,7 @@ export class GroupTurns implements TurnMember {
   #pods: LocalPod[] = [];
   #positions: number[] = [];
   #ticks = 0;
+  #atEnd: (() => (outcome: Outcome) => void)[] = [];
 
   add(group: Follower): void {
     this.#followers.add(group);
@@ -56,6 +57,11 @@ export class GroupTurns implements TurnMember {
     else if (losses < turn.losses) turn.losses = losses;
   }
 
+  /** Calls back when this tick ends; what that returns, once what the tick writes is settled. */
+  atEnd(ended: () => (outcome: Outcome) => void): void {
+    this.#atEnd.push(ended);
+  }
+
   /** Something was written for the link, which is to leave at the end of the tick. */
   written(link: PodLink): void {
     this.#links.add(link);
@@ -67,7 +73,10 @@ export class GroupTurns implements TurnMember {
       this.#links.clear();
     }
     const touched = this.#touched;
-    if (touched.length === 0) return -1;
+    if (touched.length === 0) {
+      this.#settleAfter([], []);
+      return -1;
+    }
     const pods = this.#pods;
     const positions = this.#positions;
     pods.length = 0;
@@ -82,30 +91,45 @@ export class GroupTurns implements TurnMember {
       positions.push(wasLost ? lost : position);
     }
     touched.length = 0;
+    this.#settleAfter(pods, positions);
     return pods.length === 0 ? -1 : ++this.#ticks;
+  }
+
+  #settleAfter(pods: readonly LocalPod[], positions: readonly number[]): void {
+    if (this.#atEnd.length === 0) return;
+    const after = this.#atEnd.splice(0).map((ended) => ended());
+    whenAll(pods, positions, (outcome) => {
+      for (const then of after) then(outcome);
+    });
   }
 
   /** To be called before another tick ends, if at all. */
   whenSettled(tick: number, then: (outcome: Outcome) => void): void {
     assert(tick === this.#ticks, 'only the last tick can be waited for');
-    const pods = this.#pods;
-    const positions = this.#positions;
-    if (positions.includes(lost)) {
-      then('unknown');
-      return;
-    }
-    if (pods.length === 1) {
-      pods[0]!.whenSettled(positions[0]!, then);
-      return;
-    }
-    let left = pods.length;
-    let worst: Outcome = 'committed';
-    const one = (outcome: Outcome): void => {
-      if (outcome !== 'committed') worst = outcome;
-      if (--left === 0) then(worst);
-    };
-    const all = pods.slice();
-    const at = positions.slice();
-    for (let i = 0; i < all.length; i++) all[i]!.whenSettled(at[i]!, one);
+    whenAll(this.#pods, this.#positions, then);
   }
+}
+
+function whenAll(
+  pods: readonly LocalPod[],
+  positions: readonly number[],
+  then: (outcome: Outcome) => void,
+): void {
+  if (pods.length === 0 || positions.includes(lost)) {
+    then(pods.length === 0 ? 'committed' : 'unknown');
+    return;
+  }
+  if (pods.length === 1) {
+    pods[0]!.whenSettled(positions[0]!, then);
+    return;
+  }
+  let left = pods.length;
+  let worst: Outcome = 'committed';
+  const one = (outcome: Outcome): void => {
+    if (outcome !== 'committed') worst = outcome;
+    if (--left === 0) then(worst);
+  };
+  const all = pods.slice();
+  const at = positions.slice();
+  for (let i = 0; i < all.length; i++) all[i]!.whenSettled(at[i]!, one);
 }

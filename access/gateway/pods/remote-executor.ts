@@ -97,6 +97,10 @@ export class RemoteExecutor implements Executor {
     if (command.args.hasWaited) head.flags |= CommandFlag.hasWaited;
     if (command.onEmpty === 'nil') head.flags |= CommandFlag.emptyIsNil;
     else if (command.onEmpty === 'nilArray') head.flags |= CommandFlag.emptyIsNilArray;
+    if (command.client !== undefined) {
+      head.flags |= CommandFlag.hasClient;
+      head.client = command.client;
+    }
     if (command.rights !== undefined) {
       head.flags |= CommandFlag.hasRights;
       head.rights = command.rights;
@@ -168,7 +172,7 @@ export class RemoteExecutor implements Executor {
     this.link.unobserve(table, key, observer);
   }
 
-  /** Pods elsewhere do not tell of all changes: neither keyspace notifications nor tracking know of theirs. */
+  /** Nodes of a cluster tell each other of changes by another way (server/planes/cluster-changes.ts). */
   follow(): void {}
 
   /** What the tick has asked for leaves. Answers come once they are settled. */

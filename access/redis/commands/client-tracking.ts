@@ -123,16 +123,19 @@ export const trackingSubcommands: readonly ClientCommand[] = [
     summary: 'Controls server-assisted client-side caching for the connection.',
     complexity: 'O(1). Some options may introduce additional complexity.',
     handle(connection, args, reply) {
-      // Changes made by way of other nodes would not be told of.
-      if (args.is(2, 'ON') && connection.server.elsewhere !== undefined) {
-        refuse('Client-side caching is not available on a node of a cluster yet');
-      }
       if (args.is(2, 'ON')) track(connection, args);
       else if (args.is(2, 'OFF')) {
         parseOptions(connection, args);
         connection.server.track(connection, undefined);
       } else throw syntaxError;
+      const following = connection.tracking && connection.server.changesAreFollowed;
+      if (following !== undefined && !connection.isExecuting) {
+        return following.then(() => {
+          connection.answer().ok();
+        });
+      }
       reply.ok();
+      return undefined;
     },
   },
   {
