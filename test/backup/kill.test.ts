@@ -15,7 +15,7 @@ import { BackupScene, query, writeLines } from './backup-commands.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const kills = Number(process.env['KILLS'] ?? (full ? 50 : 2));
+const kills = Number(process.env['KILLS'] ?? (full ? 50 : 1));
 const seed = seedFrom('KILL_SEED');
 /** Milliseconds: a little longer than a backup or a restore of what is here takes. */
 const longest = 500;

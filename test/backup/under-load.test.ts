@@ -15,7 +15,7 @@ import { BackupScene, query, writeLines } from './backup-commands.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const rounds = full ? 10 : 2;
+const rounds = full ? 10 : 1;
 const seed = seedFrom('BACKUP_SEED');
 
 let scene: BackupScene;

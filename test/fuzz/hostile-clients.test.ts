@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Polyrow } from '../support/polyrow.ts';
 import { encode } from '../support/resp-client.ts';
 import { isError, textOf } from '../support/resp-value.ts';
@@ -16,8 +16,10 @@ const openFiles = Number(
 );
 
 let server: Polyrow;
+/** By several tests. */
+let isShared = false;
 afterEach(async () => {
-  await server.remove();
+  if (!isShared) await server.remove();
 });
 
 async function start(...flags: string[]): Promise<void> {
@@ -94,40 +96,6 @@ describe('with the default settings', () => {
     await server.stop();
   });
 
-  test.each([
-    ['too many arguments', '*2147483648\r\n', 'ERR Protocol error: invalid multibulk length'],
-    ['a count that is no number', '*x\r\n', 'ERR Protocol error: invalid multibulk length'],
-    ['a bulk of a terabyte', '*1\r\n$1000000000000\r\n', 'ERR Protocol error: invalid bulk length'],
-    ['a bulk of -1', '*1\r\n$-1\r\n', 'ERR Protocol error: invalid bulk length'],
-    ['a bulk beyond the limit', '*1\r\n$536870913\r\n', 'ERR Protocol error: invalid bulk length'],
-    ['no bulk', '*1\r\n!4\r\nPING\r\n', "ERR Protocol error: expected '$', got '!'"],
-    [
-      'unbalanced quotes',
-      'SET "unbalanced\r\n',
-      'ERR Protocol error: unbalanced quotes in request',
-    ],
-    ['an endless line', `${'x'.repeat(70_000)}`, 'ERR Protocol error: too big inline request'],
-    [
-      'an endless count',
-      `*${'1'.repeat(70_000)}`,
-      'ERR Protocol error: too big mbulk count string',
-    ],
-    [
-      'an endless length',
-      `*1\r\n$${'1'.repeat(70_000)}`,
-      'ERR Protocol error: too big bulk count string',
-    ],
-  ])('%s ends the connection with the reason', async (_, bytes, reason) => {
-    const client = await server.client();
-    const before = server.residentBytes();
-    client.send(bytes);
-    const [reply] = await client.replies(1);
-    expect(isError(reply!) && textOf(reply!)).toBe(reason);
-    await client.ended;
-    expect(server.residentBytes() - before).toBeLessThan(100 * mib);
-    await answersOthers();
-  });
-
   test('a promise of much and then silence costs nothing', async () => {
     const before = server.residentBytes();
     const sockets = await Promise.all(Array.from({ length: 200 }, open));
@@ -195,6 +163,51 @@ describe('with the default settings', () => {
     ending = true;
     await pump;
     greedy.destroy();
+  });
+});
+
+describe('one server, whatever is sent', () => {
+  beforeAll(async () => {
+    await start();
+    isShared = true;
+  });
+  afterAll(async () => {
+    isShared = false;
+    await server.remove();
+  });
+
+  test.each([
+    ['too many arguments', '*2147483648\r\n', 'ERR Protocol error: invalid multibulk length'],
+    ['a count that is no number', '*x\r\n', 'ERR Protocol error: invalid multibulk length'],
+    ['a bulk of a terabyte', '*1\r\n$1000000000000\r\n', 'ERR Protocol error: invalid bulk length'],
+    ['a bulk of -1', '*1\r\n$-1\r\n', 'ERR Protocol error: invalid bulk length'],
+    ['a bulk beyond the limit', '*1\r\n$536870913\r\n', 'ERR Protocol error: invalid bulk length'],
+    ['no bulk', '*1\r\n!4\r\nPING\r\n', "ERR Protocol error: expected '$', got '!'"],
+    [
+      'unbalanced quotes',
+      'SET "unbalanced\r\n',
+      'ERR Protocol error: unbalanced quotes in request',
+    ],
+    ['an endless line', `${'x'.repeat(70_000)}`, 'ERR Protocol error: too big inline request'],
+    [
+      'an endless count',
+      `*${'1'.repeat(70_000)}`,
+      'ERR Protocol error: too big mbulk count string',
+    ],
+    [
+      'an endless length',
+      `*1\r\n$${'1'.repeat(70_000)}`,
+      'ERR Protocol error: too big bulk count string',
+    ],
+  ])('%s ends the connection with the reason', async (_, bytes, reason) => {
+    const client = await server.client();
+    const before = server.residentBytes();
+    client.send(bytes);
+    const [reply] = await client.replies(1);
+    expect(isError(reply!) && textOf(reply!)).toBe(reason);
+    await client.ended;
+    expect(server.residentBytes() - before).toBeLessThan(100 * mib);
+    await answersOthers();
   });
 });
 

@@ -12,7 +12,7 @@ import { encodeAll } from '../support/resp-client.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const durationMs = full ? 600_000 : 20_000;
+const durationMs = full ? 600_000 : 8000;
 const seed = seedFrom('FUZZ_SEED');
 
 /** Commands that are meant to stop, stall or reconfigure a server have no place in a search for bugs. */
