@@ -317,7 +317,8 @@ export class SentCommands implements LaneUser {
   }
 
   #answered(): void {
-    this.#group?.releaseNumber(this.#numbers[this.#next++]!);
+    const number = this.#numbers[this.#next++]!;
+    this.#group?.releaseNumber(number);
   }
 
   #clear(): void {

@@ -6,8 +6,8 @@ import { defects } from './defects.ts';
 import { runHistory } from './history.ts';
 
 const full = Boolean(process.env['POLYROW_FULL']);
-const histories = full ? 3000 : 30;
-const perTest = full ? 100 : 10;
+const histories = full ? 3000 : 12;
+const perTest = full ? 100 : 6;
 /** Bugs that take more seeds are left to `npm run simulate -- --defects`. */
 const quickDefects = 12;
 
