@@ -18,6 +18,7 @@ interface Options {
   seeds: number;
   docs?: boolean;
   regressions?: boolean;
+  simulations?: boolean;
 }
 
 const program = new Command('experiment')
@@ -28,11 +29,16 @@ const program = new Command('experiment')
     '--regressions',
     'exit code 1 only for measures that the last full runs reached: those recorded as short are printed, not counted',
   )
+  .option('--simulations', 'leave out those that measure a running server')
   .option('--docs', 'write docs/experiments.md from the last full runs, and run nothing')
   .action(async (ids: string[], options: Options) => {
     mkdirSync(results, { recursive: true });
     if (options.docs) writePage();
-    else await runAll(chosen(ids), options);
+    else {
+      const all = chosen(ids);
+      const simulated = all.filter(({ kind }) => kind !== 'LIVE');
+      await runAll(options.simulations ? simulated : all, options);
+    }
   });
 
 function count(text: string): number {
