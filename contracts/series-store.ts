@@ -37,7 +37,7 @@ export class NotLeaderError extends UnavailableError {
   }
 }
 
-/** Nobody can tell whether the change was made, now or later. */
+/** Whether the change was made is unknown, now and later. */
 export class OutcomeUnknownError extends UnavailableError {
   constructor() {
     super('outcome unknown');

@@ -11,22 +11,29 @@ interface Bench {
   client: (name: string, workMs: number, rounds?: number) => TickClient;
 }
 
+function tickWith(
+  executors: () => readonly Executor[],
+  unknown: () => unknown = () => {},
+): CommandTick<TickClient> {
+  return new CommandTick<TickClient>({
+    executors,
+    podAdmission: undefined,
+    steps: undefined,
+    beforeEnd: () => {},
+    isWaiting: () => false,
+    unknown,
+    failed: () => {},
+  });
+}
+
 /** Work takes as long as it says, on a clock of its own. */
 function bench(): Bench {
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   const seen: string[] = [];
-  const tick = new CommandTick<TickClient>({
-    executors: () => {
-      seen.push('|');
-      return [];
-    },
-    podAdmission: undefined,
-    steps: undefined,
-    beforeEnd: () => {},
-    isWaiting: () => false,
-    unknown: () => {},
-    failed: () => {},
+  const tick = tickWith(() => {
+    seen.push('|');
+    return [];
   });
   const client = (name: string, workMs: number, rounds = 1): TickClient => {
     let left = rounds;
@@ -107,15 +114,7 @@ test('large answers that wait for the log are counted until they are sent', asyn
     whenSettled: (_position: number, then: (outcome: Outcome) => void) => safe.push(then),
   } as unknown as Executor;
   const { client } = bench();
-  const tick = new CommandTick<TickClient>({
-    executors: () => [executor],
-    podAdmission: undefined,
-    steps: undefined,
-    beforeEnd: () => {},
-    isWaiting: () => false,
-    unknown: () => {},
-    failed: () => {},
-  });
+  const tick = tickWith(() => [executor]);
   const waiting = new Map<string, number>();
   const sent: string[] = [];
   for (const [name, bytes] of [
@@ -152,15 +151,10 @@ test('answers that saw what may be lost become errors, one a command', async () 
   } as unknown as Executor;
   const { client } = bench();
   let unknown = 0;
-  const tick = new CommandTick<TickClient>({
-    executors: () => [executor, executor],
-    podAdmission: undefined,
-    steps: undefined,
-    beforeEnd: () => {},
-    isWaiting: () => false,
-    unknown: () => unknown++,
-    failed: () => {},
-  });
+  const tick = tickWith(
+    () => [executor, executor],
+    () => unknown++,
+  );
   const sent: string[] = [];
   const one = (name: string): TickClient => ({
     ...client(name, 0),
@@ -192,15 +186,7 @@ test('answers leave in order for each client, whichever log is settled first', a
       settled.push([name, then]),
   })) as unknown as Executor[];
   const { client } = bench();
-  const tick = new CommandTick<TickClient>({
-    executors: () => executors,
-    podAdmission: undefined,
-    steps: undefined,
-    beforeEnd: () => {},
-    isWaiting: () => false,
-    unknown: () => {},
-    failed: () => {},
-  });
+  const tick = tickWith(() => executors);
   const sent: string[] = [];
   const one = (name: string): TickClient => ({
     ...client(name, 0),

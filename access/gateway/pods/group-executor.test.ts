@@ -45,7 +45,7 @@ class Replica implements LocalPod {
       execute: (command: Command, reply: Reply) =>
         link.isUp ? this.execute(command, reply) : refuse(command, reply, 'unreachable'),
       executeAll: this.executeAll.bind(this),
-      // As the link has it: nobody can tell whether it has changed before.
+      // As over a link: whether the row has changed before is unknown.
       observe: (table: number, key: Buffer, observer: RowObserver) => {
         this.observe(table, key, observer);
         observer.rowChanged(table, key);

@@ -174,7 +174,7 @@ export class GroupExecutor implements Executor {
     this.localChanged();
   }
 
-  /** `node` leads, as somebody says who should know; 0 for nobody. */
+  /** Takes over which node leads, as a refusal or the placement says; 0 for none. */
   leaderIs(node: number): void {
     this.localChanged();
     // This process knows best what its own pod is.
@@ -325,7 +325,7 @@ export class GroupExecutor implements Executor {
   /** Runs it where the leader is, and waits until there is one. */
   async #find(attempt: Attempt, reply: Reply): Promise<Reply | void> {
     const { first } = attempt;
-    // Who has given it a number has sent it already, and takes that back.
+    // With a number the command was sent before, and its sender releases the number.
     if (!attempt.isAlone || !isWrite(first.action) || first.once !== undefined) {
       return this.#search(attempt, reply, first.once !== undefined);
     }

@@ -1,5 +1,5 @@
 // Rows of a group that somebody in this process wants to hear of. They are observed at the replica that leads; when another
-// one does, there, and then each counts as changed, as nobody can tell what was missed between.
+// one does, there, and then each counts as changed, as changes in between may have been missed.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import type { RowObserver, TransactionWatch } from '../../../universal-row/executor.ts';
@@ -90,7 +90,7 @@ export class GroupObservers {
   }
 
   /**
-   * Commands run there from now on; undefined while nobody knows where. If it is where they ran before, nothing was missed,
+   * Commands run there from now on; undefined while the place is unknown. If it is where they ran before, nothing was missed,
    * but commands that wait for a key may have been tried meanwhile, and have to be again.
    */
   moveTo(place: GroupPlace | undefined): void {

@@ -67,7 +67,7 @@ export class PodLink {
   readonly #free: RequestLane[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #observed = new Map<number, Observed>();
-  /** The same by who wants to hear of them. */
+  /** The same observed rows, by their observer. */
   readonly #observedBy = new Map<RowObserver, Observed[]>();
   readonly #asked = new Map<number, Asked>();
   readonly #unmetered = new RowWork();

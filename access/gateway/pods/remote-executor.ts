@@ -275,7 +275,7 @@ class RemoteCall implements LaneUser {
     this.done();
   }
 
-  /** Nobody can tell what became of it. One that only reads can be sent again. */
+  /** The outcome is unknown. A command that only reads can be sent again. */
   protected unknown(ofRead = outcomeUnknown): void {
     const { action = Action.fetch } = this.#command ?? {};
     const reply = this.long ?? this.reply;

@@ -17,7 +17,7 @@ export class WriteNumbers {
     return ++lastSequence * mostSlots + slot;
   }
 
-  /** It has been answered, or nobody waits for the answer any more. */
+  /** The write has been answered, or its client is gone. */
   release(number: number): void {
     if (number !== 0) this.#free.push(number % mostSlots);
   }

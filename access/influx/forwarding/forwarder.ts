@@ -20,7 +20,7 @@ export interface LeadingNode {
 
 export interface ForwarderOptions {
   context: LinkContext;
-  /** Who leads the time series of a tenant; undefined while nobody is known to. */
+  /** The node that leads the time series of a tenant; undefined while none is known to. */
   leaderOf: (tenant: number) => LeadingNode | 'here' | undefined;
   /** The node could not be reached, or does not lead. */
   notThere?: (tenant: number, node: number) => void;
@@ -74,7 +74,7 @@ export class Forwarder {
 
   /**
    * Resolves to true when the answer is under way or given, and to false when this node leads. Rejects with
-   * `UnavailableError` while nobody does, until `until` by `performance.now`.
+   * `UnavailableError` if no node leads until `until` by `performance.now`.
    */
   async forward(exchange: Exchange, tenant: number, until = this.deadline()): Promise<boolean> {
     const { leaderOf, notThere } = this.#options;

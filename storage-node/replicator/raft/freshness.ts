@@ -25,7 +25,7 @@ export interface HeartbeatTimes {
 }
 
 export interface Staleness {
-  /** The state has all that was committed so long ago, or more. Infinity while nobody knows. */
+  /** The state has all that was committed so long ago, or more. Infinity while that is unknown. */
   ms: number;
   /** Entries that are known to be committed, and are not applied here. */
   entries: number;

@@ -73,7 +73,7 @@ export class Proposals {
     this.#report();
   }
 
-  /** A snapshot has taken the place of all entries up to `index`, or the log is closed: nobody can tell. */
+  /** A snapshot has taken the place of all entries up to `index`, or the log is closed: their outcome stays unknown. */
   forget(index: number): void {
     for (const entry of this.#pending) if (entry.index <= index) entry.outcome ??= 'unknown';
     this.#report();
