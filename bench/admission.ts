@@ -1,4 +1,5 @@
-// What limits cost a gateway with many tenants that have one: a request at its limiter, and what is done each second.
+// Cost of rate limits at a gateway with many limited tenants: a request at its limiter, and the
+// work of each second.
 
 import { GatewayAdmission } from '../access/admission/gateway-admission.ts';
 import { ChargeClass, Meter } from '../request-units/meter.ts';
@@ -21,13 +22,13 @@ export const admissionBenchDefaults: AdmissionOptions = {
 };
 
 const requestMicros = 1;
-/** Of a second: as much as one of a hundred parts of a core. */
+/** Target for the work of a second: one per cent of a core. */
 const secondMicros = 10_000;
 
 interface Gateway {
   meter: Meter;
   admission: GatewayAdmission;
-  /** What is done each second. */
+  /** Work of each second. */
   second: () => void;
 }
 
@@ -38,7 +39,7 @@ function gatewayOf(tenants: number): Gateway {
     accountOf: (tenant) => meter.account(tenant),
   });
   for (let number = 1; number <= tenants; number++) {
-    // What is asked for below, and more.
+    // A limit above the demand below.
     const limits = { ...noLimits, ruPerSecond: 1e9 };
     const name = `t${number}`;
     admission.follow({ name, number, state: 'active', firstTable: 16, databases: 16, limits });

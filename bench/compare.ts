@@ -1,6 +1,6 @@
-// Two builds by alternating turns: the same load on one and then the other, in pairs whose order changes, so that what
-// drifts falls on both. A row is the median of the pairs' ratios of new to old with its 95 % interval, of throughput and
-// of the processor time that a request takes of the server.
+// Compares two builds in alternation: the same load on one and then the other, in pairs of changing
+// order, so that drift affects both. A row is the median of the pairs' ratios of new to old with
+// its 95 % interval, of throughput and of the server's processor time per request.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,17 +17,17 @@ import { type QueryType, type TsbsData } from './support/tsbs-tools.ts';
 import { generate, generateQueries, load, meanLatency } from './tsbs.ts';
 
 interface CompareOptions {
-  /** Of redis, tsbs-load and tsbs-queries. */
+  /** Any of redis, tsbs-load and tsbs-queries. */
   parts: string[];
   pairs: number;
   pipelines: number[];
-  /** Of redis-benchmark. */
+  /** Tests of redis-benchmark. */
   tests: string[];
   /** Length of a turn of redis-benchmark, about. */
   seconds: number;
   queries: string[];
   hosts: number;
-  /** Of the data that is loaded, and of that which is queried. */
+  /** Minutes of data that is loaded, and of data that is queried. */
   loadMinutes: number;
   queryHours: number;
 }
@@ -62,7 +62,7 @@ interface Compared {
   old: number;
   new: number;
   ratio: Interval;
-  /** The whole interval is beyond what is allowed. */
+  /** The whole interval is beyond the allowed range. */
   isWorse: boolean;
 }
 
@@ -163,7 +163,10 @@ async function compareRedis(
 const startSeries = (dist: string): Promise<Running> =>
   startPolyrowSeries('everysec', ['--tsm.cold-after', '5'], { dist });
 
-/** Each load has a server of its own: what was loaded before would be overwritten, which is other work. */
+/**
+ * Each load has a server of its own: overwriting the rows of an earlier load would be different
+ * work.
+ */
 async function compareLoad(
   builds: Builds,
   directory: string,
@@ -197,7 +200,7 @@ async function compareQueries(
   const rows: Compared[] = [];
   try {
     for (const server of servers) await load(server, file, 2);
-    // What was loaded becomes files, which are merged.
+    // Waits until loaded data is flushed to files and compacted.
     await sleep(settleMs);
     for (const type of queries as QueryType[]) {
       const { file: asked, queries: count } = await generateQueries(data, type, directory);

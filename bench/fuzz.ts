@@ -7,7 +7,7 @@ import { type FuzzTarget, fuzzTargets } from './hostile/fuzz-targets.ts';
 import { machine } from './support/report.ts';
 
 interface FuzzOptions {
-  /** Of all targets together. */
+  /** Inputs of all targets together. */
   inputs: number;
   seed: number;
   /** Names of targets; all if empty. */

@@ -46,7 +46,7 @@ export async function hostileBench(options: HostileOptions, command: string): Pr
   if (isWanted(everything)) {
     const all = attacks
       .filter(({ name }) => !alone.has(name))
-      // What is judged by itself is not judged again where all share the machine.
+      // Attacks judged on their own are not judged again where all share the machine.
       .map(({ verdict: _verdict, ...attack }) => attack);
     const what = `the other ${all.length} at the same time`;
     results.push(await attempt(allOnce(all), { name: everything, what }, options));
@@ -63,7 +63,7 @@ export async function hostileBench(options: HostileOptions, command: string): Pr
   return missed.length === 0;
 }
 
-/** Tenants are made once, and the bound of memory is that of one attack: they share one budget. */
+/** Tenants are created once, and the memory bound is that of one attack: they share one budget. */
 function allOnce(all: readonly Attack[]): Attack[] {
   let made: Promise<void> | undefined;
   const tenants = all.find(({ name }) => name === 'password-queue')?.prepare;

@@ -1,5 +1,6 @@
-// Reads of a kv table that is much larger than its cache, with the line before the disk and without it: what it costs a
-// tenant that is alone, and how one that reads a record now and then fares beside one that reads as fast as it can.
+// Reads of a kv table that is much larger than its cache, with the I/O scheduler and without it:
+// its cost for a tenant without competitors, and the latency of a tenant with occasional reads
+// beside one that reads as fast as it can.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { steadyRedisBenchmark, type RedisLoad } from './redis-benchmark.ts';
@@ -18,7 +19,7 @@ interface KvReadsOptions {
   /** The same of two tenants. */
   besideRounds: number;
   besideSeconds: number;
-  /** Of each tenant. */
+  /** Keys of each tenant. */
   keys: number;
   valueBytes: number;
 }
@@ -35,13 +36,13 @@ export const kvReadsDefaults: KvReadsOptions = {
 const setting = 'admission.fair-scheduling';
 const cacheBytes = 16 * 1024 * 1024;
 const values = 1000;
-const [busy, calm] = ['busy', 'calm'];
+const [busy, quiet] = ['busy', 'quiet'];
 const clients = 16;
 const pauseMs = 1;
 const settleMs = 200;
 const target = 0.98;
 
-/** What a busy tenant asks for. */
+/** Load of a busy tenant. */
 const loads: readonly { name: string; load: Pick<RedisLoad, 'test' | 'pipeline'> }[] = [
   { name: 'GET P=1', load: { test: 'get', pipeline: 1 } },
   { name: 'GET P=16', load: { test: 'get', pipeline: 16 } },
@@ -60,7 +61,7 @@ export async function kvReadsBench(options: KvReadsOptions, command: string): Pr
   const rows: Row[] = [];
   try {
     const admin = await adminOf(server);
-    for (const name of [busy, calm]) {
+    for (const name of [busy, quiet]) {
       await admin.request('POST', '/v1/tenants', { name, password: name });
       await fill(server, name, options);
     }
@@ -141,7 +142,7 @@ async function beside(
 ): Promise<Row[]> {
   const admin = await adminOf(server);
   const flood = await steadyRedisBenchmark(server, { ...load, keys, clients, user: busy });
-  const client = await login(server, calm);
+  const client = await login(server, quiet);
   const random = seededRandom(11);
   const windows: Record<'on' | 'off', Window[]> = { on: [], off: [] };
   try {

@@ -1,6 +1,6 @@
-// What the log costs: a pod on the memory engine with its log of one copy, against the same pod with a bare
-// append of the same ops. Once within a process, where nothing hides the difference, and once as a Redis
-// server, which is what a client sees.
+// Cost of the log: a pod on the memory engine with its log of one copy, against the same pod with a
+// bare append of the same ops. Once within a process, where nothing hides the difference, and once
+// as a Redis server, as clients see it.
 
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ export const logCostDefaults: LogCostOptions = {
   seconds: 2,
 };
 
-/** What a round's process is told. */
+/** Options of a round's process. */
 export interface LogRound {
   log: LogKind;
   fsync: Fsync;
@@ -51,7 +51,7 @@ export interface LogSpeed {
 }
 
 const costTarget = 0.95;
-/** Of group commit over one fsync a command. */
+/** Target: throughput of group commit over one fsync a command. */
 const groupCommitTarget = 10;
 const groupCommitClients = 64;
 const wireKeys = 100_000;

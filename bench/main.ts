@@ -52,11 +52,12 @@ program
   .option('--pipeline <list>', 'pipeline depths', '1,16,64')
   .option(
     '--tests <list>',
-    'tests of redis-benchmark; pfadd, bitcount, geosearch, eval, eval-loop',
+    'tests of redis-benchmark; xadd, xreadgroup, zrange, pfadd, bitcount, blpop, geosearch, eval, eval-loop',
     redisBenchDefaults.tests.join(','),
   )
   .option('--seconds <n>', 'length of a round', count, redisBenchDefaults.seconds)
   .option('--keys <n>', 'keys of the random tests', count, redisBenchDefaults.keys)
+  .option('--name <name>', 'of the files of results (redis-FSYNC)')
   .action(
     async (options: {
       rounds: number;
@@ -65,6 +66,7 @@ program
       tests: string;
       seconds: number;
       keys: number;
+      name?: string;
     }) => {
       await redisBench(
         {
@@ -74,6 +76,7 @@ program
           tests: list(options.tests),
           seconds: options.seconds,
           keys: options.keys,
+          name: options.name ?? `redis-${options.fsync}`,
         },
         command,
       );

@@ -1,4 +1,4 @@
-// Bytes a key of Polyrow and of redis-server: what each says it uses, and what its process grew by.
+// Bytes a key of Polyrow and of redis-server: the reported use, and the growth of the process.
 
 import { requireProgram, startPolyrow, startRedis, type Running } from './support/processes.ts';
 import { residentBytes } from './support/process-usage.ts';
@@ -32,7 +32,7 @@ interface DataSet {
 
 const fieldsOfAHash = 10;
 const membersOfACommand = 10;
-// For garbage to be collected, and for what is freed in the background.
+// Time for garbage collection, and for memory freed in the background.
 const settleMs = 2000;
 
 function dataSets(options: MemoryOptions): DataSet[] {

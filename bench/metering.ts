@@ -1,4 +1,4 @@
-// What metering costs: redis-benchmark against one server, while its flag is switched on and off.
+// Cost of metering: redis-benchmark against one server, while its flag is switched on and off.
 
 import { steadyRedisBenchmark } from './redis-benchmark.ts';
 import { requireProgram, startPolyrow } from './support/processes.ts';

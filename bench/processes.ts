@@ -1,5 +1,7 @@
-// What it costs to be several processes: processor time a command of `polyrow start --processes N`, all of its processes
-// together, over that of one process, with keys spread over all partitions. The load generator is not counted.
+// Cost of several processes: processor time a command of `polyrow start --processes N`, summed over
+// its processes, relative to one process, with keys spread over all partitions. The load generator
+// is not counted, nor is idle processor time, which is a row of its own: on a slow machine it would
+// distort the cost of commands.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { runRedisBenchmark, type RedisLoad } from './redis-benchmark.ts';
@@ -33,6 +35,7 @@ export const processesDefaults: ProcessesOptions = {
 /** By the pipeline's depth. */
 const targets: Readonly<Record<number, number>> = { 1: 2.0, 16: 1.4 };
 const readyMs = 60_000;
+const idleMs = 5000;
 
 export async function processesBench(options: ProcessesOptions, command: string): Promise<Report> {
   const { processes, fsync, rounds } = options;
@@ -41,10 +44,11 @@ export async function processesBench(options: ProcessesOptions, command: string)
     const several = await startPolyrow(fsync, ['--processes', String(processes)]);
     try {
       await untilWhole(several, processes);
-      const rows: Row[] = [];
+      const idle = { several: await idleShare(several), one: await idleShare(one) };
+      const rows: Row[] = [idleRow(idle.several, idle.one)];
       for (const pipeline of options.pipelines) {
         for (const test of options.tests)
-          rows.push(await row(several, one, test, pipeline, options));
+          rows.push(await row(several, one, idle, test, pipeline, options));
       }
       const report: Report = {
         bench: 'processes',
@@ -73,6 +77,7 @@ export async function processesBench(options: ProcessesOptions, command: string)
 async function row(
   several: Running,
   one: Running,
+  idle: { several: number; one: number },
   test: string,
   pipeline: number,
   { rounds, requests, keys }: ProcessesOptions,
@@ -83,8 +88,8 @@ async function row(
   for (const server of [one, several]) await runRedisBenchmark(server, load, count);
   const taken: { ours: number[]; peer: number[] } = { ours: [], peer: [] };
   for (let round = 1; round <= rounds; round++) {
-    taken.ours.push(await microsOf(several, load, count));
-    taken.peer.push(await microsOf(one, load, count));
+    taken.ours.push(await microsOf(several, idle.several, load, count));
+    taken.peer.push(await microsOf(one, idle.one, load, count));
   }
   const ours = median(taken.ours);
   const peer = median(taken.peer);
@@ -96,14 +101,33 @@ async function row(
   };
 }
 
-/** Of a command. */
-async function microsOf(server: Running, load: RedisLoad, count: number): Promise<number> {
-  const before = processorNanoseconds(server.pid);
-  await runRedisBenchmark(server, load, count);
-  return (processorNanoseconds(server.pid) - before) / 1000 / count;
+function idleRow(several: number, one: number): Row {
+  const name = 'idle';
+  const figures = { ours: several * 100, peer: one * 100, ratio: several / one };
+  return { name, unit: '% of a processor', ...figures, better: 'lower' };
 }
 
-/** Of the process and those that it has started. */
+/** Share of a processor that an idle server takes. */
+async function idleShare(server: Running): Promise<number> {
+  const [before, began] = [processorNanoseconds(server.pid), performance.now()];
+  await new Promise((resolve) => setTimeout(resolve, idleMs));
+  return (processorNanoseconds(server.pid) - before) / 1e6 / (performance.now() - began);
+}
+
+/** Processor time of a command, above that of the idle server. */
+async function microsOf(
+  server: Running,
+  idle: number,
+  load: RedisLoad,
+  count: number,
+): Promise<number> {
+  const [before, began] = [processorNanoseconds(server.pid), performance.now()];
+  await runRedisBenchmark(server, load, count);
+  const idleNanoseconds = idle * (performance.now() - began) * 1e6;
+  return (processorNanoseconds(server.pid) - before - idleNanoseconds) / 1000 / count;
+}
+
+/** Processor time of the process and its children. */
 function processorNanoseconds(pid: number): number {
   return childrenOf(pid).reduce((sum, child) => sum + cpuNanoseconds(child), cpuNanoseconds(pid));
 }

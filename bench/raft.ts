@@ -1,6 +1,7 @@
-// What the consensus engine costs: processor time (all threads of the process) of a ready cycle of a group of three (propose, send, answer, commit,
-// apply) without disk or network, and of a round of heartbeats of many groups. The last row of cycles is what the
-// driver gives it: one entry a tick, a reference of 32 bytes.
+// Cost of the consensus engine: processor time (all threads of the process) of a ready cycle of a
+// group of three (propose, send, answer, commit, apply) without disk or network, and of a round of
+// heartbeats of many groups. The last row of cycles is the driver's load: one entry a tick, a
+// reference of 32 bytes.
 
 import { MessageType } from '../storage-node/replicator/engine/frames.ts';
 import type { Message } from '../storage-node/replicator/engine/frames.ts';
@@ -19,7 +20,7 @@ const shapes = [
 ];
 const keptEntries = 2000;
 
-/** One replica of each group, and what it has cost so far. */
+/** One replica of each group, and its cost so far. */
 class Replica {
   readonly engine: WasmRaftEngine;
   readonly groups: number[] = [];
@@ -47,7 +48,7 @@ class Replica {
     }
   }
 
-  /** Does what the engine asks for, as if the disk took no time; what is to be sent. */
+  /** Processes the engine's output as if the disk took no time; returns the messages to send. */
   drain(): { group: number; message: Message }[] {
     const mail: { group: number; message: Message }[] = [];
     for (;;) {

@@ -1,7 +1,6 @@
 // redis-benchmark against Polyrow and redis-server in one run: for every test and pipeline depth, rounds
 // that alternate between the two, and the ratio of the medians.
 
-import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { output } from './support/output.ts';
@@ -12,6 +11,8 @@ import {
   type Fsync,
   type Running,
 } from './support/processes.ts';
+import { commandTests, quickTests } from './redis-tests.ts';
+import { cpuNanoseconds } from './support/process-usage.ts';
 import { RespClient } from './support/resp-client.ts';
 import { median } from './support/statistics.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
@@ -19,58 +20,6 @@ import type { SteadyLoad } from './support/switched.ts';
 
 /** Requests that no measurement comes to the end of. */
 const endless = 2_000_000_000;
-
-/** Tests that redis-benchmark does not have. */
-const commands: Readonly<Record<string, readonly string[]>> = {
-  xadd: ['XADD', 'stream:bench', '*', 'field', 'value:__rand_int__'],
-};
-
-const quickTests = ['set', 'get', 'incr', 'lpush', 'rpop', 'sadd', 'hset', 'zadd', 'xadd'];
-
-/** Tests that redis-benchmark does not have: what is run first on both servers, and the command. */
-const commandTests = new Map<string, { setup: readonly string[][]; words: readonly string[] }>([
-  ['pfadd', { setup: [['DEL', 'sketch']], words: ['PFADD', 'sketch', '__rand_int__'] }],
-  ['bitcount', { setup: [['SETRANGE', 'bits', '65535', 'x']], words: ['BITCOUNT', 'bits'] }],
-  [
-    'eval',
-    scriptTest(
-      `redis.call('set', KEYS[1], ARGV[1]) redis.call('get', KEYS[1]) redis.call('incr', 'n')
-      redis.call('hset', 'h', 'f', ARGV[1]) redis.call('hget', 'h', 'f') redis.call('zadd', 'z', 1, 'm')
-      redis.call('zscore', 'z', 'm') redis.call('sadd', 's', 'm') redis.call('sismember', 's', 'm')
-      return redis.call('get', KEYS[1])`,
-    ),
-  ],
-  ['eval-loop', scriptTest('local x = 0 for i = 1, 10000 do x = x + i end return x')],
-  [
-    'geosearch',
-    {
-      setup: [['GEOADD', 'places', ...placesAround(10_000)]],
-      words: 'GEOSEARCH places FROMLONLAT 15 37 BYRADIUS 20 km ASC'.split(' '),
-    },
-  ],
-]);
-
-/** A test that runs a script by its digest: redis-benchmark's output has the words in it, which commas would break. */
-function scriptTest(script: string): { setup: string[][]; words: string[] } {
-  const sha = createHash('sha1').update(script).digest('hex');
-  return { setup: [['SCRIPT', 'LOAD', script]], words: ['EVALSHA', sha, '1', 'key', 'value'] };
-}
-
-/** Longitudes, latitudes and names, evenly over 10 by 10 degrees around Sicily. */
-function placesAround(count: number): string[] {
-  const side = Math.sqrt(count);
-  return Array.from({ length: count }, (_, i) => {
-    const longitude = 10 + (10 * (i % side)) / side;
-    const latitude = 32 + (10 * Math.floor(i / side)) / side;
-    return [longitude.toFixed(6), latitude.toFixed(6), `place ${i}`];
-  }).flat();
-}
-
-async function setUp(server: Running, test: string): Promise<void> {
-  const client = await RespClient.connect(server.port);
-  for (const words of commandTests.get(test)?.setup ?? []) await client.call(...words);
-  client.close();
-}
 
 interface RedisBenchOptions {
   rounds: number;
@@ -80,9 +29,11 @@ interface RedisBenchOptions {
   /** Seconds that one round of one test should take, about. */
   seconds: number;
   keys: number;
+  /** Name of the files of results. */
+  name: string;
 }
 
-export const redisBenchDefaults: RedisBenchOptions = {
+export const redisBenchDefaults: Omit<RedisBenchOptions, 'name'> = {
   rounds: 5,
   fsync: 'everysec',
   pipelines: [1, 16, 64],
@@ -101,9 +52,9 @@ export interface RedisLoad {
   /** A test of redis-benchmark, or a command in whose words `__rand_int__` stands for a random number. */
   test: string | readonly string[];
   pipeline: number;
-  /** Of the random keys. */
+  /** Number of random keys. */
   keys: number;
-  /** Whose password is its name; the default user if not given. */
+  /** User whose password is its name; the default user if not given. */
   user?: string;
   /** 50 if not given. */
   clients?: number;
@@ -117,9 +68,8 @@ function argumentsOf(
   const args = ['-p', String(server.port), '-c', String(clients), '-d', '100'];
   args.push('-P', String(pipeline), '-n', String(requests), '-r', String(keys), '--csv');
   if (user !== undefined) args.push('--user', user, '-a', user);
-  const words = typeof test === 'string' ? commands[test] : test;
-  if (words === undefined) args.push('-t', String(test));
-  else args.push(...words);
+  if (typeof test === 'string') args.push('-t', test);
+  else args.push(...test);
   return args;
 }
 
@@ -156,6 +106,85 @@ export async function steadyRedisBenchmark(server: Running, load: RedisLoad): Pr
   };
 }
 
+/** Measurements of a round for one of the two servers. */
+interface Round extends Measured {
+  /** Processor time of the server a command, in microseconds. */
+  cpuMicros: number;
+}
+
+/** One round of a test of `commandTests`, or of one that redis-benchmark has. */
+async function runRound(
+  server: Running,
+  test: string,
+  load: Omit<RedisLoad, 'test'>,
+  requests: number,
+): Promise<Round> {
+  const made = commandTests.get(test);
+  await setUp(server, test);
+  if (made?.filler !== undefined) {
+    await runRedisBenchmark(server, { test: made.filler, ...load, pipeline: 64 }, requests);
+  }
+  const before = cpuNanoseconds(server.pid);
+  const all = [runRedisBenchmark(server, { test: made?.words ?? test, ...load }, requests)];
+  if (made?.feeder !== undefined) {
+    all.push(runRedisBenchmark(server, { test: made.feeder, ...load }, requests));
+  }
+  const [measured] = await Promise.all(all);
+  const cpuMicros = (cpuNanoseconds(server.pid) - before) / 1000 / requests / all.length;
+  return { ...measured!, cpuMicros };
+}
+
+async function setUp(server: Running, test: string): Promise<void> {
+  const client = await RespClient.connect(server.port);
+  for (const words of commandTests.get(test)?.setup ?? []) await client.call(...words);
+  client.close();
+}
+
+/** The rows of one test: ours and the peer's, from alternating rounds. */
+async function measureTest(
+  ours: Running,
+  peer: Running,
+  test: string,
+  pipeline: number,
+  options: RedisBenchOptions,
+): Promise<Row[]> {
+  const load = { pipeline, keys: options.keys };
+  // A first round warms both up and tells how many requests fill the time asked for.
+  const first = 20_000 * Math.min(pipeline, 8);
+  const probe = await runRound(peer, test, load, first);
+  await runRound(ours, test, load, first);
+  const requests = Math.max(20_000, Math.round(probe.throughput * options.seconds));
+  const mine: Round[] = [];
+  const theirs: Round[] = [];
+  for (let round = 0; round < options.rounds; round++) {
+    mine.push(await runRound(ours, test, load, requests));
+    theirs.push(await runRound(peer, test, load, requests));
+    process.stderr.write(`\r${test} P=${pipeline}: round ${round + 1} of ${options.rounds}   `);
+  }
+  const name = `${test.toUpperCase()} P=${pipeline}`;
+  const row = (
+    what: keyof Round,
+    label: string,
+    unit: string,
+    better: Row['better'],
+    target?: number,
+  ): Row => {
+    const [a, b] = [median(mine.map((one) => one[what])), median(theirs.map((one) => one[what]))];
+    const values = { name: label, unit, ours: a, peer: b, ratio: a / b, better };
+    return target === undefined ? values : { ...values, target };
+  };
+  const rows = [
+    row('throughput', name, 'req/s', 'higher', pipeline === 1 ? 0.95 : 0.8),
+    row('p99Ms', `${name} p99`, 'ms', 'lower'),
+    row('cpuMicros', `${name} processor time`, 'µs', 'lower', pipeline === 1 ? 1.1 : 1),
+  ];
+  const [throughput, , cpu] = rows;
+  process.stderr.write(
+    `\r${name}: ${throughput!.ratio.toFixed(3)}, processor time ${cpu!.ratio.toFixed(3)}\n`,
+  );
+  return rows;
+}
+
 export async function redisBench(options: RedisBenchOptions, command: string): Promise<Report> {
   requireProgram('redis-server', 'package redis-server');
   requireProgram('redis-benchmark', 'package redis-tools');
@@ -165,47 +194,7 @@ export async function redisBench(options: RedisBenchOptions, command: string): P
   try {
     for (const pipeline of options.pipelines) {
       for (const test of options.tests) {
-        // A first round warms both up and tells how many requests fill the time asked for.
-        const words = commandTests.get(test)?.words;
-        const load = { test: words ?? test, pipeline, keys: options.keys };
-        await setUp(peer, test);
-        await setUp(ours, test);
-        const first = 20_000 * Math.min(pipeline, 8);
-        const probe = await runRedisBenchmark(peer, load, first);
-        await runRedisBenchmark(ours, load, first);
-        const requests = Math.max(20_000, Math.round(probe.throughput * options.seconds));
-        const mine: Measured[] = [];
-        const theirs: Measured[] = [];
-        for (let round = 0; round < options.rounds; round++) {
-          mine.push(await runRedisBenchmark(ours, load, requests));
-          theirs.push(await runRedisBenchmark(peer, load, requests));
-          process.stderr.write(
-            `\r${test} P=${pipeline}: round ${round + 1} of ${options.rounds}   `,
-          );
-        }
-        const a = median(mine.map((m) => m.throughput));
-        const b = median(theirs.map((m) => m.throughput));
-        const name = `${test.toUpperCase()} P=${pipeline}`;
-        rows.push({
-          name,
-          unit: 'req/s',
-          ours: a,
-          peer: b,
-          ratio: a / b,
-          better: 'higher',
-          target: pipeline === 1 ? 0.95 : 0.8,
-        });
-        const p99a = median(mine.map((m) => m.p99Ms));
-        const p99b = median(theirs.map((m) => m.p99Ms));
-        rows.push({
-          name: `${name} p99`,
-          unit: 'ms',
-          ours: p99a,
-          peer: p99b,
-          ratio: p99a / p99b,
-          better: 'lower',
-        });
-        process.stderr.write(`\r${name}: ${(a / b).toFixed(3)}                      \n`);
+        rows.push(...(await measureTest(ours, peer, test, pipeline, options)));
       }
     }
   } finally {
@@ -223,6 +212,6 @@ export async function redisBench(options: RedisBenchOptions, command: string): P
     rows,
   };
   printTable(report);
-  save(report, `redis-${options.fsync}`);
+  save(report, options.name);
   return report;
 }

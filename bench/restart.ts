@@ -30,7 +30,8 @@ type Start = (options: StartOptions) => Promise<Running>;
 const valueBytes = 100;
 // A server that was killed says so when it starts again.
 const quiet = ['--log.level', 'error'];
-// For the last writes, and for what a server does by itself after a load, such as rewriting its log.
+// Time for the last writes, and for a server's background work after a load, such as rewriting its
+// log.
 const settleMs = 1500;
 
 interface Measured {

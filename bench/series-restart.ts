@@ -1,5 +1,5 @@
-// Many series: how fast they are taken in, what they cost in memory, and how long a server that was killed
-// needs to answer its first query about them, beside influxd.
+// Many series: ingest rate, memory, and time from a kill to the first answered query, beside
+// influxd.
 
 import { startInflux, startPolyrowSeries } from './support/series-servers.ts';
 import { ask, postLines } from './support/influx-http.ts';

@@ -57,13 +57,13 @@ export const tsbsDefaults: TsbsOptions = {
 
 const batchLines = 10_000;
 const linesPerTick: Readonly<Record<UseCase, number>> = { devops: 9, 'cpu-only': 1 };
-/** Time for what a server does once nobody writes any more. */
+/** Time for a server's background work after the last write. */
 const settleMs = 20_000;
 
 interface Peer {
   name: string;
   start: () => Promise<Running>;
-  /** What the peer does when it answers a write, as our own setting. */
+  /** The peer's durability of an acknowledged write, as our own setting. */
   fsync: Fsync;
 }
 
@@ -156,7 +156,7 @@ async function compareLoads(
       { start: () => startPolyrowSeries(peer.fsync, ['--tsm.cold-after', '5']), ours: true },
       { start: peer.start, ours: false },
     ];
-    // Who goes first takes turns.
+    // The sides alternate in going first.
     if (round % 2 === 0) sides.reverse();
     for (const side of sides) {
       const server = await side.start();
@@ -239,7 +239,7 @@ function dataBytes(directory: string): number {
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     // Space set aside for a full disk is not data.
     if (!entry.isFile() || entry.name === 'ballast' || isLog(entry.parentPath)) continue;
-    // What is taken up: some servers reserve space in files that are mostly holes.
+    // Allocated size: some servers reserve space in files that are mostly holes.
     bytes += statSync(join(entry.parentPath, entry.name)).blocks * 512;
   }
   return bytes;
@@ -343,7 +343,7 @@ async function compareSparseQueries(mine: Running, other: Running, rounds: numbe
       }
     }
     const [a, b] = [median(ours!), median(theirs!)];
-    // The order of rows of one time is nobody's to rely on; everything else must agree.
+    // The order of rows of the same time is undefined; everything else must agree.
     if (answers.size > 1 && what !== 'time range') {
       throw new Error(`${what}: the answers differ`);
     }
@@ -422,7 +422,7 @@ export async function generateQueries(
   return { file, queries };
 }
 
-/** Of the queries in a file, one after the other, in ms. */
+/** Mean latency of the queries in a file, one after the other, in ms. */
 export async function meanLatency(server: Running, file: string): Promise<number> {
   const text = await output(await tsbsTool('tsbs_run_queries_influx'), [
     `--urls=http://127.0.0.1:${server.port}`,

@@ -50,7 +50,7 @@ export class OwnServer {
   /** Nothing of it is left. */
   readonly #clear = (): void => {
     this.#child?.kill('SIGKILL');
-    // It may still be writing its last file.
+    // The server may still be writing its last file.
     rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
   };
 

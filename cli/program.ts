@@ -61,9 +61,9 @@ function refuseUnknownCommand(program: Command, word: string | undefined): void 
   }
 }
 
-/** Says what went wrong, on standard error; the exit code. */
+/** Prints the error on standard error; returns the exit code. */
 function report(error: unknown): number {
-  // It has printed its message, or the help asked for.
+  // Commander has printed its message, or the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof ConfigError) {
     for (const problem of error.problems)

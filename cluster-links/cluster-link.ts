@@ -20,14 +20,14 @@ import {
 } from '../universal-row/protocol/hello.ts';
 import { WireError, WireWriter } from '../universal-row/protocol/wire.ts';
 
-/** What the links of a process have in common. */
+/** Options shared by the links of a process. */
 export interface LinkContext {
   identity: Omit<LinkIdentity, 'purpose'>;
-  /** Of the cluster; at least `minSecretBytes`. */
+  /** Secret of the cluster; at least `minSecretBytes`. */
   secret: Buffer;
   /** `remote`, the default: links are encrypted unless both ends are on loopback addresses. */
   encryption?: 'remote' | 'always';
-  /** Milliseconds that a peer has for saying who it is. */
+  /** Milliseconds a peer has for its handshake. */
   helloMs?: number;
   /** Milliseconds without a byte after which a peer counts as gone. */
   silenceMs?: number;
@@ -38,14 +38,14 @@ export const defaultHelloMs = 5000;
 /** With the time between pings it is below two seconds. */
 const defaultSilenceMs = 1700;
 const pingMs = 250;
-/** What a socket has for sending its last bytes. */
+/** Time a socket has for sending its last bytes. */
 const lastBytesMs = 1000;
 
-/** The owner's end of a link, once both sides have shown who they are. */
+/** The owner's end of a link, after the handshake. */
 export interface LinkHandler {
   /** A frame; the bytes are valid during the call. A `WireError` that it throws ends the link. */
   frame(type: number, stream: number, buf: Buffer, start: number, end: number): void;
-  /** The socket has sent what it held. */
+  /** The socket has sent its buffer. */
   drained(): void;
   /** All that a read of the socket brought was told. */
   readEnd(): void;
@@ -53,7 +53,7 @@ export interface LinkHandler {
   closed(error: Error | undefined): void;
 }
 
-/** What links of one purpose are for. */
+/** Service behind the links of one purpose. */
 export interface LinkService {
   /** Throws a `HelloError` for a peer that it does not serve: its text is for the peer, too. */
   admit?(peer: LinkPeer): void;
@@ -66,7 +66,7 @@ interface ClusterLinkOptions {
   socket: Socket;
   handshake: ClientHandshake | ServerHandshake;
   silenceMs: number | undefined;
-  /** Throws a `HelloError` for a peer that nobody serves. */
+  /** Throws a `HelloError` for a peer that is not served. */
   serviceFor: (peer: LinkPeer) => LinkService;
   /** Told once, before the handler is. */
   ended: (link: ClusterLink, error: Error | undefined) => void;
@@ -94,7 +94,10 @@ export class ClusterLink {
   #heardAt = 0;
   #turnAt = 0;
 
-  /** The socket is connected, and encrypted where it has to be. Its owner gives `receive` what it reads. */
+  /**
+   * The socket is connected, and encrypted if required. Its owner passes received bytes to
+   * `receive`.
+   */
   constructor(options: ClusterLinkOptions) {
     const { socket, handshake } = options;
     this.#options = options;
@@ -143,7 +146,10 @@ export class ClusterLink {
     else this.#socket.resume();
   }
 
-  /** What the socket has read: the first `length` bytes of a chunk that is the caller's own again afterwards. */
+  /**
+   * Processes the first `length` bytes of a chunk read from the socket. The caller may reuse the
+   * chunk afterwards.
+   */
   receive(chunk: Buffer, length: number): void {
     if (this.#isClosed) return;
     this.#hasHeard = true;
@@ -157,7 +163,7 @@ export class ClusterLink {
   }
 
   #frame(type: number, stream: number, buf: Buffer, start: number, end: number): void {
-    // What follows a frame that ended the link is not looked at.
+    // Bytes after a frame that ended the link are ignored.
     if (this.#isClosed) return;
     if (this.#peer === undefined) this.#hear(type, buf, start, end);
     else if (type !== FrameType.ping) this.#handler!.frame(type, stream, buf, start, end);
@@ -187,7 +193,8 @@ export class ClusterLink {
   #turn(): void {
     const now = performance.now();
     const silenceMs = this.#silenceMs;
-    // After a stall of ours, what came meanwhile has to be read first. While nothing is read, nothing is heard.
+    // After a stall of this process, queued input has to be read first: silence during the stall
+    // does not count.
     const hasStalled = now - this.#turnAt > silenceMs / 2;
     if (this.#hasHeard || this.#isPaused) this.#heardAt = now;
     else if (hasStalled) this.#heardAt = Math.max(this.#heardAt, now - silenceMs / 2);

@@ -191,7 +191,7 @@ describe('a link is refused', () => {
   const otherCluster = { ...context.identity, cluster: 'd' };
   test.each<[string, Partial<LinkContext>, Parameters<typeof dial>[2], RegExp]>([
     ['of another cluster', { identity: otherCluster }, {}, /of another cluster/],
-    ['for what nobody serves', {}, { purpose: 'gold' }, /nobody serves links for gold/],
+    ['for an unknown purpose', {}, { purpose: 'gold' }, /links for gold are not served/],
     ['to somebody else', {}, { node: '2' }, /that is node 1, not 2/],
     ['to a name that there is not', {}, { host: 'nowhere.invalid' }, /nowhere/],
   ])('%s', async (_what, options, target, why) => {

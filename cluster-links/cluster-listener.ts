@@ -1,4 +1,5 @@
-// The port on which a thread hears other processes of its cluster. What a link is for decides who serves it.
+// The port on which a thread accepts links of other processes of its cluster. The purpose of a link
+// selects its service.
 
 import { randomBytes } from 'node:crypto';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -19,15 +20,11 @@ import {
 } from './cluster-link.ts';
 import { asksForTls, encryptionProblem, isLoopback, serverEncryption } from './encryption.ts';
 
-export type LinkReport = (
-  level: 'info' | 'warn' | 'error',
-  message: string,
-  fields?: object,
-) => void;
+type LinkReport = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
-/** Links that have not said who they are are few: nobody but the cluster's own processes comes here. */
+/** Limit of unauthenticated links: only the cluster's own processes connect here. */
 const maxStrangers = 64;
-/** What else is refused within it is counted, not told. */
+/** Further refusals within this time are counted, not reported. */
 const reportMs = 1000;
 
 export class ClusterListener {
@@ -39,7 +36,9 @@ export class ClusterListener {
   readonly #tls: TlsServer;
   readonly #services = new Map<string, LinkService>();
   readonly #links = new Set<ClusterLink>();
-  /** Sockets whose peers have not said who they are, by their far end, and what ends their time. */
+  /**
+   * Sockets before the end of their handshake, by remote address, with the timer that closes them.
+   */
   readonly #strangers = new Map<string, { socket: Socket; timer: NodeJS.Timeout }>();
   #reportAt = 0;
 
@@ -81,7 +80,7 @@ export class ClusterListener {
     return (this.#server.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  /** Links that have said who they are. */
+  /** Links after their handshake. */
   get links(): number {
     let count = 0;
     for (const { known } of this.#links) if (known !== undefined) count++;
@@ -125,7 +124,7 @@ export class ClusterListener {
     this.#tls.emit('connection', socket);
   }
 
-  /** It is a stranger no more. */
+  /** The link is authenticated. */
   #isKnown(key: string): void {
     clearTimeout(this.#strangers.get(key)?.timer);
     this.#strangers.delete(key);
@@ -171,7 +170,7 @@ export class ClusterListener {
 
   #serviceFor({ purpose }: LinkPeer): LinkService {
     const service = this.#services.get(purpose);
-    if (service === undefined) throw new HelloError(`nobody serves links for ${purpose} here`);
+    if (service === undefined) throw new HelloError(`links for ${purpose} are not served here`);
     return service;
   }
 

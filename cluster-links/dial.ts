@@ -15,17 +15,17 @@ import {
 } from './cluster-link.ts';
 import { clientEncryption, encryptionProblem, isLoopback } from './encryption.ts';
 
-export interface DialTarget {
+interface DialTarget {
   host: string;
   port: number;
   purpose: string;
-  /** Who has to answer; undefined for anybody of the cluster. */
+  /** Node that must answer; undefined for any node of the cluster. */
   node?: string | undefined;
   keepsAlive?: boolean | undefined;
 }
 
 /** One of both is called, once. */
-export interface DialListener {
+interface DialListener {
   /** The hello is over. A `HelloError` that it throws ends the link, and is told to `failed`. */
   open(link: ClusterLink): LinkHandler;
   failed(error: Error): void;
@@ -52,7 +52,7 @@ class Dial implements LinkService {
   readonly #timer: NodeJS.Timeout;
   #socket: Socket | undefined;
   #link: ClusterLink | undefined;
-  /** It was told what became of it. */
+  /** The caller has been told the outcome. */
   #isOver = false;
 
   constructor(context: LinkContext, target: DialTarget, listener: DialListener) {

@@ -1,6 +1,6 @@
-// Encryption of links without certificates: TLS 1.3 with a pre-shared key that both ends derive from the cluster's secret,
-// and with a key exchange of its own for each link, so that who learns the secret later reads nothing of what was said
-// before. The hello runs inside it.
+// Encryption of links without certificates: TLS 1.3 with a pre-shared key that both ends derive
+// from the cluster's secret, and a separate key exchange for each link, so that a later leak of the
+// secret does not reveal earlier traffic. The hello runs inside it.
 
 import { hkdfSync } from 'node:crypto';
 import type { ConnectionOptions, TlsOptions } from 'node:tls';
@@ -32,7 +32,7 @@ export function clientEncryption(secret: Buffer): ConnectionOptions {
   return {
     ...suite,
     pskCallback: () => ({ psk, identity: pskIdentity }),
-    // Who knows the key is of the cluster: there is no certificate to check.
+    // Knowledge of the key proves membership in the cluster: there is no certificate to check.
     checkServerIdentity: () => undefined,
   };
 }

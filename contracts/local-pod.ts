@@ -1,16 +1,26 @@
 // A pod in this process as a gateway sees it, where the log of the pod may have other replicas in other processes.
 
 import type { Command, ReadBounds } from '../universal-row/command.ts';
-import type { Executor } from '../universal-row/executor.ts';
+import type { Executor, Outcome } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { Reply } from '../universal-row/reply.ts';
+
+/** The log of a replica in this process. */
+export interface ReplicaLog {
+  /** Last index included in the state. */
+  readonly appliedIndex: number;
+  /** Calls back with `committed` once all that was committed before the call is applied here, or with another outcome. */
+  readBarrier(then: (outcome: Outcome) => void): void;
+  /** Calls back once the state has the index, or that takes too long. */
+  whenApplied(index: number, then: (isThere: boolean) => void): void;
+}
 
 export interface LocalPod extends Executor {
   /** Only the leader runs commands. The others refuse them, and say so in `Command.notRun`. */
   readonly role: 'leader' | 'follower' | 'learner';
   /** The replica that leads; 0 while none is known. */
   readonly leader: number;
-  /** Commands wait here until it is known who leads. */
+  /** Commands wait here until the leader is known. */
   readonly isPaused: boolean;
   /** Whether it follows, and its state is no older. */
   isWithin(bounds: ReadBounds): boolean;
@@ -20,8 +30,8 @@ export interface LocalPod extends Executor {
    */
   read(command: Command, reply: Reply): MaybePromise<Reply | void>;
   /**
-   * Counts how often the log has undone what was evaluated here. Answers that were given before must not be sent as they
-   * are, whatever becomes of the position that they are told to wait for.
+   * Number of times the log has undone evaluated entries. Answers given before such an undo must
+   * not be sent as they are, whatever the outcome of the position they wait for.
    */
   readonly losses: number;
   /** As `endTurn`, for a caller that looks at `losses` by itself. */

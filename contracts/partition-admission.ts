@@ -1,5 +1,6 @@
-// What the partitions of a table may take of their tenant's quota. A table is counted by partitions,
-// ranges of Redis slots, wherever it lies; a request that touches one beyond its ceiling is refused.
+// Ceilings of a table's partitions within their tenant's quota. A table is counted by partitions,
+// ranges of Redis slots, wherever it is stored; a request that touches one beyond its ceiling is
+// refused.
 
 /** The partitions that one request touches. A connection has one object and uses it for each of its requests. */
 export interface PartitionRequest {

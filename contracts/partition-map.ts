@@ -4,14 +4,60 @@
 import { slotCount } from '../universal-row/crc16.ts';
 
 export interface Partition {
-  /** Of the engine's table. Never used again for another partition. */
+  /** Number of the engine's table. Never reused for another partition. */
   readonly number: number;
   /** First and last slot. */
   readonly first: number;
   readonly last: number;
   /** The engine that holds its rows. */
   readonly model: string;
+  /** Its rows were copied from other partitions. */
+  readonly isCopy?: boolean | undefined;
 }
+
+/** What becomes of a partition in a cluster while partitions change. */
+export const MarkState = {
+  /** Of a target: rows are being copied to it. */
+  filling: 1,
+  /** Of a target: it has all rows, and is served. */
+  whole: 2,
+  /** Of a source: the last rows are being copied. */
+  frozen: 3,
+  /** Of a source: its targets have taken its place, for good. */
+  closed: 4,
+  /** Of a source: the attempt, and all before it, can come to nothing any more. */
+  void: 5,
+} as const;
+/** Of a partition in its group, which copies others or is copied (storage-node/partition-marks.ts). */
+export interface PartitionMark {
+  readonly state: (typeof MarkState)[keyof typeof MarkState];
+  readonly attempt: number;
+  /** The first source of the change. */
+  readonly home: number;
+}
+
+/** What the leader of a source asks the leader of another group while partitions change (storage-node/partition-marks.ts). */
+export type PartitionQuestion =
+  /** Rows for a target, as a slice in base64 that comes after so many; with a key in place of the row under that. */
+  | {
+      readonly kind: 'fill';
+      readonly target: number;
+      readonly source: number;
+      readonly attempt: number;
+      readonly slices: number;
+      readonly key?: string;
+      readonly ops: string;
+    }
+  /** Answered when it has so many slices, and they are durable. */
+  | {
+      readonly kind: 'durable';
+      readonly target: number;
+      readonly source: number;
+      readonly attempt: number;
+      readonly slices: number;
+    }
+  /** Whether the attempt was decided, which it is from the answer on: `true` if its sources are closed. */
+  | { readonly kind: 'decide'; readonly home: number; readonly attempt: number };
 
 export interface PartitionMap {
   /** Counts the changes of the map; 1 as the table was made. */
@@ -20,7 +66,7 @@ export interface PartitionMap {
   readonly partitions: readonly Partition[];
 }
 
-/** Numbers of partitions begin here; those of tables are below it. */
+/** First number of partitions; numbers of tables are below it. */
 export const firstPartition = 0x4000_0000;
 /** Numbers of partitions are below it; engines use those from here on for function libraries and restores. */
 export const endOfPartitions = 0x7000_0000;
@@ -46,7 +92,7 @@ export function evenRanges(count: number, first = 0, last = lastSlot): [number, 
   ]);
 }
 
-/** Says what is wrong with a map, or undefined. */
+/** Returns the error of a map, or undefined. */
 export function partitionMapError({ partitions }: PartitionMap): string | undefined {
   if (partitions.length === 0 || partitions.length > mostPartitions) {
     return `a table has 1 to ${mostPartitions} partitions, not ${partitions.length}`;

@@ -1,5 +1,5 @@
-// One replica of a log that several nodes keep, as somebody outside of the storage node uses it, and what its entries are
-// applied to. The Raft groups of `storage-node/replicator/` have this form.
+// One replica of a log kept by several nodes, as used outside of the storage node, and the state
+// machine its entries are applied to. The Raft groups of `storage-node/replicator/` have this form.
 
 import type { Outcome } from '../universal-row/executor.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
@@ -17,7 +17,10 @@ export interface ReplicatedGroup {
    * `ReplicatedMachine.settled` is told later.
    */
   propose(payload: Uint8Array): number | ProposalRefusal;
-  /** Calls back once what was committed before the call is applied here: true; or false when that cannot be told. */
+  /**
+   * Calls back with true once all entries committed before the call are applied here; with false
+   * when that cannot be determined.
+   */
   readBarrier(then: (isSafe: boolean) => void): void;
   /** The machine's state is durable up to this index: the log needs to keep no more. */
   stateIsDurable(index: number): void;
@@ -26,7 +29,7 @@ export interface ReplicatedGroup {
 /** A state at one index. */
 export interface ReplicatedState {
   index: number;
-  /** As of that moment, whatever is applied meanwhile. */
+  /** Chunks of the state at that moment, unaffected by entries applied meanwhile. */
   chunks: AsyncIterable<Uint8Array>;
 }
 
@@ -34,8 +37,9 @@ export interface ReplicatedMachine {
   /** The state as of this index is there after a crash; 0 for nothing. */
   readonly durableIndex: number;
   /**
-   * Applies an entry's proposals, in order; none for entries that only concern the log. `position` is that of the first one
-   * where they were proposed here and their outcome is not told yet, else 0. Deterministic.
+   * Applies an entry's proposals, in order; none for entries that only concern the log. `position`
+   * is the first one's position if they were proposed here and their outcome is not reported yet,
+   * else 0. Deterministic.
    */
   apply(index: number, proposals: readonly Uint8Array[], position: number): MaybePromise<void>;
   /** All of the state as of the last entry applied. */

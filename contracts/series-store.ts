@@ -179,7 +179,10 @@ export interface SeriesCursor {
    * longer. The arrays are the caller's to read until the next call.
    */
   next(): SeriesRows | BlockSummary | undefined;
-  /** After no rows: what to wait for before the next call. It never rejects. Absent where that would be in vain. */
+  /**
+   * After no rows: the promise to wait for before the next call. It never rejects. Absent where
+   * waiting would be useless.
+   */
   readonly waits?: Promise<unknown> | undefined;
 }
 
@@ -207,14 +210,15 @@ export interface SeriesStore {
   change(change: CatalogChange): MaybePromise<void>;
 
   /**
-   * Stores what can be stored of a batch; '' is the default policy. The batch is the caller's again
-   * when this is done. Waits when the engine is behind. Throws `SeriesError` for an unknown database or
-   * policy, and when no write is taken at all; `UnavailableError` where the batch may be given again, even if it was
-   * stored: a point overwrites itself.
+   * Stores the valid points of a batch; '' is the default policy. The caller may reuse the batch
+   * afterwards. Waits when the engine is behind. Throws `SeriesError` for an unknown database or
+   * policy, and when no writes are accepted at all; `UnavailableError` where the batch may be
+   * retried, even if it was stored: a point overwrites itself.
    */
   write(database: string, retentionPolicy: string, batch: PointBatch): MaybePromise<WriteOutcome>;
 
-  // What may take long is done in slices, as of the first one; of what is added meanwhile there may be some.
+  // Long reads run in slices and show the state at the first one, plus possibly some later
+  // additions.
 
   /** Throws `SeriesError` for an unknown database or policy. */
   scan(request: ScanRequest): Slices<SeriesScan>;
@@ -235,8 +239,8 @@ export interface SeriesStore {
   dropSeries(selection: SeriesSelection): Slices<void>;
 
   /**
-   * The turn of the event loop is over: what it changed goes to the log. Returns the log position that
-   * answers given in this turn must wait for, or -1 when none must.
+   * Ends the event-loop tick: its changes go to the log. Returns the log position that answers of
+   * this tick must wait for, or -1 if none must.
    */
   endTurn(): number;
   /** Calls back once the log is safe up to `position`, per the fsync policy. */

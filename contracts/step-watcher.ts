@@ -5,7 +5,7 @@
 export interface StepInfo {
   /** The command or request; never a secret, and not longer than a line. */
   what: string;
-  /** The tenant's number; `backgroundWork` for what no client asked for. */
+  /** Number of the tenant; `backgroundWork` for background work. */
   tenant: number;
   /** Bytes that the client sent for it. */
   bytes: number;

@@ -59,6 +59,7 @@ describe('setting properties', () => {
       expect(withTableProperties({ consistency }).consistency).toEqual(expected);
     check('eventual', { kind: 'eventual' });
     check({ kind: 'strong' }, { kind: 'strong' });
+    check('lease', { kind: 'lease' });
     check('bounded', { kind: 'bounded', maxStalenessMs: 5000, maxLagEntries: 10_000 });
     check(
       { kind: 'bounded', maxLagEntries: 5 },
@@ -92,8 +93,11 @@ describe('setting properties', () => {
       check({ partitions }, 'partitions: expected a whole number from 1 to 1024, got ');
     }
     check({ quotaMode: null }, 'quotaMode: expected one of server, hard, stacked, got null');
-    check({ consistency: 'weak' }, 'consistency: expected strong, eventual or bounded');
-    check({ consistency: { kind: 'strong', x: 1 } }, 'consistency: expected strong, eventual');
+    check({ consistency: 'weak' }, 'consistency: expected strong, lease, eventual or bounded');
+    check(
+      { consistency: { kind: 'strong', x: 1 } },
+      'consistency: expected strong, lease, eventual',
+    );
     check(
       { consistency: { kind: 'bounded', maxStalenessMs: '5' } },
       'consistency.maxStalenessMs: expected a whole number, 0 or more, got "5"',

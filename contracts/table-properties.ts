@@ -4,9 +4,13 @@
 import { isWrite, type Action } from '../universal-row/command.ts';
 import { mostPartitions } from './partition-map.ts';
 
-/** Consistency of reads: the latest write, any replica's state, or a state within the bounds. */
+/**
+ * Consistency of reads: the latest write, any replica's state, or a state within the bounds. `lease`: the latest write, as
+ * the leader alone knows it for as long as clocks go at about the same rate.
+ */
 export type Consistency =
   | { readonly kind: 'strong' }
+  | { readonly kind: 'lease' }
   | { readonly kind: 'eventual' }
   | { readonly kind: 'bounded'; readonly maxStalenessMs: number; readonly maxLagEntries: number };
 
@@ -15,7 +19,7 @@ export interface TableProperties {
   readonly model: string;
   /** Updates, puts and deletes are refused. */
   readonly readOnly: boolean;
-  /** How long a new row lives when its writer says nothing; 0 for ever. */
+  /** Time to live of a new row written without one; 0 for none. */
   readonly ttlDefaultMs: number;
   readonly consistency: Consistency;
   /** Limit of one row's bytes, overheads included; 0 for no limit. */
@@ -26,13 +30,16 @@ export interface TableProperties {
   readonly partitions: number;
   /** Which writes go first when a pod is short of tokens. */
   readonly writePriority: WritePriority;
-  /** Whether requests may use what others leave beyond the tenant's quota; `server`: as it is set for all. */
+  /**
+   * Whether requests may use unused capacity beyond the tenant's quota; `server`: the server's
+   * setting.
+   */
   readonly quotaMode: QuotaMode;
   /** Large, log-like reads that would push everything else out pass by every cache. */
   readonly cacheBypass: boolean;
 }
 
-export const consistencyKinds = ['strong', 'eventual', 'bounded'] as const;
+export const consistencyKinds = ['strong', 'lease', 'eventual', 'bounded'] as const;
 export const shardingKinds = ['hash', 'range'] as const;
 export const writePriorities = ['low', 'normal', 'high'] as const;
 export const quotaModes = ['server', 'hard', 'stacked'] as const;
@@ -93,8 +100,8 @@ export function withTableProperties(
 }
 
 /**
- * Why the table's properties forbid an action, as the text to answer, or undefined when they do not.
- * `rowBytes` is what the row would come to take, where the caller knows it.
+ * Error if the table's properties forbid an action, or undefined. `rowBytes` is the resulting size
+ * of the row, where the caller knows it.
  */
 export function checkAction(
   properties: TableProperties,
@@ -155,16 +162,19 @@ function checkPartitions(name: string, value: unknown): number {
 }
 
 function checkConsistency(name: string, value: unknown): Consistency {
-  if (value === 'strong' || value === 'eventual') return { kind: value };
+  if (value === 'strong' || value === 'lease' || value === 'eventual') return { kind: value };
   if (value === 'bounded') return { kind: value, ...defaultBounds };
   if (typeof value === 'object' && value !== null && 'kind' in value) {
     const { kind, ...bounds } = value;
     if (kind === 'bounded') return { kind, ...checkBounds(name, bounds) };
-    if ((kind === 'strong' || kind === 'eventual') && Object.keys(bounds).length === 0) {
+    if (
+      (kind === 'strong' || kind === 'lease' || kind === 'eventual') &&
+      Object.keys(bounds).length === 0
+    ) {
       return { kind };
     }
   }
-  throw expected(name, 'strong, eventual or bounded', value);
+  throw expected(name, 'strong, lease, eventual or bounded', value);
 }
 
 function checkBounds(

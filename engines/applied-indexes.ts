@@ -6,7 +6,7 @@ export const localGroup = 1;
 const entryBytes = 12;
 
 export class AppliedIndexes {
-  /** Of `localGroup`. */
+  /** Index applied for `localGroup`. */
   local = 0;
   readonly #others = new Map<number, number>();
 
@@ -34,7 +34,7 @@ export class AppliedIndexes {
     return copy;
   }
 
-  /** Those of other groups than `localGroup`: (group u32, index f64)*, big-endian. */
+  /** Indexes applied for all groups but `localGroup`: (group u32, index f64)*, big-endian. */
   encodeOthers(): Buffer {
     const bytes = Buffer.alloc(entryBytes * this.#others.size);
     let at = 0;
@@ -46,7 +46,7 @@ export class AppliedIndexes {
     return bytes;
   }
 
-  /** Throws `RangeError` for what `encodeOthers` cannot have made. */
+  /** Throws `RangeError` for bytes that `encodeOthers` cannot have produced. */
   readOthers(bytes: Buffer): void {
     if (bytes.length % entryBytes !== 0) throw new RangeError('indexes of groups: cut short');
     for (let at = 0; at < bytes.length; at += entryBytes) {

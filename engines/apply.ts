@@ -6,8 +6,8 @@ import { emptyBytes } from '../universal-row/bytes.ts';
 import { localGroup } from './applied-indexes.ts';
 import type { Engine, RowTable } from './engine.ts';
 
-/** What ops change. */
-export type RowTarget = Pick<Engine, 'table' | 'swapTables'>;
+/** Engine methods that operations modify. */
+type RowTarget = Pick<Engine, 'table' | 'swapTables'>;
 
 /** Applies the ops in `buf[start, end)` as log entry `index`. One already applied does nothing. */
 export function applyBatch(

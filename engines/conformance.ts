@@ -1,12 +1,12 @@
-// The conformance kit: what every engine must do, as a list of named cases. It needs no test framework;
-// a test file runs each case over each engine:
+// The conformance kit: the requirements of every engine, as a list of named cases. It needs no test
+// framework; a test file runs each case over each engine:
 //
 //   describe.each(subjects)('$model', (subject) => {
 //     test.each(casesFor(subject))('$name', (one) => runCase(one, subject));
 //   });
 //
-// A subject says what its engine supports; cases that need more are left out. The bounds of a failed
-// case are in its message.
+// A subject declares the features of its engine; cases that need more are left out. The bounds of a
+// failed case are in its message.
 
 import type { ConformanceCase } from './conformance/case.ts';
 import { containerCases } from './conformance/container-cases.ts';

@@ -1,13 +1,14 @@
 // The contract of an engine: rows at rest, and nothing else. It knows no protocol, log, quota or tenant.
 
 import type { Arguments } from '../universal-row/arguments.ts';
+import { CommandError } from '../universal-row/errors.ts';
 import type { Row, RowReads, RowWrites } from '../universal-row/rows.ts';
 
 /** One table of an engine. Expiry is kept and listed here, but decided by the pod: an engine hides nothing. */
 export interface RowTable extends RowReads, RowWrites {
   /** Rows that have an expiry. */
   readonly expiringRows: number;
-  /** Of all rows' keys and values, about. */
+  /** Size of all keys and values, approximate. */
   storedBytes(): number;
   /** Up to `limit` rows whose expiry is at or before `now`, the soonest first where that is cheap. */
   expired(now: number, limit: number, visit: (row: Row) => void): void;
@@ -30,33 +31,40 @@ export interface EngineStats {
   extra: Record<string, number>;
 }
 
-/** What an open entry has done so far, as its engine keeps it. */
+/** State of an unfinished entry, in the engine's own form. */
 export interface SuspendedEntry {
   readonly isSuspended: true;
 }
 
 /**
- * Says when an engine may read from disk what it does not have in memory. What tables of different owners miss is read
- * apart, and by a little at a time, so that a command does not wait for all that another has missed.
+ * Decides when an engine may read records from disk. Misses of tables of different owners are read
+ * separately and in small groups, so that a command does not wait for everything that another has
+ * missed.
  */
 export interface ReadGate {
   /** While it is not, reads are made at once, all together, and nothing else here is called. */
   readonly isOn: boolean;
-  /** Of a table, by its number; undefined while reads are made at once and together all the same. */
+  /**
+   * Owner of a table, by table number; undefined while all reads are batched together without
+   * owners.
+   */
   ownerOf(table: number): number | undefined;
   /** How many records of the owner are to be looked up in one go, at most. */
   mostRecords(owner: number): number;
   /**
-   * `read` is called once, now or later. It resolves to the bytes of what it read, and never rejects. `records` is how
-   * many it looks up; of a page, how many it reads in their order at most.
+   * `read` is called once, now or later. It resolves to the number of bytes read, and never
+   * rejects. `records` is the number of records looked up; for a page, the most it reads in order.
    */
   pass(owner: number, records: number, isPage: boolean, read: () => PromiseLike<number>): void;
 }
 
+/** What reads answer that an engine refuses since it is being closed, or has not begun when it is. */
+export const engineClosed = new CommandError('ERR this partition is closed here');
+
 export interface Engine {
   /** Its name in the registry and in a table's `model` property. */
   readonly model: string;
-  /** Finds what an earlier life left, and is ready. Throws when what it finds is damaged. */
+  /** Loads the state on disk and makes the engine ready. Throws if that state is damaged. */
   open(): Promise<void>;
   close(): Promise<void>;
 
@@ -72,7 +80,7 @@ export interface Engine {
 
   /** Index of the last log entry of a group whose effects are in this engine; 0 at the beginning. */
   appliedIndexOf(group: number): number;
-  /** Of the group of tables with one copy, `localGroup`. */
+  /** Index applied for `localGroup`, the group of tables with one copy. */
   readonly appliedIndex: number;
   /**
    * Everything since the last `commit` or `rollback` belongs to this log entry of the group, `localGroup` if left out,
@@ -82,9 +90,9 @@ export interface Engine {
   /** Undoes everything since the last `commit`. An engine that never throws `ReadFault` need not. */
   rollback(): void;
   /**
-   * Puts aside what was done since the last `commit`, for entries that take several turns: others are
-   * committed and rolled back meanwhile, on other tables, and nothing goes to disk. Undefined when
-   * nothing was done. An engine that needs no `rollback` needs none of these.
+   * Puts aside the changes since the last `commit`, for entries that take several ticks: meanwhile
+   * other entries are committed and rolled back on other tables, and nothing goes to disk.
+   * Undefined without changes. An engine without `rollback` needs none of these.
    */
   suspend?(): SuspendedEntry | undefined;
   /** Goes on with an entry that was put aside; there must be no other one open. */
@@ -103,8 +111,8 @@ export interface Engine {
   /** Rejects when the disk fails meanwhile; then there is a `failure`. */
   drained?(): Promise<void>;
   /**
-   * Tables of which what is read is kept no longer than it is in use, in place of those named before. An engine
-   * without this has no cache to bypass.
+   * Sets the tables whose records are cached no longer than they are in use; replaces the previous
+   * set. An engine without this has no cache to bypass.
    */
   setCacheBypass?(tables: ReadonlySet<number>): void;
   /**
@@ -113,8 +121,8 @@ export interface Engine {
    */
   expectRows?(table: number, args: Arguments, first: number, last: number, step: number): void;
   /**
-   * While true, what was committed here may still be undone by further writes, and nothing of it goes to disk. An engine
-   * that writes only for a checkpoint heeds it not.
+   * While true, committed changes may still be undone by further writes, and none go to disk.
+   * Engines that write only for a checkpoint ignore it.
    */
   holdsBack?: boolean;
   /** Resolves when the export that is being read has ended; undefined when another one may begin at once. */
@@ -135,7 +143,10 @@ export interface Engine {
    * With `wants`, the rows of those tables only; the others are not even read.
    */
   exportSnapshot(wants?: (table: number) => boolean): AsyncIterable<Buffer>;
-  /** Replaces all rows by those of an export, of this engine or another, and takes on its index of the group. */
+  /**
+   * Replaces all rows by those of an export, of this engine or another, and adopts its index of the
+   * group.
+   */
   importSnapshot(
     batches: AsyncIterable<Buffer>,
     appliedIndex: number,

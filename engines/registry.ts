@@ -1,5 +1,5 @@
-// Model name to engine. Whoever starts pods registers the engines it was built with, and looks one up
-// by a table's `model` property.
+// Model name to engine. The code that starts pods registers the engines of its build, and looks one
+// up by a table's `model` property.
 
 import type { Disk } from '../universal-row/environment.ts';
 import type { Engine, ReadGate } from './engine.ts';
@@ -10,18 +10,18 @@ export interface EngineOptions {
   /** The engine's own; made if it does not exist. No two engines share one. */
   directory: string;
   disk: Disk;
-  /** Bytes of memory for rows kept above the disk. An engine that lives in memory takes what it needs. */
+  /** Memory for rows cached above the disk, in bytes. In-memory engines ignore this. */
   cacheBytes?: number;
   /** Bytes of rows that were written and are not in a file yet, of an engine with files. */
   writeBufferBytes?: number | undefined;
   /** Whether a table's keys are to lie in their own order, where an engine has the choice. */
   isOrdered?: (table: number) => boolean;
-  /** Of an engine that reads its disk for clients; without one it reads as they come. */
+  /** Limits the disk reads an engine makes for clients; by default reads are not limited. */
   readGate?: ReadGate | undefined;
 }
 
 export interface EngineFactory {
-  /** As in a table's `model` property, and as `Engine.model` of what it creates. */
+  /** Value of a table's `model` property, and of `Engine.model` of the engines it creates. */
   readonly model: string;
   /** An engine that is not open yet. */
   create(options: EngineOptions): Engine;

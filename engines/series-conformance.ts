@@ -1,5 +1,5 @@
-// The conformance kit for engines of time series: what each must do, as a list of named cases. It needs no
-// test framework; a test file runs each case over each engine:
+// The conformance kit for engines of time series: the requirements of each, as a list of named
+// cases. It needs no test framework; a test file runs each case over each engine:
 //
 //   for (const one of seriesConformance(subject)) test(one.name, one.run);
 

@@ -1,6 +1,6 @@
-// The contract of an engine for time series. As for rows (engine.ts), it knows no protocol, log, quota or
-// tenant: the pod has it encode a change, logs the entry, and has it apply the entry. What it holds is
-// a function of the entries applied, so replicas and replays cannot diverge.
+// The contract of an engine for time series. As for rows (engine.ts), it knows no protocol, log,
+// quota or tenant: the pod has it encode a change, logs the entry, and has it apply the entry. Its
+// state is a function of the entries applied, so replicas and replays cannot diverge.
 
 import type { MaintenanceSlices } from '../contracts/maintenance-slices.ts';
 import type { RecordBatchWriter } from '../universal-row/record-batch.ts';
@@ -14,7 +14,7 @@ import type {
   WriteOutcome,
 } from '../contracts/series-store.ts';
 
-/** What an engine answers by itself, as `SeriesStore` says it. */
+/** Reads an engine serves itself, as `SeriesStore` defines them. */
 export type SeriesReads = Pick<
   SeriesStore,
   | 'databases'
@@ -30,8 +30,6 @@ export type SeriesReads = Pick<
 export interface SeriesLimits {
   /** Series of one database, in all its shards together; Infinity for no limit. */
   seriesPerDatabase: number;
-  /** Series of one measurement in one shard. */
-  seriesPerMeasurement: number;
   /** Values of one tag of a measurement in one shard. */
   valuesPerTag: number;
 }
@@ -40,15 +38,15 @@ export interface SeriesLimits {
 export interface SeriesAllowance {
   readonly databases: Iterable<string>;
   readonly series: number;
-  /** What is said of one more. */
+  /** Error message for one more. */
   readonly refusal: string;
 }
 
-/** What the properties of a database ask of a write, beyond its policies and the limits. */
+/** Rules for writes from the properties of a database, beyond its policies and the limits. */
 export interface PointRules {
   /** Nanoseconds that policy `autogen` keeps points while it has no duration of its own; 0 for ever. */
   readonly retention: bigint;
-  /** Of a point, as `point-size.ts` counts them; Infinity for no limit. */
+  /** Largest size of a point, as `point-size.ts` counts it; Infinity for no limit. */
   readonly maxPointBytes: number;
 }
 
@@ -72,13 +70,13 @@ export interface SeriesEngineStats {
 
 export interface SeriesEngine extends SeriesReads {
   readonly model: string;
-  /** Finds what an earlier life left, and is ready. Throws when what it finds is damaged. */
+  /** Loads the state on disk and makes the engine ready. Throws if that state is damaged. */
   open(): Promise<void>;
   close(): Promise<void>;
 
-  // Changes are encoded first. Each of these throws `SeriesError` where `SeriesStore` says so, writes
-  // nothing when there is nothing to do, and changes nothing by itself but what `discard` undoes: the pod
-  // applies the words in the same turn, in the order in which they were asked for.
+  // Changes are encoded first. Each of these throws `SeriesError` where `SeriesStore` says so,
+  // writes nothing when there is nothing to do, and changes nothing that `discard` does not undo:
+  // the pod applies the encoded operations in the same tick, in the order of these calls.
 
   /** `now` is in Unix milliseconds: points older than the policy's duration are refused. */
   prepareWrite(
@@ -96,8 +94,8 @@ export interface SeriesEngine extends SeriesReads {
   joinsWrite(database: string, retentionPolicy: string, batch: PointBatch): boolean;
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void;
   /**
-   * What a deletion comes to, as entries of bounded size one after the other: each is encoded by a call, and is
-   * to be applied or discarded before the next is asked for. Undefined where it only makes a pause.
+   * A deletion as a sequence of entries of bounded size. Each is encoded by one call, and must be
+   * applied or discarded before the next is requested. Undefined marks a pause without an entry.
    */
   deletion(
     kind: 'points' | 'series',
@@ -113,31 +111,32 @@ export interface SeriesEngine extends SeriesReads {
     retentionOf?: (database: string) => bigint,
   ): void;
   /**
-   * A policy as it is in force: what `prepareWrite` and `prepareRetention` go by where `PointRules.retention` is
-   * this. The policy itself where that makes no difference.
+   * Effective policy, which `prepareWrite` and `prepareRetention` use where `PointRules.retention`
+   * is this. The policy itself where that makes no difference.
    */
   policyInForce(policy: RetentionPolicy, retention: bigint): RetentionPolicy;
-  /** What was prepared last is not going to be applied. */
+  /** Discards the last prepared change, which will not be applied. */
   discard(): void;
 
   /** Index of the last log entry whose effects are in this engine; 0 at the beginning. */
   readonly appliedIndex: number;
   /**
-   * After `open`: index of the last entry of which anything is on disk. A crash may have taken entries up to it
-   * from the end of an unsynced log, which must go on beyond it: what is on disk is not applied again.
+   * After `open`: index of the last entry with any effect on disk. A crash may have taken entries
+   * up to it from the end of an unsynced log, so new entries must have higher indexes: entries on
+   * disk are not applied again.
    */
   readonly durableIndex: number;
   /** Applies `buf[start, end)`, the words of one entry, whole or, when they are damaged, by throwing. */
   apply(buf: Buffer, start: number, end: number, index: number): void;
 
-  /** The entry of this index is none of the engine's: its state is that of this index, too. */
+  /** Advances the applied index past an entry that is not for this engine. */
   skip(index: number): void;
 
-  /** Counts up with every change of what databases and policies there are. */
+  /** Incremented with every change to the list of databases and policies. */
   readonly catalogVersion: number;
 
   limits: SeriesLimits;
-  /** Of the database and others, if they share one; asked for each batch. */
+  /** Series limit that the database shares with others, if any; requested for each batch. */
   seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
   /** When flushes that writes wait for, and checkpoints, may run; in each tick when left out. */
   slices?: MaintenanceSlices | undefined;
@@ -177,7 +176,7 @@ export interface SeriesShard {
   /** Unix seconds; `seconds` long. */
   readonly startSeconds: number;
   readonly seconds: number;
-  /** Index of the last entry that may have changed what is in it. */
+  /** Index of the last entry that may have changed its contents. */
   readonly changedAt: number;
 }
 
@@ -185,13 +184,16 @@ export interface SeriesShard {
 export interface SnapshotSelection {
   /** The others are not mentioned. */
   database?(name: string): boolean;
-  /** Whose points are wanted; the other shards are only named. */
+  /** True for shards whose points are exported; the others are only listed. */
   shard?(number: number): boolean;
-  /** So many bytes of what was given out were points of the database. */
+  /** Reports that so many of the returned bytes were points of the database. */
   given?(database: string, bytes: number): void;
 }
 
-/** An engine of which parts can be taken out, and put into another beside what is there. */
+/**
+ * An engine whose contents can be partly exported, and imported into another besides its existing
+ * contents.
+ */
 export interface PortableSeriesEngine extends SeriesEngine {
   /** Every shard there is, by ascending number. */
   shards(): SeriesShard[];
@@ -203,14 +205,14 @@ export interface PortableSeriesEngine extends SeriesEngine {
 }
 
 /**
- * Takes databases from exports. Several exports of one engine may be given one after the other, whole: the
- * first says which databases and shards there are, and each shard's points are taken from one of them. Nobody
- * else may write to the databases meanwhile.
+ * Takes databases from exports. Several exports of one engine may be given one after the other,
+ * whole: the first says which databases and shards there are, and each shard's points are taken
+ * from one of them. Other writes to the databases are not allowed meanwhile.
  */
 export interface SeriesImporter {
   /**
-   * Encodes an entry, a few at a time: after each step, what has been put is to be applied as an entry of
-   * the log before the next. Throws `RangeError` for a damaged one.
+   * Encodes an entry, a few operations at a time: after each step, the encoded operations must be
+   * applied as an entry of the log before the next step. Throws `RangeError` for a damaged one.
    */
   put(entry: Buffer, wants: (shard: number) => boolean, into: RecordBatchWriter): Iterator<void>;
 }

@@ -1,8 +1,8 @@
 // Costs of the modules on a request's path, by size: measured once a release by `polyrow calibrate`, kept as plain data
 // with a version, and laid out in typed arrays so that a lookup allocates nothing.
 //
-// A table holds physical costs. Divided by those of reading 1 kB they are request units, which are the same
-// on any machine, as long as the whole table was made on one.
+// A table holds physical costs. Divided by the cost of reading 1 kB they are request units, which
+// are the same on any machine, as long as the whole table was made on one.
 
 import { dimensionCount, dimensions, type Dimension, lruWeights, podPru, type Pru } from './pru.ts';
 
@@ -14,7 +14,7 @@ export const rowModules = [
   // Bytes of a request to words, and of an answer to bytes.
   'decode',
   'encode',
-  // From words to what the engine is asked: finding the command, routing, checks.
+  // From arguments to the engine's operation: finding the command, routing, checks.
   'convert',
   // Finding a row by its key.
   'lookup',
@@ -54,7 +54,7 @@ export const seriesModules = [
   'request',
   // Line protocol.
   'decode',
-  // A batch of points into the engine; the size is that of its log entry.
+  // Writing a batch of points into the engine; the size is that of its log entry.
   'write',
   'log',
   // A statement's text to a plan.
@@ -179,7 +179,7 @@ export function interval(size: number): number {
   return i < intervals ? i : intervals - 1;
 }
 
-/** A table as it was read from a file. Throws `RangeError` with what is wrong. */
+/** Validates a table read from a file. Throws `RangeError` with the problem. */
 export function checkCostTable(data: unknown): CostTableData {
   const table = data as Partial<CostTableData> | null;
   if (typeof table !== 'object' || table === null) throw new RangeError('no table of costs');

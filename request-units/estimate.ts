@@ -3,7 +3,7 @@
 
 /** Bytes that are one unit of `abase`'s policy. */
 const unitBytes = 2048;
-/** Even what comes from a cache takes something of its node. */
+/** Even a read from a cache costs its node something. */
 const cheapestRead = 0.1;
 
 /** Policy `abase`: a write is charged for each of the replicas that make it, the first one included. */
@@ -57,13 +57,13 @@ export class ReadHistory {
     return Math.min(all, this.fastHits / Math.min(this.count, fastReads));
   }
 
-  /** Policy `abase`: only what must be read from disk counts. */
+  /** Policy `abase`: only reads from disk count. */
   get readUnits(): number {
     const missed = this.expectedBytes * (1 - this.expectedHit);
     return Math.max(cheapestRead, missed / unitBytes);
   }
 
-  /** Expected cost between those of a hit and of a miss. */
+  /** Expected cost, between those of a hit and of a miss. */
   between(hitCost: number, missCost: number): number {
     const hit = this.expectedHit;
     return hit * hitCost + (1 - hit) * missCost;
@@ -73,14 +73,14 @@ export class ReadHistory {
 const remembered = 1024;
 
 /**
- * How long collections are, learned from requests that walked along them: of a key that was met lately its own
- * length, of others what is usual among them. A request for all of one is two stages: finding it out, and
- * walking. Each may be refused by itself.
+ * Lengths of collections, learned from requests that walked them: for a recently used key its own
+ * length, for others the typical one. A request for a whole collection has two stages: determining
+ * the length, and walking. Each may be refused by itself.
  */
 export class CollectionHistory {
   private readonly hashes = new Int32Array(remembered);
   private readonly lengths = new Float64Array(remembered);
-  // Lengths spread over orders of magnitude, so the middle is that of their logarithms.
+  // Lengths vary over orders of magnitude, so the mean is taken of their logarithms.
   private meanLog = 0;
   private meanItemBytes = 64;
   private count = 0;

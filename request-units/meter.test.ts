@@ -82,7 +82,7 @@ test('a snapshot has what changed after an earlier one', () => {
   const third = meter.snapshot(3000, second.sequence);
   expect(third.sequence).toBeGreaterThan(second.sequence);
   expect(third.accounts).toMatchObject([{ tenant: 2, lru: 2 }]);
-  // Of one that is not known any more, everything.
+  // An unknown snapshot returns everything.
   expect(meter.snapshot(4000, 999).accounts).toHaveLength(2);
 });
 

@@ -233,7 +233,7 @@ export class Meter {
 
   private readonly accounts = new Map<number, TenantAccount>();
   private readonly maxTenants: number;
-  /** Those that changed in this second or in the last one. */
+  /** Accounts changed in this second or in the last one. */
   private active: TenantAccount[] = [];
   private sequence = 0;
   /** The second in which each of the latest snapshots was taken, so that changes after it are known. */
@@ -265,7 +265,7 @@ export class Meter {
     return this.accounts.values();
   }
 
-  /** The tenant is no more. Its numbers must have been fetched before if anybody wants them. */
+  /** Removes the tenant. Callers must fetch its figures before, if they need them. */
   forget(tenant: number): void {
     this.accounts.delete(tenant);
   }
@@ -278,7 +278,7 @@ export class Meter {
     this.active.push(account);
   }
 
-  /** Those that changed in this second or in the last one. */
+  /** Accounts changed in this second or in the last one. */
   activeAccounts(): readonly TenantAccount[] {
     return this.active;
   }

@@ -41,7 +41,10 @@ const counted: Readonly<Record<string, ModuleCosts>> = {
   hold: { memory: bySize((size) => size) },
 };
 
-/** The CPU time that was measured, by module, and what else goes with each. Rounded to what can be known. */
+/**
+ * Measured CPU time by module, with the other resources of each. Rounded to the accuracy of
+ * measurement.
+ */
 function modulesOf(
   names: readonly string[],
   cpu: Readonly<Record<string, readonly number[]>>,
@@ -63,19 +66,19 @@ function ascending(column: readonly number[]): number[] {
   return column.map((cost) => (most = Math.max(most, Number(cost.toPrecision(4)))));
 }
 
-/** How many bytes a read of 1 kB has: asking for it, the answer, and what is read. */
+/** Bytes of a 1 kB read: the request, the answer, and the row read. */
 export const rowRead = { received: 64, sent: 1033, read: 1024 } as const;
 
 /**
- * The costs of a model of rows. Where reading needs no disk, the unit of that dimension is what logging 1 kB
- * takes of it.
+ * Costs of a model of rows. Where reads need no disk, the unit of that dimension is the I/O of
+ * logging 1 kB.
  */
 export function rowCosts(
   cpu: Readonly<Record<string, readonly number[]>>,
   readsFromDisk: boolean,
 ): ModelCosts {
   const modules = modulesOf(rowModules, cpu);
-  // What is on disk anyway needs no writing at a checkpoint.
+  // Data already on disk is not written at a checkpoint.
   if (readsFromDisk) modules['checkpoint'] = {};
   const { received, sent, read } = rowRead;
   const read1kB = sum(modules, rowModules, [
@@ -103,7 +106,7 @@ export const seriesRead = {
 
 export function seriesCosts(cpu: Readonly<Record<string, readonly number[]>>): ModelCosts {
   const modules = modulesOf(seriesModules, cpu);
-  // What is on the wire is known of the request as a whole: bodies may be packed.
+  // Sizes on the wire are known for the request as a whole only: bodies may be compressed.
   for (const name of ['decode', 'encode']) {
     const { network: _, ...rest } = modules[name]!;
     modules[name] = rest;

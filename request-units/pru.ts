@@ -1,6 +1,7 @@
-// Physical request units: what a request takes of each resource of a pod. The unit of every dimension is
-// what reading 1 kB takes, so that ⟨1, 1, 1, 1⟩ is one such read, whatever the hardware. Logical request
-// units are one number, for tenants and bills: the share that the scarcest resource gives up.
+// Physical request units: the use of each resource of a pod by a request. The unit of every
+// dimension is the cost of reading 1 kB, so that ⟨1, 1, 1, 1⟩ is one such read, whatever the
+// hardware. Logical request units are one number, for tenants and bills: the share of the scarcest
+// resource.
 
 /** CPU time, bytes held times how long, disk operations, bytes on the wire. */
 export const dimensions = ['cpu', 'memory', 'io', 'network'] as const;
@@ -10,11 +11,14 @@ export const dimensionCount = dimensions.length;
 /** One number for each of `dimensions`, in their order. */
 export type Pru = readonly [cpu: number, memory: number, io: number, network: number];
 
-/** What reading 1 kB costs, and nothing costs less. */
+/** Price of a 1 kB read, the lowest price. */
 export const onePru: Pru = [1, 1, 1, 1];
 export const smallestCharge = 1;
 
-/** What a pod can do in a second, by dimension, in physical units: its capacity over that of one read. */
+/**
+ * A pod's capacity in PRU a second, by dimension: its physical capacity divided by the cost of one
+ * read.
+ */
 export function podPru(capacity: Pru, read1kB: Pru): Pru {
   return [
     capacity[0] / read1kB[0],
@@ -40,7 +44,7 @@ export function requestLru(request: Pru, pod: Pru): number {
   );
 }
 
-/** By what to multiply a request's dimensions: the largest product is its logical units. None is above 1. */
+/** Factors of a request's dimensions: the largest product is its logical units. None is above 1. */
 export function lruWeights(pod: Pru): Pru {
   const least = podLru(pod);
   return [least / pod[0], least / pod[1], least / pod[2], least / pod[3]];

@@ -1,5 +1,5 @@
-// What a command on rows costs, and on whose account. One of these serves a model; it makes no object and
-// looks at a module only where there was work for it.
+// Prices commands on rows and charges them to an account. One instance serves a model; it allocates
+// nothing and visits only the modules with work.
 
 import { ChargeClass, type TenantAccount, accountLayout } from './meter.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from './cost-table.ts';
 import { type Pru, smallestCharge } from './pru.ts';
 
-/** What a command had the store do. */
+/** Work of the store for a command. */
 export interface RowWorkCounts {
   lookups: number;
   reads: number;
@@ -36,7 +36,7 @@ export interface RowWorkCounts {
 /** Where a request's cost comes out: four dimensions, then logical units. */
 export const costLayout = { cpu: 0, memory: 1, io: 2, network: 3, lru: 4, length: 5 } as const;
 
-/** Where a module's lines begin in the table's arrays, and those of another dimension after it. */
+/** Start of a module's rows in the table's arrays; rows of other dimensions follow. */
 const at = Object.fromEntries(rowModules.map((name, i) => [name, i * intervals])) as Record<
   RowModule,
   number
@@ -56,7 +56,7 @@ const manyAt = at.writeMany;
 const logAt = at.log;
 const missAt = at.miss;
 
-/** What a request costs that was answered from a node's cache, or asked for no row at all. */
+/** Price of a request that was answered from a node's cache, or that read no row. */
 const cheapest = smallestCharge / 10;
 
 const {
@@ -71,14 +71,14 @@ const {
 
 interface RowPricerOptions {
   costs: ModelCosts;
-  /** What is read without a miss was in a cache, and costs less than the smallest charge. */
+  /** A read without a miss came from a cache, and costs less than the smallest charge. */
   isCached: boolean;
 }
 
 export class RowPricer {
   readonly table: CostTable;
   readonly isCached: boolean;
-  // What costs the same whatever the size.
+  // Cost independent of size.
   private readonly convertCpu: number;
   private readonly lookupCpu: number;
   private readonly seekCpu: number;
@@ -98,8 +98,8 @@ export class RowPricer {
   }
 
   /**
-   * What so many requests cost together, by `costLayout`: a number that is returned might have to become an
-   * object. Their sizes count by their mean.
+   * Price of `count` requests together, by `costLayout`. Written into an array, as a returned
+   * number might have to be boxed. Sizes count by their mean.
    */
   price(
     requests: number,
@@ -141,7 +141,7 @@ export class RowPricer {
     if (seeks !== 0) cpu += seeks * this.seekCpu;
     const steps = walked + fieldsWalked + scoresWalked + arrayWalked;
     if (steps !== 0) {
-      // What is walked along is answered, or else it is small.
+      // Rows walked are part of the answer, or else small.
       const size = sizeOf(sent, steps);
       const n = interval(size);
       const w = walkAt + n;
@@ -162,7 +162,7 @@ export class RowPricer {
       io = requests * (base[l + 2 * stride]! + size * slope[l + 2 * stride]!);
       const writes = values + fields + scores + elements;
       if (writes !== 0) {
-        // The log holds them all, so what one takes of it is the size of each.
+        // The log holds all writes, so each is charged its mean size.
         const each = sizeOf(logBytes, writes);
         const n = interval(each);
         if (values !== 0) cpu += values * (base[valueAt + n]! + each * slope[valueAt + n]!);
@@ -203,7 +203,7 @@ export class RowPricer {
     cost[4] = lru;
   }
 
-  /** Charges what so many requests cost. `database` counts from the tenant's first. */
+  /** Charges the cost of `requests` requests. `database` counts from the tenant's first. */
   charge(
     account: TenantAccount,
     kind: ChargeClass,
@@ -239,7 +239,7 @@ export class RowPricer {
     this.charge(account, ChargeClass.background, database, 1, 0, 0, 0, work, cost);
   }
 
-  /** Charges what no request asked for. */
+  /** Charges background work. */
 
   chargeModule(
     account: TenantAccount,
@@ -258,7 +258,7 @@ export class RowPricer {
   }
 }
 
-/** What each of so many has on average; below the smallest size costs are that of the smallest. */
+/** Mean size of `count` items; sizes below the smallest cost as much as the smallest. */
 function sizeOf(bytes: number, count: number): number {
   const mean = count === 1 ? bytes : bytes / count;
   return mean < smallest ? smallest : mean;

@@ -1,13 +1,13 @@
-// What a request of time series costs, and on whose account.
+// Prices requests of time series and charges them to an account.
 
 import { CostTable, type ModelCosts, type SeriesModule, seriesModules } from './cost-table.ts';
 import { ChargeClass, type TenantAccount } from './meter.ts';
 import { dimensionCount, smallestCharge } from './pru.ts';
 import { costLayout } from './row-pricer.ts';
 
-/** What a request had done for it. Plain numbers, added up where the work is. */
+/** Work of a request. Plain numbers, added up where the work is done. */
 export class SeriesWork {
-  /** Of requests and answers, as they were on the wire. */
+  /** Bytes of requests and answers on the wire. */
   received = 0;
   sent = 0;
   /** Line protocol, unpacked. */
@@ -25,16 +25,16 @@ export class SeriesWork {
   rows = 0;
   /** Names listed out of an index. */
   names = 0;
-  /** Of the points, those that functions needed all of at once. */
+  /** Points that functions needed all at once. */
   keptRows = 0;
-  /** Of answers, unpacked. */
+  /** Bytes of answers, uncompressed. */
   answerBytes = 0;
   /** Bytes held, times milliseconds of the processor time that the request stands for. */
   held = 0;
 }
 
 const pointBytes = 16;
-/** Of a name, about. */
+/** Size of a name, approximate. */
 const nameBytes = 16;
 
 const index = Object.fromEntries(seriesModules.map((name, i) => [name, i])) as Record<
@@ -49,7 +49,7 @@ export class SeriesPricer {
     this.table = new CostTable(costs, seriesModules);
   }
 
-  /** What so much work costs, by `costLayout`. */
+  /** Price of the work, by `costLayout`. */
   price(work: SeriesWork, cost: Float64Array): void {
     const { table } = this;
     cost.fill(0);
@@ -123,7 +123,7 @@ export class SeriesPricer {
     account.unmergedBytes += bytes;
   }
 
-  /** Charges the merging of what was written. */
+  /** Charges the merging of written points. */
   chargeMerging(account: TenantAccount): void {
     const bytes = account.unmergedBytes;
     if (bytes === 0) return;

@@ -53,7 +53,7 @@ export class SpaceSaving {
     return this.#byName.get(name)?.count ?? 0;
   }
 
-  /** Counts what was long ago for less. What has become next to nothing is let go. */
+  /** Decays old counts. Removes entries with almost nothing left. */
   fade(factor: number, least: number): void {
     const kept: Slot[] = [];
     for (const slot of this.#heap) {

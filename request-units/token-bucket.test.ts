@@ -104,7 +104,7 @@ test('in the long run no more is spent than is refilled, whatever the costs turn
   const seconds = 2000;
   for (let step = 1; step <= seconds * 100; step++) {
     const now = step * 10;
-    // Whoever is let in turns out to cost 1 to 100 units, and always offers more than there is.
+    // Admitted requests turn out to cost 1 to 100 units, and demand always exceeds the quota.
     for (let i = 0; i < 3; i++) {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
       const cost = 1 + ((state >>> 8) % 100);

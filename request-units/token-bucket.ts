@@ -1,7 +1,9 @@
-// A token bucket that is asked with the time: no timer fills it. One token is one request unit.
+// A token bucket refilled from the time each call passes; it needs no timer. One token is one
+// request unit.
 //
-// What a request costs is often known only afterwards. Then it is let in while nothing is owed (`admit`), and what it
-// turns out to cost is debited; whoever owes waits until that is refilled (Amazon, "Fairness in multi-tenant systems").
+// The cost of a request is often known only afterwards. Such a request is admitted while the balance
+// is positive (`admit`), and its actual cost is debited later; a caller in debt waits until the debt
+// is refilled (Amazon, "Fairness in multi-tenant systems").
 
 export class TokenBucket {
   /** Tokens a second. */
@@ -15,8 +17,8 @@ export class TokenBucket {
   #spilled = 0;
 
   /**
-   * Begins full. `now` is monotonic milliseconds, as everywhere here. No more is owed than `debtSeconds` bring: what
-   * is beyond is forgiven.
+   * Starts full. `now` is monotonic milliseconds, as in all methods. Debt is limited to
+   * `debtSeconds` of the rate; the excess is forgiven.
    */
   constructor(rate: number, capacity: number, now: number, debtSeconds = Infinity) {
     this.#debtSeconds = debtSeconds;
@@ -34,7 +36,7 @@ export class TokenBucket {
     return this.#capacity;
   }
 
-  /** May be below 0, by what was debited beyond it. */
+  /** Negative when more was debited than available. */
   balance(now: number): number {
     this.#fill(now);
     return this.#balance;
@@ -45,7 +47,7 @@ export class TokenBucket {
     return this.balance(now) - part * this.#capacity;
   }
 
-  /** What was filled in until now stays; a balance beyond the new capacity does not. */
+  /** Keeps the tokens filled in until now, up to the new capacity. */
   reshape(rate: number, capacity: number, now: number): void {
     this.#fill(now);
     this.#rate = rate;
@@ -61,7 +63,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Takes it if nothing is owed, whether all of it is there or not. */
+  /** Debits `cost` if the balance is positive, even when the balance is smaller than `cost`. */
   admit(cost: number, now: number): boolean {
     this.#fill(now);
     if (this.#balance <= 0) return false;
@@ -89,7 +91,9 @@ export class TokenBucket {
     this.#balance = Math.max(balance, least);
   }
 
-  /** Milliseconds until the cost is there if nobody takes any; Infinity if it never will be. */
+  /**
+   * Milliseconds until the cost is available if no tokens are taken; Infinity if it never will be.
+   */
   wait(cost: number, now: number): number {
     this.#fill(now);
     if (cost <= this.#balance) return 0;
@@ -116,7 +120,7 @@ export class TokenBucket {
     return this.#capacity;
   }
 
-  /** What came since the last time and found it full: nobody has wanted it. */
+  /** Tokens that overflowed the full bucket since the last call. */
   takeSpilled(now: number): number {
     this.#fill(now);
     const spilled = this.#spilled;

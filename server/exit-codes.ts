@@ -1,13 +1,13 @@
-/** What the exit code of `polyrow` says to programs. */
+/** Exit codes of `polyrow`, for programs. */
 export const exitCodes = {
   ok: 0,
-  /** It was tried, and did not work. */
+  /** The operation was tried and failed. */
   failed: 1,
-  /** It was asked for wrongly: a flag, an argument, a setting. */
+  /** Wrong usage: a flag, an argument, a setting. */
   usage: 2,
-  /** What it was to be done to is not there. */
+  /** The object of the operation does not exist. */
   missing: 3,
-  /** What is there is in the way, as another of the same name. */
+  /** An existing object is in the way, for example one of the same name. */
   conflict: 4,
   /** The token is missing, is wrong, or has not the right. */
   notAllowed: 5,

@@ -12,7 +12,7 @@ import { MetricsPage } from '../control/admin/metrics-page.ts';
 import type { BackupJobs } from '../control/backup/backup-jobs.ts';
 import { backupRoutes } from '../control/backup/backup-routes.ts';
 import { SeriesTableCatalog } from '../control/metadata/series-table-catalog.ts';
-import { PartitionCatalog } from '../control/metadata/partition-catalog.ts';
+import { PartitionCatalog, type PartitionHolder } from '../control/metadata/partition-catalog.ts';
 import { TableCatalog } from '../control/metadata/table-catalog.ts';
 import { Tables } from '../control/metadata/tables.ts';
 import type { Endpoint } from '../control/monitor/endpoint.ts';
@@ -29,10 +29,14 @@ import { ownPlanes } from './backup/plane-orders.ts';
 import { backupJobs } from './backup/backup-service.ts';
 import { cleanAfterTakeOver, mustTakeOver } from './cluster/take-over-mark.ts';
 import type { ClusterNode } from './cluster/cluster-node.ts';
+import type { ClusterMetadata } from './cluster/cluster-metadata.ts';
+import { PartitionChanges } from './cluster/partition-changes.ts';
+import { WidePlanes } from './cluster/wide-planes.ts';
 import { openNode, refuseNodeAlone } from './cluster/open-node.ts';
 import { configView } from './settings/admin-view.ts';
 import { type AdminToken, openAdminToken } from './lifecycle/admin-token.ts';
 import { openAuditLog, openUsageHistory } from './lifecycle/control-logs.ts';
+import { rolesOf } from './settings/cluster-addresses.ts';
 import { exposures, isLoopback } from './settings/exposure.ts';
 import { LiveConfig } from './settings/live-config.ts';
 import { ConfigError, type ResolvedConfig } from './settings/resolve.ts';
@@ -99,6 +103,10 @@ export class Server {
   /** Its part in a cluster; undefined of a server on its own. */
   #node: ClusterNode | undefined;
   #clusterPlanes: ClusterPlanes | undefined;
+  #clusterMetadata: ClusterMetadata | undefined;
+  #widePlanes: WidePlanes | undefined;
+  /** Where it waited for its cluster. */
+  #adminPort: number | undefined;
   readonly #waiting = new AbortController();
   #failed = false;
   /** The plane whose client is changing a setting just now. */
@@ -176,6 +184,7 @@ export class Server {
       defaultModel: this.#config.get('redis.default-model'),
       owners: tenants,
       partitions: this.#options.processSet?.processes ?? 1,
+      level: () => this.#node?.level ?? Infinity,
     });
     const seriesTables = await SeriesTableCatalog.open(store, tenants);
     const partitions = new PartitionCatalog(catalog, (message) => this.#log.warn(message));
@@ -203,6 +212,8 @@ export class Server {
       audit,
     );
 
+    const takesOver = this.#node !== undefined && mustTakeOver(this.dataDirectory);
+    const serves = rolesOf(this.#config.all()).includes('gateway');
     const planeData = {
       config: this.#config.all(),
       tables: catalog.definitions(),
@@ -211,7 +222,7 @@ export class Server {
       tenancy: tenants.snapshot(),
       tls: this.#tls?.material,
       sockets: this.#options.processSet?.sockets,
-      holdsBack: this.#node !== undefined && mustTakeOver(this.dataDirectory),
+      holdsBack: takesOver || !serves,
     };
     this.#followConfig();
     // Side by side; the first that cannot start ends the start.
@@ -238,15 +249,15 @@ export class Server {
     for (const key of configKeys) {
       if (this.#config.get(key) !== planeData.config[key]) this.#tellPlanes(key);
     }
-    const kept = await catalog.attach(tableHolders(this.#planes));
+    const kept = await catalog.attach(tableHolders(this.#planes, this.#widePlanes));
     for (const { id, has, wants } of kept) {
       this.#log.warn(`database ${id} holds rows and stays on the ${has} engine, not ${wants}`);
     }
-    partitions.attach(partitionHolder(this.#planes));
+    partitions.attach(this.#partitionHolder(catalog));
     seriesTables.attach(seriesTableHolder(this.#planes));
     await tenants.attach(tenantHolders(this.#planes, catalog, seriesTables, usage));
     if (this.#node !== undefined) this.#takePart(this.#node, { tenants, catalog, seriesTables });
-    if (planeData.holdsBack) endpoints.push(...(await this.#takeOver(backups)));
+    if (takesOver) endpoints.push(...(await this.#takeOver(backups, serves)));
     else if (this.#node !== undefined) cleanAfterTakeOver(this.dataDirectory);
     workflows.start();
     usage.start();
@@ -261,8 +272,8 @@ export class Server {
   }
 
   /**
-   * A graceful stop: not ready, no new clients, what is under way ends, everything goes to disk. Rejects
-   * if that could not be done; the next start then recovers.
+   * A graceful stop: not ready, no new clients, running requests end, everything goes to disk.
+   * Rejects if that failed; the next start then recovers.
    */
   async stop(): Promise<void> {
     this.#health.phase = 'draining';
@@ -303,15 +314,33 @@ export class Server {
       onFatal: (error) => this.#options.onFailure(error.message),
     });
     const { cluster, node } = opened;
+    this.#adminPort = opened.adminPort;
+    this.#clusterMetadata = cluster;
     this.#node = node;
     this.#clusterPlanes = new ClusterPlanes(this.#planes, cluster, node);
+    this.#widePlanes = new WidePlanes(this.#planes, cluster, node);
     this.#closers.push(() => (this.#failed ? cluster.abandon() : cluster.close()));
     this.#closers.push(() => node.close());
     return opened;
   }
 
-  /** What the directory has of a single server becomes the cluster's; only then clients are served. */
-  async #takeOver(context: BackupContext): Promise<Endpoint[][]> {
+  #partitionHolder(tables: TableCatalog): PartitionHolder {
+    const holder = partitionHolder(this.#planes, this.#widePlanes);
+    const metadata = this.#clusterMetadata;
+    if (metadata === undefined) return holder;
+    const changes = new PartitionChanges({
+      ...{ metadata, planes: this.#planes, tables },
+      sizes: (table) => holder.sizes(table),
+      level: () => this.#node!.level,
+      report: (message) => this.#log.warn(message),
+      made: (fields) => this.#log.info(fields, 'partitions have changed'),
+    });
+    this.#closers.push(() => changes.close());
+    return changes;
+  }
+
+  /** Moves a single server's data into the cluster; clients are served only afterwards. */
+  async #takeOver(context: BackupContext, serves: boolean): Promise<Endpoint[][]> {
     const { takeOver } = await import('./cluster/take-over.ts');
     await takeOver({
       ...{ directory: this.dataDirectory, config: this.#config.all(), context },
@@ -319,10 +348,13 @@ export class Server {
       progress: (text) => (this.#health.waitsFor = text),
       report: (level, message, fields) => this.#log[level](fields ?? {}, message),
     });
+    if (!serves) return [];
     return await this.#eachPlane((plane) => plane.call('listen', undefined, callTimeoutMs));
   }
 
-  /** From now on what other nodes change is followed, and this node's replicas are the cluster's to place. */
+  /**
+   * From now on changes by other nodes are followed, and the cluster places this node's replicas.
+   */
   #takePart(node: ClusterNode, { tenants, catalog, seriesTables }: ServerCatalogs): void {
     const report = (message: string): void => this.#log.warn(message);
     for (const following of [catalog.follow(report), seriesTables.follow(report)]) {
@@ -353,7 +385,7 @@ export class Server {
     return exposures(this.#config.all(), isOpen);
   }
 
-  /** Reads again what can change without a restart. */
+  /** Reloads settings that can change without a restart. */
   async reload(): Promise<void> {
     await this.#tls?.reload();
   }
@@ -386,16 +418,19 @@ export class Server {
     audit: AuditLog,
   ): Promise<{ admin: AdminServer; url: string; sharedUrl: string | undefined }> {
     const usage = this.#usage!;
+    const wide = this.#widePlanes;
+    wide?.tellUsage(usage.history, () => usage.refresh());
     const host = this.#config.get('admin.host');
-    const port = this.#config.get('admin.port');
+    const port = this.#adminPort ?? this.#config.get('admin.port');
     const admin = new AdminServer({
       ...this.#adminOptions(audit),
       metrics: this.#metrics,
       tables,
       config: this.#configView(),
       tenants,
-      planes: planeAccess(this.#planes),
+      planes: this.#widePlanes?.access() ?? planeAccess(this.#planes),
       usage: usage.history,
+      usageElsewhere: wide && ((query) => wide.usage(query)),
       refreshUsage: () => usage.refresh(),
       version: this.#options.version,
       tls: this.#tls?.admin,
@@ -420,7 +455,7 @@ export class Server {
   /** Also of the pages of a server that waits for a cluster. */
   #adminOptions(audit: AuditLog) {
     const token = this.#config.get('admin.token');
-    const isOpen = token === '' && this.#config.get('admin.anonymous-metrics') === 'yes';
+    const isOpen = token === '';
     return {
       health: this.#health,
       audit,

@@ -8,21 +8,34 @@ import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { type OpObserver, RowRewriter } from './backup/row-rewriter.ts';
 import type { Pod } from './pod.ts';
 
+interface SliceEnds {
+  /** Asked in the instant before; false where it is not to be applied. */
+  readonly may?: () => boolean;
+  /** Called in the instant after. */
+  readonly done?: () => void;
+}
+
 /** Ops as an entry of the log, and in the engine. */
-export async function applySlice(pod: Pod, slice: Buffer): Promise<void> {
+export async function applySlice(pod: Pod, slice: Buffer, ends: SliceEnds = {}): Promise<void> {
   const { engine, log } = pod.parts;
   for (;;) {
     if (pod.writeFailure !== undefined) throw pod.writeFailure;
     if (pod.role !== 'leader') throw new Error('this node leads the rows no more');
     await pod.rowsReady;
     if (engine.congested === true) await engine.drained!();
+    // Another leader may have been elected meanwhile.
+    if (pod.role !== 'leader' || pod.rowsReady !== undefined) continue;
     pod.endTurn();
     log.begin();
     const { writer } = log;
-    writer.reserve(slice.length);
-    slice.copy(writer.buf, writer.pos);
-    writer.pos += slice.length;
     try {
+      if (ends.may?.() === false) {
+        log.abandon();
+        return;
+      }
+      writer.reserve(slice.length);
+      slice.copy(writer.buf, writer.pos);
+      writer.pos += slice.length;
       expectRows(engine, slice);
       applyOps(engine, slice, 0, slice.length);
     } catch (error) {
@@ -33,6 +46,7 @@ export async function applySlice(pod: Pod, slice: Buffer): Promise<void> {
       continue;
     }
     engine.commit(log.end());
+    ends.done?.();
     pod.endTurn();
     return;
   }

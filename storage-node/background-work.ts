@@ -1,4 +1,4 @@
-// What a pod does of its own accord, told to whoever charges it to those whose rows it was about.
+// Reports a pod's background work, so that it can be charged to the owners of the rows.
 
 /** Rows of a table. */
 export interface TableRows {
@@ -24,14 +24,14 @@ export interface BackgroundWork {
   checkpointed(tables: readonly TableRows[], bytes: number): void;
   /** Rows were read from the engine, or changes from its log, to be put into a backup or compared with one. */
   copied(tables: readonly CopiedRows[]): void;
-  /** What a backup has was put into these tables. */
+  /** A backup's contents were restored into these tables. */
   restored(tables: readonly CopiedRows[]): void;
 }
 
-/** What a pod of time series does of its own accord, but for merging. */
+/** Background work of a pod of time series, except merging. */
 export interface SeriesBackgroundWork {
   /** Points were read to be put into a backup or compared with one. */
   copied(databases: readonly CopiedPoints[]): void;
-  /** What a backup has was put into these databases. */
+  /** A backup's contents were restored into these databases. */
   restored(databases: readonly CopiedPoints[]): void;
 }

@@ -7,7 +7,7 @@ export interface CheckpointStats {
   checkpoints: number;
   lastCheckpointMs: number;
   lastCheckpointAt: number;
-  /** Of the log; 0 before there was one in this life. */
+  /** Log index of the last checkpoint; 0 before the first since the start. */
   lastCheckpointIndex: number;
   checkpointFailures: number;
 }
@@ -22,14 +22,17 @@ interface CheckpointsOptions {
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /** Resolves when a checkpoint may begin; at once when left out. */
   ready?: () => Promise<boolean>;
-  /** Called when one begins; what it returns is called when it is made, before the log is dropped. */
+  /**
+   * Called when a checkpoint begins; the returned function is called when it is made, before the
+   * log is dropped.
+   */
   begun?: () => () => void;
 }
 
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
   #running: Promise<void> | undefined;
-  /** Of the log, as of the last one. */
+  /** Log size as of the last checkpoint. */
   #bytes: number;
 
   constructor(options: CheckpointsOptions) {

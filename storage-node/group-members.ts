@@ -1,10 +1,10 @@
-// How the leader of a group brings its members to what the metadata ask for: one change at a time, and no voter before
-// it has caught up.
+// Changes of a group's members by its leader, towards the members in the metadata: one change at a
+// time, and no voter before it has caught up.
 
 import type { ReplicaDefinition } from '../contracts/cluster.ts';
 import type { MemberChange, Members } from './replicator/partition-log.ts';
 
-/** Entries that a learner may be behind to become a voter: what a group writes in a fraction of a second. */
+/** Lag in entries at which a learner may become a voter: the writes of a fraction of a second. */
 const nearEnough = 1000;
 
 export interface GroupState {
@@ -16,9 +16,11 @@ export interface GroupState {
   readonly match: (replica: number) => number;
 }
 
-export type MemberStep = { changes: MemberChange[] } | { transferTo: number } | undefined;
+type MemberStep = { changes: MemberChange[] } | { transferTo: number } | undefined;
 
-/** What to do next; undefined when the members are as wanted, or nothing can be done now. */
+/**
+ * Next change of members; undefined when the members are as wanted, or no change is possible now.
+ */
 export function nextMemberStep(
   wanted: readonly ReplicaDefinition[],
   { self, members, commit, match }: GroupState,

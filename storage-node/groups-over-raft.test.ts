@@ -102,7 +102,7 @@ class Node {
     this.groups.delete(group);
   }
 
-  /** Whatever was not synced is in doubt (`torn`), or only the process is gone. */
+  /** Kills the process; with `torn`, unsynced data is uncertain. */
   async kill(torn: boolean): Promise<void> {
     const killed = [...this.groups.values()];
     const { host } = this;
@@ -147,7 +147,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
 const leaderOf = (group: number): Replica | undefined =>
   nodes.map((node) => node.groups.get(group)).find((replica) => replica?.pod.role === 'leader');
 
-/** What became of one element at the end of the list of a group. */
+/** Outcome of appending one element to a group's list. */
 async function append(group: number, value: string): Promise<Outcome | 'refused'> {
   const leader = leaderOf(group);
   if (leader === undefined) return 'refused';
@@ -243,7 +243,7 @@ test('kills and cuts lose nothing of any group, and the log stays short', {
   });
   expect([...committed.values()].flat().length).toBeGreaterThan(30);
   await agree(committed);
-  // Only one group goes on; the others let go of the log that they share with it.
+  // Only one group continues; the others release the log that they share with it.
   await underBusyGroup(1);
   const isShort = ({ host }: Node): boolean => host.pod.status().bytes < 2 * maxLogBytes;
   await until('a short log', () => nodes.every(isShort));
@@ -297,7 +297,7 @@ test('groups grow from one replica to three and back under load, and their leade
   await start(3);
   for (const group of groups) await nodes[0]!.open(group, voters(1));
   await until('leaders', () => groups.every((group) => leaderOf(group) !== undefined));
-  // So much that whoever joins is sent a snapshot.
+  // Enough entries that a new member is sent a snapshot.
   for (const group of groups) for (let i = 0; i < 20; i++) await append(group, `before${i}`);
   for (const { pod } of nodes[0]!.groups.values()) await pod.checkpoint();
   const committed = await underLoad(async () => {

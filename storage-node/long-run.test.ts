@@ -121,14 +121,14 @@ describe.each(engines)('%s', (_name, create) => {
     });
     await turns(5);
     expect(f.run('get a')).toBe('1');
-    // A row whose time has come is hidden, and stays until nobody reads the table.
+    // An expired row is hidden, and stays until the table is no longer read.
     f.pod.endTurn();
     f.clock.time += 20;
     f.pod.tick();
     expect(f.run('get old')).toBe('(nil)');
     const own = new TextReply();
     const write = textOf(f.pod.execute(f.command('put b 2'), own), own);
-    // Whoever comes after it does not overtake it.
+    // A later command does not overtake it.
     const after = new TextReply();
     const read = textOf(f.pod.execute(f.command('get b'), after), after);
     await turns(3);
@@ -330,7 +330,7 @@ test('faults in steps that write: each step is undone and done again, others sta
   expect(g.run('rows', 1)).toBe(String(others));
   expect(expected).toBeGreaterThan(0);
   await g.pod.close();
-  // What is on disk is what was committed.
+  // The state on disk is the committed one.
   const again = new KvEngine({ directory });
   await again.open();
   const h = await PodFixture.open({ rules, engine: again });

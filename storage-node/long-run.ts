@@ -1,18 +1,19 @@
-// Commands that take many steps: one that turned out to be long, or a transaction with one in it. A run
-// has a transaction and a record batch of its own, so that others are executed between its steps. What
-// it wrote becomes one log entry at its end.
+// Commands that take many steps: one that turned out to be long, or a transaction with one in it. A
+// run has a transaction and a record batch of its own, so that others are executed between its
+// steps. Its writes become one log entry at its end.
 
 import { isWrite, type Command } from '../universal-row/command.ts';
 import { ReadFault } from '../universal-row/errors.ts';
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import type { Reply } from '../universal-row/reply.ts';
+import type { RowWork } from '../universal-row/row-work.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
 import { TimeSlice, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { Engine, SuspendedEntry } from '../engines/engine.ts';
 import { opsRoomBytes } from './replicator/partition-log.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Milliseconds of steps before others have the thread, where nobody else is known to want it. */
+/** Time slice in milliseconds before other work has the thread, where no demand for it is known. */
 const sliceMs = 1;
 
 export interface HeldTable {
@@ -32,7 +33,7 @@ interface LongRunOptions {
   readonly reply: Reply;
   readonly held: readonly HeldTable[];
   readonly transaction: (writer: RecordBatchWriter) => Transaction;
-  /** What to wait for before rows may be touched. */
+  /** Promise to wait for before rows may be accessed. */
   readonly ready: () => Promise<void> | undefined;
   /** Runs the command in the transaction, up to its long form if it has one. Throws. */
   readonly attempt: (command: Command, tx: Transaction, reply: Reply) => StepTransform | void;
@@ -48,18 +49,22 @@ export class LongRun {
   readonly reply: Reply;
   readonly held: readonly HeldTable[];
   readonly isWriting: boolean;
-  /** What the engine put aside between two steps. */
+  /** State that the engine put aside between two steps. */
   suspended: SuspendedEntry | undefined;
-  /** It is to end as it is: its writes will not be logged. */
+  /** The run must end in its current state: its writes will not be logged. */
   isAbandoned = false;
-  /** It answers with an error then. */
+  /** The run then answers with an error. */
   isGivenUp = false;
   /** Another replica is to run it. */
   isMovingOn = false;
-  /** It has ended so, and nothing of it is in the log. */
+  /** The run ended early, and none of its writes are in the log. */
   wasDropped = false;
   steps = 0;
   faults = 0;
+  /**
+   * Work of its commands, excluding earlier commands counted in the same object; kept by the pod.
+   */
+  workBefore: RowWork | undefined;
   readonly #options: LongRunOptions;
 
   constructor(options: LongRunOptions) {
@@ -71,7 +76,7 @@ export class LongRun {
     this.tx = options.transaction(this.writer);
   }
 
-  /** Of what it has written. */
+  /** Size of its writes. */
   get logBytes(): number {
     return this.writer.pos - opsRoomBytes;
   }
@@ -80,13 +85,13 @@ export class LongRun {
     return this.#options.commands;
   }
 
-  /** Resolves when it is complete, or given up because nobody waits for it. */
+  /** Resolves when the run is complete, or abandoned because its client is gone. */
   async run(): Promise<void> {
     const { engine, admission, commands, complete, ready } = this.#options;
     const { tx } = this;
     const first = commands[0]!;
     const steps = this.#all();
-    // Whoever sent it puts its arguments where they can stay, once `execute` has returned.
+    // The caller copies its arguments to memory of their own once `execute` has returned.
     await new Promise(setImmediate);
     const slice = new TimeSlice(
       first.tenant === undefined ? undefined : admission,
@@ -138,7 +143,7 @@ export class LongRun {
     }
   }
 
-  /** It only reads, and its client is gone. */
+  /** The run only reads, and its client is gone. */
   #isUnwanted(): boolean {
     return !this.isWriting && this.#options.commands[0]!.isAbandoned === true;
   }
@@ -182,7 +187,7 @@ export class LongRun {
         yield* form(tx, command.args, reply);
         return;
       } catch (error) {
-        // A read outside of any step, of what its first steps look for: it begins again.
+        // A read outside of any step, by the lookups of its first steps: it starts again.
         if (!(error instanceof ReadFault) || this.writer.pos !== logged) throw error;
         reply.rollback(mark);
         yield error;

@@ -8,7 +8,7 @@ import type { TableHolds } from './table-holds.ts';
 
 interface LongRunsOptions {
   holds: TableHolds;
-  /** Reading failed for good: what was written before goes into the log. */
+  /** Reading failed for good: earlier writes go into the log. */
   failed: (run: LongRun, error: unknown) => void;
   ended: (run: LongRun) => void;
 }
@@ -33,7 +33,7 @@ export class LongRuns {
     const done = this.#drive(run).finally(() => {
       clearTimeout(timer);
       this.#runs.delete(run);
-      // What an abandoned one leaves behind is for nobody to see.
+      // Leftovers of an abandoned run are not visible to readers.
       if (this.#isAbandoned) return;
       for (const { table, isWrite } of run.held) this.#options.holds.release(table, isWrite);
     });
@@ -80,7 +80,7 @@ export class LongRuns {
     for (const [run] of this.#runs) run.tx.listener = listener;
   }
 
-  /** No long command has written a part of what it writes. */
+  /** Whether no long command is halfway through its writes. */
   get isWhole(): boolean {
     if (this.#isAbandoned) return false;
     for (const [run] of this.#runs) if (run.isWriting) return false;

@@ -1,9 +1,9 @@
-// Copies the rows of partitions to those that take their place, while clients go on writing to the old ones: all rows as
-// of one moment, then what the log says was done since, again and again until little is left. The rest is copied while
-// the sources take no commands.
+// Copies the rows of partitions to those that take their place, while clients go on writing to the
+// old ones: all rows as of one moment, then the log entries since, repeatedly until little is left.
+// The rest is copied while the sources take no commands.
 //
-// A row whose key is renamed into another target's slots cannot be followed by its ops alone. Its keys are copied last, as
-// they are then.
+// A row whose key is renamed into another target's slots cannot be followed by its ops alone. Its
+// keys are copied last, in their final state.
 
 import { RecordBatchWriter } from '../universal-row/record-batch.ts';
 import { ReadFault } from '../universal-row/errors.ts';
@@ -19,23 +19,93 @@ interface CopySource {
   readonly table: number;
 }
 
-export interface CopyTarget extends CopySource {
+/** Takes rows, for one target or several. */
+export interface CopySink {
+  /** Ops as an entry of its log. */
+  apply(slice: Buffer): Promise<void>;
+  /** Ops of one row, which take the place of the row, if there is one. */
+  put(table: number, key: Buffer, ops: Buffer): Promise<void>;
+  /** Throws where it has no room for more. */
+  refuseIfFull(): void;
+  /** Resolves when all of it is durable. */
+  durable(): Promise<void>;
+}
+
+interface CopyTarget {
+  readonly sink: CopySink;
+  readonly table: number;
   /** First and last slot. */
   readonly first: number;
   readonly last: number;
 }
 
-export interface PartitionCopyOptions {
+interface PartitionCopyOptions {
   readonly sources: readonly CopySource[];
-  /** Their slots are those of the sources. Their tables are empty, and no client reaches them. */
+  /**
+   * Their slots equal those of the sources. Their tables are empty, and not accessible to clients.
+   */
   readonly targets: readonly CopyTarget[];
+  /** Rows of other sources go to the same targets. */
+  readonly isMerge: boolean;
 }
 
-export class CopyCancelled extends Error {}
+/** A pod of this process as a sink. */
+export class PodSink implements CopySink {
+  readonly #pod: Pod;
+
+  constructor(pod: Pod) {
+    this.#pod = pod;
+  }
+
+  apply(slice: Buffer): Promise<void> {
+    return applySlice(this.#pod, slice);
+  }
+
+  put(table: number, key: Buffer, ops: Buffer): Promise<void> {
+    return putRow(this.#pod, table, key, ops, async (slice) => {
+      if (slice.length > 0) await applySlice(this.#pod, slice);
+    });
+  }
+
+  refuseIfFull(): void {
+    refuseIfFull(this.#pod);
+  }
+
+  durable(): Promise<void> {
+    return this.#pod.durable();
+  }
+}
+
+/** See `CopySink.put`: `apply` is given nothing where there is no row, nor was. */
+export async function putRow(
+  pod: Pod,
+  table: number,
+  key: Buffer,
+  ops: Buffer,
+  apply: (slice: Buffer) => Promise<void>,
+): Promise<void> {
+  for (;;) {
+    try {
+      const writer = new RecordBatchWriter();
+      if (pod.parts.engine.table(table).find(key, 0, key.length) !== 0) {
+        writer.row(table, key, 0, key.length);
+        writer.drop();
+      }
+      return await apply(Buffer.concat([writer.buf.subarray(0, writer.pos), ops]));
+    } catch (error) {
+      if (!(error instanceof ReadFault)) throw error;
+      await error.ready;
+    }
+  }
+}
+
+class CopyCancelled extends Error {}
 
 /** Applying one takes about a millisecond. */
 const sliceBytes = 64 * 1024;
-/** What is left for when the sources take no commands takes some milliseconds. */
+/**
+ * Size of a remainder that takes some milliseconds to copy while the sources accept no commands.
+ */
 const littleBytes = 128 * 1024;
 const mostRounds = 64;
 const memoryCheckSlices = 64;
@@ -75,12 +145,12 @@ export class PartitionCopy {
   async copy(): Promise<void> {
     for (const source of this.#options.sources) await this.#copyAll(source);
     await this.followUp();
-    // What is written to disk now need not be while commands wait.
+    // Written to disk now, so that commands do not wait for it later.
     await this.#durable();
     await this.followUp();
   }
 
-  /** What was written since, until little is left. */
+  /** Copies later changes until little is left. */
   async followUp(): Promise<void> {
     for (let round = 0; round < mostRounds; round++) {
       let bytes = 0;
@@ -99,12 +169,14 @@ export class PartitionCopy {
   }
 
   async #durable(): Promise<void> {
-    for (const pod of new Set(this.#options.targets.map((target) => target.pod))) {
-      await pod.durable();
-    }
+    await Promise.all(this.#sinks.map((sink) => sink.durable()));
   }
 
-  /** Lets go of the logs. */
+  get #sinks(): CopySink[] {
+    return [...new Set(this.#options.targets.map(({ sink }) => sink))];
+  }
+
+  /** Releases the logs. */
   release(): void {
     for (const { release } of this.#followers.splice(0)) release();
   }
@@ -116,14 +188,16 @@ export class PartitionCopy {
       else await pod.whole();
     }
     pod.endTurn();
-    const { engine, log, pins } = pod.parts;
-    const at = log.lastIndex;
-    const release = pins?.hold(at) ?? ((): void => {});
-    const follower: Follower = { pod, table, at, strays: new Set(), release };
+    const { log, pins } = pod.parts;
+    const release = pins?.hold(log.lastIndex) ?? ((): void => {});
+    const follower: Follower = { pod, table, at: log.lastIndex, strays: new Set(), release };
     this.#followers.push(follower);
+    const { index, batches } = await pod.committedRows((one) => one === table);
+    follower.at = index;
     const rewriter = this.#rewriter(follower);
-    for await (const batch of engine.exportSnapshot((one) => one === table)) {
+    for await (const batch of batches) {
       await this.#passOn(rewriter, batch, 0, batch.length);
+      await this.#passRest(rewriter);
       this.done = Math.min(this.total, this.done + this.#begun(rewriter));
     }
   }
@@ -135,7 +209,7 @@ export class PartitionCopy {
     return rows;
   }
 
-  /** What was done since; returns how many bytes that was. */
+  /** Copies changes since the last call; returns their size in bytes. */
   async #followUp(follower: Follower): Promise<number> {
     const { pod } = follower;
     pod.endTurn();
@@ -147,6 +221,8 @@ export class PartitionCopy {
     for await (const { buf, start, end } of log.readBack(follower.at, to)) {
       bytes += await this.#passOn(rewriter, buf, start, end);
     }
+    // Many entries are one slice: each costs its sink an entry, which may be replicated.
+    bytes += await this.#passRest(rewriter);
     follower.at = to;
     return bytes;
   }
@@ -154,28 +230,33 @@ export class PartitionCopy {
   async #passOn(rewriter: RowRewriter, buf: Buffer, start: number, end: number): Promise<number> {
     let bytes = 0;
     for (const slice of rewriter.add(buf, start, end)) bytes += await this.#apply(slice);
-    const rest = rewriter.rest();
-    if (rest !== undefined) bytes += await this.#apply(rest);
     return bytes;
+  }
+
+  async #passRest(rewriter: RowRewriter): Promise<number> {
+    const rest = rewriter.rest();
+    return rest === undefined ? 0 : await this.#apply(rest);
   }
 
   /** A slice holds ops for several targets, which may be in several pods. */
   async #apply(slice: Buffer): Promise<number> {
     await this.#pace.step();
     if (this.#cancelled) throw new CopyCancelled();
-    const pods = new Set(this.#options.targets.map(({ pod }) => pod));
+    const sinks = this.#sinks;
     const check = this.#slices++ % memoryCheckSlices === 0;
-    for (const pod of pods) {
-      if (check) refuseIfFull(pod);
-      await applySlice(pod, pods.size === 1 ? slice : this.#partOf(slice, pod));
-    }
+    const applied = sinks.map(async (sink) => {
+      if (check) sink.refuseIfFull();
+      const part = sinks.length === 1 ? slice : this.#partOf(slice, sink);
+      if (part.length > 0) await sink.apply(part);
+    });
+    await Promise.all(applied);
     return slice.length;
   }
 
-  /** Ops for the targets in one pod. */
-  #partOf(slice: Buffer, pod: Pod): Buffer {
+  /** Ops for the targets of one sink. */
+  #partOf(slice: Buffer, sink: CopySink): Buffer {
     const own = new Set(
-      this.#options.targets.filter((target) => target.pod === pod).map(({ table }) => table),
+      this.#options.targets.filter((target) => target.sink === sink).map(({ table }) => table),
     );
     const rewriter = new RowRewriter((table) => (own.has(table) ? table : undefined), Infinity);
     for (const _ of rewriter.add(slice, 0, slice.length));
@@ -201,7 +282,7 @@ export class PartitionCopy {
       {
         cleared: (from) => {
           if (from !== table) return [];
-          if (this.#options.sources.length > 1) {
+          if (this.#options.isMerge) {
             // Rows of the other sources in the same target must stay.
             throw new CopyCancelled('a partition was emptied while it was being merged');
           }
@@ -230,19 +311,15 @@ export class PartitionCopy {
           const rows = pod.parts.engine.table(table);
           const row = rows.find(key, 0, key.length);
           const copy = fromRows(rows, row, { version: 0, ts: 0 });
-          writer.pos = 0;
-          if (target.pod.parts.engine.table(target.table).find(key, 0, key.length) !== 0) {
-            writer.row(target.table, key, 0, key.length);
-            writer.drop();
-          }
           if (copy !== undefined) toBatch(copy, target.table, writer);
           break;
         } catch (error) {
           if (!(error instanceof ReadFault)) throw error;
+          writer.pos = 0;
           await error.ready;
         }
       }
-      if (writer.pos > 0) await applySlice(target.pod, writer.buf.subarray(0, writer.pos));
+      await target.sink.put(target.table, key, writer.buf.subarray(0, writer.pos));
     }
     strays.clear();
   }

@@ -170,7 +170,7 @@ function write(run: (rows: Rows, args: Arguments) => void, action: Action = Acti
   };
 }
 
-/** What a line's first word means; the first of its other words is mostly a key. */
+/** Commands by a line's first word; the second word is mostly a key. */
 export const verbs: Record<string, Verb> = {
   get: { action: Action.fetch, run: get },
   rows: {
@@ -245,7 +245,7 @@ export const verbs: Record<string, Verb> = {
   },
 };
 
-/** What a line of words asks for: a verb, mostly a key, and what belongs to it. */
+/** Parses a line into a command: a verb, mostly a key, and arguments. */
 export function commandOf(line: string, table: number): Command {
   const words = line.split(' ');
   const args = new Arguments();
@@ -275,7 +275,7 @@ export interface FixtureOptions extends Partial<PodOptions> {
 export class PodFixture {
   readonly clock = new TestClock();
   readonly tables = new Map<number, TableRules>();
-  /** What the pod reported. */
+  /** Reports of the pod. */
   readonly reports: string[] = [];
   /** The table that lines go to. */
   table = 0;
@@ -375,7 +375,7 @@ export class PodFixture {
     }
   }
 
-  /** Power is cut, and everything begins again from what the log says. */
+  /** Cuts the power, and restarts from the log. */
   async crash(): Promise<void> {
     this.disk = this.disk.crash();
     await this.#open();
@@ -386,7 +386,7 @@ export class PodFixture {
     return decodeSnapshot(this.engine.exportSnapshot());
   }
 
-  /** Closes in good order, then what a replay of the whole log gives. */
+  /** Closes in good order, then returns the state after a replay of the whole log. */
   async replayed(): Promise<EngineContents> {
     await this.pod.close();
     const engine = new MemoryEngine();

@@ -1,4 +1,4 @@
-// Opens a pod on a directory: the engine with what its last checkpoint held, then the log from there on.
+// Opens a pod on a directory: the engine with its last checkpoint, then the log from there on.
 
 import { join } from 'node:path';
 import type { Clock, Disk, Rng } from '../universal-row/environment.ts';
@@ -16,7 +16,7 @@ import { LocalGroup } from './replicator/group/local-group.ts';
 import type { FsyncPolicy } from './replicator/partition-log.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 
-export interface PodHostOptions {
+interface PodHostOptions {
   engine: Engine;
   disk: Disk;
   /** The log goes to `wal` in it. */
@@ -31,14 +31,14 @@ export interface PodHostOptions {
   acceptLoss: boolean;
   clock: Clock;
   rng: Rng;
-  /** Of log that is kept for the next incremental backup at most; 0 for none. */
+  /** Most log kept for the next incremental backup; 0 for none. */
   keepLogBytes?: number;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-  /** Told of what was done without being asked. */
+  /** Receives reports of background work. */
   background?: BackgroundWork | undefined;
   /** Tasks to run around commands. */
   flows?: CommandFlowRegistry | undefined;
-  /** Who has the thread next. */
+  /** Scheduler of the thread. */
   admission?: PodAdmission | undefined;
   /** Hears of maintenance that takes long. */
   steps?: StepWatcher | undefined;
@@ -46,7 +46,7 @@ export interface PodHostOptions {
   fatal: (error: Error) => void;
 }
 
-// An engine on disk is given what was replayed in portions, and catches up between them.
+// Replayed entries are passed to an engine on disk in portions, and it catches up between them.
 const replayTurnBytes = 1024 * 1024;
 
 function endReplayTurn(engine: Engine, done: MaybePromise<void>): MaybePromise<void> {

@@ -70,7 +70,7 @@ export class PodMemory {
     return this.#evictions?.evicted ?? new Map();
   }
 
-  /** Now and then, whatever commands there are. */
+  /** Called regularly, independent of commands. */
   check(): void {
     if (this.#maxBytes === Infinity) return;
     // The next command that writes looks, and makes room: until then none is to be refused.
@@ -101,7 +101,8 @@ export class PodMemory {
     if (bytes === 0 && (excess === undefined || excess.rows === 0)) return;
     const freed = this.evictor!.makeRoom(span, bytes, excess?.rows ?? 0);
     quota?.freed(freed);
-    // While rows go the command is run, as in Redis; what is still too much goes with the next ones.
+    // The command runs even if eviction freed too little, as in Redis; later commands free the
+    // rest.
     if (freed > 0) this.isFull = false;
     this.#looksLeft = 0;
   }

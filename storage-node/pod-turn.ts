@@ -1,5 +1,5 @@
-// The turn of a pod: what its commands, its upkeep and changes to whole tables have in common. All that is written in
-// one turn of the event loop goes to the log together, and has one moment as `now`.
+// The event-loop tick of a pod, shared by its commands, its maintenance and changes to whole
+// tables. All writes of one tick go to the log together and have one time as `now`.
 
 import type { Clock, Rng } from '../universal-row/environment.ts';
 import { ReadFault } from '../universal-row/errors.ts';
@@ -10,11 +10,13 @@ import { localGroup } from '../engines/applied-indexes.ts';
 import type { Engine } from '../engines/engine.ts';
 import { AheadEngine } from './ahead/ahead-engine.ts';
 import type { LongRuns } from './long-runs.ts';
+import { PartitionMarks } from './partition-marks.ts';
 import { Replica } from './replica.ts';
 import type { PartitionLog } from './replicator/partition-log.ts';
 import { RowObservers } from './row-observers.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
-import { everything, Transaction } from './transaction.ts';
+import { everything } from './row-view.ts';
+import { Transaction } from './transaction.ts';
 
 interface PodTurnOptions {
   engine: Engine;
@@ -29,7 +31,7 @@ interface PodTurnOptions {
   checkpoint: () => void;
 }
 
-/** Stands for the position of a turn that has seen what was lost meanwhile. */
+/** Stands for the position of a tick that depends on state lost meanwhile. */
 const lostTurn = Number.MAX_SAFE_INTEGER;
 
 export class PodTurn {
@@ -38,15 +40,17 @@ export class PodTurn {
   /** With a log that may lose entries: the engine, and the pod's part in the log. */
   readonly ahead: AheadEngine | undefined;
   readonly replica: Replica | undefined;
+  readonly marks: PartitionMarks | undefined;
   readonly tx: Transaction;
   readonly observers = new RowObservers();
   listener: ChangeListener | undefined;
-  /** Of commands that nobody charges, and of what happens by itself. */
+  /** Work of uncharged commands, and of maintenance. */
   readonly unclaimed = new RowWork();
   now = 0;
   isOpen = false;
   readonly #tables: TableRulesByNumber;
   readonly #clock: Clock;
+  #keepsExpired = false;
   readonly #rng: Rng;
   readonly #runs: LongRuns;
 
@@ -58,6 +62,7 @@ export class PodTurn {
     this.#runs = runs;
     if (log.mayLose) {
       this.ahead = new AheadEngine(engine, group ?? localGroup);
+      this.marks = new PartitionMarks(this.ahead);
       this.replica = this.#newReplica(this.ahead, checkpoint);
     }
     this.engine = this.ahead ?? engine;
@@ -78,12 +83,16 @@ export class PodTurn {
       rowsReplaced: () => {
         this.tx.touched.length = 0;
         this.tx.refresh();
+        this.marks?.changed();
         this.observers.all();
       },
     });
   }
 
-  /** What was written since the last end is about to be undone: the log, which is losing, has it with what it loses. */
+  /**
+   * The writes since the last end are about to be undone: the log, which is losing entries, gets
+   * them with the others it loses.
+   */
   #loseTick(): void {
     if (!this.isOpen) return;
     this.isOpen = false;
@@ -105,6 +114,17 @@ export class PodTurn {
     return tx;
   }
 
+  /** See `Pod.keepExpired`. */
+  get keepsExpired(): boolean {
+    return this.#keepsExpired;
+  }
+
+  keepExpired(isKept: boolean): void {
+    this.#keepsExpired = isKept;
+    // The rest of a turn that is open drops them again.
+    this.tx.frozen = this.writeFailure !== undefined;
+  }
+
   get writeFailure(): Error | undefined {
     return this.log.failure ?? this.engine.failure;
   }
@@ -116,7 +136,7 @@ export class PodTurn {
     const now = this.#clock.now();
     this.now = this.replica === undefined ? now : this.replica.time(now);
     this.tx.refresh();
-    this.tx.frozen = this.log.failure !== undefined || this.engine.failure !== undefined;
+    this.tx.frozen = this.writeFailure !== undefined;
   }
 
   committed(index: number): void {
@@ -124,7 +144,10 @@ export class PodTurn {
     if (this.tx.touched.length !== 0) this.notify();
   }
 
-  /** Hands what was written to the log, and returns its position; -1 when nobody need wait for one. */
+  /**
+   * Passes the writes to the log, and returns their position; -1 when no caller needs to wait for
+   * one.
+   */
   end(): number {
     const servedAt = this.isOpen ? this.now : undefined;
     this.isOpen = false;
@@ -134,9 +157,15 @@ export class PodTurn {
     return position;
   }
 
-  /** As `end`, for answers that are about to leave: those since the last call wait for the position. */
-  endForAnswers(): number {
+  /** As `end`; -1, too, where the position is committed, as one that only read may be at once. */
+  flush(): number {
     const position = this.end();
+    return this.log.isCommitted?.(position) === true ? -1 : position;
+  }
+
+  /** As `flush`, for answers that are about to leave: those since the last call wait for the position. */
+  endForAnswers(): number {
+    const position = this.flush();
     return this.replica?.takeLoss() === true ? lostTurn : position;
   }
 
@@ -188,7 +217,7 @@ export class PodTurn {
   // ---- observers
 
   observe(table: number, key: Buffer, observer: RowObserver): void {
-    this.observers.add(table, key, observer);
+    this.observers.add(table, key, observer, this.#clock.now());
     this.tx.observing = true;
     this.#runs.observed(table, key);
   }

@@ -322,7 +322,7 @@ describe('a full disk', () => {
     f.run('put b 2 1000100');
     await f.safe();
     f.disk.capacityBytes = f.disk.usedBytes();
-    // What was begun while there seemed to be room is kept: the ballast makes way for it.
+    // Commands begun before the disk was full are kept: the ballast makes room for them.
     for (let i = 0; f.pod.writeFailure === undefined && i < 100; i++) {
       expect(f.run(`put big${i} ${long}`)).toBe('OK');
       await f.safe();

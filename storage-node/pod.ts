@@ -18,7 +18,7 @@ import type { LocalPod } from '../contracts/local-pod.ts';
 import type { StepWatcher } from '../contracts/step-watcher.ts';
 import type { Steps, StepTransform } from '../universal-row/steps.ts';
 import type { PodAdmission } from '../contracts/pod-admission.ts';
-import type { Engine } from '../engines/engine.ts';
+import { type Engine, engineClosed } from '../engines/engine.ts';
 import {
   CommandFlows,
   type CommandFlowRegistry,
@@ -31,14 +31,16 @@ import { type CheckpointStats, Checkpoints } from './checkpoints.ts';
 import type { EvictionPolicy } from './eviction/evictor.ts';
 import { type HeldTable, LongRun } from './long-run.ts';
 import { LongRuns } from './long-runs.ts';
+import { PodLoad } from './pod-load.ts';
+import { type PartitionMarks, shutRefusal } from './partition-marks.ts';
 import { PodMemory } from './pod-memory.ts';
 import { PodTurn } from './pod-turn.ts';
-import { PodUpkeep } from './pod-upkeep.ts';
+import { PodMaintenance } from './pod-maintenance.ts';
 import type { Replica } from './replica.ts';
 import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
 import type { ChangeListener } from '../universal-row/row-change.ts';
 import { TableHolds } from './table-holds.ts';
-import { waitForTables } from './table-waits.ts';
+import { tableFreed, waitForTables } from './table-waits.ts';
 import type { TableRulesByNumber } from './table-rules.ts';
 import type { Transaction } from './transaction.ts';
 import { dropTables, swapTables } from './whole-tables.ts';
@@ -48,7 +50,7 @@ export interface PodOptions {
   log: PartitionLog;
   /** The log's number in the engine; `localGroup` if left out. */
   group?: number;
-  /** What of the log is kept for backups. */
+  /** Pins that keep the log for backups. */
   pins?: LogPins | undefined;
   /**
    * The tables kept here, by number. It is live: `readOnly` takes effect at the next command, all
@@ -63,7 +65,7 @@ export interface PodOptions {
   checkpointBytes: number;
   /** Told about failures that no client asked about. */
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-  /** Told of what was done without being asked. */
+  /** Receives reports of background work. */
   background?: BackgroundWork | undefined;
   /** Tasks to run around commands; none when left out. Later registrations are not seen. */
   flows?: CommandFlowRegistry | undefined;
@@ -111,7 +113,7 @@ export class Pod implements LocalPod {
   };
 
   private readonly turn: PodTurn;
-  private readonly upkeep: PodUpkeep;
+  private readonly maintenance: PodMaintenance;
   private readonly memory: PodMemory;
   private readonly engine: Engine;
   private readonly log: PartitionLog;
@@ -124,10 +126,16 @@ export class Pod implements LocalPod {
   private readonly tx: Transaction;
   /** Undefined when every flow is the standard one, which `execute` and `executeAll` are. */
   private readonly flows: CommandFlows | undefined;
-  /** Rows may be on disk, and commands run again for them: from what of their work is then. */
+  /**
+   * Whether rows may be on disk, so that commands may run again; the position in their work to
+   * restart from is then kept.
+   */
   private readonly mayMiss: boolean;
   private readonly workBefore = new RowWork();
+  /** Load of a replica; undefined for a single pod. */
+  readonly load: PodLoad | undefined;
   private readonly checkpoints: Checkpoints;
+  private isClosed = false;
   private readonly admission: PodAdmission | undefined;
   private readonly holds = new TableHolds();
   private readonly runs = new LongRuns({
@@ -138,6 +146,8 @@ export class Pod implements LocalPod {
       this.#commitRun(run);
     },
     ended: (run) => {
+      const work = run.commands[0]!.work ?? this.turn.unclaimed;
+      if (run.workBefore !== undefined) this.load!.endLong(run.workBefore, work, run.reply.mark());
       this.stats.longSteps += run.steps;
       this.stats.readFaults += run.faults;
     },
@@ -148,6 +158,7 @@ export class Pod implements LocalPod {
     this.turn = new PodTurn({ ...options, group: options.group, runs: this.runs, checkpoint });
     this.engine = this.turn.engine;
     this.replica = this.turn.replica;
+    this.load = this.replica && new PodLoad();
     this.tx = this.turn.tx;
     this.mayMiss = options.engine.expectRows !== undefined;
     this.log = options.log;
@@ -169,7 +180,7 @@ export class Pod implements LocalPod {
       begun: () => this.#checkpointBegun(),
     });
     this.memory = new PodMemory({ ...options, turn: this.turn, holds: this.holds });
-    this.upkeep = new PodUpkeep({
+    this.maintenance = new PodMaintenance({
       turn: this.turn,
       memory: this.memory,
       holds: this.holds,
@@ -196,9 +207,14 @@ export class Pod implements LocalPod {
     return flows.isStandard ? undefined : flows;
   }
 
-  /** What this replica is in its log; always the leader where there is one copy. */
+  /** Role of this replica in its log; always the leader where there is one copy. */
   get role(): LogRole {
     return this.replica?.role ?? 'leader';
+  }
+
+  /** What becomes of partitions, where there are several replicas. */
+  get marks(): PartitionMarks | undefined {
+    return this.turn.marks;
   }
 
   /** The replica that leads, where there are several; 0 while none is known. */
@@ -216,7 +232,7 @@ export class Pod implements LocalPod {
     return this.replica?.isPaused === true;
   }
 
-  /** Times that the log has undone what was written here. */
+  /** Number of times the log has undone writes of this pod. */
   get losses(): number {
     return this.replica?.losses ?? 0;
   }
@@ -239,12 +255,14 @@ export class Pod implements LocalPod {
 
   /** Begins the work that happens by itself: expiry, reclaiming, checkpoints. */
   start(): void {
-    this.upkeep.start();
+    this.maintenance.start();
   }
 
-  /** One round of upkeep: expiry, freeing, the memory limit, and a checkpoint when one is due. */
+  /**
+   * One round of maintenance: expiry, freeing, the memory limit, and a checkpoint when one is due.
+   */
   tick(): void {
-    this.upkeep.tick();
+    this.maintenance.tick();
   }
 
   get maxMemoryBytes(): number {
@@ -254,6 +272,11 @@ export class Pod implements LocalPod {
   /** Holds for the next command on. */
   set maxMemoryBytes(bytes: number) {
     this.memory.maxBytes = bytes;
+  }
+
+  /** While it holds, expired rows are hidden and stay: only commands that write drop those that they meet. */
+  keepExpired(isKept: boolean): void {
+    this.turn.keepExpired(isKept);
   }
 
   /** Which rows are dropped when there is no room, and of how many of them the best. */
@@ -269,6 +292,10 @@ export class Pod implements LocalPod {
   execute(command: Command, reply: Reply): MaybePromise<Reply | void> {
     if (this.replica?.isShut === true) {
       return this.#whileShut(this.replica, command, reply, (own) => this.execute(command, own));
+    }
+    if (this.turn.marks?.mayShut(command) === true) {
+      const shut = this.#ifMarked([command], reply, (own) => this.execute(command, own));
+      if (shut !== false) return shut;
     }
     if (this.holds.size !== 0) {
       const waits = this.#waitForTables([command], reply, (own) => this.execute(command, own));
@@ -299,15 +326,18 @@ export class Pod implements LocalPod {
     const logged = log.writer.pos;
     const work = (tx.work = command.work ?? turn.unclaimed);
     tx.client = command.client ?? 0;
+    this.load?.begin(work);
     if (this.mayMiss) this.workBefore.copy(work);
     let long: StepTransform | void = undefined;
     try {
       tx.begin(command.table, command.span, command.args, writing, turn.now, true);
-      if (this.holds.size !== 0) this.#freeze(command.table);
+      if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
       long = command.transform(tx, command.args, reply);
     } catch (error) {
       const failure = this.#recover(error, reply, mark, command);
-      if (typeof failure !== 'string') return failure.then(() => this.execute(command, reply));
+      if (typeof failure !== 'string') {
+        return this.#whenRead(failure, command, reply, () => this.execute(command, reply));
+      }
     }
     work.logBytes += log.writer.pos - logged;
     if (long !== undefined && log.writer.pos > logged) {
@@ -319,6 +349,59 @@ export class Pod implements LocalPod {
     if (index !== 0) turn.committed(index);
     else if (tx.touched.length !== 0) turn.notify();
     if (long !== undefined) return this.#runLong([command], 0, long, reply, mark);
+    this.load?.end(work, reply.mark() - mark);
+  }
+
+  /** What to answer where a partition is not served here; false where all are. */
+  #ifMarked(
+    commands: readonly Command[],
+    reply: Reply,
+    then: (own: Reply) => MaybePromise<Reply | void>,
+  ): MaybePromise<Reply | void> | false {
+    const [first] = commands;
+    try {
+      for (const { table } of this.#tablesOf(commands)) {
+        const mark = this.turn.marks!.shut(table);
+        if (mark === undefined) continue;
+        if (!this.turn.isOpen) this.turn.open();
+        first!.notRun = shutRefusal(mark, commands, this.engine, reply);
+        return;
+      }
+      return false;
+    } catch (error) {
+      if (!(error instanceof ReadFault)) throw error;
+      const own = reply.fork(reply.mark());
+      return error.ready.then(async () => (await then(own)) ?? own);
+    }
+  }
+
+  /** A copy of others is to be read here only when it has all rows, as the marks tell. */
+  #mayReadPartition({ table }: Command): boolean | Promise<void> {
+    const { marks } = this.turn;
+    const isCopy = this.tables.get(table)?.isCopy === true;
+    if (!isCopy && marks?.isAny !== true) return true;
+    try {
+      const mark = marks?.get(table);
+      return mark === undefined ? !isCopy : marks!.shut(table) === undefined;
+    } catch (error) {
+      if (!(error instanceof ReadFault)) throw error;
+      return error.ready;
+    }
+  }
+
+  /** Whether no long command holds the table. */
+  isFree(table: number): boolean {
+    return this.holds.mayRun(table, true);
+  }
+
+  /** Resolves when no long command holds the table. */
+  freed(table: number): Promise<void> {
+    return tableFreed(this.holds, table);
+  }
+
+  /** Rows that are observed here may be written elsewhere from now on. */
+  rowsMoved(): void {
+    this.turn.observers.all();
   }
 
   isWithin({ maxStalenessMs, maxLagEntries }: ReadBounds): boolean {
@@ -334,11 +417,18 @@ export class Pod implements LocalPod {
       command.notRun = replica?.notRun;
       return;
     }
+    const whole = this.#mayReadPartition(command);
+    if (whole instanceof Promise) return whole.then(() => this.read(command, reply));
+    if (!whole) {
+      command.notRun = replica.notRun;
+      return;
+    }
     const mark = reply.mark();
     tx.work = command.work ?? this.turn.unclaimed;
+    this.load?.begin(tx.work);
     if (this.mayMiss) this.workBefore.copy(tx.work);
     tx.refresh();
-    // What has expired is hidden; the leader drops it.
+    // Expired rows are hidden; the leader drops them.
     tx.frozen = true;
     this.log.begin();
     const { table, span, args, transform } = command;
@@ -348,11 +438,16 @@ export class Pod implements LocalPod {
       long = transform(tx, args, reply);
     } catch (error) {
       const failure = this.#recover(error, reply, mark, command);
-      if (typeof failure !== 'string') return failure.then(() => this.read(command, reply));
+      if (typeof failure !== 'string') {
+        return this.#whenRead(failure, command, reply, () => this.read(command, reply));
+      }
     }
     tx.touched.length = 0;
     this.log.abandon();
-    if (long === undefined) return;
+    if (long === undefined) {
+      this.load?.end(tx.work, reply.mark() - mark);
+      return;
+    }
     // Entries are applied between its steps.
     reply.rollback(mark);
     command.notRun = replica.notRun;
@@ -368,6 +463,10 @@ export class Pod implements LocalPod {
         this.executeAll(commands, own, before),
       );
     }
+    if (this.turn.marks?.isAny === true) {
+      const shut = this.#ifMarked(commands, reply, (own) => this.executeAll(commands, own, before));
+      if (shut !== false) return shut;
+    }
     if (this.holds.size !== 0) {
       const waits = this.#waitForTables(commands, reply, (own) =>
         this.executeAll(commands, own, before),
@@ -377,12 +476,34 @@ export class Pod implements LocalPod {
     if (this.flows !== undefined) return this.flows.executeAll(commands, reply, before);
     const wait = this.#attemptAll(commands, reply, before, undefined);
     if (wait instanceof LongRun) return this.#finish(wait);
-    if (wait !== undefined) return wait.then(() => this.executeAll(commands, reply, before));
+    if (wait === undefined) return;
+    const again = (): MaybePromise<Reply | void> => this.executeAll(commands, reply, before);
+    return this.#whenRead(wait, commands[0], reply, again);
+  }
+
+  /** Runs commands again once what they were reading is there, unless this pod is closed by then. */
+  #whenRead(
+    ready: Promise<void>,
+    first: Command | undefined,
+    reply: Reply,
+    again: () => MaybePromise<Reply | void>,
+  ): Promise<Reply | void> {
+    const refuse = (): void => {
+      reply.error(engineClosed.message);
+      if (first !== undefined) first.notRun = { why: 'notLeader', leader: 0 };
+    };
+    return ready.then(
+      () => (this.isClosed ? refuse() : again()),
+      (error: unknown) => {
+        if (!this.isClosed) throw error;
+        refuse();
+      },
+    );
   }
 
   // ---- long commands
 
-  /** What to wait for before the commands may run, if a long one holds a table of theirs. */
+  /** Promise to wait for before the commands may run, if a long command holds a table of theirs. */
   #waitForTables(
     commands: readonly Command[],
     reply: Reply,
@@ -406,12 +527,13 @@ export class Pod implements LocalPod {
     return Array.from(found, ([table, writing]) => ({ table, isWrite: writing }));
   }
 
-  /** Rows of a table that a long command reads stay, expired or not. */
-  #freeze(table: number): void {
-    this.tx.frozen = this.writeFailure !== undefined || this.holds.isRead(table);
+  /** Rows of a table that a long command reads stay, expired or not; so do those that are read while expired rows stay. */
+  #freeze(table: number, writing: boolean): void {
+    const keeps = this.turn.keepsExpired && !writing;
+    this.tx.frozen = this.writeFailure !== undefined || keeps || this.holds.isRead(table);
   }
 
-  /** `commands` from the one at `from` on; what was answered since `mark` is taken along. */
+  /** Runs `commands` from index `from` on; replies since `mark` are moved along. */
   #newRun(
     commands: readonly Command[],
     from: number,
@@ -443,6 +565,7 @@ export class Pod implements LocalPod {
       complete: (done) => this.#commitRun(done),
       errorText: (command, error) => this.#errorText(command, error),
     });
+    run.workBefore = this.load?.beginLong();
     for (const { table, isWrite: writing } of held) holds.take(table, writing);
     return run;
   }
@@ -463,7 +586,7 @@ export class Pod implements LocalPod {
     return this.runs.run(run);
   }
 
-  /** What it wrote becomes one entry. */
+  /** Commits the run's writes as one entry. */
   #commitRun({ tx, writer, commands, logBytes: bytes }: LongRun): void {
     const { engine, log, turn } = this;
     this.tx.hits += tx.hits;
@@ -483,7 +606,7 @@ export class Pod implements LocalPod {
     turn.committed(index);
   }
 
-  /** Resolves in an instant in which no long command has written a part of what it writes. */
+  /** Resolves at a moment when no long command is halfway through its writes. */
   whole(): Promise<void> {
     return this.runs.whole();
   }
@@ -507,7 +630,7 @@ export class Pod implements LocalPod {
     return this.runs.isWhole;
   }
 
-  /** `BarePath.attempt`; without flows nobody asks for outcomes. */
+  /** `BarePath.attempt`; without flows no outcomes are needed. */
   #attemptAll(
     commands: readonly Command[],
     reply: Reply,
@@ -526,7 +649,9 @@ export class Pod implements LocalPod {
     const { tx, log, turn } = this;
     if (!turn.isOpen) turn.open();
     if (outcomes !== undefined) tx.observing = true;
-    if (this.mayMiss) this.workBefore.copy(commands[0]?.work ?? turn.unclaimed);
+    const work = commands[0]?.work ?? turn.unclaimed;
+    this.load?.begin(work);
+    if (this.mayMiss) this.workBefore.copy(work);
     log.begin();
     const entryAt = log.writer.pos;
     const deadline = this.clock.monotonic() + wholeTransactionMs;
@@ -551,25 +676,25 @@ export class Pod implements LocalPod {
       } else {
         kind = 'done';
         try {
-          // Who asks what became of each command is told the keys of each.
+          // Each command's outcome includes its own keys.
           const fresh = i === 0 || outcomes !== undefined;
           tx.work = command.work ?? turn.unclaimed;
           tx.client = command.client ?? 0;
           tx.begin(command.table, command.span, command.args, writing, turn.now, fresh);
-          if (this.holds.size !== 0) this.#freeze(command.table);
+          if (this.holds.size !== 0 || this.turn.keepsExpired) this.#freeze(command.table, writing);
           const long = command.transform(tx, command.args, reply);
           if (long !== undefined) {
             reply.rollback(mark);
             if (outcomes === undefined) {
               return this.#continueLong(commands, i, long, reply, start, entryAt);
             }
-            // Who asks for outcomes has the commands whole.
+            // Outcomes cover whole commands.
             runWhole(long(tx, command.args, reply));
           }
         } catch (thrown) {
           const failure = this.#recover(thrown, reply, mark, command);
           if (typeof failure !== 'string') {
-            // What the commands before this one did is undone as well: all of them run again.
+            // The changes of earlier commands are undone as well: all of them run again.
             reply.rollback(start);
             tx.observing = turn.isObserved;
             return failure;
@@ -590,10 +715,14 @@ export class Pod implements LocalPod {
     tx.observing = turn.isObserved;
     if (index !== 0) turn.committed(index);
     else if (turn.listener !== undefined) turn.notify();
+    this.load?.end(work, reply.mark() - start, commands.length);
     return undefined;
   }
 
-  /** A transaction comes to a long command, or has taken its time: what was done so far becomes the beginning of a run. */
+  /**
+   * A transaction reaches a long command, or has used its time: its work so far becomes the
+   * beginning of a run.
+   */
   #continueLong(
     commands: readonly Command[],
     from: number,
@@ -612,9 +741,9 @@ export class Pod implements LocalPod {
   }
 
   /**
-   * Answers the error of a command and returns it, or undoes everything and returns what to wait for
-   * before it runs again. A command that failed after some writes keeps them: they are in the engine,
-   * so they are logged, and the log and the engine stay the same.
+   * Answers the error of a command and returns it, or undoes everything and returns the promise to
+   * wait for before it runs again. A command that failed after some writes keeps them: they are in
+   * the engine, so they are logged, and the log and the engine stay the same.
    */
   #recover(error: unknown, reply: Reply, mark: number, command: Command): Promise<void> | string {
     reply.rollback(mark);
@@ -625,6 +754,7 @@ export class Pod implements LocalPod {
       this.tx.touched.length = 0;
       this.tx.refresh();
       this.tx.work.restart(this.workBefore);
+      this.load?.missed();
       return error.ready;
     }
     const text = this.#errorText(command, error);
@@ -667,9 +797,11 @@ export class Pod implements LocalPod {
     return this.turn.endForAnswers();
   }
 
-  /** As `endTurn`, for who looks at `losses` to know whether what was answered in the turn still holds. */
+  /**
+   * Like `endTurn`, for callers that check `losses` to learn whether the tick's answers still hold.
+   */
   flushTurn(): number {
-    return this.turn.end();
+    return this.turn.flush();
   }
 
   /** Resolves when all that was written is as safe on disk as the policy ever makes it. */
@@ -691,7 +823,7 @@ export class Pod implements LocalPod {
     this.turn.unobserve(table, key, observer);
   }
 
-  /** Long commands that are under way tell it nothing but what they do from now on. */
+  /** Running long commands report only their later changes. */
   follow(listener: ChangeListener | undefined): void {
     this.turn.follow(listener);
   }
@@ -704,8 +836,8 @@ export class Pod implements LocalPod {
   // ---- whole tables, checkpoints, figures
 
   /**
-   * Removes all rows of these tables, whatever their rules say, and resolves once that is as safe on disk as
-   * the policy ever makes it. Nobody may write to them any more.
+   * Removes all rows of these tables, regardless of their rules, and resolves once that is as
+   * durable as the policy provides. The tables must no longer be written to.
    */
   dropTables(span: TableSpan): Promise<void> {
     return dropTables(this.turn, this.holds, span);
@@ -753,7 +885,7 @@ export class Pod implements LocalPod {
     return this.flows?.mayWait === true;
   }
 
-  /** What the tasks of flows, and the commands they surround, have cost. */
+  /** Costs of the tasks of flows, and of the commands they surround. */
   taskCosts(): TaskCostRow[] {
     return this.flows?.costs() ?? [];
   }
@@ -779,13 +911,15 @@ export class Pod implements LocalPod {
     this.log.fsyncPolicy = policy;
   }
 
-  /** What backups and restores work on, beside the commands: whoever touches it ends the turn first. */
+  /**
+   * Parts of the pod for backups and restores, besides commands: their caller ends the tick first.
+   */
   get parts(): PodParts {
     const { engine, log, pins, background } = this;
     return { engine, log, pins, background };
   }
 
-  /** Rows of the last entry that is committed, and its index. Whoever asks has ended the turn. */
+  /** Rows of the last committed entry, and its index. The caller has ended the tick. */
   async committedRows(
     wants: (table: number) => boolean,
   ): Promise<{ index: number; batches: AsyncIterable<Buffer> }> {
@@ -813,17 +947,19 @@ export class Pod implements LocalPod {
 
   /** Lets the last writes reach the disk, and closes. */
   async close(): Promise<void> {
-    this.upkeep.stop();
+    this.maintenance.stop();
     this.runs.abandon();
     await this.longRunsEnded();
     await this.checkpoints.running;
     this.turn.end();
+    this.isClosed = true;
+    this.replica?.close();
     await this.log.close();
     await this.engine.close();
   }
 }
 
-/** In one go. What is not in memory makes all of it run again. */
+/** Runs at once. A miss makes all of it run again. */
 function runWhole(steps: Steps): void {
   for (;;) {
     const { done, value } = steps.next();

@@ -48,7 +48,7 @@ const models: Model[] = [
 /** A read or a write of one key, from when it was sent until it was answered. */
 interface Operation {
   key: string;
-  /** What a write sets: no two are the same. */
+  /** A write's value: all are different. */
   wrote: string | undefined;
   read: string | undefined;
   sentAt: number;
@@ -279,7 +279,7 @@ class History {
           resolve();
         });
       });
-    // A pod that closes has nobody wait for what it was reading.
+    // A pod that closes leaves its pending reads without an answer.
     const answered = done instanceof Promise ? done.then(settle, () => {}) : settle(done);
     this.#answers.add(answered);
     void answered.finally(() => this.#answers.delete(answered));
@@ -374,7 +374,7 @@ describe.each(models)('replicas with the $model engine', (model) => {
         await leader.log.stepDown(() => false);
         await leader.log.lead();
       } else await leader.log.loseTail(0);
-      // Of the same tick, and on what is there again.
+      // In the same tick, on the restored state.
       run('field k g 2');
       leader.pod.endTurn();
       leader.log.commit(Infinity);

@@ -1,5 +1,5 @@
-// The part that a pod has in a log with several copies: whether its commands run here, and what the log has undone and
-// applied. Pods whose log loses nothing have none.
+// A pod's role in a log with several copies: whether its commands run here, and the entries that
+// the log has undone and applied. Pods whose log cannot lose entries have none.
 
 import type { NotRun } from '../universal-row/command.ts';
 import { whenReady, type MaybePromise } from '../universal-row/maybe-promise.ts';
@@ -16,7 +16,7 @@ export interface ReplicaOptions {
     giveUp(): Promise<void> | undefined;
     /** Ends all of them, undone, to be run where the leader is. Undefined when there are none. */
     moveOn(): Promise<void> | undefined;
-    /** Resolves in an instant in which none has written a part of what it writes. */
+    /** Resolves at a moment when no command is halfway through its writes. */
     whole(): Promise<void>;
   };
   /** Ends the tick under way, if there is one. */
@@ -35,12 +35,13 @@ export class Replica implements LogListener {
   leader = 0;
   /** Times that something was undone, at the end of a leadership for one. */
   losses = 0;
+  #isClosed = false;
   readonly #options: ReplicaOptions;
   /** Leader's clock as of the last entry, Unix milliseconds. */
   #time = 0;
   #busy: Promise<void> | undefined = undefined;
   #hasLost = false;
-  /** What commands wait for while the role is about to change. */
+  /** Pause of commands while the role is about to change. */
   #pause: { readonly over: Promise<void>; readonly end: () => void } | undefined = undefined;
 
   constructor(options: ReplicaOptions) {
@@ -49,10 +50,10 @@ export class Replica implements LogListener {
 
   /** Commands cannot run now: they wait for `ready`, or are refused where there is nothing to wait for. */
   get isShut(): boolean {
-    return this.role !== 'leader' || this.ready !== undefined;
+    return this.role !== 'leader' || this.#isClosed || this.ready !== undefined;
   }
 
-  /** What to wait for before rows are touched. */
+  /** Promise to wait for before rows are accessed. */
   get ready(): Promise<void> | undefined {
     return this.#busy ?? this.#options.engine.moving ?? this.#pause?.over;
   }
@@ -61,9 +62,9 @@ export class Replica implements LogListener {
     return this.#pause !== undefined;
   }
 
-  /** It follows, and its rows are those of an entry. */
+  /** Whether this is a follower whose rows are those of an entry. */
   get mayRead(): boolean {
-    return this.role !== 'leader' && this.ready === undefined;
+    return this.role !== 'leader' && !this.#isClosed && this.ready === undefined;
   }
 
   /** Nothing of the command has been done. */
@@ -74,18 +75,23 @@ export class Replica implements LogListener {
   }
 
   get notRun(): NotRun {
-    return { why: 'notLeader', leader: nodeOfReplica(this.leader) };
+    return { why: 'notLeader', leader: this.#isClosed ? 0 : nodeOfReplica(this.leader) };
   }
 
-  /** Never below the time of an entry, so that what has expired does not come back with a slower clock. */
+  /** Commands are refused from now on, as by a replica that does not lead. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Never below the time of an entry, so that expired rows do not return with a slower clock. */
   time(now: number): number {
     this.#time = Math.max(this.#time, now);
     return this.#time;
   }
 
   /**
-   * Whether something was lost since the last call. Answers that were given meanwhile may have seen it, whatever becomes
-   * of the position that they are told to wait for.
+   * Whether entries were lost since the last call. Answers given meanwhile may depend on them,
+   * whatever the outcome of the position they wait for.
    */
   takeLoss(): boolean {
     const hasLost = this.#hasLost;
@@ -93,7 +99,8 @@ export class Replica implements LogListener {
     return hasLost;
   }
 
-  // ---- what the log says
+  // ---- calls from the log
+  //
 
   apply(entry: Buffer, index: number): MaybePromise<void> {
     const { engine, rowsReplaced } = this.#options;
@@ -134,7 +141,7 @@ export class Replica implements LogListener {
     this.losses++;
     const ended: MaybePromise<void> = runs.giveUp();
     const undone = whenReady(ended, () => {
-      // Or it would be proposed, whoever leads by then, without being in the rows.
+      // Otherwise the lost tick would be proposed under the next leader without being in the rows.
       loseTick();
       return engine.lost(position);
     });
@@ -155,7 +162,7 @@ export class Replica implements LogListener {
     const hasLed = this.role === 'leader' && role !== 'leader';
     this.role = role;
     this.leader = leader;
-    // Who observes rows is to do so where they are written from now on.
+    // Observers of rows must observe them at the new leader from now on.
     if (hasLed) this.#options.rowsReplaced();
   }
 

@@ -9,7 +9,8 @@ import { afterEach, expect, test } from 'vitest';
 import { Action, type Command } from '../universal-row/command.ts';
 import type { Outcome } from '../universal-row/executor.ts';
 import { assertSameContents, decodeSnapshot } from '../engines/conformance/contents.ts';
-import type { Engine } from '../engines/engine.ts';
+import { HeldReads } from '../engines/conformance/held-reads.ts';
+import { type Engine, engineClosed } from '../engines/engine.ts';
 import { KvEngine } from '../engines/kv/kv-engine.ts';
 import { MemoryEngine } from '../engines/memory/memory-engine.ts';
 import { realDisk } from './disk/real-disk.ts';
@@ -228,12 +229,28 @@ test.each<[string, Create, number]>([
     );
     for (const one of contents.slice(1)) assertSameContents(one, contents[0]!, 'rows of a replica');
     check(seen, (contents[0]!.get('0/list')?.items ?? []) as string[]);
+    while (!(await countsOne(leader()))) await pause(10);
     expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
   },
   120_000,
 );
 
-/** What was answered fits into the order of the elements. */
+/** Whether the pod ran one more command, a write, and has counted it once with its work. */
+async function countsOne(node: Node | undefined): Promise<boolean> {
+  if (node === undefined) return false;
+  node.pod.load!.take();
+  const { answer } = await node.run(commandOf('push list TAIL counted', 0));
+  // Another may have begun to lead meanwhile.
+  if (answer.startsWith('(error)')) return false;
+  const { commands, sent, work } = node.pod.load!.take();
+  expect(commands).toBe(1);
+  expect(sent).toBeGreaterThan(0);
+  expect(work.elements).toBe(1);
+  expect(work.logBytes).toBeGreaterThan('counted'.length);
+  return true;
+}
+
+/** The answers agree with the order of the elements. */
 function check(seen: readonly Seen[], list: readonly string[]): void {
   expect(new Set(list).size).toBe(list.length);
   const committed = seen.filter(({ outcome }) => outcome === 'committed');
@@ -253,3 +270,58 @@ function check(seen: readonly Seen[], list: readonly string[]): void {
     }
   }
 }
+
+test('replicas are deleted while entries and commands wait for the disk', async () => {
+  root = mkdtempSync(join(tmpdir(), 'polyrow-pods-raft-'));
+  const gates = nodeNumbers.map(() => new HeldReads(4));
+  for (const gate of gates) gate.isOn = false;
+  const links = new Links();
+  const started = nodeNumbers.map((number, i) => {
+    const create: Create = (directory) =>
+      new KvEngine({ directory, cacheBytes: 0, readGate: gates[i] });
+    return new Node(number, root, links, create);
+  });
+  nodes = started;
+  for (const node of started) await node.start();
+  await until('a leader', () => leader() !== undefined);
+  const first = leader()!;
+  const gateOf = (node: Node): HeldReads => gates[started.indexOf(node)]!;
+  for (let i = 0; i < 50; i++) await first.run(commandOf(`field k${i} f 1`, 1));
+  // Followers wait for rows of an entry, and commands of the leader for rows of theirs.
+  const commands: Command[] = [];
+  const answers: Promise<{ answer: string }>[] = [];
+  const run = (line: string): void => {
+    const command = commandOf(line, 1);
+    commands.push(command);
+    answers.push(first.run(command));
+  };
+  const others = started.filter((node) => node !== first);
+  for (const node of others) gateOf(node).isOn = true;
+  let written = 0;
+  await until('followers wait', () => {
+    run(`field k${written % 50} g${written++} 2`);
+    return others.every((node) => gateOf(node).held.length > 0);
+  });
+  gateOf(first).isOn = true;
+  await until('the leader waits', () => {
+    run(`field k${written++ % 50} f 3`);
+    run(`get k${written % 50}`);
+    return gateOf(first).held.length > 0;
+  });
+  for (const node of [...others, first]) {
+    await node.pod.close();
+    await node.host.pod.removeGroup(group, replicaId(node.number));
+  }
+  for (const gate of gates) gate.releaseAll();
+  const texts = (await Promise.all(answers)).map(({ answer }) => answer);
+  const refused = commands.filter((_, i) => texts[i] === `(error) ${engineClosed.message}`);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { notRun } of refused) expect(notRun).toEqual({ why: 'notLeader', leader: 0 });
+  // It refuses what comes late as well.
+  const late = commandOf('put late 1', 1);
+  await first.pod.execute(late, new TextReply());
+  expect(late.notRun).toEqual({ why: 'notLeader', leader: 0 });
+  nodes = [];
+  for (const node of started) await node.host.close();
+  expect(started.flatMap(({ failures }) => failures)).toEqual([]);
+}, 120_000);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Change } from '../universal-row/row-change.ts';
 import { RowObservers } from './row-observers.ts';
 
 const rows = (count: number): Buffer[] =>
@@ -53,4 +54,17 @@ test('it has the rows that somebody observes', () => {
   observers.add(3, key, one);
   expect(observers.take(3)).toEqual([{ key, observers: new Set([one]) }]);
   expect([has(3), observers.size, observers.take(3)]).toEqual([false, 0, []]);
+});
+
+test('a row whose time had come before it was observed changes for nobody when it goes', () => {
+  const observers = new RowObservers();
+  const told: string[] = [];
+  const key = Buffer.from('k');
+  observers.add(1, key, { rowChanged: () => void told.push('late') }, 2000);
+  observers.add(1, key, { rowChanged: () => void told.push('early') }, 1000);
+  const gone = { table: 1, key, change: Change.expired, by: undefined };
+  observers.notify([{ ...gone, dueAt: 1500 }]);
+  expect(told).toEqual(['early']);
+  observers.notify([{ ...gone, dueAt: 2500 }]);
+  expect(told).toEqual(['early', 'late', 'early']);
 });

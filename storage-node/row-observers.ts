@@ -9,14 +9,15 @@ interface ObservedRow {
   key: Buffer;
 }
 
-type Observers = ReadonlySet<RowObserver>;
+/** With the milliseconds since 1970 at which each began. */
+type Observers = Map<RowObserver, number>;
 
 /** Beyond as many observed rows of the tables that a command changes as a whole, they are not looked up one by one. */
 const lookedUpRows = 4096;
 
 export class RowObservers {
   /** By table, then by key: one character a byte. */
-  readonly #tables = new Map<number, Map<string, Set<RowObserver>>>();
+  readonly #tables = new Map<number, Map<string, Observers>>();
   #size = 0;
 
   /** Observed rows. */
@@ -24,16 +25,17 @@ export class RowObservers {
     return this.#size;
   }
 
-  add(table: number, key: Buffer, observer: RowObserver): void {
+  /** A row whose time had come by `now` does not change for this observer when it goes. */
+  add(table: number, key: Buffer, observer: RowObserver, now = 0): void {
     let rows = this.#tables.get(table);
     if (rows === undefined) this.#tables.set(table, (rows = new Map()));
     const name = key.toString('latin1');
     let observers = rows.get(name);
     if (observers === undefined) {
-      rows.set(name, (observers = new Set()));
+      rows.set(name, (observers = new Map()));
       this.#size++;
     }
-    observers.add(observer);
+    if (!observers.has(observer)) observers.set(observer, now);
   }
 
   remove(table: number, key: Buffer, observer: RowObserver): void {
@@ -48,27 +50,30 @@ export class RowObservers {
     if (rows.size === 0) this.#tables.delete(table);
   }
 
-  /** Whether somebody observes a row. */
+  /** Whether a row is observed. */
   has(table: number, b: Buffer, s: number, n: number): boolean {
     return this.#tables.get(table)?.has(b.toString('latin1', s, s + n)) === true;
   }
 
-  /** Those of a table, which are observers of it no more. */
-  take(table: number): { key: Buffer; observers: Observers }[] {
+  /** Removes and returns the observed rows of a table. */
+  take(table: number): { key: Buffer; observers: ReadonlySet<RowObserver> }[] {
     const rows = this.#tables.get(table);
     if (rows === undefined) return [];
     this.#tables.delete(table);
     this.#size -= rows.size;
-    return Array.from(rows, ([name, observers]) => ({ key: keyOf(name), observers }));
+    return Array.from(rows, ([name, observers]) => ({
+      key: keyOf(name),
+      observers: new Set(observers.keys()),
+    }));
   }
 
   notify(touched: readonly RowChange[]): void {
     if (this.#size === 0) return;
-    for (const { table, key, change, isWholeTable } of touched) {
+    for (const { table, key, change, isWholeTable, dueAt } of touched) {
       if (isWholeTable === true) this.#notifyTable(table);
       else if (change !== Change.missed) {
         const observers = this.#tables.get(table)?.get(key.toString('latin1'));
-        if (observers !== undefined) notifyAll(observers, table, key);
+        if (observers !== undefined) notifyAll(observers, table, key, dueAt);
       }
     }
   }
@@ -85,8 +90,8 @@ export class RowObservers {
   }
 
   /**
-   * What to note where tables change as a whole: the observed rows of which `isThere` is true. Where very many are
-   * observed, all of them count as changed.
+   * Changes to report where whole tables change: the observed rows of which `isThere` is true.
+   * Where very many are observed, all of them count as changed.
    */
   touchedIn(tables: readonly number[], isThere: (key: Buffer) => boolean): RowChange[] {
     let count = 0;
@@ -115,8 +120,10 @@ export class RowObservers {
 const unchanged = { change: 0, by: undefined };
 
 /** An observer that hears of a change may stop to observe. */
-function notifyAll(observers: Observers, table: number, key: Buffer): void {
-  for (const observer of Array.from(observers)) observer.rowChanged(table, key);
+function notifyAll(observers: Observers, table: number, key: Buffer, dueAt = Infinity): void {
+  for (const [observer, since] of Array.from(observers)) {
+    if (dueAt > since) observer.rowChanged(table, key);
+  }
 }
 
 function keyOf(name: string): Buffer {

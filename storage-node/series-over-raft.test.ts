@@ -173,7 +173,7 @@ test('pods agree, and every point that was acknowledged is read from each, once'
       errors.add(error.message.replace(/\d+/, 'N'));
     }
   };
-  /** What was acknowledged before it was asked is in the answer of a leader. */
+  /** Writes acknowledged before the query are in a leader's answer. */
   const read = async ({ pod }: Node): Promise<void> => {
     const before = [...acknowledged];
     try {
@@ -222,7 +222,8 @@ test('pods agree, and every point that was acknowledged is read from each, once'
   expect(new Set(found).size).toBe(found.length);
   expect([...acknowledged].filter((point) => !found.includes(point))).toEqual([]);
   expect(acknowledged.size).toBeGreaterThan(300);
-  // The fate of every write is known in the end: nobody is told otherwise unless a replica was stopped.
+  // The outcome of every write is known in the end: other errors occur only when a replica was
+  // stopped.
   expect([...errors].filter((text) => !/no leader|leads|leader|unknown/.test(text))).toEqual([]);
   expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
 }, 120_000);

@@ -84,7 +84,7 @@ test('points written after a crash stay, though the engine had more on disk than
   write(before.pod, 1);
   before.pod.endTurn();
   await before.pod.checkpoint();
-  // These are flushed, and nobody is told that they were written: their turn has not come to the log.
+  // These are flushed without an acknowledgement: their tick has not reached the log.
   write(before.pod, 11);
   write(before.pod, 21);
   await flush(before.engine);

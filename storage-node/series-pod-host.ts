@@ -1,5 +1,5 @@
-// Opens a pod of time series on a directory: the engine with what its last checkpoint held, then the log
-// from there on.
+// Opens a pod of time series on a directory: the engine with its last checkpoint, then the log from
+// there on.
 
 import { join } from 'node:path';
 import type { Clock, Disk } from '../universal-row/environment.ts';
@@ -22,7 +22,7 @@ interface SeriesPodHostOptions {
   segmentBytes: number;
   checkpointBytes: number;
   retentionIntervalMs: number;
-  /** What databases have of properties; none when left out. */
+  /** Properties of databases; none when left out. */
   tables?: TableRulesByName | undefined;
   background?: SeriesPodOptions['background'];
   /** Cuts a damaged log where the damage begins instead of refusing to open it. */

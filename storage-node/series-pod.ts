@@ -1,6 +1,7 @@
-// A pod of time series: one engine, one log, one thread. What a client changes is put into words by the
-// engine, logged, and applied from the log's own bytes, so that the leader does just what a replay does. Where the log may
-// lose entries it is applied after the commit (series-replica.ts), and reads wait until this pod is known to lead.
+// A pod of time series: one engine, one log, one thread. The engine encodes a client's changes, the
+// pod logs them and applies them from the log's own bytes, so that the leader does exactly what a
+// replay does. Where the log may lose entries it is applied after the commit (series-replica.ts),
+// and reads wait until this pod is known to lead.
 
 import { awaited, oneSlice, type Slices } from '../universal-row/slices.ts';
 import type { Clock } from '../universal-row/environment.ts';
@@ -47,9 +48,9 @@ export interface SeriesPodOptions {
   log: PartitionLog;
   /** Where incremental backups go on from. */
   pins?: LogPins | undefined;
-  /** What databases have of properties. It is live: a change takes effect at the next action. */
+  /** Properties of databases. The object is live: a change takes effect at the next action. */
   tables?: TableRulesByName | undefined;
-  /** Told of backups and restores, for whoever charges them. */
+  /** Receives reports of backups and restores, for charging them. */
   background?: SeriesBackgroundWork | undefined;
   clock: Clock;
   /** Schedules maintenance between requests. */
@@ -90,7 +91,7 @@ function pointRulesOf({ ttlDefaultMs, maxRowBytes }: TableRules): PointRules {
 /** Milliseconds of a round while no tenants compete for the thread, and of the pause before the next one. */
 const backgroundBudgetMs = 3;
 
-/** What a pod does by itself in one go. */
+/** One round of a pod's maintenance. */
 const maintenance: StepSource = {
   stepInfo: () => ({ what: 'maintenance of time series', tenant: backgroundWork, bytes: 0 }),
 };
@@ -98,7 +99,7 @@ const busyPauseMs = 4;
 /** While several tenants compete for the thread: rounds are shorter then. */
 const contendedPauseMs = 1;
 const idlePauseMs = 50;
-/** Of a replica that nothing happens to: there may be thousands of them. */
+/** Longest pause of an idle replica: there may be thousands of them. */
 const longestPauseMs = 1000;
 
 export class SeriesPod implements SeriesStore {
@@ -138,7 +139,7 @@ export class SeriesPod implements SeriesStore {
   #seenIndex = -1;
   #checkpointIndex = -1;
   #idleMs = idlePauseMs;
-  /** Of the last change. */
+  /** Size of the last change. */
   #entryBytes = 0;
 
   constructor(options: SeriesPodOptions) {
@@ -258,7 +259,7 @@ export class SeriesPod implements SeriesStore {
     });
   }
 
-  /** As `change`, whatever the database's properties are. */
+  /** Like `change`, ignoring the database's properties. */
   administer(change: CatalogChange): MaybePromise<void> {
     return this.#changeCatalog(change, () => {});
   }
@@ -297,14 +298,14 @@ export class SeriesPod implements SeriesStore {
     }
   }
 
-  /** For whatever clients change. Looked at in the tick in which it is done. */
+  /** Checks the rules for clients' changes, in the tick of the change. */
   #expectWritable(database: string): TableRules | undefined {
     const rules = this.#tables.get(database);
     if (rules?.readOnly === true) throw new ReadOnlyError(`database is read-only: ${database}`);
     return rules;
   }
 
-  /** Puts into words, logs, applies. One entry; none when `prepare` has nothing to say. */
+  /** Encodes, logs and applies a change. One entry; none when `prepare` encodes nothing. */
   #change<T>(prepare: () => T): T {
     const failure = this.writeFailure;
     if (failure !== undefined) throw new SeriesError(`write failed: ${failure.message}`);
@@ -394,13 +395,18 @@ export class SeriesPod implements SeriesStore {
 
   // ---- backups
 
-  /** What backups and restores work on, beside the requests: whoever touches it ends the turn first. */
+  /**
+   * Parts of the pod for backups and restores, besides requests: their caller ends the tick first.
+   */
   get parts(): SeriesPodParts {
     const background = this.#background;
     return { engine: this.#engine, log: this.#log, pins: this.#pins, background };
   }
 
-  /** What `prepare` puts into words, as one entry. Waits while the engine is behind. */
+  /**
+   * Logs and applies the changes that `prepare` encodes, as one entry. Waits while the engine is
+   * behind.
+   */
   async ingest(prepare: () => void): Promise<void> {
     while (this.#engine.congested && this.writeFailure === undefined) {
       this.#schedule(0);
@@ -414,7 +420,7 @@ export class SeriesPod implements SeriesStore {
   // ---- turns
 
   endTurn(): number {
-    // What is done in a log with several copies is answered when it is committed.
+    // With several copies of the log, changes are answered when they are committed.
     return this.#replica === undefined ? this.#log.endTurn() : -1;
   }
 
@@ -422,7 +428,8 @@ export class SeriesPod implements SeriesStore {
     this.#log.whenSettled(position, () => then());
   }
 
-  // ---- what happens by itself
+  // ---- maintenance
+  //
 
   #schedule(pauseMs: number): void {
     clearTimeout(this.#timer);
@@ -482,7 +489,7 @@ export class SeriesPod implements SeriesStore {
     this.endTurn();
     const budget = this.#maintenance.sliceMs(this.#engine.isBehind, backgroundBudgetMs);
     const more = this.#engine.background(budget, false);
-    // The log of several groups grows by what others write, too.
+    // The log of several groups grows by writes of other groups, too.
     if (this.#engine.appliedIndex !== this.#checkpointIndex) this.#checkpoints.makeIfDue();
     return more;
   }
@@ -495,7 +502,7 @@ export class SeriesPod implements SeriesStore {
     if (this.#replica === undefined) this.#change(prepare);
     else if (this.#replica.role === 'leader') {
       this.#replica.change(prepare).catch((error: unknown) => {
-        // Whoever leads then looks for them as well.
+        // The next leader repeats the search.
         if (error instanceof UnavailableError) return;
         this.#report('error', 'expired shards were not dropped', { err: error });
       });

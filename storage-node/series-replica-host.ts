@@ -1,5 +1,5 @@
-// Opens a pod of time series that is one replica of a group: the engine with what its last checkpoint held, then what the
-// group's log has beyond that, as the replicas agree on it.
+// Opens a pod of time series that is one replica of a group: the engine with its last checkpoint,
+// then the committed entries of the group's log beyond it.
 
 import type { GroupDefinition } from '../contracts/cluster.ts';
 import { LogPins, type ReplicaPins } from './backup/log-pins.ts';

@@ -1,6 +1,6 @@
-// What a pod of time series is in a log with several copies. It applies after the commit, and its leader prepares one
-// entry at a time: what is asked meanwhile waits in a queue. So a change is always prepared on committed state, and of an
-// entry that is lost nothing is left but what the engine discards.
+// A pod of time series as a replica of a log. It applies entries after the commit, and its leader
+// prepares one entry at a time: further changes wait in a queue. So a change is always prepared on
+// committed state, and a lost entry leaves nothing but a draft that the engine discards.
 
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
 import { type Clock } from '../universal-row/environment.ts';
@@ -60,18 +60,19 @@ export class SeriesReplica implements LogListener {
   #isScheduled = false;
   #isDraining = false;
   #isClosed = false;
-  /** What is asked waits, as the role is about to change. */
+  /** Changes wait, as the role is about to change. */
   #isPaused = false;
 
   constructor(options: SeriesReplicaOptions) {
     this.#options = options;
   }
 
-  // ---- what the pod asks
+  // ---- calls from the pod
+  //
 
   /**
-   * Has `prepare` put the change into words, in its turn, and resolves to what that returned once the entry is committed
-   * and applied. Rejects with what it throws, and with `UnavailableError`.
+   * Queues `prepare`, which encodes the change, and resolves to its result once the entry is
+   * committed and applied. Rejects with the error it throws, and with `UnavailableError`.
    */
   change<T>(prepare: () => T, joins?: () => boolean): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
@@ -88,7 +89,7 @@ export class SeriesReplica implements LogListener {
     return new UnavailableError(`timeout: ${maxQueued} changes of this database wait already`);
   }
 
-  /** Resolves when what is read from here on has all that was committed before the call. */
+  /** Resolves when later reads include all commits before this call. */
   readable(): Promise<void> {
     if (this.role !== 'leader') return Promise.reject(new NotLeaderError(this.leader));
     return new Promise((resolve, reject) => {
@@ -99,7 +100,7 @@ export class SeriesReplica implements LogListener {
     });
   }
 
-  /** To be called when the log is closed: it tells the outcome of what is under way. */
+  /** Called when the log is closed: it reports the outcome of changes in progress. */
   close(): void {
     this.#isClosed = true;
     this.#refuseQueued();
@@ -110,7 +111,7 @@ export class SeriesReplica implements LogListener {
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#entry.length > 0) return;
     this.#isScheduled = true;
-    // What else arrives in this tick goes along.
+    // Changes that arrive in this tick join the entry.
     setImmediate(() => {
       this.#isScheduled = false;
       this.#next();
@@ -174,7 +175,8 @@ export class SeriesReplica implements LogListener {
       change.result = change.prepare();
     } catch (error) {
       log.abandon();
-      // Of the changes before it the words are enough: what they number is found again when they are applied.
+      // The encoded form of earlier changes suffices: their numbers are found again when they are
+      // applied.
       engine.discard();
       change.reject(error);
       return false;
@@ -204,7 +206,8 @@ export class SeriesReplica implements LogListener {
     for (const { reject } of this.#queue.splice(0)) reject(new NotLeaderError(this.leader));
   }
 
-  // ---- what the log says
+  // ---- calls from the log
+  //
 
   committed(_position: number, index: number, entry: Buffer): void {
     this.#options.engine.apply(entry, entryOpsAt, entry.length, index);
@@ -233,7 +236,7 @@ export class SeriesReplica implements LogListener {
 
   apply(entry: Buffer, index: number): MaybePromise<void> {
     const { engine } = this.#options;
-    // What was prepared here was so on another state.
+    // The draft was prepared on another state.
     engine.discard();
     return whenReady(this.#untilDrained(), () =>
       engine.apply(entry, entryOpsAt, entry.length, index),
@@ -245,7 +248,7 @@ export class SeriesReplica implements LogListener {
     if (!engine.congested) return undefined;
     hurry();
     const wait = engine.drained().catch(async () => {
-      // There is nobody to refuse it to: it waits for the disk to have room.
+      // There is no client to reject it to: it waits until the disk has room.
       await new Promise((resolve) => setTimeout(resolve, fullDiskMs));
     });
     return wait.then(() => (this.#isClosed ? undefined : this.#untilDrained()));
@@ -263,7 +266,7 @@ export class SeriesReplica implements LogListener {
     return { index: engine.appliedIndex, batches: chunksOf(engine.exportSnapshot()) };
   }
 
-  /** A kill before the end leaves what was there. */
+  /** A kill before the end leaves the old state. */
   async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
     const { engine } = this.#options;
     engine.discard();

@@ -114,7 +114,7 @@ test('a crash while a snapshot is installed leaves what was there, and it can be
   async function* dying(): AsyncGenerator<Buffer> {
     for await (const entry of source.engine.exportSnapshot()) {
       yield entry;
-      // What runs beside it must not take a part of it for the whole.
+      // Concurrent work must not see a part of it as the whole.
       for (let i = 0; i < 20; i++) {
         target.engine.background(10);
         await new Promise(setImmediate);

@@ -1,7 +1,7 @@
 // Which tables long commands hold. A long command that reads shares a table with others that read; one
 // that writes has it alone. Commands that come meanwhile wait in the order in which they came.
 
-/** Of all tables of a pod; commands beyond it are refused. */
+/** Limit for all tables of a pod; commands beyond it are refused. */
 const maxWaiting = 16_384;
 /** Milliseconds for which commands that waited are run before others have the thread. */
 const drainMs = 1;
@@ -9,7 +9,7 @@ const drainMs = 1;
 interface Waiting {
   readonly isWrite: boolean;
   readonly run: () => void;
-  /** Absent where it waits whatever it takes. */
+  /** Absent where the wait is unlimited. */
   readonly refuse: ((text: string) => void) | undefined;
 }
 
@@ -17,7 +17,7 @@ interface Hold {
   readers: number;
   isWritten: boolean;
   queue: Waiting[];
-  /** What those that wait are answered, until all that hold the table have let go of it. */
+  /** Error for waiting commands, until all holders of the table have released it. */
   refusal: string | undefined;
   /** The first of the queue is being run. */
   isServing: boolean;
@@ -38,7 +38,9 @@ export class TableHolds {
     return this.#holds.has(table);
   }
 
-  /** Long commands read the table: nobody may change it, not even drop an expired row. */
+  /**
+   * Whether long commands read the table: it must not change, not even by dropping an expired row.
+   */
   isRead(table: number): boolean {
     return (this.#holds.get(table)?.readers ?? 0) > 0;
   }
@@ -50,8 +52,8 @@ export class TableHolds {
   }
 
   /**
-   * `run` is called once when the table is free for it, or `refuse` with what to answer when that takes too long; false
-   * when too many wait already.
+   * `run` is called once when the table is free for it, or `refuse` with the error when that takes
+   * too long; false when too many wait already.
    */
   wait(table: number, isWrite: boolean, run: () => void, refuse?: (text: string) => void): boolean {
     const hold = this.#of(table);
@@ -65,7 +67,7 @@ export class TableHolds {
     return true;
   }
 
-  /** Whoever waits for the table, or comes to wait while it is held, is refused. */
+  /** Rejects the commands that wait for the table now, or while it is held. */
   refuse(table: number, text: string): void {
     const hold = this.#holds.get(table);
     if (hold === undefined) return;

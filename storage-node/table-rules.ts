@@ -1,4 +1,4 @@
-// The properties of a table as its pod goes by them: enforced on every action, whatever the model.
+// The properties of a table as enforced by its pod on every action, for all models.
 
 import {
   defaultTableProperties,
@@ -10,19 +10,21 @@ import {
 export interface TableRules {
   readOnly: boolean;
   /**
-   * Milliseconds; 0 for none. Given to rows that are written without an expiry of their own; of series, what a
-   * retention policy without a duration of its own keeps.
+   * Milliseconds; 0 for none. Applies to rows written without an expiry of their own; for series,
+   * the duration of a retention policy that has none.
    */
   ttlDefaultMs: number;
-  /** Of a row, or of a point; Infinity for none. */
+  /** Size limit of a row, or of a point; Infinity for none. */
   maxRowBytes: number;
   /** Which writes go first where they have to wait. */
   writePriority: WritePriority;
-  /** Whether requests may use what others leave beyond the tenant's quota. */
+  /** Whether requests may use unused capacity beyond the tenant's quota. */
   quotaMode: QuotaMode;
-  /** What is read leaves no trace in the caches above the disk. */
+  /** Reads leave no entries in the caches above the disk. */
   cacheBypass: boolean;
-  /** What it may hold together with others; absent when there is no limit. */
+  /** Its rows were copied from other partitions: until its group says that it has all of them, it is read nowhere. */
+  isCopy?: boolean | undefined;
+  /** Quota shared with other tables; absent when there is no limit. */
   quota?: TableQuota | undefined;
 }
 
@@ -49,7 +51,7 @@ export interface TableRulesByName {
 
 export const noRules: TableRules = rulesOf(defaultTableProperties);
 
-/** What a pod minds of a table's properties. */
+/** A table's properties as rules of the pod. */
 export function rulesOf(properties: TableProperties, quota?: TableQuota): TableRules {
   const { readOnly, ttlDefaultMs, maxRowBytes, writePriority, quotaMode, cacheBypass } = properties;
   return {

@@ -24,7 +24,7 @@ export class TenantQuota implements TableQuota {
   readonly #tenant: string;
   readonly #holders: () => Iterable<RowHolder>;
   readonly #monotonic: () => number;
-  /** Those that may hold rows. */
+  /** Tables that may hold rows. */
   readonly #tables = new Set<number>();
   #bytes = 0;
   #bytesAt = -Infinity;

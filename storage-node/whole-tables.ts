@@ -28,7 +28,7 @@ export async function dropTables(
   turn.tx.refresh();
 }
 
-/** What to wait for before trying again, if the engine has to read something first. */
+/** Promise to wait for before trying again, if the engine has to read something first. */
 function clearTable(turn: PodTurn, table: number): Promise<void> | undefined {
   const { engine, replica, tx } = turn;
   if (turn.writeFailure !== undefined) throw turn.writeFailure;

@@ -1,4 +1,4 @@
-// Who may know whom: DESIGN.md's import directions, as a table, held against every source file.
+// Import directions between folders, as a table, checked for every source file.
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 
-/** What the files of each top folder may import from other top folders; type imports count. */
+/** Top folders that files of each top folder may import; type imports count. */
 const mayImport = {
   'universal-row': [],
   'request-units': [],

@@ -1,4 +1,4 @@
-// What a row goes through between the structured form and an engine, and back, changes nothing in it.
+// Conversion of a row between the structured form and an engine, and back, preserves the row.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

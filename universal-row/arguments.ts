@@ -65,7 +65,10 @@ export class Arguments {
     return this.buf.subarray(s, s + this.lens[i]!);
   }
 
-  /** Puts other bytes in place of a word: for what a command that waits has found out, and is to keep to. */
+  /**
+   * Replaces an argument by other bytes: for values that a waiting command has determined and must
+   * keep.
+   */
   replace(word: number, by: Uint8Array): void {
     const end = this.buf.length;
     this.buf = Buffer.concat([this.buf, by]);
@@ -78,7 +81,7 @@ export class Arguments {
     return this.buf.toString('utf8', s, s + this.lens[i]!);
   }
 
-  /** One character a byte, for error texts: they give back exactly what came. */
+  /** One character a byte, for error texts: they echo the exact input. */
   latin1(i: number, maxBytes = Infinity): string {
     const s = this.starts[i]!;
     return this.buf.toString('latin1', s, s + Math.min(this.lens[i]!, maxBytes));

@@ -183,8 +183,8 @@ export function writeInteger(to: Uint8Array, at: number, value: number): number 
 const fnvBasis = 0x811c9dc5;
 
 /**
- * FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. It is stable, so a client can
- * make keys that collide: tables of what clients name take `keyedHash`.
+ * FNV-1a over the bytes, finished so that low and high bits both spread. Unsigned 32 bits. It is
+ * stable, so a client can make keys that collide: tables of client-chosen names use `keyedHash`.
  */
 export function hashBytes(b: Uint8Array, s: number, n: number): number {
   let h = fnvBasis ^ n;

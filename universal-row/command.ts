@@ -1,5 +1,6 @@
-// Every request of every protocol becomes one of these. The action says what the gateway and the pod
-// need to know (is it a write, does it touch many rows); the transform is the model's own part.
+// Every request of every protocol becomes one of these. The action has the properties that the
+// gateway and the pod need (whether it is a write, whether it touches many rows); the transform is
+// the model's own part.
 
 import type { Arguments } from './arguments.ts';
 import type { Reply } from './reply.ts';
@@ -27,7 +28,7 @@ export function isWrite(action: Action): boolean {
  */
 export interface Transform {
   (rows: Rows, args: Arguments, reply: Reply): StepTransform | void;
-  /** What commands are answered that wait for too long for the tables that its long form holds. */
+  /** Reply to commands that wait too long for tables held by this command's long form. */
   readonly busy?: BusyReply | undefined;
 }
 
@@ -46,7 +47,7 @@ export interface TableSpan {
 /** Numbers of clients of one node are below. */
 const clientsPerNode = 2 ** 32;
 
-/** `Command.client` of another node's client; those of this node have node 0. */
+/** `Command.client` for another node's client; clients of this node have node 0. */
 export function clientOfNode(node: number, client: number): number {
   return node * clientsPerNode + client;
 }
@@ -57,11 +58,12 @@ export function numberAtNode(client: number, node: number): number | undefined {
 }
 
 /**
- * Nothing of a command was done, and somewhere else, or later, it may be; where it is unknown what became of it, it is a
- * read, or has a number (`Command.once`).
+ * The command was not run here, and may be run elsewhere or later; if its outcome is unknown, it is
+ * a read, or has a number (`Command.once`).
  */
 export interface NotRun {
-  readonly why: 'notLeader' | 'moved' | 'unreachable' | 'unknown';
+  /** `replaced`: the partition has given way to others for good, and the command was not, and will not be, done here. */
+  readonly why: 'notLeader' | 'moved' | 'replaced' | 'unreachable' | 'unknown';
   /** The node that leads, as far as is known; 0 if not. */
   readonly leader: number;
 }
@@ -71,6 +73,18 @@ export interface ReadBounds {
   readonly maxStalenessMs: number;
   /** Entries of the log that are committed, and not in the state. */
   readonly maxLagEntries: number;
+  /** State the client has read: the replica's state must include all of it. */
+  readonly session?: ReadSession;
+}
+
+/** State a client has read, as a log index for each replication group. */
+export interface ReadSession {
+  /** The index up to which the state of a group must be; Infinity where it is unknown, as after a write. */
+  needs(group: number): number;
+  /** The client is answered from the state of an index. */
+  saw(group: number, index: number): void;
+  /** A command of the client is done by a leader. */
+  moved(): void;
 }
 
 /** One request. A connection reuses its object: code that keeps one beyond `execute` copies it. */
@@ -85,36 +99,52 @@ export interface Command {
   table: number;
   /** The tables it can reach. */
   span: TableSpan;
-  /** It uses others of them than the one it begins on. */
+  /** The command uses tables of the span other than its first. */
   usesSpan?: boolean | undefined;
   args: Arguments;
   /** Counts the work done in the store; absent where it is not metered. */
   work?: RowWork | undefined;
   /** The tenant in whose time slices its steps run. */
   tenant?: number | undefined;
-  /** It does not count as a use of the rows that it finds. */
+  /** The command does not count as a use of the rows it finds. */
   isPeeking?: boolean | undefined;
-  /** Id of the client that sent it, for those who follow changes. */
+  /** Id of the client that sent the command, for reports of changes. */
   client?: number | undefined;
   /** The client is gone: a long command that only reads ends. */
   isAbandoned?: boolean | undefined;
-  /** It is about the gateway, which runs it in its place among commands of a transaction: pods elsewhere do not. */
+  /**
+   * The command concerns the gateway, which runs it at its position in a transaction; remote pods
+   * do not run it.
+   */
   isLocal?: boolean | undefined;
-  /** Why it may run in this process only: what is answered where it would have to be sent elsewhere. */
+  /**
+   * Why the command must run in this process: the error where it would have to be sent elsewhere.
+   */
   onlyHere?: string | undefined;
   /**
-   * Set beside an error that is answered because the pod is not the one to ask just now; of commands that run as one, on
-   * the first. Who takes note of it sets it back.
+   * Set beside an error when the pod cannot serve the command at present; of commands that run as
+   * one, on the first. The reader resets it.
    */
   notRun?: NotRun | undefined;
-  /** Of a script: what its user may do, for pods elsewhere; absent for one who may do all. */
+  /** For scripts: rights of the user, for remote pods; absent if unrestricted. */
   rights?: string | undefined;
-  /** Of EVALSHA: the script, if it is known here, for pods elsewhere. */
+  /** For EVALSHA: the script, if it is known here, for remote pods. */
   script?: { readonly source: string } | undefined;
-  /** Of a read that a replica which follows may answer; undefined where it is to be of the latest state. */
+  /**
+   * Staleness bounds of a read that a follower may answer; undefined if the read needs the latest
+   * state.
+   */
   bounds?: ReadBounds | undefined;
-  /** Of a write that may have been done elsewhere already, and is not to be done again: see once.ts. */
+  /** It is a part of one about a whole table: of no use where the table is divided otherwise by now. */
+  isPart?: boolean | undefined;
+  /**
+   * Number of a write that may already have been applied elsewhere and must not be applied twice:
+   * see once.ts.
+   */
   once?: number | undefined;
-  /** What is answered in a transaction where the command would wait: `transform` does so; pods elsewhere are told. */
+  /**
+   * Reply in a transaction where the command would otherwise block. `transform` sends it; remote
+   * pods are told.
+   */
   onEmpty?: 'nil' | 'nilArray' | undefined;
 }

@@ -5,13 +5,13 @@ export class ContentSum {
   #low = 0;
   #high = 0;
 
-  /** `what` is it that has this `content`; both are hashes of 32 bits. */
+  /** Adds an item `what` with this `content`; both are 32-bit hashes. */
   add(what: number, content: number): void {
     this.#low = (this.#low + mix(what, content)) >>> 0;
     this.#high = (this.#high + mix(content ^ 0x5bd1e995, what)) >>> 0;
   }
 
-  /** The set and another one together, by what that came to. */
+  /** Adds another set, by its sum. */
   addSum(text: string): void {
     this.#high = (this.#high + Number.parseInt(text.slice(0, 8), 16)) >>> 0;
     this.#low = (this.#low + Number.parseInt(text.slice(8), 16)) >>> 0;

@@ -49,8 +49,8 @@ const open = 0x7b;
 const close = 0x7d;
 
 /**
- * The slot a key belongs to. Its hash tag is what stands between the first `{` and the first `}`
- * after it, unless that is nothing: keys with equal tags share a slot.
+ * The slot a key belongs to. Its hash tag is the text between the first `{` and the first `}` after
+ * it, unless that is empty: keys with equal tags share a slot.
  */
 export function hashSlot(b: Uint8Array, s: number, n: number): number {
   const end = s + n;

@@ -45,7 +45,9 @@ export interface DiskFile {
   size(): number;
   /** Bytes read, less than asked for only at the end of the file. */
   read(into: Uint8Array, offset: number, length: number, position: number): number;
-  /** Writes all of it at `position`, or throws; what was written before a failure is undefined. */
+  /**
+   * Writes all bytes at `position`, or throws; the bytes written before a failure are undefined.
+   */
   write(from: Uint8Array, offset: number, length: number, position: number): void;
   /** As `write`, off the event loop. */
   writeAsync(from: Uint8Array, offset: number, length: number, position: number): Promise<void>;

@@ -26,9 +26,10 @@ export const noSuchKey = new CommandError('ERR no such key');
 export const indexOutOfRange = new CommandError('ERR index out of range');
 
 /**
- * What a read needs is not in memory. The pod undoes what the command did so far, waits for `ready`,
- * and runs the command again from its start: commands stay straight-line synchronous code on every
- * engine, and each one still happens at a single point in time.
+ * Thrown when a read needs records that are not in memory. The pod undoes the changes of the
+ * command so far, waits for `ready`, and runs the command again from its start: commands stay
+ * straight-line synchronous code on every engine, and each one still happens at a single point in
+ * time.
  */
 export class ReadFault {
   readonly ready: Promise<void>;
@@ -38,5 +39,8 @@ export class ReadFault {
   }
 }
 
-/** What a write is answered with that may or may not be kept: no code that clients retry by themselves. */
+/**
+ * Error for a write that may or may not be kept. Its code is one that clients do not retry by
+ * themselves.
+ */
 export const outcomeUnknown = 'ERR outcome unknown';

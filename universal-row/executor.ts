@@ -10,15 +10,15 @@ export interface RowObserver {
   rowChanged(table: number, key: Buffer): void;
 }
 
-/** Learns what becomes of rows on which a transaction depends. */
+/** Receives changes of rows on which a transaction depends. */
 export interface TransactionWatch extends RowObserver {
   /** One of them was touched. A pod elsewhere has the last word on it, and sets it. */
   dirty: boolean;
 }
 
 /**
- * What became of writes: committed, they are as safe as was asked for; lost, they never happened; unknown, nobody can
- * tell yet.
+ * Outcome of writes: committed, they are as durable as requested; lost, they were not applied;
+ * unknown, it is not decided yet.
  */
 export type Outcome = 'committed' | 'lost' | 'unknown';
 
@@ -31,18 +31,19 @@ export interface RowCommands {
   refusal(command: Refusable): string | undefined;
 
   /**
-   * Runs the command and writes its answer, an error included; never throws or rejects for what a
-   * client can cause. Until the answer is there, `args` and the bytes they point at must stay put:
-   * from when this has returned a promise, `command.args` may be another copy of them. The promise
-   * resolves to where the answer is, if that is not `reply`.
+   * Runs the command and writes its answer, an error included; never throws or rejects for errors a
+   * client can cause. Until the answer is there, `args` and the bytes they point at must not move:
+   * once this has returned a promise, `command.args` may be another copy of them. The promise
+   * resolves to the reply that has the answer, if that is not `reply`.
    */
   execute(command: Command, reply: Reply): MaybePromise<Reply | void>;
 
   /**
-   * Runs several commands as one: nothing else happens in between and what they write is one log
-   * entry. `before` runs first, in the same instant, and is given where to answer; if it returns false
-   * nothing is run. It resolves as `execute` does. A pod elsewhere cannot ask `before` in that instant: it goes by whether
-   * a row that `watch` observes was touched, and `before` is asked when its answer has come.
+   * Runs several commands as one: no other command runs in between and their writes are one log
+   * entry. `before` runs first, in the same tick, and receives the reply; if it returns false
+   * nothing is run. It resolves as `execute` does. A remote pod cannot call `before` in that tick:
+   * it checks instead whether a row observed by `watch` was touched, and `before` is called when
+   * its answer has come.
    */
   executeAll(
     commands: readonly Command[],
@@ -56,14 +57,16 @@ export interface RowCommands {
   unobserve(table: number, key: Buffer, observer: RowObserver): void;
 }
 
-/** What has a part in each turn of the event loop, or tick. */
+/** Called in each tick of the event loop. */
 export interface TurnMember {
-  /** Has the listener told of all changes from now on; undefined to tell nobody, which costs nothing. */
+  /**
+   * Reports all changes to the listener from now on; undefined to report none, which costs nothing.
+   */
   follow(listener: ChangeListener | undefined): void;
 
   /**
-   * The turn of the event loop is over: what it wrote goes to the log. Returns the log position that
-   * answers given in this turn must wait for, or -1 when none must.
+   * Ends the event-loop tick: its writes go to the log. Returns the log position that answers of
+   * this tick must wait for, or -1 if none must.
    */
   endTurn(): number;
   /**

@@ -1,7 +1,8 @@
-// The hash of tables in memory whose keys are chosen by clients. It depends on random numbers of the process, so a client
-// cannot choose keys that collide. It must not be stored or sent. A random basis alone would not suffice: with FNV,
-// whether two keys collide depends on eight bits of it, and keys such as the Thue-Morse sequence collide under any
-// polynomial hash, whatever its multiplier.
+// Hash for in-memory tables with keys chosen by clients. It depends on random numbers of the
+// process, so a client cannot choose keys that collide. It must not be stored or sent. A random
+// basis alone would not suffice: with FNV, whether two keys collide depends on eight bits of it,
+// and keys such as the Thue-Morse sequence collide under any polynomial hash, whatever its
+// multiplier.
 
 import { randomBytes } from 'node:crypto';
 

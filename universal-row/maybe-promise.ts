@@ -1,4 +1,4 @@
-// Answers that are at hand are given in the same tick; only what truly waits is a promise.
+// Immediate answers are returned in the same tick; only pending ones are promises.
 
 export type MaybePromise<T> = T | Promise<T>;
 

@@ -1,9 +1,11 @@
-// Writes that a gateway may send again, as it cannot know whether they were done. Each has a number; the table of numbers,
-// of ordinary rows beside those that the writes are about, says which were done, and what was answered. So it is part of
-// their log entries, of checkpoints and of snapshots.
+// Writes that a gateway may send again, as it cannot know whether they were applied. Each has a
+// number; the table of numbers, of ordinary rows beside those that the writes change, records which
+// were applied, and their answers. So it is part of their log entries, of checkpoints and of
+// snapshots.
 //
-// A number is 65,536 times a sequence, which only grows, plus a slot, which no two writes of a gateway have at a time. The
-// table has one row a slot: its size is bounded by the writes under way. The row:
+// A number is 65,536 times a sequence, which only grows, plus a slot, which no two writes of a
+// gateway have at a time. The table has one row a slot: its size is bounded by the writes in
+// flight. The row:
 //
 //   key     varint node of the gateway, varint slot
 //   value   varint incarnation of the node, varint sequence, and the answer (protocol/values.ts), if it was kept
@@ -22,13 +24,13 @@ export const onceTable = 0x6fff_ffff;
 
 export const mostSlots = 65_536;
 
-/** Longer answers are not kept: who asks again is told no more than that the write was done. */
+/** Longer answers are not kept: a retry is then told only that the write was applied. */
 const maxAnswerBytes = 1024;
 const answerLost = 'ERR the command was done, and its answer is lost';
 
-/** A write, as whoever may have been sent it before knows it again. */
+/** Identity of a write, by which a pod recognises it when it is sent again. */
 export interface NumberedWrite {
-  /** Of the gateway. */
+  /** Node number of the gateway. */
   readonly node: number;
   readonly incarnation: number;
   readonly number: number;
@@ -42,7 +44,7 @@ const answer = new ValueWriter(256);
 const slice = new Slice();
 const reader = new WireReader();
 
-/** The transform of a write that is to be done once, whatever becomes of the answer. */
+/** Transform of a write that must be applied once, whether or not its answer arrives. */
 export function once(transform: Transform, write: NumberedWrite): Transform {
   const run = (rows: Rows, args: Parameters<Transform>[1], reply: Reply): StepTransform | void => {
     if (wasDone(rows, write, reply)) return;
@@ -51,7 +53,7 @@ export function once(transform: Transform, write: NumberedWrite): Transform {
     try {
       long = transform(rows, args, reply);
     } catch (error) {
-      // What it wrote before it failed stays.
+      // Changes written before the failure stay.
       if (error instanceof CommandError) noteFailure(rows, write, error);
       throw error;
     }
@@ -59,10 +61,33 @@ export function once(transform: Transform, write: NumberedWrite): Transform {
     if (long === undefined && reply.mark() !== from) note(rows, write, reply, from);
     return long && noting(long, write);
   };
-  return transform.busy === undefined ? run : Object.assign(run, { busy: transform.busy });
+  const numbered: Numbered = Object.assign(run, { write });
+  return transform.busy === undefined ? run : Object.assign(numbered, { busy: transform.busy });
 }
 
-/** Its last step, which is that of the log entry, notes it. */
+interface Numbered extends Transform {
+  readonly write?: NumberedWrite;
+}
+
+/** Answers a numbered write that was done, from the rows of a group that takes no more. False where it was not done. */
+export function answerIfDone(
+  transform: Transform,
+  engine: { holds(table: number): boolean; table(table: number): RowLookup },
+  reply: Reply,
+): boolean {
+  const { write } = transform as Numbered;
+  if (write === undefined || !engine.holds(onceTable)) return false;
+  useKey(write);
+  const rows = engine.table(onceTable);
+  const row = rows.find(key.buf, 0, key.pos);
+  if (row === 0) return false;
+  rows.value(row, slice);
+  return answerDone(write, reply);
+}
+
+type RowLookup = Pick<Rows, 'find' | 'value'>;
+
+/** Its last step, which belongs to the log entry, records it. */
 function noting(long: StepTransform, write: NumberedWrite): StepTransform {
   return function* (rows, args, reply) {
     yield* long(rows, args, reply);
@@ -92,14 +117,18 @@ function wasDone(rows: Rows, write: NumberedWrite, reply: Reply): boolean {
   const row = rows.find(key.buf, 0, key.pos);
   if (row !== 0) rows.value(row, slice);
   rows.useTable(home);
-  if (row === 0) return false;
+  return row !== 0 && answerDone(write, reply);
+}
+
+/** `slice` has the row of its slot. */
+function answerDone(write: NumberedWrite, reply: Reply): boolean {
   reader.set(slice.b, slice.s, slice.s + slice.n);
   const incarnation = reader.varint();
   const sequence = reader.varint();
   if (incarnation < write.incarnation) return false;
   const own = Math.floor(write.number / mostSlots);
   if (incarnation === write.incarnation && sequence < own) return false;
-  // The slot has another write by now: nobody waits for this one.
+  // The slot has been taken by another write, so no caller waits for this one.
   if (incarnation !== write.incarnation || sequence !== own) reply.error(outcomeUnknown);
   else if (reader.left > 0) copyValue(reader, reply);
   else reply.error(answerLost);

@@ -1,4 +1,5 @@
-// Scalars in few bytes, for values. Keys use the order-preserving encoding of key-order.ts. A scalar is a tag byte and what follows it; v is a LEB128 varint.
+// Scalars in few bytes, for values. Keys use the order-preserving encoding of key-order.ts. A
+// scalar is a tag byte and its contents; v is a LEB128 varint.
 //
 //   00 null    01 false    02 true
 //   03 number, an integer below 2^31 either way: zigzag v
@@ -137,8 +138,8 @@ export class PackedWriter {
 }
 
 /**
- * Reads what `PackedWriter` wrote. Throws `RangeError` for bytes it cannot have written, before it
- * allocates anything for them. Bytes read are copies.
+ * Decodes the output of `PackedWriter`. Throws `RangeError` for any other bytes, before it
+ * allocates memory for them. Bytes read are copies.
  */
 export class PackedReader {
   readonly #buf: Buffer;

@@ -62,7 +62,9 @@ export const Op = {
 } as const;
 
 const initialBytes = 64 * 1024;
-/** More than a large op needs: what ends the entry, or its frame, is not to move all of it. */
+/**
+ * Spare room, so that a large op need not be moved to append the end of the entry, or of its frame.
+ */
 const spareBytes = 1024;
 
 const f64 = new Float64Array(1);

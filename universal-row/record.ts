@@ -105,7 +105,7 @@ export function encodeRecords(records: readonly StoredRecord[]): Buffer {
   return writer.finish();
 }
 
-/** Throws `RecordError` for anything but what `encodeRecords` makes, within the limits. */
+/** Throws `RecordError` for anything but the output of `encodeRecords`, within the limits. */
 export function decodeRecords(
   blob: Uint8Array,
   limits: Readonly<RecordLimits> = defaultRecordLimits,

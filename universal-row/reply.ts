@@ -37,6 +37,9 @@ export interface Reply {
   /** A point to go back to with `rollback`, when a command is run again. */
   mark(): number;
   rollback(mark: number): void;
-  /** Moves what was written since `mark` to an answer of its own, which may be long, to go on there. */
+  /**
+   * Moves the output since `mark` to a reply of its own, which may become long, and continues
+   * there.
+   */
   fork(mark: number): Reply;
 }

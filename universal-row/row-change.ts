@@ -1,23 +1,24 @@
-// What a command did to a row, for those who follow all changes: keyspace notifications, client-side caching.
+// Change of a row by a command, for subscribers to all changes: keyspace notifications, client-side
+// caching.
 
 import type { Arguments } from './arguments.ts';
 
-/** What was done to a row: a sum of these. */
+/** Kinds of change; a sum of these. */
 export const Change = {
   written: 1,
-  /** It was not there before. */
+  /** The row did not exist before. */
   created: 2,
-  /** It went as a whole. */
+  /** The row was removed as a whole. */
   dropped: 4,
-  /** It went with the last of its parts. */
+  /** The row was removed with its last element. */
   emptied: 8,
   expirySet: 16,
   expiryCleared: 32,
   renamedFrom: 64,
   renamedTo: 128,
-  /** It went because its time had come. */
+  /** The row expired. */
   expired: 256,
-  /** It went to make room. */
+  /** The row was evicted to free memory. */
   evicted: 512,
   /** A reading command did not find it. */
   missed: 1024,
@@ -31,7 +32,7 @@ export const Change = {
 export interface ChangedBy {
   /** In lower case. */
   readonly name: string;
-  /** What of its other words its events depend on, if they do. */
+  /** Further arguments on which the row's events depend, if any. */
   readonly detail: string;
   /** Id of the client that sent it; 0 for none. */
   readonly client: number;
@@ -42,16 +43,18 @@ export interface RowChange {
   readonly key: Buffer;
   /** A sum of `Change`. */
   readonly change: number;
-  /** Absent for what happens by itself. */
+  /** Absent for expiry, eviction and other maintenance. */
   readonly by: ChangedBy | undefined;
   /** Any row of the table may have changed: for observers of rows, with no key and no change. */
   readonly isWholeTable?: boolean;
+  /** When its time had come, of a row that went for that; milliseconds since 1970. */
+  readonly dueAt?: number;
 }
 
 export interface ChangeListener {
   /** Whether it wants to know of rows that were not found. */
   readonly wantsMisses: boolean;
-  /** Takes from a command's words, which do not stay, what it will need of them. */
+  /** Copies from a command's arguments, which are not kept, the parts it will need. */
   describe(args: Arguments, client: number): ChangedBy;
   /** After they were committed. Records of one command come together, in order. */
   rowsChanged(changes: readonly RowChange[]): void;

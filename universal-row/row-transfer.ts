@@ -1,5 +1,6 @@
-// Between the structured row and what engines run on: a row as the ops of a record batch, and a row of
-// an engine as a Universal Row. Engines keep bytes under a key of bytes, so only such rows pass.
+// Conversion between the structured row and the engines' form: a row as the ops of a record batch,
+// and a row of an engine as a Universal Row. Engines keep bytes under a key of bytes, so only such
+// rows pass.
 
 import { emptyBytes, Slice } from './bytes.ts';
 import type { RecordBatchWriter } from './record-batch.ts';

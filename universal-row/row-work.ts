@@ -46,7 +46,7 @@ export class RowWork {
     this.scriptSteps = 0;
   }
 
-  /** As it is in `other`. */
+  /** Copies all figures from `other`. */
   copy(other: RowWork): void {
     this.lookups = other.lookups;
     this.reads = other.reads;
@@ -66,7 +66,27 @@ export class RowWork {
     this.scriptSteps = other.scriptSteps;
   }
 
-  /** All since `before` was undone, and will be done again when what was missing is there. */
+  /** Adds what `now` has more than it had at `before`. */
+  addSince(before: RowWork, now: RowWork): void {
+    this.lookups += now.lookups - before.lookups;
+    this.reads += now.reads - before.reads;
+    this.readBytes += now.readBytes - before.readBytes;
+    this.seeks += now.seeks - before.seeks;
+    this.walked += now.walked - before.walked;
+    this.fieldsWalked += now.fieldsWalked - before.fieldsWalked;
+    this.scoresWalked += now.scoresWalked - before.scoresWalked;
+    this.arrayWalked += now.arrayWalked - before.arrayWalked;
+    this.values += now.values - before.values;
+    this.fields += now.fields - before.fields;
+    this.scores += now.scores - before.scores;
+    this.elements += now.elements - before.elements;
+    this.removed += now.removed - before.removed;
+    this.logBytes += now.logBytes - before.logBytes;
+    this.misses += now.misses - before.misses;
+    this.scriptSteps += now.scriptSteps - before.scriptSteps;
+  }
+
+  /** The work since `before` was undone, and is repeated when the missing records are there. */
   restart(before: RowWork): void {
     const misses = this.misses + 1;
     this.copy(before);

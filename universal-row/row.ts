@@ -1,5 +1,6 @@
-// The Universal Row: one structure for a row of any data model. A Redis key, a series of points, a wide
-// column row and a document are all a key, a value and attributes; what differs is the kind of value.
+// The Universal Row: one structure for a row of any data model. A Redis key, a series of points, a
+// wide column row and a document are all a key, a value and attributes; they differ in the kind of
+// value.
 //
 //   Redis key       partition [key]                 primitive, map, set, ranked, array or stream
 //   series          partition [measurement, tags]   range [times...], value columns
@@ -103,7 +104,7 @@ export interface URow {
   readonly attrs: RowAttributes;
 }
 
-/** Documents may nest this deep, and so may what a decoder accepts. */
+/** Deepest nesting of documents, and of a decoder's input. */
 export const maxDocumentDepth = 128;
 
 export function rowKey(partition: readonly Scalar[], range: readonly Scalar[] = []): URowKey {

@@ -11,10 +11,10 @@
 //   stream    a state, and records ordered by key      streams with their consumer groups
 //   timed     as a stream; see timed-map.ts            hashes with fields that expire
 //
-// Bytes come in as (buffer, start, length) and go out through a `Slice` or a visitor. What a slice or
-// a visitor is given points into the engine and is valid only until the next write or the visitor's
-// return. Reads may throw `ReadFault`. A container whose last element goes is dropped with it, but for a
-// stream or a timed map, which stays until it is dropped.
+// Bytes come in as (buffer, start, length) and go out through a `Slice` or a visitor. Bytes in a
+// slice or passed to a visitor point into the engine and is valid only until the next write or the
+// visitor's return. Reads may throw `ReadFault`. A container whose last element goes is dropped
+// with it, but for a stream or a timed map, which stays until it is dropped.
 
 import type { Arguments } from './arguments.ts';
 import type { Slice } from './bytes.ts';
@@ -195,13 +195,13 @@ interface KeyWrites {
   create(b: Buffer, s: number, n: number, shape: Shape): Row;
   drop(row: Row): void;
   setExpireAt(row: Row, expireAt: number): void;
-  /** Moves the row to another key of the same table, replacing what is there. Same expiry. */
+  /** Moves the row to another key of the same table, replacing any row there. Same expiry. */
   rename(row: Row, b: Buffer, s: number, n: number): Row;
   /** Drops every row of the table. Returns at once; memory is reclaimed at leisure. */
   clear(): void;
 }
 
-/** Maps and sets, and what removes members of ranked rows. */
+/** Writes on maps and sets, and removal of members of ranked rows. */
 interface FieldWrites {
   /** Sets a field of a map, or adds a member to a set (no value); true if it is new. */
   putField(
@@ -231,7 +231,7 @@ interface ArrayWrites {
   removeElements(row: Row, index: number, count: number): void;
 }
 
-/** Neither of the first three reads what is there: whether a key is new is for the caller to know. */
+/** The first three do not read existing records: the caller must know whether a key is new. */
 interface StreamWrites {
   setStreamState(row: Row, b: Buffer, s: number, n: number): void;
   /** Puts a record under a key that has none. */
@@ -276,13 +276,15 @@ export interface RowUse {
 }
 
 /**
- * What a command is run with: the rows of the current table, and the world around it. Tables have the numbers
- * that they have within the command's span; it knows no others.
+ * Environment of a running command: the rows of the current table, the clock and random numbers.
+ * Tables are numbered within the command's span; other tables are not accessible.
  */
 export interface Rows extends RowReads, RowWrites {
   /** Milliseconds since 1970, the same all through one command. */
   readonly now: number;
-  /** Uniform in [0, 1). What a command picks is in the records it writes, so replicas agree. */
+  /**
+   * Uniform in [0, 1). A command's random choice is in the records it writes, so replicas agree.
+   */
   random(): number;
   /** The table all calls go to from here on in this command; the command begins on its own. */
   useTable(table: number): void;
@@ -299,13 +301,16 @@ export interface Rows extends RowReads, RowWrites {
   expect(first: number, last: number, step: number): void;
   /** `expect` counts these words from here on: a script runs another command. */
   useArguments(args: Arguments): void;
-  /** Adds to what is told of the row changed last: a `Change` that its records do not show. */
+  /** Adds a `Change` to the report of the row changed last, one that its records do not show. */
   note?(change: number): void;
-  /** Milliseconds since the row was used; 0 where nobody keeps that. */
+  /** Milliseconds since the row was last used; 0 where the engine does not track use. */
   idleMs?(row: Row): number;
-  /** The row was used so many milliseconds ago, or so often as Redis counts; nothing where nobody keeps that. */
+  /**
+   * Sets when or how often the row was last used, as Redis counts; ignored where the engine does
+   * not track use.
+   */
   setUse?(row: Row, use: RowUse): void;
-  /** How often it is used, as Redis counts; undefined where nobody keeps that. */
+  /** Use frequency as Redis counts it; undefined where the engine does not track it. */
   frequency?(row: Row): number | undefined;
   /** A script took so many steps: iterations of loops, calls and the like. */
   addScriptSteps(steps: number): void;

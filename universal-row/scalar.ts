@@ -12,7 +12,10 @@ const loneSurrogate = /\p{Surrogate}/u;
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** Throws `RowValueError` for what cannot be stored exactly: a lone surrogate, an integer beyond 64 bits. */
+/**
+ * Throws `RowValueError` for values that cannot be stored exactly: a lone surrogate, an integer
+ * beyond 64 bits.
+ */
 export function checkScalar(value: Scalar): void {
   if (typeof value === 'string' && loneSurrogate.test(value)) {
     throw new RowValueError('a string with a lone surrogate cannot be stored');

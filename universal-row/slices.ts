@@ -1,6 +1,6 @@
-// Work cut into slices: a generator that yields after a bounded amount of it. Whoever runs it looks at the clock between
-// two slices, and lets others run when it has worked for long enough. Where the work has to wait, it yields a promise
-// that never rejects: there is nothing to do before that has resolved.
+// Work cut into slices: a generator that yields after a bounded amount of it. Its runner checks the
+// clock between two slices, and lets other work run when the time is used up. Where the work has to
+// wait, it yields a promise that never rejects; the work resumes once that has resolved.
 
 export type Slices<T> = Generator<Promise<unknown> | undefined, T, void>;
 
@@ -17,7 +17,7 @@ export function inOneGo<T>(slices: Slices<T>): T {
   return step.value;
 }
 
-/** Slices of work that never waits, for whoever gives out something else where it does. */
+/** Slices of work that never waits, for generators that yield other values where they wait. */
 export function* unwaiting<T>(slices: Slices<T>): Generator<undefined, T, void> {
   for (let step = slices.next(); ; step = slices.next()) {
     if (step.done === true) return step.value;
@@ -36,7 +36,7 @@ export async function whenFinished<T>(slices: Slices<T>): Promise<T> {
   return step.value;
 }
 
-/** Waits for the promise, and throws what it rejects with. */
+/** Waits for the promise, and throws its rejection. */
 export function* awaited<T>(promise: Promise<T>): Slices<T> {
   let result: { value: T } | { error: unknown } | undefined;
   const settled = promise.then(

@@ -7,9 +7,9 @@ import type { Reply } from './reply.ts';
 import type { Row, Rows } from './rows.ts';
 
 /**
- * What is done from one `yield` to the next is one step. One that ends with a `ReadFault` is undone as
- * a whole, writes and answer included: the generator is resumed once the fault is over, and then does
- * the step again. Row handles do not outlive a step; bytes that rows gave out do not either.
+ * The work from one `yield` to the next is one step. One that ends with a `ReadFault` is undone as
+ * a whole, writes and answer included: the generator is resumed once the fault is over, and then
+ * does the step again. Row handles do not outlive a step; bytes that rows gave out do not either.
  */
 export type Steps = Generator<ReadFault | undefined, void, undefined>;
 

@@ -1,13 +1,15 @@
-// A map whose fields may cease to be, each at a time of its own: what a row of shape `timed` holds. Times are
-// milliseconds since 1970, 0 for never. A map without such fields is a row of shape `map`, which knows nothing of this.
+// A map whose fields may expire, each at a time of its own: the contents of a row of shape `timed`.
+// Times are milliseconds since 1970, 0 for never. A map without such fields is a row of shape
+// `map`, which knows nothing of this.
 //
 //   state     ff | time of the row f64 | time of the next field f64 | seed u32 | fields u48 | fields with a time u48
 //   01 hash u48, field              the field: its time u48 | its value
 //   02 time u48, hash u48, field    the fields with a time, the soonest first; nothing inside
 //
-// Fields lie in the order of a hash that the seed makes hard to foresee, so that a walk has a number for a cursor. An
-// engine has the earlier of the row's time and the next field's as the row's expiry. Whoever hides expired rows asks
-// `isTimedRowOver`, and drops fields by `dropDueFields` once they are due; until then readers hide them.
+// Fields lie in the order of a hash that the seed makes hard to foresee, so that a walk has a
+// number for a cursor. An engine has the earlier of the row's time and the next field's as the
+// row's expiry. Code that hides expired rows calls `isTimedRowOver`, and drops fields by
+// `dropDueFields` once they are due; until then readers hide them.
 
 import { emptyBytes, Slice } from './bytes.ts';
 import type { Row, RowReads, Rows } from './rows.ts';
@@ -52,7 +54,7 @@ export class TimedMap {
   timed = 0;
   #seed = 0;
 
-  /** Begins a map under a key, in place of what is there. */
+  /** Begins a map under a key, replacing any row there. */
   create(rows: Rows, b: Buffer, s: number, n: number, rowTime: number): Row {
     const row = rows.create(b, s, n, Shape.timed);
     this.rowTime = rowTime;
@@ -275,7 +277,7 @@ export function timeOfTimedRow(rows: Reads, row: Row): number {
   return map.rowTime;
 }
 
-/** Sets the row's own time; returns what the engine is to have as the row's expiry. */
+/** Sets the row's own time; returns the expiry to set in the engine. */
 export function setTimeOfTimedRow(
   rows: Reads & Pick<Rows, 'setStreamState'>,
   row: Row,
@@ -297,7 +299,7 @@ export function dropDueFields(rows: Rows, row: Row, now: number, limit: number):
   return due.dropDue(rows, row, now, limit);
 }
 
-/** Whether the state of a row of records is that of a timed map. */
+/** Whether the state of a row of records is a timed map's. */
 export function isStateOfTimedMap(state: Uint8Array): boolean {
   return state[0] === stateMark;
 }

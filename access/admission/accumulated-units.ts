@@ -1,12 +1,13 @@
-// What a tenant left unspent of its share of a gateway in the last minute, second by second, for queries to live on
-// (X-Stor, section 5.2): an expensive query takes nothing from the writes of the second it starts in.
+// Units of a tenant's share of a gateway left unspent in the last minute, second by second. Queries
+// spend them (X-Stor, section 5.2): so an expensive query takes nothing from the writes of the
+// second it starts in.
 
 export class AccumulatedUnits {
   /** Unspent units of each second, the oldest at `#oldest`. */
   readonly #slots: Float64Array;
   #oldest = 0;
   #balance = 0;
-  /** What queries cost beyond their estimates. */
+  /** Cost of queries beyond their estimates. */
   #debt = 0;
 
   constructor(seconds = 60) {
@@ -23,7 +24,10 @@ export class AccumulatedUnits {
     return share * this.#slots.length;
   }
 
-  /** A second has passed in which this much of the share was not spent. What is oldest is lost. */
+  /**
+   * Called after a second in which this much of the share was not spent. The oldest units are
+   * dropped.
+   */
   endSecond(unspent: number): void {
     const slots = this.#slots;
     this.#balance += unspent - slots[this.#oldest]!;
@@ -57,7 +61,9 @@ export class AccumulatedUnits {
     this.#balance += units;
   }
 
-  /** The share is another one: what is beyond the most it can come to now is lost, the oldest first. */
+  /**
+   * Called when the share has changed: units beyond its new maximum are dropped, the oldest first.
+   */
   trim(share: number): void {
     const more = this.#balance - this.limit(share);
     if (more > 0) this.#take(more);

@@ -1,4 +1,4 @@
-// The rules of a gateway's admission stage, and what its parts have of each other.
+// The rules of a gateway's admission stage, and the interfaces between its parts.
 
 import type { ChargeClass } from '../../request-units/meter.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
@@ -7,14 +7,17 @@ import type { QuotaMode } from '../../contracts/table-properties.ts';
 export interface AdmissionRules {
   /** Without, no tenant has a limiter. */
   enabled: boolean;
-  /** Nothing waits and nothing is refused; what would have been is counted. */
+  /** No request waits or is refused; those that would have been are counted. */
   dryRun: boolean;
   /** Milliseconds that a Redis command, and a write over HTTP, may wait; Infinity where nothing is refused. */
   commandWaitMs: number;
   writeWaitMs: number;
   /** First word of a refusal over RESP. */
   refusalCode: string;
-  /** Beyond its quota a tenant may use what others leave of `gatewayRu`, or not; a table may say otherwise. */
+  /**
+   * Whether a tenant beyond its quota may use unused units of `gatewayRu`; a table may override
+   * this.
+   */
   allocation: 'hard' | 'stacked';
   /** Units a second that the gateway can do; 0 when that is not known. */
   gatewayRu: number;
@@ -29,8 +32,6 @@ export interface AdmissionRules {
   warmupFactor: number;
   /** Refusals take as long as successes do. */
   delaysErrors: boolean;
-  /** Part of its quota at which a tenant is near it; Infinity for no alarms. */
-  alarmAt: number;
 }
 
 export const admissionDefaults: AdmissionRules = {
@@ -47,14 +48,16 @@ export const admissionDefaults: AdmissionRules = {
   warmupSeconds: 0,
   warmupFactor: 3,
   delaysErrors: false,
-  alarmAt: Infinity,
 };
 
-/** What a limiter has of its gateway. */
+/** The gateway's capacity that limiters share. */
 export interface SharedCapacity {
   /** Units of the burst package. */
   burst(tenant: number, share: number, cost: number, now: number): boolean;
-  /** Units a second that there could be of what others leave, for tables of this mode; 0 if it is not for them. */
+  /**
+   * Units a second that unused capacity could lend to tables of this mode; 0 if the mode excludes
+   * them.
+   */
   lends(mode: QuotaMode): number;
   /** Units that others leave. */
   borrow(mode: QuotaMode, cost: number, now: number): boolean;
@@ -69,7 +72,7 @@ export interface SharedCapacity {
 export interface LimiterWaiter {
   /** Monotonic milliseconds after which it is refused. */
   readonly deadline: number;
-  /** Of the table that it is about, as it is just now; `server` where it is absent. */
+  /** Current quota mode of the table; `server` if absent. */
   readonly quotaMode?: QuotaMode;
   /** Its turn, or its time is up. It is not waiting any more. */
   end(admitted: boolean): void;
@@ -78,11 +81,14 @@ export interface LimiterWaiter {
 interface LimiterCounters {
   /** Requests admitted, at once or later. */
   admitted: number;
-  /** Of those, requests that waited, and milliseconds of it, also of those refused in the end. */
+  /**
+   * Of those, requests that waited, and their waiting time in milliseconds, including requests
+   * rejected in the end.
+   */
   waited: number;
   waitedMs: number;
   refused: number;
-  /** Units beyond the quota: of the burst package, and of what others left. */
+  /** Units beyond the quota: from the burst package, and from unused capacity. */
   burstRu: number;
   spareRu: number;
   /** Where nothing is enforced: requests that would have waited, and that would have been refused. */
@@ -108,7 +114,7 @@ export function noCounts(): LimiterCounters {
   };
 }
 
-/** What was debited for a request that will be charged later: see `TenantLimiter.hold`. */
+/** Units debited for a request that is charged later: see `TenantLimiter.hold`. */
 export interface Hold {
   /** Units, and how many of them others left. */
   units: number;

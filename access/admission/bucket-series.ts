@@ -9,7 +9,7 @@ export interface BucketShape {
   capacity: number;
 }
 
-/** What a limiter asks of a bucket, or of several: see `TokenBucket`. */
+/** Interface of one bucket or several combined, as a limiter uses it: see `TokenBucket`. */
 export interface LimiterBucket {
   balance(now: number): number;
   beyond(part: number, now: number): number;
@@ -32,7 +32,7 @@ export class BucketSeries implements LimiterBucket {
     );
   }
 
-  /** Of the one that has least. */
+  /** Balance of the bucket that has the least. */
   balance(now: number): number {
     let least = Infinity;
     for (const bucket of this.#buckets) least = Math.min(least, bucket.balance(now));

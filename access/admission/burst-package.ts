@@ -1,5 +1,5 @@
-// What a gateway holds in reserve for spikes of under a second, of whichever tenant (X-Stor, section 5.2). It is
-// there anew each second and is not saved up.
+// A gateway's reserve for spikes of under a second, of any tenant (X-Stor, section 5.2). It is
+// renewed each second and does not accumulate.
 
 interface BurstPackageOptions {
   /** Units a second, for all tenants together. */
@@ -19,7 +19,7 @@ export class BurstPackage {
   readonly #options: BurstPackageOptions;
   #second = -1;
   #left = 0;
-  /** What each tenant has had in this second. */
+  /** Units each tenant has taken in this second. */
   readonly #taken = new Map<number, number>();
 
   constructor(options: BurstPackageOptions) {

@@ -1,7 +1,8 @@
-// Separate limits for operations that are far more expensive than others (Amazon, "Fairness in multi-tenant systems"):
-// scans at a gateway for Redis, queries at one for InfluxDB. A tenant with such a limit has a limiter for them, which
-// works like that for all its requests and counts what the meter charged to their class only. Large replies cost more
-// units, so that they count as several requests by themselves.
+// Separate limits for operations that are far more expensive than others (Amazon, "Fairness in
+// multi-tenant systems"): scans at a gateway for Redis, queries at one for InfluxDB. A tenant with
+// such a limit has a limiter for them, which works like the limiter for all its requests but counts
+// only the units charged to their class. Large replies cost more units, so that they count as
+// several requests by themselves.
 
 import { ChargeClass, type TenantAccount } from '../../request-units/meter.ts';
 import type { Clock } from '../../universal-row/environment.ts';
@@ -9,7 +10,7 @@ import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { AdmissionRules, LimitedAccount, SharedCapacity } from './admission-rules.ts';
 import { TenantLimiter } from './tenant-limiter.ts';
 
-/** What of an account is for scans: as an account of its own. */
+/** The part of an account that scans may use, as an account of its own. */
 class ScanAccount implements LimitedAccount {
   readonly #account: TenantAccount;
 
@@ -40,7 +41,7 @@ export type ClassLimit = 'scanRuPerSecond' | 'queryRuPerSecond';
 interface ClassLimitersOptions {
   limit: ClassLimit;
   clock: Clock;
-  /** Of the gateway; they may change. */
+  /** Rules of the gateway; they may change. */
   rules: AdmissionRules;
   accountOf: (tenant: number) => TenantAccount | undefined;
   /** A request waits at the limiter. */
@@ -56,7 +57,8 @@ export class ClassLimiters {
 
   constructor(options: ClassLimitersOptions) {
     this.#options = options;
-    // Beyond such a limit there is nothing, and what is spent is counted at the limiter for all requests.
+    // Beyond such a limit there is no borrowing; spending is counted at the limiter for all
+    // requests.
     this.#spare = {
       burst: () => false,
       borrow: () => false,
@@ -76,9 +78,9 @@ export class ClassLimiters {
   }
 
   /** The tenant's limits may have changed. Returns its limiter if it is one from before. */
-  open({ number, name, limits }: TenantDefinition): TenantLimiter | undefined {
+  open({ number, name, limits }: TenantDefinition, share = 1): TenantLimiter | undefined {
     const { limit, clock, rules, accountOf, changed } = this.#options;
-    const quota = { perSecond: limits[limit], burst: 0, peak: 0 };
+    const quota = { perSecond: limits[limit] * share, burst: 0, peak: 0 };
     if (quota.perSecond === 0) {
       this.drop(number);
       return undefined;

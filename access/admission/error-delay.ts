@@ -9,8 +9,8 @@ interface ErrorDelayOptions {
   /** The longest that an error may take, milliseconds. */
   capMs: number;
   /**
-   * Successes that make the median, the last ones whenever they were: of a gateway that begins to fail all that still
-   * comes is the slowest of what it had taken on.
+   * Number of last successes for the median, whatever their age: at a gateway that begins to fail,
+   * the last successes are the slowest of its accepted requests.
    */
   successes: number;
 }
@@ -62,11 +62,11 @@ export class ErrorDelay {
     return Math.max(0, Math.min(capMs, this.median()) - elapsedMs);
   }
 
-  /** Of the last successes, milliseconds; beyond all when there never were any. */
+  /** Median of the last successes, in milliseconds; Infinity if there were none. */
   median(): number {
     const all = this.#count + this.#previousCount;
     if (this.#left > 0 || all === 0) return this.#median;
-    // Of few successes each one counts.
+    // With few successes, each one counts.
     this.#left = Math.min(between, Math.ceil(all / between));
     let below = 0;
     for (let cell = 0; cell < cells; cell++) {

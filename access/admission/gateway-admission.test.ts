@@ -71,6 +71,24 @@ test('a burst is let through at once', () => {
   expect(admitted).toBe(500);
 });
 
+test('of a limit that holds for several gateways this one has a share', () => {
+  const setup = setUp(tenant(1000));
+  const { admission, limiter } = setup;
+  admission.setShares(new Map([[1, 0.25]]), 0.5);
+  let admitted = 0;
+  while (request(setup, 1)) admitted++;
+  expect(admitted).toBe(250);
+  admission.endSecond();
+  expect(admission.demands()).toEqual([{ tenant: 1, quota: 1000, used: 250, lacking: 0 }]);
+  // How much stands behind one that waits is not known.
+  limiter.wait(waiter(1500, []), clock.monotonic());
+  expect(admission.demands()).toMatchObject([{ lacking: 250 }]);
+  admission.setShares(new Map(), 0.5);
+  expect(limiter.quota.perSecond).toBe(500);
+  admission.follow(tenant(3000));
+  expect(limiter.quota.perSecond).toBe(1500);
+});
+
 test('while there is plenty requests pass uncharged for a while, and for no more than is there', () => {
   const { meter, limiter } = setUp(tenant(10_000));
   const charge = (requests: number): void => {
@@ -93,7 +111,7 @@ test('while there is plenty requests pass uncharged for a while, and for no more
   vi.advanceTimersByTime(1000);
   limiter.settle(clock.monotonic());
   expect(limiter.pass()).toBe(true);
-  // What they cost is to be known from time to time.
+  // The cost of requests has to be measured from time to time.
   vi.advanceTimersByTime(60);
   expect(passed()).toBeLessThan(1024);
 });
@@ -357,13 +375,13 @@ test('a query is out of the line when it leaves, or its time is up; a line has a
 
 test('one that costs more than can be saved runs when nothing more can be, and carries its debt', () => {
   const { limiter } = setUp(tenant(10));
-  const dear = query(1000);
+  const expensive = query(1000);
   vi.advanceTimersByTime(500);
-  expect(limiter.queryLimiter.arrive(dear, clock.monotonic())).toBe('wait');
+  expect(limiter.queryLimiter.arrive(expensive, clock.monotonic())).toBe('wait');
   vi.advanceTimersByTime(59_000);
-  expect(dear.ended).toBeUndefined();
+  expect(expensive.ended).toBeUndefined();
   vi.advanceTimersByTime(1000);
-  expect(dear.ended).toBe(true);
+  expect(expensive.ended).toBe(true);
   expect(limiter.queries.units.balance).toBeCloseTo(-400, -1);
 });
 

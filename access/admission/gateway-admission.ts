@@ -30,6 +30,8 @@ interface GatewayAdmissionOptions {
 const expireEveryMs = 20;
 // Queries wait longer.
 const serveQueriesEveryMs = 50;
+/** Part of its quota at which a tenant is reported. */
+const alarmAt = 0.8;
 
 export class GatewayAdmission implements SharedCapacity {
   /** For how long a refusal is delayed. */
@@ -37,19 +39,24 @@ export class GatewayAdmission implements SharedCapacity {
   readonly #clock: Clock;
   readonly #pod: PodAdmission | undefined;
   readonly #accountOf: (tenant: number) => TenantAccount | undefined;
-  /** Of tenants with a limit. */
+  /** Definitions of tenants with a limit. */
   readonly #limited = new Map<number, TenantDefinition>();
   readonly #limiters = new Map<number, TenantLimiter>();
   readonly #alarm: GatewayAdmissionOptions['alarm'];
   readonly #classLimiters: ClassLimiters;
-  /** Of every tenant that was asked for. */
+  /** Limits of every tenant requested so far. */
   readonly #limits = new Map<number, TenantLimits>();
   /** Limiters at which requests wait. */
   readonly #awaited = new Set<TenantLimiter>();
-  /** Of those, the ones whose tenants are queued in the CPU scheduler. */
+  /** The limiters among them whose tenants are queued in the CPU scheduler. */
   readonly #scheduled = new Set<TenantLimiter>();
   /** Limiters at which queries wait. */
   readonly #queryLimiters = new Set<TenantLimiter>();
+  /** Parts of their limits that tenants have on this gateway, and the part of those that are not among them. */
+  #shares: ReadonlyMap<number, number> = new Map();
+  #usualShare = 1;
+  /** Requests of each limiter that had waited or were refused, as of the last `demands`. */
+  readonly #shortages = new Map<TenantLimiter, number>();
   #rules: AdmissionRules;
   #burst: BurstPackage;
   #spare: SpareCapacity;
@@ -128,7 +135,10 @@ export class GatewayAdmission implements SharedCapacity {
     return this.#limiters.values();
   }
 
-  /** What the tenant's scans, or queries, have to pass before that; undefined where they have no limit of their own. */
+  /**
+   * Limiter for the tenant's scans or queries, passed first; undefined where they have no limit of
+   * their own.
+   */
   classLimiterOf(tenant: number): TenantLimiter | undefined {
     return this.#classLimiters.limiterOf(tenant);
   }
@@ -142,7 +152,7 @@ export class GatewayAdmission implements SharedCapacity {
     this.#limits.get(tenant)?.set(this.limiterOf(tenant), this.classLimiterOf(tenant));
   }
 
-  /** What has changed of tenants. */
+  /** Applies changes of tenants. */
   update({ whole, tenants, gone }: TenancyUpdate): void {
     const names = new Set(whole ? tenants.map(({ name }) => name) : gone.tenants);
     for (const { number, name } of [...this.#limited.values()]) {
@@ -167,7 +177,8 @@ export class GatewayAdmission implements SharedCapacity {
   }
 
   #open(definition: TenantDefinition): TenantLimiter | undefined {
-    if (this.#classLimiters.open(definition) !== undefined)
+    const share = this.#shareOf(definition.number);
+    if (this.#classLimiters.open(definition, share) !== undefined)
       this.#reschedule(this.#clock.monotonic());
     if (definition.limits.ruPerSecond > 0) return this.#openMain(definition);
     this.#dropMain(definition.number);
@@ -176,11 +187,16 @@ export class GatewayAdmission implements SharedCapacity {
 
   #openMain({ number, name, limits, createdAt }: TenantDefinition): TenantLimiter {
     const { ruPerSecond, burstRu, peakRuPerSecond } = limits;
-    const quota = { perSecond: ruPerSecond, burst: burstRu, peak: peakRuPerSecond };
+    const share = this.#shareOf(number);
+    const quota = {
+      perSecond: ruPerSecond * share,
+      burst: burstRu * share,
+      peak: peakRuPerSecond * share,
+    };
     const limiter = this.#limiters.get(number);
     const now = this.#clock.monotonic();
     if (limiter === undefined) {
-      // Whose clock went back was made now.
+      // A tenant whose clock went backwards counts as created now.
       const age = createdAt === undefined ? Infinity : Math.max(0, this.#clock.now() - createdAt);
       const made = new TenantLimiter(number, name, quota, this.#rules, this, now, now - age);
       made.follow(this.#ownAccount(number));
@@ -221,6 +237,7 @@ export class GatewayAdmission implements SharedCapacity {
     const limiter = this.#limiters.get(tenant);
     if (limiter === undefined) return;
     this.#limiters.delete(tenant);
+    this.#shortages.delete(limiter);
     this.#awaited.delete(limiter);
     this.#queryLimiters.delete(limiter);
     this.#changed(tenant);
@@ -233,6 +250,38 @@ export class GatewayAdmission implements SharedCapacity {
     this.#reschedule(this.#clock.monotonic());
   }
 
+  // ---- shares of limits that hold for several gateways
+
+  #shareOf(tenant: number): number {
+    return this.#shares.get(tenant) ?? this.#usualShare;
+  }
+
+  /** From now on tenants may spend these parts of their limits here, and of limits that are not named the `usual` part. */
+  setShares(shares: ReadonlyMap<number, number>, usual: number): void {
+    const before = { shares: this.#shares, usual: this.#usualShare };
+    this.#shares = shares;
+    this.#usualShare = usual;
+    if (!this.#rules.enabled) return;
+    for (const definition of this.#limited.values()) {
+      const was = before.shares.get(definition.number) ?? before.usual;
+      if (was !== this.#shareOf(definition.number)) this.#open(definition);
+    }
+  }
+
+  /** Units spent in the last second, and missing since the last call. */
+  demands(): { tenant: number; quota: number; used: number; lacking: number }[] {
+    return Array.from(this.#limiters.values(), (limiter) => {
+      const { tenant, counters, waiting, use } = limiter;
+      const short = counters.refused + counters.waited;
+      const isShort = waiting > 0 || short > (this.#shortages.get(limiter) ?? 0);
+      this.#shortages.set(limiter, short);
+      const quota = this.#limited.get(tenant)?.limits.ruPerSecond ?? 0;
+      // Only the first command of a waiting pipeline is known; the rest may need as much again.
+      const lacking = isShort ? limiter.quota.perSecond : 0;
+      return { tenant, quota, used: use.lastSecond, lacking };
+    });
+  }
+
   // ---- time
 
   /** To be called each second. */
@@ -240,7 +289,7 @@ export class GatewayAdmission implements SharedCapacity {
     const now = this.#clock.monotonic();
     for (const limiter of this.#limiters.values()) {
       limiter.endSecond(now);
-      const used = limiter.use.alarm(limiter.quota.perSecond * this.#rules.alarmAt, now);
+      const used = limiter.use.alarm(limiter.quota.perSecond * alarmAt, now);
       if (used > 0) this.#alarm?.(limiter, used);
     }
     this.#classLimiters.endSecond(now);
@@ -255,7 +304,7 @@ export class GatewayAdmission implements SharedCapacity {
     this.setRules({ enabled: false });
   }
 
-  /** Those who wait may have to wait less, or more. */
+  /** Recomputes waiting times, which may have become shorter or longer. */
   #reschedule(now: number): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

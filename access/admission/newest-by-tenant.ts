@@ -1,4 +1,5 @@
-// The newest entries of a list that all tenants share. A tenant pushes out its own oldest entries before those of others.
+// The newest entries of a list shared by all tenants. A tenant pushes out its own oldest entries
+// before those of others.
 
 interface NewestLimits {
   ofTenant: number;

@@ -9,7 +9,7 @@ import { GatewayAdmission } from './gateway-admission.ts';
 import type { TenantLimiter } from './tenant-limiter.ts';
 
 const [rate, burst, peak] = [100, 10_000, 1000];
-/** What may be spent at once of a peak, in seconds of it. */
+/** Units of a peak that may be spent at once, in seconds of the peak rate. */
 const peakSeconds = 0.1;
 
 interface Spent {
@@ -117,8 +117,8 @@ test('whatever requests cost and whenever they come, both limits hold', () => {
         world.ms += pause;
         world.run(load, () => units, passes);
       }
-      // What a request has cost is known when it is over, so that the last one may be too much; of those that pass
-      // uncharged there are as many as half of it would be at what they cost before.
+      // The cost of a request is known when it is over, so the last one may exceed the limit; half
+      // a peak's worth of uncharged requests may pass at their earlier cost.
       const late = passes ? 40 * peak * peakSeconds * 0.5 : 40;
       expect(world.mostWithin(1000)).toBeLessThanOrEqual(peak * (1 + peakSeconds) + late);
       expect(world.mostWithin(10_000)).toBeLessThanOrEqual(rate * 11 + burst + late);

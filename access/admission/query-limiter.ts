@@ -1,19 +1,23 @@
-// Queries of one tenant at its limiter: they take what they are expected to cost from what the last minute left over, or
-// are queued for it (X-Stor, section 5.2). None is refused for want of units as long as it may wait.
+// Queries of one tenant at its limiter: their estimated cost is debited from the units unspent in
+// the last minute, or they are queued for it (X-Stor, section 5.2). None is refused for lack of
+// units as long as it may wait.
 
 import type { AdmissionRules } from './admission-rules.ts';
 import type { QueryAnswer, QueryQueue, WaitingQuery } from './query-queue.ts';
 
 /** A queued query. */
 export interface LimitedQuery extends WaitingQuery {
-  /** Its turn, or its time is up: it waits no more. `cost` is then what was taken for it. */
+  /** Ends the wait: the query is admitted, or its time is up. `cost` is then the debited amount. */
   end(admitted: boolean): void;
 }
 
 interface QueryCounters {
   /** Queries that were admitted, at once or later. */
   admitted: number;
-  /** Those that waited, and milliseconds of it, also of those that were refused or left. */
+  /**
+   * Queries that waited, and their waiting time in milliseconds, including queries rejected or
+   * abandoned.
+   */
   waited: number;
   waitedMs: number;
   /** The queue was full, or their time was up. */
@@ -22,7 +26,7 @@ interface QueryCounters {
   wouldWait: number;
 }
 
-/** What a line has of its limiter. */
+/** Services a queue needs from its limiter. */
 export interface QueryLimiterHost {
   readonly rules: AdmissionRules;
   readonly queries: QueryQueue<LimitedQuery>;
@@ -78,7 +82,10 @@ export class QueryLimiter {
     return answer;
   }
 
-  /** What must not wait, as it helps others out of the line: it owes what is not there. */
+  /**
+   * Admits a query that must not wait because it unblocks the queue; the units it lacks become
+   * debt.
+   */
   pass(query: LimitedQuery): void {
     this.#limiter.queries.units.settle(query.cost);
     this.counters.admitted++;

@@ -72,14 +72,14 @@ test('the balance is what came in, less what was spent or grew old', () => {
 
 test('queries run in the order they came, as soon as there is enough for the first', () => {
   const queue = new QueryQueue({ length: 2 });
-  const [dear, cheap] = [query(30), query(1)];
+  const [expensive, cheap] = [query(30), query(1)];
   queue.units.endSecond(10);
-  expect(queue.arrive(dear, 1000)).toBe('wait');
+  expect(queue.arrive(expensive, 1000)).toBe('wait');
   expect(queue.arrive(cheap, 1000)).toBe('wait');
   expect(queue.arrive(query(1), 1000)).toBe('full');
   expect(queue.next(1000)).toBeUndefined();
   queue.units.endSecond(25);
-  expect(queue.next(1000)).toBe(dear);
+  expect(queue.next(1000)).toBe(expensive);
   expect(queue.next(1000)).toBe(cheap);
   expect(queue.units.balance).toBe(4);
   expect(queue.arrive(query(4), 1000)).toBe('run');

@@ -40,7 +40,10 @@ export class QueryQueue<Q extends WaitingQuery> {
     return this.#waiting[0];
   }
 
-  /** `mostUnits` is what can ever be there for the tenant: a query that costs more runs when there is so much. */
+  /**
+   * `mostUnits` is the most the tenant can accumulate: a query that costs more runs when there are
+   * that many.
+   */
   arrive(query: Q, mostUnits: number): QueryAnswer {
     if (this.#waiting.length === 0 && this.#takeFor(query, mostUnits)) return 'run';
     if (this.#waiting.length >= this.options.length) return 'full';

@@ -92,13 +92,13 @@ test('nothing is borrowed where the capacity of the gateway is not known', () =>
   expect(served(setUp({ gatewayRu: 0 }), 'stacked', 10)).toBeLessThan(1200);
 });
 
-/** It owes a minute of its quota. */
+/** A tenant with a debt of one minute of its quota. */
 function inDebt(rules: Partial<AdmissionRules> = {}): Setup {
   const setup = setUp({ debtSeconds: 60, ...rules });
   const { meter, limiter } = setup;
   meter.account(1).charge(ChargeClass.background, 0, false, 6000, 1, 1, 1, 1);
   limiter.settle(clock.monotonic());
-  // What others leave is there from the next tenth of a second on.
+  // Unused units of other tenants are available from the next tenth of a second on.
   vi.advanceTimersByTime(1500);
   return setup;
 }

@@ -1,5 +1,5 @@
-// What the requests that a limiter admits cost: the units charged to their account since the limiter last looked, and the
-// mean of one request, by which requests are debited before they are charged.
+// Cost of the requests that a limiter admits: the units charged to their account since the last
+// reading, and the mean of one request, which is debited before the request is charged.
 
 import { ChargeClass } from '../../request-units/meter.ts';
 import type { LimitedAccount } from './admission-rules.ts';

@@ -1,11 +1,12 @@
-// Memory that a plane spends on requests that are under way, counted by tenant against one budget.
+// Memory of a plane for requests in progress, counted by tenant against one budget.
 //
-// Fairness is by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet
-// Switches", IEEE/ACM Transactions on Networking 6(2), 1998, with alpha = 1): a tenant may hold no more than the budget
-// has free afterwards. One tenant alone gets half of the budget, n tenants that take all they can get 1/(n + 1) each,
-// and what stays free is room for a tenant that has nothing yet. No tenant needs to be known in advance.
+// Fairness is by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for
+// Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998, with alpha = 1):
+// a tenant may hold no more than the budget has free afterwards. One tenant alone gets half of the
+// budget, n greedy tenants get 1/(n + 1) each, and the free rest is room for a tenant that has none
+// yet. No tenant needs to be known in advance.
 
-/** What the bytes are for. */
+/** Uses of memory. */
 export type MemoryUse =
   | 'request'
   | 'unpacked'
@@ -44,7 +45,7 @@ interface RequestMemoryOptions {
 }
 
 export class RequestMemory {
-  /** May be changed at any time: what is held stays, what is asked for goes by the new number. */
+  /** May be changed at any time: memory already held stays, new requests use the new limit. */
   maxBytes: number;
   /** Bytes of all tenants and uses. */
   usedBytes = 0;

@@ -1,5 +1,6 @@
-// What tenants leave of a gateway's capacity, for tenants that may borrow it (Amazon, "Fairness in multi-tenant systems",
-// stacked allocation). A tenant within its quota is not looked at here: what it claims is gone for borrowers within a second.
+// A gateway's capacity unused by tenants, lent to tenants that may borrow (Amazon, "Fairness in
+// multi-tenant systems", stacked allocation). Tenants within their quota do not pass here: capacity
+// they claim is withdrawn from borrowers within a second.
 
 const windowMs = 1000;
 const parts = 10;
@@ -9,7 +10,7 @@ const partMs = windowMs / parts;
 class RecentUnits {
   readonly #parts = new Float64Array(parts + 1);
   #part = 0;
-  /** Of the tenth that has begun and the ten before it. */
+  /** Total of the current tenth and the ten before it. */
   #total = 0;
 
   advance(part: number): void {
@@ -66,8 +67,8 @@ export class SpareCapacity {
     const passed = part - this.#part;
     this.#part = part;
     this.#owned.advance(part);
-    // What quotas left in the last second is what they are expected to leave in this one. What was not lent is
-    // kept for as long: when others claim their quotas it is gone within a second.
+    // The unused part of quotas in the last second is the estimate for this one. Units not lent are
+    // kept for as long, and withdrawn within a second when their owners claim them.
     const left = Math.max(0, this.#capacity - this.#owned.before);
     this.#spare = Math.min(left, this.#spare + (left * passed) / parts);
   }

@@ -16,14 +16,17 @@ export interface LongStep extends StepInfo {
   /** When it ended, Unix milliseconds. */
   at: number;
   durationMs: number;
-  /** Of that, garbage collection. */
+  /** The part of it spent in garbage collection. */
   collectionMs: number;
-  /** Of that, time in which the thread had no processor, at least; 0 where the system does not tell. */
+  /**
+   * The part of it in which the thread had no processor, at least; 0 where the system does not
+   * report this.
+   */
   preemptedMs: number;
   cause: StepCause;
 }
 
-/** What the thread did in a span of monotonic milliseconds beside work. */
+/** Interruptions of the thread during a span of monotonic milliseconds. */
 export interface Interruptions {
   /** Garbage collection. Known only some time after the span: see `StepWatchOptions.later`. */
   collectionMs(fromMs: number, toMs: number): number;
@@ -39,6 +42,8 @@ interface StepWatchOptions {
   interruptions: Interruptions;
   /** Runs a function once interruptions of steps that have ended are known. */
   later: (run: () => void) => void;
+  /** Something was touched after a rest: heartbeats are wanted again. */
+  awake?: () => void;
   /** Unix milliseconds. */
   now: () => number;
 }
@@ -49,7 +54,7 @@ const kept = 512;
 const longestText = 200;
 /** Steps whose reason is not known yet; beyond these they are judged at once. */
 const maxPending = 64;
-/** Heartbeats after which what was touched last is let go: it may be large. */
+/** Heartbeats after which the last used object is released: it may be large. */
 const keptHeartbeats = 100;
 
 interface StepCounts {
@@ -71,7 +76,7 @@ export class StepWatch implements StepWatcher {
   #last: StepSource | undefined;
   #lastSeen: StepSource | undefined;
   #heartbeatsOfLast = 0;
-  /** Of long steps since the last heartbeat. */
+  /** Time of long steps since the last heartbeat. */
   #knownMs = 0;
 
   constructor(options: StepWatchOptions) {
@@ -79,7 +84,13 @@ export class StepWatch implements StepWatcher {
     this.limitMs = options.limitMs ?? defaultLimitMs;
   }
 
+  /** Nothing was touched for so long that no stall could be told of anything: heartbeats are of no use. */
+  get isAtRest(): boolean {
+    return this.#last === undefined;
+  }
+
   touched(source: StepSource): void {
+    if (this.#last === undefined) this.#options.awake?.();
     this.#last = source;
   }
 
@@ -90,8 +101,8 @@ export class StepWatch implements StepWatcher {
   }
 
   /**
-   * A timer that was due at `dueAtMs` runs: a stall between that no step explains is a long step of whatever was touched
-   * last.
+   * Called by a timer that was due at `dueAtMs`: a stall since then without a known step is a long
+   * step of the object used last.
    */
   heartbeat(dueAtMs: number, nowMs: number): void {
     const unknownMs = nowMs - dueAtMs - this.#knownMs;

@@ -3,9 +3,7 @@
 // allocation is stacked, unused capacity of others. Requests beyond that wait in their order of arrival; a request is
 // refused only after it has waited its time.
 
-import { TokenBucket } from '../../request-units/token-bucket.ts';
 import type { QuotaMode } from '../../contracts/table-properties.ts';
-import { BucketSeries, type LimiterBucket } from './bucket-series.ts';
 import {
   type AdmissionRules,
   type LimitedAccount,
@@ -17,13 +15,13 @@ import {
 } from './admission-rules.ts';
 import { type QueryLimiterHost, QueryLimiter, type LimitedQuery } from './query-limiter.ts';
 import { QueryQueue } from './query-queue.ts';
+import { QuotaBuckets } from './quota-buckets.ts';
 import { RecentUse } from './recent-use.ts';
 import { RequestCosts } from './request-costs.ts';
-import { WarmupCredit } from './warmup-credit.ts';
 
 /**
- * Milliseconds of the quota that a waiting request gets for itself and what follows it, when it is served: a pipeline is
- * answered in pieces worth sending, and not command by command.
+ * Milliseconds of the quota granted to a waiting request and its successors when it is served: a
+ * pipeline is answered in pieces worth sending, and not command by command.
  */
 const sliceMs = 1;
 /** While more than this share of the bucket is left, requests pass without being looked at; so many in a row at most. */
@@ -31,8 +29,6 @@ const fastPathShare = 0.5;
 const mostPasses = 1024;
 /** Longest time for which such requests are counted by their estimated cost. */
 const settleEveryMs = 50;
-/** Seconds of the peak rate that may be spent at once. */
-const peakSeconds = 0.1;
 /** Milliseconds of the quota that one `serve` may spend, then other tenants are served. */
 const serveMs = 4;
 
@@ -40,37 +36,26 @@ const never = (): boolean => false;
 
 export class TenantLimiter implements QueryLimiterHost {
   readonly tenant: number;
-  /** Of the tenant, for answers. */
+  /** Name of the tenant, for answers. */
   name: string;
   readonly counters = noCounts();
   /** Accumulated units, and the queries that wait for them. */
   readonly queries = new QueryQueue<LimitedQuery>();
   readonly queryLimiter: QueryLimiter;
-  /** What the requests were charged. */
+  /** Costs charged to the requests. */
   readonly costs = new RequestCosts();
   /** Request units spent in the last second and the last minute. */
   readonly use = new RecentUse();
 
-  /** Of the gateway; they may change. */
+  /** Rules of the gateway; they may change. */
   readonly rules: AdmissionRules;
   readonly #spare: SharedCapacity;
-  /** Filled at the tenant's quota. */
-  #own: TokenBucket;
-  /** Bounds the speed of a burst, where there is such a limit. */
-  #peak: TokenBucket | undefined;
-  /** Units that can be spent now: of both buckets. */
-  #bucket: LimiterBucket;
+  readonly #buckets: QuotaBuckets;
   readonly #waiters = new Map<LimiterWaiter, number>();
   /** Waiting requests that may borrow: they need not wait for those that may not. */
   readonly #borrowers = new Set<LimiterWaiter>();
   /** Units left in the slice of the waiting request that is served. */
   #slice = 0;
-  #quota: Quota;
-  /** When the tenant was made, monotonic milliseconds; -Infinity for long ago. */
-  readonly #madeAt: number;
-  #credit: WarmupCredit | undefined;
-  /** Times its quota that it may spend: more than once while it is new. */
-  #factor = 1;
   /** Requests that may pass before the balance is checked again. */
   #passes = 0;
   #wasOnFastPath = false;
@@ -84,7 +69,7 @@ export class TenantLimiter implements QueryLimiterHost {
   #taken = 0;
   /** Units of these that were borrowed. */
   #borrowed = 0;
-  /** Of the last request that was admitted. */
+  /** Debit of the last admitted request. */
   #last: Hold = { units: 0, borrowed: 0, isFree: false };
   /** Units spent in the current second. */
   #spent = 0;
@@ -100,94 +85,44 @@ export class TenantLimiter implements QueryLimiterHost {
   ) {
     this.tenant = tenant;
     this.name = name;
-    this.#quota = quota;
     this.rules = rules;
     this.#spare = spare;
-    this.#madeAt = madeAt;
-    this.#bucket = this.#own = this.#newBucket(now);
+    this.#buckets = new QuotaBuckets(quota, rules, now, madeAt);
     this.queryLimiter = new QueryLimiter(this);
     this.rulesChanged(now);
-  }
-
-  #newBucket(now: number): TokenBucket {
-    return new TokenBucket(this.#rate, this.#capacity, now, this.rules.debtSeconds);
-  }
-
-  /** The quota, the warm-up factor or the rules have changed. */
-  #reshape(now: number): void {
-    this.#own.reshape(this.#rate, this.#capacity, now);
-    const { peak } = this.#quota;
-    if (peak === 0) {
-      this.#peak = undefined;
-      this.#bucket = this.#own;
-      return;
-    }
-    const capacity = peak * peakSeconds;
-    if (this.#peak !== undefined) {
-      this.#peak.reshape(peak, capacity, now);
-      return;
-    }
-    this.#peak = new TokenBucket(peak, capacity, now, this.rules.debtSeconds);
-    this.#bucket = new BucketSeries([this.#own, this.#peak]);
   }
 
   /** The rules are others. */
   rulesChanged(now: number): void {
     this.#passes = 0;
-    const { queryQueueLength, warmupFactor, warmupSeconds } = this.rules;
-    this.queries.options.length = queryQueueLength;
-    const options = { factor: warmupFactor, seconds: warmupSeconds };
-    this.#credit = new WarmupCredit(this.#madeAt, options);
-    this.#warmUp(now);
-    this.#reshape(now);
-  }
-
-  /** The warm-up credit begins or ends. */
-  #warmUp(now: number): void {
-    if (this.#credit === undefined) return;
-    const factor = this.#credit.factor(now);
-    if (factor === 1) this.#credit = undefined;
-    if (factor === this.#factor) return;
-    this.#factor = factor;
-    this.#reshape(now);
+    this.queries.options.length = this.rules.queryQueueLength;
+    this.#buckets.rulesChanged(now);
   }
 
   /** Units beyond its quota that it can still spend as a new tenant. */
   warmupLeft(now: number): number {
-    return this.#credit?.left(this.#quota.perSecond, now) ?? 0;
+    return this.#buckets.warmupLeft(now);
   }
 
   /** Begins anew: units spent while nothing was enforced are forgiven. */
   restart(now: number): void {
     this.#passes = 0;
-    this.#own = this.#newBucket(now);
-    this.#peak = undefined;
-    this.#reshape(now);
+    this.#buckets.restart(now);
     this.queries.units.forgive();
   }
 
   get quota(): Quota {
-    return this.#quota;
+    return this.#buckets.quota;
   }
 
   get waiting(): number {
     return this.#waiters.size;
   }
 
-  /** Units a second that it may spend now. */
-  get #rate(): number {
-    return this.#quota.perSecond * this.#factor;
-  }
-
-  get #capacity(): number {
-    return this.#rate + this.#quota.burst;
-  }
-
-  /** Savings beyond what is then allowed are lost; debts stay. */
+  /** Units beyond the new limits are dropped; debts stay. */
   setQuota(quota: Quota, now: number): void {
-    this.#quota = quota;
     this.#passes = 0;
-    this.#reshape(now);
+    this.#buckets.setQuota(quota, now);
     this.collect(now);
     this.queries.units.trim(quota.perSecond);
   }
@@ -248,11 +183,11 @@ export class TenantLimiter implements QueryLimiterHost {
     const isFirst = this.#waiters.size === 0 || this.#slice > 0;
     if ((isFirst || this.#borrowers.size === 0) && this.#take(now, mode, isFirst)) return true;
     if (!this.rules.dryRun) return false;
-    const isFree = this.#bucket.waitForAny(now) > waitMs;
+    const isFree = this.#buckets.spendable.waitForAny(now) > waitMs;
     if (isFree) this.counters.wouldRefuse++;
     else {
       this.counters.wouldWait++;
-      this.#bucket.debit(this.meanCost, now);
+      this.#buckets.spendable.debit(this.meanCost, now);
     }
     this.#note(0, isFree);
     return true;
@@ -263,7 +198,7 @@ export class TenantLimiter implements QueryLimiterHost {
     this.#takeBack(now);
     const need = this.meanCost;
     const before = this.#borrowed;
-    const isOwn = isFirst && (this.#bucket.admit(need, now) || this.#burst(need, now));
+    const isOwn = isFirst && (this.#buckets.spendable.admit(need, now) || this.#burst(need, now));
     if (!isOwn && !this.#borrow(need, now, mode)) return false;
     this.#note(this.#borrowed - before, false);
     this.#slice -= need;
@@ -274,7 +209,7 @@ export class TenantLimiter implements QueryLimiterHost {
   /** Debits the cost of the rest of the slice at once: requests are then not looked at one by one. */
   #prepay(now: number): void {
     if (this.rules.dryRun || this.rules.delaysErrors) return;
-    const units = Math.min(this.#slice, this.#bucket.balance(now));
+    const units = Math.min(this.#slice, this.#buckets.spendable.balance(now));
     if (units < this.meanCost) return;
     this.#prepaidEach = this.meanCost;
     this.#prepaid = Math.floor(units / this.meanCost);
@@ -290,13 +225,13 @@ export class TenantLimiter implements QueryLimiterHost {
 
   #takePrepaid(sign: 1 | -1, now: number): void {
     const units = sign * this.#prepaid * this.#prepaidEach;
-    this.#bucket.debit(units, now);
+    this.#buckets.spendable.debit(units, now);
     this.#taken += units;
     this.#slice -= units;
   }
 
   #burst(need: number, now: number): boolean {
-    if (!this.#spare.burst(this.tenant, this.#quota.perSecond, need, now)) return false;
+    if (!this.#spare.burst(this.tenant, this.#buckets.quota.perSecond, need, now)) return false;
     this.counters.burstRu += need;
     return true;
   }
@@ -366,8 +301,8 @@ export class TenantLimiter implements QueryLimiterHost {
   refuse(now: number): number {
     this.counters.refused++;
     // Requests that wait come first.
-    const queueMs = (1000 * this.#waiters.size * this.meanCost) / this.#rate;
-    const ms = this.#bucket.waitForAny(now) + queueMs;
+    const queueMs = (1000 * this.#waiters.size * this.meanCost) / this.#buckets.rate;
+    const ms = this.#buckets.spendable.waitForAny(now) + queueMs;
     return Math.max(1, Math.ceil(Number.isFinite(ms) ? ms : 1000));
   }
 
@@ -377,7 +312,7 @@ export class TenantLimiter implements QueryLimiterHost {
    */
   serve(now: number, isOver: () => boolean = never): boolean {
     const lent = this.#borrowers.size > 0 ? this.#spare.lends('stacked') : 0;
-    let units = ((this.#rate + lent) * serveMs) / 1000;
+    let units = ((this.#buckets.rate + lent) * serveMs) / 1000;
     let left = this.#waiters.size;
     let isFirst = true;
     let isCut = false;
@@ -385,7 +320,7 @@ export class TenantLimiter implements QueryLimiterHost {
       if (left-- === 0) break;
       const isLate = waiter.deadline <= now;
       const isBorrower = this.#borrowers.has(waiter);
-      const slice = ((this.#rate + (isBorrower ? lent : 0)) * sliceMs) / 1000;
+      const slice = ((this.#buckets.rate + (isBorrower ? lent : 0)) * sliceMs) / 1000;
       this.#slice = isLate ? 0 : slice;
       if (!isLate && (units <= 0 || !this.#take(now, waiter.quotaMode ?? 'server', isFirst))) {
         if (units <= 0 || isBorrower || this.#borrowers.size === 0) break;
@@ -434,7 +369,7 @@ export class TenantLimiter implements QueryLimiterHost {
   /** Milliseconds until it is worth while to `serve` again. */
   nextServe(now: number): number {
     if (this.#waiters.size === 0) return Infinity;
-    const ms = this.#bucket.waitForAny(now);
+    const ms = this.#buckets.spendable.waitForAny(now);
     return this.#borrowers.size === 0 ? ms : Math.min(ms, serveMs);
   }
 
@@ -461,14 +396,14 @@ export class TenantLimiter implements QueryLimiterHost {
     const isKnown = !dryRun && !delaysErrors && this.costs.isKnown;
     if (!isKnown || this.#waiters.size > 0) return 0;
     const granted = this.#granted * this.meanCost;
-    const spare = this.#bucket.beyond(fastPathShare, now) - granted;
+    const spare = this.#buckets.spendable.beyond(fastPathShare, now) - granted;
     return spare <= 0 ? 0 : Math.min(mostPasses, Math.floor(spare / this.meanCost));
   }
 
   #settle(now: number): void {
     const actual = this.costs.take() ?? this.#taken;
     if (actual === 0 && this.#taken === 0) return;
-    this.#bucket.debit(actual - this.#taken, now);
+    this.#buckets.spendable.debit(actual - this.#taken, now);
     this.costs.learn();
     this.#spare.used(Math.max(0, actual - this.#borrowed), now);
     this.#spent += actual;
@@ -487,8 +422,8 @@ export class TenantLimiter implements QueryLimiterHost {
   /** A second has passed: its unspent units are left for queries. */
   endSecond(now: number): void {
     this.settle(now);
-    this.#warmUp(now);
-    this.queries.units.endSecond(this.#own.takeSpilled(now));
+    this.#buckets.warmUp(now);
+    this.queries.units.endSecond(this.#buckets.takeSpilled(now));
     this.queryLimiter.serve(now);
     this.use.end(this.#spent);
     this.#spent = 0;
@@ -498,15 +433,15 @@ export class TenantLimiter implements QueryLimiterHost {
 
   /** Accumulates the unspent units of the second that runs. */
   collect(now: number): void {
-    this.queries.units.receive(this.#own.takeSpilled(now));
+    this.queries.units.receive(this.#buckets.takeSpilled(now));
   }
 
   wakeQueries(): void {
     this.#spare.wakeQueries(this);
   }
 
-  /** Units that may be spent now; below 0 what is owed. */
+  /** Units that may be spent now; negative for debt. */
   balance(now: number): number {
-    return this.#bucket.balance(now);
+    return this.#buckets.spendable.balance(now);
   }
 }

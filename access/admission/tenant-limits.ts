@@ -6,7 +6,7 @@ import type { QuotaMode } from '../../contracts/table-properties.ts';
 import type { TenantLimiter } from './tenant-limiter.ts';
 
 export class TenantLimits {
-  /** Of the tenant; '' until its definition is known. */
+  /** Name of the tenant; '' until its definition is known. */
   name = '';
   /** Limits all requests; undefined for no limit. */
   limiter: TenantLimiter | undefined;
@@ -53,7 +53,7 @@ export class TenantLimits {
     return limiter.admit(now, waitMs, mode) ? undefined : limiter;
   }
 
-  /** The meter has been charged for what was admitted. */
+  /** Called when admitted requests have been charged to the meter. */
   settle(now: number): void {
     this.limiter?.settle(now);
     this.classLimiter?.settle(now);

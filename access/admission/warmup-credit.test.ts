@@ -38,7 +38,7 @@ test('it is given once, however often whoever gives it starts anew, and whatever
       let restarts = 0;
       steps.forEach(({ gap, cost }, i) => {
         now += gap;
-        // What happens at the end of each second.
+        // Work at the end of each second.
         const rate = quota * credit.factor(now);
         bucket.reshape(rate, rate, now);
         if (i === restartAt) {
@@ -48,7 +48,7 @@ test('it is given once, however often whoever gives it starts anew, and whatever
         }
         if (bucket.take(cost, now)) taken += cost;
       });
-      // What a bucket holds when it is made is one second's units, as it is for a tenant without a credit.
+      // A new bucket holds one second's units, as for a tenant without a credit.
       const most = (quota * now) / 1000 + 2 * quota * 20 + (1 + restarts) * 3 * quota;
       // A step may be past the end before the bucket is told of it.
       expect(taken).toBeLessThanOrEqual(most + 2 * quota * 5);

@@ -1,9 +1,9 @@
-// What a new tenant may use beyond its quota, once: load is highest when something is started (Amazon, "Fairness in
-// multi-tenant systems"). For its first seconds its quota counts several times; its rate in the long run stays that of
-// its quota.
+// A new tenant's one-time credit beyond its quota: load is highest at the start of an application
+// (Amazon, "Fairness in multi-tenant systems"). In its first seconds the quota is multiplied; in
+// the long run the quota's rate applies.
 //
-// All of the credit follows from when the tenant was made, and nothing of it is kept anywhere: no restart, no other
-// gateway and no change of its limits gives it a second time. Being had at that speed only, it is bounded in speed as
+// The credit is computed from the tenant's time of creation and stored nowhere: no restart, no
+// other gateway and no change of limits grants it a second time. The multiple bounds its rate as
 // well.
 
 interface WarmupCreditOptions {
@@ -20,7 +20,10 @@ export class WarmupCredit {
   /** Milliseconds. */
   readonly #end: number;
 
-  /** Of a tenant that was made at `madeAt`, monotonic milliseconds as all times here; it may be before any of them. */
+  /**
+   * Credit of a tenant created at `madeAt`. All times here are monotonic milliseconds; `madeAt` may
+   * be before any of them.
+   */
   constructor(madeAt: number, options: Partial<WarmupCreditOptions> = {}) {
     const { factor, seconds } = { ...warmupCreditDefaults, ...options };
     this.#factor = factor;

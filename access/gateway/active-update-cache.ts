@@ -1,8 +1,9 @@
-// What a gateway remembers of the nodes' answers (ABase, section 4.4): least recently used goes first, by bytes, and
-// nothing is older than its time to live. What is hot is fetched again before that is over, by one request in the
-// background, so that its readers never all miss at once; what is cold expires.
+// A gateway's cache of the nodes' answers (ABase, section 4.4): eviction is least recently used
+// first, by bytes, and no entry outlives its time to live. Hot entries are refreshed before they
+// expire, by one request in the background, so that their readers never all miss at once; cold
+// entries expire.
 //
-// For reads that may be late only. It knows no node and waits for nothing:
+// Only for reads that may be stale. The cache calls no node and never waits:
 //
 //   look -> hit | refresh | load | wait | bypass     for each read
 //   find -> hit | refresh | miss                     for a read that may not be admitted
@@ -14,9 +15,9 @@ import type { Rng } from '../../universal-row/environment.ts';
 
 export interface ActiveUpdateCacheOptions {
   enabled: boolean;
-  /** Bytes of all entries, with what is kept beside their values. */
+  /** Bytes of all entries, including the overhead besides their values. */
   capacityBytes: number;
-  /** Of the capacity: larger entries are not kept. */
+  /** Fraction of the capacity: larger entries are not cached. */
   largestEntry: number;
   /** Milliseconds from when a value was asked for. */
   ttlMs: number;
@@ -71,7 +72,7 @@ export interface Flight {
 export class ActiveUpdateCache<V> {
   /** The answer of the last `look` that was a hit; undefined if it is known that there is none. */
   value: V | undefined;
-  /** Of the last `look` that names one. */
+  /** Load of the last `look` that names one. */
   flight: Flight | undefined;
   /** Since the start; refreshes are loads as well. */
   hits = 0;
@@ -98,7 +99,7 @@ export class ActiveUpdateCache<V> {
     return this.#bytes;
   }
 
-  /** Larger entries are not kept, whatever their keys. */
+  /** Larger entries are not cached. */
   get largestBytes(): number {
     return this.#options.capacityBytes * this.#options.largestEntry;
   }
@@ -107,7 +108,7 @@ export class ActiveUpdateCache<V> {
     return this.#entries.size;
   }
 
-  /** `maxAgeMs`: what is older than this is no answer. `now` is monotonic milliseconds. */
+  /** `maxAgeMs`: older entries do not count. `now` is monotonic milliseconds. */
   look(key: string, now: number, maxAgeMs = Infinity): Look {
     if (!this.#options.enabled) return 'bypass';
     const found = this.find(key, now, maxAgeMs);
@@ -133,10 +134,12 @@ export class ActiveUpdateCache<V> {
     return this.#beginRefresh(entry, now) ? 'refresh' : 'hit';
   }
 
-  /** What was asked for has come; undefined if there is nothing at the key. `bytes` are those of the value. */
+  /**
+   * Stores a loaded value; undefined if the key does not exist. `bytes` is the size of the value.
+   */
   loaded(flight: Flight, value: V | undefined, bytes: number): void {
     const { key, since: asOf } = flight;
-    // It may be older than a write.
+    // The value may be older than a write.
     if (this.#flights.get(key) !== flight) return;
     this.#flights.delete(key);
     const known = this.#entries.get(key);
@@ -173,7 +176,7 @@ export class ActiveUpdateCache<V> {
     this.#shrink();
   }
 
-  /** It has not: what is there stays until its time is over. */
+  /** Records a failed load: the cached entry stays until it expires. */
   failed(flight: Flight, now: number): void {
     const { key } = flight;
     if (this.#flights.get(key) !== flight) return;
@@ -231,7 +234,7 @@ export class ActiveUpdateCache<V> {
       this.#begin(key, now);
       return 'load';
     }
-    // What was asked for too long ago may be too old when it comes.
+    // A load begun too long ago may be too old when it completes.
     if (now - flight.since > maxAgeMs) return 'bypass';
     this.flight = flight;
     return 'wait';
@@ -255,7 +258,7 @@ export class ActiveUpdateCache<V> {
     this.#entries.delete(entry.key);
     this.#unlink(entry);
     this.#bytes -= entry.bytes;
-    // The list of what was loaded has it until a sweep.
+    // The list of loaded entries holds it until a sweep.
     entry.value = undefined;
   }
 

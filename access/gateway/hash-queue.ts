@@ -13,12 +13,12 @@ class TooManyHashes extends Error {
 export const hashKinds = ['login', 'change'] as const;
 export type HashKind = (typeof hashKinds)[number];
 
-/** What a hash is for. */
+/** Purpose of a hash. */
 export interface HashRequest {
   kind: HashKind;
   /** Tenants that do not exist share one queue: ''. */
   tenant: string;
-  /** Of the client; '' where it is not known. */
+  /** Address of the client; '' if unknown. */
   address: string;
 }
 
@@ -33,7 +33,7 @@ const changeEvery = 8;
 
 type Start = () => void;
 
-/** Of one tenant. */
+/** Queue of one tenant. */
 interface TenantQueue {
   waiting: number;
   /** By address, the next to be served first. */
@@ -113,7 +113,7 @@ export class HashQueue {
   }
 }
 
-/** Takes what is next of the tenant that is next, and puts both behind the others. */
+/** Removes the next request of the next tenant, and moves both to the end of the round. */
 function takeFirst(queues: Map<string, TenantQueue>): Start | undefined {
   for (const [tenant, queue] of queues) {
     queues.delete(tenant);

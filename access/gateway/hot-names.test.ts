@@ -4,7 +4,7 @@ import { Random } from '../../test/support/random.ts';
 
 const samplers = new WeakMap<HotNames, HotSampler>();
 
-/** A request, as whoever serves it tells of it. */
+/** Records a request as its server does. */
 function touch(
   hot: HotNames,
   [tenant, database, name]: [number, number | string, string],
@@ -36,7 +36,7 @@ test('a name is found by what is spent on it, by how often, and by its bytes', (
   const { hot, clock } = started();
   let n = 0;
   run(hot, clock, 20, () => {
-    // One request in a hundred is dear, one in ten goes to one name, one in fifty is large.
+    // One request in a hundred is expensive, one in ten goes to one name, one in fifty is large.
     const i = n++;
     const [name, cost, bytes] =
       i % 100 === 3

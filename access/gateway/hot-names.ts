@@ -1,9 +1,9 @@
-// Which keys or series the requests of a plane touch most, by units, by requests and by bytes.
+// Hot keys and series of a plane, by units, by requests and by bytes.
 //
-// A sample is taken whenever so much has been spent since the last one: what costs twice as much is twice as
-// likely to be the one on which it falls, and stands for half as many requests when it is. How much is left to
-// chance, as requests may come in a rhythm. So a request pays one subtraction, and a few samples a second pay for
-// the names. Each client has a sampler of its own: what it takes its costs off is a small integer, near at hand.
+// A sample is taken after a random amount of units: a request that costs twice as much is twice as
+// likely to be sampled, and then stands for half as many requests. The amount is random because
+// requests may be periodic. So a request costs one subtraction, and a few samples a second pay for
+// the names. Each client has a sampler of its own, whose counter is a small integer.
 
 import { type HeavyName, SpaceSaving } from '../../request-units/space-saving.ts';
 import type { Clock, Rng } from '../../universal-row/environment.ts';
@@ -11,10 +11,10 @@ import type { Clock, Rng } from '../../universal-row/environment.ts';
 /** Names kept for each order. */
 const capacity = 512;
 const samplesPerSecond = 150;
-/** What is older than this counts for little. */
+/** Older requests carry little weight. */
 const memorySeconds = 30;
 const longestName = 256;
-/** What a sampler counts in stays an integer that needs no object of its own. */
+/** Keeps the sampler's counters small integers, which need no heap object. */
 const longestWait = 2 ** 30 - 1;
 
 type HotOrder = 'ru' | 'rate' | 'bytes';
@@ -23,14 +23,17 @@ interface HotName {
   tenant: number;
   database: number | string;
   name: string;
-  /** What was spent on it, in the samplers' terms, and requests; a second, over the last half minute. */
+  /**
+   * Units spent on the name, as the samplers count them, and requests; a second, over the last half
+   * minute.
+   */
   ru: number;
   rate: number;
   /** The most that one of the sampled requests moved. */
   bytes: number;
 }
 
-/** What is not worth being kept. */
+/** Names below these rates are dropped. */
 const least: Readonly<Record<HotOrder, number>> = { ru: 0.001, rate: 0.01, bytes: 1 };
 const orders = ['ru', 'rate', 'bytes'] as const;
 
@@ -64,7 +67,7 @@ export class HotNames {
     return this.spentInAll;
   }
 
-  /** What is to be spent until another sample, by lot. A small integer. */
+  /** Units until the next sample, random. A small integer. */
   next(): number {
     return Math.min(longestWait, Math.floor(this.step * 2 * this.rng.next()));
   }
@@ -147,7 +150,7 @@ export class HotNames {
       string,
     ];
     const age = (this.clock.monotonic() - this.startedAt) / 1000;
-    // A steady rate has come to this many seconds' worth, as what is old has faded.
+    // A steady rate counts for this many seconds, because old samples have decayed.
     const seconds = Math.max(1, memorySeconds * (1 - Math.exp(-age / memorySeconds)));
     return {
       tenant: Number(tenant),
@@ -190,11 +193,11 @@ function byteText(byte: number): string {
 /** The samples of one client. */
 export class HotSampler {
   /**
-   * To be spent until the next sample: the server of a request takes its cost off, in whatever whole units, and
-   * calls `record` when that has become less than nothing.
+   * Units until the next sample: the server of a request subtracts its cost in whole units, and
+   * calls `record` when the result is negative.
    */
   left: number;
-  /** What `left` was after the last sample. */
+  /** Value of `left` after the last sample. */
   private due: number;
   private readonly hot: HotNames;
 

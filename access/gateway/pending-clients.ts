@@ -1,7 +1,10 @@
 // Clients that have shown nothing yet: connections before their login, handshakes under way. When there are too many,
 // one has to give way to the next that comes: the oldest of the address that has the most of them.
 
-/** What a client is counted by: an IPv4 address, or the /64 network of an IPv6 address, as one host has all of it. */
+/**
+ * Group a client is counted in: an IPv4 address, or the /64 network of an IPv6 address, as one host
+ * has all of it.
+ */
 export function addressGroup(address: string): string {
   if (!address.includes(':')) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);

@@ -286,7 +286,7 @@ describe('guessing', () => {
     const guesses = Array.from({ length: 60 }, (_, i) => login(of, 'red', `guess ${i}`));
     const unknown = Array.from({ length: 60 }, (_, i) => login(of, `no${i}`, `guess ${i}`));
     expect(await login(of, 'blue', 'b')).toBe('default@blue');
-    // Of the sixty guesses on red only those that cost nothing have been answered by then.
+    // Of the sixty guesses on red, only the free failures have been answered by then.
     const answered = await Promise.race([
       Promise.all(guesses).then(() => 'all'),
       new Promise((resolve) => setImmediate(resolve, 'some')),

@@ -1,10 +1,10 @@
-// Who may use a plane: tenants, their users and tokens as the control plane last told them, and the
-// checking of names and secrets against them.
+// Authentication for a plane: tenants, their users and tokens as last received from the control
+// plane, and the check of names and secrets.
 //
-// A password that was right once is known again by a keyed hash of it, so that only a client's first login
-// costs a scrypt; it counts only as long as the stored secret it matched is still its user's. Who is logged in
-// holds a `Principal`, which follows all changes; when it may be no more it has `ended`, and whoever listens by
-// `onChange` learns of it in the same tick in which the update comes into force.
+// A correct password is cached as a keyed hash, so that only a client's first login costs a scrypt;
+// the entry is valid only as long as the stored secret it matched is still its user's. A logged-in
+// client holds a `Principal`, which follows all changes; when access is withdrawn it has `ended`,
+// and listeners of `onChange` are called in the same tick in which the update takes effect.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
@@ -18,10 +18,10 @@ import {
   type TokenDefinition,
   type UserDefinition,
 } from '../../contracts/tenancy/definitions.ts';
-import { addressBrake, LoginBrake, userBrake } from './login-brake.ts';
+import { addressLimits, LoginLimiter, userLimits } from './login-limiter.ts';
 import { findSecret } from './secrets.ts';
 
-/** Who a client is. There is one of a user (and one of each token), which all of its clients share. */
+/** Identity of a client. All clients of a user (or of a token) share one. */
 export class Principal {
   /** As they are now: replaced when they change. */
   tenant: TenantDefinition;
@@ -90,14 +90,14 @@ interface Attempt {
   tenant: string;
   network: string;
   /** Failures of an address slow down its later attempts on the same tenant, and no others. */
-  brakeKey: string;
+  limiterKey: string;
 }
 
 /**
- * The tenant as the client names it, or the whole name where it names none. It does not depend on what exists, so
- * delays do not reveal which tenants exist.
+ * The tenant as the client names it, or the whole name if it names none. It does not depend on
+ * existing tenants, so delays do not reveal which tenants exist.
  */
-function brakeNameOf(name: string): string {
+function limitedNameOf(name: string): string {
   return name.length > maxNameLength ? '' : name.slice(name.lastIndexOf('@') + 1);
 }
 
@@ -119,8 +119,8 @@ export class Principals {
   readonly #known = new Map<string, string>();
   /** Checks under way, so that a pool of clients logging in together is one check. */
   readonly #checking = new Map<string, Promise<Login>>();
-  readonly #byAddress = new LoginBrake(addressBrake);
-  readonly #byUser = new LoginBrake(userBrake);
+  readonly #byAddress = new LoginLimiter(addressLimits);
+  readonly #byUser = new LoginLimiter(userLimits);
   readonly #listeners = new Set<(change: PrincipalsChange) => void>();
   #defaultPassword: Buffer | undefined;
   #checksCredentials = false;
@@ -131,7 +131,7 @@ export class Principals {
     this.#reset(options.databases);
   }
 
-  /** What is there without any update: tenant `default`, and its user `default`, open. */
+  /** State before any update: tenant `default` and its user `default`, without a password. */
   #reset(databases: number): void {
     this.#tenants.set(defaultTenant, {
       name: defaultTenant,
@@ -153,7 +153,8 @@ export class Principals {
     });
   }
 
-  // ---- who there is
+  // ---- tenants, users and tokens
+  //
 
   tenants(): Iterable<TenantDefinition> {
     return this.#tenants.values();
@@ -184,7 +185,7 @@ export class Principals {
     return login instanceof Principal ? login : undefined;
   }
 
-  /** As `anonymous`, whether it needs a password or not: for what is done in the server's own name. */
+  /** As `anonymous`, with or without a password: for operations in the server's own name. */
   get root(): Principal {
     const tenant = this.#tenants.get(defaultTenant)!;
     const user = this.user(defaultTenant, defaultUser)!;
@@ -289,7 +290,7 @@ export class Principals {
     }
   }
 
-  /** Gives those who are logged in their new definitions, or ends them. */
+  /** Gives logged-in clients their new definitions, or ends them. */
   #follow(tenants: Iterable<string>, goneTenants: readonly TenantDefinition[]): void {
     const ended: Principal[] = [];
     const changed: Principal[] = [];
@@ -364,7 +365,7 @@ export class Principals {
         login,
         tenant: this.#tenants.has(tenant) ? tenant : '',
         network: networkOf(address),
-        brakeKey: `${networkOf(address)} ${brakeNameOf(name)}`,
+        limiterKey: `${networkOf(address)} ${limitedNameOf(name)}`,
       };
       checking = this.#check(attempt, user, copy, fingerprint).finally(() => {
         this.#checking.delete(fingerprint);
@@ -382,7 +383,7 @@ export class Principals {
     return this.#principal(user, token.id);
   }
 
-  /** What can be told without a scrypt; undefined when that is nothing. */
+  /** Result known without a scrypt; undefined if none is. */
   #recall(user: UserDefinition, secret: Buffer, fingerprint: string): Login | undefined {
     const stored = this.#known.get(fingerprint);
     if (stored !== undefined && user.secrets.includes(stored)) {
@@ -400,12 +401,12 @@ export class Principals {
   }
 
   async #check(
-    { login, tenant, network, brakeKey }: Attempt,
+    { login, tenant, network, limiterKey }: Attempt,
     user: UserDefinition | undefined,
     secret: Buffer,
     fingerprint: string,
   ): Promise<Login> {
-    if (!(await this.#byAddress.enter(brakeKey))) return throttled;
+    if (!(await this.#byAddress.enter(limiterKey))) return throttled;
     await this.#byUser.enter(login);
     let matched: string | undefined;
     let failed = true;
@@ -419,7 +420,7 @@ export class Principals {
       return throttled;
     } finally {
       this.#byUser.leave(login, failed);
-      this.#byAddress.leave(brakeKey, failed);
+      this.#byAddress.leave(limiterKey, failed);
     }
     if (matched === undefined) return wrong;
     // All may have changed meanwhile.
@@ -437,7 +438,7 @@ export class Principals {
     this.#known.delete(oldest!);
   }
 
-  /** Of a name and its secret; useless outside of this process. */
+  /** Keyed hash of a name and its secret; useless outside of this process. */
   #fingerprint(login: string, secret: Buffer): string {
     return createHmac('sha256', this.#key)
       .update(login)
@@ -469,7 +470,7 @@ function sha256(text: Buffer | string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Who has one IPv6 address has 2^64 of them: those count as one. */
+/** The owner of one IPv6 address has 2^64 of them, so a /64 network counts as one. */
 function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
   if (!plain.includes(':')) return plain;

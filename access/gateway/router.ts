@@ -8,21 +8,24 @@ import type { GroupExecutor } from './pods/group-executor.ts';
 import type { RemoteExecutor } from './pods/remote-executor.ts';
 
 export interface Route {
-  /** A pod; of a table of several partitions, what finds the pod of each command. */
+  /** A pod; for a table of several partitions, a router to the pod of each command. */
   executor: RowCommands;
-  /** All pods that may have rows of the table, or what ends their turns. */
+  /** All pods that may have rows of the table, or the object that ends their ticks. */
   pods: readonly TurnMember[];
   /** The executor may answer later than in the same tick. */
   mayWait: boolean;
-  /** What its work costs; absent where it is not metered. */
+  /** Prices the work; absent where work is not metered. */
   pricer?: RowPricer | undefined;
   /** The executor again, where it is a group of replicas. */
   group?: GroupExecutor | undefined;
   /** The executor again, where its pods are in another process: commands can be sent to it ahead of answers. */
   remote?: RemoteExecutor | undefined;
-  /** There are several replicas, and all of them may answer reads: within `bounds`, and those of clients that say so. */
+  /**
+   * There are several replicas, and all of them may answer reads: within `bounds`, and for clients
+   * that request it.
+   */
   isReplicated?: boolean | undefined;
-  /** Of the table; absent where reads are of the latest state. */
+  /** Staleness bounds of the table; absent where reads need the latest state. */
   bounds?: ReadBounds | undefined;
   /** Absent: as it is set for the server. */
   quotaMode?: QuotaMode | undefined;
@@ -88,7 +91,7 @@ export class Router {
     return route;
   }
 
-  /** The table of a partition; any other number is that of a table. */
+  /** Table of a partition; a table's own number is returned unchanged. */
   tableOf(number: number): number {
     return this.partitions.size === 0 ? number : (this.partitions.get(number) ?? number);
   }

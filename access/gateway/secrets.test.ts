@@ -5,7 +5,7 @@ import { findSecret, findSecretByDigest, hashDigest, hashPassword, hashQueue } f
 const request = { kind: 'login', tenant: 'a', address: '' } as const;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** Of an earlier release: a salt of its own, and of the password itself. */
+/** A secret of an earlier release: a salt of its own, and a hash of the password itself. */
 function legacy(password: string, salt = 'salt', n = 16): string {
   const hash = scryptSync(password, salt, 32, { N: n, r: 8, p: 1 });
   return `scrypt$${n}$8$1$${Buffer.from(salt).toString('base64')}$${hash.toString('base64')}`;

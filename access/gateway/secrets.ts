@@ -1,18 +1,21 @@
-// Passwords at rest, and how one is checked. A stored secret is one line:
+// Stored passwords, and their verification. A stored secret is one line:
 //
 //   scrypt-sha256$N$r$p$salt$hash    of the password's SHA-256 in hex
 //   scrypt$N$r$p$salt$hash           of the password itself, as earlier releases wrote it
 //
-// salt and hash are base64. All passwords of a user have one salt: an attempt to log in takes one scrypt however
-// many the user has, and as long as one for a user that does not exist. The SHA-256 is what Redis shows of a
-// password and takes for one, so that both ways to name a password are of one kind.
+// salt and hash are base64. All passwords of a user have one salt: an attempt to log in takes one
+// scrypt however many the user has, and as long as one for a user that does not exist. Redis shows
+// the SHA-256 of a password and accepts it as one, so both forms lead to the same stored secret.
 //
 // scrypt takes tens of milliseconds and 16 MiB on purpose. It runs on libuv's threads: see `HashQueue`.
 
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { HashQueue, type HashRequest } from './hash-queue.ts';
 
-/** What scrypt is to cost, and its salt: secrets for which these are the same are checked by one scrypt. */
+/**
+ * Cost parameters and salt of scrypt: secrets for which these are the same are checked by one
+ * scrypt.
+ */
 interface Derivation {
   /** Whether it is of the password's SHA-256. */
   hashed: boolean;
@@ -30,14 +33,14 @@ interface StoredSecret extends Derivation {
 
 const usual = { hashed: true, n: 16_384, r: 8, p: 1, length: 32 } as const;
 
-// What a stored secret may ask for at most, for it may come from a backup of another server: four times the
-// usual work, and 64 MiB.
+// Largest scrypt cost accepted in a stored secret, which may come from a backup of another server:
+// four times the usual work, and 64 MiB.
 const mostWork = 4 * usual.n * usual.r * usual.p;
 const mostMemoryBytes = 128 * 1024 * 1024;
 
 /**
- * Of this thread. The control plane and the two data planes have one each, so that at most three of libuv's four
- * threads hash passwords, and one is left for the disk.
+ * One queue for this thread. The control plane and the two data planes have one each, so that at
+ * most three of libuv's four threads hash passwords, and one is left for the disk.
  */
 export const hashQueue = new HashQueue({ atOnce: 1, mostWaiting: { login: 256, change: 64 } });
 
@@ -88,7 +91,7 @@ export function sha256Hex(password: Buffer | string): string {
   return createHash('sha256').update(password).digest('hex');
 }
 
-/** What to keep of a new password; with the salt of the user's others, if it has any. */
+/** Stored form of a new password; with the salt of the user's other passwords, if there are any. */
 export async function hashPassword(
   password: Buffer,
   tenant: string,
@@ -97,7 +100,7 @@ export async function hashPassword(
   return await hashDigest(sha256Hex(password), tenant, others);
 }
 
-/** What to keep of a password of which only the SHA-256 is known. */
+/** Stored form of a password of which only the SHA-256 is known. */
 export async function hashDigest(
   hex: string,
   tenant: string,

@@ -55,7 +55,7 @@ function client(port: number, options: ConnectionOptions = {}): TLSSocket {
   return socket;
 }
 
-/** What it is greeted with, or `closed`. */
+/** The server's greeting, or `closed`. */
 function greeting(socket: TLSSocket): Promise<string> {
   return new Promise((resolve) => {
     socket.once('data', (chunk) => resolve(String(chunk)));
@@ -155,7 +155,7 @@ describe.skipIf(!hasOpenssl)('a TLS listener', () => {
     const replaced = closed(silent[0]!);
     expect(await greeting(client(port))).toBe('hello');
     await replaced;
-    // It has finished its handshake, so the next one finds room.
+    // The handshake is complete, so there is room for the next one.
     expect(await greeting(client(port))).toBe('hello');
     expect(silent.slice(1).map((socket) => socket.closed)).toEqual([false, false]);
     for (const socket of done) {

@@ -1,9 +1,9 @@
-// TLS for a listener: what it is opened with, how its certificate is renewed while it runs, and what keeps
-// clients that never finish a handshake from taking it over.
+// TLS for a listener: its context, the renewal of its certificate at run time, and limits on
+// clients that never finish a handshake.
 //
-// A handshake costs the server far more than the client, and is done before a client has logged in. So there
-// is a time by which it must be done, and a number of those under way at once beyond which the oldest, of the address
-// with the most of them, gives way to a new one.
+// A handshake costs the server far more than the client, and is done before a client has logged in.
+// So handshakes have a deadline, and beyond a number of concurrent ones the oldest, of the address
+// with the most of them, is closed for a new one.
 
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { IncomingMessage, ServerOptions as HttpOptions, ServerResponse } from 'node:http';
@@ -69,7 +69,7 @@ export class TlsListeners {
   }
 }
 
-/** What `createSecureContext` takes; it throws when certificate and key do not go together. */
+/** Options for `createSecureContext`, which throws when certificate and key do not match. */
 export function contextOf(material: TlsMaterial): SecureContextOptions {
   const { certificate, key, authorities, minVersion } = material;
   return { cert: certificate, key, minVersion, ...(authorities === '' ? {} : { ca: authorities }) };
@@ -89,7 +89,7 @@ type Listener = (this: Server, socket: Socket) => void;
 /** Puts itself between the events of a server and its listeners. */
 function guard(server: Server, maxPending: number): void {
   const pending = new PendingClients<Socket>();
-  // The listener of `secureConnection` is given another socket than that of `connection`.
+  // The listener of `secureConnection` receives another socket than that of `connection`.
   const byPeer = new Map<string, Socket>();
 
   intercept(server, 'connection', (socket, pass) => {

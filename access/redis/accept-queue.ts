@@ -7,7 +7,7 @@ const roundMs = 4;
 export class AcceptQueue<S> {
   readonly #serve: (socket: S) => void;
   #queue: S[] = [];
-  /** Of this round of the event loop. */
+  /** Time spent in this round of the event loop. */
   #spentMs = 0;
   #isScheduled = false;
 
@@ -15,7 +15,7 @@ export class AcceptQueue<S> {
     this.#serve = serve;
   }
 
-  /** Those that wait. */
+  /** Connections waiting. */
   get size(): number {
     return this.#queue.length;
   }

@@ -1,6 +1,7 @@
-// Commands that wait for a key (BLPOP and its like). A change of a key has the commands that wait for it tried again in
-// the order in which they began to wait, and only as many as find something: the first one that finds nothing shows that
-// the key has nothing for those behind it either. So a push costs what it serves, however many clients wait.
+// Commands that wait for a key (BLPOP and its like). A change of a key retries its waiting commands
+// in order of arrival, and only as many as can be served: the first one without a result shows that
+// the key has nothing for later ones either. So the cost of a push depends on the clients it
+// serves, not on the number that wait.
 
 import type { RowObserver } from '../../universal-row/executor.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
@@ -10,8 +11,9 @@ import { sharedTurns } from './shared-turns.ts';
 const triesInARow = 64;
 
 /**
- * What came of trying a command: it was answered, and is removed already; its keys have nothing for it; or it could not
- * run (one of its keys has another type), which says nothing about those behind it.
+ * Result of trying a command: it was answered, and is removed already; its keys have nothing for
+ * it; or it could not run (one of its keys has another type), which has no effect on the commands
+ * behind it.
  */
 export type Tried = 'served' | 'empty' | 'failed';
 
@@ -20,7 +22,7 @@ export interface WaitingCommand {
   readonly kind: string;
   /** Each looks for something else, or takes nothing away: all of its kind are tried at each change. */
   readonly isShared: boolean;
-  /** Those of each of its keys, filled by `BlockedClients`. */
+  /** Queues of its keys, filled by `BlockedClients`. */
   readonly queues: Set<KeyQueue>;
   /** An attempt has yet to end; kept by `BlockedClients`. */
   isTrying: boolean;
@@ -43,7 +45,7 @@ interface BlockedClientsOptions {
   readonly changed: () => void;
   /** Called before commands are tried in a round of the event loop of their own. */
   readonly begin: () => void;
-  /** What was answered is enough for one round of the event loop. */
+  /** True when enough was answered for one round of the event loop. */
   readonly isFull: () => boolean;
 }
 
@@ -54,14 +56,14 @@ class KeyQueue {
   readonly commands = new Set<WaitingCommand>();
   /** The key has changed since a command was tried. */
   hasChanged = false;
-  /** It is in the list of those to be served. */
+  /** True while the key is in the list of keys to be served. */
   isReady = false;
   /** A command was passed over, as an attempt of it had yet to end. */
   hasSkipped = false;
-  /** Of `commands`: what is behind the first. It follows what is added and removed. */
+  /** Iterator over `commands` after the first. It follows additions and removals. */
   #order = this.commands.values();
   #first: WaitingCommand | undefined;
-  /** Of `commands`: what is yet to be tried in this round, and how many. */
+  /** Iterator over the commands yet to be tried in this round, and their number. */
   #round = this.commands.values();
   #left = 0;
 

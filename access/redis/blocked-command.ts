@@ -12,13 +12,13 @@ import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 
-/** What it has of its connection. */
+/** Services a blocked command needs from its connection. */
 export interface BlockedOwner extends Client, AnswerKeeper {
   readonly server: ConnectionHost<Client>;
   readonly command: Command;
   /** A pod that may keep tables of the read cache has run a command. */
   hasRun(entry: CommandEntry, answer: RespWriter): void;
-  /** Copies an answer that was written aside behind what the connection is being sent. */
+  /** Copies a separately written reply to the end of the connection's output. */
   append(own: RespWriter): void;
   /** Charges the command for an answer of so many bytes. */
   charge(entry: CommandEntry, args: Arguments, sent: number, failed: boolean): void;
@@ -29,7 +29,7 @@ export interface BlockedOwner extends Client, AnswerKeeper {
   fail(error: unknown): void;
 }
 
-// What a key takes that is waited for.
+// Memory overhead of a key that is waited for.
 const keyOverheadBytes = 256;
 const longestTimerMs = 0x7fffffff;
 const minus = 45;
@@ -109,7 +109,7 @@ export class BlockedCommand implements WaitingCommand {
     return true;
   }
 
-  /** It waits no more. */
+  /** The command no longer waits. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -128,6 +128,7 @@ export class BlockedCommand implements WaitingCommand {
     const route = server.router.to(owner.table);
     const reply = owner.answer();
     const mark = reply.pos;
+    const startedAt = performance.now();
     owner.command.args.hasWaited = true;
     const own =
       route.mayWait && route.group?.isHere !== true
@@ -140,14 +141,14 @@ export class BlockedCommand implements WaitingCommand {
         owner.hasRun(this.#entry, own);
         owner.append(own);
       }
-      return this.#tried(mark);
+      return this.#tried(mark, startedAt);
     }
     return done
       .then((answer): Tried => {
         if (own !== undefined) owner.hasRun(this.#entry, own);
         if (owner.closed) {
           if (own !== undefined) server.tick.giveBackWriter(own);
-          // What it took from the key is gone with it.
+          // The element it took from the key is gone with it.
           return 'served';
         }
         const writer = owner.answer();
@@ -157,7 +158,7 @@ export class BlockedCommand implements WaitingCommand {
           for (const part of answer.take()) writer.rawBytes(part, 0, part.length);
           owner.held.release('answer', answer.kept);
         }
-        return this.#tried(at);
+        return this.#tried(at, startedAt);
       })
       .catch((error: unknown) => {
         owner.fail(error);
@@ -165,13 +166,13 @@ export class BlockedCommand implements WaitingCommand {
       });
   }
 
-  #tried(mark: number): Tried {
+  #tried(mark: number, startedAt: number): Tried {
     const owner = this.#owner;
-    const { writer } = owner.server;
+    const { writer, slowlogMs } = owner.server;
     if (writer.pos === mark) return 'empty';
     const hasFailed = writer.buf[mark] === minus;
-    // The key now holds another type: not what the client waits for. Moves do report their target's. What may have taken
-    // something from the key, without anybody knowing, is over.
+    // The key now holds another type than the client waits for. Errors of a move's target are
+    // reported. A command whose outcome is unknown ends too, as it may have taken an element.
     const isReported =
       this.#entry.blocks!.reportsErrors === true ||
       writer.buf.toString('latin1', mark + 1, writer.pos - 2) === outcomeUnknown;
@@ -181,6 +182,11 @@ export class BlockedCommand implements WaitingCommand {
     }
     if (hasFailed) this.#entry.failedCalls++;
     owner.charge(this.#entry, owner.arguments, writer.pos - mark, hasFailed);
+    // Without the time for which it waited, as in Redis.
+    const spent = performance.now() - startedAt;
+    if (spent >= slowlogMs) {
+      owner.tenant.slowlog.add(owner, this.#entry, owner.arguments, spent, 0);
+    }
     this.end();
     owner.server.tick.resume(owner as never);
     return 'served';

@@ -5,7 +5,7 @@ import { viewed } from '../../universal-row/bytes.ts';
 
 const leastLog2 = 10;
 const mostLog2 = 20;
-/** Of spares together, in each thread. */
+/** Total size of spare buffers, in each thread. */
 const keptBytes = 8 * 1024 * 1024;
 
 export const leastCarryBytes = 2 ** leastLog2;
@@ -22,7 +22,7 @@ export class CarryBuffers {
     return log2 > mostLog2 ? bytes : 2 ** log2;
   }
 
-  /** With room for `bytes` at least; what is in it is of no meaning. */
+  /** A buffer with room for at least `bytes`; its contents are undefined. */
   take(bytes: number): Buffer {
     const log2 = log2For(bytes);
     // The largest are rare, and as large as they must be.
@@ -33,7 +33,7 @@ export class CarryBuffers {
     return spare;
   }
 
-  /** One that was taken, and that nobody looks into any more. */
+  /** Returns a buffer that is no longer read. */
   give(buffer: Buffer): void {
     const { length } = buffer;
     if (length > 2 ** mostLog2 || this.bytes + length > keptBytes) return;
@@ -46,5 +46,5 @@ function log2For(bytes: number): number {
   return Math.max(leastLog2, 32 - Math.clz32(bytes - 1));
 }
 
-/** Those of this thread. */
+/** Buffers of this thread. */
 export const carryBuffers = new CarryBuffers();

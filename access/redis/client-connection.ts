@@ -1,4 +1,4 @@
-// A connection's socket: what is sent, in what order it closes, and what is shown of it.
+// A connection's socket: its output, the steps of closing, and its description for CLIENT LIST.
 
 import type { Socket } from 'node:net';
 import type { Principal } from '../gateway/principals.ts';
@@ -20,7 +20,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
   protected readonly output: ClientOutput;
   /** Position in this tick's output up to which CLIENT REPLY drops nothing. */
   #keptTo = 0;
-  /** Its user is being changed on its own command: it gets its answer, whatever becomes of it. */
+  /** The client is changing its own user: it gets its reply even if that ends its access. */
   #isManaging = false;
   #isClosing = false;
   #isClosed = false;
@@ -41,7 +41,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     this.output = new ClientOutput(socket, this.held);
   }
 
-  /** Lets go of what the connection's commands hold: the socket is gone. */
+  /** Releases the resources of the connection's commands: the socket is closed. */
   protected abstract drop(): void;
   /** Whether the error that is being answered was counted when a command of a script failed with it. */
   protected abstract isCountedByScript(): boolean;
@@ -55,13 +55,16 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     return this.server.tick.open(this.client);
   }
 
-  /** Copies an answer that was written aside behind what the connection is being sent. */
+  /** Copies a separately written reply to the end of the connection's output. */
   append(own: RespWriter): void {
     this.answer().rawBytes(own.buf, 0, own.pos);
     this.server.tick.giveBackWriter(own);
   }
 
-  /** What was written since the last command is sent even to a client that wants no replies, as messages are. */
+  /**
+   * Sends the output since the last command even to a client that wants no replies, as for
+   * messages.
+   */
   keepReply(): void {
     if (this.flags & noReply) this.#keptTo = this.server.writer.pos;
   }
@@ -130,7 +133,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     return this.#isClosed;
   }
 
-  /** The socket closes once what has been written is sent. */
+  /** The socket closes once its output has been sent. */
   get closing(): boolean {
     return this.#isClosing;
   }
@@ -150,8 +153,8 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
   }
 
   /**
-   * Ends its output. What it still sends is thrown away for a moment, as a connection that is closed while bytes come
-   * is reset, and the client may lose the last answer; then it is closed.
+   * Ends its output. Further input is discarded for a moment, as a connection closed while bytes
+   * arrive is reset, and the client may lose the last reply; then it is closed.
    */
   endSoon(): void {
     this.socket.end();
@@ -183,7 +186,7 @@ export abstract class ClientConnection<C extends Client & TickClient> extends Se
     this.destroy();
   }
 
-  /** Closes it for the size of what it has queued. */
+  /** Closes the connection because its queued commands are too large. */
   queryTooLong(): void {
     this.server.queryTooLong(this.client);
     this.destroy();

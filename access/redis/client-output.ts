@@ -1,4 +1,5 @@
-// What one connection sends: the segments of each tick, and long answers by parts, as the client reads them.
+// Output of one connection: the segments of each tick, and long replies in parts, as the client
+// reads them.
 
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -27,8 +28,9 @@ export class ClientOutput {
   }
 
   /**
-   * Sends bytes of a tick. True if the caller may reuse them; false when the socket still holds them. What waits in the
-   * socket is counted, and the client is stalled or cut off when it is too much. `now` is wall clock.
+   * Sends bytes of a tick. True if the caller may reuse them; false when the socket still holds
+   * them. Unsent bytes are counted, and the client is stalled or disconnected when there are too
+   * many. `now` is wall clock.
    */
   send<C extends Parameters<OutputWatch['check']>[0]>(
     client: C,

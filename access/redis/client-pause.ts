@@ -14,6 +14,12 @@ export class ClientPause<C extends Pausable = Pausable> {
   writesOnly = false;
   #timer: NodeJS.Timeout | undefined;
   readonly #waiting = new Set<C>();
+  /** Told when a pause begins, and when it is over. */
+  readonly #changed: (isPaused: boolean) => void;
+
+  constructor(changed: (isPaused: boolean) => void) {
+    this.#changed = changed;
+  }
 
   /** Clients that wait for its end. */
   get size(): number {
@@ -25,12 +31,14 @@ export class ClientPause<C extends Pausable = Pausable> {
     this.writesOnly = this.until === 0 ? writesOnly : this.writesOnly && writesOnly;
     this.until = Math.max(this.until, now + ms);
     clearTimeout(this.#timer);
+    this.#changed(true);
     this.#timer = setTimeout(() => this.end(), Math.min(this.until - now, longestTimerMs));
   }
 
   end(): void {
     clearTimeout(this.#timer);
     this.until = 0;
+    this.#changed(false);
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     // In a later tick: the client that ends the pause writes its own answer first.

@@ -1,4 +1,4 @@
-// What scripts may do on behalf of one client.
+// Scripts on behalf of one client.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { BusyReply, Command, Transform } from '../../universal-row/command.ts';
@@ -18,7 +18,7 @@ import { busyWithFunction, busyWithScript, type LongScript } from './tenant-scri
 
 const logLevels = ['info', 'info', 'info', 'warn'] as const;
 const maxLogCharacters = 1024;
-/** Of the command that FUNCTION STATS shows. */
+/** Arguments of a command shown by FUNCTION STATS. */
 const maxShownWords = 128;
 const maxShownBytes = 1024;
 /** Commands of one script that clients in MONITOR are shown. */
@@ -137,7 +137,9 @@ export class ClientScripts implements ScriptHost {
     return receivers;
   }
 
-  /** The scripts of a command are done: what they have called is shown, and what they have published leaves. */
+  /**
+   * The scripts of a command have ended: shows their calls to MONITOR, and sends their messages.
+   */
   flush(): void {
     this.#hasFailed = false;
     if (this.#shown.length > 0) {
@@ -176,7 +178,7 @@ export class ClientScripts implements ScriptHost {
     return () => running.delete(long);
   }
 
-  /** What those are answered that wait for its tables. */
+  /** Reply to commands that wait for its tables. */
   #busyReply(text: string): BusyReply {
     const { server } = this.#client;
     return {
@@ -191,8 +193,8 @@ export class ClientScripts implements ScriptHost {
 const migrateElsewhere = 'ERR MIGRATE cannot run where the table is in another process';
 
 /**
- * Has a command that acts for the client carry what a pod in another process needs of that. What EVAL sends is known from
- * here on, as SCRIPT EXISTS tells.
+ * Adds to a command the data that a remote pod needs. A script sent by EVAL is known from here on,
+ * as SCRIPT EXISTS shows.
  */
 export function prepareElsewhere(client: Client, entry: CommandEntry, command: Command): void {
   const { name } = entry.spec;

@@ -1,5 +1,5 @@
-// What a command's handler knows of its client and of the server. Connection and RedisServer implement it; nothing here
-// depends on them, so that the table of commands does not either.
+// Interfaces of the client and the server for command handlers. Connection and RedisServer
+// implement it; nothing here depends on them, so that the table of commands does not either.
 
 import type { Socket } from 'node:net';
 import type { Arguments } from '../../universal-row/arguments.ts';
@@ -19,6 +19,7 @@ import type { ConnectionMeter, RedisMetering } from './metering.ts';
 import type { Monitors } from './monitors.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import type { Subscriber } from './pubsub.ts';
+import type { Rates } from './rates.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { RespWriter } from './resp-writer.ts';
 import type { ConfigEntry, ServerCounters, ServerFacts, UserKeeper } from './server-facts.ts';
@@ -38,13 +39,13 @@ export const ClientFlag = {
   replySkipNext: 64,
   /** Not everything is allowed to its user. */
   restricted: 128,
-  /** It caches keys that it reads. */
+  /** The client caches keys that it reads. */
   tracking: 256,
   /** The server is in cluster mode. */
   cluster: 512,
 } as const;
 
-/** What a client says of itself or chooses. */
+/** Attributes a client reports or chooses. */
 export interface ClientAttributes {
   name: string;
   libName: string;
@@ -85,7 +86,7 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   readonly watchedKeys: number;
   readonly isBlocked: boolean;
   readonly isBusy: boolean;
-  /** The socket closes once what has been written is sent. */
+  /** The socket closes once its output has been sent. */
   readonly closing: boolean;
   /** A handler is being run by EXEC, which does not wait for it. */
   readonly isExecuting: boolean;
@@ -111,7 +112,7 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   /** Acts for this user from now on; returns why it may not. */
   become(principal: Principal): string | undefined;
   logOut(): void;
-  /** Its user is being changed on its own command: it gets its answer whatever becomes of it. */
+  /** The client is changing its own user: it gets its reply even if that ends its access. */
   setManaging(isManaging: boolean): void;
 
   beginTransaction(): void;
@@ -125,11 +126,14 @@ export interface Client extends Subscriber, Readonly<ClientAttributes> {
   /** Ends a wait from outside (CLIENT UNBLOCK); false when there is none. */
   unblockNow(withError: boolean): boolean;
 
-  /** What was written since the last command is sent even to a client that wants no replies, as messages are. */
+  /**
+   * Sends the output since the last command even to a client that wants no replies, as for
+   * messages.
+   */
   keepReply(): void;
   /** Charges its command for bytes that it sends to others. */
   countFanOut(bytes: number): void;
-  /** Answers what a handler has thrown. */
+  /** Replies the error thrown by a handler. */
   writeError(error: unknown, reply: RespWriter): void;
   /** Closes once everything written so far is sent. */
   closeSoon(): void;
@@ -145,7 +149,7 @@ interface ClientScriptCalls {
   transform(isSha: boolean, isReadOnly: boolean): Transform;
   /** FCALL, or FCALL_RO. */
   fcall(isReadOnly: boolean): Transform;
-  /** Sends what scripts have published. */
+  /** Sends the messages published by scripts. */
   flush(): void;
 }
 
@@ -162,7 +166,9 @@ export interface ClientServer {
   readonly latency: LatencyMonitor;
   readonly counters: Readonly<ServerCounters>;
   readonly output: { readonly disconnections: number };
-  readonly opsPerSecond: number;
+  readonly rates: Rates;
+  /** Bytes of all clients there are and were. */
+  traffic(): { bytesIn: number; bytesOut: number };
   readonly maxClients: number;
   /** Milliseconds after which a script that holds a table makes others be answered BUSY; Infinity for never. */
   readonly busyReplyMs: number;
@@ -179,14 +185,14 @@ export interface ClientServer {
   readonly monitors: Monitors<Client>;
   readonly admission: GatewayAdmission | undefined;
   countError(tenant: Tenant<Client>, text: string): void;
-  /** The other nodes of a cluster, whose subscribers hear what is published here. */
+  /** The other nodes of a cluster, whose subscribers receive messages published here. */
   readonly elsewhere: Elsewhere | undefined;
   report(level: 'info' | 'warn' | 'error', message: string, fields?: object): void;
   permissionsOf(user: UserDefinition): Permissions;
   countListeners(kind: 'channels' | 'patterns' | 'shardChannels'): number;
   totalCommands(): number;
   resetStatistics(): void;
-  /** Where to write what the client is to be sent. */
+  /** The writer for the client's output. */
   open(client: Client): RespWriter;
   /** Clients whose command waits for the end of CLIENT PAUSE. */
   readonly pausedClients: number;

@@ -20,13 +20,16 @@ export interface ClusterMember {
 export interface SlotRange {
   readonly first: number;
   readonly last: number;
-  /** Clients go there first. While nobody leads it is a node that will know who does. */
+  /**
+   * Clients are directed to this node first. Without a known leader it is a node that will learn
+   * the leader.
+   */
   readonly leader: ClusterMember;
   readonly replicas: readonly ClusterMember[];
 }
 
 export interface ClusterMapOptions {
-  /** Of the cluster. */
+  /** Name of the cluster. */
   readonly name: string;
   /** This one. */
   readonly node: number;
@@ -77,7 +80,8 @@ export class ClusterMap {
 
   #rangeOf(group: GroupExecutor, first: number, last: number): SlotRange[] {
     const members = group.replicas.flatMap((node) => this.#members.get(node) ?? []);
-    const leader = this.#members.get(group.leader) ?? members[0];
+    // Where no node with a replica serves clients, this one forwards.
+    const leader = this.#members.get(group.leader) ?? members[0] ?? this.self;
     if (leader === undefined) return [];
     return [{ first, last, leader, replicas: members.filter((one) => one !== leader) }];
   }

@@ -1,5 +1,5 @@
-// Cluster mode: what a cluster does not allow, and what clients ask of it. A node owns all slots, as it takes commands to
-// wherever they are to run; or it sends clients to the nodes that lead (cluster-map.ts).
+// Cluster mode: restrictions of a cluster, and the commands about it. A node either owns all slots
+// and forwards commands to their leaders; or it redirects clients to the leaders (cluster-map.ts).
 
 import { createHash } from 'node:crypto';
 import type { Arguments } from '../../universal-row/arguments.ts';
@@ -9,7 +9,7 @@ import type { Client } from './client.ts';
 import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
 
-/** What a queue of commands or one of them is about. */
+/** Slots of a queue of commands, or of one command: none, or several. */
 export const noSlot = -1;
 export const manySlots = -2;
 
@@ -31,7 +31,10 @@ export function slotOf(entry: CommandEntry, args: Arguments): number {
   return slot;
 }
 
-/** Why a command may not run in a cluster, if so. What is queued is counted with its transaction. */
+/**
+ * Error of a command that may not run in a cluster, if so. Queued commands count with their
+ * transaction.
+ */
 export function clusterRefusal(
   client: Client & { readonly transaction: { readonly slots: { only: number } } | undefined },
   entry: CommandEntry,

@@ -1,5 +1,5 @@
-// What becomes of each command of one connection before it runs: it is looked up, checked against what its client may do,
-// queued by MULTI, answered by the read cache, admitted, or rejected.
+// Handling of each command of one connection before it runs: it is looked up, checked against what
+// its client may do, queued by MULTI, answered by the read cache, admitted, or rejected.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { isWrite } from '../../universal-row/command.ts';
@@ -23,7 +23,7 @@ import {
 import type { RespWriter } from './resp-writer.ts';
 import type { QueuedCommand, TransactionState } from './transaction.ts';
 
-/** What it has of its connection. */
+/** Services the dispatch needs from its connection. */
 export interface DispatchOwner extends Client {
   readonly server: ConnectionHost<Client>;
   readonly transaction:
@@ -130,7 +130,10 @@ export class CommandDispatch {
     this.#transactions.break();
   }
 
-  /** What only some clients need. False when the command was answered, refused or queued here. */
+  /**
+   * Checks that only some clients need. False when the command was answered, refused or queued
+   * here.
+   */
   #mayRun(entry: CommandEntry | undefined, args: Arguments, reply: RespWriter): boolean {
     const { flags } = this.#owner;
     if (flags & ClientFlag.unauthenticated && entry?.noAuth !== true) {
@@ -187,7 +190,7 @@ export class CommandDispatch {
     this.lastEntry = entry;
     if (monitors.size === 0) return mark;
     const { transaction } = this.#owner;
-    // What was queued is shown when it runs, before EXEC.
+    // Queued commands are shown when they run, before EXEC.
     if (entry.spec.name === 'exec' && transaction?.broken === false) {
       for (const queued of transaction.queue) monitors.feed(this.#owner, queued.entry, queued.args);
     }
@@ -234,7 +237,7 @@ export class CommandDispatch {
     return true;
   }
 
-  /** Whether it writes, or does what replicas would have to know. */
+  /** Whether the command writes, or has effects that replicas would need. */
   #maySpread({ action, spec }: CommandEntry, args: Arguments): boolean {
     if (!isWrite(action) && !spec.flags.includes('may_replicate')) return false;
     return !this.#owner.tenant.scripts.isReading(spec.name, args);

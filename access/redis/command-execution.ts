@@ -10,6 +10,7 @@ import type { ConnectionAdmission } from './admission/connection-admission.ts';
 import { BlockedCommand, type BlockedOwner } from './blocked-command.ts';
 import { type ClientCommand, ClientFlag, type ClientHandler } from './client.ts';
 import { readingAnywhere } from './cluster.ts';
+import { readModes } from './read-mode.ts';
 import type { Route } from '../gateway/router.ts';
 import { ClientScripts, prepareElsewhere } from './client-scripts.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -24,13 +25,13 @@ import type { SentCommands } from './sent-commands.ts';
 import { SpreadCommands } from './spread-commands.ts';
 import type { TransactionState } from './transaction.ts';
 
-/** What it has of its connection. */
+/** Services the execution needs from its connection. */
 export interface ExecutionOwner extends BlockedOwner, StepSource {
   /** The command waits where it is, or does so no more. */
   setBusy(isBusy: boolean): void;
   /** A command waits for a key. */
   blockedBy(command: BlockedCommand): void;
-  /** Charges what was run. */
+  /** Charges the commands that ran. */
   endBatch(): void;
   /** Drops the answer from `mark` on if the client wants none. */
   mute(mark: number): void;
@@ -61,7 +62,7 @@ export class CommandExecution {
   readonly #owner: ExecutionOwner;
   readonly #admission: ConnectionAdmission;
   readonly #transactions: TransactionState;
-  /** Of the GET under way, if its answer goes to the read cache. */
+  /** Cache load of the GET in progress, if its reply goes to the read cache. */
   #load: Load | undefined;
   /** Once it has run a script. */
   #scripts: ClientScripts | undefined;
@@ -111,7 +112,8 @@ export class CommandExecution {
 
   run(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void {
     entry.calls++;
-    if (entry.run !== undefined) {
+    const isOfCluster = entry.handle !== undefined && this.#owner.server.elsewhere !== undefined;
+    if (entry.run !== undefined && !isOfCluster) {
       this.#runOnPod(entry, args, reply, mark);
       return;
     }
@@ -193,6 +195,7 @@ export class CommandExecution {
     const isTracking = (owner.flags & ClientFlag.tracking) !== 0;
     const isRemote = remote !== undefined && group?.mayReadHere(command.bounds) !== true;
     if (isRemote && !isTracking && isSendable(entry)) {
+      command.bounds?.session?.moved();
       owner.setBusy(true);
       owner.sent.begin(remote, route.pricer, command, group);
       owner.sent.send(entry, args);
@@ -207,7 +210,8 @@ export class CommandExecution {
         return;
       }
     } else command.onlyHere = command.rights = command.script = undefined;
-    if (isTracking) server.changes.readsElsewhere(owner, tenant, entry, args);
+    const isElsewhere = remote !== undefined || group !== undefined;
+    if (isTracking) server.changes.readsElsewhere(owner, tenant, entry, args, isElsewhere);
     const own = server.tick.borrowWriter(owner.version);
     own.keeper = owner;
     if (cache !== undefined) this.#loadInto(cache, entry);
@@ -246,18 +250,24 @@ export class CommandExecution {
     const { remote } = group;
     const isOther = remote !== undefined && !group.mayReadHere(command.bounds);
     if (!isOther || owner.flags >= ClientFlag.replyOff) return false;
+    command.bounds?.session?.moved();
     owner.setBusy(true);
     owner.spread.begin(place, remote, route.pricer, command, entry);
     return true;
   }
 
-  /** How old the state may be that it reads: what a client sees before EXEC is the latest that there is. */
+  /** Staleness bounds of a read: reads before EXEC see the latest state. */
   #boundsOf(route: Route, entry: CommandEntry): ReadBounds | undefined {
-    const mayBeOld =
-      !isWrite(entry.action) && entry.bind === undefined && entry.blocks === undefined;
-    // Who watches or caches keys is told of changes as they are committed, and is to see them then.
-    if (!mayBeOld || this.#transactions.watchedKeys > 0) return undefined;
-    if (this.#owner.flags & ClientFlag.tracking) return undefined;
+    const mode = readModes.get(this.#owner);
+    const isRead = !isWrite(entry.action) && entry.bind === undefined && entry.blocks === undefined;
+    // Clients that watch or cache keys are notified of committed changes, and must then see them.
+    const isTold =
+      this.#transactions.watchedKeys > 0 || (this.#owner.flags & ClientFlag.tracking) !== 0;
+    if (!isRead || isTold) {
+      mode?.session?.moved();
+      return undefined;
+    }
+    if (mode !== undefined) return mode.bounds;
     return readingAnywhere.has(this.#owner) ? ofAnyAge : route.bounds;
   }
 
@@ -354,7 +364,7 @@ export class CommandExecution {
     }
   }
 
-  /** Answers what a handler has thrown. */
+  /** Replies the error thrown by a handler. */
   writeError(error: unknown, reply: RespWriter): void {
     if (error instanceof CommandError) reply.error(error.message);
     else {
@@ -415,7 +425,7 @@ export class CommandExecution {
     }
   }
 
-  /** What few clients ask for. */
+  /** Handles flags that few clients set. */
   #settleFlags(entry: CommandEntry, args: Arguments, mark: number): void {
     const owner = this.#owner;
     owner.mute(mark);
@@ -559,6 +569,7 @@ function partitionOf(
 function isSendable(entry: CommandEntry): boolean {
   return (
     entry.run !== undefined &&
+    entry.handle === undefined &&
     entry.bind === undefined &&
     entry.blocks === undefined &&
     entry.subcommands === undefined &&

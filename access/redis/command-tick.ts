@@ -1,7 +1,8 @@
-// One tick of the event loop: commands of every socket that had bytes run as they arrive and put their answers into one
-// buffer, each connection's in segments of its own. Then each log takes all writes of the tick in one write, and only
-// after that the answers leave, one write a connection; with fsync=always they wait for the disk first. Where a log may
-// lose what it took, they wait until that is known, and errors take the place of answers that saw what may be lost.
+// One tick of the event loop: commands of every socket that had bytes run as they arrive and put
+// their answers into one buffer, each connection's in segments of its own. Then each log takes all
+// writes of the tick in one write, and only after that the answers leave, one write a connection;
+// with fsync=always they wait for the disk first. Where a log may lose entries, they wait until
+// their outcome is known, and errors replace answers that depend on lost entries.
 
 import type { StepSource, StepWatcher } from '../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
@@ -13,7 +14,7 @@ import { asUnknown } from './unknown-answers.ts';
 export interface TickClient extends StepSource {
   /** RESP version. */
   readonly version: number;
-  /** The socket closes once what has been written is sent. */
+  /** The socket closes once its output has been sent. */
   readonly closing: boolean;
   /** An error was answered to it. */
   countError(text: string): void;
@@ -22,7 +23,7 @@ export interface TickClient extends StepSource {
   send(bytes: Buffer): boolean;
   /** Goes on with its pipeline. */
   resumeNow(): void;
-  /** It has waited for others to be read. */
+  /** Called when other connections have been read. */
   readAgain(): void;
   /** Counts bytes of a long answer; false when there are not as many left. */
   keepAnswer(bytes: number): boolean;
@@ -37,11 +38,11 @@ interface CommandTickOptions {
   executors: () => readonly TurnMember[];
   podAdmission: PodAdmission | undefined;
   steps: StepWatcher | undefined;
-  /** Writes what is to be told of the commands of this tick, as far as one tick may take. */
+  /** Writes the notifications of this tick's commands, up to the limit of one tick. */
   beforeEnd: () => void;
   /** There is more of it. */
   isWaiting: () => boolean;
-  /** What a tick wrote or saw may not be kept. */
+  /** Called when writes or reads of a tick may be lost. */
   unknown: () => void;
   /** The log could not take the writes of a tick. */
   failed: (error: unknown) => void;
@@ -52,7 +53,7 @@ export const tickOutputBytes = 8 * 1024 * 1024;
 /** Milliseconds of one tick after which clients that have sent much go on in the next one, and then all others as well. */
 const tickWorkMs = 5;
 const longestTickMs = 20;
-/** What a client may have sent to be served in a tick that has taken long already. */
+/** Size of input that is still served in a tick that has taken long already. */
 const smallBytes = 1024;
 /** A read of as much may be followed by another one of the same socket before any other socket is looked at. */
 export const fullReadBytes = 64 * 1024;
@@ -65,7 +66,7 @@ const spareWriterBytes = 64 * 1024;
 
 /** A tick whose answers wait for the log. */
 interface UnsentTick<C> {
-  /** Of it, and of those behind it. */
+  /** Owners of it and of those behind it. */
   owners: readonly C[];
   /** Sends later ticks that wait for nothing but these answers. */
   behind: (() => void)[];
@@ -87,7 +88,7 @@ export class CommandTick<C extends TickClient = TickClient> {
   #lastReader: C | undefined;
   #readsToBeAlone = readsToBeAlone;
   #resuming: C[] = [];
-  /** Those that have sent little, which go on before the others. */
+  /** Connections with little input, which resume before the others. */
   #resumingSoon: C[] = [];
   /** Ticks whose answers have yet to leave, in order. */
   readonly #unsent = new Set<UnsentTick<C>>();
@@ -100,7 +101,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     this.#options = options;
   }
 
-  /** Where to write what `client` is to be sent. Ends what was open for another one. */
+  /** The writer for `client`. Ends the segment of another client. */
   open(client: C): RespWriter {
     const { writer } = this;
     const owners = this.#owners;
@@ -115,7 +116,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     return writer;
   }
 
-  /** Takes back what was written for `client` from position `mark` on, and nothing of others. */
+  /** Removes the output for `client` from position `mark` on, and none of others. */
   takeBack(client: C, mark: number): void {
     const owners = this.#owners;
     const last = owners.length - 1;
@@ -173,7 +174,7 @@ export class CommandTick<C extends TickClient = TickClient> {
     return ms > tickWorkMs && (pendingBytes > smallBytes || ms > longestTickMs);
   }
 
-  /** Logs what was written in this tick, then lets the answers go. */
+  /** Logs the writes of this tick, then sends the answers. */
   readonly end = (): void => {
     this.#options.beforeEnd();
     this.#isScheduled = false;
@@ -212,7 +213,9 @@ export class CommandTick<C extends TickClient = TickClient> {
     }
   };
 
-  /** Those for whom there is no time left come first in the next tick. One of each kind always goes on. */
+  /**
+   * Connections without time left come first in the next tick. At least one of each kind resumes.
+   */
   #resumeAll(small: readonly C[], large: readonly C[]): void {
     this.schedule();
     const smallDone = this.#resumeSome(small, 0);

@@ -1,4 +1,4 @@
-// What a connection has of its server, beside what handlers of commands see of it.
+// Services a connection needs from its server, besides those of command handlers.
 
 import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
@@ -42,7 +42,7 @@ export interface ConnectionHost<C extends Client> extends ClientServer {
   countError(tenant: Tenant<C>, text: string): void;
   /** A connection speaks HTTP, and is closed. */
   httpAttempted(connection: C): void;
-  /** A client is about to be closed for the size of what it has queued. */
+  /** A client is about to be closed because its queued commands are too large. */
   queryTooLong(connection: C): void;
   /** The connection is gone. */
   forget(connection: C): void;

@@ -72,7 +72,7 @@ export class Connection
   #heldError: unknown;
   /** Its batch is in the pod's CPU scheduler. */
   #isQueued = false;
-  /** It goes on in the next tick: this one has enough to send. */
+  /** The connection resumes in the next tick: this one has enough to send. */
   #resumes = false;
 
   constructor(
@@ -154,7 +154,7 @@ export class Connection
       return;
     }
     this.#runAll();
-    // The chunk's memory is used for the next connection: what is still needed of it is copied.
+    // The chunk's memory is reused for the next connection: bytes still needed are copied.
     if (this.#isBusy && !this.#isSending && !this.#parser.mayLend(this.#args)) {
       this.#args = this.#args.copy();
       this.#execution.command.args = this.#args;
@@ -175,7 +175,7 @@ export class Connection
     }
   }
 
-  /** What has arrived and is yet to run, for the pod's CPU scheduler. */
+  /** Received input to run, as a request to the pod's CPU scheduler. */
   #nextBatch(): PodRequest {
     const batch = this.#batch;
     batch.tenant = this.tenant.number;
@@ -192,7 +192,7 @@ export class Connection
     );
   }
 
-  /** It is throttled, or other tenants have the thread: its socket is read more slowly. */
+  /** The client is throttled, or other tenants have the thread: its socket is read more slowly. */
   get isHeldBack(): boolean {
     return this.#isQueued || this.#admission.isThrottled;
   }
@@ -206,7 +206,7 @@ export class Connection
     this.server.tick.resume(this, pendingBytes);
   }
 
-  /** Runs what has been parsed until there is nothing more or the connection must wait. */
+  /** Runs the parsed commands until there is no more input or the connection must wait. */
   #runAll(): void {
     const { server } = this;
     const { tick, blocked } = server;
@@ -277,13 +277,13 @@ export class Connection
     return (this.#spread ??= new SpreadCommands(this, this.#execution.command));
   }
 
-  /** Those of the two whose answers have yet to come. */
+  /** Whichever of the two has outstanding replies. */
   get #ahead(): SentCommands | SpreadCommands | undefined {
     if (this.#sent?.isWaiting === true) return this.#sent;
     return this.#spread?.isWaiting === true ? this.#spread : undefined;
   }
 
-  /** Nothing is kept of what has arrived: all commands so far were sent, and their answers have yet to come. */
+  /** No input is buffered: all commands so far were sent, and their answers are outstanding. */
   get #isSending(): boolean {
     return this.#ahead !== undefined && !this.#isHeld;
   }
@@ -364,7 +364,7 @@ export class Connection
     tick.lap();
     if (blocked.isReady) blocked.serve();
     this.#runAll();
-    // Of what was read ahead no whole command is left: what is, waits for its other part.
+    // Only part of a command is left of the input read ahead; it waits for the rest.
     const isDone = !(this.#isBusy || this.#isQueued || this.#resumes || this.output.isStalled);
     if (this.output.isPaused && isDone) this.output.unpause();
   }
@@ -424,7 +424,9 @@ export class Connection
 
   // ---- reading
 
-  /** What is read is only kept. Reading takes time, in which others may have come. */
+  /**
+   * Input is only buffered. Reading takes time, in which other connections may have become ready.
+   */
   #readLater(): void {
     if (this.output.isPaused) return;
     this.output.pause();
@@ -477,7 +479,8 @@ export class Connection
     this.forgetKept();
   }
 
-  // ---- what its parts need of each other
+  // ---- services for its parts
+  //
 
   get scripts(): ClientScripts {
     return this.#execution.scripts;
@@ -530,7 +533,8 @@ export class Connection
     this.#parser.drop();
   }
 
-  // ---- what is shown of it
+  // ---- description
+  //
 
   get arrivedBytes(): number {
     return this.#arrivedBytes;

@@ -2,15 +2,15 @@
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 
-// What a copy of a command takes beside its words.
+// Memory overhead of a copied command besides its arguments.
 const overheadBytes = 256;
 
-/** What lies between two words: `\r\n$`, up to ten digits, and `\r\n`. */
-const ampleHeaderBytes = 16;
+/** Bytes between two arguments: `\r\n$`, up to ten digits, and `\r\n`. */
+const maxHeaderBytes = 16;
 
 /** Bytes that a copy of the words takes, at most. */
 export function copiedBytes({ count, lens }: Arguments): number {
-  let bytes = overheadBytes + (8 + ampleHeaderBytes) * count;
+  let bytes = overheadBytes + (8 + maxHeaderBytes) * count;
   for (let i = 0; i < count; i++) bytes += lens[i]!;
   return bytes;
 }

@@ -2,14 +2,20 @@
 
 import type { CommandEntry } from './commands/registry.ts';
 import { type Client, ClientFlag } from './client.ts';
-
-export type ClientType = 'normal' | 'pubsub' | 'master' | 'replica';
+import { wideIdOf } from './wide-id.ts';
+import type { ClientType } from './wide-questions.ts';
 
 export function typeOf(connection: Client): ClientType {
   return connection.flags & ClientFlag.subscribed ? 'pubsub' : 'normal';
 }
 
-/** `running` is what it runs just now, where that is not yet its last command. */
+/** The client that is told of changed keys instead; 0 for none, -1 while it is told of no changes. */
+export function redirectOf({ tracking, server }: Client): number {
+  const { redirect } = tracking ?? { redirect: -1 };
+  return redirect > 0 ? wideIdOf({ id: redirect, server }) : redirect;
+}
+
+/** `running` is the current command, where that is not yet the last command. */
 export function describeClient(connection: Client, running?: CommandEntry): string {
   const { server, socket } = connection;
   const now = server.now;
@@ -31,5 +37,5 @@ export function describeClient(connection: Client, running?: CommandEntry): stri
   const since = connection.unitsWaitSince;
   const unitsWait =
     since === undefined ? '' : ` ru-wait-ms=${Math.round(performance.now() - since)}`;
-  return `id=${connection.id} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=${tracking?.redirect ?? -1} resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watchedKeys}${unitsWait}`;
+  return `id=${wideIdOf(connection)} addr=${connection.address} laddr=${connection.localAddress} fd=${connection.id} name=${connection.name} age=${Math.floor((now - connection.createdAt) / 1000)} idle=${Math.floor((now - connection.lastActiveAt) / 1000)} flags=${flags === '' ? 'N' : flags} db=${connection.db} sub=${connection.channels.size} psub=${connection.patterns.size} ssub=${connection.shardChannels.size} multi=${transaction === undefined ? -1 : transaction.queue.length} qbuf=${input} qbuf-free=0 argv-mem=${running === undefined ? 0 : connection.wordBytes} multi-mem=${transaction?.bytes ?? 0} rbs=0 rbp=0 obl=0 oll=0 omem=${waiting} tot-mem=${waiting + input + (transaction?.bytes ?? 0)} events=${waiting === 0 ? 'r' : 'rw'} cmd=${running?.fullName ?? connection.lastCommand} user=${connection.user} redir=${redirectOf(connection)} resp=${connection.version} lib-name=${connection.libName} lib-ver=${connection.libVersion} watch=${connection.watchedKeys}${unitsWait}`;
 }

@@ -1,11 +1,17 @@
 // The other nodes of a cluster, as the clients of one meet them beside commands on rows.
 
+import type { PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { PublishedMessage } from './fan-out.ts';
+import type { WideQuestion } from './wide-questions.ts';
 
-/** What became of SCRIPT KILL, or FUNCTION KILL, on a node: `other`, there are those of the other kind only. */
+/**
+ * Result of SCRIPT KILL or FUNCTION KILL on a node; `other`: only those of the other kind are
+ * running.
+ */
 export type KillOutcome = 'none' | 'killed' | 'unkillable' | 'other';
 
 export type NodeQuestion =
+  | WideQuestion
   /** SCRIPT LOAD; without a source SCRIPT FLUSH. */
   | { readonly what: 'loadScript'; readonly tenant: number; readonly source: string }
   /** The rows of its function libraries are other ones. */
@@ -17,15 +23,47 @@ export type NodeQuestion =
       readonly node: number;
       readonly isWanted: boolean;
       readonly wantsMisses: boolean;
+    }
+  /** Between leaders of groups. */
+  | { readonly what: 'partition'; readonly question: PartitionQuestion }
+  /** For a group: `GroupPosition`. */
+  | {
+      readonly what: 'position';
+      readonly group: number;
+      readonly copies: number;
+      readonly ms: number;
     };
 
-/** Of a tenant's clients. */
+/** Position in a group's log that covers all replies so far. */
+export interface GroupPosition {
+  readonly index: number;
+  /** Replicas beside the leader that have it on disk. */
+  readonly copies: number;
+}
+
+/** Questions about a tenant's clients. */
 export type TenantQuestion = Extract<NodeQuestion, { readonly tenant: number }>;
 
 /** Other gateways that clients of the same tenants are connected to. */
 export interface Elsewhere {
+  /** Number of this node. */
+  readonly node: number;
+  /** How many nodes there are, in reach or not. */
+  readonly nodes: number;
   /** The bytes of the message need not stay. */
   publish(tenant: number, message: PublishedMessage): void;
-  /** Asks all others; resolves to what those answer that can be reached. */
+  /**
+   * Asks all other nodes; resolves to the answers of those that are reachable and answer in time.
+   */
   ask(question: NodeQuestion): Promise<unknown[]>;
+  /** As `ask`, by node; `silent` are those in reach that have not answered in time, or could not. */
+  askNodes(question: NodeQuestion): Promise<{
+    readonly answers: readonly { readonly node: number; readonly answer: unknown }[];
+    readonly silent: readonly number[];
+  }>;
+  /**
+   * Where a group's log is, once so many replicas beside its leader have all of that, or so long has passed. Rejects while
+   * there is no leader.
+   */
+  position(group: number, copies: number, ms: number): Promise<GroupPosition>;
 }

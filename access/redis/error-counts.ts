@@ -1,6 +1,6 @@
 // How many errors were answered, by their code: the section Errorstats of INFO.
 
-/** Codes that are counted apart: those of scripts can be any. */
+/** Limit of separately counted codes: scripts can return any code. */
 const maxCodes = 128;
 const longestCode = 32;
 

@@ -1,5 +1,5 @@
-// What a command is likely to cost, without running it: the rows it names are looked up, and what it would do
-// with them is told from what kind of command it is. A command about all of a collection is two stages:
+// Estimated cost of a command, without running it: the rows it names are looked up, and the work on
+// them is estimated from the kind of command. A command about all of a collection is two stages:
 // finding it, and walking along it.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
@@ -95,7 +95,7 @@ export class Explainer {
     } else work.walked = items;
   }
 
-  /** Between what it costs when the rows are at hand and when they are not, as likely as each is. */
+  /** Mean of the costs with rows in memory and with rows on disk. */
   #price(received: number, sent: number, work: RowWork): Float64Array {
     const hit = new Float64Array(costLayout.length);
     this.#pricer.price(1, 1, received, sent, work, hit);
@@ -114,7 +114,7 @@ function bytesOf(args: Arguments): number {
   return bytes;
 }
 
-/** Commands that tell something of a row without reading what is in it. */
+/** Commands that report properties of a row without reading its contents. */
 const tellsOfRows =
   /^(strlen|exists|type|ttl|pttl|expiretime|pexpiretime|hlen|llen|scard|zcard|object)/;
 /** Commands that read all there is. */
@@ -159,7 +159,7 @@ function scanCount(args: Arguments): number {
   return usualScanCount;
 }
 
-/** Elements from one index to another, as LRANGE counts them; all of them for what are no indexes. */
+/** Elements from one index to another, as LRANGE counts them; all of them for invalid indexes. */
 function spanOf(args: Arguments, count: number): number {
   const from = args.integerOrNaN(2);
   const to = args.integerOrNaN(3);

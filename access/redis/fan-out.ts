@@ -7,7 +7,7 @@ import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { Audience, Subscriber } from './pubsub.ts';
 import { sharedTurns } from './shared-turns.ts';
 
-/** What was published. */
+/** A published message. */
 export interface PublishedMessage {
   readonly channel: Buffer;
   readonly payload: Buffer;
@@ -16,7 +16,7 @@ export interface PublishedMessage {
 
 const sliceReceivers = 64;
 const sliceBytes = 256 * 1024;
-// What a message has beside its channel, pattern and payload.
+// Size of a message besides its channel, pattern and payload.
 const frameBytes = 48;
 
 interface Delivery {
@@ -89,7 +89,7 @@ export class FanOut {
         continue;
       }
       const { subscriber, audience } = receiver;
-      // It may have gone, or stopped listening, since the message was published.
+      // The subscriber may have disconnected or unsubscribed since the message was published.
       if (!subscriber.closed && audience.listeners.has(subscriber)) {
         write(subscriber, delivery.message, audience);
         bytes += FanOut.sizeOf(delivery.message);

@@ -1,5 +1,5 @@
-// Connections whose sockets have closed. What is left to do for each takes time, more where it waited for many keys, and
-// thousands may close at once: they are disposed of some at a time.
+// Connections whose sockets have closed. Cleaning up each takes time, more if it waited for many
+// keys, and thousands may close at once: they are cleaned up in slices.
 
 import { sharedTurns } from './shared-turns.ts';
 

@@ -1,4 +1,4 @@
-// What one connection holds of its plane's memory for requests, in the account of its tenant.
+// Memory one connection holds of its plane's memory for requests, in the account of its tenant.
 
 import {
   type MemoryAccount,
@@ -8,7 +8,7 @@ import {
   unauthenticatedTenant,
 } from '../admission/request-memory.ts';
 
-/** What is answered to a request that the memory is too small for. */
+/** Reply to a request that exceeds the memory. */
 export const outOfRequestMemory = "OOM command not allowed when used memory > 'max-request-memory'";
 
 export class HeldMemory {
@@ -28,7 +28,7 @@ export class HeldMemory {
     this.#account = memory?.account(unauthenticatedTenant);
   }
 
-  /** It is another tenant's from here on: undefined before a login. */
+  /** Moves the account to another tenant: undefined before a login. */
   belongsTo(tenant: number | undefined): void {
     const next = this.#memory?.account(tenant ?? unauthenticatedTenant);
     for (const use of memoryUses) {
@@ -57,7 +57,7 @@ export class HeldMemory {
     this.#held[use] -= bytes;
   }
 
-  /** It holds as much for this use, and no more. False when it would be more than there is left. */
+  /** Sets the memory held for this use. False when it would exceed the limit. */
   set(use: MemoryUse, bytes: number): boolean {
     const more = bytes - this.#held[use];
     if (more > 0) return this.reserve(use, more);

@@ -28,7 +28,7 @@ export function inSlices(
     try {
       for (; i < end; i++) step(i, words, out);
     } catch (error) {
-      // What the steps before have answered stays.
+      // Replies of earlier steps stay.
       connection.writeError(error, out);
       i = count;
     }
@@ -57,7 +57,7 @@ const tooMany = new CommandError('ERR too many to be shown within a transaction'
  * `CommandError` within EXEC when there are too many for that.
  */
 export function eachInSlices<T>(
-  connection: Client,
+  connection: Pick<Client, 'isExecuting'>,
   items: readonly T[],
   visit: (item: T) => void,
   perSlice = sliceItems,

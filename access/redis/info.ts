@@ -1,5 +1,5 @@
-// INFO in Redis's sections, so that the tools that read it go on working. What is about the whole server is
-// shown to the users of tenant `default`; those of the others see what is theirs.
+// INFO in Redis's sections, for compatibility with tools. Server-wide figures are shown to the
+// users of tenant `default`; users of other tenants see their own.
 
 import { arch, platform, release, totalmem } from 'node:os';
 import { type ChargeClass, chargeClasses } from '../../request-units/meter.ts';
@@ -7,11 +7,12 @@ import type { CommandEntry, CommandRegistry } from './commands/registry.ts';
 import { quotaFields } from './admission/quota-fields.ts';
 import { redisVersion } from './commands/connection.ts';
 import type { Client } from './client.ts';
+import { type InfoFields, withSums } from './info-totals.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { ClientServer } from './client.ts';
 import type { Tenant } from './tenant.ts';
 
-type Fields = [string, string | number][];
+type Fields = InfoFields;
 
 const defaultSections = [
   'server',
@@ -35,18 +36,34 @@ const allSections = [
 
 const titles: Readonly<Record<string, string>> = { cpu: 'CPU', ru: 'RU' };
 
-/** The text of the sections asked for; all the usual ones when none is named. */
-export function writeInfo({ server, tenant }: Client, asked: readonly string[]): string {
+export function infoFields(
+  section: string,
+  server: ClientServer,
+  tenant: Tenant<Client>,
+): Fields | undefined {
+  const own = tenantSections[section]?.(server, tenant);
+  return own ?? (tenant.isFirst ? sections[section]?.(server) : undefined);
+}
+
+/**
+ * Text of the requested sections; all the usual ones when none is named. `nodes`: fields of the
+ * nodes to sum.
+ */
+export function writeInfo(
+  { server, tenant }: Client,
+  asked: readonly string[],
+  nodes?: readonly Readonly<Record<string, number>>[],
+): string {
   const wanted = new Set(asked.length === 0 ? defaultSections : asked);
   if (wanted.has('default')) for (const name of defaultSections) wanted.add(name);
   const isAll = wanted.has('all') || wanted.has('everything');
   const parts: string[] = [];
-  // Each section once, in Redis's order, however often and in whatever order it is asked for.
+  // Each section once, in Redis's order, regardless of the request's order and duplicates.
   for (const name of allSections) {
     if (!isAll && !wanted.has(name)) continue;
-    const own = tenantSections[name]?.(server, tenant);
-    const fields = own ?? (tenant.isFirst ? sections[name]?.(server) : undefined);
-    if (fields === undefined) continue;
+    const own = infoFields(name, server, tenant);
+    if (own === undefined) continue;
+    const fields = nodes === undefined ? own : withSums(name, own, nodes, tenant.span.count);
     const title = titles[name] ?? name[0]!.toUpperCase() + name.slice(1);
     parts.push(`# ${title}\r\n${fields.map(([k, v]) => `${k}:${v}\r\n`).join('')}`);
   }
@@ -66,7 +83,23 @@ function scriptCounts(tenants: readonly Tenant<Client>[]): Fields {
     ['number_of_cached_scripts', total(({ scripts }) => scripts.cache.count)],
     ['number_of_functions', total(({ scripts }) => scripts.functions.functionCount)],
     ['number_of_libraries', total(({ scripts }) => scripts.functions.all.size)],
+    ['used_memory_functions', total(({ scripts }) => scripts.functions.bytes)],
+    ['used_memory_scripts', total(({ scripts }) => scripts.cache.bytes + scripts.functions.bytes)],
   ];
+}
+
+/** Zeros that are true of every server: nothing here forks, moves memory about, or speaks Redis's replication. */
+function none(...names: readonly string[]): Fields {
+  return names.map((name) => [name, 0]);
+}
+
+/** Bytes of requests and answers that are kept for clients. */
+function clientBytes({ connections }: ClientServer): number {
+  let bytes = 0;
+  for (const { queryBytes, socket } of connections.values()) {
+    bytes += queryBytes + socket.writableLength;
+  }
+  return bytes;
 }
 
 function human(bytes: number): string {
@@ -136,10 +169,15 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['allocator_resident', rss],
       ['allocator_frag_ratio', (held / used).toFixed(2)],
       ['allocator_frag_bytes', held - used],
+      ['allocator_rss_ratio', (rss / held).toFixed(2)],
+      ['allocator_rss_bytes', rss - held],
       ['mem_fragmentation_ratio', (rss / used).toFixed(2)],
       ['mem_fragmentation_bytes', rss - used],
       ['mem_not_counted_for_evict', uncounted],
+      ...none('mem_replication_backlog', 'mem_total_replication_buffers', 'mem_clients_slaves'),
+      ['mem_clients_normal', clientBytes(server)],
       ['mem_allocator', 'slab'],
+      ...none('active_defrag_running', 'mem_cluster_links'),
       ['lazyfree_pending_objects', 0],
       ['lazyfreed_objects', 0],
     ];
@@ -152,42 +190,51 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       rdb_bgsave_in_progress: server.facts.checkpointInProgress() ? 1 : 0,
       rdb_last_save_time: Math.floor(server.facts.lastCheckpointAt() / 1000),
       rdb_last_bgsave_status: 'ok',
+      rdb_last_cow_size: 0,
+      rdb_last_load_keys_expired: 0,
+      rdb_last_load_keys_loaded: 0,
       aof_enabled: 1,
       aof_rewrite_in_progress: 0,
+      aof_rewrite_scheduled: 0,
+      aof_last_rewrite_time_sec: -1,
+      aof_current_rewrite_time_sec: -1,
+      aof_last_cow_size: 0,
+      module_fork_in_progress: 0,
+      module_fork_last_cow_size: 0,
       ...server.facts.persistence(),
     });
   },
   stats(server) {
     const { counters } = server;
     const lookups = server.facts.lookups();
-    let bytesIn = counters.bytesIn;
-    let bytesOut = counters.bytesOut;
-    for (const connection of server.connections.values()) {
-      bytesIn += connection.bytesIn;
-      bytesOut += connection.bytesOut;
-    }
+    const { rates } = server;
+    const { bytesIn, bytesOut } = server.traffic();
     return [
       ['total_connections_received', counters.connections],
       ['total_commands_processed', server.totalCommands()],
-      ['instantaneous_ops_per_sec', server.opsPerSecond],
+      ['instantaneous_ops_per_sec', rates.commands],
       ['total_net_input_bytes', bytesIn],
       ['total_net_output_bytes', bytesOut],
-      ['instantaneous_input_kbps', '0.00'],
-      ['instantaneous_output_kbps', '0.00'],
+      ...none('total_net_repl_input_bytes', 'total_net_repl_output_bytes'),
+      ['instantaneous_input_kbps', (rates.bytesIn / 1024).toFixed(2)],
+      ['instantaneous_output_kbps', (rates.bytesOut / 1024).toFixed(2)],
       ['rejected_connections', counters.rejectedConnections],
       ['sync_full', 0],
       ['sync_partial_ok', 0],
       ['sync_partial_err', 0],
       ['expired_keys', server.facts.expiredRows()],
       ['evicted_keys', server.facts.evictedRows()],
+      ...none('evicted_clients'),
       ['keyspace_hits', lookups.hits],
       ['keyspace_misses', lookups.misses],
       ...cacheFields(server.cache, server.cache?.counts),
       ['pubsub_channels', server.countListeners('channels')],
       ['pubsub_patterns', server.countListeners('patterns')],
       ['pubsubshard_channels', server.countListeners('shardChannels')],
-      ['latest_fork_usec', 0],
-      ['migrate_cached_sockets', 0],
+      ...none('latest_fork_usec', 'total_forks', 'migrate_cached_sockets'),
+      ...none('slave_expires_tracked_keys', 'active_defrag_hits', 'active_defrag_misses'),
+      ...none('active_defrag_key_hits', 'active_defrag_key_misses', 'unexpected_error_replies'),
+      ...none('io_threads_active', 'io_threaded_reads_processed', 'io_threaded_writes_processed'),
       ['total_error_replies', counters.errors],
       ['client_output_buffer_limit_disconnections', server.output.disconnections],
       ...trackingFields([...server.tenants.values()]),
@@ -235,7 +282,10 @@ function latencyFields(registry: CommandRegistry): Fields {
   return fields;
 }
 
-/** Of reads that the gateway remembers; nothing while it remembers none. The bytes are those of all tenants. */
+/**
+ * Fields of the gateway's read cache; empty while nothing is cached. The bytes are those of all
+ * tenants.
+ */
 function cacheFields(
   whole: ReadCache | undefined,
   counts: { readonly hits: number; readonly misses: number } | undefined,
@@ -273,7 +323,7 @@ function trackingFields(tenants: readonly Tenant<Client>[]): Fields {
 
 type TenantSection = (server: ClientServer, tenant: Tenant<Client>) => Fields | undefined;
 
-/** What everyone sees of its own tenant, or undefined where the first tenant sees more. */
+/** Sections of a tenant's own view, or undefined where the first tenant sees more. */
 const tenantSections: Readonly<Record<string, TenantSection>> = {
   server({ facts, port, clusterId }, tenant) {
     if (tenant.isFirst) return undefined;
@@ -371,7 +421,8 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
       ['master_replid2', '0'.repeat(40)],
       ['master_repl_offset', 0],
       ['second_repl_offset', -1],
-      ['repl_backlog_active', 0],
+      ...none('repl_backlog_active', 'repl_backlog_size'),
+      ...none('repl_backlog_first_byte_offset', 'repl_backlog_histlen'),
     ];
   },
   ru({ metering, admission }, tenant) {
@@ -400,14 +451,16 @@ const tenantSections: Readonly<Record<string, TenantSection>> = {
     for (const { errors } of tenant.isFirst ? server.tenants.values() : [tenant]) {
       for (const [code, count] of errors.codes) counts.set(code, (counts.get(code) ?? 0) + count);
     }
-    // A code of a script may have what ends a name here.
+    // A script's code may contain characters that end a name here.
     return [...counts].map(([code, count]) => [
       `errorstat_${code.replace(/[\s:=,]/g, '_')}`,
       `count=${count}`,
     ]);
   },
-  cluster({ clusterId }) {
-    return [['cluster_enabled', clusterId === undefined ? 0 : 1]];
+  cluster({ clusterId, elsewhere }) {
+    const fields: Fields = [['cluster_enabled', clusterId === undefined ? 0 : 1]];
+    if (elsewhere === undefined) return fields;
+    return [...fields, ['cluster_node', elsewhere.node], ['cluster_nodes', elsewhere.nodes]];
   },
   keyspace({ facts }, { span }) {
     const fields: Fields = [];

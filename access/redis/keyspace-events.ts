@@ -1,12 +1,12 @@
-// Which keyspace events a command's changes to a row are, as redis-server names them. They follow from the command's name
-// and from what became of the row, so that no command has to speak of events.
+// Keyspace events of a command's changes to a row, as redis-server names them. They are derived
+// from the command's name and the change of the row, so that commands contain no code for events.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { Change, type ChangedBy, type RowChange } from '../../universal-row/row-change.ts';
 
 /** The classes of `notify-keyspace-events`, and K and E for the two kinds of channels. */
 const eventClasses = 'KEg$lshzxetdmn';
-/** What `A` stands for. */
+/** Classes that `A` stands for. */
 const ordinaryClasses = 'g$lshzxetd';
 
 export type EventClass = 'g' | '$' | 'l' | 's' | 'h' | 'z' | 'x' | 'e' | 't' | 'm' | 'n';
@@ -75,14 +75,14 @@ export const listMoves: ReadonlySet<string> = new Set([
   'rpoplpush',
   'brpoplpush',
 ]);
-/** Commands without an event of their own: what becomes of the row says it all. */
+/** Commands without an event of their own: the change of the row determines the events. */
 const silent = new Set(['del', 'unlink', 'getdel', 'getex', 'rename', 'renamenx', 'move']);
 silent.add('xreadgroup').add('xclaim').add('xautoclaim').add('xack');
 const withExpire = new Set(['set', 'setex', 'psetex', 'getex']);
 /** They put a row in a place that was made free before. */
 const placing = new Set(['copy', 'restore', 'rename', 'renamenx', 'move']);
 
-/** What the events of a command depend on, beside its name. */
+/** Arguments that a command's events depend on, besides its name. */
 const details: Readonly<Record<string, (args: Arguments) => string>> = {
   lmove: (args) => moveDetail(args, args.is(3, 'LEFT'), args.is(4, 'LEFT')),
   blmove: (args) => moveDetail(args, args.is(3, 'LEFT'), args.is(4, 'LEFT')),

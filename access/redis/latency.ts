@@ -21,6 +21,16 @@ export class LatencyHistogram {
     this.#counts.fill(0);
   }
 
+  /** Of buckets, by their upper bounds. */
+  get counts(): readonly number[] {
+    return [...this.#counts];
+  }
+
+  /** Those of another one are added. */
+  addAll(counts: readonly number[]): void {
+    for (let i = 0; i < buckets; i++) this.#counts[i]! += counts[i] ?? 0;
+  }
+
   get total(): number {
     let total = 0;
     for (const count of this.#counts) total += count;
@@ -60,7 +70,7 @@ interface LatencyEvent {
   maxMs: number;
 }
 
-/** What took longer than a threshold, by the kind of event. */
+/** Records events that took longer than a threshold, by kind. */
 export class LatencyMonitor {
   readonly events = new Map<string, LatencyEvent>();
   /** Milliseconds; Infinity while nothing is noted. */

@@ -39,7 +39,7 @@ export class LoginDeadlines<C extends PendingLogin = PendingLogin> {
     this.#since.set(connection, performance.now());
   }
 
-  /** It has logged in, or is gone. */
+  /** The connection has logged in, or is closed. */
   done(connection: C): void {
     this.#pending.delete(connection);
     this.#since.delete(connection);

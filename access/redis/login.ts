@@ -27,7 +27,7 @@ export function logIn(
   });
 }
 
-/** Told to those whose user it was, if that is anybody. */
+/** Logs the failure in the ACL log of the user's tenant, if the user exists. */
 function logFailure(connection: Client, name: string): void {
   const { server } = connection;
   const { tenant, user } = server.principals.resolve(name);

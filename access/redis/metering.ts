@@ -1,9 +1,9 @@
-// What commands cost, charged to the tenant of their connection. Bytes are counted here, the store's work by
-// the pod; what that comes to is for request-units/ to say.
+// Metering of commands, charged to the tenant of their connection. Bytes are counted here, the
+// store's work by the pod; request-units/ computes the price.
 //
-// Pricing takes longer than counting, and what a client sends is much alike. So commands of one name that a
-// client sends within a few milliseconds are added up and priced together: sizes count by their mean, all else
-// exactly.
+// Pricing takes longer than counting, and a client's commands are much alike. So commands of one
+// name that a client sends within a few milliseconds are added up and priced together: sizes count
+// by their mean, all else exactly.
 
 import { RowWork } from '../../universal-row/row-work.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
@@ -18,7 +18,7 @@ interface RedisMeteringOptions {
   meter: Meter;
   /** Learns which keys requests are about. */
   hot?: HotNames | undefined;
-  /** Prices of what is not about rows. */
+  /** Pricer of commands that do not concern rows. */
   pricer: RowPricer;
 }
 
@@ -37,7 +37,7 @@ export class RedisMetering {
     this.pricer = pricer;
   }
 
-  /** What the tenant's reads from disk were like. */
+  /** History of the tenant's disk reads. */
   historyOf(account: TenantAccount): ReadHistory {
     let history = this.histories.get(account);
     if (history === undefined) this.histories.set(account, (history = new ReadHistory()));
@@ -63,7 +63,7 @@ export class RedisMetering {
   }
 }
 
-/** Whose commands a connection sends. */
+/** Tenant of a connection's commands. */
 export interface MeteredTenant {
   readonly number: number;
   /** Its databases are the tables from this one on. */
@@ -72,10 +72,10 @@ export interface MeteredTenant {
 
 export const firstTenant: MeteredTenant = { number: 0, firstTable: 0 };
 
-// Of a request's protocol bytes, those that are not in its words or between them.
+// Protocol bytes of a request outside of its arguments and their separators.
 const frameBytes = 10;
 
-/** What requests that were priced together were, and had the server do. */
+/** Counters of requests priced together, and the server's work for them. */
 interface CountedWork extends RowWorkCounts {
   requests: number;
   commands: number;
@@ -90,19 +90,19 @@ class Group {
   kind: ChargeClass;
   requests = 0;
   failed = 0;
-  /** Commands beyond one a request: those of transactions. */
+  /** Commands beyond one per request, from transactions. */
   moreCommands = 0;
   received = 0;
   sent = 0;
   table = 0;
-  /** Of the executor that they are for. */
+  /** Pricer of their executor. */
   pricer: RowPricer | undefined;
   /** Lookups there were when the last one began. */
   seen = 0;
-  /** Of those charged last, together, by `costLayout`; and how many they were. */
+  /** Cost of the requests charged last, together, by `costLayout`; and their number. */
   readonly cost = new Float64Array(costLayout.length);
   charged = 1;
-  /** What was priced last, for a client that asks for it. */
+  /** Work priced last, for a client that requests it. */
   priced: CountedWork | undefined;
 
   constructor(entry: CommandEntry) {
@@ -114,7 +114,7 @@ class Group {
 /** Commands that a client can use by turns without their groups being charged at every turn. A power of two. */
 const groupCount = 8;
 
-// What a client that sends without a pause has not been charged for yet: at most so long, and so many requests.
+// Limits of uncharged work of a client that sends without a pause: age, and number of requests.
 const chargeEveryMs = 20;
 const chargeEveryRequests = 1024;
 
@@ -126,7 +126,7 @@ export class ConnectionMeter {
   private readonly groups: (Group | undefined)[] = [];
   /** A bit for each group in which there is something. */
   private dirty = 0;
-  /** Of the command that was begun last. */
+  /** Group of the command begun last. */
   private current: Group | undefined;
   private flushedAt = 0;
   private sampler: HotSampler | undefined;
@@ -138,10 +138,10 @@ export class ConnectionMeter {
   private queuedBytes = 0;
   private queuedCommands = 0;
   private queuedClass: ChargeClass = ChargeClass.other;
-  /** Somebody wants to know what it is that is priced. */
+  /** True while the client wants details of the priced work. */
   private keepsWork = false;
 
-  /** Whose commands are charged from here on. */
+  /** Tenant charged for the commands from here on. */
   belongsTo(metering: RedisMetering | undefined, tenant: MeteredTenant): void {
     if (metering !== undefined) this.flush(metering);
     this.tenant = tenant;
@@ -150,7 +150,7 @@ export class ConnectionMeter {
     this.sampler = hot && new HotSampler(hot);
   }
 
-  /** Of its tenant. */
+  /** Account of its tenant. */
   accountIn(metering: RedisMetering): TenantAccount {
     return (this.account ??= metering.meter.account(this.tenant.number));
   }
@@ -204,7 +204,7 @@ export class ConnectionMeter {
     if (group.requests !== 0) this.#charge(metering, group);
     group.kind = this.queuedClass;
     group.seen = group.work.lookups;
-    // EXEC brings what was queued with it.
+    // EXEC begins a group with its queued commands.
     this.current = undefined;
     return group.work;
   }
@@ -221,7 +221,7 @@ export class ConnectionMeter {
     this.lastGroup = undefined;
   }
 
-  /** A command was taken for a transaction: what it is charged for comes with EXEC. */
+  /** A command was queued for a transaction: it is charged with EXEC. */
   queued(entry: CommandEntry, args: Arguments, answered: number): void {
     this.current = undefined;
     this.queuedBytes += bytesOf(args) + answered;
@@ -275,13 +275,13 @@ export class ConnectionMeter {
     let received = bytesOf(args);
     let moreCommands = 0;
     if (this.queuedCommands !== 0 && !inTransaction) {
-      // EXEC, DISCARD, RESET: what was queued comes with them.
+      // EXEC, DISCARD, RESET: the queued commands are charged with them.
       moreCommands = this.queuedCommands;
       received += this.queuedBytes;
       this.forgetQueued();
     }
     const group = this.#otherGroup(metering, entry, table, failed, moreCommands);
-    // What begins next is begun anew.
+    // The next command begins a new group.
     this.current = undefined;
     if (group === undefined) return;
     if (group.requests++ === 0) this.dirty |= 1 << (entry.id & (groupCount - 1));
@@ -307,7 +307,7 @@ export class ConnectionMeter {
     moreCommands: number,
   ): Group | undefined {
     let group = this.groups[entry.id & (groupCount - 1)];
-    // What is not about rows has not begun.
+    // Commands that do not concern rows have not begun.
     const isElsewhere = entry.run === undefined && group?.table !== table && moreCommands === 0;
     if (group === undefined || group.entry !== entry || isElsewhere) {
       group = this.#takeGroup(metering, entry, table, undefined);
@@ -324,7 +324,10 @@ export class ConnectionMeter {
     return group;
   }
 
-  /** What samples fell on counts for the command's first key; of one without keys it stays for the next. */
+  /**
+   * Samples count for the command's first key; a sample of a command without keys goes to the next
+   * command.
+   */
   #sample(
     sampler: HotSampler,
     entry: CommandEntry,
@@ -346,7 +349,10 @@ export class ConnectionMeter {
     this.queuedClass = ChargeClass.other;
   }
 
-  /** What a client had sent has been run, at `now` in monotonic milliseconds: it is charged, now or soon. */
+  /**
+   * Called after a client's input has run, at `now` in monotonic milliseconds: charges it, now or
+   * soon.
+   */
   endBatch(metering: RedisMetering, now: number): void {
     if (this.dirty === 0) return;
     const { lastGroup } = this;
@@ -414,8 +420,8 @@ export class ConnectionMeter {
   }
 
   /**
-   * Name and cost of the command before this one; of one of many that came at once, what those of its name cost
-   * on average.
+   * Name and cost of the previous command; for one of many that arrived together, the mean cost of
+   * those of its name.
    */
   last(metering: RedisMetering): { name: string; cost: Float64Array } {
     this.flush(metering);
@@ -427,8 +433,8 @@ export class ConnectionMeter {
   }
 
   /**
-   * Name and work of those priced last. It is kept from the first call on, when nothing is known but of what
-   * came in the same pipeline.
+   * Name and work of the commands priced last. Recorded from the first call on; that call sees only
+   * commands of the same pipeline.
    */
   lastWork(metering: RedisMetering): { name: string; work: CountedWork | undefined } {
     this.keepsWork = true;
@@ -444,7 +450,10 @@ export class ConnectionMeter {
   }
 }
 
-/** What a request weighs among samples, in bytes, beside those it moves: about what the smallest costs. */
+/**
+ * Weight of a request among samples, in bytes, besides the bytes it moves: about the cost of the
+ * smallest.
+ */
 const requestWeight = 256;
 
 /** As they came, frames included; nearly so for one that had to be copied. */

@@ -9,9 +9,9 @@ import type {
 
 /** Bytes that wait to be sent, beyond which the target's reading is waited for. */
 const mostWaitingBytes = 1024 * 1024;
-/** Nobody waits longer for a target than this, whatever the command says: it holds a table. */
+/** Longest wait for a target, whatever the command says, because the command holds a table. */
 const longestTimeoutMs = 60_000;
-/** Of a line that the target answers. */
+/** Longest reply line of the target. */
 const longestLine = 64 * 1024;
 
 export function openMigration(target: MigrationTarget): MigrationLink {
@@ -21,15 +21,15 @@ export function openMigration(target: MigrationTarget): MigrationLink {
 class SocketLink implements MigrationLink {
   readonly #target: MigrationTarget;
   #socket: Socket | undefined;
-  /** What was answered and not looked at. */
+  /** Unprocessed input. */
   #input = '';
-  /** Of AUTH and SELECT, which come before the values. */
+  /** Outstanding replies to AUTH and SELECT, which precede the values. */
   #answersBefore = 0;
   readonly #taken: boolean[] = [];
   #sent = 0;
   #error: string | undefined;
   #failure: string | undefined;
-  /** What is done now, for the text of a failure. */
+  /** Current operation, for error texts. */
   #doing:
     | 'connecting to the client'
     | 'writing to target instance'

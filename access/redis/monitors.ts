@@ -37,7 +37,10 @@ export class Monitors<C extends Monitored = Monitored> {
     this.show(client, lineOf(client.db, client.address, args));
   }
 
-  /** What is shown of a command that a script of the client calls: with `show`, when the script has answered. */
+  /**
+   * MONITOR line of a command called by the client's script; sent by `show` when the script has
+   * replied.
+   */
   scriptLine(client: C, args: Arguments): string {
     return lineOf(client.db, 'lua', args);
   }

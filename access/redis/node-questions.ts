@@ -1,11 +1,12 @@
-// Answers what other nodes of a cluster ask on behalf of their clients.
+// Answers questions of other nodes of a cluster on behalf of their clients.
 
 import { CommandError } from '../../universal-row/errors.ts';
-import type { Client } from './client.ts';
+import type { Client, ClientServer } from './client.ts';
+import { answerHere, isWide } from './cluster-wide.ts';
 import type { KillOutcome, TenantQuestion } from './elsewhere.ts';
 import type { Tenant } from './tenant.ts';
 
-/** Ends what takes long and has not written: functions, or scripts of EVAL. */
+/** Ends long scripts or functions that have not written. */
 export function killScripts({ scripts }: Tenant<Client>, functions: boolean): KillOutcome {
   const running = [...scripts.running];
   const killable = running.filter(({ script }) => !script.hasWritten);
@@ -22,7 +23,7 @@ export async function librariesChanged({ server, tenant }: Client): Promise<void
   await server.elsewhere?.ask({ what: 'librariesChanged', tenant: tenant.number });
 }
 
-/** What a node is told that may have missed it. */
+/** Scripts a node may have missed. */
 export function* loadedScripts({
   tenants,
 }: {
@@ -35,8 +36,13 @@ export function* loadedScripts({
   }
 }
 
-/** Answers another node; undefined where this one has nothing of the tenant. */
-export function answerNode(question: TenantQuestion, tenant: Tenant<Client>): unknown {
+/** Answers another node. */
+export function answerNode(
+  question: TenantQuestion,
+  server: ClientServer,
+  tenant: Tenant<Client>,
+): unknown {
+  if (isWide(question)) return answerHere({ server, tenant }, question);
   const { scripts } = tenant;
   switch (question.what) {
     case 'loadScript':

@@ -11,7 +11,7 @@ import type { RedisMetering } from './metering.ts';
 import { LongAnswer, type RespWriter } from './resp-writer.ts';
 import type { Load, ReadCache, RememberedTable } from './read-cache.ts';
 
-/** What it has of the server; both may change. */
+/** Services needed from the server; both may change. */
 interface PodHost {
   readonly metering: RedisMetering | undefined;
   readonly cache: ReadCache | undefined;

@@ -1,5 +1,5 @@
-// What may wait in the sockets of clients: clients over the limit of their class are cut off, and those that have ended
-// their output are closed a moment later.
+// Limits of unsent output of clients: clients over the limit of their class are disconnected, and
+// those that have ended their output are closed a moment later.
 
 import type { Socket } from 'node:net';
 import { ClientFlag } from './client.ts';
@@ -10,7 +10,7 @@ export interface OutputLimit {
   softSeconds: number;
 }
 
-/** Of ordinary clients, and of those that are sent messages or commands of others. */
+/** Limits for ordinary clients, and for those that receive messages or commands of others. */
 export interface OutputLimits {
   normal: OutputLimit;
   pubsub: OutputLimit;
@@ -55,7 +55,7 @@ export class OutputWatch<C extends LimitedClient = LimitedClient> {
     if (isOver) this.cutOff(client, waiting);
   }
 
-  /** Closes a client that does not read what waits for it. */
+  /** Closes a client that does not read its output. */
   cutOff(client: C, waiting: number): void {
     this.disconnections++;
     this.#cutOff(client, waiting);

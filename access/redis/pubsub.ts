@@ -1,4 +1,5 @@
-// Channels, patterns and shard channels, and who listens. Names are latin1 strings: any bytes, exactly.
+// Channels, patterns and shard channels, and their subscribers. Names are latin1 strings: any
+// bytes, exactly.
 
 import { CommandError } from '../../universal-row/errors.ts';
 import { Glob } from '../../universal-row/transforms/redis/glob.ts';
@@ -16,7 +17,7 @@ export interface Subscriber {
   readonly shardChannels: Set<string>;
   readonly held: HeldMemory;
   readonly closed: boolean;
-  /** Where to write what it is to be sent. */
+  /** The writer for its output. */
   answer(): RespWriter;
 }
 
@@ -31,7 +32,7 @@ export class PubSub {
   readonly channels = new Map<string, Set<Subscriber>>();
   readonly patterns = new Map<string, Set<Subscriber>>();
   readonly shardChannels = new Map<string, Set<Subscriber>>();
-  /** Of `patterns`. */
+  /** Compiled patterns of `patterns`. */
   readonly #globs = new Map<string, { glob: Glob; bytes: Buffer }>();
 
   #of(kind: ChannelKind): Map<string, Set<Subscriber>> {
@@ -121,7 +122,7 @@ const tooManySubscriptions = new CommandError(
 );
 const tooManyPatterns = new CommandError(`ERR too many patterns: at most ${maxPatterns}`);
 
-/** What a subscription takes. Its name may be kept twice. */
+/** Memory of a subscription. Its name may be stored twice. */
 function bytesOf(name: string): number {
   return 256 + 2 * name.length;
 }

@@ -1,6 +1,7 @@
-// What the gateway remembers of answers to GET, of tables whose reads may be late. A GET that is answered from here has
-// asked no pod: it waits for no quota and costs nothing. Whatever is written by way of this gateway is forgotten before
-// the write is answered, so that only writes by other ways can be seen late, and those after a time to live at most.
+// The gateway's cache of replies to GET, for tables whose reads may be stale. A GET answered from
+// here reaches no pod: it waits for no quota and costs nothing. Writes through this gateway
+// invalidate the entry before they are answered, so that only writes on other paths can be seen
+// late, by a time to live at most.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { isWrite, type TableSpan, type Transform } from '../../universal-row/command.ts';
@@ -22,14 +23,14 @@ export const ttlMs = activeUpdateCacheDefaults.ttlMs;
 /** A table of which answers are remembered. */
 export interface RememberedTable {
   readonly table: number;
-  /** Of its tenant. */
+  /** Number of its tenant. */
   readonly tenant: number;
   readonly span: TableSpan;
   /** Milliseconds that an answer may be old; Infinity where the time to live is all. */
   readonly maxAgeMs: number;
 }
 
-/** What is known of a key. */
+/** Cached reply of a key. */
 interface Answer {
   /** As a RESP bulk string, which is the same in both versions; undefined: there is nothing at the key. */
   readonly bytes: Buffer | undefined;
@@ -40,7 +41,7 @@ interface Answer {
 /** A GET whose answer is to be remembered. */
 export class Load {
   expireAt = 0;
-  /** In the place of that of GET. It may be run again from its start. */
+  /** Used in place of GET's transform. It may be run again from its start. */
   readonly transform: Transform = (rows, args, reply) => {
     const row = answerGet(rows, args, reply);
     this.expireAt = row === 0 ? 0 : rows.expireAt(row);
@@ -53,11 +54,12 @@ export class Load {
     this.#flight = flight;
   }
 
-  /** It was answered: by what is in the writer. `now` is monotonic milliseconds. */
+  /** Caches the reply in the writer. `now` is monotonic milliseconds. */
   answered({ buf, pos }: RespWriter, now: number): void {
     const { expireAt } = this;
     if (isBulk(buf, pos)) {
-      // What is too large is not kept, and need not be copied. A buffer that others have a part of would stay for theirs.
+      // Replies that are too large are not cached, and not copied. A slice of a shared buffer would
+      // keep all of it alive.
       const bytes = Buffer.allocUnsafeSlow(pos > this.#cache.largestBytes ? 0 : pos);
       buf.copy(bytes, 0, 0, bytes.length);
       this.#cache.loaded(this.#flight, { bytes, expireAt }, pos);
@@ -85,7 +87,10 @@ interface ReadCacheOptions {
 }
 
 export class ReadCache {
-  /** Reads that were answered from here, those of them that found no row, and reads that a pod had to answer. */
+  /**
+   * Counts of reads answered from here, those of them that found no row, and reads that a pod
+   * answered.
+   */
   readonly counts = { hits: 0, absent: 0, misses: 0 };
   readonly #byTenant = new Map<number, { hits: number; misses: number }>();
   readonly #cache: ActiveUpdateCache<Answer>;
@@ -115,7 +120,8 @@ export class ReadCache {
     return this.#byTenant.get(tenant) ?? { hits: 0, misses: 0 };
   }
 
-  // ---- what there is
+  // ---- entries
+  //
 
   /** All tables whose answers are remembered. Those that are as before keep them. */
   setTables(tables: Iterable<RememberedTable>): void {
@@ -137,7 +143,7 @@ export class ReadCache {
     this.#byPrefix.set(memory.prefix, memory);
   }
 
-  /** All that is remembered of a table. What was asked for before is not remembered when it comes. */
+  /** Drops all entries of a table. Loads in progress are not cached when they complete. */
   #forgetTable(memory: Memory): void {
     this.#byPrefix.delete(memory.prefix);
     this.#put(this.#new(memory.of));
@@ -200,7 +206,8 @@ export class ReadCache {
     const memory = this.#tables.get(table);
     if (memory === undefined) return undefined;
     const look = this.#cache.look(memory.prefix + args.latin1(1), now, memory.of.maxAgeMs);
-    // Where somebody else has asked for it the pod is asked as well: it reads what is on disk once.
+    // When another client's load is in progress, the pod is asked as well: it reads from disk only
+    // once.
     if (look !== 'load' && look !== 'refresh') return undefined;
     return new Load(this.#cache, this.#cache.flight!);
   }
@@ -214,7 +221,7 @@ export class ReadCache {
     const load = new Load(this.#cache, flight);
     const end = flight.key.indexOf(':') + 1;
     const memory = this.#byPrefix.get(flight.key.slice(0, end));
-    // Of a table that is not remembered any more nobody reads it.
+    // Entries of a table that is no longer cached are never read.
     if (memory === undefined) this.#cache.invalidate(flight.key);
     else this.#reload(memory.of, Buffer.from(flight.key.slice(end), 'latin1'), load);
   }

@@ -1,4 +1,4 @@
-// What is answered to commands that do not run: unknown ones, wrong numbers of words, not allowed now.
+// Replies to commands that do not run: unknown ones, wrong numbers of arguments, not allowed now.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { CommandEntry } from './commands/registry.ts';
@@ -39,7 +39,7 @@ export function unknownSubcommand(container: CommandEntry, args: Arguments): str
   return `ERR unknown subcommand '${name}'. Try ${container.spec.name.toUpperCase()} HELP.`;
 }
 
-/** Of a command that does not take as many words. */
+/** Error for a command with a wrong number of arguments. */
 export function wrongCount(entry: CommandEntry, count: number): string {
   return count > entry.maxWords
     ? `ERR too many arguments for '${entry.fullName}' command: at most ${entry.maxWords - 1}`

@@ -259,7 +259,7 @@ test('the words of a long command that waits stay where they came, those of a sm
   expect(parser.mayLend(args)).toBe(true);
   parser.lend();
   parser.detach(args);
-  // What it sends meanwhile is kept, and does not change the words of the command that waits.
+  // Later input is buffered, and does not change the arguments of the waiting command.
   for (let n = 0; n < 100; n++) {
     parser.push(chunk, chunk.write('*1\r\n$4\r\nPING\r\n'), new Arguments());
     parser.detach(new Arguments());

@@ -1,10 +1,10 @@
 // RESP requests out of a stream of chunks: arrays of bulk strings, and inline commands (a line of words).
 // https://redis.io/docs/latest/develop/reference/protocol-spec/
 //
-// A command that lies whole in one chunk is parsed where it lies, and its words point into the chunk.
-// One that is cut goes into a buffer of the parser's own, which grows with the bytes that arrive and
-// not with what a header announces. Parsing resumes where it stopped, so a long command that comes in
-// many pieces is read once.
+// A command that is complete in one chunk is parsed in place, and its arguments point into the
+// chunk. One that is cut goes into a buffer of the parser's own, which grows with the bytes that
+// arrive and not with what a header announces. Parsing resumes where it stopped, so a long command
+// that comes in many pieces is read once.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { emptyBytes } from '../../universal-row/bytes.ts';
@@ -42,7 +42,7 @@ export const defaultLimits: ParserLimits = {
 /** Counts the memory of commands that have come in part. */
 type RequestBudget = Pick<MemoryAccount, 'add' | 'reserve' | 'release'>;
 
-/** Redis's own limits for a client that has not said who it is. */
+/** Redis's own limits for unauthenticated clients. */
 export const unauthenticatedLimits: ParserLimits = {
   ...defaultLimits,
   bulkBytes: 16_384,
@@ -78,7 +78,7 @@ export class RespParser {
 
   /** Bytes of `buf` that the budget counts. */
   private counted = 0;
-  /** Bytes of buffers let go of that words still point into. */
+  /** Bytes of released buffers that arguments still point into. */
   private lent = 0;
   private readonly budget: RequestBudget | undefined;
 
@@ -130,20 +130,21 @@ export class RespParser {
     this.end += length;
   }
 
-  /** Moves what is left to the front of a buffer of our own with room for `more`. */
+  /** Moves the unparsed bytes to the front of a buffer of our own with room for `more`. */
   #carry(from: number, more: number, args: Arguments): void {
     const kept = this.end - from;
     let capacity = leastCarryBytes;
     if (this.carrying && this.buf.length <= largeCarryBytes) capacity = this.buf.length;
-    // At least half of it is for what comes next: a byte is copied a few times, however little comes at a time.
+    // At least half of it is for further input: so a byte is copied only a few times, even with
+    // small chunks.
     if (kept + more > capacity / 2) capacity = (kept + more) * 2;
-    // When the length of the string under way is known, growing stops there, and takes larger steps: what is copied in
-    // one go, and left to the garbage collector, is a quarter of it.
+    // When the length of the current string is known, growth stops there and takes larger steps:
+    // the part copied at once, and left to the garbage collector, is a quarter of it.
     if (this.bulk >= 0) {
       const needed = this.pos - from + this.bulk + 2;
-      const ample = capacity > largeCarryBytes ? capacity * 2 : capacity;
-      if (needed >= kept + more) capacity = Math.min(needed, ample);
-      // Nor is more needed when the command ends with what has come.
+      const larger = capacity > largeCarryBytes ? capacity * 2 : capacity;
+      if (needed >= kept + more) capacity = Math.min(needed, larger);
+      // No more is needed when the command ends with the available input.
       else if (this.wordsLeft === 1 && needed < kept + more) capacity = kept + more;
     }
     const counted = this.#reserve(capacity, args);
@@ -168,7 +169,8 @@ export class RespParser {
     const places = this.wordsLeft > 0 ? args.starts.length * bytesPerWord : 0;
     const bytes = CarryBuffers.lengthFor(capacity) + places;
     if (this.budget.reserve('request', bytes)) return bytes;
-    // Small commands of those who send nothing else wait as well where others have taken all there is.
+    // Small commands of otherwise silent clients wait as well when other clients have taken all
+    // memory.
     if (bytes <= smallestCarryBytes) {
       this.budget.add('request', bytes);
       return bytes;
@@ -353,7 +355,7 @@ export class RespParser {
     return true;
   }
 
-  /** Copies what is left of the last chunk, whose memory is about to be used again. */
+  /** Copies the unparsed rest of the last chunk, whose memory is about to be reused. */
   detach(args: Arguments): void {
     const from = this.wordsLeft > 0 ? this.begun : this.pos;
     // A large buffer of which little is left is exchanged for a small one.
@@ -380,7 +382,7 @@ export class RespParser {
     this.lent = 0;
   }
 
-  /** Lets go of a large buffer once all that was in it has been used. */
+  /** Releases a large buffer once all of its input has been used. */
   release(): void {
     this.#endLoan();
     if (this.pos >= this.end && this.wordsLeft === 0) {
@@ -474,7 +476,7 @@ function hexDigit(c: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
-/** What letters after a backslash stand for. */
+/** Meaning of letters after a backslash. */
 const escapes: ReadonlyMap<number, number> = new Map([
   [110, lf],
   [114, cr],

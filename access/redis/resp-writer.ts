@@ -7,7 +7,7 @@ import { outOfRequestMemory } from './held-memory.ts';
 import { formatDouble } from '../../universal-row/transforms/redis/support/format-double.ts';
 
 const initialBytes = 256 * 1024;
-/** A buffer larger than this is let go after the turn that needed it. */
+/** A larger buffer is released after the tick that needed it. */
 const keepBytes = 4 * 1024 * 1024;
 
 const wide = /[^\0-\xff]/;
@@ -26,7 +26,7 @@ export class RespWriter implements Reply {
   version = 2;
   buf: Buffer;
   pos = 0;
-  /** Who is answered; undefined where nothing is counted. */
+  /** Receiver of the count of replies; undefined where none are counted. */
   keeper: AnswerKeeper | undefined;
 
   constructor(bytes: number = initialBytes) {
@@ -208,7 +208,11 @@ export class RespWriter implements Reply {
     let p = this.pos;
     buf[p++] = type;
     if (value >= 0 && value < 10) buf[p++] = 48 + value;
-    else p += writeInteger(buf, p, value);
+    else if (value >= 10 && value < 100) {
+      const tens = (value * 103) >>> 10;
+      buf[p++] = 48 + tens;
+      buf[p++] = 48 + value - tens * 10;
+    } else p += writeInteger(buf, p, value);
     buf[p] = 13;
     buf[p + 1] = 10;
     this.pos = p + 2;
@@ -229,7 +233,7 @@ interface Part {
   length: number;
 }
 
-/** The answer of one long command: parts that never move, so that no step of it copies what is there. */
+/** The reply of one long command: parts that never move, so that no step copies earlier output. */
 export class LongAnswer extends RespWriter {
   readonly #parts: Part[] = [];
   /** Bytes of the parts; `pos` counts from there. */

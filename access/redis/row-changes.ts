@@ -1,6 +1,7 @@
-// What becomes of changes to rows once they are committed: keyspace notifications, and messages for clients that cache
-// keys (CLIENT TRACKING). Pods are asked to tell of changes only while somebody wants one of them. Messages are written
-// at the end of the tick, so that they leave when the answers to its commands do: not before the log is safe.
+// Notifications of committed changes to rows: keyspace notifications, and messages for clients that
+// cache keys (CLIENT TRACKING). Pods report changes only while a client wants them. Messages are
+// written at the end of the tick, so that they leave when the answers to its commands do: not
+// before the log is safe.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { TurnMember } from '../../universal-row/executor.ts';
@@ -17,7 +18,7 @@ import { isWrite, type TableSpan } from '../../universal-row/command.ts';
 import type { Tenant } from './tenant.ts';
 import type { TrackingClient } from './tracking.ts';
 
-/** What is told between the nodes of a cluster. */
+/** Changes exchanged between the nodes of a cluster. */
 export interface ChangesElsewhere {
   /** Other nodes want to know of changes here, and of rows that were not found. */
   readonly isWanted: boolean;
@@ -25,7 +26,10 @@ export interface ChangesElsewhere {
   /** Tells them, once these are committed. */
   rowsChanged(changes: readonly RowChange[]): void;
   tablesChanged(tables: readonly number[]): void;
-  /** Whether this node wants to know of theirs. Resolves once they know that; what they do until then is not told. */
+  /**
+   * Subscribes this node to their changes, or unsubscribes. Resolves once they know; earlier
+   * changes are not reported.
+   */
   follow(isWanted: boolean, wantsMisses: boolean): Promise<unknown>;
 }
 
@@ -142,7 +146,10 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
     if (this.#isWanted) this.#tablesChanged(tables);
   }
 
-  /** Changes may have been missed of the tenant with this number, or of all: what its clients cache is void. */
+  /**
+   * Changes of the tenant with this number, or of all, may have been missed: its clients must
+   * invalidate their caches.
+   */
   missed(tenant?: number): void {
     const tables = [...this.trackers]
       .filter(({ number }) => tenant === undefined || number === tenant)
@@ -188,13 +195,19 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
 
   // ---- from clients
 
-  /** The client's command is about to read keys on another node, perhaps. */
-  readsElsewhere(client: C, { tracking }: Tenant<C>, entry: CommandEntry, args: Arguments): void {
+  /** The client's command is about to read keys, later or, if `isElsewhere`, in another process perhaps. */
+  readsElsewhere(
+    client: C,
+    { tracking }: Tenant<C>,
+    entry: CommandEntry,
+    args: Arguments,
+    isElsewhere: boolean,
+  ): void {
     const isScript = entry.bind !== undefined;
     if (!entry.hasKeys || entry.run === undefined || (isWrite(entry.action) && !isScript)) return;
     for (const word of keyWords(entry.spec, args)) tracking.reads(args.latin1(word), client);
-    // Nobody here sees what a script reads there.
-    if (isScript) this.#readingScripts.add(client);
+    // Reads of a script on another pod are not visible here.
+    if (isScript && isElsewhere) this.#readingScripts.add(client);
   }
 
   /** The client's command has read keys, perhaps. */
@@ -207,7 +220,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
     if (entry.spec.name !== 'multi') state.caching = false;
   }
 
-  /** What was changed while the client read it is told again, behind the answer. */
+  /** Changes made while the client read are reported again, after the reply. */
   #tellSince(client: C): void {
     for (const { tracking, span } of this.trackers) {
       const table = span.first;
@@ -268,7 +281,7 @@ export class RowChanges<C extends TrackingClient = TrackingClient> implements Ch
     return this.#queue.length !== 0;
   }
 
-  /** Writes what is to be told. */
+  /** Writes the pending notifications. */
   readonly flush = (): void => {
     if (this.#queue.length === 0) return;
     const broadcasting = new Set<Tenant<C>>();

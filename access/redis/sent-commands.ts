@@ -31,7 +31,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionMeter } from './metering.ts';
 import { type AnswerKeeper, LongAnswer, type RespWriter } from './resp-writer.ts';
 
-/** What it has of its connection. */
+/** Services needed from its connection. */
 export interface SentOwner extends AnswerKeeper {
   readonly id: number;
   /** RESP version. */
@@ -39,13 +39,13 @@ export interface SentOwner extends AnswerKeeper {
   readonly closed: boolean;
   readonly meter: ConnectionMeter;
   readonly server: Pick<ConnectionHost<Client>, 'metering' | 'tick'>;
-  /** Where to write what the connection is to be sent next. */
+  /** The writer for the connection's next output. */
   answer(): RespWriter;
   /** An answer was written from `mark` on, to `writer` if it was written aside: counts and charges the command. */
   settleSent(entry: CommandEntry, args: Arguments, mark: number, writer?: RespWriter): void;
   /** All have been answered. */
   sentAreAnswered(): void;
-  /** Copies an answer that was written aside behind what the connection is being sent. */
+  /** Copies a separately written reply to the end of the connection's output. */
   append(own: RespWriter): void;
   /** Reports an error of ours, and closes. */
   fail(error: unknown): void;
@@ -57,7 +57,7 @@ export interface SentOwner extends AnswerKeeper {
 const linkEnded = 'ERR the link to the pod that has this table ended';
 /** Words of commands under way, in one buffer; a larger one is not kept. */
 const keptBytes = 64 * 1024;
-/** What becomes of those that wait for an answer. */
+/** States of requests waiting for an answer. */
 const State = {
   /** Their answers are to come. */
   sent: 0,
@@ -75,7 +75,7 @@ export class SentCommands implements LaneUser {
   readonly #entries: CommandEntry[] = [];
   /** Numbers of those that write, by which they can be sent again; 0 for none. */
   readonly #numbers: number[] = [];
-  /** Of the one that is answered next. */
+  /** Index of the request answered next. */
   #next = 0;
   /** For each command, where its words begin in `#ints`: their number, then the length of each. */
   readonly #at: number[] = [];
@@ -85,16 +85,16 @@ export class SentCommands implements LaneUser {
   readonly #args = new Arguments();
   readonly #head = new CommandHead();
   #remote: RemoteExecutor | undefined;
-  /** Whose leader `#remote` is; undefined where that is all there is. */
+  /** Group whose leader `#remote` is; undefined where there is no group. */
   #group: GroupExecutor | undefined;
   #state: (typeof State)[keyof typeof State] = State.sent;
-  /** Of those that were refused, how many have been said to be. */
+  /** Refused requests already reported. */
   #refused = 0;
-  /** They can all be sent again, whatever the answers to some of them are. */
+  /** All of them can be sent again, whatever their answers. */
   #runsAgain = false;
   /** Some may have been done. */
   #mayBeDone = false;
-  /** Of the answer that is being taken. */
+  /** Whether the outcome of the current answer is unknown. */
   #isUnknown = false;
   #lane: RequestLane | undefined;
   #session: Session | undefined;
@@ -161,7 +161,7 @@ export class SentCommands implements LaneUser {
     );
   }
 
-  /** Whether a command to these pods may go behind those that were sent, whatever its table. */
+  /** Whether a command to these pods may be sent behind the earlier ones, whatever its table. */
   takes(remote: RemoteExecutor, version: number): boolean {
     return (
       remote === this.#remote &&
@@ -268,7 +268,7 @@ export class SentCommands implements LaneUser {
   values(flags: number, reader: WireReader): void {
     const owner = this.#owner;
     if (this.#state !== State.sent && !this.#runsAgain) {
-      // It would be behind what is yet to be run again.
+      // The answer would come after requests that are yet to be run again.
       owner.fail(new WireError('an answer behind a refusal'));
     }
     this.#isUnknown = (flags & AnswerFlag.isUnknown) !== 0;
@@ -392,7 +392,7 @@ export class SentCommands implements LaneUser {
     const group = this.#group!;
     while (this.#next < this.#entries.length && !owner.closed) {
       if (!(await this.#runOne(group))) {
-        // It has waited for as long as a command does: the others are not to wait again.
+        // The request has waited its full time: the others must not wait again.
         while (this.#next < this.#entries.length && !owner.closed) {
           const mayBeDone = this.#mayBeDone && this.#numbers[this.#next] !== 0;
           this.#answerError(mayBeDone ? outcomeUnknown : noLeader);
@@ -477,7 +477,7 @@ export class SentCommands implements LaneUser {
     this.#answered();
   }
 
-  /** Of the answer that has begun to come there will be no more. */
+  /** The rest of a partly received answer will not come. */
   #dropLong(): void {
     if (this.#long === undefined) return;
     this.#owner.keepParts(this.#long.kept);

@@ -1,5 +1,5 @@
-// Scripts of a tenant's clients that are connected to other nodes, where this node leads the rows: they share cache,
-// libraries and SCRIPT KILL with those of clients that are connected here.
+// Scripts of a tenant's clients that are connected to other nodes, where this node leads the rows:
+// they share cache, libraries and SCRIPT KILL with those of local clients.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { BusyReply } from '../../universal-row/command.ts';
@@ -61,7 +61,10 @@ export class ServedScripts {
     return () => running.delete(long);
   }
 
-  /** Why a script may not call a command, if so; `rights` as `rightsOf` has them, '' for one who may do all. */
+  /**
+   * Why a script may not call a command, if so; `rights` in the format of `rightsOf`, '' if
+   * unrestricted.
+   */
   denial(rights: string, name: string, args: Arguments, table: number): string | undefined {
     const { router, registry, now } = this.#server;
     const entry = registry.getFull(name)!;

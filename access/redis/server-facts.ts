@@ -1,4 +1,4 @@
-// What commands show and change of the server around them.
+// Server state that commands show and change.
 
 import type { UserDefinition } from '../../contracts/tenancy/definitions.ts';
 
@@ -6,7 +6,7 @@ import type { UserDefinition } from '../../contracts/tenancy/definitions.ts';
 export interface ConfigEntry {
   name: string;
   get(): string;
-  /** Absent when it cannot be changed while running. Returns what is wrong with a value. */
+  /** Absent when it cannot be changed at run time. Returns the error of a value. */
   set?(value: string): string | undefined;
 }
 
@@ -20,18 +20,18 @@ type UserChange = Partial<Pick<UserDefinition, 'enabled' | 'open' | 'secrets' | 
 
 /** Memory of rows in bytes. */
 export interface MemoryUse {
-  /** Of live rows and of a server without any: `used_memory`. */
+  /** Memory of live rows and of an empty server: `used_memory`. */
   used: number;
   peak: number;
-  /** Of a server without rows. */
+  /** Memory of a server without rows. */
   startup: number;
   /** Part of `used` that `maxmemory` is not compared with. */
   uncounted: number;
-  /** As `used`, with the free space inside of what was allocated. */
+  /** Like `used`, including the free space inside allocated blocks. */
   held: number;
 }
 
-/** What INFO, MEMORY and DEBUG need to know of the rest of the server. */
+/** Facts about the rest of the server for INFO, MEMORY and DEBUG. */
 export interface ServerFacts {
   version: string;
   runId: string;
@@ -42,8 +42,8 @@ export interface ServerFacts {
   memory(): MemoryUse;
   /** Fields of INFO's Persistence section, in order. */
   persistence(): Record<string, string | number>;
-  /** Rows and rows with an expiry of a table. */
-  tableSize(table: number): { rows: number; expiring: number };
+  /** Rows and rows with an expiry of a table; in a cluster those that this node has, or leads: each is led by one node. */
+  tableSize(table: number, ifLed?: boolean): { rows: number; expiring: number };
   /** Keys that reading commands found, and did not find. */
   lookups(): { hits: number; misses: number };
   /** Rows dropped to make room: of the tenant with this first table, or of all. */

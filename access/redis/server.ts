@@ -1,5 +1,5 @@
-// The Redis server of a plane: it accepts connections, knows their tenants, and has what all of them share. How commands
-// of many connections run in one tick of the event loop is in command-tick.ts.
+// The Redis server of a plane: it accepts connections, knows their tenants, and holds their shared
+// state. command-tick.ts runs the commands of many connections in one event-loop tick.
 
 import type { Socket } from 'node:net';
 import type { TenantDefinition, UserDefinition } from '../../contracts/tenancy/definitions.ts';
@@ -34,6 +34,7 @@ import type { ClusterMap } from './cluster-map.ts';
 import { type OutputLimits, OutputWatch } from './output-limits.ts';
 import { Permissions } from './acl/acl-user.ts';
 import { ChannelRechecks } from './acl/channel-rechecks.ts';
+import { Rates } from './rates.ts';
 import type { ReadCache } from './read-cache.ts';
 import { defaultLimits, type ParserLimits } from './resp-parser.ts';
 import type { RespWriter } from './resp-writer.ts';
@@ -46,6 +47,8 @@ import { TenantLimits } from '../admission/tenant-limits.ts';
 import type { TrackingState } from './tracking.ts';
 
 interface RedisServerOptions extends ListenerOptions {
+  /** Told when CLIENT PAUSE begins to hold, and when it is over. */
+  pauseChanged?: (isPaused: boolean) => void;
   maxClients: number;
   /** Seconds; 0 for never. */
   idleTimeout: number;
@@ -66,7 +69,7 @@ interface RedisServerOptions extends ListenerOptions {
   podAdmission?: PodAdmission | undefined;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher;
-  /** What requests under way may take; without it as much as they like. */
+  /** Limit of memory for requests in progress; unlimited if absent. */
   memory?: RequestMemory;
   /** Absent where no tenant has a quota. */
   admission?: GatewayAdmission;
@@ -87,8 +90,6 @@ interface RedisServerOptions extends ListenerOptions {
 
 const httpLogEveryMs = 60_000;
 const sweepEveryMs = 100;
-/** Samples of the number of commands, one each `sweepEveryMs`, over which their rate is taken. */
-const rateSamples = 16;
 /** Messages of other nodes that wait until those before them are sent. */
 const maxHeardMessages = 10_000;
 const listening = ClientFlag.subscribed | ClientFlag.monitor;
@@ -98,14 +99,14 @@ export class RedisServer implements ConnectionHost<Connection> {
   readonly router: Router;
   readonly principals: Principals;
   readonly users: UserKeeper | undefined;
-  /** What every slow log keeps. */
+  /** Limits of every slow log. */
   readonly slowlogLimits: SlowlogLimits;
   /** By number: those that have had clients. */
   readonly tenants = new Map<number, Tenant<Connection>>();
   readonly connections = new Map<number, Connection>();
   readonly monitors = new Monitors<Client>();
   readonly rechecks = new ChannelRechecks();
-  /** Of connections that have not logged in yet. */
+  /** Deadlines of connections that have not logged in yet. */
   readonly logins: LoginDeadlines<Client>;
   readonly facts: ServerFacts;
   /** Undefined unless in cluster mode. */
@@ -142,7 +143,7 @@ export class RedisServer implements ConnectionHost<Connection> {
   readonly tick: CommandTick;
   readonly writer: RespWriter;
   readonly output: OutputWatch;
-  readonly pause = new ClientPause();
+  readonly pause: ClientPause;
   readonly otherPods: OtherPods;
   readonly blocked: BlockedClients;
   readonly #gone = new GoneConnections();
@@ -153,8 +154,7 @@ export class RedisServer implements ConnectionHost<Connection> {
   readonly #listeners: Listeners;
   readonly #keepAliveMs: number;
   readonly #options: Pick<RedisServerOptions, 'readLibraries'>;
-  readonly #samples: { at: number; commands: number }[] = [];
-  #opsPerSecond = 0;
+  readonly rates = new Rates();
   #nextId = 1;
   #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
@@ -170,6 +170,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     this.facts = options.facts;
     this.clusterId = options.clusterId;
     this.clusterMap = options.clusterMap;
+    this.pause = new ClientPause(options.pauseChanged ?? (() => {}));
     this.report = options.report;
     this.maxClients = options.maxClients;
     this.idleTimeout = options.idleTimeout;
@@ -196,7 +197,7 @@ export class RedisServer implements ConnectionHost<Connection> {
         this.changes.flush();
       },
       isWaiting: () => this.changes.isWaiting,
-      // What GETs of this tick were answered with is remembered already.
+      // Replies to GETs of this tick are cached already.
       unknown: () => this.cache?.clear(),
       failed: (error) =>
         this.report('error', 'the log could not take the writes of a tick', { err: error }),
@@ -246,9 +247,9 @@ export class RedisServer implements ConnectionHost<Connection> {
     return true;
   }
 
-  /** Answers what another node asks about a tenant. */
+  /** Answers another node's question about a tenant. */
   answerNode(question: TenantQuestion, definition: TenantDefinition): unknown {
-    return answerNode(question, this.tenant(definition));
+    return answerNode(question, this, this.tenant(definition));
   }
 
   /** For scripts of the tenant's clients that are connected to other nodes. */
@@ -302,7 +303,7 @@ export class RedisServer implements ConnectionHost<Connection> {
   }
 
   #accept(accepted: Socket): void {
-    // It may have closed while it waited for its turn.
+    // The socket may have closed while it was queued.
     if (accepted.destroyed) return;
     this.counters.connections++;
     this.tick.now = Date.now();
@@ -421,14 +422,19 @@ export class RedisServer implements ConnectionHost<Connection> {
 
   // ---- counters
 
-  get opsPerSecond(): number {
-    return this.#opsPerSecond;
-  }
-
   totalCommands(): number {
     let total = this.#retiredCommands;
     for (const connection of this.connections.values()) total += connection.commandsRun;
     return total;
+  }
+
+  traffic(): { bytesIn: number; bytesOut: number } {
+    let { bytesIn, bytesOut } = this.counters;
+    for (const connection of this.connections.values()) {
+      bytesIn += connection.bytesIn;
+      bytesOut += connection.bytesOut;
+    }
+    return { bytesIn, bytesOut };
   }
 
   countError(tenant: Tenant<Connection>, text: string): void {
@@ -446,7 +452,7 @@ export class RedisServer implements ConnectionHost<Connection> {
     counters.bytesOut = 0;
     this.output.disconnections = 0;
     this.#retiredCommands = 0;
-    this.#samples.length = 0;
+    this.rates.reset();
     for (const connection of this.connections.values()) connection.resetCounters();
     const reset = (entry: CommandEntry): void => {
       entry.calls = 0;
@@ -468,22 +474,12 @@ export class RedisServer implements ConnectionHost<Connection> {
       this.tick.lapAt = performance.now();
       this.blocked.serve();
     }
-    this.#sampleRate();
+    this.rates.sample(performance.now(), { commands: this.totalCommands(), ...this.traffic() });
     this.changes.sync();
     this.changes.evictExcess();
     this.output.sweep(this.now);
     this.#closeIdle();
     this.logins.sweep(performance.now());
-  }
-
-  #sampleRate(): void {
-    const now = performance.now();
-    const commands = this.totalCommands();
-    this.#samples.push({ at: now, commands });
-    if (this.#samples.length > rateSamples) this.#samples.shift();
-    const first = this.#samples[0]!;
-    const span = now - first.at;
-    this.#opsPerSecond = span > 0 ? Math.round(((commands - first.commands) * 1000) / span) : 0;
   }
 
   #closeIdle(): void {
@@ -559,5 +555,5 @@ export class RedisServer implements ConnectionHost<Connection> {
 }
 
 function ignore(): void {
-  // The close event does what is to be done.
+  // The close event does the cleanup.
 }

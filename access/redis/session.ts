@@ -1,4 +1,5 @@
-// The identity of a connection: its user and tenant, the database it has selected, and what it says of itself.
+// The identity of a connection: its user and tenant, the selected database, and the attributes the
+// client reports.
 
 import type { TableSpan } from '../../universal-row/command.ts';
 import type { Principal } from '../gateway/principals.ts';
@@ -25,7 +26,7 @@ export abstract class Session<C extends Client> implements ClientAttributes {
   readonly channels = new Set<string>();
   readonly patterns = new Set<string>();
   readonly shardChannels = new Set<string>();
-  /** What its commands cost. */
+  /** Meter of its commands. */
   readonly meter = new ConnectionMeter();
   /** Memory that it holds beyond a round of the event loop. */
   readonly held: HeldMemory;
@@ -130,7 +131,7 @@ export abstract class Session<C extends Client> implements ClientAttributes {
     this.identityChanged(this.tenant.span);
   }
 
-  /** Lets go of what its tenant's clients share. */
+  /** Releases its share of the tenant's client state. */
   leaveTenant(): void {
     const tenant = this.tenant;
     if (this.client.closed) tenant.pubsub.forget(this.client);
@@ -166,7 +167,7 @@ export abstract class Session<C extends Client> implements ClientAttributes {
   /** The connection as a listener to channels. */
   protected abstract get listener(): Parameters<ConnectionHost<C>['rechecks']['add']>[0];
 
-  /** What it listens to, and whether each is a pattern. */
+  /** Subscriptions of the session, and whether each is a pattern. */
   *subscriptions(): Generator<{ name: string; isPattern: boolean }> {
     for (const name of this.channels) yield { name, isPattern: false };
     for (const name of this.shardChannels) yield { name, isPattern: false };

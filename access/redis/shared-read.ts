@@ -10,13 +10,16 @@ import type { TLSSocket } from 'node:tls';
 import { viewed } from '../../universal-row/bytes.ts';
 
 const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
-/** For clients that are held back. What they have sent comes in pieces that keep nobody else waiting. */
+/**
+ * Buffer for throttled clients: their input is read in small pieces that do not delay other
+ * clients.
+ */
 const smallBuffer = viewed(buffer.subarray(0, 16 * 1024));
 
 type WithHandle = { _handle?: unknown };
 
 export interface Reader {
-  /** Given what has come: the first `length` bytes of a buffer that is valid only during the call. */
+  /** Receives input: the first `length` bytes of a buffer that is valid only during the call. */
   receive(chunk: Buffer, length: number): void;
   /** Its client cannot be served now: then little is read at a time. Asked after each read. */
   readonly isHeldBack: boolean;
@@ -26,7 +29,7 @@ export interface Reader {
 export function readShared(accepted: Socket, reader: Reader): Socket {
   const source = accepted as unknown as WithHandle;
   const handle = source._handle;
-  // What a TLS socket reads is not what its handle does.
+  // A TLS socket's reads differ from those of its handle.
   const isEncrypted = (accepted as Partial<TLSSocket>).encrypted === true;
   if (isEncrypted || handle === undefined || handle === null) {
     accepted.on('data', (chunk: Buffer) => reader.receive(chunk, chunk.length));

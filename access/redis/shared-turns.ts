@@ -21,7 +21,7 @@ export class SharedTurns {
 
   #round(): void {
     const began = performance.now();
-    // Those that are added meanwhile belong to a later round: each has one slice a round at most.
+    // Requests added meanwhile belong to a later round: each has one slice a round at most.
     const end = this.#queue.length;
     try {
       do this.#queue[this.#next++]!();
@@ -37,5 +37,5 @@ export class SharedTurns {
   }
 }
 
-/** Those of this thread. */
+/** Time slices of this thread. */
 export const sharedTurns = new SharedTurns();

@@ -19,7 +19,7 @@ export interface SlowEntry {
   client: string;
   clientName: string;
   user: string;
-  /** What it cost. */
+  /** Cost of the command. */
   ru: number;
 }
 

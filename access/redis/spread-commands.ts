@@ -1,6 +1,7 @@
-// Commands of one connection on a table of several partitions, one behind the other, while answers to those before have yet
-// to come: each goes to the group that has its keys, those of a group in order, and the answers are put in the order of the
-// commands. Groups that this process leads answer at once, the others in batches through their links.
+// Pipelined commands of one connection on a table of several partitions, sent before earlier
+// answers have come: each goes to the group that has its keys, those of a group in order, and the
+// answers are put in the order of the commands. Groups that this process leads answer at once, the
+// others in batches through their links.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { Action, type Command } from '../../universal-row/command.ts';
@@ -31,7 +32,7 @@ class Share implements SentOwner {
   readonly #all: SpreadCommands;
   readonly #owner: SpreadOwner;
   #writer: RespWriter | undefined;
-  /** Of each answer that is there: where it ends in the writer, and what `hold` of the group was. */
+  /** For each answer received: its end in the writer, and the group's `hold` at that time. */
   #ends: number[] = [];
   #holds: number[] = [];
   #taken = 0;
@@ -95,7 +96,8 @@ class Share implements SentOwner {
     const at = this.#taken;
     if (at === this.#ends.length) return false;
     const start = at === 0 ? 0 : this.#ends[at - 1]!;
-    // The answer leaves with this tick, and waits for what it saw as those of the tick do.
+    // The answer is sent with this tick, and waits for the state it depends on, like those of the
+    // tick.
     this.group.holdOn(this.#holds[at]!);
     owner.answer().rawBytes(this.#writer!.buf, start, this.#ends[at]! - start);
     this.#taken++;
@@ -135,7 +137,7 @@ class Share implements SentOwner {
 export class SpreadCommands {
   readonly #owner: SpreadOwner;
   readonly #shares = new Map<GroupExecutor, Share>();
-  /** Whose answers are sent, in the order of the commands; those before `#next` have been. */
+  /** Answers to send, in the order of the commands; those before `#next` have been sent. */
   readonly #order: Share[] = [];
   #next = 0;
   /** A command on a pod of this process answers later. */

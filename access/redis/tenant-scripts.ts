@@ -1,4 +1,4 @@
-// What the clients of one tenant share of scripts.
+// Script state shared by the clients of one tenant.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { Transform } from '../../universal-row/command.ts';
@@ -51,7 +51,7 @@ type Change = (libraries: FunctionLibraries) => Transform;
 export class TenantScripts {
   readonly cache = new ScriptCache();
   readonly functions = new FunctionLibraries();
-  /** Those that take many steps. */
+  /** Scripts with many steps. */
   readonly running = new Set<LongScript>();
   readonly #transforms = new Map<Change, Transform>();
 
@@ -79,7 +79,7 @@ export class TenantScripts {
     }
   }
 
-  /** Of a script as it was sent; undefined for one that does not compile. */
+  /** Flags of a script as it was sent; undefined for one that does not compile. */
   #flagsOf(args: Arguments): ScriptFlags | undefined {
     try {
       return this.cache.take(args.latin1(1)).flags;

@@ -1,5 +1,5 @@
-// What the clients of one tenant share, and those of no other see: channels, the slow log, the ACL log, the
-// list of clients, counters.
+// State of one tenant, shared by its clients only: channels, the slow log, the ACL log, the list of
+// clients, counters.
 
 import type { TableSpan } from '../../universal-row/command.ts';
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
@@ -22,7 +22,7 @@ export class Tenant<C extends TrackingClient = TrackingClient> {
   span: TableSpan;
   /** The one with its function libraries. */
   readonly libraryTable: number;
-  /** Those that are logged in. */
+  /** Logged-in connections. */
   readonly connections = new Set<C>();
   readonly pubsub = new PubSub();
   readonly fanOut = new FanOut();
@@ -33,7 +33,7 @@ export class Tenant<C extends TrackingClient = TrackingClient> {
   /** Its rate limiters; the class limiter is for scans. */
   readonly limits: TenantLimits;
   readonly refusals = new Refusals();
-  /** Connections that have gone, and what they did. */
+  /** Totals of closed connections. */
   readonly past = { connections: 0, commands: 0, bytesIn: 0, bytesOut: 0 };
   rejectedConnections = 0;
   readonly errors = new ErrorCounts();
@@ -79,7 +79,7 @@ function spanOf({ firstTable, databases }: TenantDefinition): TableSpan {
   return { first: firstTable, count: databases };
 }
 
-/** What is told to a client beyond the limit. */
+/** Error for a client beyond the limit. */
 export function tooManyClients({ definition }: Tenant): string {
   const { name, limits } = definition;
   return `ERR max number of clients reached: tenant '${name}' may have ${limits.connections} (limit connections)`;

@@ -1,9 +1,10 @@
-// Client-side caching (CLIENT TRACKING): which clients of a tenant may have which keys in their caches, and the messages
-// that tell them when a key has changed. As in Redis keys are tracked by name, whatever the database.
+// Client-side caching (CLIENT TRACKING): the keys that clients of a tenant may have in their
+// caches, and the invalidation messages when a key has changed. As in Redis keys are tracked by
+// name, whatever the database.
 
 import type { Subscriber } from './pubsub.ts';
 
-/** What a client has asked for. */
+/** Tracking options of a client. */
 export interface TrackingState {
   readonly isBroadcast: boolean;
   readonly optIn: boolean;
@@ -11,7 +12,7 @@ export interface TrackingState {
   readonly noLoop: boolean;
   /** Id of the client that gets the messages; 0 for itself. */
   readonly redirect: number;
-  /** Of keys that are broadcast; latin1. */
+  /** Prefixes of keys to broadcast; latin1. */
   readonly prefixes: ReadonlySet<string>;
   /** CLIENT CACHING was given for the next command. */
   caching: boolean;
@@ -23,7 +24,7 @@ export interface TrackingClient extends Subscriber {
   readonly id: number;
   readonly version: number;
   readonly tracking: TrackingState | undefined;
-  /** It has asked to be closed, or is being closed. */
+  /** The client is being closed. */
   readonly closing: boolean;
 }
 
@@ -35,7 +36,7 @@ interface Prefix<C> {
 
 interface ReadsUnderWay {
   readonly keys: Set<string>;
-  /** Those of them that were changed meanwhile. */
+  /** Those keys that were changed meanwhile. */
   readonly changed: Set<string>;
 }
 
@@ -158,7 +159,7 @@ export class TrackingTable<C extends TrackingClient = TrackingClient> {
     }
   }
 
-  /** Tells what was changed since the last time. */
+  /** Sends the changes since the last call. */
   broadcast(): void {
     for (const { clients, changed } of this.#prefixes.values()) {
       if (changed.size === 0) continue;

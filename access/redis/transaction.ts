@@ -16,6 +16,7 @@ import { type CommandEntry, maxHandlerWords } from './commands/registry.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { copiedBytes } from './copied-arguments.ts';
 import { outOfRequestMemory } from './held-memory.ts';
+import { readModes } from './read-mode.ts';
 import type { AnswerKeeper, RespWriter } from './resp-writer.ts';
 import { sharedTurns } from './shared-turns.ts';
 
@@ -34,16 +35,16 @@ interface Transaction {
   slots: { only: number };
 }
 
-/** What it has of its connection. */
+/** Services a transaction needs from its connection. */
 export interface TransactionOwner extends Client, AnswerKeeper {
   readonly server: ConnectionHost<Client>;
-  /** Closes the connection for the size of what it has queued. */
+  /** Closes the connection because its queued commands are too large. */
   queryTooLong(): void;
   /** The transform of a command that acts for this client. */
   bound(bind: NonNullable<CommandEntry['bind']>): Command['transform'];
   /** Runs a handler for EXEC. */
   handleQueued(entry: CommandEntry, args: Arguments, reply: RespWriter, mark: number): void;
-  /** Copies an answer that was written aside behind what the connection is being sent. */
+  /** Copies a separately written reply to the end of the connection's output. */
   append(own: RespWriter): void;
 }
 
@@ -51,7 +52,7 @@ const queuedBytes = '+QUEUED\r\n'.length;
 // EXEC looks at all that is queued before it begins.
 const maxQueuedCommands = 65_536;
 const tooManyQueued = `ERR too many commands in a transaction: at most ${maxQueuedCommands}`;
-// What a watched key takes beside its bytes.
+// Memory overhead of a watched key besides its bytes.
 const watchOverheadBytes = 256;
 const twoModels =
   'EXECABORT Transaction discarded: its databases are of different models, which one transaction cannot change together';
@@ -67,7 +68,7 @@ class WatchGuard implements TransactionWatch {
   }
 }
 
-/** What EXEC is about to run. */
+/** A transaction that EXEC is about to run. */
 class PreparedTransaction {
   readonly commands: Command[] = [];
   /** Commands that other pods run as well. */
@@ -116,7 +117,7 @@ export class TransactionState {
     this.#owner.setFlag(ClientFlag.multi, transaction !== undefined);
   }
 
-  /** Forgets the transaction and what it watched. */
+  /** Drops the transaction and its watched keys. */
   end(): void {
     this.#owner.held.release('transaction', this.#transaction?.bytes ?? 0);
     this.#set(undefined);
@@ -139,7 +140,7 @@ export class TransactionState {
     }
     const bytes = copiedBytes(args);
     if (transaction.bytes + bytes > server.limits.queryBytes) {
-      // As redis-server does: what is queued counts as part of the query.
+      // As in redis-server, queued commands count as part of the query.
       owner.queryTooLong();
       return undefined;
     }
@@ -242,7 +243,10 @@ export class TransactionState {
     });
   }
 
-  /** Why what is queued would be refused by now, where the commands were taken: memory has become full since. */
+  /**
+   * Why the queued commands would be refused now, although they were accepted: memory has become
+   * full since.
+   */
   #refusal(): string | undefined {
     const { server, table } = this.#owner;
     const { queue } = this.#transaction!;
@@ -252,7 +256,7 @@ export class TransactionState {
     return server.router.to(table).executor.refusal({ table, grows: first.entry.grows });
   }
 
-  /** What to wait for before commands that use function libraries may run. */
+  /** Promise to wait for before commands that use function libraries may run. */
   #libraries(queue: readonly QueuedCommand[]): Promise<string | undefined> | undefined {
     if (!queue.some(({ entry }) => entry.usesLibraries)) return undefined;
     return this.#owner.tenant.scripts.functions.refresh();
@@ -298,12 +302,14 @@ export class TransactionState {
       return hasRun;
     };
     if (out !== reply && owner.flags & ClientFlag.tracking) {
+      const isElsewhere = route.remote !== undefined || route.group !== undefined;
       for (const { entry, args } of queue) {
-        server.changes.readsElsewhere(owner, tenant, entry, args);
+        server.changes.readsElsewhere(owner, tenant, entry, args, isElsewhere);
       }
     }
     this.#set(undefined);
     const mark = reply.mark();
+    readModes.get(owner)?.session?.moved();
     const done = route.executor.executeAll(commands, out, isClean, guard);
     const finish = (): Promise<unknown> | undefined => {
       owner.held.release('transaction', bytes);
@@ -403,7 +409,7 @@ export class TransactionState {
     return refusal === undefined ? undefined : (_rows, _words, reply) => reply.error(refusal);
   }
 
-  /** What answers a command that acts for this client and that a pod elsewhere cannot run, where it would have to. */
+  /** Transform for a command that acts for this client and that a remote pod cannot run. */
   #prepareElsewhere(entry: CommandEntry, command: Command): Command['transform'] | undefined {
     const { remote, group } = this.#owner.server.router.to(command.table);
     if (remote === undefined && group === undefined) return undefined;

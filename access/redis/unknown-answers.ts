@@ -1,5 +1,5 @@
-// What clients are sent in place of answers that saw rows which may not be kept: each command of a pipeline has its own
-// error, so that none takes the answer of another.
+// Errors sent in place of replies that depend on rows which may be lost: each command of a pipeline
+// has its own error, so that none takes the answer of another.
 
 import { outcomeUnknown } from '../../universal-row/errors.ts';
 
@@ -58,7 +58,7 @@ class AnswerWalk {
       case Sign.map:
         return 2 * this.#count();
       case Sign.attribute:
-        // What it says is about the value behind its own.
+        // The value behind the attribute is counted too.
         return 2 * this.#count() + 1;
       case Sign.bulk:
       case Sign.verbatim:

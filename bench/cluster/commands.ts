@@ -1,8 +1,10 @@
-// npm run bench -- cluster throughput|etcd|fail-over|transfer|groups|restart|snapshot: figures of a cluster on loopback, each
-// with its threshold. Exit code 1 when one misses it.
+// npm run bench -- cluster throughput|etcd|fail-over|transfer|groups|restart|snapshot|upgrade|clients: figures of a cluster on
+// loopback, each with its threshold. Exit code 1 when one misses it.
 
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Fsync } from '../support/processes.ts';
+import { clientsBench, clientsDefaults } from './clients.ts';
 import { failOverBench, failOverDefaults, harms } from './fail-over.ts';
 import { manyGroupsBench, manyGroupsDefaults } from './many-groups.ts';
 import {
@@ -13,6 +15,7 @@ import {
   transferDefaults,
 } from './moves.ts';
 import { etcdBench, etcdDefaults, throughputBench, throughputDefaults } from './throughput.ts';
+import { upgradeBench, upgradeDefaults } from './upgrade.ts';
 
 function whole(text: string): number {
   const value = Number(text);
@@ -23,7 +26,7 @@ function whole(text: string): number {
 const words = (text: string): string[] => text.split(',').filter((word) => word !== '');
 const numbers = (text: string): number[] => words(text).map(whole);
 
-/** `command` is what to print as the way to run it again. */
+/** `command` is the printed command to run it again. */
 export function clusterCommand(command: string): Command {
   const program = new Command('cluster').description('figures of three nodes and more');
   const run = async (bench: Promise<boolean>): Promise<void> => {
@@ -31,7 +34,7 @@ export function clusterCommand(command: string): Command {
   };
   program
     .command('throughput')
-    .description('a group of three over one server: SET and GET, P 1 and 16')
+    .description('a group of three over one server: SET, GET, GET by lease, P 1 and 16')
     .option('--rounds <n>', 'of each cell', whole, throughputDefaults.rounds)
     .option('--requests <n>', 'of a round', whole, throughputDefaults.requests)
     .option('--policies <list>', 'of always,everysec,no', words, throughputDefaults.policies)
@@ -65,6 +68,19 @@ export function clusterCommand(command: string): Command {
     .option('--led-groups <n>', 'when a process is killed', whole, manyGroupsDefaults.ledGroups)
     .option('--seconds <n>', 'length of the idle time', whole, manyGroupsDefaults.seconds)
     .action((options: typeof manyGroupsDefaults) => run(manyGroupsBench(options, command)));
+  program
+    .command('upgrade')
+    .description('node by node from another build to this one, under load')
+    .requiredOption('--from <folder>', 'the compiled build before', (text: string) => resolve(text))
+    .option('--steady-ms <n>', 'load before each stop', whole, upgradeDefaults.steadyMs)
+    .action((options: Parameters<typeof upgradeBench>[0]) => run(upgradeBench(options, command)));
+  program
+    .command('clients')
+    .description('clients of many kinds while the leader is killed, stopped and restarted')
+    .option('--only <list>', 'names of clients that contain one of these', words, [])
+    .option('--steady-ms <n>', 'between harms', whole, clientsDefaults.steadyMs)
+    .option('--stop-ms <n>', 'that the leader is stopped', whole, clientsDefaults.stopMs)
+    .action((options: typeof clientsDefaults) => run(clientsBench(options, command)));
   for (const [name, description, bench] of [
     ['restart', 'a node with much data starts again after a kill', restartNodeBench],
     ['snapshot', 'a replica with much data is copied to another node', snapshotBench],

@@ -9,13 +9,13 @@ import { LocalNodes } from './local-nodes.ts';
 import { Probe } from './probes.ts';
 import { type RedisPeer, redisClusterPeer, sentinelPeer } from './redis-peers.ts';
 
-export const harms = ['kill', 'stop', 'black-hole'] as const;
+export const harms = ['kill', 'stop', 'black-hole', 'kill-with-leases'] as const;
 type Harm = (typeof harms)[number];
 
 interface FailOverOptions {
   rounds: number;
   harms: string[];
-  /** Of each peer, which take half a minute a round; 0 for none of them. */
+  /** Rounds with each peer, which take half a minute each; 0 for none. */
   peerRounds: number;
 }
 
@@ -25,6 +25,8 @@ const thresholds: Record<Harm, { p50: number; p99: number }> = {
   kill: { p50: 600, p99: 2500 },
   stop: { p50: 1800, p99: 3500 },
   'black-hole': { p50: 1800, p99: 3500 },
+  // The others wait for the lease to run out.
+  'kill-with-leases': { p50: 1800, p99: 3500 },
 };
 const probesOfNode = 2;
 const steadyMs = 500;
@@ -96,7 +98,9 @@ function figuresOf(harm: Harm, { gaps, lost, staleReads }: Outcome): Figure[] {
 async function ours(harm: Harm, rounds: number): Promise<Outcome> {
   const outcome: Outcome = { gaps: [], lost: 0, staleReads: 0 };
   const cluster = await LocalNodes.start({ nodes: 3, proxied: true });
+  const isKill = harm === 'kill' || harm === 'kill-with-leases';
   try {
+    if (harm === 'kill-with-leases') await cluster.keepLeases();
     for (let round = 0; round < rounds; round++) {
       const { leader } = await cluster.rows();
       const others = cluster.numbers.filter((node) => node !== leader);
@@ -107,13 +111,13 @@ async function ours(harm: Harm, rounds: number): Promise<Outcome> {
       const old = connect(cluster.redisPort(leader));
       await sleep(steadyMs);
       const moment = performance.now();
-      if (harm === 'kill') await cluster.kill(leader);
+      if (isKill) await cluster.kill(leader);
       else if (harm === 'stop') cluster.signal(leader, 'SIGSTOP');
       else cluster.cutOff(leader);
       await sleep(steadyMs);
       await Promise.all(probes.map((probe) => probe.goesOn(moreWrites, recoversWithinMs)));
       outcome.gaps.push(...probes.map((probe) => probe.longestGapSince(moment)));
-      if (harm === 'kill') await cluster.restart(leader);
+      if (isKill) await cluster.restart(leader);
       else if (harm === 'stop') {
         const known = probes[0]!.times.length;
         const read = old.llen(probes[0]!.key).catch(() => Infinity);

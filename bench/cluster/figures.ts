@@ -1,21 +1,24 @@
-// Figures with thresholds: a table for people, JSON for programs. What misses its threshold says so.
+// Figures with thresholds: a table to read, JSON for programs. Figures that miss their threshold
+// are marked.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import Table from 'cli-table3';
+import { commitOf } from '../support/commit.ts';
 import { machine } from '../support/report.ts';
 
 export interface Figure {
   name: string;
   unit: string;
   value: number;
-  /** What it should be at least, or at most. Neither for what is only shown beside it. */
+  /** Bounds of the figure. Neither for figures shown for comparison only. */
   atLeast?: number;
   atMost?: number;
 }
 
 function isMissed({ value, atLeast, atMost }: Figure): boolean {
-  // What could not be measured reaches nothing.
+  // A figure that could not be measured misses its bound.
   if (atLeast !== undefined) return !(value >= atLeast);
   return atMost !== undefined && !(value <= atMost);
 }
@@ -42,10 +45,14 @@ export function tell(name: string, command: string, figures: readonly Figure[]):
     ]);
   }
   console.log(table.toString());
-  const directory = join(import.meta.dirname, '..', '..', '..', 'bench', 'results');
+  const root = join(import.meta.dirname, '..', '..', '..');
+  const directory = join(root, 'bench', 'results');
   mkdirSync(directory, { recursive: true });
   const date = new Date().toISOString().slice(0, 10);
-  const report = { bench: `cluster ${name}`, command, date, machine: machine(), figures };
+  const of = { command, commit: commitOf(root), date, machine: machine() };
+  // Processes that wanted a processor, this bench's own included: other load on the machine.
+  const load = Math.round(loadavg()[1]!);
+  const report = { bench: `cluster ${name}`, ...of, load, figures };
   writeFileSync(
     join(directory, `cluster-${name}.json`),
     `${JSON.stringify(report, undefined, 2)}\n`,

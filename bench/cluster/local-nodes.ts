@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AdminClient } from '../../cli/commands/admin-client.ts';
 import type { ClusterReport, GroupReport } from '../../control/cluster/cluster-report.ts';
@@ -26,7 +27,7 @@ export interface LocalNodesOptions {
 const startMs = 120_000;
 const pollMs = 100;
 /** For so long nothing has changed in a cluster that has settled. */
-const calmMs = 3000;
+const quietMs = 3000;
 const peerPorts = [0, 1, 2];
 
 class LocalNode {
@@ -34,13 +35,19 @@ class LocalNode {
   readonly directory: string;
   readonly listen: number;
   readonly redisPort: number;
+  readonly influxPort: number;
   child: ChildProcess | undefined;
 
-  constructor(number: number, directory: string, listen: number, redisPort: number) {
+  constructor(
+    number: number,
+    directory: string,
+    ports: { listen: number; redis: number; influx: number },
+  ) {
     this.number = number;
     this.directory = directory;
-    this.listen = listen;
-    this.redisPort = redisPort;
+    this.listen = ports.listen;
+    this.redisPort = ports.redis;
+    this.influxPort = ports.influx;
   }
 }
 
@@ -49,6 +56,8 @@ export class LocalNodes {
   readonly #options: LocalNodesOptions;
   readonly #directory = mkdtempSync(join(tmpdir(), 'polyrow-bench-cluster-'));
   readonly #nodes: LocalNode[] = [];
+  /** Messages of nodes that failed. */
+  readonly #failures: string[] = [];
 
   private constructor(options: LocalNodesOptions) {
     this.#options = options;
@@ -78,16 +87,22 @@ export class LocalNodes {
     return this.#node(node).redisPort;
   }
 
+  influxUrl(node: number): string {
+    return `http://127.0.0.1:${this.#node(node).influxPort}`;
+  }
+
   directory(node: number): string {
     return this.#node(node).directory;
   }
 
-  pid(node: number): number {
+  isUp(node: number): boolean {
     const { child } = this.#node(node);
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`node ${node} does not run`);
-    }
-    return child.pid;
+    return child?.pid !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
+  pid(node: number): number {
+    if (!this.isUp(node)) throw new Error(`node ${node} does not run`);
+    return this.#node(node).child!.pid!;
   }
 
   signal(node: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
@@ -95,9 +110,18 @@ export class LocalNodes {
   }
 
   async kill(node: number): Promise<void> {
+    await this.#end(node, 'SIGKILL');
+  }
+
+  /** Stops a node in good order. */
+  async terminate(node: number): Promise<void> {
+    await this.#end(node, 'SIGTERM');
+  }
+
+  async #end(node: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this.#node(node);
     const gone = once(child!, 'exit');
-    process.kill(this.pid(node), 'SIGKILL');
+    process.kill(this.pid(node), signal);
     await gone;
   }
 
@@ -110,10 +134,10 @@ export class LocalNodes {
     }
   }
 
-  /** Starts a node that has ended, and resolves to the seconds until it serves. */
-  async restart(node: number): Promise<number> {
+  /** Starts a node that has ended, of another build if one is named, and resolves to the seconds until it serves. */
+  async restart(node: number, dist = this.#options.dist): Promise<number> {
     const began = performance.now();
-    this.#spawn(this.#node(node));
+    this.#spawn(this.#node(node), dist);
     await this.#until(node, ({ ok }) => ok);
     return (performance.now() - began) / 1000;
   }
@@ -134,11 +158,18 @@ export class LocalNodes {
     return found;
   }
 
+  /** Strong reads of database 0 go by leases, which the leader has once the others have said so. */
+  async keepLeases(): Promise<void> {
+    const admin = await this.admin(this.numbers[0]!);
+    await admin.request('PATCH', '/v1/tables/0', { consistency: 'lease' });
+    await sleep(1000);
+  }
+
   /** Until all groups are whole and have had the same leaders for a while. */
   async settled(by?: number): Promise<void> {
     let [known, since] = ['', performance.now()];
     const end = performance.now() + startMs;
-    while (performance.now() - since < calmMs) {
+    while (performance.now() - since < quietMs) {
       if (performance.now() > end) throw new Error(`the cluster does not settle: ${known}`);
       const { groups } = await this.report(by).catch(() => ({ groups: [] as GroupReport[] }));
       const isWhole =
@@ -153,6 +184,7 @@ export class LocalNodes {
     }
   }
 
+  /** Throws when a node has ended by a failure of its own. */
   async stop(): Promise<void> {
     for (const { child } of this.#nodes) {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) continue;
@@ -162,13 +194,20 @@ export class LocalNodes {
     }
     this.proxies.close();
     rmSync(this.#directory, { recursive: true, force: true });
+    const failures = this.#failures.splice(0);
+    if (failures.length > 0) throw new Error(`nodes have failed:\n${failures.join('\n')}`);
   }
 
   async #form(): Promise<void> {
     for (let number = 1; number <= this.#options.nodes; number++) {
       const directory = join(this.#directory, `node-${number}`);
       mkdirSync(directory);
-      const node = new LocalNode(number, directory, await threePorts(), await freePort());
+      const ports = {
+        listen: await threePorts(),
+        redis: await freePort(),
+        influx: await freePort(),
+      };
+      const node = new LocalNode(number, directory, ports);
       this.#nodes.push(node);
       if (this.#options.proxied) {
         await this.proxies.listen(
@@ -195,14 +234,14 @@ export class LocalNodes {
     return this.#nodes[number - 1]!;
   }
 
-  #spawn(node: LocalNode): void {
-    const { number, directory, listen, redisPort } = node;
+  #spawn(node: LocalNode, dist = this.#options.dist): void {
+    const { number, directory, listen, redisPort, influxPort } = node;
     const first = this.#nodes[0]!;
     const host = this.#options.proxied ? Proxies.host(number) : '127.0.0.1';
     const seed = this.#options.proxied ? Proxies.host(1) : '127.0.0.1';
     const settings = {
       'redis.port': redisPort,
-      'influx.port': 0,
+      'influx.port': influxPort,
       'admin.port': 0,
       'cluster.listen': `127.0.0.1:${listen}`,
       'cluster.advertise': host,
@@ -214,9 +253,20 @@ export class LocalNodes {
     rmSync(join(directory, 'admin-endpoint'), { force: true });
     node.child = spawn(
       process.execPath,
-      [mainOf(this.#options), 'start', '--data-dir', directory, ...words, ...flags],
-      { stdio: ['ignore', 'ignore', 'inherit'] },
+      [
+        mainOf(dist === undefined ? {} : { dist }),
+        'start',
+        '--data-dir',
+        directory,
+        ...words,
+        ...flags,
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
     );
+    createInterface({ input: node.child.stderr! }).on('line', (line) => {
+      process.stderr.write(`${line}\n`);
+      if (line.includes('"level":60')) this.#failures.push(`node ${number}: ${line}`);
+    });
   }
 
   async #until(
@@ -233,7 +283,7 @@ export class LocalNodes {
         const { reasons = [] } = (await answer.json()) as { reasons?: string[] };
         if (isReady({ ok: answer.ok, reasons })) return;
       } catch {
-        // It does not listen yet.
+        // The node does not listen yet.
       }
     }
     throw new Error(`node ${node} does not serve within ${startMs / 1000} s`);

@@ -1,5 +1,5 @@
-// Many groups on three processes, on real disks and connections, with the driver alone: what they cost while nothing is
-// written, and how long those of a killed process are without a leader.
+// Many groups on three processes, on real disks and connections, with the driver alone: their cost
+// while idle, and the time without a leader after a process is killed.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

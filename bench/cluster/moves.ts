@@ -1,4 +1,5 @@
-// What clients see while a leader hands over, while a node with much data starts again, and while a replica is copied.
+// Client latency while a leader hands over, while a node with much data restarts, and while a
+// replica is copied.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -135,7 +136,7 @@ export async function snapshotBench(
     const before = foreground(port, () => isOver);
     await sleep(5000);
     isOver = true;
-    const calm = percentile(await before, 0.99);
+    const quiet = percentile(await before, 0.99);
     const holders = replicas.map(({ node }) => node);
     const from = holders.find((node) => node !== leader)!;
     const to = cluster.numbers.find((node) => !holders.includes(node))!;
@@ -156,9 +157,9 @@ export async function snapshotBench(
     const speed = options.megabytes / seconds;
     figures.push(
       { name: 'a replica is copied, start to end', unit: 'MB/s', value: speed, atLeast: 50 },
-      { name: 'foreground p99 before', unit: 'ms', value: calm },
+      { name: 'foreground p99 before', unit: 'ms', value: quiet },
       { name: 'foreground p99 meanwhile', unit: 'ms', value: busy },
-      { name: 'meanwhile over before', unit: '', value: busy / calm, atMost: 2 },
+      { name: 'meanwhile over before', unit: '', value: busy / quiet, atMost: 2 },
     );
   } finally {
     await cluster.stop();

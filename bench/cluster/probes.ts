@@ -1,8 +1,9 @@
-// Clients that write one element after the other for as long as they are let, and know what was acknowledged, and when.
+// Clients that write one element after the other until stopped, and record the acknowledged ones
+// with their times.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What a probe needs of a client; each client reconnects by itself. */
+/** Client operations a probe needs; each client reconnects by itself. */
 export interface ProbeClient {
   rpush(key: string, element: string): Promise<number>;
   lrange(key: string, from: number, to: number): Promise<string[]>;
@@ -41,13 +42,8 @@ export class Probe {
     }
   }
 
-  /** Milliseconds: the longest time without an acknowledgement that ended after this moment. */
   longestGapSince(moment: number): number {
-    let longest = 0;
-    for (let i = this.times.length - 1; i > 0 && this.times[i]! > moment; i--) {
-      longest = Math.max(longest, this.times[i]! - this.times[i - 1]!);
-    }
-    return longest;
+    return longestGap(this.times, moment);
   }
 
   /** Until as many as `count` more writes were acknowledged; throws when that takes too long. */
@@ -62,9 +58,28 @@ export class Probe {
 
   /** Ends; how many acknowledged writes are not there. */
   async lost(): Promise<number> {
-    this.#isOver = true;
-    await this.#running;
-    const there = new Set(await this.#client.lrange(this.key, 0, -1));
+    const there = new Set(await this.#elements());
     return this.acknowledged.filter((n) => !there.has(String(n))).length;
   }
+
+  /** Ends; how many writes are there more than once. */
+  async twice(): Promise<number> {
+    const all = await this.#elements();
+    return all.length - new Set(all).size;
+  }
+
+  async #elements(): Promise<string[]> {
+    this.#isOver = true;
+    await this.#running;
+    return this.#client.lrange(this.key, 0, -1);
+  }
+}
+
+/** Milliseconds: the longest time between two of these moments that ended after `since`. */
+export function longestGap(times: readonly number[], since: number): number {
+  let longest = 0;
+  for (let i = times.length - 1; i > 0 && times[i]! > since; i--) {
+    longest = Math.max(longest, times[i]! - times[i - 1]!);
+  }
+  return longest;
 }

@@ -1,6 +1,7 @@
-// TCP proxies between the nodes of a cluster on loopback. Each node advertises an address of its own at which its proxy
-// listens; who dials is found by the process that has the other end of the connection. What is held back on the way from
-// one node to another is delivered once the way is open again, as TCP does.
+// TCP proxies between the nodes of a cluster on loopback. Each node advertises an address of its
+// own at which its proxy listens; the dialling node is identified by the process at the other end
+// of the connection. Blocked bytes from one node to another are delivered once the path is open
+// again, as TCP does.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
@@ -47,7 +48,7 @@ export class Proxies {
     }
   }
 
-  /** Holds back what goes from one node to another; connections stay. */
+  /** Blocks bytes from one node to another; connections stay open. */
   hold(from: number, to: number): void {
     this.#held.add(`${from}>${to}`);
     for (const way of this.#ways) this.#adjust(way);
@@ -146,7 +147,7 @@ function hasOpen(pid: number, link: string): boolean {
       try {
         return readlinkSync(`${directory}/${fd}`) === link;
       } catch {
-        // It was closed since the directory was read.
+        // The connection was closed since the directory was read.
         return false;
       }
     });

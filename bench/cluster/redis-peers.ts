@@ -95,7 +95,7 @@ export async function redisClusterPeer(): Promise<RedisPeer> {
   const addresses = all.map((port) => `127.0.0.1:${port}`);
   const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
   await output('redis-cli', create);
-  const isCalm = async (): Promise<boolean> => {
+  const isStable = async (): Promise<boolean> => {
     const infos = await Promise.all(all.map((port) => ask(port, 'INFO', 'replication')));
     const states = await Promise.all(all.map((port) => ask(port, 'CLUSTER', 'INFO')));
     const replicas = infos.filter((info) => replicaOn.test(info));
@@ -104,7 +104,7 @@ export async function redisClusterPeer(): Promise<RedisPeer> {
   return {
     name: 'Redis Cluster',
     async prepare(round) {
-      await until(isCalm);
+      await until(isStable);
       const client = new Cluster(
         all.map((port) => ({ host: '127.0.0.1', port })),
         { clusterRetryStrategy: () => 20, redisOptions: { maxRetriesPerRequest: 0 } },
@@ -122,7 +122,7 @@ export async function redisClusterPeer(): Promise<RedisPeer> {
         kill: () => servers.kill(port),
         repair: async () => {
           await servers.again(port);
-          await until(isCalm);
+          await until(isStable);
         },
       };
     },
@@ -154,7 +154,7 @@ export async function sentinelPeer(): Promise<RedisPeer> {
   for (const port of sentinels) {
     await servers.start(port, ['--sentinel'], `sentinel monitor m 127.0.0.1 ${first} 2\n`);
   }
-  const isCalm = async (): Promise<boolean> => {
+  const isStable = async (): Promise<boolean> => {
     const infos = await Promise.all(data.map((port) => ask(port, 'INFO', 'replication')));
     const knows = await Promise.all(
       sentinels.map((port) => ask(port, 'SENTINEL', 'CKQUORUM', 'm')),
@@ -165,7 +165,7 @@ export async function sentinelPeer(): Promise<RedisPeer> {
   return {
     name: 'Redis Sentinel',
     async prepare(round) {
-      await until(isCalm);
+      await until(isStable);
       const client = new Redis({
         name: 'm',
         sentinels: sentinels.map((port) => ({ host: '127.0.0.1', port })),
@@ -183,7 +183,7 @@ export async function sentinelPeer(): Promise<RedisPeer> {
         kill: () => servers.kill(master),
         repair: async () => {
           await servers.again(master);
-          await until(isCalm);
+          await until(isStable);
         },
       };
     },

@@ -42,7 +42,7 @@ function settingOf(poolCount: number, seed: number, options = accessPoolsDefault
   return { pools, tenants: all };
 }
 
-/** Of the gateway that has most: its routes, per cent of all. */
+/** Routes of the gateway that has most, per cent of all. */
 function routesHeld({ pools, tenants: all }: Setting): number {
   const sum = (some: Iterable<number>): number => {
     let count = 0;
@@ -53,7 +53,7 @@ function routesHeld({ pools, tenants: all }: Setting): number {
   return (100 * Math.max(...held)) / sum(all.keys());
 }
 
-/** Of the pool that has most: its tenants, per cent of all. */
+/** Tenants of the pool that has most, per cent of all. */
 function tenantsHeld({ pools }: Setting): number {
   const held = [...pools.pools()].map((pool) => pools.tenantsOf(pool).size);
   return (100 * Math.max(...held)) / tenants;
@@ -87,7 +87,7 @@ function crashLoop({ pools, tenants: all }: Setting, poison: number, seed: numbe
   const failedIn = Array.from({ length: crashSeconds }, () => new Set<number>());
   const failed = new Set<number>();
   const fails = (tenant: number): void => {
-    // What its own requests do to the poisonous one does not count.
+    // Requests of the poisonous tenant itself are not counted.
     if (tenant === poison) return;
     failed.add(tenant);
     failedIn[Math.floor(simulation.now() / 1000)]!.add(tenant);
@@ -101,7 +101,7 @@ function crashLoop({ pools, tenants: all }: Setting, poison: number, seed: numbe
     if (tenant !== poison || simulation.now() < poisonFrom) {
       work.set(tenant, (work.get(tenant) ?? 0) + 1);
       simulation.after(chance.exponential(1 / 10), () => {
-        // It is another process, or still has it.
+        // The request is in another process, or still running.
         const left = work.get(tenant) ?? 0;
         if (left > 1) work.set(tenant, left - 1);
         else work.delete(tenant);
@@ -146,7 +146,10 @@ function lostInMoves({ pools }: Setting, bySteps: boolean, seed: number): number
     // Where it believes each tenant to be.
     return new Map(moving.map((tenant) => [tenant, pools.poolOf(tenant)]));
   });
-  /** What each gateway knows: tenants, with what they have in work and when the last of it ended. */
+  /**
+   * State of each gateway: tenants, with their running requests and the time when the last one
+   * ended.
+   */
   const tables = new Map<string, Map<number, { working: number; lastAt: number }>>();
   const gatewaysOf = new Map<string, string[]>();
   for (const pool of pools.pools()) {
@@ -200,7 +203,7 @@ function lostInMoves({ pools }: Setting, bySteps: boolean, seed: number): number
       return false;
     });
   };
-  /** Tells those whom the phase concerns; `was` is the one before. */
+  /** Tells the parties of the phase; `was` is the phase before. */
   const enter = (move: Move | undefined, was: string | undefined): void => {
     if (move === undefined || move.phase === was) return;
     const { tenant, from, to, phase } = move;

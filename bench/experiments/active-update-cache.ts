@@ -7,7 +7,7 @@ const hotPerSecond = 50_000;
 const coldPerSecond = 5000;
 const coldKeys = 100_000;
 const ttlMs = 10_000;
-/** Of a node's answer, milliseconds. */
+/** Time of a node's answer, in milliseconds. */
 const typicalMs = 5;
 const hot = 'hot';
 
@@ -34,7 +34,10 @@ interface Read {
   flight: Flight | undefined;
 }
 
-/** What has expired is fetched by whoever misses it. It has room for everything: only time is of interest. */
+/**
+ * A cache without refresh: the reader that misses an expired entry fetches it. Capacity is
+ * unlimited, as only time matters here.
+ */
 class PlainCache {
   readonly #entries = new Map<string, { value: number; until: number }>();
 

@@ -23,7 +23,7 @@ function load(client: Client, second: number): number {
 interface Run {
   served: Record<Client, Float64Array>;
   refused: Record<Client, Float64Array>;
-  /** Of A after the others claimed theirs: by tenth of a second. */
+  /** A's throughput after the others claimed theirs, by tenth of a second. */
   afterClaim: Float64Array;
 }
 
@@ -74,7 +74,7 @@ function run(allocation: AdmissionRules['allocation'], seed: number): Run {
     const second = Math.floor(now / 1000);
     time.ms = now;
     if (now % 1000 === 999) gateway.endSecond();
-    // Who comes first within a millisecond is chance.
+    // The order within a millisecond is random.
     const order = clients.toSorted(() => chance.next() - 0.5);
     for (const client of order) {
       due[client] += load(client, second) / 1000;

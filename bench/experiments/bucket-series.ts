@@ -7,7 +7,7 @@ const fast: BucketShape = { rate: 1000, capacity: 100 };
 const step = 1;
 const asked = 10;
 
-/** A client that takes whatever it gets: what it got in each millisecond. */
+/** Units in each millisecond of a client that takes all it can get. */
 function admitted(shapes: readonly BucketShape[], seconds: number): Float64Array {
   const series = BucketSeries.of(shapes, 0);
   const got = new Float64Array((seconds * 1000) / step);

@@ -240,7 +240,7 @@ function day(seed: number): Day {
     const current = serving() + starting.length;
     const wanted = scaler.desired(step * stepMs, current, asked / (current * gatewayLru));
     if (wanted > current) add(wanted - current, step);
-    // Those on the busiest hosts leave first, drained: they serve what they have accepted.
+    // Nodes on the busiest hosts leave first, drained: they serve their accepted requests.
     const byLoad = [...nodes].sort((a, b) => b.cpu - a.cpu);
     for (let surplus = Math.min(current - wanted, serving() - 1); surplus > 0; surplus--) {
       const host = byLoad.find(({ gateways }) => gateways > 0);

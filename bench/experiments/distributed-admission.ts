@@ -35,7 +35,10 @@ function picturesOf(
   };
 }
 
-/** Messages and delay: without a figure of the paper; bounded by what a tracker may get, and two questions' time. */
+/**
+ * Messages and delay: not given in the paper; bounded by the tracker's limit, and the time of two
+ * questions.
+ */
 function costs(variant: Variant, context: ExperimentContext): Measure[] {
   const most = (of: 'messagesPerSecond' | 'p99Added'): number =>
     Math.max(...shapes.map((shape) => meanOf(shape, variant, of, context)));

@@ -7,7 +7,7 @@ const height = 240;
 const margin = { left: 64, top: 44, right: 16, bottom: 44 };
 const colours = ['#2c6fbb', '#c0392b', '#3a7d44', '#8e44ad', '#d68910', '#16a085', '#7f8c8d'];
 const ticks = 5;
-/** Of a heat map, from cold to hot. */
+/** Colours of a heat map, from cold to hot. */
 const heatColours = ['#eef3fa', '#c9dcf0', '#8fbbdd', '#f6d77a', '#f0a04b', '#dd5a3a', '#9c1f2e'];
 const heatColumns = 100;
 const heatRows = 54;

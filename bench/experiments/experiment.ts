@@ -1,5 +1,5 @@
-// An experiment runs one mechanism's policy, with and without it, and holds what comes out against the
-// figure it must reach. Those of kind SIM run the real policy code on a clock and chance of their own, so
+// An experiment runs with and without one mechanism's policy, and compares the result with its
+// target. Those of kind SIM run the real policy code on a simulated clock and random numbers, so
 // that a seed gives the same run anywhere; those of kind LIVE run real processes.
 
 type ExperimentKind = 'SIM' | 'LIVE';
@@ -13,7 +13,7 @@ export interface ExperimentContext {
   progress: (text: string) => void;
 }
 
-/** One figure with what it must reach. */
+/** One figure with its target. */
 export interface Measure {
   /** In words, with its unit: `satisfied rate of gateway 2, %`. */
   metric: string;
@@ -24,7 +24,7 @@ export interface Measure {
   better: 'higher' | 'lower';
   /** The same without the mechanism. */
   without?: number;
-  /** What the paper has for it, as it prints it. */
+  /** The paper's figure, as printed. */
   paper?: string;
 }
 
@@ -62,13 +62,13 @@ export interface Outcome {
 }
 
 export interface Experiment {
-  /** Of the mechanism, as `XS-5.2-autoscale`. */
+  /** Id of the mechanism, for example `XS-5.2-autoscale`. */
   id: string;
   title: string;
   kind: ExperimentKind;
   /** Where the mechanism comes from: paper and section, figure or table. */
   source: string;
-  /** What is run, in a sentence or two. */
+  /** The setup in a sentence or two. */
   setup: string;
   /** Seeds of the quick form where the means of three vary too much to be judged, or one does; 3 by default. */
   quickSeeds?: number;

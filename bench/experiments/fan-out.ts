@@ -182,7 +182,7 @@ export const fanOut: Experiment = {
     ];
     for (const { paper, after: target, ...setting } of rows) {
       const own = { ...setting, requests: setting.proxies * (quick ? 6000 : 12_000) };
-      // What there is without groups is shown, and not judged.
+      // The case without groups is shown, not judged.
       const without = quick ? {} : { without: mean(runs({ ...own, groups: 1 }), 'hits') };
       measures.push({
         metric: `${setting.proxies} proxies in ${setting.groups} groups: hits, %`,

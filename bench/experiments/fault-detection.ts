@@ -14,7 +14,7 @@ type Fault = (typeof kinds)[number];
 
 /** Share of probes and of gateways' reports that something else disturbs. */
 const noise = 0.03;
-/** Of all pods; the others serve 5 to 500 requests a second. */
+/** Fraction of idle pods; the others serve 5 to 500 requests a second. */
 const idleShare = 0.3;
 const tickMs = 1000;
 const timeoutMs = 500;
@@ -41,7 +41,7 @@ function newPod(chance: Chance): Pod {
   };
 }
 
-/** What a probe by the pod's own node, or by another, finds. */
+/** Result of a probe by the pod's own node, or by another. */
 function probe(pod: Pod, fault: Fault | undefined, chance: Chance, isLocal: boolean): Probe {
   const latencyMs = pod.probeMs * chance.lognormal(0, 0.2);
   if (chance.happens(noise)) {

@@ -1,4 +1,4 @@
-import { GatewayShares } from '../gateway-pools/gateway-shares.ts';
+import { GatewayShares } from '../../access/admission/shares/gateway-shares.ts';
 import type { Experiment, Measure } from './experiment.ts';
 import { Chance } from './sim/chance.ts';
 import { gateways, meanSatisfied, serveThreeGateways } from './workloads/three-gateways.ts';

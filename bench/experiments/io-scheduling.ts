@@ -10,7 +10,7 @@ import { overSeeds } from './over-seeds.ts';
 import { Chance } from './sim/chance.ts';
 import { Simulation } from './sim/simulation.ts';
 
-/** Of the disk: milliseconds that an operation takes, and bytes that it transfers in one. */
+/** The disk: milliseconds an operation takes, and bytes it transfers. */
 const operationMs = 0.1;
 const bytesPerMs = 500_000;
 const blockBytes = 4096;

@@ -69,7 +69,7 @@ export const layers: Experiment = {
         pin.flood,
       );
       const [alone, managed] = [[], []] as [typeof after, typeof after];
-      // In turn: what comes and goes on the machine is in both.
+      // Alternately, so that other load on the machine affects both.
       for (let round = 0; round < 2; round++) {
         const options = { flood: 0, asks: false, samples: quick ? 1 : 10, settle: quick ? 0.3 : 1 };
         progress('B alone');

@@ -1,10 +1,11 @@
-// npm run experiment -- ID... | all [--quick] [--seeds n] [--docs]: runs mechanisms with and without their policy,
-// prints a line of JSON for each measure, and draws what it looks like. Exit code 1 when a measure falls short.
+// npm run experiment -- ID... | all [--quick] [--seeds n] [--docs]: runs mechanisms with and
+// without their policy, prints a line of JSON for each measure, and draws charts. Exit code 1 when
+// a measure misses its target.
 
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { commitOf } from '../support/commit.ts';
 import { allExperiments } from './all.ts';
 import { drawPictures } from './drawing.ts';
 import { type Experiment, type Outcome, reaches } from './experiment.ts';
@@ -62,7 +63,7 @@ function chosen(ids: readonly string[]): Experiment[] {
 async function runAll(experiments: readonly Experiment[], options: Options): Promise<void> {
   let short = 0;
   const recordedShort = options.regressions ? shortInRecords() : new Set<string>();
-  // What a live run of a few seconds finds depends on what else the machine does: it is shown, and not judged.
+  // Results of a short live run depend on other load on the machine: they are shown, not judged.
   let unjudged = 0;
   for (const experiment of experiments) {
     const startedAt = performance.now();
@@ -89,12 +90,12 @@ async function runAll(experiments: readonly Experiment[], options: Options): Pro
     const fallen = tell(experiment, outcome, recordedShort);
     if (options.quick && experiment.kind === 'LIVE') unjudged += fallen;
     else short += fallen;
-    // A quick run is a check; the figures kept are those of full ones.
+    // A quick run is a check; only figures of full runs are kept.
     if (options.quick) continue;
     const record: Recorded = {
       id: experiment.id,
       date: new Date().toISOString(),
-      commit: commitOf(),
+      commit: commitOf(root),
       seconds,
       outcome,
     };
@@ -142,14 +143,6 @@ function tell(
   }
   if (explanation !== undefined && !measures.every(reaches)) console.log(`${id}: ${explanation}`);
   return short;
-}
-
-/** Records and pictures of runs do not count as changes. */
-function commitOf(): string {
-  const git = (...words: string[]): string =>
-    execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
-  const changed = git('status', '--porcelain', '--', '.', ':!bench/results', ':!docs');
-  return `${git('rev-parse', '--short=10', 'HEAD')}${changed === '' ? '' : '+'}`;
 }
 
 function writePage(): void {

@@ -8,7 +8,7 @@ const megabyte = 1_000_000;
 const scansPerSecond = 200;
 
 interface Scan {
-  /** Of all its replies. */
+  /** Size of all its replies. */
   bytes: number;
   units: number;
   largest: number;

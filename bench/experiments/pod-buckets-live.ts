@@ -2,11 +2,14 @@ import { Neighbours, type Rates, type Sample } from '../../cli/demo/neighbours.t
 import { joined, percentile } from '../../cli/demo/percentiles.ts';
 import { bystander, flooder } from '../../cli/demo/workloads.ts';
 import type { Experiment } from './experiment.ts';
-import { dearWrites } from './live/flood-workloads.ts';
+import { expensiveWrites } from './live/flood-workloads.ts';
 import { pinned } from './live/machine.ts';
 import { failureIn, lineOf, p99Of, silentOf, totalOf } from './live/samples.ts';
 
-/** Of what the pod can do, as tenant 2 has it: for most of a minute, and for three seconds of it. */
+/**
+ * Load of tenant 2 as a fraction of the pod's capacity: for most of a minute, and for three seconds
+ * of it.
+ */
 const usual = 0.42;
 const peak = 0.52;
 const [rampFrom, rampTo] = [0.2, 1.2];
@@ -31,7 +34,7 @@ export const podBucketsLive: Experiment = {
   async run({ quick, progress }) {
     progress('starting a server');
     const neighbours = await Neighbours.start({
-      prepare: dearWrites,
+      prepare: expensiveWrites,
       pin: pinned(),
       flags: ['--admission.allocation', 'stacked'],
     });
@@ -53,7 +56,7 @@ export const podBucketsLive: Experiment = {
       ): Promise<Sample[]> => {
         await server.set(settings[mode]);
         const all: Sample[] = [];
-        // Of a server with more to do than it can, each answer to a question takes a second.
+        // An overloaded server takes a second for each answer to a status query.
         const options = { rates, samples, settle: quick ? 0.5 : 2, asks: false };
         for await (const sample of neighbours.phase(options)) all.push(sample);
         return all;

@@ -11,7 +11,7 @@ import {
 const off = { buckets: false, order: 'fifo' } as const;
 const withFifo = { buckets: true, order: 'fifo' } as const;
 const withFair = { buckets: true, order: 'fair' } as const;
-/** Of the pod's bucket, in milliseconds of its rate. */
+/** Depth of the pod's bucket, in milliseconds of its rate. */
 const bucketDepthMs = 200;
 
 export const podBuckets: Experiment = {

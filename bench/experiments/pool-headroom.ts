@@ -75,7 +75,7 @@ function p99(use: number): number {
 interface Judged {
   /** Tenants that would be throttled, by nodes without room, when they double at once. */
   throttled: number;
-  /** The others' p99, times what it was, for the worst of them. */
+  /** The others' p99 relative to before, for the worst of them. */
   latency: number;
   use: number;
   tenants: number;
@@ -88,7 +88,7 @@ function judge(made: Admitted): Judged {
   const latency = after.map((of) => (of >= 1 ? Infinity : p99(of) / p99(Math.min(use, 0.999))));
   return {
     throttled: after.filter((of) => of > 1).length,
-    // What is overloaded has no bound: it counts as a thousandfold.
+    // The latency of an overloaded gateway is unbounded: it counts as a thousandfold.
     latency: Math.min(1000, Math.max(...latency)),
     use,
     tenants: made.quotas.size,

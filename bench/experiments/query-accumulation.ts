@@ -18,7 +18,10 @@ interface Run {
   served: Line;
 }
 
-/** Queries on what was left over in the last minute, or on the current second as everything else. */
+/**
+ * Queries on units left over from the last minute, or on the current second like all other
+ * requests.
+ */
 function run(accumulates: boolean, minutes: number, seed: number): Run {
   const chance = new Chance(seed);
   const bucket = new TokenBucket(share, share, 0);
@@ -58,7 +61,7 @@ function run(accumulates: boolean, minutes: number, seed: number): Run {
       result.waits.push(now + 1000 - next.arrivedAt);
     }
   }
-  // What still waits has waited until now.
+  // Requests still waiting have waited until now.
   for (let head = queue.head(); head !== undefined; head = queue.head()) {
     queue.remove(head);
     result.waits.push(minutes * 60_000 - head.arrivedAt);

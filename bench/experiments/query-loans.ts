@@ -5,7 +5,7 @@ import { Chance } from './sim/chance.ts';
 
 const share = 1000;
 const gatewayCount = 3;
-/** Of the quota: writes, evenly over the gateways; queries, all on the first one. */
+/** Load relative to the quota: writes, evenly over the gateways; queries, all on the first one. */
 const writeLoad = 0.3;
 const queryLoad = 0.5;
 const meanCost = 8 * share;

@@ -1,4 +1,4 @@
-// Libra: the processor load of single regions from what can be counted of them.
+// Libra: the processor load of single regions from their counters.
 
 import { calibratedFactor, regionCpu, regionIo } from '../../control/ranges/load-mapping.ts';
 import type { Experiment, Line } from './experiment.ts';

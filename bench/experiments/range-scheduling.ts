@@ -243,7 +243,7 @@ export const rangeLambda: Experiment = {
 };
 
 const operations: readonly { workload: RangeWorkload; mean: number; p99: number; of: string }[] = [
-  // Of 2D-ISO.
+  // Settings of 2D-ISO.
   {
     workload: { name: 'writes', reads: 0, writes: 1, scans: 0, hotness: 'mixgraph' },
     mean: 30.4,

@@ -128,7 +128,7 @@ function regionRequests(chance: Chance): () => RequestSample<number> {
   };
 }
 
-/** Of a request that spans the cut, each side serves its part. */
+/** Each side serves its part of a request that spans the cut. */
 function leftShare(samples: readonly RequestSample<number>[], cut: number): number {
   let left = 0;
   for (const { start, end } of samples) {

@@ -1,4 +1,4 @@
-// X-Stor: the rules that new tables and daily runs keep, and what a run is measured by.
+// X-Stor: the rules of new tables and daily runs, and the measures of a run.
 
 import { randomMoves } from '../../control/scheduler/baselines.ts';
 import { ClusterBuilder } from '../../control/scheduler/cluster-builder.ts';
@@ -57,7 +57,7 @@ function createTable(
   ) => number[][],
 ): Created {
   const pods = emptyPods(chance.pick([9, 27]), 1 + chance.below(4));
-  // At most three fifths of what the cluster may promise.
+  // At most three fifths of the cluster's promised capacity.
   const share = (): number => Math.min(3, chance.lognormal(0, 1)) * pods.length;
   const estimate = { lru: podLru * 0.1 * share(), bytes: 20 * gibibyte * share() };
   const limit = partitionLimits(podLru);

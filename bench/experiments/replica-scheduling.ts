@@ -198,7 +198,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** One figure of the policy beside that of another one on the same seeds. */
+/** One figure of the policy compared with another one on the same seeds. */
 function against(
   trials: readonly Trial[],
   others: readonly Trial[],

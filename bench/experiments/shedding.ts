@@ -12,7 +12,7 @@ const source = 'Amazon, Fairness in multi-tenant systems';
 const lateMs = 1000;
 const overload = 10;
 
-/** Microseconds of the processor for one request, by what became of it. */
+/** Microseconds of processor time per request, by outcome. */
 interface Costs {
   served: number;
   refused: number;
@@ -25,12 +25,15 @@ interface Windows {
   rate: number;
 }
 
-/** Of windows in turn: what else goes on can only add to what one takes, so that the least of each counts. */
+/**
+ * Costs of alternating windows: other load can only add to a window's cost, so the minimum of each
+ * counts.
+ */
 async function costsOf(neighbours: Neighbours, { rounds, seconds, rate }: Windows): Promise<Costs> {
   const { server } = neighbours;
   const idle = await idleMicros(server, seconds);
   const window = async (what: keyof Costs): Promise<number> => {
-    // What is there at once is spent, and the first have waited their time.
+    // Tokens available at once are spent, and the first requests have waited.
     await neighbours.flooded(what === 'served' ? 0.3 : 2);
     const before = await cpuMicros(server);
     const { report } = await neighbours.flooded(seconds);

@@ -5,11 +5,11 @@ import { type Cache, PlainCache, SizeAwareCache, sizeOf } from './workloads/size
 
 const itemCount = 50_000;
 const exponent = 0.9;
-/** Of all bytes. */
+/** Size of the cache as a fraction of all bytes. */
 const cacheShare = 0.05;
 /** Accesses after which the cache's window has slid by half. */
 const windowAccesses = 20_000;
-/** Of items in each of the two sizes of the shift, and of the popular ones among all. */
+/** Items in each of the two sizes of the shift, and popular ones among all. */
 const [small, large] = [100, 4000];
 const shiftItems = 20_000;
 const popularShare = 0.01;

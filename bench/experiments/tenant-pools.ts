@@ -1,4 +1,5 @@
-// ABase: how many tenants the failure of a pool concerns, and what pools save beside a cluster for each tenant.
+// ABase: the number of tenants affected by the failure of a pool, and the savings of pools compared
+// with a cluster for each tenant.
 
 import {
   defaultPoolRules,
@@ -197,7 +198,7 @@ const hours = 24;
 const useOfQuota = 0.65;
 
 interface Load {
-  /** Of one hour, in nodes; the mean of all and the highest. */
+  /** Usage of each hour, in nodes; the mean of all and the maximum. */
   hourly: number[];
   mean: number;
   highest: number;
@@ -210,7 +211,7 @@ function drawLoads(chance: Chance, tenants: number): Load[][] {
     const peakHour = chance.uniform(0, hours);
     return resources.map((_, resource) => {
       const of = size * chance.lognormal(0, 0.5);
-      // Memory and disk are filled, whatever the hour.
+      // Memory and disk use does not depend on the hour.
       const amplitude = resource === 0 ? chance.uniform(0.2, 0.8) : 0;
       const hourly = Array.from(
         { length: hours },
@@ -226,7 +227,7 @@ function ownNodes(loads: readonly Load[], scales: readonly number[]): number {
   return Math.max(leastNodes, Math.ceil(Math.max(...needed)));
 }
 
-/** What loads are scaled by so that clusters of one tenant are used as in the paper. */
+/** Scales loads so that clusters of one tenant are used as in the paper. */
 function scaledToPaper(loads: readonly Load[][]): number[] {
   const scales = resources.map(() => 1);
   for (let step = 0; step < 200; step++) {

@@ -11,7 +11,7 @@ const day = 24;
 interface Labelled {
   usage: Float64Array;
   quota: Float64Array;
-  /** The same without what was injected. */
+  /** The same without the injected errors. */
   pure: Float64Array;
   /** First hours and lengths of metric errors in usage and quota, and of sporadic peaks. */
   jointSpikes: (readonly [from: number, length: number])[];

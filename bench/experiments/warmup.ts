@@ -34,7 +34,7 @@ function run(factor: number, units: number, seed: number): Run {
     seed,
     tenants: [
       {
-        // A loader tries again what was refused, and ends when all of it is in.
+        // A loader retries refused requests, and ends when all of its data is in.
         load: () => (admitted < units ? quota * 5 : 0.001),
         weight: quota,
         proxy: (now) => {
@@ -87,7 +87,7 @@ export const warmup: Experiment = {
     const before = runs(1);
     const after = runs(3);
     const mean = (values: readonly number[]): number => sumOf(values) / values.length;
-    // Of the time in which the credit is used.
+    // p99 over the time in which the credit is used.
     const p99 = (all: readonly Run[]): number =>
       mean(all.map((one, i) => p99OfOthers(one, Math.ceil(after[i]!.finishedAt))));
     const admittedLater = after.map(({ tenants }) => sumOf(tenants[0]!.served) / units);

@@ -33,7 +33,7 @@ function utilizations(cluster: WorkingCluster, pool = 0): { ru: number[]; storag
   };
 }
 
-/** By the pools that nodes are in now, not those of the model. */
+/** By the nodes' current pools, not those of the model. */
 function podsOfPool(cluster: WorkingCluster, pool: number): number[] {
   return podsOfPools(cluster.model)
     .flat()
@@ -415,7 +415,7 @@ export const interPool: Experiment = {
         }
         cluster.apply(change);
         if (!isMove) continue;
-        // Only what this plan loads counts: a node that was fuller before is not its doing.
+        // Only load added by this plan counts: a node that was fuller before is not its effect.
         const load = new PoolLoad(cluster, [change.toPod]);
         for (const of of load.dimensions)
           highest = Math.max(highest, load.utilization(change.toPod, of));

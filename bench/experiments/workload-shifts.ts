@@ -1,4 +1,4 @@
-// ABase: latencies of a pool's tenants while some of them change what they do.
+// ABase: latencies of a pool's tenants while the load of some of them changes.
 
 import { defaultPoolRules } from '../../control/autoscaler/scaling/pool-rules.ts';
 import { TokenBucket } from '../../request-units/token-bucket.ts';
@@ -13,18 +13,21 @@ import { Simulation } from './sim/simulation.ts';
 const tenantCount = 100;
 const shiftedCount = 30;
 const slaMs = 50;
-/** Of a node: processor time of a request, disk time of a miss, and disk operations at a time. */
+/**
+ * A node's figures: processor time of a request, disk time of a miss, and concurrent disk
+ * operations.
+ */
 const cpuMs = 0.08;
 const diskMs = 2;
 const diskWorkers = 4;
-/** What a request takes of the scarcer of both, in milliseconds of the node. */
+/** Cost of a request in the scarcer of both resources, in milliseconds of the node. */
 const costOf = (isHit: boolean): number => (isHit ? cpuMs : Math.max(cpuMs, diskMs / diskWorkers));
 /** Use of a quota, the lowest that ABase's Algorithm 1 leaves. */
 const useOfQuota = 0.65;
 /** Reads that a tenant's hit ratio is estimated from. */
 const window = 100;
 
-/** What happens to a tenant's traffic and hit ratio, as on Double 11 in the paper. */
+/** Changes of a tenant's traffic and hit ratio, as on Double 11 in the paper. */
 const shifts: readonly { traffic: number; hits: (before: number) => number }[] = [
   { traffic: 1.5, hits: (before) => before },
   { traffic: 1.5, hits: (before) => before - 0.2 },
@@ -123,7 +126,7 @@ function run(tenants: readonly Tenant[], seed: number, options: Options): Run {
         if (options.quotas && !bucket.take(expected, at)) {
           if (at >= settled) result.refused++;
         } else {
-          // What it really was is settled afterwards.
+          // The actual cost is debited afterwards.
           bucket.debit(costOf(isHit) - expected, at);
           expectedHits += (Number(isHit) - expectedHits) / window;
           cpu.push({ tenant, isHit, at });

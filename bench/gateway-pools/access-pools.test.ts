@@ -103,7 +103,7 @@ test('wherever a balancer may send a request, its tenant is known; loads are tho
       quotas.forEach((quota, tenant) => pools.assign(tenant, quota));
       const balancers = ['b0', 'b1'];
       for (const balancer of balancers) pools.addBalancer(balancer);
-      // What balancers and gateways know of their own, by messages that they have acknowledged.
+      // The balancers' and gateways' own state, from messages that they have acknowledged.
       const directed = balancers.map(() => quotas.map((_, tenant) => pools.poolOf(tenant)));
       for (const { kind, tenant, which } of events) {
         const move = pools.moveOf(tenant);

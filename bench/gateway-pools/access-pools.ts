@@ -1,8 +1,10 @@
-// Which gateways serve which tenants (X-Stor, section 5.2). Gateways stand in pools that have none in common, and a
-// tenant belongs to one: whatever brings gateways down, a fault or a tenant's poison, stays within a pool, and a gateway
-// holds the routes of its pool's tenants only. One pool for all is the mechanism left out.
+// Assignment of tenants to gateways (X-Stor, section 5.2). Pools of gateways are disjoint, and a
+// tenant belongs to one pool: a fault or a poisonous request that takes gateways down stays within
+// a pool, and a gateway holds the routes of its pool's tenants only. A single pool switches the
+// mechanism off.
 //
-// A tenant moves to another pool in steps, each of which ends when all whom it concerns have said so:
+// A tenant moves to another pool in steps, each of which ends when all its parties have
+// acknowledged it:
 //
 //   loading     the gateways of the new pool fetch its routes; requests go to the old one
 //   switching   the balancers learn to send to the new pool; both serve
@@ -33,7 +35,9 @@ interface Pool {
   /** Units a second, by gateway. */
   gateways: Map<string, number>;
   capacity: number;
-  /** Of the tenants whose routes its gateways hold: those that are moving count in both pools. */
+  /**
+   * Quota of the tenants whose routes its gateways hold: tenants being moved count in both pools.
+   */
   quota: number;
   routes: number;
   tenants: Set<number>;
@@ -49,9 +53,10 @@ interface Tenant {
 
 interface AccessPoolsOptions {
   /**
-   * Of the mean load: pools of which the loads differ by no more count as equally loaded, and the one with fewest tenants
-   * and routes is taken. By the loads alone (0) a pool with a few large tenants has few, and others have the more that
-   * can be hit at once.
+   * Tolerance relative to the mean load: pools whose loads differ by no more count as equally
+   * loaded, and the one with fewest tenants and routes is taken. By the loads alone (0), a pool
+   * with a few large tenants has few tenants, and the other pools have more that can be hit at
+   * once.
    */
   tolerance: number;
 }
@@ -70,7 +75,8 @@ export class AccessPools {
     this.#options = { ...accessPoolsDefaults, ...options };
   }
 
-  // ---- what there is
+  // ---- reads
+  //
 
   addPool(name: string): void {
     if (this.#pools.has(name)) return;
@@ -94,7 +100,7 @@ export class AccessPools {
     for (const move of this.#moves.values()) this.#advance(move);
   }
 
-  /** Nobody waits for it any more. */
+  /** Removes a gateway; moves no longer wait for it. */
   removeGateway(gateway: string): void {
     const name = this.#poolOfGateway.get(gateway);
     if (name === undefined) return;
@@ -138,8 +144,8 @@ export class AccessPools {
   // ---- tenants
 
   /**
-   * Puts a new tenant into the pool with the least load, which it returns. `quota` in units a second; `routes` are those
-   * of its partitions.
+   * Puts a new tenant into the pool with the least load, which it returns. `quota` in units a
+   * second; `routes` is the number of its partitions' routes.
    */
   assign(tenant: number, quota: number, routes = 1): string {
     if (this.#tenants.has(tenant)) throw new RangeError(`tenant ${tenant} has a pool`);
@@ -234,8 +240,9 @@ export class AccessPools {
   }
 
   /**
-   * Someone the move waits for has done its part of a phase: fetched the routes; learned the new pool; or had no request
-   * of the tenant for so long that none can be on its way. Said twice or late it means nothing.
+   * Records that a party of the move has done its part of a phase: fetched the routes; learned the
+   * new pool; or had no request of the tenant for so long that none can be in flight. Duplicate and
+   * late acknowledgements are ignored.
    */
   acknowledge(tenant: number, phase: MovePhase, who: string): void {
     const move = this.#tenants.get(tenant)?.move;
@@ -300,7 +307,10 @@ export class AccessPools {
   }
 }
 
-/** Spreads requests over the gateways of a pool by their number only: to whoever has had fewest lately. */
+/**
+ * Spreads requests over the gateways of a pool by their number only: to the gateway with the fewest
+ * recent requests.
+ */
 export class LeastRequests {
   readonly #counts: Float64Array;
   readonly #isUp: Uint8Array;
@@ -339,7 +349,7 @@ export class LeastRequests {
     this.#isUp[gateway] = isUp ? 1 : 0;
   }
 
-  /** To be called about once a second: what was sent before counts for less and less. */
+  /** Called about once a second: decays earlier requests. */
   fade(factor = 0.5): void {
     for (let i = 0; i < this.#counts.length; i++) this.#counts[i] = this.#counts[i]! * factor;
   }

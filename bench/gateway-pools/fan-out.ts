@@ -28,7 +28,7 @@ export class FanOut {
     return (mixed(hash) >>> 0) % this.#groups;
   }
 
-  /** Proxies g, g + groups, g + 2 groups ... are those of group g. */
+  /** Group g has the proxies g, g + groups, g + 2 groups ... */
   pick(hash: number, rng: Rng): number {
     const group = this.groupOf(hash);
     const size = Math.ceil((this.#proxies - group) / this.#groups);

@@ -40,7 +40,7 @@ test('in the long run the requests counted are those of the quota, however large
           if (!quotas.admit('query', now)) continue;
           counted += quotas.settle('query', sizes[n++ % sizes.length]!, now);
         }
-        // What was saved up at first, and what is owed for the last one.
+        // Initial savings, and the debt of the last request.
         expect(counted).toBeLessThanOrEqual(60 * 50 + 50 + 100);
         expect(counted).toBeGreaterThanOrEqual(60 * 50 * 0.99);
       },

@@ -1,6 +1,7 @@
-// Separate quotas for operations that are far more expensive than others, beside the tenant's quota of units
-// (Amazon, "Fairness in multi-tenant systems"). A reply is cut into pages, and a large page counts as several requests:
-// what a request costs is known only when it is done, so the rest is debited then, and a tenant in debt waits.
+// Separate quotas for operations that are far more expensive than others, beside the tenant's quota
+// of units (Amazon, "Fairness in multi-tenant systems"). A reply is cut into pages, and a large
+// page counts as several requests: the cost of a request is known only when it is done, so the rest
+// is debited then, and a tenant in debt waits.
 
 import { TokenBucket } from '../../request-units/token-bucket.ts';
 

@@ -1,5 +1,6 @@
-// A gateway in its pool: tells the scheduler each second what its tenants spent and missed, and goes by the shares it
-// is told (X-Stor, section 5.2). While the scheduler is silent it keeps the shares it has.
+// A gateway in its pool: reports its tenants' spending and unmet demand to the scheduler each
+// second, and uses the shares it receives (X-Stor, section 5.2). While the scheduler is silent it
+// keeps its shares.
 
 import type { Clock } from '../../universal-row/environment.ts';
 import {
@@ -15,7 +16,7 @@ import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 
 interface PoolAgentOptions {
-  /** Unlike any other's in the pool, and unlike that of an earlier process. */
+  /** Unique in the pool, also among earlier processes. */
   gateway: string;
   admission: GatewayAdmission;
   clock: Clock;
@@ -34,7 +35,7 @@ const leastPart = 1e-9;
 
 export class PoolAgent {
   readonly #options: Required<PoolAgentOptions>;
-  /** Of quotas, by tenant. */
+  /** Fractions of quotas, by tenant. */
   readonly #parts = new Map<number, number>();
   /** Tenants with their whole limits, by number. */
   readonly #definitions = new Map<number, TenantDefinition>();
@@ -62,7 +63,7 @@ export class PoolAgent {
     return this.#isMember;
   }
 
-  /** Of the tenant's quota, on this gateway. */
+  /** This gateway's fraction of the tenant's quota. */
   partOf(tenant: number): number {
     return this.#parts.get(tenant) ?? this.#options.firstPart;
   }
@@ -95,14 +96,14 @@ export class PoolAgent {
     this.#told.delete(tenant);
   }
 
-  /** To be called each second, after that of the limiters. */
+  /** Called each second, after the limiters' own. */
   second(): void {
     const now = this.#options.clock.monotonic();
     if (this.#isMember && now > this.#leaseEnd) this.#beginSession();
     this.#sendReport(this.#report(now), now);
   }
 
-  /** It serves nobody any more: its shares are for others. */
+  /** The gateway stops serving: its shares go to others. */
   goodbye(): void {
     this.#options.send({ type: 'goodbye', gateway: this.#options.gateway });
   }
@@ -113,7 +114,7 @@ export class PoolAgent {
       this.#obey(message);
       return;
     }
-    // It may not have come yet that this session is with that one.
+    // The scheduler may not have received yet that this session is with it.
     if (!this.#isMember && message.scheduler === this.#scheduler) return;
     this.#scheduler = message.scheduler;
     this.#beginSession();
@@ -121,7 +122,7 @@ export class PoolAgent {
     this.#sendReport(this.#report(now), now);
   }
 
-  /** What was ordered before counts no more; shares stay as they are. */
+  /** Earlier orders no longer apply; shares stay as they are. */
   #beginSession(): void {
     this.#session++;
     this.#isMember = false;
@@ -134,7 +135,7 @@ export class PoolAgent {
     const now = clock.monotonic();
     const leaseEnd = (this.#sentAt.get(order.heard) ?? -Infinity) + leaseMs;
     if (now > leaseEnd) {
-      // It was long on its way: the scheduler may have given the shares to others since.
+      // The message was delayed: the scheduler may have given the shares to others since.
       if (this.#isMember) this.#beginSession();
       return;
     }
@@ -149,7 +150,7 @@ export class PoolAgent {
     });
     const lent: { loan: number; units: number }[] = [];
     this.#carryOut(order.lend, (limiter, { loan, units }) => {
-      // Whoever waits here himself comes first.
+      // Requests waiting at this gateway come first.
       const given = limiter.queries.length === 0 ? limiter.queries.units.giveUp(units) : 0;
       lent.push({ loan, units: given });
     });

@@ -1,5 +1,5 @@
-// A pool for tests: gateways, the scheduler of their shares, and a network between them that loses and delays what it
-// is told to, on a clock of its own.
+// A pool for tests: gateways, the scheduler of their shares, and a network between them with
+// configurable losses and delays, on a simulated clock.
 
 import { ChargeClass, Meter } from '../../request-units/meter.ts';
 import { noLimits, type TenantDefinition } from '../../contracts/tenancy/definitions.ts';
@@ -22,7 +22,7 @@ interface PoolMember {
 
 export class PoolWorld {
   ms = 0;
-  /** Of messages from here on, that are lost, that come twice, and that take up to `delayMs`. */
+  /** Faults of messages from here on: lost, duplicated, and delayed by up to `delayMs`. */
   loss: (message: FromGateway | ToGateway) => boolean = () => false;
   doubles: () => boolean = () => false;
   delayMs: () => number = () => 0;
@@ -77,7 +77,7 @@ export class PoolWorld {
     this.deliver();
   }
 
-  /** As the catalog does: everybody hears of it, at times of his own. */
+  /** As in the catalog, every party learns of the change at a different time. */
   setQuota(tenant: number, perSecond: number): void {
     this.quotas.set(tenant, perSecond);
     for (const { agent } of this.members.values()) agent.follow(limited(tenant, perSecond));
@@ -107,7 +107,7 @@ export class PoolWorld {
     }
   }
 
-  /** What has arrived by now. */
+  /** Delivers the messages due by now. */
   deliver(): void {
     for (;;) {
       const due = this.#underWay.findIndex(({ at }) => at <= this.ms);
@@ -149,7 +149,7 @@ export class PoolWorld {
     return quota < 1e-3 ? 0 : quota;
   }
 
-  /** Of all gateways together. */
+  /** Total over all gateways. */
   inForce(tenant: number): number {
     let sum = 0;
     for (const name of this.members.keys()) sum += this.shareOf(name, tenant);

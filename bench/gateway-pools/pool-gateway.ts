@@ -1,4 +1,4 @@
-// What the scheduler of a pool knows of one gateway.
+// A pool scheduler's state of one gateway.
 
 import type { PoolLoan, PoolOrder } from './pool-messages.ts';
 

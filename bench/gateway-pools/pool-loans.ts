@@ -1,5 +1,6 @@
-// Units saved up for queries that go from one gateway of a pool to another: the giver gives them up first, and only
-// what it gave reaches the other. A message that is lost takes its units with it, and none are there twice.
+// Transfers of accumulated query units from one gateway of a pool to another: the giver debits them
+// first, and only debited units reach the other. Units of a lost message are lost, and none exist
+// twice.
 
 import { AccumulatedUnits } from '../../access/admission/accumulated-units.ts';
 import type { PoolGateway } from './pool-gateway.ts';
@@ -25,7 +26,7 @@ export class PoolLoans {
     this.#leaseMs = leaseMs;
   }
 
-  /** Orders the loans that those need who have waited longest, by what the gateways told last. */
+  /** Orders loans for the gateways that have waited longest, according to their last reports. */
   lend(tenant: PoolTenant, gateways: readonly PoolGateway[], now: number): void {
     const most = savedSeconds * tenant.quota;
     const queues = gateways.map((gateway) =>
@@ -34,7 +35,7 @@ export class PoolLoans {
     const before = queues.map(({ units }) => units.balance);
     lendUnits(queues, most);
     const changes = queues.map(({ units }, i) => units.balance - before[i]!);
-    // Each is asked for at most once for what it told.
+    // Each report leads to at most one loan.
     tenant.heads.clear();
     for (const [i, giver] of gateways.entries()) {
       for (const [j, taker] of gateways.entries()) {
@@ -54,7 +55,7 @@ export class PoolLoans {
     giver.balances.set(tenant, (giver.balances.get(tenant) ?? 0) - units);
   }
 
-  /** What was given up, for those it is for. */
+  /** Units given up, for their receivers. */
   lent(
     given: readonly { loan: number; units: number }[],
     gateways: ReadonlyMap<string, PoolGateway>,
@@ -69,7 +70,7 @@ export class PoolLoans {
     }
   }
 
-  /** Those of which nothing was heard are lost. */
+  /** Loans without an answer are lost. */
   expire(now: number): void {
     for (const [loan, { madeAt }] of this.#open) {
       if (now - madeAt <= this.#leaseMs) break;

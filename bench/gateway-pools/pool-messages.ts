@@ -1,9 +1,11 @@
-// What the gateways of a pool and the scheduler of their shares say to each other. Plain data, for threads, processes
-// and networks alike. Messages may be lost, overtake each other or come late; none is believed twice.
+// Messages between the gateways of a pool and the scheduler of their shares. Plain data, for
+// threads, processes and networks alike. Messages may be lost, overtake each other or come late;
+// duplicates are ignored.
 //
-// A share is told as a part of the tenant's quota, so that a quota that has changed in one place and not yet in the
-// other does no harm: the parts of all gateways come to 1. What is about many tenants is in columns: place i of each
-// is about the same one. No time is told but how long something has taken: clocks of two machines differ.
+// A share is sent as a fraction of the tenant's quota, so that a quota that has changed in one
+// place and not yet in the other does no harm: the fractions of all gateways add up to 1. Data of
+// many tenants is in columns: index i of each is the same tenant. Messages carry durations but no
+// points in time, as clocks of two machines differ.
 
 /** A query that waits first in line. */
 interface QueryHead {
@@ -16,20 +18,21 @@ interface QueryHead {
 /** Each second, from a gateway. */
 export interface PoolReport {
   type: 'report';
-  /** Unlike any other's: a process that is started again is another gateway. */
+  /** Unique: a restarted process is another gateway. */
   gateway: string;
   /** A new one begins when the gateway has heard nothing for so long that it may have been given up. */
   session: number;
   /**
-   * Whose orders the session is about; empty until the gateway has heard of one. Another scheduler believes nothing of
-   * it: what was told before the first order of this one may come late, and say what is long not so.
+   * Scheduler of the session; empty until the gateway has received an order. Another scheduler
+   * ignores the session's reports: those sent before its own first order may be late and out of
+   * date.
    */
   scheduler: string;
   /** Ascending through all sessions; one that was overtaken says nothing. */
   number: number;
   /** Number of the last order of this session that the gateway goes by; 0 before the first. */
   taken: number;
-  /** What it goes by for a tenant that it was told nothing of. */
+  /** Fraction used for a tenant without an order. */
   firstPart: number;
   /** All parts that it was told. There until the first order of the session has come. */
   parts?: { tenants: number[]; parts: number[] };
@@ -49,11 +52,11 @@ export interface PoolTaken {
   gateway: string;
   session: number;
   order: number;
-  /** What it gave of what it was to lend. */
+  /** Units given of those it was asked to lend. */
   lent: { loan: number; units: number }[];
 }
 
-/** From a gateway that serves nobody any more. */
+/** Sent by a gateway that stops serving. */
 interface PoolGoodbye {
   type: 'goodbye';
   gateway: string;
@@ -77,17 +80,20 @@ export interface PoolOrder {
   /** All parts that have changed since the last order that the gateway is known to go by. */
   tenants: number[];
   parts: number[];
-  /** It gives up so much, or what there is; it is told in `PoolTaken`. Never sent again. */
+  /** Units to give up, as far as available; confirmed in `PoolTaken`. Never sent again. */
   lend: PoolLoan[];
-  /** It gets so much. */
+  /** Units received. */
   receive: PoolLoan[];
 }
 
-/** To a gateway that the scheduler does not know, or not in this session: it is to begin one, and tell what it goes by. */
+/**
+ * To a gateway that the scheduler does not know, or not in this session: the gateway must begin
+ * one, and report its fractions.
+ */
 interface PoolUnknown {
   type: 'unknown';
   session: number;
-  /** Unlike any other's, also of an earlier process. */
+  /** Unique, also among earlier processes. */
   scheduler: string;
 }
 

@@ -1,4 +1,4 @@
-// Several gateways in several processes share the quotas of tenants, whoever of them dies.
+// Several gateways in several processes share the quotas of tenants, even when some of them die.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ async function settled(expected: number[]): Promise<void> {
   await expect.poll(() => pool.shares(1), { timeout: 15_000 }).toEqual(expected);
 }
 
-/** What is in force never comes to more than the quota, for so long. */
+/** The fractions in force never exceed the quota during this time. */
 async function staysWithin(ms: number): Promise<void> {
   const until = performance.now() + ms;
   while (performance.now() < until) {

@@ -12,14 +12,14 @@ const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', impo
 export const secondMs = 100;
 export const leaseMs = 2000;
 
-/** What a gateway process says of a tenant. */
+/** A gateway process's state of a tenant. */
 interface GateState {
   share: number;
   used: number;
   refused: number;
 }
 
-/** Milliseconds: of what the processes take for a second, and of a lease. */
+/** Milliseconds: the processes' second, and the length of a lease. */
 interface PoolTimes {
   secondMs: number;
   leaseMs: number;
@@ -216,7 +216,7 @@ function start(program: string, ...words: string[]): ChildProcess {
 }
 
 function tell(child: ChildProcess | undefined, what: string, value: unknown): void {
-  // Whoever has just died hears nothing.
+  // A process that has just died receives nothing.
   if (child?.connected) child.send([what, value], () => {});
 }
 

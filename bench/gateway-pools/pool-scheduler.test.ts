@@ -75,7 +75,7 @@ test('a quota that changes is in force at once, in the parts that there were', (
   pool.setQuota(1, 10);
   expect(pool.inForce(1)).toBeCloseTo(10, 9);
   expect(pool.shareOf(a, 1) / 10).toBeCloseTo(part, 9);
-  // Nobody had to be told anything.
+  // No messages were necessary.
   expect(pool.sent).toBe(0);
 });
 
@@ -166,10 +166,10 @@ test('what was saved up goes to the gateway where a query waits, and is nowhere 
   const total = sum(balances(pool));
   expect(total).toBeGreaterThan(25_000);
   // More than the gateway has itself, and no more than it could save up.
-  const dear = query(pool, a, 17_000);
-  expect(dear.answer).toBe('wait');
+  const expensive = query(pool, a, 17_000);
+  expect(expensive.answer).toBe('wait');
   run(pool, 2);
-  expect(dear.begun).toBe(true);
+  expect(expensive.begun).toBe(true);
   expect(sum(balances(pool))).toBeCloseTo(total - 17_000 + 2 * 900, 3);
   for (const left of balances(pool)) expect(left).toBeGreaterThanOrEqual(-1e-6);
 });
@@ -179,11 +179,11 @@ test('without loans it waits until its own gateway has saved up so much', () => 
   const [a] = [pool.join(), pool.join(), pool.join()];
   pool.scheduler!.setRules({ lends: false });
   run(pool, 31);
-  const dear = query(pool, a, 17_000);
+  const expensive = query(pool, a, 17_000);
   run(pool, 20);
-  expect(dear.begun).toBe(false);
+  expect(expensive.begun).toBe(false);
   run(pool, 10);
-  expect(dear.begun).toBe(true);
+  expect(expensive.begun).toBe(true);
 });
 
 test('a gateway that was not heard of for long gives nothing away', () => {
@@ -191,7 +191,7 @@ test('a gateway that was not heard of for long gives nothing away', () => {
   const [a, b] = [pool.join(), pool.join()];
   run(pool, 20);
   pool.delayMs = () => 15_000;
-  const dear = query(pool, a, 15_000);
+  const expensive = query(pool, a, 15_000);
   run(pool, 14);
   const before = balances(pool)[1]!;
   run(pool, 2);
@@ -200,7 +200,7 @@ test('a gateway that was not heard of for long gives nothing away', () => {
   expect(pool.members.get(b)!.agent.isMember).toBe(false);
   pool.delayMs = () => 0;
   run(pool, 20);
-  expect(dear.begun).toBe(true);
+  expect(expensive.begun).toBe(true);
   expect(pool.inForce(1)).toBeCloseTo(900, 6);
 });
 

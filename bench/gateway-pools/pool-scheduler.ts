@@ -1,5 +1,6 @@
-// Shares out the quotas of tenants to the gateways of one pool, every second (X-Stor, section 5.2). It keeps nothing
-// that the gateways could not tell it: a new one in its place listens first to what each goes by.
+// Divides the quotas of tenants among the gateways of one pool, every second (X-Stor, section 5.2).
+// All of its state can be restored from the gateways: a new scheduler first collects the fraction
+// that each of them uses.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../universal-row/environment.ts';
@@ -15,7 +16,7 @@ import { PoolLoans } from './pool-loans.ts';
 import { poolRuleDefaults, PoolTenant, type PoolRules } from './pool-tenant.ts';
 
 export interface PoolSchedulerOptions {
-  /** Unlike any other's, also of an earlier process. */
+  /** Unique, also among earlier processes. */
   id?: string;
   clock: Clock;
   /** May be lost. */
@@ -35,12 +36,12 @@ export interface PoolSchedulerOptions {
 export class PoolScheduler {
   readonly #options: Required<PoolSchedulerOptions>;
   readonly #gateways = new Map<string, PoolGateway>();
-  /** Those that have gone, and when: what they sent before comes to nothing. */
+  /** Gateways that left, and when: their earlier messages are ignored. */
   readonly #gone = new Map<string, number>();
   readonly #tenants = new Map<number, PoolTenant>();
-  /** Tenants of whom something was asked lately. */
+  /** Tenants with recent demand. */
   readonly #active = new Set<PoolTenant>();
-  /** Tenants of whom gateways are to get what others still have. */
+  /** Tenants whose units still have to move from some gateways to others. */
   readonly #unsettled = new Set<PoolTenant>();
   readonly #loans: PoolLoans;
   #rules: PoolRules;
@@ -192,7 +193,7 @@ export class PoolScheduler {
     this.#loans.lent(lent, this.#gateways);
   }
 
-  /** It goes by all orders up to this one. */
+  /** The gateway has applied all orders up to this one. */
   #settle(gateway: PoolGateway, order: number): void {
     for (const [number, since] of gateway.open) {
       if (since > order) continue;
@@ -202,12 +203,12 @@ export class PoolScheduler {
     }
   }
 
-  /** Nothing can move: what is asked of the only gateway changes nothing. */
+  /** A single gateway: its demand changes nothing. */
   get #isAlone(): boolean {
     return this.#gateways.size < 2;
   }
 
-  /** What it says of the last second. */
+  /** Counts a report of the last second. */
   #count(gateway: PoolGateway, report: PoolReport): void {
     if (this.#isAlone) {
       this.#active.clear();
@@ -262,7 +263,7 @@ export class PoolScheduler {
     for (const { name, heardAt } of this.#gateways.values()) {
       if (now - heardAt <= leaseMs) continue;
       this.#leave(name);
-      // It may be heard of again: it was silent, and has not said goodbye.
+      // A gateway that was silent, without a goodbye, may return.
       this.#gone.delete(name);
     }
     for (const [name, at] of this.#gone) if (now - at > leaseMs) this.#gone.delete(name);
@@ -297,7 +298,7 @@ export class PoolScheduler {
     else this.#unsettled.add(tenant);
   }
 
-  /** To those for whom there is anything new. */
+  /** Sends orders to the gateways with changes. */
   #sendNews(): void {
     for (const gateway of this.#gateways.values()) {
       if (gateway.hasNews) this.#options.send(gateway.name, this.#order(gateway));

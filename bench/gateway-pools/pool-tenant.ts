@@ -1,17 +1,20 @@
-// One tenant's quota in a pool of gateways: who is to have which part of it, and who may go by which just now. A part
-// is given to a gateway only after those who have it are known to go by less: whatever is lost or late, the gateways
-// together never go by more than the quota.
+// One tenant's quota in a pool of gateways: the intended fraction of each gateway, and the fraction
+// in force. A fraction is given to a gateway only after the others are known to use less: whatever
+// messages are lost or late, the gateways together never use more than the quota.
 
-import { GatewayShares } from './gateway-shares.ts';
+import { GatewayShares } from '../../access/admission/shares/gateway-shares.ts';
 import type { WaitingQuery } from '../../access/admission/query-queue.ts';
-import { ShareScheduler, shareSchedulerDefaults } from './share-scheduler.ts';
+import {
+  ShareScheduler,
+  shareSchedulerDefaults,
+} from '../../access/admission/shares/share-scheduler.ts';
 
 export interface PoolRules {
   /** Each gateway has a share of the quota (X-Stor, section 5.2). Otherwise each goes by all of it. */
   splits: boolean;
   /** Shares move to gateways that need them. */
   moves: boolean;
-  /** Gateways lend each other what was saved up for queries. */
+  /** Gateways lend each other accumulated units for queries. */
   lends: boolean;
 }
 
@@ -38,13 +41,17 @@ export class PoolTenant {
   /** Queries that wait first in line, by gateway. */
   readonly heads = new Map<string, WaitingQuery>();
   #quota: number;
-  /** Of units a second. They come to less than the quota while gateways are still to be learned of. */
+  /**
+   * Shares in units a second. They add up to less than the quota while not all gateways are known.
+   */
   #shares: GatewayShares;
   #mover: ShareScheduler;
   readonly #holdings = new Map<string, Holding>();
   #quietSeconds = quietAfter;
 
-  /** `learns`: gateways that join tell what they have; until `learned` there is nothing else to be given. */
+  /**
+   * `learns`: joining gateways report their fractions; until `learned`, nothing else can be given.
+   */
   constructor(number: number, quota: number, learns: boolean) {
     this.number = number;
     this.#quota = quota;
@@ -57,7 +64,7 @@ export class PoolTenant {
     return this.#quota;
   }
 
-  /** All shares change alike, so that parts stay what they are. */
+  /** All shares change by the same factor, so fractions stay. */
   setQuota(quota: number): void {
     this.#shares.setQuota((this.#shares.quota * quota) / this.#quota);
     this.#quota = quota;
@@ -72,9 +79,10 @@ export class PoolTenant {
     return this.#shares.gateways();
   }
 
-  // ---- who is there
+  // ---- members
+  //
 
-  /** `held` is the part that it goes by as it comes. */
+  /** `held` is the fraction the gateway uses when it joins. */
   join(gateway: string, held: number, learns: boolean): void {
     if (learns && held > 0) {
       const left = Math.max(0, this.#quota - this.#shares.quota);
@@ -83,12 +91,12 @@ export class PoolTenant {
     this.holds(gateway, held);
   }
 
-  /** It goes by this part, and no order is on its way to it. */
+  /** The gateway uses this fraction, and no order to it is in flight. */
   holds(gateway: string, part: number): void {
     this.#holdings.set(gateway, { part, most: part });
   }
 
-  /** Whoever has not come by now is gone: its share is there for the others. */
+  /** Gateways not known by now are gone: their shares go to the others. */
   learned(): void {
     this.#shares.setQuota(this.#quota);
   }
@@ -100,7 +108,8 @@ export class PoolTenant {
     this.heads.delete(gateway);
   }
 
-  // ---- what is asked of them
+  // ---- demand
+  //
 
   /** Nothing has been asked for, for so long that nothing more will change. */
   get isQuiet(): boolean {
@@ -134,14 +143,15 @@ export class PoolTenant {
     this.#mover = new ShareScheduler(this.#shares);
   }
 
-  // ---- what they are to go by
+  // ---- orders
+  //
 
   /** Part that the gateway goes by or is on its way to. */
   partOf(gateway: string): number {
     return this.#holdings.get(gateway)?.part ?? 0;
   }
 
-  /** The gateway goes by what it was ordered. Whether there is more to give for that. */
+  /** The gateway has applied its order. Returns whether there is more to give as a result. */
   settle(gateway: string): boolean {
     const holding = this.#holdings.get(gateway);
     if (holding === undefined || holding.most === holding.part) return false;
@@ -149,7 +159,10 @@ export class PoolTenant {
     return true;
   }
 
-  /** Calls `order` for each gateway whose part changes. False while some wait for what others still have. */
+  /**
+   * Calls `order` for each gateway whose fraction changes. False while some wait for fractions that
+   * others still use.
+   */
   grant(rules: PoolRules, order: (gateway: string) => void): boolean {
     const wanting: { gateway: string; holding: Holding; lack: number }[] = [];
     let free = this.#shares.quota / this.#quota;

@@ -1,11 +1,11 @@
-// How much of a scan goes into one reply (Amazon, "Fairness in multi-tenant systems"): rows are added until the next
-// would be too much; the reply then says with which row to go on. Whoever serves scans keeps one and begins it anew for
-// every reply.
+// Limit of one reply of a scan (Amazon, "Fairness in multi-tenant systems"): rows are added until
+// the next would exceed it; the reply then names the row to continue with. The server of scans
+// keeps one instance and resets it for every reply.
 
 interface ReplyPageOptions {
   /** Bytes of a reply with all that is around its rows; Infinity for replies of any size. */
   limitBytes: number;
-  /** Of them: for the frame of the reply, and for the row to go on with. */
+  /** Reserved bytes: for the frame of the reply, and for the row to continue with. */
   frameBytes: number;
 }
 
@@ -24,7 +24,7 @@ export class ReplyPage {
     this.#bytes = frameBytes;
   }
 
-  /** Of the reply as it is now. */
+  /** Current size of the reply. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -1,4 +1,5 @@
-// What an attack is: something that a client of a plane sends, with what it may do to the others and to memory.
+// An attack: requests of a client of a plane, with the accepted effect on other clients and on
+// memory.
 
 /** A server under attack. */
 export interface Target {
@@ -6,7 +7,7 @@ export interface Target {
   readonly influxPort: number;
   /** The admin API, as http://127.0.0.1:7070. */
   readonly admin: string;
-  /** Of an operator. */
+  /** Admin token of an operator. */
   readonly adminToken: string;
   readonly directory: string;
 }
@@ -18,7 +19,7 @@ export interface Attack {
   readonly what: string;
   /** Flags of the server. */
   readonly flags?: readonly string[];
-  /** Of the default user, where the flags give it one: the other client logs in by it. */
+  /** Password of the default user, where the flags set one: the other client logs in by it. */
   readonly password?: string;
   /** A folder is made with these permissions before the server starts; none if absent. */
   readonly directoryMode?: number;
@@ -28,7 +29,7 @@ export interface Attack {
   readonly prepare?: (target: Target) => Promise<void>;
   /** The attack, once. Repeated until the time is up; resolves when the server has answered or refused. */
   readonly run: (target: Target) => Promise<void>;
-  /** What has come of it that should not have: a line, or undefined when all is well. */
+  /** Checks the outcome: a line that describes the problem, or undefined. */
   readonly verdict?: (target: Target) => Promise<string | undefined>;
 }
 

@@ -1,5 +1,5 @@
-// Fuzzing that looks for cost: of many random inputs those that took longest a byte are made again at several times their
-// length. What then costs much more a byte than before grows faster than its input.
+// Fuzzing for cost: of many random inputs, those with the highest cost per byte are repeated at
+// several times their length. If the cost per byte then rises much, it grows faster than the input.
 
 import type { Rng } from '../../universal-row/environment.ts';
 import { Chance } from '../../control/scheduler/simulation/chance.ts';
@@ -8,7 +8,7 @@ import type { FuzzTarget } from './fuzz-targets.ts';
 interface CostFuzzOptions {
   inputs: number;
   seed: number;
-  /** Cost of one run, in whatever is counted. */
+  /** Cost of one run, in any unit. */
   measure: (run: () => void) => number;
   /** Runs of which the least counts, where something else may add to a measurement. */
   repeats: number;
@@ -28,7 +28,7 @@ export interface CostReport {
   exampleSeed: number;
 }
 
-/** Shorter inputs cost what a call costs. */
+/** For shorter inputs the cost of the call dominates. */
 const leastBytes = 256;
 const mostBytes = 4096;
 /** Inputs made again, and how much longer. */
@@ -99,7 +99,7 @@ function attempt(target: FuzzTarget, text: string, { measure, failed }: CostFuzz
   }
 }
 
-/** Of a byte. */
+/** Cost of a byte. */
 function costOf(target: FuzzTarget, text: string, options: CostFuzzOptions): number {
   let least = Infinity;
   for (let n = 0; n < options.repeats; n++) least = Math.min(least, attempt(target, text, options));

@@ -1,4 +1,5 @@
-// Redis commands run by a pod on rows of each shape, in process: what a command costs beside what it costs to read it.
+// Redis commands run by a pod on rows of each shape, in process: the cost of a command without that
+// of reading it.
 
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { type CommandEntry, CommandRegistry } from '../../access/redis/commands/registry.ts';
@@ -135,7 +136,7 @@ function execute(words: readonly string[]): void {
   reply.pos = 0;
   const { action, fullName: name, grows } = entry;
   const command = { action, name, transform: entry.run, grows, table: 0, span, args };
-  // What is done by steps is done later; what it costs at once is what is looked for.
+  // Work in steps runs later; only its immediate cost is of interest.
   void fixture.pod.execute(command, reply);
 }
 

@@ -1,5 +1,5 @@
-// Parsers and executors that read what clients send, each with a grammar of what it reads. In process: an input costs
-// what reading it costs.
+// Parsers and executors of client input, each with a grammar of its input. In process, so the cost
+// of an input is that of reading it.
 
 import type { IncomingMessage } from 'node:http';
 import { readCredentials } from '../../access/influx/http/credentials.ts';
@@ -35,12 +35,12 @@ export interface FuzzTarget {
   read(text: string): void;
 }
 
-/** What a client is told; anything else is a fault of the server. */
+/** Errors that a client may receive; any other is a defect of the server. */
 const told = [
   ...[CommandError, HttpError, LuaSyntaxError, ParseError, PatternError, ProtocolError, QueryError],
 ];
 
-/** Runs what may refuse its input. */
+/** Runs a parser that may reject its input. */
 function reading(read: (text: string) => void): (text: string) => void {
   return (text) => {
     try {
@@ -84,7 +84,7 @@ function readHead(text: string): void {
   readCredentials(request, new Parameters(''));
 }
 
-/** The first half of a text is what is looked for in the second. */
+/** The first half of a text is searched for in the second. */
 function halves(text: string): [string, string] {
   const middle = text.indexOf('\0');
   return [text.slice(0, middle), text.slice(middle + 1)];
@@ -103,7 +103,7 @@ function matchRegex(text: string): void {
   new PatternCompiler().compile(pattern).regexp.test(value);
 }
 
-const noNames = { has: () => false, hasFunction: () => false };
+const noNames = { has: () => false, hasFunction: () => false, isLibrary: false };
 
 /** As EVAL and FUNCTION LOAD compile it. */
 function compileScript(text: string): void {
@@ -135,7 +135,7 @@ export const fuzzTargets: readonly FuzzTarget[] = [
   {
     name: 'regular expressions',
     make: (rng, length) => {
-      // A pattern has a limit of its own; what it is matched with has none.
+      // A pattern has a limit of its own; the text it is matched with has none.
       const pattern = texts.regexText(rng, Math.min(length >> 1, 400));
       return `${pattern}\0${texts.nameText(rng, length - pattern.length)}`;
     },

@@ -1,5 +1,5 @@
-// Random texts from grammars, of about a given length, the same for the same seed. They are made of what parsers decide
-// by, in runs: a text that costs more than its length usually repeats something.
+// Random texts from grammars, of about a given length, the same for the same seed. They consist of
+// runs of significant tokens: a text of superlinear cost usually repeats a token.
 
 import type { Rng } from '../../universal-row/environment.ts';
 
@@ -17,7 +17,7 @@ export function runs(rng: Rng, length: number, atoms: readonly string[]): string
   const parts: string[] = [];
   for (let left = length; left > 0; ) {
     const atom = oneOf(rng, atoms);
-    // Half of all runs are as long as what is left.
+    // Half of all runs extend to the end.
     const most = Math.max(1, Math.ceil(left / atom.length));
     const times = rng.next() < 0.5 ? 1 + below(rng, 4) : 1 + below(rng, most);
     parts.push(atom.repeat(Math.min(times, most)));

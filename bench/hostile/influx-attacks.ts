@@ -290,7 +290,7 @@ export const influxAttacks: readonly Attack[] = [
         await influxWrite(target.influxPort, database, lines.slice(n, n + 20_000).join('\n'));
       }
     },
-    // What one query may hold is a limit of its own: influx.query-memory-bytes.
+    // The memory of one query has a limit of its own: influx.query-memory-bytes.
     growthBytes: (512 + 384) * 1024 * 1024,
     run: async (target) => {
       await Promise.all(

@@ -1,4 +1,4 @@
-// Attacks on logins, tenants and what the server keeps.
+// Attacks on logins, tenants and stored state.
 
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The worst bytes known, by what they attack. The bench sends them to a server; the tests count the work of what reads
-// them. Each takes its size, so that growth can be looked at.
+// The worst known inputs, by target. The bench sends them to a server; the tests count the work of
+// their readers. Each takes a size, so that growth can be measured.
 
 import { gzipSync } from 'node:zlib';
 

@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 export interface PingerData {
   plane: 'redis' | 'influx';
   port: number;
-  /** Of the default user of Redis, where it has one. */
+  /** Password of the default user of Redis, where it has one. */
   password?: string | undefined;
 }
 
@@ -46,7 +46,7 @@ function open(): void {
     socket.write(ping);
   };
   socket.on('connect', () => {
-    // Its answer counts as that of a ping.
+    // Its reply counts as a ping's.
     if (plane === 'redis' && password !== undefined) {
       sentAt = performance.now();
       socket.write(`AUTH ${password}\r\n`);

@@ -435,7 +435,7 @@ export const redisAttacks: readonly Attack[] = [
   {
     name: 'large-values',
     what: 'SET, GET, APPEND, COPY, GETRANGE and BITCOUNT of a value of 16 MB, and one of 100 MB',
-    // What is stored counts as data: the value, its copy, and what each replaces.
+    // Stored data counts: the value, its copy, and the values they replace.
     growthBytes: 600 * mib,
     run: async (target) => {
       await once(target, 'SET', 'big', Buffer.alloc(100 * mib, 'v'));
@@ -470,7 +470,7 @@ export const redisAttacks: readonly Attack[] = [
   {
     name: 'many-keys',
     what: '2,000,000 small keys, all of which expire at once, and FLUSHALL',
-    // The keys themselves, and what an index of them takes while it grows.
+    // The keys themselves, and the memory of an index that grows.
     growthBytes: 1000 * mib,
     run: async (target) => {
       await withClient(target, async (client) => {

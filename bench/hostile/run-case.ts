@@ -1,4 +1,5 @@
-// One case: how long the other clients wait without the attack and beside it, how memory grows, and what comes of it.
+// One case: the other clients' waiting time without and with the attack, the growth of memory, and
+// the outcome.
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +10,7 @@ import { type AttackedServer, type ServerOptions, startAttacked } from './attack
 import type { PingerData, Pings } from './pinger.ts';
 
 interface CaseOptions extends ServerOptions {
-  /** Of the quiet run, and for which attacks are repeated. */
+  /** Duration of the quiet run, and of the repetition of attacks. */
   seconds: number;
 }
 
@@ -19,7 +20,7 @@ export interface CaseResult {
   /** Longest gaps of both planes, in ms. */
   quietMs: number;
   attackedMs: number;
-  /** Of both planes, the most by which the gap is beyond the quiet run's. */
+  /** The most by which the gap exceeds the quiet run's, on both planes. */
   beyondMs: number;
   growthBytes: number;
   growthLimit: number;
@@ -39,11 +40,11 @@ export const gapLimitMs = 50;
 const sampleEveryMs = 20;
 /** An attack that has not ended by then goes on unattended, and is said to. */
 const longestAttackMs = 45_000;
-/** After an attack, for what it left behind to show. */
+/** Time after an attack, for its effects to show. */
 const afterMs = 500;
 const planes = ['redis', 'influx'] as const;
 
-/** Whether the server kept what is promised. */
+/** Whether the server kept its guarantees. */
 export function isKept(result: CaseResult): boolean {
   const { beyondMs, growthBytes, growthLimit, died, verdict, failure } = result;
   if (died || verdict !== undefined || failure !== undefined) return false;
@@ -116,7 +117,7 @@ interface Outcome {
   failure: string | undefined;
 }
 
-/** Of each attack; undefined for one that takes too long. */
+/** Outcome of each attack; undefined for one that takes too long. */
 async function outcomesOf(
   attacks: readonly Attack[],
   server: AttackedServer,
@@ -144,7 +145,7 @@ async function repeat(attack: Attack, server: AttackedServer, seconds: number): 
     } while (performance.now() < until && server.isUp());
     return { rounds, failure: undefined };
   } catch (error) {
-    // Once some round has got through, a refusal is what it met with later.
+    // After a successful round, a refusal is an effect of the attack.
     const failure = rounds > 0 ? undefined : `${attack.name}: ${(error as Error).message}`;
     return { rounds, failure };
   }

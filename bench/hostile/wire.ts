@@ -1,4 +1,5 @@
-// Clients that send what they like. Answers are read as bytes, and a connection that the server closes is an answer.
+// Clients that send arbitrary bytes. Answers are read as bytes, and a connection that the server
+// closes is an answer.
 
 import { connect, type Socket } from 'node:net';
 
@@ -56,7 +57,10 @@ export class Wire {
     this.#socket.pause();
   }
 
-  /** What came until `isWhole` says so, or the server closed the connection. Throws when neither happens. */
+  /**
+   * Reads until `isWhole` returns true, or the server closes the connection. Throws when neither
+   * happens.
+   */
   async read(isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
     const deadline = performance.now() + patienceMs;
     for (;;) {

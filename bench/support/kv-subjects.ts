@@ -1,5 +1,6 @@
-// What the kv bench drives: our engine through its contract, and `classic-level` with one awaited call an
-// operation. Both are given the same LevelDB settings, and the same memory for caches in all.
+// Subjects of the kv bench: our engine through its contract, and `classic-level` with one awaited
+// call an operation. Both are given the same LevelDB settings, and the same total memory for
+// caches.
 
 import { ClassicLevel } from 'classic-level';
 import type { Engine } from '../../engines/engine.ts';

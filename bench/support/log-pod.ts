@@ -32,7 +32,7 @@ async function openLog(
   });
 }
 
-/** Makes no checkpoints: nobody restarts it. */
+/** Makes no checkpoints, as the pod is never restarted. */
 export async function openLogPod(
   kind: LogKind,
   fsync: FsyncPolicy,

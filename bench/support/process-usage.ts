@@ -1,4 +1,4 @@
-// What a running process takes, as Linux tells it.
+// Resource usage of a running process, from Linux.
 
 import { readdirSync, readFileSync } from 'node:fs';
 

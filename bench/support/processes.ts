@@ -17,7 +17,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** What a server answers once it is ready. */
+/** Probe of a ready server. */
 export interface Probe {
   /** One inline command, without the line's end. */
   request: string;
@@ -25,7 +25,7 @@ export interface Probe {
 }
 
 export interface StartOptions {
-  /** That of an earlier start; a new one if not given. */
+  /** Directory of an earlier start; a new one if not given. */
   directory?: string;
   /** The folder of the build to start; this one unless given. */
   dist?: string;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import Table from 'cli-table3';
 
 export interface Row {
-  /** What was measured, as `SET P=16`. */
+  /** Name of the measurement, for example `SET P=16`. */
   name: string;
   unit: string;
   ours: number;
@@ -14,9 +14,9 @@ export interface Row {
   /** Ours over the peer's for throughput; the peer's over ours does not appear: see `better`. */
   ratio: number;
   better: 'higher' | 'lower';
-  /** What the ratio should reach. */
+  /** Target of the ratio. */
   target?: number;
-  /** What else was measured beside it, for whoever reads the JSON. */
+  /** Further measurements, for readers of the JSON. */
   detail?: Record<string, number>;
 }
 

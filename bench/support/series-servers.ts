@@ -20,7 +20,10 @@ const ping = {
 };
 const health = { ...ping, request: 'GET /health HTTP/1.0\r\n' };
 
-/** influxd 1.x from Debian's package `influxdb`, with what it does by itself switched off but compaction. */
+/**
+ * influxd 1.x from Debian's package `influxdb`, with all background work but compaction switched
+ * off.
+ */
 export async function startInflux(options: StartOptions = {}): Promise<Running> {
   const program = requireProgram('influxd', 'package influxdb');
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyrow-bench-influxd-'));

@@ -47,7 +47,7 @@ export async function writeSparse(file: string, data: SparseData): Promise<void>
   await once(out, 'finish');
 }
 
-/** What is asked of it: a name, and InfluxQL. */
+/** Queries: a name, and InfluxQL. */
 export const sparseQueries: readonly (readonly [name: string, q: string, target: number])[] = [
   [
     'time range',

@@ -5,7 +5,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** Of values in any order; `share` from 0 to 1. */
+/** Percentile of values in any order; `share` from 0 to 1. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort();
   if (sorted.length === 0) return NaN;
@@ -25,7 +25,7 @@ export interface Interval {
 /** Standard deviations of a normal distribution between which 95 % of it are. */
 const certain = 1.96;
 
-/** The median of samples, and the order statistics between which that of what they were drawn from is with 95 %. */
+/** The median of samples, and the order statistics that bound the population's median with 95 %. */
 export function medianWithin(samples: readonly number[]): Interval {
   const sorted = Float64Array.from(samples).sort();
   const off = (certain * Math.sqrt(sorted.length)) / 2;

@@ -1,5 +1,6 @@
-// What a setting costs that can be switched while a server runs: windows with and without it alternate under a load that
-// does not stop. So both meet the same process, compiled and filled alike, and the same neighbours on the machine.
+// Cost of a setting that can be switched while a server runs: windows with and without it alternate
+// under a continuous load. So both see the same process in the same state, and the same other load
+// on the machine.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { adminOf } from './admin.ts';
@@ -16,18 +17,18 @@ export interface SteadyLoad {
 }
 
 interface Switched {
-  /** What is measured, as `SET P=16`, and of what there are so many a second. */
+  /** Name of the measurement, for example `SET P=16`, and its unit, counted per second. */
   name: string;
   unit: string;
   server: Running;
   load: SteadyLoad;
-  /** What is `on` or `off`. */
+  /** Options set to `on` or `off`. */
   settings: readonly string[];
   /** Pairs of windows. */
   rounds: number;
   /**
-   * Of each window. A machine's speed changes by a tenth within half a second: windows that are much shorter than that
-   * differ by what is switched.
+   * Length of each window. A machine's speed changes by a tenth within half a second, so windows
+   * much shorter than that differ only by the setting.
    */
   seconds: number;
   /** The part of its throughput that the server is to keep. */
@@ -36,15 +37,15 @@ interface Switched {
 
 interface Speed {
   perSecond: number;
-  /** Of all threads of the process, of a request. */
+  /** Processor time of all threads, per request. */
   cpuMicros: number;
 }
 
-/** Until the load runs as it will, and what was decided before a switch has been done. */
+/** Time until the load is steady, and earlier decisions have taken effect. */
 const warmUpMs = 2000;
 const settleMs = 20;
 
-/** Ratios of on to off: the medians of those of all pairs, in `detail` between which values they are with 95 %. */
+/** Ratios of on to off: medians over all pairs, with their 95 % interval in `detail`. */
 export async function compareSwitched(switched: Switched): Promise<Row[]> {
   const { name, unit, server, load, settings, rounds, target } = switched;
   const on: Speed[] = [];
@@ -53,7 +54,7 @@ export async function compareSwitched(switched: Switched): Promise<Row[]> {
     const admin = await adminOf(server);
     await sleep(warmUpMs);
     for (let round = 0; round < rounds; round++) {
-      // Which goes first changes, so that what drifts falls on both.
+      // The order alternates, so that drift affects both.
       for (const isOn of round % 2 === 0 ? [true, false] : [false, true]) {
         const value = isOn ? 'on' : 'off';
         const values = Object.fromEntries(settings.map((key) => [key, value]));

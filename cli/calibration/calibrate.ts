@@ -66,7 +66,10 @@ async function withLoads<T>(server: OwnServer, run: (loads: Loads) => Promise<T>
   }
 }
 
-/** No two servers compile their code alike, so what one takes is not quite what the next one will. */
+/**
+ * Servers compile their code differently, so the costs of one differ a little from those of the
+ * next.
+ */
 const sampledServers = 3;
 
 async function rowColumnsOf(flags: readonly string[], progress: Progress): Promise<Columns> {

@@ -1,8 +1,9 @@
-// Costs of modules found from what whole requests took. What a request costs is a sum over its modules, and each
-// module's cost a line from one size of the table to the next: so every measured request is one linear equation
-// in the table's numbers. There are fewer kinds of requests than numbers, and measuring has its errors, so three
-// things are asked of the table besides: nothing costs less than the least it can, what is larger never costs less,
-// and the price of a byte changes only where the measurements say so. What remains open then costs the least.
+// Costs of modules fitted to the cost of whole requests. What a request costs is a sum over its
+// modules, and each module's cost a line from one size of the table to the next: so every measured
+// request is one linear equation in the table's numbers. There are fewer kinds of requests than
+// numbers, and measuring has its errors, so the table has three more constraints: no cost is below
+// its minimum, larger sizes never cost less, and the price of a byte changes only where the
+// measurements require it. Remaining freedom is resolved to the lowest cost.
 
 import { type ModuleCosts, sizes } from '../../request-units/cost-table.ts';
 import { NormalEquations } from './least-squares.ts';

@@ -14,7 +14,7 @@ export function query(text: string, database = 'calibrate'): HttpRequest {
   return { method: 'POST', path: `/query?${parameters.toString()}` };
 }
 
-/** Has an answer say what the request had done for it. */
+/** Makes an answer report the work of the request. */
 const workHeader = 'x-polyrow-work';
 
 interface Answer {

@@ -37,7 +37,7 @@ test('no other solution that is allowed comes nearer', () => {
     fc.property(fc.array(equation, { minLength: 1, maxLength: 8 }), (rows) => {
       const equations = new NormalEquations(3);
       for (const [a, b, c, value] of rows) equations.add(row(a, b, c), value, 1);
-      // What nothing is said about stays small.
+      // Values without equations stay small.
       for (let i = 0; i < 3; i++) equations.add(new Map([[i, 1]]), 0, 0.1);
       const found = [...equations.solve()];
       const distance = (x: readonly number[]): number => {

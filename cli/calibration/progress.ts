@@ -3,7 +3,7 @@ export interface Progress {
   step(what: string): void;
 }
 
-/** One line that changes, where somebody looks at it. */
+/** One line that is updated in place, on terminals. */
 export function lineProgress(stream: NodeJS.WriteStream): Progress & { end(): void } {
   const isSeen = stream.isTTY;
   return {

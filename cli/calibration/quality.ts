@@ -16,10 +16,10 @@ export interface Quality {
   /** Windows of several operations. */
   mixed: readonly Pick<Cell, 'measured' | 'predicted'>[];
   /**
-   * By how much everything takes longer than when the table was made: of one operation at a time, and where
-   * they are mixed and find less in the processor's caches. A unit is what reading takes on the machine as it is, so
-   * predictions are by these; what they are comes from operations that are neither among the cells nor mixed
-   * with them.
+   * Slowdown since the table was made: for one operation at a time, and for mixed operations, which
+   * find less in the processor's caches. Predictions are scaled by these, as a unit is the current
+   * cost of a read on the machine; they are measured with operations that are neither among the
+   * cells nor mixed with them.
    */
   slowness: { alone: number; mixed: number };
   /** Share of the variance between mixed windows that the prediction explains. */

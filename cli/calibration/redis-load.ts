@@ -1,6 +1,6 @@
-// Commands sent to a server in batches, and the CPU time it took for them. How long a batch takes does not matter,
-// only what the server had to do: the next one is there when it has done one, so that it does not fall asleep in
-// between. Waking up costs a server more than answering a small batch does, and not always the same.
+// Sends commands to a server in batches, and measures its CPU time. The duration of a batch does
+// not matter, only the server's work: the next batch is there when it has finished one, so that it
+// does not sleep in between. A wake-up costs more than a small batch, and varies.
 
 import { connect, type Socket } from 'node:net';
 import type { RowWorkCounts } from '../../request-units/row-pricer.ts';
@@ -13,7 +13,7 @@ const mostIdle = 10;
 /** A server is waited for until it takes no more than so many microseconds in a millisecond. */
 const quietMicros = 100;
 const napMs = 3;
-/** Longer than it merges what one window wrote. */
+/** Longer than the merges of one window take. */
 const mostNaps = 60;
 /** Longer than any batch takes. */
 const answerMs = 60_000;
@@ -47,7 +47,7 @@ export function batchOf(size: number, make: (i: number) => Words): Batch {
   return { bytes: Buffer.concat([...all, end]), commands };
 }
 
-/** Nothing but what ends a batch. */
+/** Only the command that ends a batch. */
 export const endBatch: Batch = { bytes: Buffer.concat([end, end]), commands: 1 };
 
 /** One request, as it is priced: all that its cost is made up of. */
@@ -126,7 +126,7 @@ export class RedisLoad {
     return of('used_cpu_sys') + of('used_cpu_user');
   }
 
-  /** Learns what the server takes by itself: once it is warm, and has tidied up. */
+  /** Measures the server's idle CPU time: after warm-up and background work. */
   async measureIdle(): Promise<void> {
     const found: number[] = [];
     for (let i = 0; i < 4; i++) {
@@ -169,7 +169,7 @@ export class RedisLoad {
       counts.set(name!, Number(count));
     }
     const requests = counts.get('requests');
-    if (requests === undefined) throw new Error('the server does not say what it did: RU WORK');
+    if (requests === undefined) throw new Error('the server does not report its work: RU WORK');
     const of = (name: keyof PricedRequest): number => (counts.get(name) ?? 0) / requests;
     return {
       commands: of('commands'),

@@ -80,8 +80,8 @@ export function rowMicrosBy(modules: Modules): (work: PricedRequest) => number {
 }
 
 /**
- * Samples of all tasks, each alone and some of them mixed, on a server that does nothing else. Windows of mixed
- * tasks say what large requests take where the next one is of another kind, which is where they count.
+ * Samples of all tasks, each alone and some of them mixed, on an otherwise idle server. Windows of
+ * mixed tasks measure large requests followed by one of another kind, which is their usual setting.
  */
 export async function sampleRows(
   load: RedisLoad,
@@ -182,7 +182,7 @@ export async function checkpointMicros(load: RedisLoad, progress: Progress): Pro
   return sizes.map((size) => perRow * Math.max(1, size / (2 * checkpointRowBytes)));
 }
 
-/** Iterations of a loop with what loops do: reading and setting fields, comparing, adding. */
+/** Iterations of a loop with typical operations: reading and setting fields, comparing, adding. */
 const scriptText =
   'local t, n = {}, 0 for i = 1, ARGV[1] do local v = t[i % 64] or i if v > n then n = v end t[i % 64] = n + 1 end';
 const scriptIterations = 1_000_000;
@@ -208,12 +208,12 @@ const coldSizes = [64, 256, 1024, 4096, 16_384, 65_536] as const;
 const coldBatches = 200;
 /** By which it is known how many reads are misses. */
 const countedBatches = 8;
-/** Until what was written is merged. */
+/** Time until written data is merged. */
 const settleMs = 1500;
 
 /**
- * A read that goes to disk, by size, and merging by the byte. What a command takes besides is known from
- * `cpu`. The server's cache holds next to nothing.
+ * A read from disk, by size, and merging by the byte. The command's other costs are known from
+ * `cpu`. The server's cache is minimal.
  */
 export async function measureDisk(
   load: RedisLoad,
@@ -273,7 +273,7 @@ export async function measureDisk(
   return { miss: miss!, compact: sizes.map((size) => size * perByte) };
 }
 
-/** Prime to every number of rows, and so far apart that no read finds what another one brought. */
+/** Coprime to every number of rows, and so large that no read finds rows loaded by another one. */
 const coldStride = 7919;
 
 function modulesBy(columns: Columns): Modules {

@@ -211,7 +211,10 @@ export const referenceTasks: readonly RowTask[] = trainingTasks.filter(
   ({ name, size }) => referenceNames.includes(name) && referenceSizes.includes(size),
 );
 
-/** The two batches of a task, over keys of its own. What must be there is, and both were sent once. */
+/**
+ * The two batches of a task, over keys of its own. Required rows exist, and both batches were sent
+ * once.
+ */
 export async function batchesOf(
   { name, size, prepare, run }: RowTask,
   load: RedisLoad,

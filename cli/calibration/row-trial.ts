@@ -1,6 +1,6 @@
-// How good a table is for rows: twelve operations in six sizes, each alone and all of them mixed, with what the
-// meter of a server says they cost against the CPU time that the server took. None of these windows is one that
-// the table was made from.
+// Quality of a table for rows: twelve operations in six sizes, each alone and all of them mixed;
+// compares the metered cost with the server's CPU time. None of these windows was used to make the
+// table.
 
 import { changesAtHalfSpeed, type Charges } from './capped.ts';
 import type { Progress } from './progress.ts';

@@ -36,10 +36,10 @@ export function taskLoad(influx: InfluxLoad, { make }: SeriesTask): WindowLoad {
   };
 }
 
-/** Writes what the queries are about, and waits until it is in files. */
+/** Writes the points for the queries, and waits until they are in files. */
 export async function fillSeries(influx: InfluxLoad): Promise<void> {
   for (const request of seriesData()) await influx.send(request);
-  // More of the log, so that what came before is in a checkpoint.
+  // Adds to the log, so that the earlier points are in a checkpoint.
   for (let i = 0; i < fillerBodies; i++) {
     await influx.send(bodyOf(linesPerBody, i));
     await new Promise((resolve) => setTimeout(resolve, fillerMs));
@@ -83,7 +83,7 @@ export async function measureSeries(
   const tasks = seriesTrainingTasks();
   await warmUp(influx, load, tasks, progress);
   const works: SeriesWork[] = [];
-  // A second of its own, beyond what any window writes.
+  // A second of its own, beyond the times any window writes.
   for (const { make } of tasks) works.push(await influx.workOf(make(99_999)));
   const found = await inRounds(
     tasks.map((task) => taskLoad(influx, task)),
@@ -105,7 +105,7 @@ const fillerBodies = 30;
 const fillerMs = 100;
 const mergedBodies = 40;
 const linesPerBody = 5000;
-/** Until what was written is in files. */
+/** Time until written points are in files. */
 const settleMs = 1500;
 
 /** CPU microseconds of a byte of the log, with all that becomes of it on disk. */

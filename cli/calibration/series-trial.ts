@@ -1,6 +1,6 @@
-// How good a table is for time series: requests of several kinds and sizes, each alone and all of them mixed, with
-// what the meter of a server says they cost against the CPU time that the server took. None of these windows is
-// one that the table was made from.
+// Quality of a table for time series: requests of several kinds and sizes, each alone and all of
+// them mixed; compares the metered cost with the server's CPU time. None of these windows was used
+// to make the table.
 
 import type { OwnServer } from '../own-server.ts';
 import { changesAtHalfSpeed, type Charges } from './capped.ts';

@@ -65,7 +65,7 @@ export async function inRounds(
   return found.map(leastDisturbed);
 }
 
-/** Sends what `next` gives for 0, 1, 2 …, and resolves to how many commands there were. */
+/** Sends the loads `next` returns for 0, 1, 2 …, and resolves to the number of commands. */
 async function sendAll(next: (sent: number) => WindowLoad | undefined): Promise<number> {
   const pending: Promise<number>[] = [];
   let commands = 0;

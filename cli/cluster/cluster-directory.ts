@@ -16,7 +16,7 @@ export interface NodePorts {
 
 const fileName = 'cluster.json';
 /** With a base port, each node has so many from there on. */
-export const portsPerNode = 10;
+const portsPerNode = 10;
 const clusterPortCount = 3;
 const mostNodes = 20;
 
@@ -30,8 +30,9 @@ export class ClusterDirectory {
   }
 
   /**
-   * Makes the directory if need be. `nodes` may be more than the directory has; undefined is what it has, or 3. Throws
-   * `ExitError` for fewer, and for a base port that is not that of the first start.
+   * Creates the directory if missing. `nodes` may be more than the directory has; undefined means
+   * the existing number, or 3. Throws `ExitError` for fewer, and for a base port other than that of
+   * the first start.
    */
   static async open(
     directory: string,

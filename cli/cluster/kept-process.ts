@@ -9,7 +9,7 @@ const longestRestartMs = 30_000;
 /** One that ran for so long is started again at once, as at the first time. */
 const steadyMs = 60_000;
 
-export interface KeptProcessOptions {
+interface KeptProcessOptions {
   /** For people: `node 1`. */
   readonly name: string;
   /** Arguments of `polyrow start`. */
@@ -19,7 +19,7 @@ export interface KeptProcessOptions {
   /** Whether settings of this process's environment are for it. */
   readonly takesEnvironment: boolean;
   readonly restarts: boolean;
-  /** It has ended by itself. */
+  /** The process ended by itself. */
   readonly onExit: (message: string) => void;
   /** Why it does not start any more, as its end has shown; undefined when it may. */
   readonly isOver: () => string | undefined;
@@ -47,7 +47,7 @@ export class KeptProcess {
     return this.#child;
   }
 
-  /** It does not start any more. */
+  /** The process is not restarted any more. */
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -7,7 +7,7 @@ import { readNodeIdentity } from '../../server/cluster/node-identity.ts';
 import { ClusterDirectory } from './cluster-directory.ts';
 import { NodeProcess } from './node-process.ts';
 
-export interface LocalClusterOptions {
+interface LocalClusterOptions {
   dataDir: string;
   nodes: number | undefined;
   basePort: number | undefined;
@@ -18,7 +18,7 @@ export interface LocalClusterOptions {
 }
 
 /** As programs read it. */
-export interface NodeView {
+interface NodeView {
   id: number;
   pid: number;
   redis: string;
@@ -28,7 +28,9 @@ export interface NodeView {
 }
 
 const pollMs = 100;
-/** So long a start waits for all replicas; then it says what is missing and goes on. */
+/**
+ * Time for which a start waits for all replicas; then it reports the missing ones and continues.
+ */
 const wholeMs = 120_000;
 
 export class LocalCluster {

@@ -10,14 +10,14 @@ import { KeptProcess } from './kept-process.ts';
 
 const pollMs = 100;
 
-export interface NodeProcessOptions {
+interface NodeProcessOptions {
   directory: ClusterDirectory;
   /** From 0 on. */
   index: number;
   /** Settings for all nodes, as flags. */
   flags: readonly string[];
   restarts: boolean;
-  /** It has ended by itself. */
+  /** The process ended by itself. */
   onExit: (message: string) => void;
 }
 
@@ -85,7 +85,7 @@ export class NodeProcess {
     ];
   }
 
-  /** What keeps it from serving; [] when it serves; undefined while it does not answer. */
+  /** Reasons the node does not serve; [] when it serves; undefined while it does not answer. */
   async reasons(): Promise<string[] | undefined> {
     try {
       const answer = await fetch(`${this.adminUrl}/readyz`, { signal: AbortSignal.timeout(2000) });
@@ -100,8 +100,8 @@ export class NodeProcess {
   }
 
   /**
-   * Resolves when its admin port answers, with what keeps it from serving. Throws `ExitError` when it
-   * has ended. Does not wait for one that was removed.
+   * Resolves when its admin port answers, with the reasons why it does not serve. Throws
+   * `ExitError` when it has ended. Does not wait for one that was removed.
    */
   async untilAnswers(accept: (reasons: readonly string[]) => boolean): Promise<string[]> {
     const { directory, index } = this.#options;

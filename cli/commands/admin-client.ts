@@ -139,7 +139,7 @@ function tlsOptions({ authorities, certificate, key, serverCertificate }: Client
     ...(serverCertificate === undefined
       ? {}
       : {
-          // The certificate itself is trusted, whatever its issuer and names.
+          // The certificate itself is trusted, regardless of its issuer and names.
           ca: serverCertificate,
           allowPartialTrustChain: true,
           checkServerIdentity: () => undefined,
@@ -168,7 +168,7 @@ function exitCodeOf(status: number): ExitCode {
 function reasonOf(error: unknown): string {
   const { code, message, errors } = error as NodeJS.ErrnoException & { errors?: Error[] };
   if (code === 'DEPTH_ZERO_SELF_SIGNED_CERT' || code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE') {
-    return `its certificate is vouched for by nobody known here (${code}); name its authority by --ca-file`;
+    return `its certificate is not signed by a known authority (${code}); name its authority by --ca-file`;
   }
   // One error for each address of a name.
   return message || (errors?.[0]?.message ?? String(code));

@@ -1,4 +1,4 @@
-// Where the admin API has what.
+// Paths of the admin API.
 
 export function tenantPage(tenant: string): string {
   return `/v1/tenants/${encodeURIComponent(tenant)}`;
@@ -18,7 +18,7 @@ export function limitsPage(tenant: string): string {
   return `${tenantPage(tenant)}/limits`;
 }
 
-/** Those of all tenants together, or of one. */
+/** Tables of all tenants together, or of one. */
 export function tablesPage(tenant: string | undefined): string {
   return tenant === undefined ? '/v1/tables' : `${tenantPage(tenant)}/tables`;
 }

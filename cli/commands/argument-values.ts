@@ -131,7 +131,7 @@ export function addPasswordFlags(command: Command): Command {
   return command
     .option('--password-stdin', 'take the password from standard input')
     .option('--password-prompt', 'ask for the password on the terminal')
-    .option('--generate-password', 'make one up, and show it once');
+    .option('--generate-password', 'generate one, and show it once');
 }
 
 export function addTenantFlag(command: Command, what: string): Command {

@@ -18,10 +18,10 @@ export function auditCommand(program: Command): void {
   withServer(
     program
       .command('audit')
-      .description('Show who did what through the admin API, the newest last.')
-      .option('--limit <number>', 'at most so many (default 50)', wholeNumber)
-      .option('--after <seq>', 'only what followed the record of this number', wholeNumber)
-      .option('--all', 'also calls that only looked at something'),
+      .description('Show the audit log of the admin API, the newest entry last.')
+      .option('--limit <number>', 'limit (default 50)', wholeNumber)
+      .option('--after <seq>', 'only entries after the one of this number', wholeNumber)
+      .option('--all', 'include calls that only read'),
     async (client, flags: AuditFlags) => {
       const { limit = 50, after, all } = flags;
       const { audit } = await client.get<{ audit: AuditRecord[] }>('/v1/audit', {
@@ -37,7 +37,7 @@ export function auditCommand(program: Command): void {
 const columns: Column<AuditRecord>[] = [
   { title: 'no.', value: ({ seq }) => seq, right: true },
   { title: 'when', value: ({ at }) => formatTime(at) },
-  { title: 'who', value: ({ who, role }) => (who === '' ? 'nobody known' : `${who} (${role})`) },
+  { title: 'who', value: ({ who, role }) => (who === '' ? 'unknown' : `${who} (${role})`) },
   { title: 'from', value: ({ address }) => address },
   { title: 'what', value: ({ method, path }) => shorten(`${method} ${path}`, 60) },
   { title: 'outcome', value: ({ status }) => status, right: true },

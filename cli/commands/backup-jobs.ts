@@ -38,7 +38,7 @@ export async function runJob<R>(
   if (job.state === 'done') return job.result as R;
   if (isCancelled) throw new ExitError(`${job.kind} cancelled; nothing of it is left`);
   throw new ExitError(
-    `${job.kind} ${job.state}: ${job.error ?? 'nobody knows why'}`,
+    `${job.kind} ${job.state}: ${job.error ?? 'unknown error'}`,
     exitCodes.failed,
   );
 }

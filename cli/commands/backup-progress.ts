@@ -1,4 +1,4 @@
-// How a backup, a restore or a check goes, shown on standard error: a bar where someone looks on, lines of JSON
+// Progress of a backup, a restore or a check: a bar on standard error on terminals, lines of JSON
 // on standard output for programs.
 
 import type { SingleBar } from 'cli-progress';

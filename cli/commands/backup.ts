@@ -25,10 +25,12 @@ export function backupCommand(program: Command): void {
   withServer(
     program
       .command('backup')
-      .description('Write a backup while the server goes on. It is of one moment in each log.')
+      .description(
+        'Write a backup while the server runs. It has the state at one moment of each log.',
+      )
       .requiredOption('--to <path>', "directory for backups, on the server's machine")
       .option('--tenant <name>', 'only this tenant')
-      .option('--incremental', 'only what was done since the last one there')
+      .option('--incremental', 'only changes since the last backup there')
       .option('--remove-interrupted', 'first remove backups there that were never finished'),
     backup,
   );

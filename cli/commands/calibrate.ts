@@ -16,16 +16,16 @@ export function calibrateCommand(program: Command): void {
     .command('calibrate')
     .description('Measure what requests cost on this machine, and print the table of costs.')
     .option('--out <file>', 'write the table there, for the setting ru.table')
-    .option('--typescript', 'as the source of the table that comes with a release')
-    .option('--no-check', 'do not try the table out')
+    .option('--typescript', 'in the form of the table that comes with a release')
+    .option('--no-check', 'do not test the table')
     .option('--json', 'the quality of the table in JSON')
     .option('--markdown', 'the quality of the table as lines of a table')
     .option(
       '--try <file>',
-      'measure nothing, and try the table in a file, or that of the `release`',
+      'measure nothing, and test the table in a file, or that of the `release`',
     )
     .addOption(
-      new Option('--model <model>', 'measure and try this one alone').choices(
+      new Option('--model <model>', 'measure and test this one alone').choices(
         Object.keys(shippedTable.models),
       ),
     )

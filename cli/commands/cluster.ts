@@ -1,6 +1,7 @@
 // `polyrow cluster`: forms a cluster, shows it, and runs a whole one on this machine.
 
 import type { Command } from 'commander';
+import { nodeRoles } from '../../contracts/cluster.ts';
 import type {
   ClusterReport,
   GroupReport,
@@ -26,14 +27,14 @@ export function clusterCommand(program: Command): void {
   withServer(
     cluster
       .command('init')
-      .description('Form a cluster of a server that waits for it. Only the first node is told so.')
+      .description('Form a cluster from a waiting server. Run it for the first node only.')
       .option('--no-wait', 'do not wait until it serves'),
     init,
   );
   withServer(
     cluster
       .command('status')
-      .description('Show the nodes, and how many groups of replicas are well.')
+      .description('Show the nodes, and the number of healthy groups of replicas.')
       .option('--groups', 'show each group'),
     async (client, flags: AccessFlags & { groups?: true }) => {
       const report = await client.get<ClusterReport>(clusterPage);
@@ -82,6 +83,10 @@ export const nodeColumns: Column<NodeReport>[] = [
     value: ({ state, reachable }) => (reachable ? state : `${state}, out of reach`),
   },
   { title: 'zone', value: ({ zone }) => zone },
+  {
+    title: 'roles',
+    value: ({ roles }) => (roles.length === nodeRoles.length ? 'all' : roles.join(', ')),
+  },
   { title: 'replicas', value: ({ replicas }) => formatNumber(replicas), right: true },
   { title: 'leads', value: ({ leads }) => formatNumber(leads), right: true },
   { title: 'metadata', value: ({ votes }) => (votes ? 'votes' : 'copy') },
@@ -123,12 +128,18 @@ function largest({ replicas, leader }: GroupReport): { rows: number; bytes: numb
 }
 
 async function shown(report: ClusterReport, withGroups: boolean): Promise<string> {
-  const { cluster, leader, nodes, groups } = report;
+  const { cluster, leader, level, nodes, groups } = report;
   const well = groups.filter(({ settled }) => settled).length;
   const lines = [
     card([
       ['cluster', cluster],
-      ['metadata', leader === 0 ? 'nobody leads' : `node ${leader} leads`],
+      ['metadata', leader === 0 ? 'no leader' : `node ${leader} leads`],
+      [
+        'level',
+        nodes.every((one) => one.level === level)
+          ? level
+          : `${level}, as not all nodes have the same release`,
+      ],
       ['groups', `${groups.length}, of which ${well} are well`],
     ]),
     '',
@@ -160,7 +171,7 @@ function startCommand(cluster: Command): void {
       wholeNumber,
     )
     .option('--json', 'when it serves, print one line of JSON')
-    .option('--no-restart', 'do not start a node again that has ended by itself')
+    .option('--no-restart', 'do not restart a node that ended by itself')
     .addHelpText('after', '\nSettings for all nodes come after two dashes: -- --wal.fsync always');
   command.action(async (settings: string[]) => {
     const { nodes, dataDir, basePort, json, restart } = command.opts<StartFlags>();

@@ -1,4 +1,4 @@
-// `polyrow config`: the settings of a running server, and what there are.
+// `polyrow config`: the settings of a running server, and the list of all settings.
 
 import type { Command } from 'commander';
 import type { ConfigItem } from '../../control/admin/config-view.ts';

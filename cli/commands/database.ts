@@ -18,7 +18,7 @@ interface DatabaseFlags extends AccessFlags {
   yes?: true;
 }
 
-/** With what serves it. */
+/** Database with the plane that serves it. */
 type DatabaseView = DatabaseInfo & { kind: string };
 
 export function databaseCommand(program: Command): void {
@@ -50,7 +50,7 @@ export function databaseCommand(program: Command): void {
   );
   withServer(
     addTenantFlag(
-      database.command('create <name>').description('Make an InfluxDB database.'),
+      database.command('create <name>').description('Create an InfluxDB database.'),
       aboutTenant,
     ),
     async (client, flags: DatabaseFlags, name) => {
@@ -62,8 +62,8 @@ export function databaseCommand(program: Command): void {
     addTenantFlag(
       database
         .command('drop <name>')
-        .description('Delete an InfluxDB database with all that is in it.')
-        .option('--yes', 'do not ask'),
+        .description('Delete an InfluxDB database with all its data.')
+        .option('--yes', 'do not ask for confirmation'),
       aboutTenant,
     ),
     async (client, flags: DatabaseFlags, name) => {

@@ -14,13 +14,11 @@ interface DemoFlags {
 }
 
 export function demoCommand(program: Command): void {
-  const demo = program
-    .command('demo')
-    .description('Show what the server does, on one of its own that is gone afterwards.');
+  const demo = program.command('demo').description('Demonstrate the server, on a temporary one.');
   demo
     .command('noisy-neighbour')
     .description(
-      'Have one tenant flood the server with 20 times its quota, and see what another has of it.',
+      'Let one tenant flood the server with 20 times its quota, and measure the effect on another.',
     )
     .addOption(
       new Option('--over <what>', 'how the tenants speak to the server')

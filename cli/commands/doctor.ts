@@ -1,4 +1,4 @@
-// `polyrow doctor`: what is wrong with a server and its cluster, and what to do about it.
+// `polyrow doctor`: problems of a server and its cluster, and their remedies.
 
 import type { Command } from 'commander';
 import type { Finding } from '../../control/cluster/diagnosis.ts';
@@ -14,7 +14,7 @@ export function doctorCommand(program: Command): void {
   withServer(
     program
       .command('doctor')
-      .description('Say what is wrong with a server and its cluster, and what to do about it.'),
+      .description('Report problems of a server and its cluster, with their remedies.'),
     async (client, flags) => {
       const findings = [...(await ofServer(client)), ...(await ofCluster(client))];
       await answer(flags, { findings }, (all) => shown(all.findings));
@@ -40,7 +40,7 @@ async function ofCluster(client: AdminClient): Promise<Finding[]> {
     return (await client.get<{ findings: Finding[] }>(`${clusterPage}/findings`)).findings;
   } catch (error) {
     const code = error instanceof ExitError ? error.exitCode : undefined;
-    // It is no node of a cluster, or not in one yet.
+    // The server is not a cluster node, or has not joined yet.
     if (code === exitCodes.conflict || code === exitCodes.missing) return [];
     throw error;
   }

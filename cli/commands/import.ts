@@ -32,7 +32,7 @@ const collect = (text: string, texts: string[]): string[] => [...texts, text];
 export function importCommand(program: Command): void {
   const command = program
     .command('import')
-    .description('Put an RDB file of Redis, or a Redis that is running, into a server.')
+    .description('Import an RDB file of Redis, or a running Redis, into a server.')
     .option('--rdb <file>', 'an RDB file')
     .option(
       '--from <url>',
@@ -52,8 +52,8 @@ export function importCommand(program: Command): void {
     .option('--state <file>', 'where to note how far it is')
     .option('--no-functions', 'leave functions out')
     .option('--scan', 'copy keys one by one, without being a replica')
-    .option('--until-caught-up', 'end when nothing is missing, without waiting for Ctrl-C')
-    .option('--json', 'tell how it goes in lines of JSON, for programs');
+    .option('--until-caught-up', 'end when the import has caught up, without waiting for Ctrl-C')
+    .option('--json', 'report progress in lines of JSON, for programs');
   command.action(async () => await run(command.opts<ImportFlags>()));
 }
 
@@ -104,7 +104,7 @@ async function importServer(
     } catch (error) {
       if (!(error instanceof ReplicationRefused) || progress.loaded !== undefined) throw error;
       view.note(
-        `${nameOf(source)} lets nobody be its replica (${error.message}): its keys are copied one by one, and what is written to it meanwhile may be missing`,
+        `${nameOf(source)} accepts no replica (${error.message}): its keys are copied one by one, and writes to it meanwhile may be missing`,
       );
     }
   }

@@ -20,7 +20,7 @@ import { type AccessFlags, withServer } from './server-access.ts';
 export function limitCommand(program: Command): void {
   const limit = program.command('limit').description('Limits of a tenant.');
   withServer(
-    limit.command('get <tenant>').description('Show the limits of a tenant, and what it uses.'),
+    limit.command('get <tenant>').description('Show the limits of a tenant, and their use.'),
     async (client, flags: AccessFlags, tenant) => {
       await show(flags, await client.get<LimitsView>(limitsPage(tenant!)));
       if (!flags.json) await showUse(client, tenant!);
@@ -29,9 +29,9 @@ export function limitCommand(program: Command): void {
   withServer(
     limit
       .command('usage [tenant]')
-      .description('Show what tenants use of their request units, and who waits or was refused.')
+      .description('Show the use of tenants’ request units, with waiting and refused requests.')
       .addOption(new Option('--plane <plane>', 'only of this plane').choices(['redis', 'influx']))
-      .option('--limit <number>', 'at most so many lines', wholeNumber, 50),
+      .option('--limit <number>', 'limit of lines', wholeNumber, 50),
     async (client, flags: UsageFlags, tenant) => {
       const { plane, limit: most } = flags;
       const rows = await admissionOf(client, { tenant, plane, limit: most });
@@ -41,7 +41,7 @@ export function limitCommand(program: Command): void {
   withServer(
     limit
       .command('set <tenant>')
-      .description('Change limits of a tenant; at once. The others stay.')
+      .description('Change limits of a tenant, effective at once. Limits not given stay.')
       .addArgument(
         new Argument('<limit...>', 'as ruPerSecond=5000, storedBytes=10gb, keys=none').argParser(
           (text: string, sofar: LimitChange | undefined) => collectLimits(text, sofar),

@@ -25,15 +25,17 @@ export function nodeCommand(program: Command): void {
   withServer(
     node
       .command('drain <node>')
-      .description('Bring leaders and replicas of a node to others, so that it can be taken away.')
+      .description(
+        'Move the leaders and replicas of a node to other nodes, so that it can be removed.',
+      )
       .option('--undo', 'use the node again')
-      .option('--no-wait', 'do not wait until it has no replicas'),
+      .option('--no-wait', 'do not wait until the node has no replicas'),
     drain,
   );
   withServer(
     node
       .command('remove <node>')
-      .description('Take a drained node out of the cluster for good; its server ends.'),
+      .description('Remove a drained node from the cluster for good; its server ends.'),
     async (client, flags, text) => {
       const number = wholeNumber(text!);
       await client.request('DELETE', `${clusterPage}/nodes/${number}`);

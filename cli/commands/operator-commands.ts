@@ -1,5 +1,5 @@
-// All commands but `start`: those of an operator, and those that tell what there is. They are loaded only when
-// one of them is asked for, and nothing of theirs delays a server that starts.
+// All commands but `start`: operator and query commands. They are loaded only when one of them is
+// run, so that they do not delay a server's start.
 
 import type { Command } from 'commander';
 import { auditCommand } from './audit.ts';

@@ -24,13 +24,13 @@ export function restoreCommand(program: Command): void {
   const command = program
     .command('restore <path>')
     .description(
-      'Put back what a backup has. It takes effect at once, when all of it was loaded and compared.',
+      'Restore a backup. It takes effect at one moment, after all of it was loaded and compared.',
     )
     .option('--backup <id>', 'this one of those in the directory; else the last')
     .option('--tenant <name>', 'only this tenant')
     .option('--as <name>', 'under another name')
-    .option('--replace', 'what is there goes')
-    .option('--users', 'tenants that are there get users and tokens of the backup that they lack')
+    .option('--replace', 'replace existing data')
+    .option('--users', 'existing tenants get the users and tokens of the backup that they lack')
     .option('--into <path>', 'make a new data directory of it, without a server');
   const config = addAccessFlags(command);
   command.action(async (path: string) => {
@@ -100,6 +100,6 @@ async function describeTenant(tenant: RestoredTenant): Promise<string[]> {
   }
   if (expiredShards > 0) lines.push(`${expiredShards} shards are older than their policies keep`);
   if (users === 'kept') lines.push('its users and tokens are as they were: see --users');
-  if (state === 'suspended') lines.push(`nobody is let in: polyrow tenant resume ${name}`);
+  if (state === 'suspended') lines.push(`logins are refused: polyrow tenant resume ${name}`);
   return lines;
 }

@@ -24,11 +24,11 @@ export function slowlogCommand(program: Command): void {
     addTenantFlag(
       program
         .command('slowlog')
-        .description('Show requests that took long, the newest first.')
-        .option('--limit <number>', 'at most so many (default 20)', wholeNumber)
+        .description('Show slow requests, the newest first.')
+        .option('--limit <number>', 'limit (default 20)', wholeNumber)
         .option(
           '--steps',
-          'show steps of more than 25 ms in place of requests: parts of a request for which nobody else was served',
+          'show steps of more than 25 ms in place of requests: parts of a request that blocked all other clients',
         ),
       'only of this tenant',
     ),

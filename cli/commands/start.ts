@@ -40,7 +40,7 @@ export function startCommand(program: Command, planes: Planes): void {
       wholeNumber,
       1,
     )
-    // What one of them is told by the first.
+    // Internal: settings that the first process passes to the others.
     .addOption(
       new Option('--process-set <json>')
         .argParser((text) => JSON.parse(text) as ProcessSet)
@@ -144,7 +144,7 @@ async function serve(
     onStopSignals(stopNow, undefined, undefined, stopSignalsOfService);
     onReloadSignal(() => void server.reload());
   } else onStopSignals(stopNow);
-  // Whoever started this one is gone.
+  // The parent process has ended.
   if (processSet !== undefined)
     process.once('disconnect', () => stopNow('the first process ended'));
   const endpoints = await started.catch((error: unknown) => {

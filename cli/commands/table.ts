@@ -48,14 +48,16 @@ export function tableCommand(program: Command): void {
       table
         .command('create <table>')
         .description(
-          'Give a database properties of its own. With --model series it is one of InfluxDB, and is made.',
+          'Give a database properties of its own. With --model series it is an InfluxDB database, and is created.',
         ),
     ),
     async (tables, flags, name) => showOne(await tables.create(name!, changeOf(flags)), flags),
   );
   withConnection(
     withProperties(
-      table.command('alter <table>').description('Change properties of a table; at once.'),
+      table
+        .command('alter <table>')
+        .description('Change properties of a table, effective at once.'),
     ),
     async (tables, flags, name) => {
       const change = changeOf(flags);
@@ -66,9 +68,7 @@ export function tableCommand(program: Command): void {
     },
   );
   withConnection(
-    table
-      .command('reset <table>')
-      .description('Take back all properties of a table. Its rows stay.'),
+    table.command('reset <table>').description('Remove all properties of a table. Its rows stay.'),
     async (tables, flags, name) => showOne(await tables.reset(name!), flags),
   );
 }
@@ -84,7 +84,11 @@ function withProperties(command: Command): Command {
     .option('--name <name>', 'name to use instead of the number')
     .option('--read-only', 'refuse writes')
     .option('--no-read-only', 'take writes again')
-    .option('--ttl-default-ms <ms>', 'life of rows written without an expiry; 0 for ever', size)
+    .option(
+      '--ttl-default-ms <ms>',
+      'time to live of rows written without an expiry; 0 for ever',
+      size,
+    )
     .option('--max-row-bytes <bytes>', 'largest row or point; 0 no limit', size)
     .addOption(
       new Option('--consistency <kind>', 'what reads may see').choices([...consistencyKinds]),
@@ -106,11 +110,11 @@ function withProperties(command: Command): Command {
     .addOption(
       new Option(
         '--quota-mode <mode>',
-        'whether it may use what others leave of request units',
+        'whether it may use unused request units of others',
       ).choices([...quotaModes]),
     )
-    .option('--cache-bypass', 'keep what is read in no cache')
-    .option('--no-cache-bypass', 'keep what is read in the caches again');
+    .option('--cache-bypass', 'do not cache rows that are read')
+    .option('--no-cache-bypass', 'cache rows that are read again');
 }
 
 function withConnection(

@@ -25,7 +25,7 @@ export interface TablesAccess {
   close(): Promise<void>;
 }
 
-/** Those of one tenant are known to a running server only. */
+/** Tables of a single tenant are known to a running server only. */
 export async function openTables(
   flags: AccessFlags,
   config: Config,

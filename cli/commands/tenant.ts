@@ -42,7 +42,7 @@ export function tenantCommand(program: Command): void {
     },
   );
   withServer(
-    tenant.command('show <tenant>').description('Show one tenant, and what it uses of its limits.'),
+    tenant.command('show <tenant>').description('Show one tenant, and its use of its limits.'),
     async (client, flags: TenantFlags, name) => showTenant(client, flags, name!),
   );
   withServer(
@@ -50,14 +50,18 @@ export function tenantCommand(program: Command): void {
       withLimits(
         tenant
           .command('create <tenant>')
-          .description('Make a tenant. The password of its user default is made up and shown once.')
+          .description(
+            'Create a tenant. The password of its user default is generated and shown once.',
+          )
           .option('--databases <number>', 'databases its clients can SELECT', wholeNumber),
       ),
     ),
     create,
   );
   withServer(
-    withLimits(tenant.command('alter <tenant>').description('Change limits of a tenant; at once.')),
+    withLimits(
+      tenant.command('alter <tenant>').description('Change limits of a tenant, effective at once.'),
+    ),
     async (client, flags: TenantFlags, name) => {
       const { limit: limits } = flags;
       if (limits === undefined) throw new ExitError('nothing to change was given', exitCodes.usage);
@@ -67,12 +71,12 @@ export function tenantCommand(program: Command): void {
   withServer(
     tenant
       .command('suspend <tenant>')
-      .description('End all its connections, and let nobody in until it is resumed.'),
+      .description('Close all its connections, and refuse new ones until it is resumed.'),
     async (client, flags: TenantFlags, name) =>
       answer(flags, await alter(client, name!, { state: 'suspended' }), describe),
   );
   withServer(
-    tenant.command('resume <tenant>').description('Let its users in again.'),
+    tenant.command('resume <tenant>').description('Allow its users to log in again.'),
     async (client, flags: TenantFlags, name) =>
       answer(flags, await alter(client, name!, { state: 'active' }), describe),
   );
@@ -80,7 +84,7 @@ export function tenantCommand(program: Command): void {
     tenant
       .command('drop <tenant>')
       .description('Delete a tenant with all its data, users and tokens.')
-      .option('--yes', 'do not ask'),
+      .option('--yes', 'do not ask for confirmation'),
     drop,
   );
 }

@@ -1,5 +1,5 @@
-// `polyrow token`: secrets of their own for programs. Those of a user open its data; those of a role open the
-// admin API.
+// `polyrow token`: secrets of their own for programs. A user's token gives access to its data; a
+// role's token to the admin API.
 
 import { type Command, Option } from 'commander';
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
@@ -44,9 +44,9 @@ export function tokenCommand(program: Command): void {
     addTenantFlag(
       token
         .command('create [user]')
-        .description('Make a token of a user, or of a role by --role. It is shown once.')
+        .description('Create a token of a user, or of a role by --role. It is shown once.')
         .addOption(new Option('--role <role>', 'a token for the admin API').choices([...roles]))
-        .option('--description <text>', 'what it is for'),
+        .option('--description <text>', 'purpose of the token'),
       'tenant of a user named without @, or of --role tenant',
     ),
     async (client, flags: TokenFlags, user) => {
@@ -72,8 +72,10 @@ export function tokenCommand(program: Command): void {
     addTenantFlag(
       token
         .command('revoke <id>')
-        .description('Take a token back: at once nobody gets in by it, and who is in is out.')
-        .option('--admin', 'it is one for the admin API'),
+        .description(
+          'Revoke a token: logins with it are refused, and its connections closed, at once.',
+        )
+        .option('--admin', 'the token is for the admin API'),
       `whose it is (default ${defaultTenant})`,
     ),
     async (client, flags: TokenFlags, id) => {

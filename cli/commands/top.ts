@@ -26,15 +26,15 @@ export function topCommand(program: Command): void {
     addTenantFlag(
       program
         .command('top')
-        .description('Show who spends most just now, and on which keys and series; live.')
+        .description('Show the tenants that spend most, and on which keys and series; live.')
         .addOption(
-          new Option('--by <order>', 'what keys and series are ordered by')
+          new Option('--by <order>', 'order of keys and series')
             .choices([...topOrders])
             .default('ru'),
         )
-        .option('--limit <number>', 'at most so many of each, with --once', wholeNumber, 20)
+        .option('--limit <number>', 'limit of each list, with --once', wholeNumber, 20)
         .option('--interval <seconds>', 'time between two looks', positive, 2)
-        .option('--once', 'look once, and end; so it is for programs and without a terminal'),
+        .option('--once', 'print once, and end; the default for programs and without a terminal'),
       'only of this tenant',
     ),
     top,

@@ -36,7 +36,7 @@ export function usageCommand(program: Command): void {
     addTenantFlag(
       program
         .command('ru')
-        .description('Show what tenants have spent, in request units.')
+        .description('Show the usage of tenants, in request units.')
         .addOption(
           new Option('--last <time>', 'how far back, as 1m, 6h or 7d')
             .argParser(durationOf)
@@ -47,7 +47,7 @@ export function usageCommand(program: Command): void {
             .argParser(groupsOf)
             .default(['tenant', 'plane', 'class'], 'tenant,plane,class'),
         )
-        .option('--limit <number>', 'at most so many lines', wholeNumber, 1000)
+        .option('--limit <number>', 'limit of lines', wholeNumber, 1000)
         .addOption(
           new Option('--plane <plane>', 'only of this plane').choices(['redis', 'influx']),
         ),

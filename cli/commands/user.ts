@@ -59,19 +59,21 @@ export function userCommand(program: Command): void {
         user
           .command('create <user>')
           .description(
-            'Make a user. Its password is made up and shown once, if none is given. If nothing is said of its rights it may do everything in its tenant.',
+            'Create a user. Its password is generated and shown once, if none is given. Without options for its rights it may do everything in its tenant.',
           )
-          .option('--open', 'let it in without a password'),
+          .option('--open', 'allow logins without a password'),
       ),
     ),
     create,
   );
   withServer(
-    withRights(user.command('alter <user>').description('Change what a user may do; at once.'))
-      .option('--revoke <database>', 'take back what was granted on it; once for each', collect)
-      .option('--enable', 'let the user in again')
-      .option('--disable', 'end its connections, and do not let it in')
-      .option('--open', 'let it in without a password'),
+    withRights(
+      user.command('alter <user>').description('Change the rights of a user, effective at once.'),
+    )
+      .option('--revoke <database>', 'revoke the privileges on it; once for each', collect)
+      .option('--enable', 'allow logins again')
+      .option('--disable', 'close its connections, and refuse its logins')
+      .option('--open', 'allow logins without a password'),
     alter,
   );
   withServer(
@@ -107,7 +109,7 @@ function withRights(command: Command): Command {
       collectGrants,
     )
     .option('--influx-admin', 'everything over the InfluxDB protocol')
-    .option('--no-influx-admin', 'only what is granted');
+    .option('--no-influx-admin', 'only granted privileges');
 }
 
 async function create(client: AdminClient, flags: UserFlags, text?: string): Promise<void> {

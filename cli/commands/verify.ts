@@ -33,7 +33,7 @@ interface Verified {
 export function verifyCommand(program: Command): void {
   const command = program
     .command('verify <path>')
-    .description('Look whether the backups in a directory are whole and can be restored.')
+    .description('Check that the backups in a directory are complete and can be restored.')
     .option('--backup <id>', 'only this one')
     .option('--json', 'answer in JSON, for programs');
   command.action(async (path: string, flags: VerifyFlags) => {

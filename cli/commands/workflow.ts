@@ -13,9 +13,7 @@ export function workflowCommand(program: Command): void {
     .command('workflow')
     .description('Workflows: management work of several steps, such as dropping a tenant.');
   withServer(
-    workflow
-      .command('list')
-      .description('Show workflows that have not ended, and the last ones that have.'),
+    workflow.command('list').description('Show running workflows, and the last ones that ended.'),
     async (client, flags) => {
       const { workflows } = await client.get<{ workflows: WorkflowSummary[] }>('/v1/workflows');
       await answer(flags, workflows, (all) => grid(columns, all));

@@ -1,5 +1,4 @@
-// A server of one's own with two tenants, and what its admin API has to do with what they are shown to do to each
-// other.
+// A server for the demonstration with two tenants, and its admin API.
 
 import { AdminClient } from '../commands/admin-client.ts';
 import type { AdmissionView } from '../output/admission-view.ts';
@@ -62,7 +61,7 @@ export class DemoServer {
       plane,
       from: this.#from,
     });
-    // It was counted at some time in between.
+    // The count was taken at some time in between.
     const at = (asked + performance.now()) / 2;
     const { admission } = await this.admin.get<{ admission: AdmissionView[] }>('/v1/admission', {
       tenant: name,

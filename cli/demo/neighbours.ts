@@ -44,7 +44,7 @@ export interface Pins {
 }
 
 interface NeighbourOptions {
-  /** Puts what the tenants need where they need it, and says what they send. */
+  /** Prepares the tenants' data, and returns their workload. */
   prepare: (server: DemoServer) => Promise<Workload>;
   /** Words before the commands of the processes, as of taskset. */
   pin?: Pins;
@@ -56,7 +56,7 @@ interface NeighbourOptions {
 /** Offered load, in requests a second. */
 export interface Rates {
   flood: number;
-  /** That of the workload if it is not given. */
+  /** Steady rate; the workload's own by default. */
   steady?: number;
 }
 
@@ -69,8 +69,8 @@ export interface PhaseOptions {
   /** Seconds before the first one; by default those after which A has settled. */
   settle?: number;
   /**
-   * Whether the server is asked for A's use each second, also where A is silent: that takes something of the server, in
-   * all phases alike. Not where somebody else has the admin API to the end of its limit.
+   * Whether the server is polled for A's use each second, also while A is idle: polling costs the
+   * server the same in all phases. False if another client uses the admin API up to its limit.
    */
   asks?: boolean;
 }
@@ -157,7 +157,9 @@ export class Neighbours {
     }
   }
 
-  /** A and B for a while, seen every second. What is before A has settled is not told. */
+  /**
+   * Runs A and B for a while, with a sample each second. Samples before A has settled are omitted.
+   */
   async *phase({
     rates,
     samples,

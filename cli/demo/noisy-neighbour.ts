@@ -39,7 +39,7 @@ export interface PhaseFigures {
 export interface Check {
   what: string;
   value: number;
-  /** It must be within these. */
+  /** Lower bound of the accepted range. */
   least: number;
   most: number;
   pass: boolean;
@@ -70,7 +70,7 @@ export const settingsOf: Readonly<Record<Phase, Record<string, string>>> = {
   limits: { 'admission.mode': 'enforce', 'admission.fair-scheduling': 'on' },
 };
 
-export interface NoisyNeighbourOptions {
+interface NoisyNeighbourOptions {
   over: Kind;
   /** Length of each phase. */
   seconds: number;
@@ -120,7 +120,7 @@ export interface Sized {
   floodRate: number;
 }
 
-/** Gives both tenants quotas that fit what the machine can do. */
+/** Gives both tenants quotas that fit the machine's capacity. */
 export async function sized(neighbours: Neighbours, seconds: number): Promise<Sized> {
   const { server } = neighbours;
   await server.set({ 'admission.mode': 'off' });

@@ -126,7 +126,7 @@ async function overQueries(server: DemoServer): Promise<Workload> {
   });
 }
 
-/** Each puts what the tenants need where they need it. */
+/** Each prepares the tenants' data. */
 export const prepared: Readonly<Record<Kind, (server: DemoServer) => Promise<Workload>>> = {
   redis: overRedis,
   'influx-writes': overWrites,

@@ -6,7 +6,7 @@ import { Action } from '../../universal-row/command.ts';
 import { differences, generalDifferences, missingCommands } from './redis-differences.ts';
 
 /** A command or subcommand that can be called. */
-export interface CommandRow {
+interface CommandRow {
   /** `config|set` for a subcommand. */
   fullName: string;
   group: CommandGroup;

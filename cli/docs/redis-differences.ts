@@ -25,6 +25,9 @@ export const generalDifferences: readonly string[] = [
     'about rows take 1,023 arguments (`WATCH`, `CLIENT LIST ID` and `PUBSUB NUMSUB` 16,383; `SUBSCRIBE` any ' +
     'number) of at most 64 kB each.',
   'Settings of redis-server about how it works inside, its files and its replicas (`hz`, `save`, `lazyfree-*`, `list-compress-depth`, `repl-*` and others) are kept by `CONFIG SET` and have no effect.',
+  'In a cluster `CLIENT LIST`, `KILL`, `UNBLOCK`, `PAUSE` and `UNPAUSE`, `SLOWLOG`, `ACL LOG`, `PUBSUB`, `LATENCY`, `CONFIG SET`, `CONFIG RESETSTAT` and the sums of `INFO` are about all nodes in reach, and ' +
+    'within `MULTI` about the node of the client. Ids of clients and of slow commands have the number of their node above 32 bits. `MONITOR`, `MEMORY STATS` and ' +
+    '`CLIENT TRACKING` with `REDIRECT` are about the node of the client.',
   '`MONITOR` cuts words at 1 kB and commands at 8 kB.',
   'A tenant at one of its limits is refused with `LIMIT` what may need more room.',
   '`maxmemory` counts the memory of rows of `memory` databases and 768 kB for the server itself; of `kv` databases a limit below that refuses writes, others do not count. Where its policy evicts, a command makes room among the rows of its own tenant, ' +
@@ -143,6 +146,11 @@ export const differences: readonly Difference[] = [
     commands: ['restore'],
     text: 'Takes payloads of Redis up to 7.4, too; modules are refused. `IDLETIME` and `FREQ` have an effect where OBJECT tells of them',
   },
+  { commands: ['lcs'], text: 'Its table may take 512 MB, whatever `proto-max-bulk-len` is' },
+  {
+    commands: ['scan'],
+    text: '`TYPE none` finds nothing, where redis-server tells of keys that have just expired',
+  },
   { commands: ['pfselftest'], text: 'With 100,000 elements, not 10 million' },
   {
     commands: ['memory|stats'],
@@ -154,7 +162,10 @@ export const differences: readonly Difference[] = [
     text: 'The limit of tracked keys is one of the server; a tenant has at most 10,000 prefixes',
   },
   { commands: ['client|no-evict'], text: 'Accepted, without effect: clients are not evicted' },
-  { commands: ['wait'], text: 'Always 0, at once: there are no replicas' },
+  {
+    commands: ['wait'],
+    text: 'Always 0, at once, on a server alone and in MULTI: there are no replicas. In a cluster: how many replicas beside the leader have on disk what was written, of the partitions of the selected database',
+  },
   {
     commands: ['auth', 'hello'],
     text: 'The user may be one of another tenant, as `user@tenant`; not within `MULTI`. See docs/acl.md',

@@ -1,4 +1,4 @@
-// Bytes that come in chunks, read from one buffer that holds what was not taken yet.
+// Bytes that come in chunks, read from one buffer that holds the unread rest.
 
 /** The bytes ended in the middle of something. */
 export class SourceEnded extends Error {
@@ -8,11 +8,11 @@ export class SourceEnded extends Error {
 const waitMs = 50;
 
 export class ByteSource {
-  /** What is there lies from `at` to `end`. */
+  /** Unread bytes are from `at` to `end`. */
   b: Buffer;
   at = 0;
   end: number;
-  /** Of all bytes, how many were taken. */
+  /** Bytes taken since the start. */
   position: number;
   readonly #chunks: AsyncIterator<Buffer>;
   /** Whether `b` is no chunk, so that more may be put behind its end. */
@@ -31,7 +31,7 @@ export class ByteSource {
     return this.end - this.at;
   }
 
-  /** What was read up to here is done with. */
+  /** Marks the bytes before this point as consumed. */
   take(n: number): void {
     this.at += n;
     this.position += n;
@@ -39,8 +39,9 @@ export class ByteSource {
   }
 
   /**
-   * Waits for more bytes: after each call without a `take` between them for twice as many, so that what is large is
-   * not looked at again for every chunk, but not if none come for a while. False at the end.
+   * Waits for more bytes: after each call without a `take` in between for twice as many, so that a
+   * large item is not scanned again for every chunk, but not if none come for a while. False at the
+   * end.
    */
   async more(): Promise<boolean> {
     const { left } = this;

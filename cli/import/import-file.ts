@@ -51,7 +51,7 @@ export async function importFile(
   const reader =
     known === undefined ? await begin(source, path) : RdbReader.resume(source, known.place);
   Object.assign(target.tally, known?.tally);
-  if (known !== undefined) view.note(`goes on at ${Math.floor((100 * start) / size)} %`);
+  if (known !== undefined) view.note(`resumes at ${Math.floor((100 * start) / size)} %`);
   let savedAt = Date.now();
   for (;;) {
     const item = await nextOf(reader, path);
@@ -61,7 +61,7 @@ export async function importFile(
     else if (!options.skipsFunctions) await target.loadFunction(item.code);
     view.loading(source.position / size, source.position, target.tally.keys);
     if (Date.now() - savedAt < saveMs) continue;
-    // What is noted as done has been answered.
+    // Everything noted as done has been acknowledged.
     await target.link.drained();
     state.save({ place: reader.place, size, changedAt, tally: target.tally });
     savedAt = Date.now();

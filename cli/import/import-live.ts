@@ -47,7 +47,7 @@ export class LiveImport {
   #apply: LiveApply | undefined;
   #replica: ReplicaLink | undefined;
   #watch: RespLink | undefined;
-  /** Of the source's stream, as it said last. */
+  /** Last reported offset of the source's stream. */
   #sourceOffset = NaN;
   /** Where the stream was when it was to end already. */
   #endOffset = NaN;
@@ -185,7 +185,7 @@ export class LiveImport {
     this.#state.save(progress);
     this.#view.loaded();
     this.#view.note(
-      `${this.#target.tally.keys} keys are there; what is written to ${nameOf(this.#from)} follows. Let clients go over when the lag is small, then end with Ctrl-C.`,
+      `${this.#target.tally.keys} keys are copied; writes to ${nameOf(this.#from)} follow. Move clients over when the lag is small, then end with Ctrl-C.`,
     );
     return 0;
   }

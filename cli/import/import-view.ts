@@ -1,10 +1,10 @@
-// How an import goes, on standard error: a bar and then a line of lag where someone looks on, else a line now and
-// then; lines of JSON on standard output for programs.
+// Progress of an import on standard error: a bar and then a line of lag on terminals, else a line
+// now and then; lines of JSON on standard output for programs.
 
 import { progressView } from '../commands/backup-progress.ts';
 import { formatBytes, formatNumber } from '../output/values.ts';
 
-export interface Lag {
+interface Lag {
   /** Bytes of commands that the target has. */
   appliedBytes: number;
   commands: number;

@@ -12,7 +12,7 @@ interface Batch {
   db: number;
   commands: Word[][];
   bytes: number;
-  /** Of the stream, behind the last command, and the database that it is about there. */
+  /** Offset in the stream after the last command, and the database selected there. */
   offset: number;
   sourceDb: number;
 }
@@ -24,7 +24,7 @@ export class LiveApply {
   #batch: Batch | undefined;
   #isInTransaction = false;
   #offset: number;
-  /** Of the stream: applied, and noted as applied. */
+  /** Stream offsets applied, and recorded as applied. */
   applied: number;
   commands = 0;
 
@@ -36,7 +36,7 @@ export class LiveApply {
     this.#sourceDb = sourceDb;
   }
 
-  /** Takes a command; applies what has come together when it is much. */
+  /** Takes a command; applies the collected ones when they are many. */
   async take({ words, bytes }: StreamedCommand): Promise<void> {
     this.#offset += bytes;
     const name = words.length === 0 ? '' : words[0]!.toString('latin1').toUpperCase();
@@ -88,7 +88,7 @@ export class LiveApply {
     return { db, commands, bytes: 0, offset: this.#offset, sourceDb: this.#sourceDb };
   }
 
-  /** What the command is for the target; nothing for databases that stay behind. */
+  /** Commands for the target; none for databases that are not imported. */
   #mapped(name: string, words: Buffer[]): { db: number; command: Word[] }[] {
     const { databases } = this.#target;
     if (name === 'FLUSHALL' && !databases.isIdentity) {
@@ -111,7 +111,10 @@ export class LiveApply {
     return [{ db, command }];
   }
 
-  /** Applies what was taken, and waits until it is. Not within a transaction of the source, which stays whole. */
+  /**
+   * Applies the commands taken, and waits for the result. Not within a transaction of the source,
+   * which stays whole.
+   */
   async flush(): Promise<void> {
     if (this.#isInTransaction) return;
     const batch = this.#batch;

@@ -17,7 +17,7 @@ export interface RdbValue {
   /** Milliseconds since 1970; 0 for never. */
   expireAt: number;
 }
-export type RdbItem =
+type RdbItem =
   | RdbValue
   | { kind: 'function'; code: Buffer }
   /** A value of a module. */
@@ -87,13 +87,13 @@ class Skipper {
     for (let left = n; left > 0; left--) this.string();
   }
 
-  /** Of Redis 2: a length of one byte, or a special number. */
+  /** Double of RDB version 2: a length of one byte, or a special number. */
   textDouble(): void {
     const n = this.byte();
     if (n < 253) this.take(n);
   }
 
-  /** What a module wrote: parts with their kinds in front. */
+  /** Value written by a module: parts with their kinds in front. */
   moduleParts(): void {
     for (;;) {
       const kind = this.length();
@@ -246,7 +246,7 @@ export class RdbReader {
     };
   }
 
-  /** The next item. Throws `ExitError` for what is damaged, `SourceEnded` when it ends too early. */
+  /** The next item. Throws `ExitError` for damaged input, `SourceEnded` when it ends too early. */
   async next(): Promise<RdbItem> {
     for (;;) {
       const { b, at, end } = this.#source;
@@ -286,7 +286,7 @@ export class RdbReader {
     this.#source.take(8);
   }
 
-  /** The item at the skipper; undefined for what is not handed out. */
+  /** The item at the skipper; undefined for items that are not returned. */
   #item(from: Skipper): RdbItem | undefined {
     const op = from.byte();
     switch (op) {

@@ -13,7 +13,7 @@ export interface StreamPlace {
 interface Snapshot {
   /** NaN when the master does not say. */
   bytes: number;
-  /** What stands behind the snapshot. */
+  /** Marker after the snapshot. */
   mark: string;
 }
 
@@ -24,7 +24,7 @@ export class ReplicationRefused extends Error {
 
 export class ReplicaLink {
   readonly source: ByteSource;
-  /** Of the place before the first command that is to come. */
+  /** Position before the next command. */
   readonly place: StreamPlace;
   /** Whether a snapshot comes first. */
   readonly isFull: boolean;

@@ -82,7 +82,7 @@ export class RespLink {
     socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
-  /** Connects, and logs in where the endpoint says as whom. */
+  /** Connects, and logs in if the endpoint names a user. */
   static async open(endpoint: Endpoint): Promise<RespLink> {
     const { host, port, user, password } = endpoint;
     const socket = endpoint.isTls
@@ -159,7 +159,7 @@ export class RespLink {
     await new Promise<void>((resolve) => (this.#wake = resolve));
   }
 
-  /** Ends commands and replies on this connection: what comes from here on is the source's. */
+  /** Ends commands and replies on this connection: further input is the source's stream. */
   takeOver(): ByteSource {
     this.socket.off('data', this.#onData);
     this.socket.pause();
@@ -218,7 +218,7 @@ export function nameOf({ host, port }: Endpoint): string {
   return `${host}:${port}`;
 }
 
-/** Of the reply that was not all there: where it ends at the earliest. */
+/** Earliest possible end of the incomplete reply. */
 let neededEnd = 0;
 
 /** The reply at `at`, and where the next one begins; undefined when it is not all there. */

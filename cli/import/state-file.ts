@@ -1,9 +1,9 @@
-// What an import keeps so that it can go on where it was: a small file beside what it reads, or where it is told.
+// Checkpoint from which an import resumes: a small file beside its source, or at a given path.
 
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 
-/** What must be the same for an import to go on. */
+/** Settings that must be the same for an import to resume. */
 interface Identity {
   source: string;
   target: string;

@@ -39,7 +39,7 @@ export class Target {
   readonly link: RespLink;
   readonly databases: DatabaseMap;
   readonly tally: Tally = { keys: 0, expired: 0, functions: 0, unmapped: 0, modules: 0 };
-  /** What the server refused, up to some. */
+  /** Errors from the server, up to a limit. */
   readonly failures: string[] = [];
   failed = 0;
   #db = -1;
@@ -58,15 +58,15 @@ export class Target {
   }
 
   /**
-   * Takes a name for this connection, and waits until no other has it: what an import that was killed had sent is then
-   * done, or never will be.
+   * Sets this connection's name, and waits until no other has it: commands of a killed import are
+   * then done, or never will be.
    */
   async fence(name: string): Promise<void> {
     for (let tries = 0; ; tries++) {
       const clients = String(await this.link.call('CLIENT', 'LIST')).split('\n');
       const others = clients.filter((line) => line.split(' ').includes(`name=${name}`));
       if (others.length === 0) {
-        // What it had begun may end after it was closed.
+        // Work in progress may end after the connection was closed.
         if (tries > 0) await sleep(settleMs);
         break;
       }
@@ -102,7 +102,7 @@ export class Target {
     return true;
   }
 
-  /** Sends a command, and notes the error that it may be answered with, said to be about `what`. */
+  /** Sends a command, and records an error reply with `what` as its subject. */
   #send(words: readonly Word[], what: () => string, onDone?: () => void): void {
     this.link.send(words, (reply) => {
       if (reply instanceof RedisError) this.fail(what(), reply);
@@ -117,7 +117,7 @@ export class Target {
     }
   }
 
-  /** Makes the key what the value says, in place of what is there. */
+  /** Stores the value under the key, replacing any existing one. */
   async put(item: RdbValue): Promise<void> {
     const db = this.databases.of(item.db);
     if (db === undefined) {
@@ -137,7 +137,7 @@ export class Target {
     await this.link.room();
   }
 
-  /** As `put`, of what DUMP answered. */
+  /** Like `put`, for a payload of DUMP. */
   async putDumped(db: number, key: Buffer, payload: Buffer, expireAt: number): Promise<void> {
     const value = payload.subarray(1, -10);
     const item: RdbValue = { kind: 'value', db, key, type: payload[0]!, value, expireAt };

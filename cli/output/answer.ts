@@ -6,7 +6,7 @@ interface Shown {
   json?: true;
 }
 
-/** Prints `value` as one line of JSON, or what `text` makes of it. */
+/** Prints `value` as one line of JSON, or formatted by `text`. */
 export async function answer<T>(
   { json }: Shown,
   value: T,

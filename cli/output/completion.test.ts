@@ -18,7 +18,7 @@ function program(): Command {
   return polyrow;
 }
 
-/** What bash would offer for the last word. */
+/** Completions that bash would offer for the last word. */
 function offered(...words: string[]): string[] {
   const script = `${completionScript(program(), 'bash')}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _polyrow

@@ -17,7 +17,7 @@ interface Node {
 
 export function completionScript(program: Command, shell: Shell): string {
   const nodes = nodesOf(program, program.name());
-  // Flags without a command are those of the one that is run then.
+  // Flags without a command belong to the default command.
   const start = nodes.find(({ path }) => path === `${program.name()} start`);
   const own = nodes[0]!.flags;
   for (const flag of start?.flags ?? []) {
@@ -135,7 +135,7 @@ function zsh(name: string, nodes: readonly Node[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A colon parts a word from what is said of it. */
+/** A colon separates a word from its description. */
 function escaped(word: string): string {
   return word.replaceAll(':', '\\:');
 }
@@ -173,7 +173,8 @@ function fish(name: string, nodes: readonly Node[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-// ---- what they have in common
+// ---- shared helpers
+//
 
 function wordsOf({ children, flags, choices }: Node): string[] {
   return [...children.map(({ word }) => word), ...choices, ...flags.map(({ word }) => word)];

@@ -8,7 +8,7 @@ const home = '\u001b[H';
 const toLineEnd = '\u001b[K';
 const toScreenEnd = '\u001b[J';
 
-export interface LiveScreen {
+interface LiveScreen {
   /** The lines to show, at most so many of at most so many characters. */
   draw: (rows: number, columns: number) => Promise<string>;
   intervalMs: number;

@@ -8,13 +8,12 @@ import { formatNumber } from './values.ts';
 
 const titles: Readonly<Record<Phase, string>> = {
   alone: '1. B alone',
-  'no limits': '2. A floods, and nobody has a limit',
-  limits: '3. A floods, and has a limit',
+  'no limits': '2. A floods without limits',
+  limits: '3. A floods with a limit',
 };
 
 export function phaseTitle(phase: Phase, quota: number): string {
-  const limit =
-    phase === 'limits' ? ` of ${formatNumber(quota)} RU/s, a 20th of what it wants` : '';
+  const limit = phase === 'limits' ? ` of ${formatNumber(quota)} RU/s, a 20th of its demand` : '';
   return `\n${titles[phase]}${limit}\n${head}`;
 }
 

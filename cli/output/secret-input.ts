@@ -1,4 +1,5 @@
-// Passwords from people and programs. Never as an argument: arguments are seen by everybody on the machine.
+// Passwords from people and programs. Never as an argument: arguments are visible to all users of
+// the machine.
 
 import { randomInt } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
@@ -26,7 +27,7 @@ export async function readSecretLine(from: Readable = process.stdin): Promise<st
   return line;
 }
 
-/** Asks on the terminal, without showing what is typed, until it comes out the same twice. */
+/** Prompts on the terminal without echo, until two entries agree. */
 async function promptNewPassword(whose: string): Promise<string> {
   if (!process.stdin.isTTY) {
     throw new ExitError(
@@ -88,7 +89,7 @@ export interface PasswordFlags {
 
 interface WantedPassword {
   password: string;
-  /** It was generated here and must be shown once. */
+  /** The password was generated here and must be shown once. */
   isGenerated: boolean;
 }
 

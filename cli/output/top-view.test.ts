@@ -57,5 +57,5 @@ test('the two lists share the room there is', async () => {
 
 test('an empty list says why', async () => {
   expect(await topText({ seconds: 0, tenants: [], hot: [] }, 20, 80)).toMatch(/^looking/);
-  expect(await topText({ seconds: 2, tenants: [], hot: [] }, 20, 80)).toMatch(/^nobody spends/);
+  expect(await topText({ seconds: 2, tenants: [], hot: [] }, 20, 80)).toMatch(/^no tenant spends/);
 });

@@ -48,7 +48,7 @@ export async function topText(view: TopView, lines: number, columns: number): Pr
   const upper = await grid(
     tenantColumns,
     tenants.slice(0, forTenants),
-    seconds === 0 ? 'looking …' : 'nobody spends anything',
+    seconds === 0 ? 'looking …' : 'no tenant spends anything',
   );
   const lower = await grid(hotColumns(columns), hot.slice(0, forHot), 'no hot keys or series');
   return `${upper}\n\n${lower}`;

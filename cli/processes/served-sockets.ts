@@ -56,7 +56,7 @@ export class ServedSockets {
     return Object.fromEntries(entries) as unknown as SharedSockets;
   }
 
-  /** As flags, for the processes: but that of the admin API, each of which has one of its own besides. */
+  /** As flags for the processes, without the admin API's port, as each has one of its own. */
   get ports(): string[] {
     return this.#bound
       .filter(({ name }) => name !== 'admin')

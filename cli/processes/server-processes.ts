@@ -1,5 +1,6 @@
-// `polyrow start --processes N`: N nodes of a cluster of their own, in one data directory and behind the same ports. This
-// process holds the listening sockets, starts the others, and starts again what ends by itself.
+// `polyrow start --processes N`: N nodes of a cluster of their own, in one data directory and
+// behind the same ports. This process holds the listening sockets, starts the others, and restarts
+// those that end by themselves.
 
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +19,7 @@ import { ClusterDirectory } from '../cluster/cluster-directory.ts';
 import { KeptProcess } from '../cluster/kept-process.ts';
 import { ServedSockets } from './served-sockets.ts';
 
-export interface ServerProcessesOptions {
+interface ServerProcessesOptions {
   readonly processes: number;
   readonly config: Config;
   /** Settings that were given to this process as flags, and its `--config`. */
@@ -26,7 +27,7 @@ export interface ServerProcessesOptions {
   readonly report: (message: string) => void;
 }
 
-/** What a process says when it serves. */
+/** Message of a process that has started to serve. */
 export interface ServingMessage {
   readonly serves: Endpoint[];
 }
@@ -170,7 +171,7 @@ export class ServerProcesses {
     });
   }
 
-  /** Has all of them read again what can change without a restart. */
+  /** Makes all processes reload the settings that can change without a restart. */
   reload(): void {
     for (const { child } of this.#processes) child?.kill('SIGHUP');
   }

@@ -30,7 +30,7 @@ export interface TenantLimits {
 export interface TenantDefinition {
   /** A letter, then up to 62 letters, digits, dashes and underscores. */
   name: string;
-  /** 0 is that of `default`; never used again once its tenant is gone. */
+  /** 0 for `default`; never reused after the tenant is gone. */
   number: number;
   /** Logins to a suspended or dropping tenant are refused and its connections closed. */
   state: 'active' | 'suspended' | 'dropping';
@@ -74,7 +74,7 @@ export interface TokenDefinition {
   createdAt: number;
 }
 
-/** All there is, or what has changed since the last one. */
+/** A full state, or the changes since the last update. */
 export interface TenancyUpdate {
   /** Everything the receiver has is replaced. */
   whole: boolean;

@@ -1,7 +1,7 @@
 // Where the function libraries of a tenant are rows: in a table of its own, beyond those that clients can select. So
 // they are logged, replayed, backed up and dropped as all its rows are.
 
-/** Table `first + n` is that of the tenant with the number n. */
+/** Table `first + n` belongs to the tenant with number n. */
 const libraryTables = { first: 0x7000_0000, count: 0x0fff_f000 } as const;
 
 /** The table with the libraries of a tenant: under each library's name its code. */

@@ -1,4 +1,5 @@
-// An admin server for tests, with two tenants, planes that hold what they are given, and a token of each role.
+// An admin server for tests, with two tenants, planes that record their input, and a token of each
+// role.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -9,7 +9,7 @@ import type { AdminServerOptions } from './admin-options.ts';
 export class AdminListener {
   readonly #http: Server;
   readonly #newServer: () => Server;
-  /** Of a socket that other processes listen on, too. */
+  /** Socket that other processes listen on, too. */
   #shared: Server | undefined;
   readonly #scheme: string;
   readonly #onError: (error: Error) => void;

@@ -200,7 +200,7 @@ describe('who may ask', () => {
     expect(await statusFor('/v1/tables', `Bearer ${admin.secrets['operator']}`)).toBe(200);
     expect(await statusFor('/nowhere')).toBe(401);
     for (const page of ['/', '/metrics', '/healthz']) expect(await statusFor(page)).not.toBe(401);
-    // Who shows a token is taken at it.
+    // A caller with a token is identified by it.
     expect(await statusFor('/metrics', 'Bearer wrong')).toBe(401);
   });
 
@@ -246,7 +246,7 @@ describe('who may ask', () => {
     const refused = await ask('GET', '/v1/whoami', undefined, 'shop');
     expect(refused.headers.get('retry-after')).toBe('1');
     expect((await ask('GET', '/v1/whoami', undefined, 'mill')).status).toBe(200);
-    // Who guesses is slowed down by address, and does not slow down those who need not guess.
+    // Guessing callers are slowed down by address, without an effect on others.
     const guesses = [];
     for (let n = 0; n < 12; n++)
       guesses.push((await ask('GET', '/v1/whoami', undefined, 'x')).status);

@@ -28,8 +28,18 @@ function messageOf(error: Error): string {
   return isParser ? 'the body is not JSON' : error.message;
 }
 
-export function answerFailures(app: FastifyInstance, onError: (error: Error) => void): void {
+/** `startsUp`: why pages are not there yet, on a server that starts. */
+export function answerFailures(
+  app: FastifyInstance,
+  onError: (error: Error) => void,
+  startsUp?: () => string,
+): void {
   app.setNotFoundHandler(async (request, reply) => {
+    if (startsUp !== undefined) {
+      request.refusal = `the server does not serve yet: ${startsUp()}`;
+      await reply.code(503).send({ error: request.refusal });
+      return;
+    }
     request.refusal = 'no such page';
     await reply.code(404).send({ error: `no such page: ${request.method} ${pathOf(request)}` });
   });

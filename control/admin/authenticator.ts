@@ -5,14 +5,14 @@ import type { AdminTokenDefinition } from '../tenants/admin-token.ts';
 import { digestOf } from '../tenants/token-secrets.ts';
 import type { AdminPrincipal } from './principal.ts';
 
-/** A secret of an operator that is not in the catalog, and by what name it is known. */
+/** An operator's secret that is not in the catalog, and its name. */
 export interface FixedToken {
   name: string;
   secret: string;
 }
 
 /** Tokens that were made, and the tenants that some of them are for. */
-export interface KnownTokens {
+interface KnownTokens {
   adminTokens: { find(secret: string): AdminTokenDefinition | undefined };
   owner(tenant: string): { state: string } | undefined;
 }

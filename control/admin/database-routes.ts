@@ -1,5 +1,5 @@
-// /v1/tenants/:tenant/databases: those of Redis, which a tenant has from its start and which are numbers, and
-// those of InfluxDB, which are made by name.
+// /v1/tenants/:tenant/databases: Redis databases, which are numbers and exist from a tenant's
+// start, and InfluxDB databases, which are created by name.
 
 import type { FastifyInstance } from 'fastify';
 import type { DatabaseInfo } from '../monitor/database-info.ts';

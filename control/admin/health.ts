@@ -4,7 +4,7 @@ type ServerPhase = 'starting' | 'running' | 'draining';
 
 export class Health {
   phase: ServerPhase = 'starting';
-  /** For what a start waits, if it takes longer. */
+  /** What a slow start is waiting for. */
   waitsFor = '';
   /** Asks the parts for their problems; each resolves within about a second. */
   readonly #checks: (() => Promise<string[]>)[] = [];

@@ -23,7 +23,7 @@ export class MetricsPage {
     await this.#loaded();
   }
 
-  /** Everything; or only what bears the name of a tenant, and nothing of the process. */
+  /** All metrics; or only those with the tenant's name, and none of the process. */
   async page(tenant?: string): Promise<{ contentType: string; text: string }> {
     const all = await this.#loaded();
     const samples = (await Promise.all(this.#sources.map((source) => source()))).flat();
@@ -56,7 +56,12 @@ class SampleRegistry {
   }
 
   collectProcess(): void {
-    this.#prometheus.collectDefaultMetrics({ register: this.#registry });
+    // Every 10 ms, the default, would be most of what a process without work costs.
+    const eventLoopMonitoringPrecision = 100;
+    this.#prometheus.collectDefaultMetrics({
+      register: this.#registry,
+      eventLoopMonitoringPrecision,
+    });
   }
 
   get contentType(): string {
@@ -79,7 +84,7 @@ class SampleRegistry {
     }
     // One number that makes no sense must not take the whole page away.
     if (!Number.isFinite(value) || (type === 'counter' && value < 0)) return;
-    // After a reset both are at zero, so that a counter's total is what is added to it.
+    // After a reset both are zero, so that a counter's total is the added amount.
     metric.inc(labels, value);
   }
 }

@@ -4,7 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import type { ChargeClassName } from '../../request-units/meter.ts';
 import { usedPartOf } from '../monitor/tenant-admission.ts';
 import type { TopOrder } from '../monitor/top.ts';
-import type { UsageGroup, UsageHistory, UsageRow, UsageSlot } from '../monitor/usage-history.ts';
+import {
+  type UsageGroup,
+  UsageHistory,
+  type UsageQuery,
+  type UsageRow,
+  type UsageSlot,
+} from '../monitor/usage-history.ts';
 import type { TenantCatalog } from '../tenants/tenant-catalog.ts';
 import type { PlaneAccess } from './plane-access.ts';
 import { scopeOf } from './principal.ts';
@@ -17,6 +23,8 @@ export interface MonitorSources {
   usage: UsageHistory;
   /** Brings the history up to now. */
   refreshUsage: () => Promise<void>;
+  /** Usage through other nodes of a cluster; absent on a single server. */
+  usageElsewhere?: ((query: UsageQuery) => Promise<UsageRow[]>) | undefined;
 }
 
 interface UsageParameters {
@@ -40,7 +48,7 @@ const usualRows = 1000;
 const usualEntries = 50;
 
 export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): void {
-  const { tenants, planes, usage, refreshUsage } = sources;
+  const { tenants, planes, usage, refreshUsage, usageElsewhere } = sources;
   /** The number of the tenant that an answer is about; undefined for all. */
   const numberOf = (tenant: string | undefined): { tenant?: number } =>
     tenant === undefined ? {} : { tenant: tenants.find(tenant).number };
@@ -65,7 +73,9 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
       await refreshUsage();
       const from = query.from ?? (query.to ?? Date.now()) - hourMs;
       const wish = { ...rest, ...numberOf(scope), slot, from, by: by.split(',') as UsageGroup[] };
-      const rows = usage.rows(wish);
+      const own = usage.rows(wish);
+      const others = await usageElsewhere?.(wish);
+      const rows = others === undefined ? own : UsageHistory.sum([...own, ...others]);
       const usageOf = ({ tenant: number, ...row }: UsageRow) =>
         number === undefined ? row : { tenant: nameOf(number), ...row };
       return { slot, from, usage: rows.slice(0, limit).map(usageOf), more: rows.length > limit };
@@ -160,7 +170,7 @@ export function monitorRoutes(app: FastifyInstance, sources: MonitorSources): vo
       url: '/v1/steps',
       access: 'read',
       summary:
-        'Synchronous steps of more than 25 ms, for which a plane served nobody else, the newest first.',
+        'Synchronous steps of more than 25 ms, which blocked all other clients of a plane, the newest first.',
       query: schema.slowlogQuery,
       answer: schema.listOf('steps', schema.stepEntry),
     },

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** The path asked for, without what follows a question mark. */
+/** Path of the request, without its query. */
 export function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0]!;
 }

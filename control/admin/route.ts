@@ -2,6 +2,7 @@
 // the OpenAPI document all come from this one description.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { longList } from './long-lists.ts';
 import { type Access, type AdminPrincipal, NotAllowed } from './principal.ts';
 import type { Schema } from './schemas.ts';
 
@@ -66,13 +67,17 @@ export function addRoute<Body = undefined, Query = Record<string, never>>(
     },
     handler: async (request, reply) => {
       reply.code(status);
-      return await handle({
+      const answer = await handle({
         path: request.params as Record<string, string>,
         body: request.body as Body,
         query: request.query as Query,
         request,
         reply,
       });
+      const pieces = longList(answer);
+      if (pieces === undefined) return answer;
+      reply.type('application/json; charset=utf-8');
+      return pieces;
     },
   });
 }

@@ -245,7 +245,7 @@ const plainTableProperties = {
   },
   cacheBypass: { ...flag, description: 'What is read is not kept in the caches above the disk.' },
 } as const;
-export const tableProperties = {
+const tableProperties = {
   ...plainTableProperties,
   consistency: {
     anyOf: [{ type: 'string', enum: [...consistencyKinds] }, consistency],
@@ -308,7 +308,7 @@ export const settingChange = {
 const classes = { type: 'string', enum: [...chargeClasses] } as const;
 const planes = { type: 'string', enum: ['redis', 'influx'] } as const;
 const ofTenant = { ...name, description: 'Of this tenant only.' } as const;
-/** The name, or what stands for those that have none any more. */
+/** The name, or a placeholder for a deleted tenant. */
 const tenantName = { ...text, description: 'A tenant, or #<number> of one that is gone.' } as const;
 
 export const usageQuery = object({
@@ -325,7 +325,7 @@ export const usageQuery = object({
   },
   limit: { type: 'integer', minimum: 1, maximum: 10_000 },
 });
-export const usageRow = record(
+const usageRow = record(
   {
     at: time,
     tenant: tenantName,
@@ -416,7 +416,7 @@ export const auditQuery = object({
   limit,
   all: { ...flag, description: 'Those that only looked at something, too.' },
 });
-export const auditRecord = record(
+const auditRecord = record(
   {
     seq: whole,
     at: time,

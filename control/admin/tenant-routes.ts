@@ -78,7 +78,7 @@ export function tenantRoutes(app: FastifyInstance, tenants: TenantCatalog): void
       url: '/v1/tenants/:tenant',
       access: 'operate',
       summary:
-        'Drop a tenant with all its data. 202 when nobody gets in any more, but data is still being deleted.',
+        'Drop a tenant with all its data. 202 when logins are refused, but data is still being deleted.',
       answer: schema.droppedTenant,
     },
     async ({ path, reply }): Promise<Pick<TenantDefinition, 'name' | 'number'>> => {

@@ -9,7 +9,7 @@ export interface BackupRequest {
   directory: string;
   /** Undefined: all of them. */
   tenant?: string;
-  /** Only what was done since the last one in the directory. */
+  /** Only changes since the last one in the directory. */
   incremental?: boolean;
 }
 

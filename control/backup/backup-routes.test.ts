@@ -70,7 +70,7 @@ test('one runs at a time, and can be cancelled', async () => {
   expect([second.status, second.text]).toEqual([409, expect.stringContaining(`backup ${id}`)]);
   const cancelled = await f.ask('DELETE', `/v1/backups/${id}`, undefined, 'operator');
   expect(cancelled.json()).toMatchObject({ state: 'cancelled', error: 'cancelled' });
-  // What has ended stays as it is.
+  // An ended job is not changed.
   expect((await f.ask('DELETE', `/v1/backups/${id}`, undefined, 'operator')).json()).toMatchObject({
     state: 'cancelled',
   });

@@ -1,4 +1,4 @@
-// What operators can ask of a cluster, whatever node they ask.
+// Operations on a cluster, available at every node.
 
 import type { ClusterReport } from './cluster-report.ts';
 import type { Finding } from './diagnosis.ts';
@@ -6,7 +6,7 @@ import type { Finding } from './diagnosis.ts';
 export interface ClusterAdmin {
   /** Rejects when the node that leads the metadata is known and does not answer. */
   report(): Promise<ClusterReport>;
-  /** What is wrong, the worst first. */
+  /** Findings, the most severe first. */
   findings(): Promise<Finding[]>;
   /** The replicas of a draining node go to others, if there are any. */
   setNodeState(node: number, state: 'up' | 'draining'): Promise<void>;
@@ -18,7 +18,7 @@ export interface ClusterAdmin {
   move(group: number, from: number, to: number): Promise<void>;
 }
 
-/** It cannot be done, for a reason that lies with the cluster or the request. */
+/** The operation is impossible, because of the cluster's state or the request. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
   /** As HTTP tells it. */

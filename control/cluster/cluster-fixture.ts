@@ -3,6 +3,7 @@
 import {
   firstGroup,
   type GroupDefinition,
+  type NodeRole,
   type NodeState,
   type ReplicaStatus,
 } from '../../contracts/cluster.ts';
@@ -27,8 +28,10 @@ export class ClusterFixture {
   groups: GroupDefinition[] = [];
   purposes: GroupPurpose[] = [];
   moves: ReplicaMove[] = [];
-  /** Of each group. Replicas are numbers: a thousand times the node, and a count. */
+  /** Log of each group. Replicas are numbers: a thousand times the node, and a count. */
   readonly logs = new Map<number, Log>();
+  /** Request units a second of each group, told by its leader. */
+  readonly units = new Map<number, number>();
   readonly #transferredAt = new Map<number, number>();
   readonly #purposelessSince = new Map<number, number>();
   #nextGroup = firstGroup;
@@ -61,7 +64,10 @@ export class ClusterFixture {
     return node;
   }
 
-  set(node: number, change: { state?: NodeState; reachable?: boolean }): void {
+  set(
+    node: number,
+    change: { state?: NodeState; reachable?: boolean; roles?: readonly NodeRole[] },
+  ): void {
     this.nodes = this.nodes.map((one) =>
       one.node === node
         ? { ...one, ...change, ...(change.reachable === undefined ? {} : { since: this.now }) }
@@ -91,7 +97,8 @@ export class ClusterFixture {
     return [...this.logs].flatMap(([group, { leader, term, voters, learners }]) => {
       const isKnown = leader !== 0 && this.isReachable(nodeOf(leader));
       if (!isKnown) return [];
-      const base = { group, leader: nodeOf(leader), term, applied: 0, rows: 0, bytes: 0 };
+      const units = this.units.get(group) ?? 0;
+      const base = { group, leader: nodeOf(leader), term, applied: 0, rows: 0, bytes: 0, units };
       return [{ ...base, replica: leader, role: 'leader' as const, voters, learners }];
     });
   }

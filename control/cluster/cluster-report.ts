@@ -1,24 +1,31 @@
 // A cluster as it is told to operators: nodes and groups, definitions and states together.
 
-import type {
-  ClusterView,
-  GroupModel,
-  NodeAddresses,
-  NodeDefinition,
-  NodeState,
-  ReplicaState,
-  ReplicaStatus,
+import {
+  type ClusterView,
+  clusterLevel,
+  type GroupModel,
+  levelOf,
+  type NodeAddresses,
+  type NodeDefinition,
+  type NodeRole,
+  nodeRoles,
+  type NodeState,
+  type ReplicaState,
+  type ReplicaStatus,
 } from '../../contracts/cluster.ts';
 import { isSettled, leadersOf } from './plan.ts';
 
 export interface NodeReport {
   readonly node: number;
   readonly zone: string;
+  readonly roles: readonly NodeRole[];
   readonly state: NodeState;
+  /** Level of its build. */
+  readonly level: number;
   readonly reachable: boolean;
   /** Unix milliseconds from when on it is or is not reachable. */
   readonly since: number;
-  /** It votes about the metadata. */
+  /** Whether the node votes in the metadata group. */
   readonly votes: boolean;
   readonly replicas: number;
   /** Groups that it leads. */
@@ -26,11 +33,11 @@ export interface NodeReport {
   readonly addresses: NodeAddresses;
 }
 
-export interface ReplicaReport {
+interface ReplicaReport {
   readonly node: number;
   readonly replica: number;
   readonly state: ReplicaState;
-  /** What the node says of it; `unknown` where it says nothing. */
+  /** Role as reported by the node; `unknown` without a report. */
   readonly role: ReplicaStatus['role'] | 'unknown';
   readonly applied: number;
   readonly rows: number;
@@ -55,8 +62,10 @@ export interface ClusterReport {
   readonly cluster: number;
   /** The node that tells this. */
   readonly node: number;
-  /** Node where the metadata are led; 0 while nobody leads. */
+  /** Node that leads the metadata; 0 without a leader. */
   readonly leader: number;
+  /** Features of a later level are refused. */
+  readonly level: number;
   /** How many replicas each group should have. */
   readonly wantedReplicas: number;
   readonly nodes: readonly NodeReport[];
@@ -104,11 +113,13 @@ export function clusterReport(input: ReportInput): ClusterReport {
   const countOn = (on: number): number =>
     groups.reduce((sum, { replicas }) => sum + Number(replicas.some((one) => one.node === on)), 0);
   const nodes = input.nodes.map((one): NodeReport => {
-    const { zone, state, reachable, since, addresses } = one;
+    const { zone, roles = nodeRoles, state, reachable, since, addresses } = one;
     return {
       node: one.node,
       zone,
+      roles,
       state,
+      level: levelOf(one),
       reachable,
       since,
       votes: voters.includes(one.node),
@@ -117,12 +128,17 @@ export function clusterReport(input: ReportInput): ClusterReport {
       addresses,
     };
   });
-  return { cluster, node, leader, wantedReplicas, nodes, groups };
+  const level = clusterLevel(input.nodes);
+  return { cluster, node, leader, level, wantedReplicas, nodes, groups };
+}
+
+export function mayHaveReplicas({ state, roles }: NodeReport): boolean {
+  return state === 'up' && roles.includes('node');
 }
 
 /** All groups are led, have the members they should, and as many as the nodes allow. */
 export function isWhole({ nodes, groups, wantedReplicas, leader }: ClusterReport): boolean {
-  const usable = nodes.filter(({ state, reachable }) => state === 'up' && reachable).length;
+  const usable = nodes.filter((node) => mayHaveReplicas(node) && node.reachable).length;
   const wanted = Math.min(wantedReplicas, usable);
   return (
     leader !== 0 &&

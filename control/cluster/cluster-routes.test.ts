@@ -4,7 +4,15 @@ import { AdminFixture } from '../admin/admin-fixture.ts';
 import { type ClusterAdmin, ClusterError } from './cluster-admin.ts';
 import { clusterRoutes } from './cluster-routes.ts';
 
-const report = { cluster: 7, node: 1, leader: 1, wantedReplicas: 3, nodes: [], groups: [] };
+const report = {
+  cluster: 7,
+  node: 1,
+  leader: 1,
+  level: 2,
+  wantedReplicas: 3,
+  nodes: [],
+  groups: [],
+};
 let f: AdminFixture;
 let calls: unknown[][];
 

@@ -18,6 +18,7 @@ const nodeReport = object(
   {
     node,
     zone: text,
+    roles: { type: 'array', items: { type: 'string', enum: ['gateway', 'node', 'control'] } },
     state: { type: 'string', enum: ['joining', 'up', 'draining', 'removed'] },
     reachable: flag,
     since: {
@@ -29,7 +30,10 @@ const nodeReport = object(
     leads: count,
     addresses,
   },
-  ['node', 'zone', 'state', 'reachable', 'since', 'votes', 'replicas', 'leads', 'addresses'],
+  [
+    ...['node', 'zone', 'roles', 'state', 'reachable', 'since', 'votes', 'replicas', 'leads'],
+    'addresses',
+  ],
 );
 const replicaReport = object(
   {

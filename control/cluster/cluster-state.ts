@@ -1,4 +1,5 @@
-// A cluster at a moment, as its controller plans on it: definitions from the metadata, and what the nodes say.
+// A cluster at a moment, as its controller plans on it: definitions from the metadata, and reports
+// of the nodes.
 
 import type {
   GroupDefinition,
@@ -13,16 +14,16 @@ export interface NodeSighting extends NodeDefinition {
   readonly since: number;
 }
 
-/** What a group is for. There is one group for each. */
+/** Purpose of a group. There is one group for each. */
 export interface GroupPurpose {
   /** Number of the tenant. */
   readonly tenant: number;
   readonly model: GroupModel;
-  /** Of the one partition that it has; absent for the undivided tables of the tenant. */
+  /** The partition of the group; absent for the undivided tables of the tenant. */
   readonly partition?: number;
 }
 
-/** What an operator asked for: a replica is to be on another node. */
+/** An operator's request: move a replica to another node. */
 export interface ReplicaMove {
   readonly group: number;
   readonly from: number;
@@ -34,7 +35,7 @@ export interface ClusterState {
   readonly groups: readonly GroupDefinition[];
   /** Groups that there should be. */
   readonly purposes: readonly GroupPurpose[];
-  /** What the nodes that answered say of their replicas. */
+  /** Replica statuses reported by the nodes that answered. */
   readonly statuses: readonly ReplicaStatus[];
   readonly moves: readonly ReplicaMove[];
   /** Unix milliseconds from when on a group has been without a purpose, by group. */
@@ -48,11 +49,13 @@ export interface PlanPolicy {
   readonly replicas: number;
   /** Groups are made once so many nodes have joined, so that they are spread over all of them; 1 when left out. */
   readonly leastNodes?: number;
+  /** Criterion for spreading leaders over the nodes: by default `units`, where there is load. */
+  readonly spreadBy?: 'units' | 'count';
   /** How long a node may be out of reach before its replicas are made anew on others. */
   readonly rebuildAfterMs: number;
 }
 
-/** A step towards what should be. One at most for a group in a plan. */
+/** A step towards the wanted state. At most one for a group in a plan. */
 export type GroupChange =
   /** A new group with a voter on each node. */
   | { readonly kind: 'create'; readonly purpose: GroupPurpose; readonly nodes: readonly number[] }
@@ -62,7 +65,7 @@ export type GroupChange =
   | { readonly kind: 'add'; readonly group: number; readonly node: number }
   /** The leader takes the replica on the node out of the group. */
   | { readonly kind: 'leave'; readonly group: number; readonly node: number }
-  /** It is out: the definition no longer names it, and its node deletes its data. */
+  /** The replica is removed: the definition no longer names it, and its node deletes its data. */
   | { readonly kind: 'forget'; readonly group: number; readonly replica: number }
   /** The replica on another node becomes the leader. */
   | {

@@ -38,6 +38,36 @@ function findings(cluster: ClusterFixture, leader = 1): string[] {
   );
 }
 
+test('ports that are others at each start are named', () => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  cluster.nodes = cluster.nodes.map((one) =>
+    one.node === 2 ? { ...one, addresses: { ...one.addresses, redisClients: '127.0.0.1:0' } } : one,
+  );
+  expect(findings(cluster)).toEqual([
+    'notice: node 2 has 0 as redis.port: the port is another one at each start, and cluster clients cannot be sent there',
+  ]);
+});
+
+test('the level is that of the earliest release among the nodes', () => {
+  const cluster = clusterOf(['a', 'b', 'c']);
+  const setBuilds = (...starts: number[]): void => {
+    cluster.nodes = cluster.nodes.map((one, i) =>
+      starts[i] === undefined ? one : { ...one, build: { level: 2, incarnation: starts[i] } },
+    );
+  };
+  expect(reportOf(cluster).level).toBe(1);
+  setBuilds(1, 1);
+  expect(reportOf(cluster).level).toBe(1);
+  expect(findings(cluster)).toEqual([
+    'notice: nodes 3 run an earlier release than others: what only later ones know is refused',
+  ]);
+  setBuilds(1, 1, 1);
+  expect(reportOf(cluster).level).toBe(2);
+  // Node 2 was started with an earlier one since.
+  cluster.nodes = cluster.nodes.map((one) => (one.node === 2 ? { ...one, incarnation: 2 } : one));
+  expect(reportOf(cluster).level).toBe(1);
+});
+
 test('a cluster that is whole has nothing wrong with it', () => {
   const cluster = clusterOf(['a', 'b', 'c']);
   expect(findings(cluster)).toEqual([]);
@@ -110,7 +140,7 @@ test.each<[string, (cluster: ClusterFixture) => void, string[]]>([
 test('too few nodes, and metadata without a leader', () => {
   const cluster = clusterOf(['', '']);
   expect(findings(cluster, 0)).toEqual([
-    'error: nobody leads the metadata, which nodes 1, 2 keep: changes of tenants, tables and nodes are refused, and nothing is repaired',
+    'error: the metadata have no leader among their voters, nodes 1, 2: changes of tenants, tables and nodes are refused, and nothing is repaired',
     'warning: there are 2 nodes for 3 replicas (cluster.replicas)',
   ]);
   expect(isWhole(reportOf(cluster, 0))).toBe(false);

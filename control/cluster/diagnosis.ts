@@ -1,6 +1,11 @@
-// What is wrong with a cluster, and what an operator can do about it.
+// Diagnosis of a cluster: problems, and remedies for an operator.
 
-import type { ClusterReport, GroupReport, NodeReport } from './cluster-report.ts';
+import {
+  type ClusterReport,
+  type GroupReport,
+  mayHaveReplicas,
+  type NodeReport,
+} from './cluster-report.ts';
 
 export interface Finding {
   /** `error`: some data cannot be written now; `warning`: one more failure could lead to that; `notice`: it is under way. */
@@ -18,6 +23,8 @@ export function diagnose(report: ClusterReport, rebuildAfterMs: number, now: num
   const findings = [
     ...metadataFindings(report),
     ...report.nodes.flatMap((node) => nodeFindings(node, rebuildAfterMs, now)),
+    ...portFindings(report),
+    ...levelFindings(report),
     ...groupFindings(report),
     ...spreadFindings(report),
   ];
@@ -30,9 +37,21 @@ function metadataFindings({ leader, nodes }: ClusterReport): Finding[] {
   return [
     {
       severity: 'error',
-      problem: `nobody leads the metadata${voters.length === 0 ? '' : `, which nodes ${voters.join(', ')} keep`}: changes of tenants, tables and nodes are refused, and nothing is repaired`,
+      problem: `the metadata have no leader${voters.length === 0 ? '' : ` among their voters, nodes ${voters.join(', ')}`}: changes of tenants, tables and nodes are refused, and nothing is repaired`,
       remedy:
         'start enough of these nodes that more than half of them run, and see that they reach each other',
+    },
+  ];
+}
+
+function levelFindings({ level, nodes }: ClusterReport): Finding[] {
+  const behind = nodes.filter((one) => one.level === level).map(({ node }) => node);
+  if (behind.length === nodes.length) return [];
+  return [
+    {
+      severity: 'notice',
+      problem: `nodes ${behind.join(', ')} run an earlier release than others: what only later ones know is refused`,
+      remedy: 'start them with the later release, one after the other',
     },
   ];
 }
@@ -81,6 +100,24 @@ function nodeFindings(
   ];
 }
 
+/** Ports that a node picks anew at each start are not announced to other nodes. */
+function portFindings({ nodes }: ClusterReport): Finding[] {
+  return nodes.flatMap(({ node, addresses }) => {
+    const free = [
+      ...(addresses.redisClients.endsWith(':0') ? ['redis.port'] : []),
+      ...(addresses.influxClients.endsWith(':0') ? ['influx.port'] : []),
+    ];
+    if (free.length === 0) return [];
+    return [
+      {
+        severity: 'notice',
+        problem: `node ${node} has 0 as ${free.join(' and ')}: the port is another one at each start, and cluster clients cannot be sent there`,
+        remedy: `start it with ${free.map((name) => `--${name} PORT`).join(' ')}`,
+      } as const,
+    ];
+  });
+}
+
 function groupFindings({ groups, nodes }: ClusterReport): Finding[] {
   const down = new Set(nodes.filter(({ reachable }) => !reachable).map(({ node }) => node));
   const leaderless = groups.filter(({ leader }) => leader === 0);
@@ -120,7 +157,7 @@ function groupFindings({ groups, nodes }: ClusterReport): Finding[] {
 }
 
 function spreadFindings({ nodes, groups, wantedReplicas }: ClusterReport): Finding[] {
-  const usable = nodes.filter(({ state }) => state === 'up');
+  const usable = nodes.filter(mayHaveReplicas);
   const findings: Finding[] = [];
   if (usable.length < wantedReplicas) {
     findings.push({

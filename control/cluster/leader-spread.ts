@@ -1,64 +1,108 @@
-// Which groups' lead goes to another node: away from nodes that drain, and from nodes that lead many groups more than
-// others could.
+// Selects leaders to move to another node: away from draining nodes, and from nodes whose groups
+// have more load than those of others. By request units where there is load, and else by the number
+// of groups a node leads.
 
 import type { GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
-import type { ClusterState, GroupChange } from './cluster-state.ts';
+import type { ClusterState, GroupChange, PlanPolicy } from './cluster-state.ts';
+import { relief } from './leader-loads.ts';
 import type { Placement } from './placement.ts';
 
 /** The lead of a group stays so long where it was brought. */
 const restMs = 30_000;
 /** Away from a node that drains it is tried again sooner. */
 const drainRestMs = 2000;
+/** Request units a second of all groups for each node, from which on leaders are spread by units. */
+const leastUnits = 100;
+
+interface Led {
+  readonly definition: GroupDefinition;
+  readonly leader: ReplicaStatus;
+  readonly from: number;
+  readonly mustGo: boolean;
+}
 
 export class LeaderSpread {
   readonly #placement: Placement;
   readonly #leaders: ReadonlyMap<number, ReplicaStatus>;
   readonly #transferredAt: ReadonlyMap<number, number>;
   readonly #now: number;
+  readonly #by: NonNullable<PlanPolicy['spreadBy']>;
   /** Groups that each node leads. */
   readonly #counts = new Map<number, number>();
+  /** Request units a second of each group, by whichever replica they were served in the last minute. */
+  readonly #units = new Map<number, number>();
 
   constructor(
-    { nodes, transferredAt }: ClusterState,
+    { nodes, transferredAt, statuses }: ClusterState,
     placement: Placement,
     leaders: ReadonlyMap<number, ReplicaStatus>,
     now: number,
+    by: NonNullable<PlanPolicy['spreadBy']>,
   ) {
     this.#placement = placement;
     this.#leaders = leaders;
     this.#transferredAt = transferredAt;
     this.#now = now;
+    this.#by = by;
     for (const { node } of nodes) this.#counts.set(node, 0);
+    for (const { group, units = 0 } of statuses) {
+      this.#units.set(group, (this.#units.get(group) ?? 0) + units);
+    }
   }
 
   /** At most `limit`. The groups are those that are not changed otherwise. */
   transfers(groups: readonly GroupDefinition[], limit: number): GroupChange[] {
-    const led = groups.flatMap((definition) => {
+    const led = this.#led(groups);
+    const going = this.#byCount(
+      led.filter(({ mustGo }) => mustGo),
+      limit,
+    );
+    const staying = led.filter(({ mustGo }) => !mustGo);
+    const left = limit - going.length;
+    const byUnits = this.#by === 'units' && this.#isLoaded();
+    return [...going, ...(byUnits ? this.#byUnits(staying, left) : this.#byCount(staying, left))];
+  }
+
+  #led(groups: readonly GroupDefinition[]): Led[] {
+    return groups.flatMap((definition) => {
       const leader = this.#leaders.get(definition.group);
       const from = definition.replicas.find(({ replica }) => replica === leader?.replica);
       if (leader === undefined || from === undefined) return [];
       this.#counts.set(from.node, this.#countOf(from.node) + 1);
-      return [
-        {
-          definition,
-          leader,
-          from: from.node,
-          mustGo: from.state === 'leaving' || !this.#placement.isUsable(from.node),
-        },
-      ];
+      const mustGo = from.state === 'leaving' || !this.#placement.isUsable(from.node);
+      return [{ definition, leader, from: from.node, mustGo }];
     });
-    // Those that must go come first, then those of the busiest nodes.
-    led.sort(
-      (a, b) =>
-        Number(b.mustGo) - Number(a.mustGo) || this.#countOf(b.from) - this.#countOf(a.from),
+  }
+
+  #isLoaded(): boolean {
+    let total = 0;
+    for (const units of this.#units.values()) total += units;
+    return total >= leastUnits * this.#placement.size;
+  }
+
+  #byUnits(led: readonly Led[], limit: number): GroupChange[] {
+    const moves = relief(
+      led.map(({ definition, leader, from, mustGo }) => ({
+        group: definition.group,
+        units: this.#units.get(definition.group) ?? 0,
+        node: from,
+        heirs: this.#isRested(definition.group, mustGo) ? this.#heirs(definition, leader) : [],
+      })),
+      this.#placement.reachable(),
+      limit,
     );
+    return moves.map(({ group, from, to }) => ({ kind: 'transfer', group, from, to }));
+  }
+
+  #byCount(led: Led[], limit: number): GroupChange[] {
+    // Leaders on the busiest nodes come first.
+    led.sort((a, b) => this.#countOf(b.from) - this.#countOf(a.from));
     const changes: GroupChange[] = [];
     for (const { definition, leader, from, mustGo } of led) {
       if (changes.length >= limit) break;
       const { group } = definition;
-      const rested = this.#now - (this.#transferredAt.get(group) ?? -Infinity);
-      if (rested < (mustGo ? drainRestMs : restMs)) continue;
-      const to = this.#heir(definition, leader, from);
+      if (!this.#isRested(group, mustGo)) continue;
+      const to = this.#fewest(this.#heirs(definition, leader));
       if (to === undefined) continue;
       if (!mustGo && this.#countOf(from) < this.#countOf(to) + 2) continue;
       this.#counts.set(from, this.#countOf(from) - 1);
@@ -68,18 +112,33 @@ export class LeaderSpread {
     return changes;
   }
 
+  #isRested(group: number, mustGo: boolean): boolean {
+    const rested = this.#now - (this.#transferredAt.get(group) ?? -Infinity);
+    return rested >= (mustGo ? drainRestMs : restMs);
+  }
+
   #countOf(node: number): number {
     return this.#counts.get(node) ?? 0;
   }
 
-  /** The voter's node that leads the fewest groups. */
-  #heir({ replicas }: GroupDefinition, leader: ReplicaStatus, from: number): number | undefined {
-    let heir: number | undefined;
-    for (const { node, replica, state } of replicas) {
-      const mayLead = state === 'voter' && leader.voters.includes(replica) && node !== from;
-      if (!mayLead || !this.#placement.isReachable(node)) continue;
-      if (heir === undefined || this.#countOf(node) < this.#countOf(heir)) heir = node;
+  /** Nodes of other voters that can be reached. */
+  #heirs({ replicas }: GroupDefinition, leader: ReplicaStatus): number[] {
+    return replicas
+      .filter(
+        ({ node, replica, state }) =>
+          state === 'voter' &&
+          replica !== leader.replica &&
+          leader.voters.includes(replica) &&
+          this.#placement.isReachable(node),
+      )
+      .map(({ node }) => node);
+  }
+
+  #fewest(heirs: readonly number[]): number | undefined {
+    let fewest: number | undefined;
+    for (const node of heirs) {
+      if (fewest === undefined || this.#countOf(node) < this.#countOf(fewest)) fewest = node;
     }
-    return heir;
+    return fewest;
   }
 }

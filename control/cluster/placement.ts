@@ -1,7 +1,7 @@
 // On which nodes replicas are placed: different nodes, different zones as far as there are enough, and the nodes with the
 // fewest replicas first.
 
-import type { GroupDefinition } from '../../contracts/cluster.ts';
+import { type GroupDefinition, hasRole } from '../../contracts/cluster.ts';
 import type { ClusterState, NodeSighting, PlanPolicy } from './cluster-state.ts';
 
 /** Difference of two nodes' replicas for which one is moved. A difference of 2 stays as an operator made it. */
@@ -19,7 +19,7 @@ export class Placement {
     for (const node of nodes) {
       this.#zones.set(node.node, node.zone || `node ${node.node}`);
       this.#replicas.set(node.node, 0);
-      if (node.state !== 'up') continue;
+      if (node.state !== 'up' || !hasRole(node, 'node')) continue;
       const isLost = !node.reachable && now - node.since >= rebuildAfterMs;
       if (isLost) this.#lost.add(node.node);
       else this.#usable.set(node.node, node);
@@ -39,13 +39,21 @@ export class Placement {
     return this.#usable.has(node);
   }
 
-  /** Out of reach for so long that its replicas are made anew, though nobody drains it. */
+  /**
+   * Whether the node was out of reach for so long that its replicas are replaced, even without a
+   * drain.
+   */
   isLost(node: number): boolean {
     return this.#lost.has(node);
   }
 
   isReachable(node: number): boolean {
     return this.#usable.get(node)?.reachable ?? false;
+  }
+
+  /** Nodes that may have replicas, and can be reached. */
+  reachable(): number[] {
+    return [...this.#usable.values()].flatMap((one) => (one.reachable ? [one.node] : []));
   }
 
   replicasOn(node: number): number {
@@ -91,8 +99,9 @@ export class Placement {
   }
 
   /**
-   * A better place than one of `nodes` for a replica: the zones become more by it, or the loads more equal. Whoever adds a
-   * replica there and then takes away the `worst` gains by it, and finds nothing better the next time.
+   * A better place for a replica than one of `nodes`: it adds a zone, or evens out the load. Adding
+   * a replica there and then removing the `worst` is an improvement, after which there is no better
+   * place.
    */
   better(nodes: readonly number[]): number | undefined {
     const node = this.best(nodes);

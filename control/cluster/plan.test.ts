@@ -176,6 +176,17 @@ describe('nodes', () => {
     }
   });
 
+  test('leave a node that keeps none from its next start on', () => {
+    const cluster = clusterOf(['', '', '', ''], 8);
+    cluster.set(1, { roles: ['gateway', 'control'] });
+    settle(cluster);
+    for (const { group } of cluster.groups) expect(cluster.nodesOf(group)).toEqual([2, 3, 4]);
+    cluster.set(2, { roles: ['control'] });
+    cluster.purposes = purposes(9);
+    settle(cluster);
+    expect(cluster.nodesOf(cluster.groups.at(-1)!.group)).toEqual([3, 4]);
+  });
+
   test('that are drained leave even if no other node can have their replicas', () => {
     const cluster = clusterOf(['', '', ''], 2);
     cluster.set(1, { state: 'draining' });
@@ -273,6 +284,82 @@ describe('groups', () => {
     ];
     settle(cluster);
     expect(cluster.moves).toEqual([]);
+  });
+});
+
+describe('leaders under load', () => {
+  /** Request units of the groups that each node leads. */
+  const loads = (cluster: ClusterFixture): number[] => {
+    const of = new Map(cluster.nodes.map(({ node }) => [node, 0]));
+    for (const { group } of cluster.groups) {
+      const node = cluster.leaderOf(group);
+      of.set(node, of.get(node)! + (cluster.units.get(group) ?? 0));
+    }
+    return [...of.values()];
+  };
+  const worst = (cluster: ClusterFixture): number => {
+    const of = loads(cluster);
+    return Math.max(...of) / (of.reduce((sum, one) => sum + one, 0) / of.length);
+  };
+  /** Of 12 groups on three nodes those that node 1 leads are asked for most. */
+  const skewed = (of: PlanPolicy = policy): ClusterFixture => {
+    const cluster = clusterOf(['', '', ''], 12, of);
+    for (const { group } of cluster.groups)
+      cluster.units.set(group, cluster.leaderOf(group) === 1 ? 1000 : 50);
+    return cluster;
+  };
+
+  test('go where there is less of it, and numbers of leaders alone leave it as it is', () => {
+    const byCount = skewed();
+    const before = worst(byCount);
+    settle(byCount, { ...policy, spreadBy: 'count' });
+    expect(worst(byCount)).toBe(before);
+    expect(before).toBeGreaterThan(2);
+    const byUnits = skewed();
+    const changes = settle(byUnits);
+    expect(worst(byUnits)).toBeLessThan(1.5);
+    // Few change, and nothing is copied.
+    expect(changes.map(({ kind }) => kind)).toEqual(changes.map(() => 'transfer'));
+    expect(changes.length).toBeLessThanOrEqual(4);
+  });
+
+  test('stay where one of them is all of the load', () => {
+    const cluster = clusterOf(['', '', ''], 6);
+    cluster.units.set(cluster.groups[0]!.group, 10_000);
+    expect(settle(cluster)).toEqual([]);
+  });
+
+  test('are spread by their number while there is little load', () => {
+    const cluster = clusterOf(['', '', ''], 12);
+    for (const { group } of cluster.groups)
+      cluster.units.set(group, cluster.leaderOf(group) === 1 ? 70 : 0);
+    expect(loads(cluster)).toContain(280);
+    expect(settle(cluster)).toEqual([]);
+  });
+
+  test('leave a node that drains, busy or not, and come to rest', () => {
+    const cluster = skewed();
+    cluster.addNode('');
+    cluster.set(1, { state: 'draining' });
+    settle(cluster);
+    expect(leadersOf(cluster).get(1)).toBe(0);
+    expect(loads(cluster)[0]).toBe(0);
+  });
+
+  test('of any loads come to rest, and never to a busier node than before', () => {
+    const units = fc.array(fc.integer({ min: 0, max: 2000 }), { minLength: 8, maxLength: 8 });
+    fc.assert(
+      fc.property(units, (of) => {
+        const cluster = clusterOf(['', '', '', ''], 8);
+        cluster.groups.forEach(({ group }, i) => cluster.units.set(group, of[i]!));
+        const total = of.reduce((sum, one) => sum + one, 0);
+        const before = Math.max(...loads(cluster));
+        settle(cluster);
+        if (total >= 400) expect(Math.max(...loads(cluster))).toBeLessThanOrEqual(before);
+        else expect(evenness(leadersOf(cluster))).toBeLessThanOrEqual(1);
+      }),
+      { numRuns: 40 },
+    );
   });
 });
 

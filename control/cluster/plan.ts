@@ -1,5 +1,6 @@
-// What a cluster's controller does next: from what is and what should be to changes, a step at a time. Plain code: whoever
-// carries a plan out sees the effects in the next state and plans again, so that a lost or half-done plan needs no care.
+// Plans the next changes of a cluster's controller from the actual and the wanted state, a step at
+// a time. A pure function: the controller executes a plan, sees the effects in the next state and
+// plans again, so that a lost or half-done plan needs no handling.
 
 import type { GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
 import {
@@ -16,14 +17,16 @@ import { membersOf, Placement } from './placement.ts';
 export const planBounds = { create: 200, delete: 50, copies: 8, transfer: 16 } as const;
 /** Copies of groups that are under way in the cluster, at most. */
 const mostCopies = 16;
-/** So long nobody may have wanted a group before it is deleted. */
+/** Time for which a group must have been unused before it is deleted. */
 export const deleteAfterMs = 30_000;
 
 export function plan(state: ClusterState, policy: PlanPolicy, now: number): GroupChange[] {
   return new Planner(state, policy, now).changes();
 }
 
-/** Status of each group's leader, by group: that of the latest term, as of two that think they lead. */
+/**
+ * Status of each group's leader, by group: of two that claim the lead, the one of the later term.
+ */
 export function leadersOf(statuses: readonly ReplicaStatus[]): Map<number, ReplicaStatus> {
   const leaders = new Map<number, ReplicaStatus>();
   for (const status of statuses) {
@@ -34,7 +37,9 @@ export function leadersOf(statuses: readonly ReplicaStatus[]): Map<number, Repli
   return leaders;
 }
 
-/** The log's members are those of the definition. Without a leader that is not known, and false. */
+/**
+ * Whether the log's members equal the definition's. Without a leader that is unknown, and false.
+ */
 export function isSettled(group: GroupDefinition, leader: ReplicaStatus | undefined): boolean {
   if (leader === undefined) return false;
   const { voters, learners } = leader;
@@ -85,7 +90,13 @@ class Planner {
     // Loads are made equal only when nothing is amiss.
     const isCalm = changed.size === 0 && pending === 0;
     if (isCalm && this.#state.nodes.every((node) => node.reachable)) this.#balance(kept, changed);
-    const spread = new LeaderSpread(this.#state, this.#placement, this.#leaders, this.#now);
+    const spread = new LeaderSpread(
+      this.#state,
+      this.#placement,
+      this.#leaders,
+      this.#now,
+      this.#policy.spreadBy ?? 'units',
+    );
     const settled = kept.filter(({ group }) => !changed.has(group));
     this.#changes.push(...spread.transfers(settled, planBounds.transfer));
     return this.#changes;
@@ -122,7 +133,7 @@ class Planner {
   /** The next step of a group towards replicas that are whole, as many as there should be, and where they should be. */
   #repair(group: GroupDefinition, mayCopy: boolean): GroupChange | undefined {
     const leader = this.#leaders.get(group.group);
-    // Nobody could carry a change out, nor is it known what the log's members are.
+    // Without a leader no change can be made, and the log's members are unknown.
     if (leader === undefined) return undefined;
     const known = [...leader.voters, ...leader.learners];
     const leaving = group.replicas.find(({ state }) => state === 'leaving');

@@ -15,7 +15,7 @@ export interface Catalogs {
   readonly tables: readonly Pick<TableDefinition, 'id' | 'model' | 'placement'>[];
   /** Model of the tables without a definition. */
   readonly defaultModel: TableModel;
-  /** Number of the tenant whose a table is; undefined when it is nobody's any more. */
+  /** Number of the tenant that owns a table; undefined when it has no owner any more. */
   readonly ownerOf: (table: number) => number | undefined;
 }
 

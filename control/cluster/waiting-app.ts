@@ -32,7 +32,7 @@ export async function waitingApp(options: WaitingOptions): Promise<FastifyInstan
   const authenticator = new Authenticator(operatorTokens, none);
   guard(app, { authenticator, isLocal, requestsPerSecond });
   auditCalls(app, audit, onError);
-  answerFailures(app, onError);
+  answerFailures(app, onError, () => options.health.waitsFor || options.health.phase);
   healthRoutes(app, options.health);
   addRoute(
     app,

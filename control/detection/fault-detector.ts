@@ -1,7 +1,8 @@
-// Finds pods that are at fault: X-Stor, section 7. Two halves suspect: collectors that probe the pods of their own node
-// by real reads and writes, and gateways that watch the errors and latencies of real requests. Neither convicts: a
-// suspicion is confirmed by probes from several other nodes. Plain code, driven by reports with their times; what
-// follows from a fault (moves of leaders, rebuilding of replicas) is a workflow.
+// Finds pods that are at fault: X-Stor, section 7. Two halves suspect: collectors that probe the
+// pods of their own node by real reads and writes, and gateways that watch the errors and latencies
+// of real requests. Neither decides: a suspicion is confirmed by probes from several other nodes.
+// Plain code, driven by reports with their times; the reaction to a fault (moves of leaders,
+// rebuilding of replicas) is a workflow.
 
 export interface DetectorOptions {
   /** Which halves suspect. */
@@ -137,7 +138,7 @@ export class FaultDetector {
     if (state.failedReportsInRow >= failedReports) this.#suspect(pod, 'failing', now);
     if (requests < leastRequests) return;
     if (errors > requests * errorShare) this.#suspect(pod, 'failing', now);
-    // The 99th percentile of the window is slow when that of reports with a fifth of its requests is.
+    // The 99th percentile of the window is slow when a fifth of its requests are in slow reports.
     else if (slow >= requests / 5) this.#suspect(pod, 'slow', now);
   }
 

@@ -1,6 +1,9 @@
 // Max-min fairness: an owner that wants less than an equal share gets all of it; the others share the rest.
 
-/** The most that anyone gets so that all together get `space` at most; Infinity when there is enough for all. */
+/**
+ * The largest share such that all shares together fit into `space`; Infinity when there is enough
+ * for all.
+ */
 export function equalPart(wishes: Iterable<number>, space: number): number {
   const ascending = [...wishes].sort((a, b) => a - b);
   let left = space;

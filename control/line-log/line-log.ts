@@ -31,7 +31,7 @@ interface LineLogOptions<R extends LogRecord> {
   /** Whether a record is on disk when `append` resolves; otherwise the operating system decides. */
   sync: boolean;
   report?: (message: string) => void;
-  /** Whose a record is, where each has a fair part of the space. */
+  /** Owner of a record, where each owner has a fair share of the space. */
   owner?: (record: R) => string;
 }
 
@@ -83,7 +83,7 @@ export class LineLog<R extends LogRecord> {
     return this.#lastSeq;
   }
 
-  /** Its number must be above that of the last one. Resolves when it is as safe as was asked for. */
+  /** Its number must be above that of the last one. Resolves when it is as durable as requested. */
   async append(record: R): Promise<void> {
     if (record.seq <= this.#lastSeq) throw new RangeError(`record ${record.seq} comes too late`);
     const line = encode(record);
@@ -185,7 +185,7 @@ export class LineLog<R extends LogRecord> {
       }
     }
     const part = equalPart(bytesOf.values(), keptPart * (files - 1) * fileBytes);
-    // From the oldest on: each owner loses what it has beyond its part.
+    // From the oldest on: each owner loses its excess over its part.
     const excess = new Map([...bytesOf].map(([name, bytes]) => [name, bytes - part]));
     let kept: Buffer[] = [];
     let keptBytes = 0;
@@ -215,8 +215,8 @@ export class LineLog<R extends LogRecord> {
   }
 
   /**
-   * Puts what is kept of adjacent files in the place of the first of them. After a crash in between records may be in
-   * two files; readers take each once.
+   * Replaces the first of adjacent files by their kept records. After a crash in between, records
+   * may be in two files; readers take each once.
    */
   #replace(group: readonly LogFile[], kept: readonly Buffer[]): void {
     const { disk, directory } = this.#options;

@@ -12,13 +12,13 @@ export interface FeedListener {
   /** In order, none left out and none twice, whole writes. */
   changed(changes: readonly DocumentChange[]): void;
   /**
-   * At the start, unless it goes on from a revision, and after a gap in the history: this is all there
-   * is now, and what comes later follows on it.
+   * At the start, unless it continues from a revision, and after a gap in the history: the full
+   * current state, which later changes follow.
    */
   replaced(snapshot: Snapshot): void;
   /** The store has answered: everything that was there a moment ago has been told. */
   reached?(): void;
-  /** It has not. Called for every attempt; the next one follows. */
+  /** The attempt failed. Called for every attempt; the next one follows. */
   failed?(error: Error): void;
 }
 

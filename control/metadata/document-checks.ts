@@ -48,7 +48,7 @@ function isText(id: string): boolean {
   return id !== '' && !id.includes('\0') && Buffer.from(id).toString() === id;
 }
 
-/** In the order of their UTF-8 bytes, which is not that of JavaScript's strings: surrogates come last. */
+/** Order by UTF-8 bytes, which differs from that of JavaScript's strings: surrogates come last. */
 export function byBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {

@@ -19,7 +19,7 @@ class LateStore extends MemoryStore {
     for (const change of this.waiting.splice(0, changes)) this.#listener!(change);
   }
 
-  /** What waits never comes. */
+  /** The wait never ends. */
   skip(): void {
     this.waiting.length = 0;
     this.#missed!();

@@ -120,8 +120,8 @@ export class DocumentMirror {
   }
 
   /**
-   * All changes or none, durably. Throws `RevisionConflict` when someone else was first; the mirror then
-   * has what they wrote, and the caller may look again.
+   * Applies all changes or none, durably. Throws `RevisionConflict` if another writer was first;
+   * the mirror then has the other write, and the caller may retry.
    */
   async write(writes: readonly MirrorWrite[]): Promise<void> {
     const revisions = await this.#tryWrite(writes.map((write) => this.#expecting(write)));

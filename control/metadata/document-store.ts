@@ -75,7 +75,7 @@ export interface DocumentStore extends ChangeSource {
   close(): Promise<void>;
 }
 
-/** Someone else changed the document first. */
+/** Another writer changed the document first. */
 export class RevisionConflict extends Error {
   override readonly name = 'RevisionConflict';
 
@@ -93,7 +93,7 @@ export class HistoryGone extends Error {
   }
 }
 
-/** The store is out of reach, or too slow. What is known already can still be used. */
+/** The store is out of reach, or too slow. Cached documents can still be used. */
 export class MetadataUnavailable extends Error {
   override readonly name = 'MetadataUnavailable';
   /** For a write: `none` if it was not made and never will be; the feed reveals the result of an `unknown` one. */

@@ -1,5 +1,5 @@
-// Changes that other servers make to a store that several share. Whoever keeps some of its documents in memory is told to
-// look again, and told once more while it cannot.
+// Changes by other servers to a shared store. Callers that cache documents are told to reload, and
+// told again while the reload fails.
 
 import type { DocumentStore } from './document-store.ts';
 

@@ -1,6 +1,7 @@
-// Partitions of tables: what there is, and changes of it. A change is recorded first, then the data plane copies the rows
-// of the old partitions to the new ones while clients go on, and at the end the new map is recorded, while commands
-// for these partitions wait. A server that was killed meanwhile begins the copy again at its next start.
+// Partitions of tables, and their changes. A change is recorded first, then the data plane copies
+// the rows of the old partitions to the new ones while clients go on, and at the end the new map is
+// recorded, while commands for these partitions wait. A server that was killed meanwhile begins the
+// copy again at its next start.
 
 import {
   evenRanges,
@@ -27,6 +28,10 @@ export type PartitionChangeStatus =
 
 /** The data plane. */
 export interface PartitionHolder {
+  /** In a cluster: whether changes are carried out by this node. */
+  runs?(): boolean;
+  /** In a cluster: why no change can be begun now. */
+  refusal?(): string | undefined;
   /** Begins the change that the placement tells of; one that runs already goes on. */
   begin(table: TableDefinition): Promise<void>;
   status(table: number): Promise<PartitionChangeStatus>;
@@ -35,7 +40,7 @@ export interface PartitionHolder {
   sizes(table: number): Promise<{ number: number; rows: number }[]>;
 }
 
-export interface PartitionDescription extends Partition {
+interface PartitionDescription extends Partition {
   /** Missing when no data plane can say. */
   readonly rows?: number | undefined;
 }
@@ -68,6 +73,7 @@ export class PartitionCatalog {
   readonly #failures = new Map<number, string>();
   readonly #watched = new Map<number, Promise<void>>();
   #holder: PartitionHolder | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(tables: TableCatalog, report: (message: string) => void) {
@@ -78,8 +84,17 @@ export class PartitionCatalog {
   /** Changes that were under way begin again. */
   attach(holder: PartitionHolder): void {
     this.#holder = holder;
+    this.#resume();
+    if (holder.runs === undefined) return;
+    this.#timer = setInterval(() => this.#resume(), watchEveryMs);
+    this.#timer.unref();
+  }
+
+  #resume(): void {
+    if (this.#holder?.runs?.() === false) return;
     for (const definition of this.#tables.definitions()) {
-      if (definition.placement?.change !== undefined) this.#start(definition);
+      const { id, placement } = definition;
+      if (placement?.change !== undefined && !this.#watched.has(id)) this.#start(definition);
     }
   }
 
@@ -92,7 +107,7 @@ export class PartitionCatalog {
     );
     const change = placement?.change;
     const status = change && (await this.#holder?.status(id));
-    const failure = this.#failures.get(id);
+    const failure = this.#failures.get(id) ?? placement?.failure;
     return {
       table: id,
       epoch,
@@ -109,6 +124,8 @@ export class PartitionCatalog {
     const holder = this.#holder;
     const { id } = this.#tables.find(reference, within);
     if (holder === undefined) throw new TableError('conflict', 'the data planes are not up yet');
+    const refusal = holder.refusal?.();
+    if (refusal !== undefined) throw new TableError('conflict', refusal);
     const definition = await this.#tables.place(id, async (found) => {
       if (found.placement?.change !== undefined) {
         throw new TableError(
@@ -123,10 +140,11 @@ export class PartitionCatalog {
         sources: sources.map(({ number }) => number),
         targets: targets.map((target, i) => ({ ...target, number: numbers[i]! })),
       };
-      return { ...map, change };
+      return { ...map, change: holder.runs === undefined ? change : inCluster(change) };
     });
     this.#failures.delete(id);
-    this.#start(definition);
+    // Of a cluster's nodes the one that leads the metadata finds it there.
+    if (holder.runs?.() !== false) this.#start(definition);
     return await this.list(reference, within);
   }
 
@@ -155,6 +173,7 @@ export class PartitionCatalog {
 
   #start(definition: TableDefinition): void {
     const { id } = definition;
+    this.#failures.delete(id);
     const done = this.#carryOut(definition)
       .catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
@@ -173,7 +192,7 @@ export class PartitionCatalog {
       const status = await holder.status(id);
       if (this.#closed || status.state === 'done') return;
       if (status.state === 'failed') {
-        await this.#withdraw(id);
+        await this.#withdraw(id, status.error);
         throw new Error(status.error);
       }
       await new Promise((resolve) => setTimeout(resolve, watchEveryMs).unref());
@@ -181,8 +200,10 @@ export class PartitionCatalog {
   }
 
   /** Nothing has changed. */
-  async #withdraw(id: number): Promise<void> {
-    await this.#tables.place(id, partitionMapOf);
+  async #withdraw(id: number, failure: string): Promise<void> {
+    // Other nodes of a cluster are asked what became of it, too.
+    const told = this.#holder?.runs === undefined ? {} : { failure };
+    await this.#tables.place(id, (found) => ({ ...partitionMapOf(found), ...told }));
   }
 
   async cancel(reference: string, within?: string): Promise<TablePartitions> {
@@ -194,8 +215,20 @@ export class PartitionCatalog {
 
   async close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#timer);
     await Promise.all(this.#watched.values());
   }
+}
+
+/** Attempts of a change, beyond which the numbers would be those of another one. */
+const mostAttempts = 1024;
+
+function inCluster({ sources, targets }: PartitionChange): PartitionChange {
+  return {
+    sources,
+    targets: targets.map((target) => ({ ...target, isCopy: true })),
+    attempt: targets[0]!.number * mostAttempts,
+  };
 }
 
 /** Which partitions give way to which; the numbers of these are given later. */

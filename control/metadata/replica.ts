@@ -26,7 +26,7 @@ export class Replica {
     return { revision: this.#revision, documents: names.flatMap((name) => this.list(name)) };
   }
 
-  /** Afterwards it is as of `revision`, that of the last change if it is left out. */
+  /** Afterwards the state is at `revision`, by default the last change's. */
   apply(changes: readonly DocumentChange[], revision = changes.at(-1)?.revision): void {
     for (const { collection, id, revision: at, body } of changes) {
       if (body === undefined) this.#remove(collection, id);

@@ -1,6 +1,7 @@
-// Properties of the databases of InfluxDB, kept in the document store beside those of tables. Databases are made
-// and dropped by their clients: one is in here only if somebody gave it properties, and those belong to its name:
-// they are there before the database is, and after it is dropped, until they are taken back.
+// Properties of the databases of InfluxDB, kept in the document store beside those of tables.
+// Databases are made and dropped by their clients: a database is listed here only if it was given
+// properties, which belong to its name: they exist before the database is made and after it is
+// dropped, until they are removed.
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { modelProperties, type TableProperties } from '../../contracts/table-properties.ts';
@@ -39,7 +40,7 @@ export interface SeriesTable {
   /** Name of the tenant. */
   readonly tenant: string;
   readonly definition: SeriesTableDefinition;
-  /** Somebody gave it properties. */
+  /** Whether the database was given properties. */
   readonly explicit: boolean;
 }
 
@@ -73,7 +74,10 @@ export class SeriesTableCatalog {
     this.#holder = holder;
   }
 
-  /** Follows what other servers change in the same store. Called once, after `attach`; closing it is the caller's. */
+  /**
+   * Follows changes by other servers in the same store. Called once, after `attach`; the caller
+   * closes it.
+   */
   follow(report: (message: string) => void): ForeignChanges {
     let told = '';
     return new ForeignChanges({
@@ -92,13 +96,14 @@ export class SeriesTableCatalog {
     });
   }
 
-  // ---- what there is
+  // ---- reads
+  //
 
   definitions(): SeriesTableDefinition[] {
     return Array.from(this.#tables.values(), ({ definition }) => definition);
   }
 
-  /** Databases of a tenant, by name: those there are, as far as anybody can say, and those with properties. */
+  /** Databases of a tenant, by name: existing ones, as far as known, and those with properties. */
   async tablesOf(tenant: string): Promise<SeriesTable[]> {
     const owner = this.#owner(tenant);
     const names = new Set(await this.#holder?.databases(owner.number));
@@ -157,7 +162,10 @@ export class SeriesTableCatalog {
     });
   }
 
-  /** Back to what databases come with. Its points stay, but for those that are now older than they may be. */
+  /**
+   * Resets a database to the default properties. Its points stay, except those beyond the
+   * retention.
+   */
   reset(tenant: string, name: string): Promise<SeriesTable> {
     return this.#inTurn(async () => {
       const owner = this.#owner(tenant);
@@ -319,7 +327,7 @@ function checkChange(name: string, change: TableChange): void {
   }
 }
 
-/** As InfluxDB has it: printable, no path, and not too long for what is kept under it. */
+/** InfluxDB's rules: printable, not a path, and not too long for the stored names. */
 function checkDatabaseName(name: string): void {
   const isPath = name === '.' || name === '..' || /[/\\]/.test(name);
   const isLong = Buffer.byteLength(name) > 255;

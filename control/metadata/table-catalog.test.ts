@@ -101,6 +101,18 @@ test('a table is made once, and goes back to the defaults', async () => {
   await catalog.create('1', {});
 });
 
+test('leases are refused until all nodes know them, and stay where they are', async () => {
+  let level = 1;
+  await open({ level: () => level });
+  const asked = (): Promise<unknown> => catalog.alter('0', { consistency: 'lease' });
+  await expect(asked()).rejects.toThrow('not all nodes');
+  level = 2;
+  await asked();
+  level = 1;
+  await catalog.alter('0', { ttlDefaultMs: 5 });
+  expect(catalog.find('0').consistency).toEqual({ kind: 'lease' });
+});
+
 describe('a change of model', () => {
   test('is refused while the table holds rows', async () => {
     await catalog.attach(plane);

@@ -1,12 +1,12 @@
-// Which tables there are and what properties they have, kept in the document store.
+// Tables and their properties, kept in the document store.
 //
-// A table is a number, and belongs to the tenant in whose span it is: its n-th database is table first + n.
-// The databases of tenant default have a definition from the start. That of another tenant is made when
-// someone asks for it; until then its table is of the default model and has no other property.
+// A table is a number, and belongs to the tenant in whose span it is: its n-th database is table
+// first + n. The databases of tenant default have a definition from the start. The definition of
+// another tenant's database is made on request; until then its table has the default model and no
+// other property.
 //
-// A change is made durable first and then given to the data plane. The plane has the last word on a
-// change of model, for only it knows for certain that a table holds no row: if it objects, the change is
-// taken back.
+// A change is made durable first and then given to the data plane. The plane decides on a change of
+// model, as only it knows for certain that a table is empty: if it objects, the change is undone.
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import { type DocumentStore, type Json, RevisionConflict } from './document-store.ts';
@@ -21,6 +21,7 @@ import { ForeignChanges } from './foreign-changes.ts';
 import { PartitionNumbers } from './partition-numbers.ts';
 import {
   partitionMapOf,
+  placedAs,
   type TableChange,
   type TableDefinition,
   type TableModel,
@@ -32,6 +33,7 @@ import {
   checkDefinition,
   documentId,
   newDefinition,
+  refuseUnknown,
   splitReference,
   TableError,
   tenantDefault,
@@ -85,6 +87,8 @@ export interface CatalogOptions {
   owners?: TableOwners;
   /** Partitions of database 0 from its start, and of tables that are made without saying how many; 1 when missing. */
   partitions?: number;
+  /** Level supported by all nodes of the cluster; missing without other nodes. */
+  level?: () => number;
 }
 
 export class TableCatalog {
@@ -118,7 +122,7 @@ export class TableCatalog {
     return catalog;
   }
 
-  /** The one that clients use who select none is divided from its start. */
+  /** The database selected by default is divided from its start. */
   async #divided(definition: TableDefinition): Promise<TableDefinition> {
     const { partitions = 1 } = this.#options;
     if (definition.id !== 0 || partitions === 1) return definition;
@@ -257,7 +261,10 @@ export class TableCatalog {
     return kept;
   }
 
-  /** Follows what other servers change in the same store. Called once, after `attach`; closing it is the caller's. */
+  /**
+   * Follows changes by other servers in the same store. Called once, after `attach`; the caller
+   * closes it.
+   */
   follow(report: (message: string) => void): ForeignChanges {
     let told = { model: this.#defaults.model, tables: '' };
     return new ForeignChanges({
@@ -348,9 +355,15 @@ export class TableCatalog {
       }
       const error = partitionMapError({ epoch: 1, partitions: wants });
       if (error !== undefined) throw new TableError('invalid', error);
-      const numbers = as === undefined ? [id] : await this.#numbers.take(wants.length);
-      const partitions = wants.map((one, i) => ({ ...one, number: numbers[i]! }));
-      const placed = as === undefined ? undefined : { epoch: 1, partitions };
+      // As in `#newPlacement`.
+      const wasChanged = (placement?.epoch ?? 0) > 1;
+      const isUndivided = as === undefined && !wasChanged;
+      const numbers = isUndivided ? [id] : await this.#numbers.take(wants.length);
+      const partitions = wants.map(({ first, last, model: of }, i) => {
+        return { number: numbers[i]!, first, last, model: of };
+      });
+      const epoch = wasChanged ? placement!.epoch + 1 : 1;
+      const placed = isUndivided ? undefined : { epoch, partitions };
       const divided = { ...definition, partitions: partitions.length, placement: placed };
       await this.#save([{ ...table, explicit: true, definition: divided }]);
       await this.#holders?.setTables(this.definitions());
@@ -359,8 +372,8 @@ export class TableCatalog {
   }
 
   /**
-   * Records where the partitions of a table are, as `change` makes it of what is recorded. When all of them are of one
-   * model the table is. The data planes are not told.
+   * Records the partitions of a table, as `change` derives them from the recorded ones. When all of
+   * them have one model, so does the table. The data planes are not notified.
    */
   place(
     id: number,
@@ -369,11 +382,7 @@ export class TableCatalog {
     return this.#inTurn(async () => {
       const owner = this.#ownerOf(id);
       const before = this.#tables.get(id) ?? this.#table(owner, id - owner.firstTable);
-      const placement = await change(before.definition);
-      const { partitions } = placement;
-      const [first, ...others] = new Set(partitions.map(({ model }) => model as TableModel));
-      const model = others.length === 0 ? first! : before.definition.model;
-      const definition = { ...before.definition, model, placement, partitions: partitions.length };
+      const definition = placedAs(before.definition, await change(before.definition));
       await this.#save([{ ...before, definition, explicit: true }]);
       return definition;
     });
@@ -482,6 +491,8 @@ export class TableCatalog {
       name,
       model: model as TableModel,
     };
+    const { level = () => Infinity } = this.#options;
+    refuseUnknown(before.definition, definition, level());
     this.#check(definition, before.tenant);
     await this.#checkSharding(before.definition, definition, makes);
     const placement = await this.#newPlacement(before.definition, definition);
@@ -490,7 +501,7 @@ export class TableCatalog {
     const changesModel = definition.model !== before.definition.model;
     const { wanted: _, ...rest } = before;
     if (changesModel && this.#holders === undefined) {
-      // It is unknown whether the table is empty; the next start will know.
+      // It is unknown whether the table is empty; the next start decides.
       const kept = { ...definition, model: before.definition.model };
       await this.#save([{ ...rest, definition: kept, explicit, wanted: definition.model }]);
       return kept;
@@ -531,11 +542,14 @@ export class TableCatalog {
     if (before.placement?.change !== undefined) {
       throw new TableError('conflict', `partitions of table ${this.#nameOf(id)} are being changed`);
     }
-    if (partitions === 1) return undefined;
-    return await this.#evenly(partitions, after);
+    const epoch = before.placement?.epoch ?? 0;
+    // Groups of a cluster may have closed the table under its own number.
+    if (partitions === 1 && epoch <= 1) return undefined;
+    const placement = await this.#evenly(partitions, after);
+    return epoch <= 1 ? placement : { ...placement, epoch: epoch + 1 };
   }
 
-  /** It is said when a table is made, and goes for all rows it ever gets. */
+  /** Sharding is set when a table is made, and never changes. */
   async #checkSharding(
     { id, shardingKind: has }: TableDefinition,
     { shardingKind: wants }: TableProperties,

@@ -23,6 +23,8 @@ export interface TableDefinition extends TableProperties {
 export interface TablePlacement extends PartitionMap {
   /** A change that is under way: begun again when the server starts. */
   readonly change?: PartitionChange | undefined;
+  /** Why the last change in a cluster came to nothing, if it did. */
+  readonly failure?: string | undefined;
 }
 
 /** The partitions of a table, without the change under way. */
@@ -39,6 +41,18 @@ export function partitionMapOf({
 export interface PartitionChange {
   readonly sources: readonly number[];
   readonly targets: readonly Partition[];
+  /** In a cluster: which attempt is under way. Numbers of a table only grow, from one change to the next as well. */
+  readonly attempt?: number | undefined;
+  /** In a cluster: it is to be given up. */
+  readonly isCancelled?: boolean | undefined;
+}
+
+/** The definition with its partitions so. When all of them are of one model the table is. */
+export function placedAs(definition: TableDefinition, placement: TablePlacement): TableDefinition {
+  const { partitions } = placement;
+  const [first, ...others] = new Set(partitions.map(({ model }) => model as TableModel));
+  const model = others.length === 0 ? first! : definition.model;
+  return { ...definition, model, placement, partitions: partitions.length };
 }
 
 /** Properties of a database of InfluxDB. Databases without any are not in the catalog. */
@@ -46,7 +60,7 @@ export interface SeriesTableDefinition extends TableProperties {
   readonly model: typeof seriesModel;
   /** Number of the tenant whose it is. */
   readonly tenant: number;
-  /** As its clients know it. */
+  /** Name as its clients know it. */
   readonly name: string;
 }
 

@@ -1,4 +1,4 @@
-// How tables are named and made, and what their properties may be.
+// Rules for names, creation and properties of tables.
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import {
@@ -42,7 +42,7 @@ export function newDefinition(id: number, database: number, model: TableModel): 
   return { ...modelProperties(model), id, name: `db${database}`, model };
 }
 
-/** The properties with what the change says of them; its `name` and `model` are left out. */
+/** The properties with the change applied; its `name` and `model` are left out. */
 export function changedProperties(before: TableProperties, change: TableChange): TableProperties {
   const { name: _name, model: _model, ...properties } = change;
   const { ttlDefaultMs = 0, maxRowBytes = 0 } = properties;
@@ -64,6 +64,23 @@ function refuseUnavailable(before: TableProperties, change: TableChange): void {
   if (change.shardingKind === 'range' && before.shardingKind !== 'range') {
     throw invalid('shardingKind range is not yet available: it can only be hash');
   }
+}
+
+/** Tables whose reads go by leases are of this level of a cluster. */
+const leaseLevel = 2;
+
+/** Refuses features that some nodes of the cluster do not support. */
+export function refuseUnknown(
+  before: TableProperties,
+  after: TableProperties,
+  level: number,
+): void {
+  const asksForLease = after.consistency.kind === 'lease' && before.consistency.kind !== 'lease';
+  if (!asksForLease || level >= leaseLevel) return;
+  throw new TableError(
+    'conflict',
+    'consistency lease: not all nodes of the cluster run a release that knows it',
+  );
 }
 
 /** Properties of a backup, without those that earlier releases kept although nothing went by them. */

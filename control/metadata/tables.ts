@@ -1,5 +1,5 @@
-// All tables together: the databases of Redis, which are numbers, and those of InfluxDB, which are names. Where a
-// name is one of both, Redis has it, and `series:` in front says that the other is meant.
+// All tables together: the databases of Redis, which are numbers, and those of InfluxDB, which are
+// names. A name of both refers to Redis's, and the prefix `series:` selects the other.
 
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import type { TableProperties } from '../../contracts/table-properties.ts';
@@ -43,7 +43,7 @@ export class Tables {
   readonly #series: SeriesTableCatalog;
   readonly #partitions: PartitionCatalog | undefined;
 
-  /** Without `partitions` those of a table cannot be changed. */
+  /** Without `partitions`, partitions of tables cannot be changed. */
   constructor(rows: TableCatalog, series: SeriesTableCatalog, partitions?: PartitionCatalog) {
     this.#rows = rows;
     this.#series = series;

@@ -1,7 +1,7 @@
 // A tenant's databases, as the planes that keep them tell.
 
 export interface DatabaseInfo {
-  /** As its tenant calls it: the number of a Redis database, the name of an InfluxDB one. */
+  /** Name as its tenant knows it: the number of a Redis database, the name of an InfluxDB one. */
   name: number | string;
   /** Rows of a Redis database; missing where counting them would take long. */
   rows?: number;

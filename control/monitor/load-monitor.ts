@@ -1,6 +1,7 @@
-// Load of replicas and pods, minute by minute, from the reports of nodes. A node reports what each of its replicas has used
-// since its last report, some every ten seconds; a minute keeps the mean and the highest of its reports, an hour those of its
-// minutes. Memory is bounded: rings of typed arrays for so many members, minutes and hours.
+// Load of replicas and pods, minute by minute, from the reports of nodes. A node reports the usage
+// of each of its replicas since its last report, about every ten seconds; a minute keeps the mean
+// and the highest of its reports, an hour those of its minutes. Memory is bounded: rings of typed
+// arrays for so many members, minutes and hours.
 
 interface LoadReport {
   node: string;
@@ -73,6 +74,12 @@ export class LoadMonitor {
     this.#members.delete(member);
   }
 
+  /** Units a second in a Unix minute; undefined where nothing was reported. */
+  mean(member: string, dimension: number, minute: number): number | undefined {
+    const ring = this.#members.get(member)?.minutes;
+    return ring?.has(minute) === true ? ring.mean(minute, dimension) : undefined;
+  }
+
   /** Units a second in each minute of [from, to), Unix minutes; 0 where nothing was reported. */
   minutes(member: string, dimension: number, from: number, to: number): Points {
     return this.#points(this.#members.get(member)?.minutes, dimension, from, to);
@@ -143,6 +150,10 @@ class Ring {
     this.#sums[at]! += rate;
     this.#counts[at]!++;
     this.#most[at] = Math.max(this.#most[at]!, rate);
+  }
+
+  has(slot: number): boolean {
+    return this.#slots[slot % this.#slots.length] === slot;
   }
 
   mean(slot: number, dimension: number): number {

@@ -37,7 +37,7 @@ export interface StepEntry {
   cause: 'work' | 'collection' | 'preemption';
   /** The tenant's number. */
   tenant: number;
-  /** The command or request; `after …` where only what went before it is known. */
+  /** The command or request; `after …` where only the preceding work is known. */
   text: string;
   /** Bytes that were sent for it. */
   bytes: number;

@@ -3,7 +3,7 @@
 export interface AdmissionQuery {
   /** Restricts the report to this tenant number. */
   tenant?: number;
-  /** Those that use most of their quotas, at most so many. */
+  /** Number of tenants shown, by use of their quotas. */
   limit: number;
 }
 
@@ -19,7 +19,10 @@ export interface TenantAdmission {
   savedRu: number;
   /** Units beyond the quota that it may still spend because it is new. */
   warmupRu: number;
-  /** Units a second of the limit on scans, or on queries, on this gateway, and what they cost in the last second; or 0. */
+  /**
+   * Limit on scans, or on queries, of this gateway in units a second, and their cost in the last
+   * second; or 0.
+   */
   classQuotaRu: number;
   classUsedRu: number;
   /** Requests, and queries, that wait just now. */

@@ -1,7 +1,7 @@
 // A plane's report on the keys and series that requests touch most: approximate counts of a bounded number of names,
 // so that it needs no scan.
 
-/** By what the first ones are looked for. */
+/** Orders of the lists. */
 export const topOrders = ['ru', 'rate', 'bytes'] as const;
 export type TopOrder = (typeof topOrders)[number];
 
@@ -19,7 +19,7 @@ export interface TopEntry {
   kind: TopKind;
   /** The tenant's number. */
   tenant: number;
-  /** As its tenant calls it: the number of a Redis database, the name of an InfluxDB one. */
+  /** Name as its tenant knows it: the number of a Redis database, the name of an InfluxDB one. */
   database: number | string;
   /** Bytes that are no text stand as \xNN; long names end in an ellipsis. */
   name: string;

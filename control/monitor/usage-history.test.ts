@@ -29,7 +29,7 @@ function spend(
   meter.account(tenant).charge(kind, 0, failed, ru, ru, 0, 0, 0);
 }
 
-/** What a collector does every few seconds. */
+/** The periodic work of a collector. */
 function collect(): void {
   meter.tick();
   history.add(meter.snapshot(now, history.sequenceOf('redis')));

@@ -27,7 +27,7 @@ export type UsageSlot = (typeof usageSlots)[number];
 export const usageGroups = ['tenant', 'plane', 'class', 'time'] as const;
 export type UsageGroup = (typeof usageGroups)[number];
 
-interface UsageQuery {
+export interface UsageQuery {
   slot: UsageSlot;
   /** Restricts the report to this tenant number. */
   tenant?: number;
@@ -41,7 +41,7 @@ interface UsageQuery {
 }
 
 export interface UsageRow extends Spent {
-  /** The tenant's number; -1 is that of those whose work is not told apart. */
+  /** The tenant's number; -1 for the rest of the tenants. */
   tenant?: number;
   plane?: string;
   class?: ChargeClassName;
@@ -145,7 +145,7 @@ export class UsageHistory {
     for (const { accounts } of this.#told.values()) accounts.delete(tenant);
   }
 
-  /** Puts into the log what was added. */
+  /** Writes added rows to the log. */
   async write(): Promise<void> {
     const unwritten = this.#unwritten;
     this.#unwritten = new Map();
@@ -176,6 +176,15 @@ export class UsageHistory {
         const parts = partsOf(key);
         if (isWanted(parts, query)) addRow(sums, groupOf(parts, at, query.by), spent);
       }
+    }
+    return [...sums.values()].sort(byGroup);
+  }
+
+  /** Rows of this history and of others, summed by group. */
+  static sum(rows: readonly UsageRow[]): UsageRow[] {
+    const sums = new Map<string, UsageRow>();
+    for (const { requests, errors, ru, ...group } of rows) {
+      addRow(sums, group, { requests, errors, ru });
     }
     return [...sums.values()].sort(byGroup);
   }

@@ -1,6 +1,7 @@
-// The planners that Libra is held against in its section II-C: one dimension alone, both on their own, and a weighted
-// sum of both. All move the hottest region that fits from the node with the highest load to the one with the lowest,
-// as long as the destination stays below what the source had. None splits.
+// The planners that Libra is compared with in its section II-C: one dimension alone, both on their
+// own, and a weighted sum of both. All move the hottest region that fits from the node with the
+// highest load to the one with the lowest, as long as the destination stays below the source's old
+// load. None splits.
 
 import type { RangePlan, RangePlanner, RangeStep } from './range-plan.ts';
 import { type Dimension, type RangeModel, RangeState } from './range-state.ts';
@@ -25,7 +26,10 @@ export function oneDimension(dimension: Dimension, lambda = 0.05): RangePlanner 
   return greedy(name, byDimension(dimension), lambda);
 }
 
-/** A planner for each dimension, side by side: neither knows what the other moves in the same round. */
+/**
+ * A planner for each dimension, side by side: neither considers the other's moves of the same
+ * round.
+ */
 export function isolated(lambda = 0.05): RangePlanner {
   const planners = [oneDimension('cpu', lambda), oneDimension('io', lambda)];
   return {
@@ -54,7 +58,7 @@ function interleaved(plans: readonly (readonly RangeStep[])[]): RangeStep[] {
   return Array.from({ length: longest }, (_, i) => plans.flatMap((plan) => plan[i] ?? [])).flat();
 }
 
-/** `weight` is that of the processor. */
+/** `weight` is the processor's weight. */
 export function weighted(weight = 0.5, lambda = 0.05): RangePlanner {
   const sum = (cpu: number, io: number): number => weight * cpu + (1 - weight) * io;
   const score: Score = {

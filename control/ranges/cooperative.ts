@@ -114,7 +114,7 @@ class Planning {
         queues.left = leaves;
         queues.moves.push({ region, to });
       } else if (this.#mayBeSplit(region)) {
-        // The left part is what the source has too much and the destination has room for.
+        // The left part is the source's excess that the destination has room for.
         const room = (1 - loads[to]!) * state.capacity[to]!;
         const excess = (loads[node]! - 1) * state.capacity[node]!;
         const ratio = Math.max(Math.min(room, excess), lambda / 2) / load[region]!;

@@ -1,4 +1,4 @@
-// The load of a region from what can be counted of it: Libra, section IV-A.
+// The load of a region from its counters: Libra, section IV-A.
 
 /** A write costs as much processor time as so many reads. */
 const writeFactor = 1.63;

@@ -1,5 +1,6 @@
-// Regions of range-sharded tables and the load of the nodes that lead them, normalised as in Libra, section III-A:
-// a load of 1 is what an average node has of that dimension. Mutable: planners try their moves on a copy.
+// Regions of range-sharded tables and the load of the nodes that lead them, normalised as in Libra,
+// section III-A: a load of 1 is an average node's in that dimension. Mutable: planners try their
+// moves on a copy.
 
 export type Dimension = 'cpu' | 'io';
 

@@ -1,6 +1,7 @@
-// Replicas that live on borrowed capacity (Amazon, "Fairness in multi-tenant systems": fairness as bin packing). A
-// pod lends what its tenants leave idle. A replica that has been above its share for an hour, on a pod that has promised
-// that capacity to others, moves to a pod that can serve it beside all promised shares.
+// Replicas that live on borrowed capacity (Amazon, "Fairness in multi-tenant systems": fairness as
+// bin packing). A pod lends capacity that its tenants leave idle. A replica that has been above its
+// share for an hour, on a pod that has promised that capacity to others, moves to a pod that can
+// serve it beside all promised shares.
 
 import { dimensionOf } from './cluster-model.ts';
 import { type HardLimits, refusalOf, usualLimits } from './hard-limits.ts';
@@ -13,7 +14,7 @@ export interface BorrowingOptions {
   dimension: string;
   /** A replica borrows when its load is above this many times its allocated share. */
   overShare: number;
-  /** It borrows habitually when it did so in most points of this long a time until now. */
+  /** A tenant is a habitual borrower when it borrowed at most points of this period until now. */
   sustainedSeconds: number;
   /** Part of those points; the rest is noise. */
   leastPart: number;
@@ -55,7 +56,7 @@ export function habitualBorrowers(
   const found: Borrower[] = [];
   for (let replica = 0; replica < cluster.podOf.length; replica++) {
     const share = cluster.partitionLru[cluster.partitionOf[replica]!]!;
-    // A negative pod is that of a removed replica.
+    // A negative pod marks a removed replica.
     if (!(share > 0) || cluster.podOf[replica]! < 0) continue;
     let [over, highest] = [0, 0];
     for (let point = from; point < cluster.points; point++) {
@@ -98,7 +99,8 @@ export function moveHabitualBorrowers(options: Partial<BorrowingOptions> = {}): 
       const borrowers = habitualBorrowers(cluster, all);
       const contested = (pod: number): number =>
         contestedLoad(cluster, pod, borrowers, all.dimension);
-      // Of two borrowers on a pod both move: what the first leaves behind may be promised to others at once.
+      // Two borrowers on a pod both move: capacity freed by the first may be promised to others at
+      // once.
       const moving = borrowers
         .map((borrower) => ({ borrower, fromPod: cluster.podOf[borrower.replica]! }))
         .filter(({ fromPod }) => contested(fromPod) > 0);
@@ -136,7 +138,10 @@ export function moveHabitualBorrowers(options: Partial<BorrowingOptions> = {}): 
   };
 }
 
-/** A pod on which all shares, the borrower's load and what other borrowers use fit, now and in the highest minute. */
+/**
+ * A pod on which all shares, the borrower's load and other borrowers' use fit, now and in the
+ * highest minute.
+ */
 function targetOf(
   cluster: WorkingCluster,
   { replica, highest }: Borrower,

@@ -1,4 +1,4 @@
-// What tenants ask for: the load of their leaders, which is what a quota is held against.
+// Demand of tenants: the load of their leaders, which their quotas limit.
 
 import { mostUsedDimension } from './load-measures.ts';
 import type { WorkingCluster } from './working-cluster.ts';

@@ -1,6 +1,6 @@
-// The mutable copy of a model that a policy plans on: where each replica would be, and what each pod would bear, if the
-// proposals so far were carried out. Sums are kept up to date by every change, so that a change costs
-// O(points x dimensions), however large the cluster is.
+// The mutable copy of a model that a policy plans on: the place of each replica, and the load of
+// each pod, if the proposals so far were carried out. Sums are kept up to date by every change, so
+// that a change costs O(points x dimensions), however large the cluster is.
 
 import type { ClusterModel } from './cluster-model.ts';
 import type { Change } from './proposal.ts';
@@ -106,7 +106,7 @@ export class WorkingCluster {
     return (row * this.dimensionCount + dimension) * this.points;
   }
 
-  /** By what its series is multiplied. */
+  /** Factor of its series. */
   scaleOf(replica: number): number {
     const partition = this.partitionOf[replica]!;
     return this.isLeader[replica] ? this.leaderScale[partition]! : this.followerScale[partition]!;

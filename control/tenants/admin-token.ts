@@ -2,8 +2,8 @@
 // this API.
 
 /**
- * An `operator` may do all, a `viewer` may see all, a `tenant` may see and manage what is its own; but not its
- * limits.
+ * An `operator` may do all, a `viewer` may see all, a `tenant` may see and manage its own objects,
+ * but not its limits.
  */
 export const adminRoles = ['operator', 'viewer', 'tenant'] as const;
 export type AdminRole = (typeof adminRoles)[number];

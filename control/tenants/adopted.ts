@@ -14,7 +14,10 @@ export interface TenantMembers {
   tokens: readonly TokenDefinition[];
 }
 
-/** As those of a tenant of this name. Tokens that are known here stay whose they are: a secret opens one door. */
+/**
+ * Users and tokens for a tenant of this name. Tokens that exist here keep their owner: a secret
+ * belongs to one user.
+ */
 export function adopted(
   tenant: string,
   from: TenantMembers,

@@ -1,5 +1,5 @@
-// Drops a tenant that is `dropping`: its data first, then its documents, the tenant's own as the last one. There is
-// no way back, so that what fails is tried until it succeeds.
+// Drops a tenant that is `dropping`: its data first, then its documents, the tenant's own as the
+// last one. It cannot be undone, so failed steps are retried until they succeed.
 
 import type { TenantDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { Json } from '../metadata/document-store.ts';
@@ -9,7 +9,10 @@ const kind = 'drop-tenant';
 
 interface TenantDropping {
   find(name: string): TenantDefinition | undefined;
-  /** Resolves when all planes go by what is known now: before that clients of the tenant may still write. */
+  /**
+   * Resolves when all planes have applied the current state: before that, clients of the tenant may
+   * still write.
+   */
   publish(): Promise<void>;
   /** Resolves once nothing of it is left. It may have been done before. */
   dropData(tenant: TenantDefinition): Promise<void>;

@@ -6,7 +6,7 @@ import { DocumentMirror, type MirrorWrite } from '../metadata/document-mirror.ts
 import { TenancyPublisher } from './tenancy-publisher.ts';
 import { tenancyCollections, type TenancyDocuments, type TenancyState } from './tenancy-state.ts';
 
-// Someone else may change the same documents, but not again and again.
+// Another writer may change the same documents, but not again and again.
 const mostAttempts = 5;
 
 /** A write and the answer after it. */
@@ -39,7 +39,7 @@ export class TenancyChanges {
         state.apply(change);
         if (isPublishing) return;
         isPublishing = true;
-        // For what others change; an own change waits for its update itself.
+        // For changes of other writers; an own change waits for its update itself.
         queueMicrotask(() => {
           isPublishing = false;
           publisher.publish().catch(() => {});
@@ -49,7 +49,7 @@ export class TenancyChanges {
     return new TenancyChanges(mirror, publisher);
   }
 
-  /** `plan` looks at what there is just before it is written; again, when someone else was first. */
+  /** `plan` reads the state just before it is written; it runs again after a conflict. */
   make<T>(plan: () => Planned<T>): Promise<T> {
     const made = this.#last.then(() => this.#make(plan));
     this.#last = made.catch(() => {});

@@ -1,6 +1,6 @@
-// Tells the data planes what has changed of tenants, users and tokens; one update at a time, in ascending
-// order. A change is confirmed when all planes have taken it. A plane that did not answer may have missed
-// something, so the next update is everything, and is sent again until it is taken.
+// Sends changes of tenants, users and tokens to the data planes; one update at a time, in ascending
+// order. A change is confirmed when all planes have taken it. A plane that did not answer may have
+// missed a change, so the next update is the full state, and is sent again until it is taken.
 
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
 import type { TenancyState } from './tenancy-state.ts';
@@ -28,7 +28,7 @@ export class TenancyPublisher {
     this.#report = report;
   }
 
-  /** From now on there are planes. They have what there was at the last snapshot. */
+  /** Planes are attached from now on. They have the state of the last snapshot. */
   async attach(send: SendUpdate): Promise<void> {
     this.#send = send;
     await this.publish();

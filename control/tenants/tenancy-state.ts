@@ -1,5 +1,5 @@
-// Tenants with their users and tokens, as the documents say. It follows the mirror, and keeps in mind what has
-// changed since the data planes were last told.
+// Tenants with their users and tokens, from the documents. It follows the mirror, and records
+// changes since the last update of the data planes.
 
 import {
   loginName,
@@ -118,7 +118,7 @@ export class TenancyState {
     return tenant;
   }
 
-  /** Whose a table is. */
+  /** Tenant that owns a table. */
   ofTable(table: number): TenantDefinition | undefined {
     this.#byTable ??= [...this.tenants.values()].sort((a, b) => a.firstTable - b.firstTable);
     let low = 0;

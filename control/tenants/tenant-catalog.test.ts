@@ -4,7 +4,7 @@ import { MemoryStore } from '../metadata/memory-store-fixture.ts';
 import { WorkflowEngine } from '../workflows/workflow-engine.ts';
 import { type NewTenant, TenantCatalog, type TenantHolders } from './tenant-catalog.ts';
 
-/** Fast, and good enough where nobody logs in. */
+/** Fast, and sufficient where no test logs in. */
 const quickHash = async (password: Buffer): Promise<string> =>
   `scrypt$2$1$1$c2FsdA==$${password.toString('base64')}`;
 

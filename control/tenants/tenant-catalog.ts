@@ -153,7 +153,8 @@ export class TenantCatalog {
     await this.#changes.close();
   }
 
-  // ---- what there is
+  // ---- reads
+  //
 
   tenants(): TenantDefinition[] {
     return [...this.#state.tenants.values()].sort((a, b) => a.number - b.number);
@@ -206,8 +207,8 @@ export class TenantCatalog {
   }
 
   /**
-   * Makes a tenant like one that was elsewhere, with its users and those of its tokens that are not here
-   * already. It is suspended until someone resumes it.
+   * Makes a tenant from an exported one, with its users and those of its tokens that do not exist
+   * here. It is suspended until an operator resumes it.
    */
   async adoptTenant(
     name: string,
@@ -258,7 +259,7 @@ export class TenantCatalog {
     }
   }
 
-  /** It gets the first tables that were never anybody's. */
+  /** The tenant gets the first tables that were never used. */
   #planTenant(
     wish: Pick<TenantDefinition, 'name' | 'state' | 'databases' | 'createdAt'> & {
       limits: Partial<TenantLimits>;
@@ -346,7 +347,7 @@ export class TenantCatalog {
     return this.#users.set(wish);
   }
 
-  /** Takes away what users may do with a database that is to be dropped. */
+  /** Removes users' privileges on a database that is to be dropped. */
   dropGrants(tenant: string, database: string): Promise<void> {
     return this.#users.dropGrants(tenant, database);
   }

@@ -33,7 +33,9 @@ const longestDatabaseName = 255;
 /** As access/gateway/secrets.ts writes them. */
 const storedSecret =
   /^scrypt(-sha256)?\$(\d{1,7})\$(\d{1,7})\$(\d{1,7})\$[A-Za-z0-9+/=]{1,100}\$[A-Za-z0-9+/=]{1,200}$/;
-/** N r p: four times what a password takes. One that takes more would hold up the logins of others. */
+/**
+ * N r p: four times a usual password's cost. A more expensive one would delay the logins of others.
+ */
 const mostScryptWork = 4 * 16_384 * 8;
 
 function invalid(message: string): TenantError {

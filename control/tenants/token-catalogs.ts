@@ -67,7 +67,7 @@ export class AdminTokenCatalog {
     this.#now = now;
   }
 
-  /** Those of one tenant, or all; the oldest first. */
+  /** Tokens of one tenant, or all; the oldest first. */
   of(tenant?: string): AdminTokenDefinition[] {
     const tokens =
       tenant === undefined
@@ -76,7 +76,10 @@ export class AdminTokenCatalog {
     return [...tokens.values()].sort(byAge);
   }
 
-  /** Whose secret this is, if anybody's. It is found by its digest, so that timing tells nothing. */
+  /**
+   * The token with this secret, if any. It is looked up by its digest, so that timing reveals
+   * nothing.
+   */
   find(secret: string): AdminTokenDefinition | undefined {
     return this.#state.adminTokenBy(digestOf(secret));
   }

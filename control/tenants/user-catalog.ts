@@ -66,7 +66,7 @@ export class UserCatalog {
       const reason = this.#whyNotOpen();
       if (reason !== undefined) throw new TenantError('conflict', reason);
     }
-    // Checked again below, but there is no need of a hash for what is refused anyway.
+    // Checked again below; this avoids hashing for requests that are refused anyway.
     this.#refused(tenant, name, expect);
     if (password !== undefined) {
       checkPassword(password);

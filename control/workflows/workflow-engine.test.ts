@@ -6,7 +6,7 @@ import { hasEnded } from './workflow.ts';
 import { Random } from '../../test/support/random.ts';
 import { locks, Mortal, VirtualTimers } from './workflow-fixture.ts';
 
-/** What steps change: `node`s that are enabled, and replicas by partition. */
+/** State changed by the steps: enabled `node`s, and replicas by partition. */
 interface World {
   enabled: boolean;
   exists: boolean;
@@ -123,7 +123,7 @@ const dropped = stateOf({
 });
 
 describe('a process that dies', () => {
-  // Each process after the first dies as well, some points later, until one lives long enough.
+  // Each process after the first dies as well, some points later, until one survives.
   test.each([
     ['a workflow that succeeds', undefined, 'done', dropped],
     ['one whose last step fails', 'report', 'rolled-back', untouched],
@@ -189,7 +189,7 @@ test('an owner that was only slow can write nothing once another process has tak
   const slow = await Mortal.start(store, timers, definition('slow'), {});
   await slow.engine.submit('w', 'k', null);
   await timers.until(() => runs.length === 1);
-  // It hangs: no lease is renewed.
+  // The process hangs: it renews no lease.
   const goOn = slow.stall();
   const other = await Mortal.start(store, timers, definition('other'), {});
   await timers.until(() => hasEnded(other.engine.find('w')!));
@@ -239,7 +239,7 @@ describe('conflicts', () => {
       )(new Random(seed));
       const store = new MemoryStore();
       const timers = new VirtualTimers();
-      /** Who is in a step that needs the resource; dead processes are not. */
+      /** Processes in a step that needs the resource, without dead ones. */
       const inside = new Map<string, { process: Mortal; workflow: string }>();
       const counts = new Map<string, number>();
       const enter = async (

@@ -16,6 +16,16 @@ import {
 } from '../metadata/document-mirror.ts';
 import { type DocumentStore, type Json, RevisionConflict } from '../metadata/document-store.ts';
 import type { MetricSample } from '../monitor/metric-sample.ts';
+import {
+  byAge,
+  holdersOf,
+  type LockChange,
+  lockWrites,
+  oldestEnded,
+  removal,
+  type WorkflowEntry,
+  write,
+} from './workflow-documents.ts';
 import { backOff, pause, systemTimers, type Timers } from './timers.ts';
 import { LeaseLost, type RetryPolicy, WorkflowRun } from './workflow-run.ts';
 import {
@@ -32,7 +42,10 @@ import {
 export interface WorkflowEngineOptions {
   report: (message: string) => void;
   timers?: Timers;
-  /** How long an owner may be silent; 0 where no other process can have the store, and what is owned is left over. */
+  /**
+   * Time for which an owner may be silent; 0 where no other process can have the store, and owned
+   * workflows are leftovers.
+   */
   leaseMs?: number;
   /** Workflows of this process that run at once; none is begun beyond this number. */
   concurrency?: number;
@@ -41,11 +54,6 @@ export interface WorkflowEngineOptions {
   /** Workflows that have ended and are kept. */
   history?: number;
   retry?: RetryPolicy;
-}
-
-interface WorkflowEntry {
-  id: string;
-  document: WorkflowDocument;
 }
 
 interface Owned {
@@ -57,11 +65,6 @@ interface Owned {
   savedAt: number;
   cancelRenewal: () => void;
   ended: Promise<void>;
-}
-
-interface LockChange {
-  take?: readonly string[];
-  release?: readonly string[];
 }
 
 /** Another workflow has one of the resources. */
@@ -77,7 +80,7 @@ export class WorkflowEngine {
   readonly #listeners = new Set<() => void>();
   #mirror!: DocumentMirror;
   readonly #ids = new Set<string>();
-  /** Those that no attempt will bring further, until this process is started anew. */
+  /** Workflows that no attempt will advance until this process restarts. */
   readonly #abandoned = new Set<string>();
   #isStarted = false;
   #isClosed = false;
@@ -121,7 +124,7 @@ export class WorkflowEngine {
     this.#scanSoon();
   }
 
-  /** Leaves what runs to the next process, as a crash would. The store stays open. */
+  /** Leaves running workflows to the next process, as a crash would. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelScan();
@@ -132,7 +135,8 @@ export class WorkflowEngine {
     for (const listener of this.#listeners) listener();
   }
 
-  // ---- what there is
+  // ---- reads
+  //
 
   find(id: string): WorkflowDocument | undefined {
     return this.#mirror.get(workflowCollection, id) as unknown as WorkflowDocument | undefined;
@@ -318,7 +322,8 @@ export class WorkflowEngine {
           (resource) => !wanted.has(resource) && !this.#mirror.has(lockCollection, resource),
         );
         for (const resource of resources) wanted.add(resource);
-        // Those that have begun are taken over beyond this number: others may wait for their locks.
+        // Workflows that have begun are taken over beyond this number: others may wait for their
+        // locks.
         const hasRoom = this.#owned.size < concurrency;
         if ((isFree && hasRoom) || document.isCancelled) await this.#claim(id, document);
       }
@@ -343,7 +348,7 @@ export class WorkflowEngine {
     const locks = begins && !isNeverRun ? document.resources : [];
     const savedAt = timers.monotonic();
     try {
-      await this.#mirror.write([write(id, document), ...locks.map((lock) => lockWrite(lock, id))]);
+      await this.#mirror.write([write(id, document), ...lockWrites(id, { take: locks })]);
     } catch (error) {
       if (error instanceof RevisionConflict) return;
       throw error;
@@ -442,7 +447,7 @@ export class WorkflowEngine {
         continue;
       }
       const resources = [...new Set([...document.resources, ...take])].sort();
-      if (!isMade && this.#holders(id, take).length > 0) throw new LockTaken();
+      if (!isMade && holdersOf(this.#mirror, id, take).length > 0) throw new LockTaken();
       const next: WorkflowDocument = {
         ...structuredClone(document),
         version,
@@ -453,32 +458,21 @@ export class WorkflowEngine {
       const startedAt = timers.monotonic();
       try {
         if (!isMade) {
-          await this.#mirror.write([
-            write(id, next),
-            ...take.map((resource) => lockWrite(resource, id)),
-            ...release.map((resource) => ({ ...lockWrite(resource, id), body: undefined })),
-          ]);
+          await this.#mirror.write([write(id, next), ...lockWrites(id, { take, release })]);
         }
         document.version = version;
         document.resources = resources;
         owned.savedAt = startedAt;
         return;
       } catch (error) {
-        // Cancellation was asked for, or someone took over: the mirror knows by now.
+        // Cancellation was requested, or another server took over: the mirror has the change by
+        // now.
         if (error instanceof RevisionConflict) continue;
         if (error instanceof RangeError) throw error;
         failures++;
         await pause(timers, backOff(failures, retry.firstMs, retry.mostMs), abort.signal);
       }
     }
-  }
-
-  /** Other workflows that have locked some of these. */
-  #holders(id: string, resources: readonly string[]): string[] {
-    return resources.flatMap((resource) => {
-      const lock = this.#mirror.get(lockCollection, resource) as { workflow: string } | undefined;
-      return lock === undefined || lock.workflow === id ? [] : [lock.workflow];
-    });
   }
 
   async #lock(id: string, owned: Owned, resources: readonly string[]): Promise<void> {
@@ -491,7 +485,7 @@ export class WorkflowEngine {
       } catch (error) {
         if (!(error instanceof LockTaken)) throw error;
       }
-      const isYounger = this.#holders(id, resources).some((holder) => {
+      const isYounger = holdersOf(this.#mirror, id, resources).some((holder) => {
         const document = this.find(holder);
         return document !== undefined && byAge({ id: holder, document }, me) < 0;
       });
@@ -503,28 +497,10 @@ export class WorkflowEngine {
   // ---- history
 
   async #prune(): Promise<void> {
-    const old = this.list()
-      .filter(({ document }) => hasEnded(document))
-      .sort((a, b) => a.document.endedAt! - b.document.endedAt!);
-    const surplus = old.slice(0, Math.max(0, old.length - this.#options.history));
-    for (const { id } of surplus) {
-      // Another process may have removed it already; what cannot be removed now is when the next one ends.
-      await this.#mirror
-        .write([{ collection: workflowCollection, id, body: undefined }])
-        .catch(() => {});
+    for (const { id } of oldestEnded(this.list(), this.#options.history)) {
+      // Another process may have removed it already; if removal fails now, it is repeated when the
+      // next one ends.
+      await this.#mirror.write([removal(id)]).catch(() => {});
     }
   }
-}
-
-function write(id: string, document: WorkflowDocument): MirrorWrite {
-  return { collection: workflowCollection, id, body: document as unknown as Json };
-}
-
-function lockWrite(resource: string, workflow: string): MirrorWrite {
-  return { collection: lockCollection, id: resource, body: { workflow } };
-}
-
-/** For sorting: oldest first. */
-function byAge(a: WorkflowEntry, b: WorkflowEntry): number {
-  return a.document.createdAt - b.document.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }

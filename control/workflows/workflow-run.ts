@@ -1,5 +1,5 @@
-// Runs one workflow to its end: forward step by step, or back through what was done. Progress is saved after each
-// step, so that another process can go on from there.
+// Runs one workflow to its end: forward step by step, or back through the completed steps. Progress
+// is saved after each step, so that another process can continue.
 
 import type { Json } from '../metadata/document-store.ts';
 import { type Timers, backOff, pause } from './timers.ts';
@@ -151,7 +151,7 @@ export class WorkflowRun {
     return state;
   }
 
-  /** Waits for all of them, so that nothing runs while what was done is undone. */
+  /** Waits for all of them, so that no step runs while completed ones are undone. */
   async #allForward(nested: readonly RunState[]): Promise<void> {
     const outcomes = await Promise.allSettled(
       nested.map((each) =>
@@ -193,7 +193,7 @@ export class WorkflowRun {
       if ('run' in step) await this.#undo(run, step);
       else for (const each of [...(state?.nested ?? [])].reverse()) await this.#backward(each);
       run.steps[step.name] = { ...state, status: 'undone' };
-      // The last one is saved with what comes after.
+      // The last step is saved together with the next change.
       if (step !== steps[0] || run !== this.#document) await this.#options.save();
     }
   }

@@ -21,7 +21,7 @@ export interface WriteCase {
   name: string;
   given?: RowsByKey;
   when: Step<unknown>;
-  /** What the step returns. */
+  /** Expected return value of the step. */
   answers?: unknown;
   then: RowsByKey;
 }
@@ -34,7 +34,7 @@ export interface ReadCase {
   answers: unknown;
 }
 
-/** Also checks that the step can be undone, and that what it leaves is there after a reopen. */
+/** Also checks that the step can be undone, and that its result is there after a reopen. */
 export function writeCase({ name, given = {}, when, answers, then }: WriteCase): ConformanceCase {
   return {
     name,

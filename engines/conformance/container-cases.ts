@@ -181,7 +181,7 @@ const maps: ConformanceCase[] = [
   ),
 ];
 
-// What looks like an integer, or nearly: an engine may keep integers apart.
+// Strings that are or resemble integers: an engine may store integers in a form of their own.
 const integers = [
   '0',
   '1',
@@ -677,8 +677,8 @@ const aliases: ConformanceCase[] = [5, 60, 3000].map((size) =>
 );
 
 /**
- * Writes that come before the first look at a row's elements: what is then read must be there when the
- * step runs again.
+ * Writes before the first read of a row's elements: the step must give the same result when it runs
+ * again.
  */
 const writesFirst: ConformanceCase[] = [
   writeCase({

@@ -1,5 +1,5 @@
-// What an engine holds, in a form that two engines can be compared in: plain values, with what has no
-// order sorted. Bytes are strings of one character a byte (latin1), so that cases read easily.
+// An engine's contents as plain values, with unordered collections sorted, so that two engines can
+// be compared. Bytes are strings of one character a byte (latin1), so that cases read easily.
 
 import assert from 'node:assert/strict';
 import { Op, RecordBatchReader } from '../../universal-row/record-batch.ts';

@@ -1,4 +1,4 @@
-// A gate before the disk that lets nothing through by itself, or whatever came last first, a turn later.
+// A read gate for tests: it releases reads only on request, or a tick later in reverse order.
 
 import type { ReadGate } from '../engine.ts';
 
@@ -16,7 +16,7 @@ export class HeldReads implements ReadGate {
   readonly #most: number;
   readonly #lastFirst: boolean;
 
-  /** Of one owner `most` records are looked up in one go. */
+  /** At most `most` records of one owner are looked up in one batch. */
   constructor(most: number, lastFirst = false) {
     this.#most = most;
     this.#lastFirst = lastFirst;

@@ -317,7 +317,8 @@ const rollbacks: ConformanceCase[] = [
       await trial.undone(step);
       assert.equal(trial.engine.appliedIndex, index);
       await trial.check(rollbackGiven);
-      // What was undone can be done, with the same result as on an engine that never undid it.
+      // An undone change can be applied again, with the same result as on an engine that never
+      // undid it.
       const other = await trial.another();
       await other.fill(rollbackGiven);
       await other.run(step);

@@ -1,4 +1,5 @@
-// Scans of rows and of fields: what is there all along is seen, whatever happens meanwhile.
+// Scans of rows and of fields: elements present throughout the scan are found, whatever changes
+// happen meanwhile.
 
 import assert from 'node:assert/strict';
 import { Shape } from '../../universal-row/rows.ts';
@@ -71,7 +72,7 @@ const rowsAtRest: ConformanceCase[] = [0, 1, 5, 100, 5000].flatMap((size) =>
   })),
 );
 
-/** What happens between the calls of a scan of rows. */
+/** Changes made between the calls of a row scan. */
 const rowChanges: readonly {
   name: string;
   size: number;

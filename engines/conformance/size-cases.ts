@@ -31,7 +31,7 @@ function containerOf(shape: Container, numbers: readonly number[], bytes = 0): R
   }
 }
 
-/** Adds elements one at a time in an order that is nobody's, then takes them away from all sides. */
+/** Adds elements one at a time in no particular order, then removes them from all sides. */
 function growAndShrink(name: string, shape: Container, size: number, bytes = 0): ConformanceCase {
   return {
     name: `size: a ${name} of ${size}${bytes === 0 ? '' : ` elements of ${bytes} bytes`}`,
@@ -114,7 +114,7 @@ async function removeElements(
     if (last !== undefined && last.index + last.count === place) last.count++;
     else runs.push({ index: place, count: 1 });
   }
-  // From the tail, so that the places before stay what they are.
+  // From the tail, so that earlier positions do not change.
   runs.reverse();
   for (let i = 0; i < runs.length; i += 500) {
     await trial.run((v) => {

@@ -139,7 +139,7 @@ const exports: ConformanceCase[] = [
   },
 ];
 
-/** What is written while an export is under way. */
+/** Writes made while an export is in progress. */
 const meanwhile: readonly (readonly [name: string, step: (v: Verbs, round: number) => void])[] = [
   ['new rows', (v, round) => range(20).forEach((i) => v.put(`new ${round} ${i}`, 'v'))],
   [
@@ -245,7 +245,7 @@ function duringExport(
       };
       const exported = await decodeSnapshot(interrupted());
       assertSameContents(exported, variedContents, 'exported');
-      // And what was written meanwhile is there.
+      // The engine itself has the writes made meanwhile.
       const now = await trial.contents();
       await trial.settle();
       await trial.check(now);
@@ -445,7 +445,10 @@ const checkpoints: ConformanceCase[] = [
   },
 ];
 
-/** Applies entries, closes, opens, and replays the whole log: what has effect must have it once. */
+/**
+ * Applies entries, closes, opens, and replays the whole log: each entry must take effect exactly
+ * once.
+ */
 async function replayed(
   trial: Trial,
   entries: number,

@@ -1,4 +1,4 @@
-// Tables: apart from each other, swapped, cleared; the list of what is due; the counters.
+// Tables: isolated from each other, swapped, cleared; the list of due rows; the counters.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -425,7 +425,7 @@ const stats: ConformanceCase[] = [
   },
 ];
 
-/** What is dropped may have to reach the disk before its memory is free. */
+/** Dropped rows may have to reach the disk before their memory is freed. */
 async function eventually(
   trial: Trial,
   check: (stats: ReturnType<Engine['stats']>) => void,
@@ -459,7 +459,7 @@ const kibibyte = 1024;
 /** Checks that table 0 stores about so many bytes. */
 async function storesAbout(trial: Trial, bytes: number): Promise<void> {
   const stored = await trial.read((v) => v.table.storedBytes());
-  // Some engines count what a large row needs beside its elements.
+  // Some engines count the overhead of a large row besides its elements.
   const least = bytes === 0 ? 0 : bytes * 0.9 - 64 * kibibyte;
   const most = bytes === 0 ? 0 : bytes * 1.6 + 64 * kibibyte;
   assert.ok(stored >= least && stored <= most, `storedBytes is ${stored}, not about ${bytes}`);

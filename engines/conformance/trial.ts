@@ -13,7 +13,7 @@ import { Verbs } from './verbs.ts';
 export interface Supports {
   /** `rollback` undoes; an engine that throws `ReadFault` must. */
   rollback: boolean;
-  /** It finds again what its directory holds. */
+  /** True if the engine restores the contents of its directory when reopened. */
   reopen: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Subject {
   readonly supports: Supports;
   /** An engine that is not open. With the directory of a closed one it carries on from there. */
   create(directory: string): Engine;
-  /** A directory that nobody uses. */
+  /** Returns an unused directory. */
   newDirectory(): string;
 }
 
@@ -32,7 +32,7 @@ export type Step<T> = (verbs: Verbs, engine: Engine) => T;
 
 // A step that faults this often makes no progress.
 const faultsLimit = 50_000;
-// The event loop turns after so many steps, so that what an engine does meanwhile is done.
+// After so many steps the event loop runs, so that the engine's background work proceeds.
 const stepsPerTurn = 16;
 const settleMs = 10_000;
 
@@ -40,7 +40,7 @@ export class Trial {
   readonly subject: Subject;
   readonly directory: string;
   engine: Engine;
-  /** Of the last entry. */
+  /** Log index of the last entry. */
   index: number;
   #steps = 0;
   readonly #others: Trial[] = [];

@@ -1,4 +1,4 @@
-// Values, and what holds for rows of any shape: put, create, drop, expire, rename.
+// Values, and operations on rows of any shape: put, create, drop, expire, rename.
 
 import assert from 'node:assert/strict';
 import { Slice } from '../../universal-row/bytes.ts';

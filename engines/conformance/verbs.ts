@@ -13,7 +13,7 @@ import {
 import type { RowTable } from '../engine.ts';
 import { array, expiring, map, ranked, set, stream, value, type RowContent } from './contents.ts';
 
-// The fill between arguments, and what is left in the buffer after the call.
+// Fill between arguments, and the final contents of the buffer after the call.
 const junk = 0xee;
 const gap = 3;
 
@@ -115,7 +115,7 @@ export class Verbs {
     return renamed;
   }
 
-  /** Makes the row this, in place of whatever is there. */
+  /** Replaces the row, if any, by this content. */
   fill(key: string, content: RowContent): Row {
     const { shape, items } = content;
     if (shape === Shape.value) return this.put(key, String(items[0]), content.expireAt);

@@ -54,7 +54,9 @@ export function writeElement(
   store.put(sub, elementKey(position), value, 0);
 }
 
-/** Moves elements [from, from + count) by so many positions; what is left behind stays as it is. */
+/**
+ * Moves elements [from, from + count) by so many positions; the old positions keep their contents.
+ */
 function move(
   store: RecordStore,
   sub: RecordSpace,

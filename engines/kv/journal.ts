@@ -1,4 +1,4 @@
-// What the commands of an entry have changed in memory, so that it can be undone until `commit`.
+// Undo log of an entry: the changes its commands have made in memory, until `commit`.
 
 import type { SuspendedEntry } from '../engine.ts';
 import type { KvRecord, RecordSpace, RowRecord } from './record-space.ts';
@@ -24,7 +24,7 @@ interface RecordKeeper {
 }
 
 export class Journal {
-  /** Changes with each command, for what is noted once a command. */
+  /** Changes with each command; marks entries noted at most once a command. */
   command = 1;
   #entries: Undo[] = [];
   /** Journals put aside. */

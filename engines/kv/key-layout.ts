@@ -1,4 +1,4 @@
-// How rows become LevelDB keys. Numbers are big-endian, so that bytes sort as numbers do.
+// Encoding of rows as LevelDB keys. Numbers are big-endian, so that bytes sort as numbers do.
 //
 //   'a'                                    state: applied index, next row number, next generation, then group u32 and
 //                                          index f64 of each group but `localGroup`
@@ -6,11 +6,11 @@
 //   'g' | generation u32                   a generation to be purged
 //   't' | row number u48                   a row whose sub-records are to be purged
 //   'm' | generation u32 | hash u48 | key  meta: shape, expiry, count ...; a value row's bytes too
-//   'x' | generation u32 | expiry f64 | key     an expiring row; nothing inside
+//   'x' | generation u32 | expiry f64 | key     an expiring row; empty
 //   's' | row number u48 | part            sub-record:
 //          'f' | hash u32 | field             of a map or set: its value
 //          'z' | hash u32 | member            of a ranked row: its score
-//          'o' | score f64 | member           the same in order; nothing inside
+//          'o' | score f64 | member           the same in order; empty
 //          'e' | position u56                 of an array: its bytes
 //          'r' | key                          of a stream: a record's value
 //
@@ -26,7 +26,7 @@ import { hashBytes } from '../../universal-row/bytes.ts';
 export const formatVersion = 1;
 /** The state goes on with the applied indexes of other groups than `localGroup` (applied-indexes.ts). */
 export const manyGroupsVersion = 2;
-/** Of the state of one group. */
+/** Size of one group's state. */
 export const stateBytes = 19;
 
 export const lastKey = '\u0100';
@@ -94,7 +94,7 @@ function secondHash(b: Uint8Array, s: number, n: number): number {
   return (h ^ (h >>> 16)) & 0xffff;
 }
 
-/** Of a row key: stable across releases, for it is on disk. Below 2^48. */
+/** Hash of a row key, below 2^48. Stored on disk, so it must not change between releases. */
 export function rowHash(b: Uint8Array, s: number, n: number): number {
   return hashBytes(b, s, n) * 65536 + secondHash(b, s, n);
 }

@@ -1,8 +1,8 @@
-// The key-value engine: rows as records in LevelDB, with what is in use in memory above it.
+// The key-value engine: rows as records in LevelDB, with a cache of the records in use above it.
 //
 // Reads of what is in memory answer at once; others throw `ReadFault` and are read together. Writes
-// are visible at once and go to disk in batches of whole log entries (write-queue.ts). Whoever writes
-// a lot without reading should wait for `drained()` while `congested`.
+// are visible at once and go to disk in batches of whole log entries (write-queue.ts). A caller
+// that writes a lot without reading should wait for `drained()` while `congested`.
 
 import { assert } from '../../universal-row/assert.ts';
 import type { Arguments } from '../../universal-row/arguments.ts';
@@ -15,7 +15,6 @@ import { KeyFilter } from './key-filter.ts';
 import {
   formatVersion,
   manyGroupsVersion,
-  prefixEnd,
   purgeKey,
   stateBytes,
   stateKey,
@@ -27,24 +26,30 @@ import {
   type LevelOptions,
   type LevelSnapshot,
   LevelStore,
+  eachWith,
 } from './level-store.ts';
-import { KvTable, type TableHost } from './kv-table.ts';
+import type { KvRows, TableHost } from './kv-rows.ts';
+import { statsOf } from './kv-stats.ts';
+import { KvTable } from './kv-table.ts';
 import { Purger } from './purge.ts';
 import type { SuspendedJournal } from './journal.ts';
 import { RecordStore, type StoreOwner } from './record-store.ts';
 import { type ExportedTable, SnapshotReader } from './snapshot.ts';
-import { TableState } from './table-state.ts';
+import { readTableState, TableState, tableStateBytes } from './table-state.ts';
 import type { Note } from './write-queue.ts';
 
 export interface KvEngineOptions {
   directory: string;
-  /** Of rows and records kept in memory above LevelDB. Default 256 MiB. */
+  /** Size of the cache of rows and records above LevelDB. Default 256 MiB. */
   cacheBytes?: number;
-  /** Of records not yet on disk, beyond which writers should wait. Default 64 MiB. */
+  /** Size of records not yet on disk, beyond which writers should wait. Default 64 MiB. */
   waitingLimitBytes?: number;
   /** Tables whose keys lie on disk in their own order, from when they are first used or cleared on. */
   isOrdered?: (table: number) => boolean;
-  /** Asked before what is not in memory is read; without one all that is missed in a turn is read together. */
+  /**
+   * Consulted before records are read from disk; without a gate, all misses of a tick are read
+   * together.
+   */
   readGate?: ReadGate | undefined;
   level?: LevelOptions;
   /** In place of LevelDB in the directory, for tests. */
@@ -63,7 +68,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
   #bypassing: ReadonlySet<number> = new Set();
   readonly #tables = new Map<number, KvTable>();
   readonly #changedTables = new Set<number>();
-  /** Tables of which nothing is to be on disk any more, and those of which that has been written. */
+  /** Tables to be deleted from disk, and those of which that has been written. */
   readonly #forgotten = new Set<number>();
   readonly #gone = new Set<number>();
   readonly #applied = new AppliedIndexes();
@@ -117,40 +122,24 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.#applied.readOthers(state.subarray(stateBytes));
     this.#nextRow = state.readUIntBE(9, 6);
     this.#nextGeneration = state.readUInt32BE(15);
-    await this.#eachWith('T', (key, value) => {
+    await eachWith(this.#level, 'T', (key, value) => {
       const id = tableOfKey(key);
-      const generation = new TableState(id, value.readUInt32BE(0), value[4] === 1);
-      generation.rows = value.readUIntBE(5, 6);
-      generation.expiringRows = value.readUIntBE(11, 6);
-      if (value.length > 17) generation.bytes = generation.writtenBytes = value.readUIntBE(17, 6);
-      if (generation.rows === 0) generation.filter = new KeyFilter();
+      const generation = readTableState(id, value);
       generation.bypassesCache = this.#bypassing.has(id);
       this.#tables.set(id, new KvTable(this, id, generation));
     });
-    await this.#eachWith('t', (key) => {
+    await eachWith(this.#level, 't', (key) => {
       this.#purger.add({ key, value: undefined, row: key.readUIntBE(1, 6) });
     });
-    await this.#eachWith('g', (key) => {
+    await eachWith(this.#level, 'g', (key) => {
       this.#purger.add({ key, value: undefined, generation: key.readUInt32BE(1) });
     });
-  }
-
-  async #eachWith(code: string, see: (key: Buffer, value: Buffer) => void): Promise<void> {
-    const end = prefixEnd(Buffer.from(code));
-    let from = Buffer.from(code);
-    for (;;) {
-      const page = await this.#level.page(from, end, false, 1000, mebibyte);
-      page.keys.forEach((key, i) => see(key, page.values[i]!));
-      const last = page.keys[page.keys.length - 1];
-      if (page.ended || last === undefined) return;
-      from = Buffer.concat([last, Buffer.alloc(1)]);
-    }
   }
 
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await this.#purger.stop();
+    await Promise.all([this.#purger.stop(), this.store.loader.close()]);
     try {
       await this.store.queue.close();
     } finally {
@@ -230,7 +219,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
     this.#changedTables.add(table);
   }
 
-  replaceState(table: KvTable): void {
+  replaceState(table: KvRows): void {
     const old = table.state;
     table.state = this.#newState(table.id);
     this.store.cache.addEmptyStretch(table.state.meta);
@@ -257,16 +246,7 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
    * in one go; throws one `ReadFault` for all that are not in memory.
    */
   expectRows(table: number, args: Arguments, first: number, last: number, step: number): void {
-    const into = this.table(table);
-    let ready: Set<Promise<void>> | undefined;
-    for (let i = first; i <= last; i += step) {
-      const promise = into.prefetch(args.buf, args.starts[i]!, args.lens[i]!);
-      if (promise !== undefined) (ready ??= new Set()).add(promise);
-    }
-    if (ready === undefined) return;
-    // While the others are read these must not go, or the command would never have all of them.
-    for (let i = first; i <= last; i += step) into.keep(args.buf, args.starts[i]!, args.lens[i]!);
-    throw new ReadFault(Promise.all(ready).then(() => {}));
+    this.table(table).expect(args, first, last, step);
   }
 
   // ---- entries
@@ -356,15 +336,8 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       batch.del(tableKey(id));
       return;
     }
-    const { generation, ordered, rows, expiringRows, bytes } = table.state;
-    const value = Buffer.allocUnsafe(23);
-    value.writeUInt32BE(generation, 0);
-    value[4] = ordered ? 1 : 0;
-    value.writeUIntBE(rows, 5, 6);
-    value.writeUIntBE(expiringRows, 11, 6);
-    value.writeUIntBE(bytes, 17, 6);
-    table.state.writtenBytes = bytes;
-    batch.put(tableKey(id), value);
+    table.state.writtenBytes = table.state.bytes;
+    batch.put(tableKey(id), tableStateBytes(table.state));
   }
 
   stateLost(): void {
@@ -514,48 +487,13 @@ export class KvEngine implements Engine, StoreOwner, TableHost {
       (bytes) => {
         this.#diskBytes = bytes;
       },
-      // It is being closed or reopened; the last figure stands.
+      // The store is being closed or reopened; the last figure stands.
       () => {},
     );
   }
 
   stats(): EngineStats {
-    const { cache, queue, loader, misses } = this.store;
-    const { lru, hits } = cache;
-    const levelZero = this.#level.levelZero();
-    let rows = 0;
-    let filterBytes = 0;
-    for (const { state } of this.#tables.values()) {
-      rows += state.rows;
-      filterBytes += state.filter?.bytes ?? 0;
-    }
-    return {
-      rows,
-      memoryBytes: lru.bytes + lru.passingBytes + queue.waitingBytes + filterBytes,
-      usedBytes: Math.max(0, lru.bytes - cache.absentBytes) + queue.waitingBytes,
-      diskBytes: this.#diskBytes,
-      pendingReclaimBytes: this.#purger.pendingBytes,
-      cacheHits: hits,
-      cacheMisses: misses,
-      extra: {
-        kv_waiting_bytes: queue.waitingBytes,
-        kv_batches_total: queue.batches,
-        kv_batch_records_total: queue.writtenRecords,
-        kv_batch_bytes_total: queue.writtenBytes,
-        kv_last_batch_ms: queue.lastBatchMs,
-        kv_max_batch_ms: queue.maxBatchMs,
-        kv_read_groups_total: loader.groups,
-        kv_read_pages_total: loader.pages,
-        kv_read_records_total: loader.records,
-        kv_sync_reads_total: loader.syncReads,
-        kv_purged_records_total: this.#purger.records,
-        kv_cached_items: lru.items,
-        kv_level0_files: levelZero.files,
-        kv_level0_bytes: levelZero.bytes,
-        kv_level0_flushed_bytes_total: levelZero.flushedBytes,
-        kv_level0_compacted_bytes_total: levelZero.compactedBytes,
-      },
-    };
+    return statsOf(this.store, this.#level, this.#purger, this.#tables.values(), this.#diskBytes);
   }
 }
 

@@ -23,7 +23,7 @@ function table(...rows: string[]): string {
   ].join('\n');
 }
 
-/** Of level 0: files, MiB there, and MiB written into it. */
+/** Statistics of level 0: files, MiB stored, and MiB written into it. */
 function levelZero(files: number, size: number, written: number): string {
   return table(`  0 ${files} ${size} 1 0 ${written}`, '  1 7 58 2 241 238');
 }

@@ -1,4 +1,5 @@
-// What LevelDB tells of its levels, in its property `leveldb.stats`, whole MiB and seconds since it was opened:
+// LevelDB's statistics by level, from its property `leveldb.stats`, in whole MiB and seconds since
+// it was opened:
 //
 //                                  Compactions
 //   Level  Files Size(MB) Time(sec) Read(MB) Write(MB)
@@ -8,7 +9,7 @@
 
 interface LevelStats {
   files: number;
-  /** Of the files there are. */
+  /** Total size of the files. */
   bytes: number;
   /** By compactions and flushes into this level. */
   readBytes: number;
@@ -36,8 +37,8 @@ export function parseLevelStats(text: string): Map<number, LevelStats> {
 }
 
 /**
- * Level 0, where what is flushed waits for its compaction. Each of its files is a sorted run of its own. All
- * counters are since the store was first opened by this process, and never fall.
+ * Level 0, where flushed files wait for compaction. Each file is a sorted run of its own. All
+ * counters are since the store was first opened by this process, and never decrease.
  */
 export interface LevelZero {
   files: number;
@@ -46,11 +47,14 @@ export interface LevelZero {
   compactedBytes: number;
 }
 
-/** Counters of level 0 over the lives of a database, which begins its own anew whenever it is opened. */
+/**
+ * Counters of level 0 across reopenings of a database: LevelDB resets its own counters whenever it
+ * is opened.
+ */
 export class LevelZeroCounter {
   #flushedBefore = 0;
   #compactedBefore = 0;
-  /** Of this life. */
+  /** Bytes counted at this opening. */
   #bytesAtOpen: number | undefined;
   #flushed = 0;
   #compacted = 0;

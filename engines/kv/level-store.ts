@@ -1,16 +1,19 @@
-// LevelDB behind the few verbs the engine uses. While the database is being reopened after a failure,
-// reads wait. Nothing here knows what is in a key.
+// LevelDB behind the few operations the engine uses. While the database is being reopened after a
+// failure, reads wait. Values are opaque here.
 
 import { ClassicLevel } from 'classic-level';
 import type { Snapshot } from 'classic-level';
+import { prefixEnd } from './key-layout.ts';
 import { type LevelZero, LevelZeroCounter } from './level-stats.ts';
+
+const pageBytes = 1024 * 1024;
 
 type Database = ClassicLevel<Buffer, Buffer>;
 export type LevelSnapshot = Snapshot;
 
 export interface LevelOptions {
   blockCacheBytes?: number;
-  /** Of the memtable: what a reopen replays at most. */
+  /** Size of the memtable: the most that a reopen replays. */
   writeBufferBytes?: number | undefined;
   blockBytes?: number;
   maxFileBytes?: number;
@@ -77,7 +80,7 @@ export class LevelStore {
         cause: error,
       });
     }
-    // What level 0 holds before anything moves.
+    // Reads level 0 before any compaction starts.
     this.#levelZero.read(this.#db.getProperty('leveldb.stats'));
   }
 
@@ -185,8 +188,9 @@ export class LevelStore {
   }
 
   /**
-   * Resolves once all that was written is in synced files. Writing with `sync` would not do: it syncs
-   * LevelDB's current log alone, and what is in the one before may not have reached its table yet.
+   * Resolves once all writes are in synced files. Writing with `sync` would not suffice: it syncs
+   * LevelDB's current log alone, and the contents of the previous log may not have reached a table
+   * yet.
    */
   async flush(): Promise<void> {
     const beyond = Buffer.alloc(1, 255);
@@ -197,9 +201,26 @@ export class LevelStore {
     return this.#db.approximateSize(Buffer.alloc(1, 0), Buffer.alloc(1, 255));
   }
 
-  /** What waits in level 0 for its compaction, and what has been through it. */
+  /** Files waiting in level 0 for compaction, and bytes compacted so far. */
   levelZero(): LevelZero {
     const isOpen = this.#reopening === undefined && this.#db.status === 'open';
     return this.#levelZero.read(isOpen ? this.#db.getProperty('leveldb.stats') : undefined);
+  }
+}
+
+/** Sees all records whose keys begin with this. */
+export async function eachWith(
+  level: LevelStore,
+  code: string,
+  see: (key: Buffer, value: Buffer) => void,
+): Promise<void> {
+  const end = prefixEnd(Buffer.from(code));
+  let from = Buffer.from(code);
+  for (;;) {
+    const page = await level.page(from, end, false, 1000, pageBytes);
+    page.keys.forEach((key, i) => see(key, page.values[i]!));
+    const last = page.keys[page.keys.length - 1];
+    if (page.ended || last === undefined) return;
+    from = Buffer.concat([last, Buffer.alloc(1)]);
   }
 }

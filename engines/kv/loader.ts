@@ -1,25 +1,29 @@
-// Reads what is not in memory. Single records that were missed in one turn are read together; ranges
-// are read by pages. A command that missed something waits for a promise and then runs again. Where there is a
-// gate, each owner of tables has groups of its own, of a few records each, and all reads pass the gate.
+// Reads records that are not in memory. Single records missed in one tick are read together; ranges
+// are read by pages. A command with a miss waits for a promise and then runs again. Where there is
+// a gate, each owner of tables has groups of its own, of a few records each, and all reads pass the
+// gate.
 
 import { ReadFault } from '../../universal-row/errors.ts';
-import type { ReadGate } from '../engine.ts';
+import { engineClosed, type ReadGate } from '../engine.ts';
 import type { LevelStore } from './level-store.ts';
 import type { RecordSpace } from './record-space.ts';
 
-/** Who is handed what was read. */
+/** Receives the records read. */
 export interface LoadReceiver {
   readonly turn: number;
   receiveRecord(space: RecordSpace, key: string, value: Buffer | undefined): void;
   /** All there is in [from, to) of the disk, in ascending order. */
   receivePage(space: RecordSpace, from: string, to: string, keys: string[], values: Buffer[]): void;
-  /** A load is over: what waited for it not to see newer records may go on. */
+  /** A load is complete: writes it delayed, so that it does not see newer records, may proceed. */
   loadDone(): void;
 }
 
 interface Load {
   readonly number: number;
-  /** The turn it was asked for in: what the asking command has used since then must stay. */
+  /**
+   * Tick of the request: records that the requesting command has used since then must stay in
+   * memory.
+   */
   readonly turn: number;
   doneAtTurn: number;
 }
@@ -27,21 +31,22 @@ interface Load {
 /** A read that is not made yet. */
 interface Pending {
   readonly turn: number;
+  /** Tells those who wait for it that it is not made. */
+  readonly reject: (reason: unknown) => void;
 }
 
 interface Group extends Pending {
   /** Undefined for everyone: it is read at once. */
   readonly owner: number | undefined;
-  /** It is complete with so many records. */
+  /** Number of records at which the group is full. */
   readonly most: number;
   readonly spaces: RecordSpace[];
   readonly keys: string[];
   readonly promise: Promise<void>;
   readonly resolve: () => void;
-  readonly reject: (reason: unknown) => void;
 }
 
-// A command that waited has this many turns to run again before what it used may be given up.
+// A command that waited has this many ticks to run again before the records it used may be evicted.
 const graceTurns = 4;
 const nearTurns = 32;
 // A command that asks for one missing record after another runs again for each of them. From so many
@@ -64,7 +69,7 @@ export class Loader {
   readonly #gate: ReadGate | undefined;
   /** Missed since groups were last sent, by owner. */
   readonly #groups = new Map<number | undefined, Group>();
-  /** What was missed since then is one round, however many groups it comes to. */
+  /** All misses since the last round count as one round, however many groups they fill. */
   #round = 1;
   #isRoundOpen = false;
   /** At the gate, in any order. */
@@ -73,6 +78,9 @@ export class Loader {
   readonly #running = new Set<Load>();
   #done: Load[] = [];
   #nextNumber = 1;
+  #isClosed = false;
+  /** Called when the last load is over, once closed. */
+  #ended: () => void = () => {};
 
   constructor(level: LevelStore, receiver: LoadReceiver, gate: ReadGate | undefined) {
     this.#level = level;
@@ -80,8 +88,21 @@ export class Loader {
     this.#gate = gate;
   }
 
+  /** Refuses reads that have not begun and those to come. Resolves when those under way are over. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    for (const pending of [...this.#groups.values(), ...this.#waiting]) {
+      pending.reject(engineClosed);
+    }
+    this.#groups.clear();
+    this.#waiting.clear();
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => (this.#ended = resolve));
+  }
+
   /** Puts a record on the list of those to be read next. */
   want(space: RecordSpace, key: string): Promise<void> {
+    if (this.#isClosed) throw engineClosed;
     const loading = space.loading.get(key);
     if (loading !== undefined) return loading;
     const group = this.#groupOf(space.table.table);
@@ -118,7 +139,7 @@ export class Loader {
     return group;
   }
 
-  /** Undefined for what need not pass the gate. */
+  /** Undefined for reads that need not pass the gate. */
   #ownerOf(table: number): number | undefined {
     const gate = this.#gate;
     return gate?.isOn === true ? gate.ownerOf(table) : undefined;
@@ -132,6 +153,7 @@ export class Loader {
   }
 
   #readNow(space: RecordSpace, key: string): boolean {
+    if (this.#isClosed) throw engineClosed;
     if (this.#syncSpentMs > syncMs) return false;
     const startedAt = performance.now();
     const disk = this.#level.getSync(space.diskKey(key));
@@ -144,11 +166,12 @@ export class Loader {
   }
 
   /**
-   * Reads a page of records from `at` on, or below it if `reverse`, not beyond `bound`. About `want`
-   * of them at first, more each time: a command that runs again for each page then does not do work
-   * that grows with the square of what it reads.
+   * Reads a page of records from `at` on, or below it if `reverse`, not beyond `bound`. About
+   * `want` of them at first, more each time: so a command that runs again for each page does not do
+   * work quadratic in the size of its result.
    */
   faultPage(space: RecordSpace, at: string, bound: string, reverse: boolean, want: number): never {
+    if (this.#isClosed) throw engineClosed;
     const name = `${reverse ? 'below' : 'from'} ${at}`;
     let promise = space.loading.get(name);
     if (promise === undefined) {
@@ -181,24 +204,23 @@ export class Loader {
   }
 
   #send(group: Group): void {
-    const { owner, turn, keys } = group;
+    const { owner, keys } = group;
     if (owner === undefined) void this.#readGroup(group);
-    else this.#pass(owner, turn, keys.length, false, () => this.#readGroup(group));
+    else this.#pass(owner, group, keys.length, false, () => this.#readGroup(group));
   }
 
-  /** `read` is called when the gate lets it; until then what its command has used stays. */
+  /** The gate calls `read`; until then the records used by its command stay in memory. */
   #pass(
     owner: number,
-    turn: number,
+    pending: Pending,
     records: number,
     isPage: boolean,
     read: () => Promise<number>,
   ): void {
-    const pending: Pending = { turn };
     this.#waiting.add(pending);
     this.#gate!.pass(owner, records, isPage, () => {
       this.#waiting.delete(pending);
-      return read();
+      return this.#isClosed ? Promise.resolve(0) : read();
     });
   }
 
@@ -213,7 +235,7 @@ export class Loader {
     return Infinity;
   }
 
-  /** What was used in this turn or later must stay in memory. */
+  /** Oldest tick whose records must stay in memory: those used in it or later are kept. */
   guardTurn(): number {
     const { turn } = this.#receiver;
     let guard = turn;
@@ -250,6 +272,7 @@ export class Loader {
     this.#running.delete(load);
     this.#done.push(load);
     this.#receiver.loadDone();
+    if (this.#running.size === 0) this.#ended();
   }
 
   /** Resolves to the bytes of values read; the group is told of failures. */
@@ -296,7 +319,7 @@ export class Loader {
       return;
     }
     await new Promise<void>((resolve, reject) => {
-      this.#pass(owner, turn, records, true, async () => {
+      this.#pass(owner, { turn, reject }, records, true, async () => {
         let bytes = 0;
         try {
           if (!space.table.dropped) {

@@ -1,4 +1,4 @@
-// Deletes, in slices, what dropped rows and cleared tables left on disk. What is to be purged is itself
+// Deletes, in slices, the records of dropped rows and cleared tables. The list of purges is itself
 // on disk ('t' and 'g' records), so that a crash forgets none of it.
 
 import { Shape } from '../../universal-row/rows.ts';
@@ -21,7 +21,7 @@ interface Job {
   kind: 'row' | 'generation';
   number: number;
   bytes: number;
-  /** How far it is: what was deleted is not looked at again on the way. */
+  /** Progress: deleted keys are not read again. */
   from: Buffer | undefined;
   rowsFrom: Buffer | undefined;
   rowsDone: boolean;

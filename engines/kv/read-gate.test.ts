@@ -9,6 +9,7 @@ import { ReadFault } from '../../universal-row/errors.ts';
 import { Shape } from '../../universal-row/rows.ts';
 import { HeldReads } from '../conformance/held-reads.ts';
 import { Verbs } from '../conformance/verbs.ts';
+import { engineClosed } from '../engine.ts';
 import { KvEngine } from './kv-engine.ts';
 import { LevelStore } from './level-store.ts';
 
@@ -19,9 +20,12 @@ let directories = 0;
 /** LevelDB whose reads fail as long as it is told to. */
 class FailingStore extends LevelStore {
   failing = false;
+  /** Reads wait for it, if there is one. */
+  held: Promise<void> | undefined;
 
   override getMany(keys: Buffer[], most?: number): Promise<(Buffer | undefined)[]> {
     if (this.failing) return Promise.reject(new Error('Input/output error'));
+    if (this.held !== undefined) return this.held.then(() => super.getMany(keys, most));
     return super.getMany(keys, most);
   }
 }
@@ -60,7 +64,7 @@ async function forgetAll(): Promise<void> {
   }
 }
 
-/** What is returned, or what is to be waited for. */
+/** The value returned, or the promise to wait for. */
 function attempt<T>(of: () => T): T | Promise<void> {
   try {
     return of();
@@ -128,7 +132,7 @@ test('an error of the disk is told to those who wait for that read, and to nobod
   gate.releaseAll();
   await waits[4];
   expect(ask(1, 'name 4')).toBe('name 4 of 1');
-  // Who asks again has it read again.
+  // A second request reads it again.
   const again = miss(1, 'name 0');
   engine.endTurn();
   gate.releaseAll();
@@ -191,10 +195,36 @@ test('pages wait as well', async () => {
   expect(found).toEqual(['2: 1', '2: page']);
 });
 
-test('a read that begins after the engine was closed fails', async () => {
+test('closing refuses reads that wait and those to come', async () => {
+  const waits = [miss(1, 'name 0'), miss(2, 'name 0')];
+  engine.endTurn();
+  // Neither sent nor at the gate yet.
+  waits.push(miss(1, 'name 1'));
+  await engine.close();
+  for (const wait of waits) await expect(wait).rejects.toBe(engineClosed);
+  expect(() => ask(1, 'name 5')).toThrow(engineClosed.message);
+  const before = groups();
+  gate.releaseAll();
+  await nextTurn();
+  expect(groups()).toBe(before);
+});
+
+test('closing waits for reads under way', async () => {
   const wait = miss(1, 'name 0');
   engine.endTurn();
-  await engine.close();
+  let letGo = (): void => {};
+  level.held = new Promise((resolve) => (letGo = resolve));
   gate.releaseAll();
-  await expect(wait).rejects.toThrow();
+  let isClosed = false;
+  const closed = engine.close().then(() => (isClosed = true));
+  await forgetAll();
+  expect(isClosed).toBe(false);
+  letGo();
+  await wait;
+  await closed;
+});
+
+test('closing does not wait for an entry that nobody will commit', async () => {
+  engine.table(1).clear();
+  await engine.close();
 });

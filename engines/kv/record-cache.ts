@@ -14,7 +14,7 @@ const maxPassedOver = 1000;
 export class RecordCache {
   turn = 1;
   hits = 0;
-  /** Of what is kept to know that there is nothing. */
+  /** Size of the entries that record that a key is absent. */
   absentBytes = 0;
   readonly lru = new SizeAwareLru();
   readonly #limitBytes: number;
@@ -25,7 +25,7 @@ export class RecordCache {
     this.#limitBytes = limitBytes;
   }
 
-  /** As `touch`, of what is not read yet. */
+  /** Like `touch`, for an item that is not read yet. */
   keep(item: LruItem): void {
     item.lruTurn = this.turn;
     if (item.lruClass >= 0) this.lru.refresh(item);
@@ -169,7 +169,7 @@ export class RecordCache {
     if (record.lruClass < 0) this.add(record);
   }
 
-  /** Forgets what is beyond the limit. What was used in turn `guard` and later stays. */
+  /** Evicts items beyond the limit, except those used in tick `guard` or later. */
   makeRoom(guardTurn: () => number): void {
     const { lru } = this;
     if (lru.passingBytes > 0) this.#letPass(guardTurn());
@@ -192,7 +192,7 @@ export class RecordCache {
     }
   }
 
-  /** What was passing through goes once the commands that asked for it have had their turns. */
+  /** Evicts records that bypass the cache, once the commands that asked for them have run. */
   #letPass(guard: number): void {
     const { lru } = this;
     let passedOver = 0;
@@ -247,7 +247,7 @@ export class RecordCache {
   }
 }
 
-/** The times of expiry are read over and over by the pod itself, whatever clients read. */
+/** The pod itself reads expiry times over and over, independent of client reads. */
 function isPassing({ kind, table }: RecordSpace): boolean {
   return table.bypassesCache && kind !== 'expiry';
 }

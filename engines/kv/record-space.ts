@@ -1,11 +1,12 @@
-// The records under one LevelDB prefix, as far as they are in memory: the meta records of a table, its
+// The records under one LevelDB prefix, as far as they are cached: the meta records of a table, its
 // expiry index, or the sub-records of one row.
 //
-// `stretches` are the key ranges of which everything is known: a key inside that is not among
-// `records` is not on disk either. A new row's space begins as one stretch over everything.
+// `stretches` are the key ranges cached completely: a key inside that is not among `records` is not
+// on disk either. A new row's space begins as one stretch over everything.
 //
-// `order` exists while someone walks the space. It then holds, in key order, every record that waits
-// to be written and every record within a stretch, so that walking it within a stretch meets all.
+// `order` exists during an iteration over the space. It then holds, in key order, every record that
+// waits to be written and every record within a stretch, so that an iteration within a stretch
+// finds all of them.
 
 import { emptyBytes } from '../../universal-row/bytes.ts';
 import { Shape } from '../../universal-row/rows.ts';
@@ -80,15 +81,18 @@ export class RowRecord extends KvRecord implements RowForm {
   expireAt = 0;
   /** Where a value row's bytes begin in `value`; a stream's state is all of it. */
   valueStart = 0;
-  /** Of a value row that was appended to: its bytes' buffer, with room behind them. */
+  /** Buffer of a value row after an append, with free space behind the value. */
   spare: Buffer | undefined = undefined;
-  /** Of a container: its number in sub-record keys, elements, and their payload bytes, about. */
+  /**
+   * Container number used in sub-record keys. With it, the container's elements and their
+   * approximate payload size.
+   */
   number = 0;
   count = 0;
   bytes = 0;
-  /** Of an array: the position of its first element. */
+  /** Position of an array's first element. */
   head = 0;
-  /** Of a container once its sub-records were looked at. */
+  /** Sub-records of a container, once any were accessed. */
   sub: RecordSpace | undefined = undefined;
   /** The row handle, 0 while there is none. */
   slot = 0;
@@ -131,13 +135,13 @@ export class RecordSpace {
   order: SortedRecords<KvRecord> | undefined = undefined;
   /** By key, without overlaps. */
   readonly stretches: Stretch[] = [];
-  /** Its row is gone: what waits to be written need not be. */
+  /** The row was dropped, so its waiting records need not be written. */
   dropped = false;
   /** Its row is gone: it will not be read. */
   ended = false;
   /** Whether the disk may hold any of it. */
   onDisk = true;
-  /** Keys being read, each with what to wait for. */
+  /** Keys being read, each with its promise. */
   readonly loading = new Map<string, Promise<void>>();
   /** How much the next page read asks for: doubles while reads of this space follow each other. */
   pageRecords = 0;

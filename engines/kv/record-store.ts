@@ -1,6 +1,6 @@
-// Records in memory above LevelDB: those that wait to be written, those kept because they may be read
-// again, and the knowledge of what is not there. Reads answer at once or throw `ReadFault`; writes
-// are visible at once and can be undone until `commit`.
+// Records in memory above LevelDB: those waiting to be written, cached ones, and cached absences.
+// Reads answer at once or throw `ReadFault`; writes are visible at once and can be undone until
+// `commit`.
 
 import { Shape } from '../../universal-row/rows.ts';
 import type { ReadGate } from '../engine.ts';
@@ -12,17 +12,17 @@ import { RecordCache, stretchOverheadBytes, stretchRecords } from './record-cach
 import { type KvRecord, RecordSpace, RowRecord, Stretch } from './record-space.ts';
 import { WriteQueue, type Note, type QueueOwner } from './write-queue.ts';
 
-/** What the engine adds to the store's own part of a batch. */
+/** The engine's own part of a batch. */
 export interface StoreOwner {
   addState(batch: LevelBatch): void;
   stateLost(): void;
-  /** What these notes are about may be purged. */
+  /** The records that these notes describe may be purged. */
   notesWritten(notes: readonly Note[]): void;
 }
 
 interface StoreOptions {
   cacheBytes: number;
-  /** Of records that wait to be written, beyond which writers should wait as well. */
+  /** Size of records waiting to be written, beyond which writers should wait too. */
   waitingLimitBytes: number;
   readGate: ReadGate | undefined;
 }
@@ -39,7 +39,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   readonly cache: RecordCache;
   readonly journal = new Journal();
   readonly #owner: StoreOwner;
-  /** Batches on disk whose records still hide what older loads may bring. */
+  /** Batches on disk whose records still take precedence over results of older loads. */
   #unreleased: { below: number; batch: number; records: KvRecord[] }[] = [];
   #justWritten: KvRecord[] = [];
   readonly #guardTurn = (): number => this.loader.guardTurn();
@@ -180,8 +180,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   }
 
   /**
-   * The page goes beyond what this walk asks for, as far as its size allows: the next walk is likely to
-   * go a little further.
+   * The page extends beyond the walk's request, as far as its size allows: the next walk is likely
+   * to go a little further.
    */
   #missPage(
     space: RecordSpace,
@@ -211,7 +211,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
 
   // ---- writing
 
-  /** Writes a record, whatever there was. */
+  /** Writes a record, replacing any existing one. */
   put(space: RecordSpace, key: string, value: Buffer, score: number): void {
     const record = this.#change(space, key);
     record.present = true;
@@ -240,7 +240,7 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   touchRow(row: RowRecord): void {
     if (row.touchedBy === this.journal.command) return;
     row.touchedBy = this.journal.command;
-    // What is read through it in the course of the command must outlive its undoing.
+    // Sub-records read through this row during the command must outlive its undoing.
     if (row.present && row.shape !== Shape.value) this.subOf(row);
     this.journal.push(new RowChanged(this, row));
     this.markChanged(row);
@@ -290,10 +290,11 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     });
   }
 
-  // ---- what loads bring
+  // ---- results of loads
+  //
 
   receiveRecord(space: RecordSpace, key: string, value: Buffer | undefined): void {
-    // What is in memory is at least as new.
+    // The cached record is at least as new.
     if (this.knows(space, key)) return;
     const record = space.newRecord(key);
     if (value !== undefined) space.decode(record, value);
@@ -345,7 +346,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     this.#releaseUnhidden();
   }
 
-  // ---- what the queue reports
+  // ---- reports of the write queue
+  //
 
   addState(batch: LevelBatch): void {
     this.#owner.addState(batch);
@@ -365,8 +367,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
   }
 
   batchWritten(batch: number, notes: readonly Note[]): void {
-    // A load that began before may bring what the batch has replaced: until it is over, the records of
-    // the batch stay in its way.
+    // An earlier load may return records that the batch has replaced: until it is complete, the
+    // batch's records stay and take precedence.
     this.#unreleased.push({ below: this.loader.nextNumber, batch, records: this.#justWritten });
     this.#justWritten = [];
     this.#releaseUnhidden();
@@ -400,7 +402,8 @@ export class RecordStore implements LoadReceiver, QueueOwner {
     this.cache.settle(record);
   }
 
-  // ---- what is gone
+  // ---- dropped records
+  //
 
   /** The row is gone: its records are freed later, in slices, unless this is undone. */
   abandon(space: RecordSpace): void {

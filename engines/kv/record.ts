@@ -6,7 +6,7 @@ import { Shape } from '../../universal-row/rows.ts';
 
 const expiryFlag = 1;
 
-/** What a meta record says. */
+/** Contents of a meta record. */
 export interface RowForm {
   shape: Shape;
   expireAt: number;

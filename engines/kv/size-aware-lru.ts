@@ -1,11 +1,11 @@
-// A cache order that prefers small items. Items fall into classes by the power of two of their size, and
-// each class is an LRU list of its own. A class earns hits; who gives room is the oldest item of the class
-// with the fewest hits per byte in a sliding window. Each class remembers the keys of what it lost of
-// late: a miss of one of those counts as a hit of the class, so that a class that was made too small, or
-// whose items have just become popular, grows back.
+// A cache order that prefers small items. Items fall into classes by the power of two of their
+// size, and each class is an LRU list of its own. A class earns hits; eviction takes the oldest
+// item of the class with the fewest hits per byte in a sliding window. Each class keeps the keys of
+// its recent evictions: a miss of one of those counts as a hit of the class, so that a class that
+// was made too small, or whose items have just become popular, grows back.
 //
-// Items that are only passing through form a class apart: they take no room from the others, nor give any, and
-// are to go as soon as they are not read any more.
+// Items that bypass the cache form a separate class: they take no room from the others, nor give
+// any, and are evicted as soon as they are not read any more.
 //
 // Items carry their own links, so that a hit allocates nothing.
 
@@ -50,7 +50,7 @@ interface SizeAwareLruOptions {
 export class SizeAwareLru {
   bytes = 0;
   items = 0;
-  /** Of what is passing through, apart from `bytes`. */
+  /** Size of the items that bypass the cache, not included in `bytes`. */
   passingBytes = 0;
   readonly #classes: SizeClass[] = Array.from({ length: classCount + 1 }, () => new SizeClass());
   readonly #windowAccesses: number;
@@ -98,7 +98,7 @@ export class SizeAwareLru {
     this.#link(sizeClass, item);
   }
 
-  /** Of what is passing through, the item that was used longest ago. */
+  /** Least recently used of the items that bypass the cache. */
   get oldestPassing(): LruItem | undefined {
     return this.#classes[passing]!.oldest;
   }

@@ -87,7 +87,7 @@ export class SnapshotReader {
     }
   }
 
-  /** Hands out what is there unless so many bytes more still fit. */
+  /** Emits the buffered bytes unless `more` bytes still fit. */
   *#flush(more: number): Generator<Buffer> {
     const writer = this.#writer;
     if (writer.pos === 0 || writer.pos + more + 64 < batchBytes) return;

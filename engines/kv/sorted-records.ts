@@ -5,7 +5,7 @@ const chunkRecords = 512;
 interface OrderedRecord {
   readonly key: string;
   readonly present: boolean;
-  /** It is in the order. */
+  /** True if the record is in `order`. */
   ordered: boolean;
 }
 

@@ -42,7 +42,7 @@ export function write(
   store.put(sub, key, value, 0);
 }
 
-/** Removes records with from <= key < to, and says how many they were and what they held. */
+/** Removes records with from <= key < to, and returns their number and size. */
 export function removeRange(
   store: RecordStore,
   sub: RecordSpace,
@@ -53,7 +53,7 @@ export function removeRange(
   const high = recordKey(to, 0, to.length);
   const keys: string[] = [];
   let bytes = 0;
-  // All are known before the first one goes: what is missing is read with nothing changed.
+  // All records are read before the first is removed: misses occur before any change.
   store.forward(sub, low, high, 0, Infinity, ({ key, value }) => {
     keys.push(key);
     bytes += key.length - recordHeaderBytes + value.length;

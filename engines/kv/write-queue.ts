@@ -1,15 +1,16 @@
-// From memory to disk. What commands change is gathered; at the end of a turn, when the batch before is
-// on disk, all that was gathered goes there as one LevelDB batch together with the index of the last
-// log entry in it. So the disk always holds the state after some entry, and one that is written many
-// times in a while is written once. LevelDB does not sync: the log above does.
+// Write queue from memory to disk. Changes of commands are collected; at the end of a tick, when
+// the previous batch is on disk, all collected changes are written as one LevelDB batch, together
+// with the index of the last log entry in it. So the disk always holds the state after some entry,
+// and a record changed many times in a while is written once. LevelDB does not sync: the log above
+// does.
 //
-// When LevelDB fails, what was under way is gathered again, and the database is reopened now and then
-// until writing works.
+// When LevelDB fails, the failed batch is collected again, and the database is reopened now and
+// then until writing works.
 
 import { LevelBatch, type LevelStore } from './level-store.ts';
 import type { KvRecord } from './record-space.ts';
 
-/** What the queue asks of its owner. */
+/** Services the queue needs from its owner. */
 export interface QueueOwner {
   /** Whether everything done so far belongs to committed entries. */
   readonly betweenCommands: boolean;
@@ -23,7 +24,7 @@ export interface QueueOwner {
   batchWritten(batch: number, notes: readonly Note[]): void;
 }
 
-/** A record about something to be purged, and what is to be purged once it is on disk. */
+/** A record about a purge, and the purge to run once the record is on disk. */
 export interface Note {
   key: Buffer;
   value: Buffer | undefined;
@@ -59,7 +60,7 @@ export class WriteQueue {
   maxBatchMs = 0;
   /** Number of the batch being gathered. */
   gathering = 1;
-  /** What goes with it. */
+  /** Notes written in the same batch. */
   readonly notes: Note[] = [];
   stateChanged = false;
   #records: KvRecord[] = [];
@@ -107,7 +108,7 @@ export class WriteQueue {
   }
 
   endTurn(): void {
-    if (this.#writing !== undefined || this.failure !== undefined) return;
+    if (this.#writing !== undefined || this.failure !== undefined || this.#closed) return;
     if (this.#hasWork() && this.#owner.betweenCommands) {
       this.#seal();
       this.#writeNext();
@@ -115,8 +116,8 @@ export class WriteQueue {
   }
 
   /**
-   * Calls `then` in the very instant at which the disk holds exactly what was committed when this was
-   * called, and resolves after it.
+   * Calls `then` at the moment when the disk holds exactly the state committed at this call, and
+   * resolves after it.
    */
   async settled(then: () => void = () => {}): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
@@ -139,9 +140,10 @@ export class WriteQueue {
     });
   }
 
+  /** What belongs to no committed entry is not written: nobody will commit it any more. */
   async close(): Promise<void> {
     try {
-      if (this.failure === undefined) await this.settled();
+      if (this.failure === undefined && this.#owner.betweenCommands) await this.settled();
     } finally {
       this.#closed = true;
       clearTimeout(this.#retryTimer);

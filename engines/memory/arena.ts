@@ -50,7 +50,7 @@ export class Arena {
   /** Memory by chunk number; where a chunk was released, no bytes. */
   chunks: Buffer[] = [emptyBytes];
   larges: Buffer[] = [];
-  /** Bytes of blocks in use, rounded up to what they really take. */
+  /** Bytes of blocks in use, rounded up to their allocated size. */
   usedBytes = 0;
   /** Bytes got from the system for blocks. */
   heldBytes = 0;
@@ -219,7 +219,7 @@ export class Arena {
     return to;
   }
 
-  /** What has not been moved by now stays where it is. */
+  /** Allocations not moved by now stay where they are. */
   endCompaction(): void {
     for (let chunk = 1; chunk < this.chunks.length; chunk++) {
       if (this.chunkLeaving[chunk] === 0) continue;

@@ -1,9 +1,7 @@
 // An array beyond the packed size: nodes of about 8 KiB in a ring, so that both ends are O(1) and an
 // index is found by adding up the nodes' counts from the nearer end, 4 bytes a node.
 //
-//   node      one arena block; elements lie in [start, end) of it, room is left at either side
-//   element   length | bytes | length, so that a node is read from both ends
-//   length    one byte below 128, else four bytes, the outer one with bit 7 set and the highest bits
+//   node      one arena block; elements lie in [start, end) of it, room is left at either side; array-node.ts has its bytes
 //
 // An element that is too large for a node has one to itself.
 
@@ -12,6 +10,13 @@ import { Shape } from '../../universal-row/rows.ts';
 import type { BytesVisitor } from '../../universal-row/rows.ts';
 import type { Slice } from '../../universal-row/bytes.ts';
 import type { Arena } from './arena.ts';
+import {
+  elementBytes,
+  lengthBytes,
+  readLength,
+  readLengthBefore,
+  writeElement,
+} from './array-node.ts';
 import type { Collection } from './collection.ts';
 
 const nodeBytes = 8192;
@@ -39,7 +44,7 @@ export class BigArray implements Collection {
   nodes = 0;
   private blockBytes = 0;
 
-  // What `#seek` found: a node's place in the ring and an element's offset in its block.
+  // Result of `#seek`: a node's place in the ring and an element's offset in its block.
   private node = 0;
   private at = 0;
 
@@ -259,7 +264,7 @@ export class BigArray implements Collection {
     return this.nodes;
   }
 
-  /** The block address and the bounds of the elements of each node: what a snapshot starts from. */
+  /** Block address and bounds of the elements of each node, from which a snapshot starts. */
   layout(): Int32Array {
     const layout = new Int32Array(3 * this.nodes);
     for (let node = 0; node < this.nodes; node++) {
@@ -369,7 +374,7 @@ export class BigArray implements Collection {
       const to = this.addresses[right]!;
       const block = this.arena.buffer(address);
       const o = this.arena.offset(address);
-      // Kept at the right of its block, for what is inserted goes in front.
+      // Kept at the right of its block, as elements are inserted in front.
       const rightStart = this.arena.capacity(to) - (end - at);
       block.copy(this.arena.buffer(to), this.arena.offset(to) + rightStart, o + at, o + end);
       this.starts[right] = rightStart;
@@ -481,54 +486,5 @@ export class BigArray implements Collection {
     larger.set(column.subarray(this.first));
     larger.set(column.subarray(0, this.first), column.length - this.first);
     return larger;
-  }
-}
-
-function lengthBytes(length: number): number {
-  return length < 0x80 ? 1 : 4;
-}
-
-function elementBytes(length: number): number {
-  return length < 0x80 ? length + 2 : length + 8;
-}
-
-function readLength(b: Buffer, p: number): number {
-  const first = b[p]!;
-  if (first < 0x80) return first;
-  return ((first & 0x7f) << 24) | (b[p + 1]! << 16) | (b[p + 2]! << 8) | b[p + 3]!;
-}
-
-/** The length of the element that ends at `p`. */
-function readLengthBefore(b: Buffer, p: number): number {
-  const last = b[p - 1]!;
-  if (last < 0x80) return last;
-  return ((last & 0x7f) << 24) | (b[p - 2]! << 16) | (b[p - 3]! << 8) | b[p - 4]!;
-}
-
-function writeElement(to: Buffer, p: number, b: Buffer, s: number, n: number): void {
-  if (n < 0x80) {
-    to[p] = n;
-    copyBytes(to, p + 1, b, s, n);
-    to[p + 1 + n] = n;
-    return;
-  }
-  to[p] = 0x80 | (n >>> 24);
-  to[p + 1] = n >>> 16;
-  to[p + 2] = n >>> 8;
-  to[p + 3] = n;
-  copyBytes(to, p + 4, b, s, n);
-  const end = p + n + 8;
-  to[end - 1] = 0x80 | (n >>> 24);
-  to[end - 2] = n >>> 16;
-  to[end - 3] = n >>> 8;
-  to[end - 4] = n;
-}
-
-/** Calls back for each element in the bytes [start, end) of a node. */
-export function eachInNode(b: Buffer, start: number, end: number, visit: BytesVisitor): void {
-  for (let p = start; p < end; ) {
-    const length = readLength(b, p);
-    visit(b, p + lengthBytes(length), length);
-    p += elementBytes(length);
   }
 }

@@ -5,55 +5,25 @@
 //   index    directory by the hash's top bits -> segment (extendible hashing); a segment is an
 //            Int32Array of (hash, id) pairs, probed linearly from the hash's low bits. A full segment
 //            doubles, from `maxSlots` on it splits in two, so the longest rehash is one segment's.
-//   address  by id, the entry's block; 0 for an id not in use
-//
-//   block    kind u8 | key length u8 | value length u16 | key | value              most entries
-//            kind u8 (bit 7) | 0 u24 | key length u32 | value length u32 | key | value
 //
 // With `dense` ids are always 1..size: the last entry takes over the id of one that is removed.
 // Otherwise an id stays with its entry and is used again after it.
 
 import { assert } from '../../universal-row/assert.ts';
-import { copyBytes, emptyBytes } from '../../universal-row/bytes.ts';
 import { keyedHash } from '../../universal-row/keyed-hash.ts';
 import type { Arena } from './arena.ts';
+import { EntryBlocks } from './entry-blocks.ts';
 import { IntColumn } from './long-column.ts';
 
 const minSlots = 8;
 const maxSlots = 8192;
 const maxDirectoryBits = 20;
 
-const wide = 0x80;
-const narrowHeader = 4;
-const wideHeader = 12;
-
-/** Told before an entry changes, moves to another id or goes, while a snapshot is being taken. */
-export interface EntryWatch {
-  /** An entry is about to be made under this id. */
-  created(id: number): void;
-  beforeChange(id: number): void;
-  /** The entry at `from` is about to take over the id `to`, whose entry is gone. */
-  moved(from: number, to: number): void;
-}
-
-export class ByteMap {
-  readonly arena: Arena;
+export class ByteMap extends EntryBlocks {
   readonly dense: boolean;
   size = 0;
   /** Ids in use are below this. */
   nextId = 1;
-  /** Bytes of all blocks. */
-  blockBytes = 0;
-  readonly address = new IntColumn();
-  watch: EntryWatch | undefined = undefined;
-
-  // What `locate` found.
-  b: Buffer = emptyBytes;
-  kind = 0;
-  keyAt = 0;
-  keyLength = 0;
-  valueAt = 0;
-  valueLength = 0;
 
   private directory: Int32Array[];
   private shift = 31;
@@ -62,7 +32,7 @@ export class ByteMap {
   private indexBytes = 0;
 
   constructor(arena: Arena, dense: boolean) {
-    this.arena = arena;
+    super(arena);
     this.dense = dense;
     const segment = this.#newSegment(minSlots, 0);
     this.directory = [segment, segment];
@@ -81,64 +51,9 @@ export class ByteMap {
     for (;;) {
       const id = segment[i + 1]!;
       if (id === 0) return 0;
-      if (segment[i] === hash && this.#isKey(id, b, s, n)) return id;
+      if (segment[i] === hash && this.isKey(id, b, s, n)) return id;
       i = (i + 2) & mask;
     }
-  }
-
-  #isKey(id: number, b: Buffer, s: number, n: number): boolean {
-    const address = this.address.at(id);
-    const block = this.arena.buffer(address);
-    const o = this.arena.offset(address);
-    let at = o + narrowHeader;
-    if ((block[o]! & wide) === 0) {
-      if (block[o + 1] !== n) return false;
-    } else {
-      if (readUint32(block, o + 4) !== n) return false;
-      at = o + wideHeader;
-    }
-    for (let i = 0; i < n; i++) if (block[at + i] !== b[s + i]) return false;
-    return true;
-  }
-
-  /** Finds the block of an entry and sets `b`, `kind`, `keyAt` and so on, valid until the next write. */
-  locate(id: number): void {
-    const address = this.address.at(id);
-    const block = this.arena.buffer(address);
-    const o = this.arena.offset(address);
-    const kind = block[o]!;
-    this.b = block;
-    if ((kind & wide) === 0) {
-      const keyLength = block[o + 1]!;
-      this.kind = kind;
-      this.keyAt = o + narrowHeader;
-      this.keyLength = keyLength;
-      this.valueAt = o + narrowHeader + keyLength;
-      this.valueLength = block[o + 2]! | (block[o + 3]! << 8);
-    } else {
-      const keyLength = readUint32(block, o + 4);
-      this.kind = kind ^ wide;
-      this.keyAt = o + wideHeader;
-      this.keyLength = keyLength;
-      this.valueAt = o + wideHeader + keyLength;
-      this.valueLength = readUint32(block, o + 8);
-    }
-  }
-
-  kindOf(id: number): number {
-    const address = this.address.at(id);
-    return this.arena.buffer(address)[this.arena.offset(address)]! & ~wide;
-  }
-
-  setKind(id: number, kind: number): void {
-    const address = this.address.at(id);
-    const block = this.arena.buffer(address);
-    const o = this.arena.offset(address);
-    block[o] = (block[o]! & wide) | kind;
-  }
-
-  blockCapacity(id: number): number {
-    return this.arena.capacity(this.address.at(id));
   }
 
   /** Adds an entry whose key is known to be missing. */
@@ -154,90 +69,10 @@ export class ByteMap {
   ): number {
     const id = this.#takeId();
     if (this.watch !== undefined) this.watch.created(id);
-    this.address.set(id, this.#newBlock(kind, b, s, n, vb, vs, vn));
+    this.address.set(id, this.newBlock(kind, b, s, n, vb, vs, vn));
     this.size++;
     this.#index(hash, id);
     return id;
-  }
-
-  /** Replaces kind and value. */
-  setValue(id: number, kind: number, vb: Buffer, vs: number, vn: number): void {
-    if (this.watch !== undefined) this.watch.beforeChange(id);
-    const address = this.address.at(id);
-    const block = this.arena.buffer(address);
-    const o = this.arena.offset(address);
-    if ((block[o]! & wide) === 0) {
-      const keyLength = block[o + 1]!;
-      if (vn <= 0xffff && this.arena.fits(address, narrowHeader + keyLength + vn)) {
-        block[o] = kind;
-        block[o + 2] = vn;
-        block[o + 3] = vn >>> 8;
-        copyBytes(block, o + narrowHeader + keyLength, vb, vs, vn);
-        return;
-      }
-    } else {
-      const keyLength = readUint32(block, o + 4);
-      if (
-        (vn > 0xffff || keyLength > 0xff) &&
-        this.arena.fits(address, wideHeader + keyLength + vn)
-      ) {
-        block[o] = kind | wide;
-        writeUint32(block, o + 8, vn);
-        copyBytes(block, o + wideHeader + keyLength, vb, vs, vn);
-        return;
-      }
-    }
-    this.#replaceBlock(id, kind, vb, vs, vn);
-  }
-
-  #replaceBlock(id: number, kind: number, vb: Buffer, vs: number, vn: number): void {
-    this.locate(id);
-    const old = this.address.at(id);
-    this.address.set(id, this.#newBlock(kind, this.b, this.keyAt, this.keyLength, vb, vs, vn));
-    this.#freeBlock(old);
-  }
-
-  /**
-   * Replaces `removed` bytes of the value at `at` by `added` bytes for the caller to fill, and
-   * locates the entry. What lies behind moves. A growing large block gets slack.
-   */
-  splice(id: number, at: number, removed: number, added: number): void {
-    if (this.watch !== undefined) this.watch.beforeChange(id);
-    this.locate(id);
-    const length = this.valueLength + added - removed;
-    const old = this.address.at(id);
-    const header = headerBytes(this.keyLength, length);
-    const from = this.valueAt + at + removed;
-    const tail = this.valueAt + this.valueLength;
-    if (
-      header === this.keyAt - this.arena.offset(old) &&
-      this.arena.fits(old, header + this.keyLength + length)
-    ) {
-      if (added !== removed && from < tail) {
-        this.b.copyWithin(this.valueAt + at + added, from, tail);
-      }
-      setValueLength(this.b, this.arena.offset(old), length);
-      this.valueLength = length;
-      return;
-    }
-    const keyLength = this.keyLength;
-    const total = header + keyLength + length;
-    const growing = added > removed;
-    const address = growing ? this.arena.allocateGrowing(total) : this.arena.allocate(total);
-    this.blockBytes += this.arena.capacity(address);
-    const block = this.arena.buffer(address);
-    const o = this.arena.offset(address);
-    writeHeader(block, o, this.kind, keyLength, length);
-    copyBytes(block, o + header, this.b, this.keyAt, keyLength);
-    const valueAt = o + header + keyLength;
-    copyBytes(block, valueAt, this.b, this.valueAt, at);
-    copyBytes(block, valueAt + at + added, this.b, from, tail - from);
-    this.address.set(id, address);
-    this.#freeBlock(old);
-    this.b = block;
-    this.keyAt = o + header;
-    this.valueAt = valueAt;
-    this.valueLength = length;
   }
 
   /** Gives the entry another key, known to be missing. */
@@ -245,11 +80,11 @@ export class ByteMap {
     if (this.watch !== undefined) this.watch.beforeChange(id);
     this.locate(id);
     const old = this.address.at(id);
-    const address = this.#newBlock(this.kind, b, s, n, this.b, this.valueAt, this.valueLength);
+    const address = this.newBlock(this.kind, b, s, n, this.b, this.valueAt, this.valueLength);
     const hash = keyedHash(b, s, s + n) | 0;
     this.#unindex(keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0, id);
     this.address.set(id, address);
-    this.#freeBlock(old);
+    this.freeBlock(old);
     this.#index(hash, id);
   }
 
@@ -257,7 +92,7 @@ export class ByteMap {
     if (this.watch !== undefined) this.watch.beforeChange(id);
     this.locate(id);
     this.#unindex(keyedHash(this.b, this.keyAt, this.keyAt + this.keyLength) | 0, id);
-    this.#freeBlock(this.address.at(id));
+    this.freeBlock(this.address.at(id));
     this.address.set(id, 0);
     this.size--;
     if (this.dense) this.#fillGap(id);
@@ -290,14 +125,14 @@ export class ByteMap {
   }
 
   /**
-   * Frees blocks from the last id on down, at most `limit` of them; true when none is left. Only for
-   * a map that nobody looks at any more.
+   * Frees blocks from the last id on down, at most `limit` of them; true when none is left. Only
+   * for a map that is no longer read.
    */
   dismantle(limit: number): boolean {
     const stop = Math.max(1, this.nextId - limit);
     for (let id = this.nextId - 1; id >= stop; id--) {
       const address = this.address.at(id);
-      if (address !== 0) this.#freeBlock(address);
+      if (address !== 0) this.freeBlock(address);
     }
     this.nextId = stop;
     if (stop > 1) return false;
@@ -315,31 +150,6 @@ export class ByteMap {
       const address = this.address.at(id);
       if (this.arena.isLeaving(address)) this.address.set(id, this.arena.move(address));
     }
-  }
-
-  #newBlock(
-    kind: number,
-    b: Buffer,
-    s: number,
-    n: number,
-    vb: Buffer,
-    vs: number,
-    vn: number,
-  ): number {
-    const header = headerBytes(n, vn);
-    const address = this.arena.allocate(header + n + vn);
-    this.blockBytes += this.arena.capacity(address);
-    const block = this.arena.buffer(address);
-    const o = this.arena.offset(address);
-    writeHeader(block, o, kind, n, vn);
-    copyBytes(block, o + header, b, s, n);
-    copyBytes(block, o + header + n, vb, vs, vn);
-    return address;
-  }
-
-  #freeBlock(address: number): void {
-    this.blockBytes -= this.arena.capacity(address);
-    this.arena.free(address);
   }
 
   #takeId(): number {
@@ -503,41 +313,4 @@ function place(segment: Int32Array, hash: number, id: number): void {
   segment[i] = hash;
   segment[i + 1] = id;
   segment[segment.length - 2]!++;
-}
-
-function headerBytes(keyLength: number, valueLength: number): number {
-  return keyLength <= 0xff && valueLength <= 0xffff ? narrowHeader : wideHeader;
-}
-
-function writeHeader(b: Buffer, o: number, kind: number, keyLength: number, valueLength: number) {
-  if (keyLength <= 0xff && valueLength <= 0xffff) {
-    b[o] = kind;
-    b[o + 1] = keyLength;
-    b[o + 2] = valueLength;
-    b[o + 3] = valueLength >>> 8;
-  } else {
-    b[o] = kind | wide;
-    writeUint32(b, o + 4, keyLength);
-    writeUint32(b, o + 8, valueLength);
-  }
-}
-
-function setValueLength(b: Buffer, o: number, valueLength: number): void {
-  if ((b[o]! & wide) === 0) {
-    b[o + 2] = valueLength;
-    b[o + 3] = valueLength >>> 8;
-  } else {
-    writeUint32(b, o + 8, valueLength);
-  }
-}
-
-function readUint32(b: Buffer, o: number): number {
-  return (b[o]! | (b[o + 1]! << 8) | (b[o + 2]! << 16) | (b[o + 3]! << 24)) >>> 0;
-}
-
-function writeUint32(b: Buffer, o: number, value: number): void {
-  b[o] = value;
-  b[o + 1] = value >>> 8;
-  b[o + 2] = value >>> 16;
-  b[o + 3] = value >>> 24;
 }

@@ -1,4 +1,4 @@
-// What the big forms of map, set, ranked and array have in common.
+// Common base of the big forms of map, set, ranked and array.
 
 import type { Shape } from '../../universal-row/rows.ts';
 
@@ -6,7 +6,9 @@ import type { Shape } from '../../universal-row/rows.ts';
 export interface Detached {
   /** Bytes of its blocks in the arena. */
   bytes(): number;
-  /** Frees about `limit` blocks; true when nothing is left. Nobody else looks at it any more. */
+  /**
+   * Frees about `limit` blocks; true when nothing is left. The collection must no longer be read.
+   */
   dismantle(limit: number): boolean;
 }
 
@@ -18,7 +20,7 @@ export interface Collection extends Detached {
   dropped: boolean;
   /** Blocks, used or not, that `compact` goes through. */
   readonly extent: number;
-  /** Moves those of blocks [from, from + limit) that are in the way of a compaction. */
+  /** Moves the blocks among [from, from + limit) that block a compaction. */
   compact(from: number, limit: number): void;
   /** Bytes of its typed arrays. */
   indexBytes(): number;

@@ -1,6 +1,6 @@
-// Gives memory back when much has been deleted here and there: empties the chunks that hold least by
-// moving their blocks to others, going through all rows and collections a slice at a time. What is
-// written meanwhile may be missed, and then only stays where it is.
+// Returns memory to the system after many scattered deletions: empties the least filled chunks by
+// moving their blocks to others, visiting all rows and collections a slice at a time. Blocks
+// written meanwhile may be missed; they then stay where they are.
 
 import type { Clock } from '../../universal-row/environment.ts';
 import type { Arena } from './arena.ts';
@@ -46,7 +46,7 @@ export class Compactor {
     }
   }
 
-  /** Ends what is under way. */
+  /** Stops the current compaction. */
   stop(): void {
     if (this.#tables === undefined) return;
     this.#tables = undefined;

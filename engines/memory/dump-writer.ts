@@ -1,4 +1,4 @@
-// Gathers what a snapshot writes out into batches. What a write forces out waits here as well, so
+// Collects a snapshot's output into batches. Rows that a write forces out wait here as well, so
 // batches queue up until the reader asks for them.
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';

@@ -5,7 +5,7 @@
 const fields = 4;
 const initialLeaves = 2;
 const maxLeaves = 256;
-/** Of the objects that a chunk is, about. */
+/** Size of the objects of a chunk, approximate. */
 const chunkOverheadBytes = 160;
 
 export const Leaf = { address: 0, used: 1, records: 2, mark: 3 } as const;

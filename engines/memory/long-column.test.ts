@@ -28,7 +28,7 @@ test('numbers stay as they were set, however the column grows', () => {
         expect(ints.at(i)).toBe(value);
         expect(ints.get(i)).toBe(value);
         expect(floats.at(i)).toBe(value / 3);
-        // What nobody has set is 0.
+        // Unset places are 0.
         const next = i + 1;
         if (!model.has(next)) expect(ints.get(next)).toBe(0);
       }

@@ -38,7 +38,7 @@ abstract class LongColumn<A extends Int32Array | Float64Array> {
     this.byteLength += chunk.byteLength;
   }
 
-  /** Lets go of all places. */
+  /** Releases all places. */
   clear(): void {
     this.chunks = [];
     this.length = 0;

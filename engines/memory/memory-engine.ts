@@ -22,7 +22,7 @@ interface MemoryEngineOptions {
   clock?: Clock;
 }
 
-/** What a row takes beside its block: its part of the hash index and its address. */
+/** Memory a row takes besides its block: its part of the hash index and its address. */
 const indexBytesPerRow = 12;
 
 export class MemoryEngine implements Engine {
@@ -71,7 +71,7 @@ export class MemoryEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    // A checkpoint under way fails or ends by itself; nobody waits for what it says any more.
+    // A checkpoint in progress fails or ends by itself; its result is no longer needed.
     if (this.#checkpoint !== undefined) await this.#checkpoint.catch(() => {});
     await this.#export?.return();
   }

@@ -9,6 +9,7 @@
 // A length is one byte below 128, else two: 0x80 | high bits, low byte. Search is linear, which at
 // this size costs less than an index would take. These functions know the bytes; byte-map.ts moves them.
 
+import type { Slice } from '../../universal-row/bytes.ts';
 import { compareBytes, copyBytes } from '../../universal-row/bytes.ts';
 import type { ByteMap } from './byte-map.ts';
 
@@ -286,4 +287,26 @@ export function packedRankOfBytes(m: ByteMap, bytes: Uint8Array, orAt: boolean):
     p = skip(block, p + 8);
   }
   return count;
+}
+
+/** Where the first `count` elements of a packed array or ranked row begin. */
+export function packedPlaces(
+  b: Buffer,
+  valueAt: number,
+  count: number,
+  before: number,
+): Int32Array {
+  // A walk's own: a visitor may start another.
+  const places = new Int32Array(count);
+  for (let i = 0, p = valueAt + 1; i < count; i++) {
+    places[i] = p;
+    p = skip(b, p + before);
+  }
+  return places;
+}
+
+/** Shows the element that begins at `p`. */
+export function setPart(out: Slice, b: Buffer, p: number): void {
+  const length = readLength(b, p);
+  out.set(b, p + lengthBytes(length), length);
 }

@@ -5,7 +5,7 @@
 //                score, so that a descent compares scores without leaving the node
 //   leaf         up to 64 ids, linked to the leaves before and after it
 //
-// What the order is, and what place in it is meant, the owner says through `RankOrder`.
+// The owner defines the order, and the place in it, through `RankOrder`.
 
 const width = 64;
 const widthBits = 6;
@@ -289,7 +289,7 @@ export class RankTree {
     return level === 0 ? this.leafCount[node]! : this.innerCount[node]!;
   }
 
-  /** Brings up to date what a slot says of its child, which is at `level`. */
+  /** Updates a slot's copy of its child's count, first id and score; the child is at `level`. */
   #describe(slot: number, level: number): void {
     const child = this.children[slot]!;
     if (level === 0) {

@@ -10,7 +10,7 @@
 // engine holds rows of other groups: its first frame is no record batch, but the index of `localGroup` (f64, big-endian)
 // and those of the others (applied-indexes.ts). The number then only says which snapshot is the newest.
 //
-// It is written under another name and renamed when it is safe, so a file with this name is whole
+// It is written under another name and renamed once it is synced, so a file with this name is whole
 // unless the disk damaged it. That is an error, never a reason to start from an older one.
 
 import { crc32 } from 'node:zlib';

@@ -1,4 +1,5 @@
-// The records of one leaf of a stream: sorted by key, each key without what it shares with the one before.
+// The records of one leaf of a stream: sorted by key, each key without the prefix it shares with
+// the one before.
 //
 //   record   shared length v | suffix length v | value length v | suffix | value      v = LEB128 varint
 //
@@ -23,7 +24,10 @@ export class LeafCursor {
   valueLength = 0;
   /** Records before the current one. */
   index = -1;
-  /** After `seek`: what the key looked for shares with the key before the current one, and with the current one. */
+  /**
+   * After `seek`: lengths of the prefixes that the target shares with the key before the current
+   * one, and with the current one.
+   */
   sharedBefore = 0;
   sharedHere = 0;
 
@@ -80,7 +84,8 @@ export class LeafCursor {
       const before = this.sharedHere;
       this.sharedBefore = before;
       if (!this.advance()) return false;
-      // What shares more with a smaller key than that does with the one looked for is smaller as well.
+      // An entry that shares a longer prefix with a smaller key than that key shares with the
+      // target is smaller too.
       if (this.shared > before) continue;
       const { key, keyLength } = this;
       const most = keyLength < n ? keyLength : n;
@@ -101,7 +106,7 @@ export class LeafCursor {
 
 const long = { value: 0, next: 0 };
 
-/** A varint of more than one byte. What it returns is valid until the next call. */
+/** A varint of more than one byte. The returned object is valid until the next call. */
 function readLong(b: Buffer, p: number): { value: number; next: number } {
   let value = 0;
   let scale = 1;

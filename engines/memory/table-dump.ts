@@ -1,9 +1,9 @@
 // Dump-before-write: how a snapshot of one moment is taken while writes go on.
 //
-// At its moment a dump notes how far ids go. It then walks them at leisure and writes out what it
-// finds, with a bit for each id that it has dealt with. A write first shows the dump what it is about
-// to change or remove: if that is not written out yet, it is so now, as it was. What is made after the
-// moment counts as dealt with. So each row goes out once, as it was at the moment.
+// At its moment a dump notes the highest id. It then walks the ids in the background and writes out
+// each row, with a bit for each id that is done. A write first passes the dump the row it is about
+// to change or remove: a row not yet written out is written out now, before the change. Rows
+// created after the moment count as done. So each row is written once, in its state at that moment.
 //
 // The same is done one level down for the entries of a big map, set or ranked row, for the nodes of
 // a big array and for the leaves of a stream, so that no write ever waits for a whole large row. Such a row's own bit is set as soon
@@ -12,13 +12,15 @@
 
 import { Shape } from '../../universal-row/rows.ts';
 import type { Arena } from './arena.ts';
-import { BigArray, eachInNode } from './big-array.ts';
+import { eachInNode } from './array-node.ts';
+import { BigArray } from './big-array.ts';
 import type { NodeWatch } from './big-array.ts';
 import type { BigFields } from './big-fields.ts';
 import { BigRanked } from './big-ranked.ts';
 import { BigStream } from './big-stream.ts';
-import type { LeafWatch } from './big-stream.ts';
-import type { ByteMap, EntryWatch } from './byte-map.ts';
+import type { LeafWatch } from './stream-leaves.ts';
+import type { ByteMap } from './byte-map.ts';
+import type { EntryWatch } from './entry-blocks.ts';
 import type { Collection } from './collection.ts';
 import type { DumpWriter } from './dump-writer.ts';
 import type { ExpiryHeap } from './expiry-heap.ts';
@@ -35,7 +37,7 @@ export const referenceBytes = 4;
 export interface Dump {
   /** Writes out some more; false when nothing is left. */
   step(): boolean;
-  /** Lets go of what it watched, whether walked to the end or not. */
+  /** Stops watching the table, whether the walk is complete or not. */
   end(): void;
 }
 
@@ -65,7 +67,7 @@ class IdSet {
   }
 }
 
-/** What a dump reads of a table, and where the table finds the dump. */
+/** The parts of a table that a dump reads, and the field that links the table to its dump. */
 interface DumpedTable {
   readonly map: ByteMap;
   readonly expiry: ExpiryHeap;
@@ -250,7 +252,7 @@ class EntriesDump implements Dump, EntryWatch {
     this.#out.elementDone();
   }
 
-  /** Ids only ever move down, and the walk goes down: what is not done yet stays ahead of it. */
+  /** Ids only ever move down, and the walk goes down: unfinished ids stay ahead of it. */
   moved(from: number, to: number): void {
     if (this.#done.has(from)) this.#done.add(to);
     else this.#done.delete(to);

@@ -1,5 +1,5 @@
-// Batches as an adapter would fill them. What the contract leaves open is made as unpleasant as it may be:
-// arrays are longer than need be, and hold nonsense where there is no value.
+// Batches as an adapter would fill them, using the contract's freedom in the least convenient way:
+// arrays are longer than necessary, and hold arbitrary values where there is none.
 
 import { viewed } from '../../universal-row/bytes.ts';
 import type { FieldType } from '../../universal-row/series/field-type.ts';

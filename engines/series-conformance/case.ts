@@ -1,5 +1,5 @@
-// The form of a case. Most are data: what is written, and what must then be answered, in whatever state the
-// engine is.
+// The form of a case. Most are data: the points written and the expected answers, in each state of
+// the engine.
 
 import assert from 'node:assert/strict';
 import {
@@ -17,7 +17,7 @@ export interface SeriesCase {
   run(trial: SeriesTrial): Promise<void>;
 }
 
-/** Points written one batch after another, and what a scan of `m` then finds. */
+/** Points written one batch after another, and the expected result of a scan of `m`. */
 export interface StoredCase {
   name: string;
   writes: readonly (readonly Point[])[];

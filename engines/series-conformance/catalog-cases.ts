@@ -337,7 +337,7 @@ export const catalogCases: readonly SeriesCase[] = [
         assertFails(() => trial.change(change), text);
         assert.equal(trial.index, index);
         assert.deepEqual(catalogOf(trial.view), before);
-        // It can go on.
+        // The engine accepts further changes.
         trial.change(createDatabase('another'));
         assert.ok('another' in catalogOf(trial.view));
       },

@@ -1,4 +1,4 @@
-// Deletions: of points in a range, of whole series, of what is too old.
+// Deletions: of points in a range, of whole series, of expired points.
 
 import assert from 'node:assert/strict';
 import type { SeriesFilter } from '../../contracts/series-store.ts';
@@ -26,7 +26,7 @@ interface DeleteCase {
   name: string;
   kind: 'points' | 'series';
   selected: Selected;
-  /** What goes. */
+  /** True for a point that is deleted. */
   goes: (one: Point) => boolean;
 }
 

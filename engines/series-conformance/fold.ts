@@ -1,5 +1,5 @@
-// Aggregates over series and buckets of time, from rows or from what sums them up: both must come to the
-// same. Floats of cases are such that their sums are exact in any order.
+// Aggregates over series and buckets of time, from rows or from their summaries: both must give the
+// same result. Floats of cases are such that their sums are exact in any order.
 
 import { typeOf, type FieldValue, type Point } from './points.ts';
 
@@ -12,7 +12,7 @@ interface Aggregates {
   /** Not of strings. */
   min: FieldValue | undefined;
   max: FieldValue | undefined;
-  /** Of numbers only; integers wrap at 64 bits. */
+  /** Sum of numeric values; integers wrap at 64 bits. */
   sum: FieldValue | undefined;
 }
 

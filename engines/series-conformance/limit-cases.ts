@@ -1,4 +1,5 @@
-// Limits on how many series and tag values there may be. Points of what is there already are always taken.
+// Limits on how many series and tag values there may be. Points of existing series and tag values
+// are always accepted.
 
 import assert from 'node:assert/strict';
 import type { SeriesLimits } from '../series-engine.ts';
@@ -10,7 +11,7 @@ interface LimitCase {
   limits: Partial<SeriesLimits>;
   given: readonly Point[];
   write: readonly Point[];
-  /** How many of the points written are taken: those of the first series that there is room for. */
+  /** The points accepted: those of the first series within the limit. */
   taken: readonly Point[];
   error: RegExp;
 }
@@ -35,14 +36,6 @@ const cases: LimitCase[] = [
     write: [point('n,k=1', 1, { v: 1 }), point('o,k=1', 1, { v: 1 }), ...again],
     taken: [...again, point('n,k=1', 1, { v: 1 })],
     error: /max-series-per-database limit exceeded/,
-  },
-  {
-    name: 'series of a measurement',
-    limits: { seriesPerMeasurement: 13 },
-    given: ofM,
-    write: [...more, ...again, point('n,k=1', 1, { v: 1 })],
-    taken: [...again, ...more.slice(0, 3), point('n,k=1', 1, { v: 1 })],
-    error: /limit exceeded/,
   },
   {
     name: 'values of a tag',
@@ -75,7 +68,6 @@ export const limitCases: readonly SeriesCase[] = [
         // Without the limit there is room for all.
         Object.assign(trial.engine.limits, {
           seriesPerDatabase: Infinity,
-          seriesPerMeasurement: Infinity,
           valuesPerTag: Infinity,
         });
         await trial.given(write);
@@ -108,9 +100,8 @@ export const limitCases: readonly SeriesCase[] = [
     },
   },
   {
-    name: 'limits: those of a measurement and a tag are per shard',
+    name: 'limits: those of a tag are per shard',
     async run(trial) {
-      trial.engine.limits.seriesPerMeasurement = 10;
       trial.engine.limits.valuesPerTag = 10;
       await trial.given(ofM);
       const later = more.map((one) => ({ ...one, time: one.time + 70n * day }));

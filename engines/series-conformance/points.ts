@@ -51,7 +51,7 @@ export function typeOf(value: FieldValue): FieldType {
   }
 }
 
-/** Of a row of a column that has been read; undefined where it has none. */
+/** Value at a row of a column that has been read; undefined if it has none. */
 export function valueAt(column: Column, row: number): FieldValue | undefined {
   const { type, numbers, wide, texts, present } = column;
   if (present !== undefined && present[row] !== 1) return undefined;
@@ -69,7 +69,10 @@ export function valueAt(column: Column, row: number): FieldValue | undefined {
   }
 }
 
-/** What a store of these points holds: each time of a series once, later fields over earlier ones. */
+/**
+ * Expected contents after these points are written: one point per series and time, later fields
+ * over earlier ones.
+ */
 export function merged(points: readonly Point[]): Point[] {
   const byKey = new Map<string, Point>();
   for (const one of points) {

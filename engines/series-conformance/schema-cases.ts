@@ -1,4 +1,4 @@
-// What there is: measurements, fields, tags and series.
+// Schema queries: measurements, fields, tags and series.
 
 import assert from 'node:assert/strict';
 import type { SeriesFilter } from '../../contracts/series-store.ts';

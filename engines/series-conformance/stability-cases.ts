@@ -1,4 +1,4 @@
-// A scan is a view of the moment it was made, whatever happens before it is read.
+// A scan shows the state at its creation, whatever changes happen before it is read.
 
 import assert from 'node:assert/strict';
 import type { SeriesCase } from './case.ts';

@@ -1,4 +1,4 @@
-// Summaries: what is known of runs of rows must come to the same as the rows themselves.
+// Summaries: summaries of runs of rows must give the same result as the rows themselves.
 
 import assert from 'node:assert/strict';
 import type { SeriesCase } from './case.ts';
@@ -107,7 +107,7 @@ export const summaryCases: readonly SeriesCase[] = [
       async run(trial) {
         for (const points of writes) {
           await trial.given(points);
-          // What was written together is together on disk, so that there is something to sum up.
+          // Points written together are stored together, so that block summaries can be used.
           await trial.checkpoint();
         }
         const { from = -(2n ** 62n), to = 2n ** 62n } = read ?? {};

@@ -1,5 +1,5 @@
-// One engine under test, driven as a pod drives it: what changes is put into words, kept in a log, and
-// applied from the log's bytes. Bytes and batches are scribbled over as soon as they may be.
+// One engine under test, driven as a pod drives it: changes are encoded, kept in a log, and applied
+// from the log's bytes. Bytes and batches are overwritten as soon as the contract permits.
 
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -15,7 +15,7 @@ export interface SeriesSubject {
   readonly model: string;
   /** An engine that is not open. With the directory of a closed one it carries on from there. */
   create(directory: string): SeriesEngine;
-  /** A directory that nobody uses. */
+  /** Returns an unused directory. */
   newDirectory(): string;
 }
 
@@ -39,9 +39,9 @@ export class SeriesTrial {
   readonly directory: string;
   engine: SeriesEngine;
   readonly cache = new SimpleSeriesCache();
-  /** All entries of all lives. */
+  /** All entries since the first opening. */
   readonly log: LogEntry[] = [];
-  /** Of the last entry. */
+  /** Log index of the last entry. */
   index = 0;
   readonly #writer = new RecordBatchWriter();
   readonly #others: SeriesTrial[] = [];
@@ -85,7 +85,7 @@ export class SeriesTrial {
 
   // ---- changes
 
-  /** One entry of the log; none when `prepare` puts nothing into words. */
+  /** Appends one entry to the log; none when `prepare` encodes nothing. */
   run<T>(prepare: (into: RecordBatchWriter) => T): T {
     const into = this.#writer;
     // An odd place, where no typed array could lie over it.
@@ -109,7 +109,7 @@ export class SeriesTrial {
     return result;
   }
 
-  /** What `prepare` puts into words, which is then discarded. */
+  /** Bytes that `prepare` encodes for a change that is then discarded. */
   discarded(prepare: (into: RecordBatchWriter) => unknown): Buffer {
     const into = new RecordBatchWriter();
     prepare(into);
@@ -159,7 +159,8 @@ export class SeriesTrial {
     this.run((into) => this.engine.prepareRetention(now, into));
   }
 
-  // ---- lives
+  // ---- opening and closing
+  //
 
   /** Does all the work that was left for later. */
   async settle(): Promise<void> {
@@ -180,7 +181,7 @@ export class SeriesTrial {
     );
   }
 
-  /** The next life, with what the log has beyond the checkpoint. */
+  /** Reopens the engine, with the part of the log beyond the checkpoint. */
   async reopen(): Promise<void> {
     await this.engine.close();
     this.engine = this.subject.create(this.directory);
@@ -201,7 +202,7 @@ export class SeriesTrial {
     buf.fill(scribble);
   }
 
-  /** Another engine with what this one exports. */
+  /** Another engine with this one's export. */
   async copy(): Promise<SeriesTrial> {
     const other = await this.another();
     await other.take(this.engine.exportSnapshot(), this.engine.appliedIndex);
@@ -216,7 +217,10 @@ export class SeriesTrial {
     this.log.length = 0;
   }
 
-  /** Checks the same in each state that what was applied can be in: in memory, on disk, replayed, copied. */
+  /**
+   * Runs the check in each state that applied entries can be in: in memory, on disk, replayed,
+   * copied.
+   */
   async everywhere(check: (view: View) => void): Promise<void> {
     const states: [name: string, reach: () => Promise<SeriesTrial | void>][] = [
       ['as applied', async () => {}],

@@ -1,4 +1,5 @@
-// What an engine answers, in the form of cases, with all checked that must hold of every answer.
+// An engine's answers in the form the cases use. Every answer is checked against the general
+// contract.
 
 import { inOneGo } from '../../universal-row/slices.ts';
 import assert from 'node:assert/strict';
@@ -35,7 +36,10 @@ export class View {
     this.engine = engine;
   }
 
-  /** Of `m` in the default policy of `db`, its field `v` at all times, unless told. */
+  /**
+   * Scans measurement `m` in the default policy of `db`, field `v`, all times, unless options say
+   * otherwise.
+   */
   scan(options: ReadOptions = {}): SeriesScan {
     return inOneGo(this.engine.scan(requestOf(options)));
   }
@@ -118,7 +122,10 @@ function ascending(names: string[]): string[] {
   return names;
 }
 
-/** What scans with this request find, up to `rowsPerSeries` of each series and within the bounds. */
+/**
+ * Rows found by scans with this request, up to `rowsPerSeries` of each series and within the
+ * bounds.
+ */
 export function rowsOf(scan: SeriesScan, request: ScanRequest): Point[] {
   const points: Point[] = [];
   assert.equal(scan.fieldTypes.length, request.fields.length, 'a type for each field');
@@ -169,7 +176,7 @@ function timeAt(base: number, offset: number): bigint {
   return BigInt(base) * second + BigInt(offset);
 }
 
-/** Checks that what a cursor gives is in order and in the range. */
+/** Checks that a cursor's rows are in order and in the range. */
 class Order {
   readonly #request: ScanRequest;
   #last: bigint | undefined = undefined;

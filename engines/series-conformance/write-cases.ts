@@ -1,4 +1,4 @@
-// What is written is read: types, times, series, points that meet, and points that are refused.
+// Points written are read back: types, times, series, points of the same time, and rejected points.
 
 import assert from 'node:assert/strict';
 import { batchesOf, batchOf } from './batch-builder.ts';

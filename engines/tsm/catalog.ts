@@ -11,7 +11,7 @@ import {
 import { minRetention, normalShardDuration } from './durations.ts';
 import { maxShardSeconds } from './parts.ts';
 
-/** What a shard is of. */
+/** Database, retention policy and time range of a shard. */
 export interface ShardSpan {
   readonly number: number;
   readonly database: string;
@@ -55,7 +55,7 @@ export interface CatalogState {
 
 type DatabaseSaved = CatalogState['databases'][number];
 
-/** What the engine itself can do beyond what clients can. */
+/** Changes that the engine makes beyond those available to clients. */
 export type EngineChange =
   | CatalogChange
   /** Made as it was elsewhere, without shards, in place of one of that name. */
@@ -94,7 +94,8 @@ export class Catalog {
   readonly #databases = new Map<string, DatabaseState>();
   readonly #shards = new Map<number, ShardSpan>();
 
-  // ---- what there is
+  // ---- databases, policies and shards
+  //
 
   /** In the order they were made. */
   databases(): Database[] {
@@ -123,7 +124,7 @@ export class Catalog {
     return policyOf(database, name === '' ? database.defaultPolicy : name);
   }
 
-  /** As `policy`, and an error that says what is missing. */
+  /** Like `policy`; throws an error that names the missing part. */
   expectPolicy(database: string, name: string): PolicyState {
     const state = this.#databases.get(database);
     if (state === undefined) throw databaseNotFound(database);
@@ -344,8 +345,8 @@ export class Catalog {
 }
 
 /**
- * The shard that a policy would make for a second that none of its shards has: as long as its shard
- * duration says, less what others have of that already.
+ * The shard that a policy would make for a time that none of its shards covers: of the policy's
+ * shard duration, less the time that other shards cover already.
  */
 export function spanFor(
   policy: PolicyState,
@@ -411,7 +412,7 @@ function isSame(a: RetentionPolicy, b: RetentionPolicy): boolean {
   );
 }
 
-/** Whether the policy is what was asked for, as far as something was. */
+/** Whether the policy agrees with all requested properties. */
 function matches(policy: PolicyState | undefined, asked: RetentionPolicyChange): boolean {
   if (policy === undefined) return false;
   const { duration, replicaN, shardGroupDuration } = asked;

@@ -12,7 +12,10 @@ function shardDurationFor(duration: bigint): bigint {
   return duration >= 2n * day ? day : hour;
 }
 
-/** The shard duration of a policy, given what was asked for: 0 or nothing leaves it to the duration. */
+/**
+ * The shard duration of a policy for a requested one: 0 or undefined derives it from the policy's
+ * duration.
+ */
 export function normalShardDuration(asked: bigint | undefined, duration: bigint): bigint {
   if (asked === undefined || asked === 0n) return shardDurationFor(duration);
   return asked < minRetention ? shardDurationFor(minRetention) : asked;

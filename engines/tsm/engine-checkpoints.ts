@@ -112,7 +112,7 @@ export class EngineCheckpoints {
       if (maintenance.failure !== undefined) throw maintenance.failure;
       await this.#untilReady(shard);
     }
-    // One that is under way may have begun before what is to be persisted now.
+    // A persist in progress may have begun before the changes to persist now.
     for (let rounds = shard.isPersisting ? 2 : 1; rounds > 0; rounds--) {
       for (;;) {
         const isLeft = await this.#slice((ms) => {

@@ -1,9 +1,9 @@
-// What the engine is as a whole, `manifest` in its directory, little-endian:
+// State of the engine as a whole: the file `manifest` in its directory, little-endian:
 //
 //   "PolyrowT" | version u32 | length u32 | crc32 u32 of the text | text, JSON
 //
-// It is written under another name, synced and renamed, so what has its name is whole unless the disk
-// damaged it. Shards that it does not list are leftovers.
+// It is written under another name, synced and renamed, so a file of this name is complete unless
+// the disk damaged it. Shards that it does not list are leftovers.
 
 import { crc32 } from 'node:zlib';
 import type { Disk } from '../../universal-row/environment.ts';

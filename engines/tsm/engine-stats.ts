@@ -1,4 +1,4 @@
-// What the engine holds and has done, summed over its shards.
+// Statistics of the engine, summed over its shards.
 
 import type { SeriesEngineStats } from '../series-engine.ts';
 import type { PagePool } from './head/page-pool.ts';

@@ -38,8 +38,8 @@ class Group implements ScannedSeries {
 }
 
 /**
- * Undefined where it is not asked for, or some shard does as well series by series. What it shows is as of the first
- * slice.
+ * Undefined if totals were not requested, or a shard is as fast series by series. Shows the state
+ * at the first slice.
  */
 export function* scanTotals(
   shards: readonly LiveShard[],

@@ -1,4 +1,4 @@
-// A shard that is open, and what the engine keeps beside it.
+// An open shard, and the engine's state of it.
 
 import type { ShardSpan } from './catalog.ts';
 import type { Shard } from './shard/shard.ts';

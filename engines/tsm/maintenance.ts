@@ -53,20 +53,23 @@ export class Maintenance {
     return this.headBytes > 2 * this.#options.headBytes;
   }
 
-  /** A head is to be flushed for its size, or for what reading it takes: that must keep up with the writes. */
+  /**
+   * A head must be flushed for its size, or for the cost of reading it: flushing must keep up with
+   * the writes.
+   */
   get isBehind(): boolean {
     const isLarge = this.headBytes > this.#options.headBytes;
     return isLarge || this.#flushing !== undefined || this.#longHeads.size > 0;
   }
 
-  /** Far beyond what waiting writers can cause: flushes whether or not a write waits. */
+  /** Far more than waiting writers can cause: flushes whether or not a write waits. */
   get isOverrun(): boolean {
     return this.headBytes > 4 * this.#options.headBytes;
   }
 
   /** The heads of the shard have changed. */
   recount(live: LiveShard): void {
-    // A flush cannot give back what an empty head holds, so that no write waits for it.
+    // A flush cannot release the memory of an empty head, so no write waits for it.
     const holdsRows = live.shard.head.rows > 0 || live.shard.isFlushing;
     const bytes = live.isDropped || !holdsRows ? 0 : live.shard.headBytes;
     this.headBytes += bytes - live.countedHeadBytes;
@@ -136,7 +139,7 @@ export class Maintenance {
       const flushed = this.flushLargest(left, blocks);
       const flushWaits = this.#flushing?.shard.waiting !== undefined;
       if (flushed && !flushWaits) continue;
-      // What a flush waits for may be that a compaction goes on.
+      // A flush may wait for a compaction to proceed.
       const compacted = compacts && this.#compactSome(left, blocks);
       if (!flushed && !compacted) return false;
       if (flushWaits || this.#compacting?.shard.waiting !== undefined) return true;
@@ -212,7 +215,7 @@ export class Maintenance {
       this.#compacting = live.shard.compactSlice(budgetMs, blocks) ? live : undefined;
       return true;
     } catch {
-      // What it would merge can be read all the same, and the shard counts it.
+      // The shards it would merge stay readable, and the failure is counted.
       this.compactionFailures++;
       this.#compacting = undefined;
       this.#compactAgainAt = this.#options.clock.monotonic() + compactionRetryMs;

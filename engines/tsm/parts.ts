@@ -1,12 +1,13 @@
-// What the parts of this engine are to each other. A shard is the points of one retention policy in one
-// stretch of time, in one directory:
+// How the parts of this engine relate. A shard is the points of one retention policy in one stretch
+// of time, in one directory:
 //
-//   SeriesIndex   the shard's own numbers for its measurements, series and fields, and who has which tag
+//   SeriesIndex   the shard's own numbers for its measurements, series and fields, and the tags of each series
 //   Head          its newest points, in memory, in the order they came
 //   TsmFile       older points, sorted by series and time, immutable
 //
-// Everything inside a shard speaks of series and fields by number, and of times as whole nanoseconds after
-// the shard's start: doubles that are exact, because a shard is never longer than `maxShardSeconds`.
+// Code inside a shard identifies series and fields by number, and times as whole nanoseconds after
+// the shard's start: doubles that are exact, because a shard is never longer than
+// `maxShardSeconds`.
 
 import type { Slices } from '../../universal-row/slices.ts';
 import type { Column, ColumnSummary } from '../../universal-row/series/column.ts';
@@ -68,7 +69,7 @@ export interface SeriesIndex {
   findSeries(keys: Buffer, start: number, end: number, hash: number): number;
   /** The key's measurement is added where need be. */
   addSeries(keys: Buffer, start: number, end: number): number;
-  /** It is found and listed no more. The same key added later is a new series. */
+  /** Removes the series from lookups and listings. The same key added later is a new series. */
   removeSeries(series: number): void;
   isRemoved(series: number): boolean;
   measurementOf(series: number): number;
@@ -96,9 +97,12 @@ export interface SeriesIndex {
   /** By position in `series`, all of one measurement: which group by the values of these tags. */
   group(measurement: number, series: Uint32Array, tags: readonly string[]): Slices<SeriesGroups>;
 
-  /** Appends what is new since the last time to the index's files, and syncs them. One at a time. */
+  /**
+   * Appends the changes since the last call to the index's files, and syncs them. One call at a
+   * time.
+   */
   persist(): void;
-  /** As `persist`, of what is new when it begins. */
+  /** Like `persist`, for the changes up to its first slice. */
   persisting(): SlicedWork;
   close(): void;
 }
@@ -146,13 +150,13 @@ export interface TsmWriter {
   /** Index and footer; synced. */
   finish(): void;
   finishing(): SlicedWork;
-  /** Removes what was written. */
+  /** Deletes the partly written file. */
   abandon(): void;
 }
 
 /** Keeps decoded shared blocks for later readers. Made and used by the files only. */
 export interface BlockCache {
-  /** Of memory, about. */
+  /** Memory used, approximate. */
   readonly bytes: number;
 }
 
@@ -204,7 +208,10 @@ export interface Head {
   /** Series with rows, ascending. */
   series(): Uint32Array;
   has(series: number): boolean;
-  /** What it has of a series in [from, to], the later of two points of one time merged over the earlier. */
+  /**
+   * Rows of a series in [from, to]; of two points of one time, the later is merged over the
+   * earlier.
+   */
   read(series: number, fields: readonly number[], from: number, to: number): Rows;
 }
 

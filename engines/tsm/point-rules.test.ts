@@ -1,4 +1,4 @@
-// What the properties of a database ask of the engine: a retention of its own, small points, no caching.
+// Database properties that the engine enforces: retention, size of points, no caching.
 
 import { inOneGo } from '../../universal-row/slices.ts';
 import { describe, expect, test } from 'vitest';
@@ -174,7 +174,7 @@ describe('a scan that bypasses the caches', () => {
     expect(trial.read(['v'])).toEqual(found);
     expect(commonSharedBlocks.bytes).toBeGreaterThan(before);
     const after = commonSharedBlocks.bytes;
-    // What others have read is there for it as well.
+    // Rows cached by other reads are used by this read too.
     expect(trial.read(['v'], { bypassesCaches: true })).toEqual(found);
     expect(totals(trial, true)).toBe(totals(trial, false));
     expect(commonSharedBlocks.bytes).toBe(after);

@@ -1,5 +1,5 @@
-// What measurements, fields, tags and series there are in some shards. Each shard has its own index: a name
-// that several have is listed once.
+// Measurements, fields, tags and series of some shards. Each shard has its own index: a name that
+// several have is listed once.
 
 import { type Slices, sortedInSlices } from '../../universal-row/slices.ts';
 import { compareText } from '../../universal-row/series/series-key.ts';
@@ -29,7 +29,7 @@ export function fieldKeysIn(shards: readonly LiveShard[], measurement: string): 
   const keys = new Map<string, FieldKey>();
   eachWith(shards, measurement, (index, number) => {
     for (const { name, type } of index.fields(number)) {
-      // Those of a measurement that was dropped and came again.
+      // Keys of a measurement that was dropped and created again.
       if (name !== '') keys.set(`${type} ${name}`, { name, type });
     }
   });
@@ -139,7 +139,7 @@ function* union(
   return yield* merged(lists);
 }
 
-/** Ascending lists as one, without what several have. */
+/** Merges ascending lists and drops duplicates. */
 function* merged(lists: readonly (readonly string[])[]): Slices<string[]> {
   if (lists.length <= 1) return [...(lists[0] ?? [])];
   const names = new Set<string>();

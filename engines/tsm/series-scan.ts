@@ -47,7 +47,7 @@ class FoundSeries implements ScannedSeries {
   }
 }
 
-/** `shards` are those that touch the range, ascending. What it shows is as of the first slice. */
+/** `shards` are those that overlap the range, ascending. Shows the state at the first slice. */
 export function* scanShards(
   shards: readonly LiveShard[],
   request: ScanRequest,
@@ -103,7 +103,7 @@ export function* scanShards(
   };
 }
 
-/** Both ascending by key. Those of `later` are in a later shard than those of `earlier`. */
+/** Both are ascending by key. Series of `later` are in a later shard than those of `earlier`. */
 function* merged(earlier: FoundSeries[], later: FoundSeries[]): Slices<FoundSeries[]> {
   const all: FoundSeries[] = [];
   let i = 0;

@@ -1,5 +1,5 @@
-// Work that is done in slices between other things. Where it has to wait for the disk it says so, and whoever
-// runs it decides: to wait there and then, or to let others have their turns and come back.
+// Work that is done in slices between other things. Where the work has to wait for the disk it
+// yields that, and its runner decides whether to block or to run other work and resume later.
 
 import type { Clock, Disk, DiskFile } from '../../universal-row/environment.ts';
 
@@ -76,7 +76,7 @@ export class SlicedRun {
   slice(clock: Clock, budgetMs: number, blocks: boolean): boolean {
     if (this.#answer !== undefined) {
       if (!blocks) return true;
-      // What was asked of the disk is asked once more, as there is no other way to wait for it here.
+      // Repeats the disk request: there is no other way to wait for it synchronously.
       this.#answer = undefined;
       this.#failure = failureOf(this.#wait!);
     }

@@ -1,5 +1,5 @@
-// All there is, as entries in the words of the log: the catalog first, then the rows of each shard, with
-// what they need before them. Series get new numbers on the way, for removed ones are left out.
+// The whole state as log entries: the catalog first, then the rows of each shard, preceded by their
+// series and fields. Series are renumbered, as removed ones are left out.
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { SnapshotSelection } from '../series-engine.ts';
@@ -25,7 +25,7 @@ const entryBytes = 512 * 1024;
 /** Rows of a measurement in one op. */
 const opRows = 4096;
 
-/** What is selected of the state of this moment, though it is read later. */
+/** Selects from the state of this moment; the points are read later. */
 export function exportSelected(
   catalog: CatalogState,
   shards: readonly LiveShard[],

@@ -1,4 +1,4 @@
-// What of the engine outlives it, and how it keeps its memory within bounds.
+// State of the engine that survives a restart, and its memory limits.
 
 import { inOneGo } from '../../universal-row/slices.ts';
 import { describe, expect, test } from 'vitest';
@@ -150,7 +150,7 @@ describe('snapshots', () => {
 });
 
 describe('memory', () => {
-  /** Milliseconds pass when somebody looks at it. */
+  /** The clock advances by milliseconds at each reading. */
   const ticking = (): Clock => {
     let time = 0;
     return { now: () => time, monotonic: () => (time += 0.01) };

@@ -1,4 +1,4 @@
-// What the engine does with what is written, asked and deleted.
+// Writes, queries and deletions of the engine.
 
 import { inOneGo } from '../../universal-row/slices.ts';
 import { describe, expect, test } from 'vitest';
@@ -305,6 +305,33 @@ describe('what cannot be stored', () => {
     expect(trial.write([point('m', 3n * week, 1)])).toMatchObject({ written: 1 });
   });
 
+  test('more shards than the databases of a tenant may have together', async () => {
+    const trial = await openTrial({ maxShards: 3, maxTenantShards: 4 });
+    const { engine } = trial;
+    for (const database of ['e', 'f', 'other']) trial.change({ kind: 'createDatabase', database });
+    let counts = 0;
+    engine.databasesOfTenant = (database) => {
+      counts++;
+      return database === 'other' ? ['other'] : ['d', 'e', 'f', 'gone'];
+    };
+    const weeks = (...numbers: bigint[]) => numbers.map((n) => point('m', n * week, 1));
+    expect(trial.writeTo('d', weeks(0n, 1n, 2n))).toMatchObject({ written: 3, dropped: 0 });
+    expect(counts, 'counted once a batch').toBe(1);
+    expect(trial.writeTo('e', weeks(0n, 1n, 2n))).toEqual({
+      written: 1,
+      dropped: 2,
+      error: 'max-shards-per-tenant limit exceeded: (4)',
+    });
+    expect(trial.writeTo('f', weeks(0n))).toMatchObject({ written: 0, dropped: 1 });
+    // What is there goes on, as do others.
+    counts = 0;
+    expect(trial.writeTo('e', weeks(0n))).toMatchObject({ written: 1 });
+    expect(counts, 'nothing is counted for shards that are there').toBe(0);
+    expect(trial.writeTo('other', weeks(0n, 1n, 2n))).toMatchObject({ written: 3 });
+    trial.change({ kind: 'dropDatabase', database: 'd' });
+    expect(trial.writeTo('f', weeks(0n, 1n, 2n))).toMatchObject({ written: 3 });
+  });
+
   test('points of many weeks in any order go to the shards of their weeks', async () => {
     const trial = await openTrial();
     const points = Array.from({ length: 200 }, (_, n) => {
@@ -330,16 +357,6 @@ describe('what cannot be stored', () => {
       'a',
       'b',
     ]);
-  });
-
-  test('series of a measurement beyond a limit', async () => {
-    const trial = await openTrial({ limits: { seriesPerMeasurement: 1 } });
-    const points = ['m,h=a', 'm,h=b', 'n'].map((key) => point(key, 1n, 1));
-    expect(trial.write(points)).toEqual({
-      written: 2,
-      dropped: 1,
-      error: 'max-series-per-measurement limit exceeded: (1)',
-    });
   });
 });
 

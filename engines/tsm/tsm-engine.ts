@@ -1,22 +1,17 @@
-// The engine for time series: databases and policies in a catalog, points in shards. What changes goes
-// through the words of the log (words/words.ts): prepared here, applied here, the same on replay.
+// The engine for time series: databases and policies in a catalog, points in shards. Changes are
+// log entries (words/words.ts): prepared here, applied here, the same on replay.
 //
-// On disk are `manifest` (engine-manifest.ts), which says up to which entry everything is there, and a
-// directory for each shard. A shard may hold more than that: what is replayed over it ends in the same
+// On disk are `manifest` (engine-manifest.ts), with the index up to which all entries are applied,
+// and a directory for each shard. A shard may hold later entries: replaying them ends in the same
 // state. Files of shards that are dropped stay until a manifest without them is written.
 
 import { type Clock, type Disk, systemClock } from '../../universal-row/environment.ts';
-import type { Slices } from '../../universal-row/slices.ts';
 import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { MaintenanceSlices } from '../../contracts/maintenance-slices.ts';
 import type { PointBatch } from '../../universal-row/series/point-batch.ts';
 import type {
   CatalogChange,
-  Database,
-  FieldKey,
   RetentionPolicy,
-  ScanRequest,
-  SeriesScan,
   SeriesSelection,
   WriteOutcome,
 } from '../../contracts/series-store.ts';
@@ -44,20 +39,11 @@ import { engineStats } from './engine-stats.ts';
 import { readEngineManifest } from './engine-manifest.ts';
 import { PagePool } from './head/page-pool.ts';
 import { LiveShard } from './live-shard.ts';
-import {
-  cardinalityIn,
-  fieldKeysIn,
-  measurementsIn,
-  seriesKeysIn,
-  tagKeysIn,
-  tagValuesIn,
-} from './schema.ts';
-import { scanTotals } from './group-scan.ts';
-import { scanShards } from './series-scan.ts';
 import { openShard } from './shard/open-shard.ts';
 import type { ShardParts } from './shard/shard-types.ts';
 import { removeShardFiles } from './shard/shard-files.ts';
 import { shardParts } from './shard-parts.ts';
+import { ShardReads } from './shard-reads.ts';
 import { exportSelected } from './snapshot.ts';
 import { Maintenance } from './maintenance.ts';
 import { applyRows } from './words/apply-rows.ts';
@@ -85,6 +71,8 @@ export interface TsmEngineOptions {
   limits?: Partial<SeriesLimits>;
   /** Shards that a database may have. Points that need more are refused. Default 4096. */
   maxShards?: number;
+  /** That the databases of one tenant may have together. */
+  maxTenantShards?: number;
   /** Values of one series in memory, beyond which its shard's points are written to files. Default 1.5 million. */
   longestRead?: number;
 }
@@ -92,14 +80,20 @@ export interface TsmEngineOptions {
 const mebibyte = 1024 * 1024;
 /** About 10 ms of reading. */
 const longestRead = 1_500_000;
-/** Of a database. Each takes some 30 kB and a few open files: these are 78 years of weeks. */
+/**
+ * Most shards of a database. Each takes some 30 kB and a few open files; 4096 weekly shards cover
+ * 78 years.
+ */
 const maxShards = 4096;
+const maxTenantShards = 16_384;
 const shardDirectoryPattern = /^shard-\d+-\d+$/;
 
-export class TsmEngine implements PortableSeriesEngine, EntryTarget {
+export class TsmEngine extends ShardReads implements PortableSeriesEngine, EntryTarget {
   readonly model = 'tsm';
   limits: SeriesLimits;
   seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
+  /** All databases of a database's tenant; unset, each database is by itself. */
+  databasesOfTenant?: ((database: string) => Iterable<string>) | undefined;
   slices?: MaintenanceSlices | undefined;
   catalogVersion = 0;
   readonly #disk: Disk;
@@ -113,11 +107,9 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   readonly #preparer: WritePreparer;
   readonly #maintenance: Maintenance;
   readonly #checkpoints: EngineCheckpoints;
-  readonly #shards = new Map<number, LiveShard>();
-  #catalog = new Catalog();
   #era = 0;
   #appliedIndex = 0;
-  /** Of the entry being applied. */
+  /** Log index of the entry being applied. */
   #index = 0;
   #importing = false;
   /** Rejects for good with an import that has failed. */
@@ -125,6 +117,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   #isOpen = false;
 
   constructor(options: TsmEngineOptions) {
+    super();
     this.#disk = options.disk;
     this.#clock = options.clock ?? systemClock;
     this.#directory = options.directory;
@@ -132,17 +125,18 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     this.#coldAfterMs = options.coldAfterMs ?? 10 * 60_000;
     this.limits = {
       seriesPerDatabase: options.limits?.seriesPerDatabase ?? Infinity,
-      seriesPerMeasurement: options.limits?.seriesPerMeasurement ?? Infinity,
       valuesPerTag: options.limits?.valuesPerTag ?? Infinity,
     };
     this.#pool = new PagePool(this.#headBytes);
     this.#parts = shardParts(this.#pool);
     this.#preparer = new WritePreparer({
-      catalog: () => this.#catalog,
+      catalog: () => this.catalog,
       limits: () => this.limits,
       allowance: (database) => this.seriesAllowance?.(database),
-      liveShard: (number) => this.#shards.get(number),
+      liveShard: (number) => this.live.get(number),
       maxShards: options.maxShards ?? maxShards,
+      maxTenantShards: options.maxTenantShards ?? maxTenantShards,
+      databasesOfTenant: (database) => this.databasesOfTenant?.(database) ?? [database],
     });
     this.#maintenance = new Maintenance(
       {
@@ -152,20 +146,20 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
         longestRead: options.longestRead ?? longestRead,
         slices: () => this.slices,
       },
-      this.#shards,
+      this.live,
     );
     this.#checkpoints = new EngineCheckpoints({
       disk: this.#disk,
       clock: this.#clock,
       directory: this.#directory,
       maintenance: this.#maintenance,
-      shards: this.#shards,
+      shards: this.live,
       isOpen: () => this.#isOpen,
       slices: () => this.slices,
       state: () => ({
         appliedIndex: this.#appliedIndex,
         era: this.#era,
-        catalog: this.#catalog.save(),
+        catalog: this.catalog.save(),
       }),
     });
   }
@@ -176,12 +170,12 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     this.#disk.makeDirectory(this.#directory);
     const state = readEngineManifest(this.#disk, this.#directory);
     if (state !== undefined) {
-      this.#catalog = Catalog.load(state.catalog);
+      this.catalog = Catalog.load(state.catalog);
       this.#appliedIndex = state.appliedIndex;
       this.#era = state.era;
     }
     this.#isOpen = true;
-    const listed = this.#catalog.shards();
+    const listed = this.catalog.shards();
     this.#removeLeftovers(new Set(listed.map((span) => this.#shardName(span.number))));
     try {
       for (const span of listed) this.#openShard(span);
@@ -201,8 +195,8 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   #closeShards(): void {
-    for (const live of this.#shards.values()) live.shard.close();
-    this.#shards.clear();
+    for (const live of this.live.values()) live.shard.close();
+    this.live.clear();
   }
 
   #shardName(number: number): string {
@@ -227,7 +221,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
       coldAfterMs: this.#coldAfterMs,
     });
     const live = new LiveShard(span, shard, this.#clock.monotonic());
-    this.#shards.set(span.number, live);
+    this.live.set(span.number, live);
     this.#maintenance.recount(live);
   }
 
@@ -249,22 +243,22 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   prepareChange(change: CatalogChange, into: RecordBatchWriter): void {
-    if (this.#catalog.check(change)) putChange(into, change);
+    if (this.catalog.check(change)) putChange(into, change);
   }
 
   prepareRename(from: string, to: string, into: RecordBatchWriter): void {
     const change: EngineChange = { kind: 'renameDatabase', database: from, to };
-    if (this.#catalog.check(change)) putChange(into, change);
+    if (this.catalog.check(change)) putChange(into, change);
   }
 
   *deletion(
     kind: 'points' | 'series',
     selection: SeriesSelection,
   ): Generator<DeletionPart, void, void> {
-    if (this.#catalog.state(selection.database) === undefined) {
+    if (this.catalog.state(selection.database) === undefined) {
       throw databaseNotFound(selection.database);
     }
-    const shards = this.#shardsOf(selection);
+    const shards = this.shardsOf(selection);
     if (kind === 'points') yield* deletePointsParts(shards, selection);
     else yield* dropSeriesParts(shards, selection);
   }
@@ -274,7 +268,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     into: RecordBatchWriter,
     retentionOf?: (database: string) => bigint,
   ): void {
-    for (const number of expiredShards(this.#catalog, now, retentionOf)) putDrop(into, number);
+    for (const number of expiredShards(this.catalog, now, retentionOf)) putDrop(into, number);
   }
 
   policyInForce(policy: RetentionPolicy, retention: bigint): RetentionPolicy {
@@ -293,7 +287,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
 
   get durableIndex(): number {
     let index = this.#appliedIndex;
-    for (const { shard } of this.#shards.values()) index = Math.max(index, shard.persistedIndex);
+    for (const { shard } of this.live.values()) index = Math.max(index, shard.persistedIndex);
     return index;
   }
 
@@ -319,26 +313,26 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
 
   state(state: CatalogState): void {
     this.catalogVersion++;
-    this.#catalog = Catalog.load(state);
-    for (const span of this.#catalog.shards()) this.#beginShard(span);
+    this.catalog = Catalog.load(state);
+    for (const span of this.catalog.shards()) this.#beginShard(span);
   }
 
   change(change: EngineChange): void {
     this.catalogVersion++;
-    for (const span of this.#catalog.make(change)) this.#letGo(span.number);
+    for (const span of this.catalog.make(change)) this.#letGo(span.number);
     if (change.kind === 'renameDatabase') this.#renamed();
   }
 
   #renamed(): void {
-    for (const live of this.#shards.values()) {
-      live.span = this.#catalog.shard(live.span.number) ?? live.span;
+    for (const live of this.live.values()) {
+      live.span = this.catalog.shard(live.span.number) ?? live.span;
     }
     this.#preparer.forgetAll();
   }
 
   makeShard(span: ShardSpan): void {
-    if (this.#shards.has(span.number)) return;
-    this.#catalog.addShard(span);
+    if (this.live.has(span.number)) return;
+    this.catalog.addShard(span);
     this.#beginShard(span);
   }
 
@@ -349,14 +343,14 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   dropShard(number: number): void {
-    this.#catalog.dropShard(number);
+    this.catalog.dropShard(number);
     this.#letGo(number);
   }
 
   #letGo(number: number): void {
-    const live = this.#shards.get(number);
+    const live = this.live.get(number);
     if (live === undefined) return;
-    this.#shards.delete(number);
+    this.live.delete(number);
     this.#maintenance.forget(live);
     this.#preparer.forget(number);
     this.#checkpoints.dropped(live.shard.directory);
@@ -364,7 +358,7 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   rows(number: number, reader: WordsReader): void {
-    const live = this.#liveShard(number);
+    const live = this.liveShard(number);
     const { shard } = live;
     const isKnown = !this.#importing && this.#index <= shard.persistedIndex;
     if (!isKnown) shard.appliedIndex = this.#index;
@@ -374,14 +368,14 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   deletePoints(number: number, from: number, to: number, series: Uint32Array): void {
-    const { shard } = this.#liveShard(number);
+    const { shard } = this.liveShard(number);
     if (this.#index <= shard.persistedIndex) return;
     shard.appliedIndex = this.#index;
     shard.deleteRange(series, from, to);
   }
 
   removeSeries(number: number, series: Uint32Array): void {
-    const live = this.#liveShard(number);
+    const live = this.liveShard(number);
     const { index } = live.shard;
     if (this.#index > live.shard.persistedIndex) live.shard.appliedIndex = this.#index;
     for (const one of series) {
@@ -390,79 +384,6 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
       live.series--;
     }
     this.#preparer.forget(number);
-  }
-
-  #liveShard(number: number): LiveShard {
-    const live = this.#shards.get(number);
-    if (live === undefined) throw new RangeError(`entry of time series: no shard ${number}`);
-    return live;
-  }
-
-  // ---- reading
-
-  databases(): readonly Database[] {
-    return this.#catalog.databases();
-  }
-
-  database(name: string): Database | undefined {
-    return this.#catalog.database(name);
-  }
-
-  *scan(request: ScanRequest): Slices<SeriesScan> {
-    const totals = yield* scanTotals(this.#shardsScanned(request), request);
-    // Shards may have been dropped meanwhile.
-    return totals ?? (yield* scanShards(this.#shardsScanned(request), request));
-  }
-
-  #shardsScanned({ database, retentionPolicy, from, to }: ScanRequest): LiveShard[] {
-    const policy = this.#catalog.expectPolicy(database, retentionPolicy);
-    return this.#touching(policy.shards, from, to);
-  }
-
-  *measurements(selection: SeriesSelection): Slices<string[]> {
-    const names = yield* measurementsIn(this.#shardsOf(selection), selection.filter);
-    const { measurement } = selection;
-    return measurement === undefined ? names : names.filter((name) => name === measurement);
-  }
-
-  fieldKeys(selection: SeriesSelection & { measurement: string }): FieldKey[] {
-    return fieldKeysIn(this.#shardsOf(selection), selection.measurement);
-  }
-
-  tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
-    return tagKeysIn(this.#shardsOf(selection), selection.measurement, selection.filter);
-  }
-
-  tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
-    return tagValuesIn(this.#shardsOf(selection), selection.measurement, tag, selection.filter);
-  }
-
-  seriesKeys(selection: SeriesSelection): Slices<string[]> {
-    return seriesKeysIn(this.#shardsOf(selection), selection.measurement, selection.filter);
-  }
-
-  seriesCardinality(selection: SeriesSelection): Slices<number> {
-    return cardinalityIn(this.#shardsOf(selection), selection.measurement, selection.filter);
-  }
-
-  /** Of all policies, unless it names one. */
-  #shardsOf({ database, retentionPolicy, from, to }: SeriesSelection): LiveShard[] {
-    const state = this.#catalog.state(database);
-    if (state === undefined) return [];
-    const isNamed = retentionPolicy !== undefined && retentionPolicy !== '';
-    return state.policies
-      .filter(({ name }) => !isNamed || name === retentionPolicy)
-      .flatMap(({ shards }) => this.#touching(shards, from, to));
-  }
-
-  #touching(
-    spans: readonly ShardSpan[],
-    from: bigint | undefined,
-    to: bigint | undefined,
-  ): LiveShard[] {
-    return spans
-      .map(({ number }) => this.#liveShard(number))
-      .filter((live) => live.clip(from, to) !== undefined);
   }
 
   // ---- memory and disk
@@ -497,17 +418,17 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
   }
 
   shards(): SeriesShard[] {
-    return [...this.#shards.values()]
+    return [...this.live.values()]
       .map(({ span, shard }) => ({ ...span, changedAt: shard.appliedIndex }))
       .sort((a, b) => a.number - b.number);
   }
 
   exportSnapshot(selection: SnapshotSelection = {}): AsyncIterable<Buffer> {
-    return exportSelected(this.#catalog.save(), [...this.#shards.values()], selection);
+    return exportSelected(this.catalog.save(), [...this.live.values()], selection);
   }
 
   importer(rename: (database: string) => string | undefined): SeriesImporter {
-    return new ExportImporter(rename, () => this.#catalog.nextShard);
+    return new ExportImporter(rename, () => this.catalog.nextShard);
   }
 
   async importSnapshot(entries: AsyncIterable<Buffer>, appliedIndex: number): Promise<void> {
@@ -520,9 +441,9 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
     this.#importing = true;
     try {
       await this.#checkpoints.idle();
-      for (const number of this.#shards.keys()) this.#letGo(number);
+      for (const number of this.live.keys()) this.#letGo(number);
       this.#preparer.forgetAll();
-      this.#catalog = new Catalog();
+      this.catalog = new Catalog();
       this.#era++;
       this.#index = appliedIndex;
       for await (const entry of entries) {
@@ -537,8 +458,8 @@ export class TsmEngine implements PortableSeriesEngine, EntryTarget {
 
   stats(): SeriesEngineStats {
     return engineStats({
-      databases: this.#catalog.databaseCount,
-      shards: [...this.#shards.values()],
+      databases: this.catalog.databaseCount,
+      shards: [...this.live.values()],
       pool: this.#pool,
       maintenance: this.#maintenance,
       seriesPerDatabase: this.limits.seriesPerDatabase,

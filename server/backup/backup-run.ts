@@ -44,12 +44,12 @@ export interface BackupResult {
   interrupted: readonly string[];
 }
 
-export interface BackupResultPart {
+interface BackupResultPart {
   model: string;
-  /** Of a cluster: the group of replicas that it is of. */
+  /** In a cluster: the group of the replicas. */
   group?: number;
   kind: PodPart['kind'];
-  /** It has every entry of the pod's log up to this one. */
+  /** The part has every entry of the pod's log up to this index. */
   index: number;
   at: string;
   rows?: number;
@@ -99,7 +99,8 @@ export async function runBackup(
     job.signal.throwIfAborted();
     await publish(disk, set, manifest);
     const instead = goesOn ? undefined : parent?.chain;
-    // It is whole now. Where that cannot be noted, the next incremental one will be a full one.
+    // The backup is complete now. If that cannot be recorded, the next incremental backup will be a
+    // full one.
     const points = parts.map(({ model, group, point }) => ({
       model,
       ...(group && { group }),

@@ -44,7 +44,7 @@ export class ClusterPlanes implements BackupPlanes {
   readonly #planes: Planes;
   readonly #metadata: ClusterMetadata;
   readonly #node: ClusterNode;
-  /** Of backups that this node makes or restores, with how often each was opened. */
+  /** Backups that this node makes or restores, with the number of times each was opened. */
   readonly #open = new Map<string, number>();
 
   constructor(planes: Planes, metadata: ClusterMetadata, node: ClusterNode) {
@@ -135,7 +135,7 @@ export class ClusterPlanes implements BackupPlanes {
     };
   }
 
-  /** Of a plane here that has a part of another node's backup. */
+  /** Chunk of a local plane that has a part of another node's backup. */
   async chunk({ node, request }: { node: number; request: ChunkRequest }): Promise<ChunkAnswer> {
     const body = asJson(request);
     const answer = await this.#metadata.ask(node, questions.chunk, body, chunkTimeoutMs);

@@ -54,7 +54,10 @@ export function scopeOf({
   };
 }
 
-/** What each plane is to restore: the tables and tenants that it leads. Waits until all of them have a leader. */
+/**
+ * Shares of a restore by plane: the tables and tenants that it leads. Waits until all of them have
+ * a leader.
+ */
 export async function restoreShares(
   planes: BackupPlanes,
   { tables, tenants }: Pick<RestoreStart, 'tables' | 'tenants'>,

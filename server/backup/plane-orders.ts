@@ -1,4 +1,5 @@
-// The data planes, as backups and restores see them: those of this server, or of all nodes of its cluster.
+// The data planes as backups and restores use them: those of this server, or of all nodes of its
+// cluster.
 
 import type { BackupOrder, BackupStatus } from '../../storage-node/backup/plane-backups.ts';
 import type {
@@ -16,7 +17,7 @@ export interface BackupPlane {
   leads(scope: RestoreScope): Promise<RestoreScope>;
 }
 
-/** What of a backup a plane is to take: these groups of a cluster, or all there is. */
+/** A plane's share of a backup: these groups of a cluster, or all groups. */
 export interface BackupShare {
   readonly plane: BackupPlane;
   readonly groups?: readonly number[];
@@ -25,7 +26,7 @@ export interface BackupShare {
 export interface BackupPlanes {
   /** All that can be reached. */
   all(): BackupPlane[];
-  /** Who takes what of a backup of a tenant, by its number, or of all. */
+  /** Shares of a backup of a tenant, by its number, or of all tenants. */
   shares(tenant: number | undefined): Promise<BackupShare[]>;
   /** Lets other nodes write and read files of the directory until the function returned is called. */
   open(directory: string): () => void;
@@ -34,7 +35,7 @@ export interface BackupPlanes {
 /** Timeout of a step: the longest one drops the tables that a restore has replaced. */
 export const stepTimeoutMs = 10 * 60_000;
 
-/** Of a server on its own. */
+/** Backup planes of a single server. */
 export function ownPlanes(planes: Planes): BackupPlanes {
   const all = (Object.values(planes) as PlaneHost[]).map(
     (plane): BackupPlane => ({

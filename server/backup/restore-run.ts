@@ -1,5 +1,6 @@
-// One restore: the backup is checked as a whole, tenants that are not there are made and stay suspended, the
-// planes load their data beside what is there and compare it with the backup, and then it takes effect.
+// One restore: the backup is checked as a whole, missing tenants are created and stay suspended,
+// the planes load the data beside the existing data and compare it with the backup, and then it
+// takes effect.
 
 import type { RestoreRequest, RunningJob } from '../../control/backup/backup-jobs.ts';
 import { TableError } from '../../control/metadata/table-catalog.ts';
@@ -37,7 +38,7 @@ export interface RestoredTenant {
   /** Made by this, with its users and tokens. */
   created: boolean;
   state: TenantDefinition['state'];
-  /** `restored`: it has those of the backup. `kept`: it has those it had before. */
+  /** `restored`: it has the backup's users. `kept`: it has its earlier ones. */
   users: 'restored' | 'kept';
   tables: (Omit<RestoredTable, 'table'> & { database: number })[];
   shards: RestoredShard[];
@@ -186,8 +187,8 @@ async function prepare(
 }
 
 /**
- * What a copy of a tenant that is here still is made of: not of users that it has dropped since, and of no token, for
- * those that are not its own any more were revoked.
+ * Members of a copy of a tenant that still exists here: without users dropped since, and without
+ * tokens, as tokens removed since were revoked.
  */
 function membersOf(
   { tenants }: Catalogs,

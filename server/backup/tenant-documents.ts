@@ -40,7 +40,7 @@ export interface TenantDocument {
   tenant: TenantDefinition;
   users: readonly UserDefinition[];
   tokens: readonly TokenDefinition[];
-  /** Those that are not as they come. */
+  /** Tables with properties other than the defaults. */
   tables: readonly TableDocument[];
   /** Databases of InfluxDB that have properties. Missing in a backup from before they could. */
   seriesTables?: readonly Omit<SeriesTableDefinition, 'tenant'>[];
@@ -101,7 +101,8 @@ export async function readDocuments(
   files: readonly ChunkFile[],
 ): Promise<TenantDocument[]> {
   const documents: TenantDocument[] = [];
-  for await (const { bytes, path, offset } of readChunks(disk, directory, files)) {
+  const frames = readChunks(disk, directory, files, mostDocumentBytes);
+  for await (const { bytes, path, offset } of frames) {
     documents.push(parsed(bytes, path, offset));
   }
   return documents;

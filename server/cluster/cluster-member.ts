@@ -1,4 +1,4 @@
-// A node that is in a cluster: its links, its replica of the metadata, and what it knows of the others.
+// A node of a cluster: its links, its replica of the metadata, and its state of the other nodes.
 
 import { join } from 'node:path';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
@@ -38,7 +38,7 @@ import { ObservedTransport } from './observed-transport.ts';
 import { mustTakeOver } from './take-over-mark.ts';
 import { RaftReplicatedGroup } from './raft-replicated-group.ts';
 
-export interface ClusterMemberOptions extends ClusterMetadataOptions {
+interface ClusterMemberOptions extends ClusterMetadataOptions {
   identityFile: IdentityFile;
   /** Its identity is set here. */
   context: LinkContext;
@@ -79,7 +79,7 @@ export class ClusterMember implements ClusterMetadata {
   #isRemoved = false;
   #isClosed = false;
 
-  /** Resolves when its replica is open; what it has may be old, or nothing. */
+  /** Resolves when its replica is open; the replica's state may be old or empty. */
   static async open(options: ClusterMemberOptions): Promise<ClusterMember> {
     const member = new ClusterMember(options);
     try {
@@ -161,7 +161,7 @@ export class ClusterMember implements ClusterMetadata {
       () => this.#refreshSoon(),
     );
     this.#serve();
-    // The only voter has nobody to wait for.
+    // The only voter need not wait for others.
     const { voters } = this.#keeper.members();
     if (voters.length === 1 && voters[0] === node) this.#group.raft.campaignIfLeaderless();
   }
@@ -275,7 +275,7 @@ export class ClusterMember implements ClusterMetadata {
     });
   }
 
-  /** Takes over what the documents say about the nodes. */
+  /** Applies the documents of the nodes. */
   #refresh(): void {
     const before = JSON.stringify(this.#all);
     this.#all = this.#store
@@ -294,7 +294,10 @@ export class ClusterMember implements ClusterMetadata {
     this.#keeper?.look();
   }
 
-  /** For the next start; without them it would have to find others by what its copy says. */
+  /**
+   * Stored for the next start; without them the node would have to find others from its copy of the
+   * documents.
+   */
   #keepPeers(peers: readonly KnownPeer[]): void {
     const { identityFile, report } = this.#options;
     try {
@@ -401,7 +404,7 @@ export class ClusterMember implements ClusterMetadata {
     );
     const until = performance.now() + removalMs;
     while (!this.#isClosed) {
-      const { leader, voters, learners } = await this.status().catch(() => nobody);
+      const { leader, voters, learners } = await this.status().catch(() => unknownMembers);
       if (leader !== 0 && ![...voters, ...learners].includes(node)) return;
       if (performance.now() > until) {
         throw new MetadataUnavailable(
@@ -470,7 +473,7 @@ export class ClusterMember implements ClusterMetadata {
 }
 
 const removedWords = 'was removed from the cluster';
-const nobody: Pick<ClusterStatus, 'leader' | 'voters' | 'learners'> = {
+const unknownMembers: Pick<ClusterStatus, 'leader' | 'voters' | 'learners'> = {
   leader: 0,
   voters: [],
   learners: [],

@@ -4,10 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { NodeAddresses } from '../../contracts/cluster.ts';
+import { levelOf, type NodeAddresses, ownLevel } from '../../contracts/cluster.ts';
 import { EmbeddedDocumentStore } from '../../control/metadata/embedded-document-store.ts';
 import { ControlError } from './cluster-metadata.ts';
 import type { ClusterMetadata, ClusterMetadataOptions } from './cluster-metadata.ts';
+import { admitNode } from './join.ts';
 import { readNodeIdentity } from './node-identity.ts';
 import { openClusterMetadata } from './open-cluster-metadata.ts';
 
@@ -174,11 +175,8 @@ describe('a cluster', () => {
     for (const [i, node] of cluster.nodes.entries()) {
       await node.put(`of ${node.name}`, i);
       for (const other of cluster.nodes) expect(await other.get(`of ${node.name}`)).toBe(i);
-      expect(node.meta.nodes().map(({ node: number, state }) => [number, state])).toEqual([
-        [1, 'up'],
-        [2, 'up'],
-        [3, 'up'],
-      ]);
+      const known = node.meta.nodes().map((one) => [one.node, one.state, levelOf(one)]);
+      expect(known).toEqual([1, 2, 3].map((number) => [number, 'up', ownLevel]));
     }
 
     const killed = await cluster.leader();
@@ -246,7 +244,7 @@ describe('a cluster', () => {
     );
     await lost.start(options);
     await lost.put('back', 1);
-    // It is a member again, without a vote.
+    // The node is a member again, without a vote.
     await cluster.members(
       [1, 2, 3, 4].filter((node) => node !== lost.number),
       [lost.number],
@@ -272,7 +270,7 @@ describe('a cluster', () => {
     expect(await bodies(a)).toEqual(both);
     const b = await cluster.join('b', a);
     expect(await bodies(b)).toEqual(both);
-    // What has changed since is not overwritten by a restart.
+    // A restart does not overwrite later changes.
     const [, two] = await b.meta.store.list('tenants');
     await b.meta.store.write([{ ...two!, body: { limit: 7 }, expected: two!.revision }]);
     await a.stop();
@@ -299,6 +297,14 @@ describe('a node that is to join', () => {
     await late.start({ seeds: [`${host}:1`] });
     expect(late.number).toBe(2);
     expect((await cluster.join('c', late)).number).toBe(3);
+  });
+
+  test('is of no earlier release than all nodes of the cluster', async () => {
+    const cluster = newCluster();
+    const { store } = (await cluster.form()).meta;
+    const request = { joinId: '0'.repeat(32), zone: '', addresses: addressesAt(1) };
+    await expect(admitNode(store, 1, request)).rejects.toThrow('of an earlier release, of level 1');
+    expect((await admitNode(store, 1, { ...request, level: ownLevel })).node).toBe(2);
   });
 
   test('must know the secret', async () => {

@@ -1,13 +1,13 @@
-// The control plane's part in a cluster, as the rest of the server sees it: who this node is, the metadata that all nodes
-// share, who the other nodes are, and questions to them.
+// The control plane's part in a cluster, as the rest of the server sees it: this node's identity,
+// the shared metadata, the other nodes, and questions to them.
 //
 // `openClusterMetadata` (open-cluster-metadata.ts) makes one. The node then listens for its peers' control planes, has a
 // copy of the metadata, and stays a member of group 1, which keeps them, until it is removed.
 
-import type { NodeAddresses, NodeDefinition } from '../../contracts/cluster.ts';
+import type { NodeAddresses, NodeDefinition, NodeRole } from '../../contracts/cluster.ts';
 import type { DocumentStore, Json } from '../../control/metadata/document-store.ts';
 
-/** Who a node is. Kept in a file of its data directory from the moment it is in a cluster. */
+/** Identity of a node. Kept in a file of its data directory from the moment it joins a cluster. */
 export interface NodeIdentity {
   /** Drawn when the cluster was formed: 1 to 2^32 - 1. */
   readonly cluster: number;
@@ -18,26 +18,32 @@ export interface NodeIdentity {
 }
 
 export interface ClusterMetadataOptions {
-  /** The data directory; what the cluster needs of it is in `cluster/` below it. It is locked by the caller. */
+  /** The data directory; the cluster's files are in `cluster/` below it. The caller locks it. */
   directory: string;
   /** Where to listen for peers; port 0 for a free one. */
   listen: { host: string; port: number };
-  /** Of the cluster, at least 16 bytes. All nodes have the same. */
+  /** Secret of the cluster, at least 16 bytes. All nodes have the same. */
   secret: Buffer;
   zone: string;
-  /** Of this node, as `nodes` will tell others. Called once the port is known. */
+  /** All if left out. */
+  roles?: readonly NodeRole[];
+  /** Addresses of this node, announced to the others by `nodes`. Called once the port is known. */
   addresses: (controlPort: number) => NodeAddresses;
   /**
-   * What a directory does that is in no cluster yet. `form`: becomes the only node of a new cluster, with the documents
-   * that its embedded store has. `join`: asks the seeds until one answers that is in a cluster, however long it takes.
-   * A directory that is in a cluster goes on in it, whatever is said here.
+   * Action for a directory that is in no cluster yet. `form`: becomes the only node of a new
+   * cluster, with the documents of its embedded store. `join`: asks the seeds until one answers
+   * that is in a cluster, without a time limit. A directory that is in a cluster stays in it,
+   * whatever this says.
    */
   begin: 'form' | 'join';
   /** `HOST:PORT` of other nodes' control planes; this node's own may be among them. */
   seeds: readonly string[];
   /** Ends the wait for a seed: the promise of `openClusterMetadata` rejects with the signal's reason. */
   signal?: AbortSignal;
-  /** The node must end: what is on its disk, or in its consensus engine, is in doubt; or it is removed from the cluster. */
+  /**
+   * The node must end: the state on its disk, or of its consensus engine, is uncertain; or it is
+   * removed from the cluster.
+   */
   onFatal: (error: Error) => void;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /** After so long without a link a voter of the metadata is replaced by another node. Five minutes if left out. */
@@ -47,7 +53,7 @@ export interface ClusterMetadataOptions {
   electionTicks?: number;
 }
 
-/** What is known of a node's link. */
+/** Reachability of a node's link. */
 export interface NodeReachability {
   readonly node: number;
   /** There is a link to its control plane now; the asked node itself always is. */
@@ -57,7 +63,10 @@ export interface NodeReachability {
 }
 
 export interface ClusterStatus {
-  /** Node where the metadata are led, and where this was asked; 0 while nobody leads: then it is this node's view. */
+  /**
+   * Node that leads the metadata, which made this report; 0 without a leader: then it is this
+   * node's view.
+   */
   readonly leader: number;
   readonly nodes: readonly (NodeDefinition & NodeReachability)[];
   /** Nodes that vote about the metadata, and those that only have a copy. */
@@ -65,15 +74,15 @@ export interface ClusterStatus {
   readonly learners: readonly number[];
 }
 
-/** Who asks: a node of the cluster, by a link that both have authenticated. */
+/** The asking node of the cluster, by a link that both sides have authenticated. */
 export interface ControlPeer {
   readonly node: number;
   readonly incarnation: number;
 }
 
 /**
- * Answers a question of another node. A rejection is told to whoever asked as a `ControlError` with the error's message,
- * and its `code` if it has one.
+ * Answers a question of another node. A rejection reaches the asking node as a `ControlError` with
+ * the error's message, and its `code` if it has one.
  */
 export type ControlHandler = (body: Json, peer: ControlPeer) => Promise<Json> | Json;
 

@@ -1,7 +1,13 @@
-// This node's part in its cluster beyond the metadata: it tells its planes of nodes and groups, answers for its replicas,
-// runs the controller where the metadata are led, and does what operators ask.
+// This node's part in its cluster beyond the metadata: it reports nodes and groups to its planes,
+// answers for its replicas, runs the controller while it leads the metadata, and serves operators'
+// requests.
 
-import type { ClusterView, NodeDefinition } from '../../contracts/cluster.ts';
+import {
+  clusterLevel,
+  type ClusterView,
+  hasRole,
+  type NodeDefinition,
+} from '../../contracts/cluster.ts';
 import { type ClusterAdmin, ClusterError } from '../../control/cluster/cluster-admin.ts';
 import { type ClusterReport, clusterReport } from '../../control/cluster/cluster-report.ts';
 import { diagnose, type Finding } from '../../control/cluster/diagnosis.ts';
@@ -16,6 +22,7 @@ import type { LiveConfig } from '../settings/live-config.ts';
 import { type ClusterMetadata, ControlError } from './cluster-metadata.ts';
 import { ClusterViewFeed } from './cluster-view.ts';
 import { Controller } from './controller.ts';
+import { QuotaKeeper } from './quota-keeper.ts';
 import { movesCollection } from './group-documents.ts';
 import { answerGroupQuestions, groupQuestions, handOver } from './group-questions.ts';
 
@@ -39,6 +46,7 @@ export class ClusterNode implements ClusterAdmin {
   readonly #options: ClusterNodeOptions;
   readonly #feed: ClusterViewFeed;
   #controller: Controller | undefined;
+  #quotas: QuotaKeeper | undefined;
 
   private constructor(options: ClusterNodeOptions, feed: ClusterViewFeed) {
     this.#options = options;
@@ -52,7 +60,7 @@ export class ClusterNode implements ClusterAdmin {
     return node;
   }
 
-  /** What a plane starts with. */
+  /** Settings with which a plane starts. */
   planeCluster(plane: 'redis' | 'influx'): PlaneCluster {
     const { metadata, secret, config } = this.#options;
     const { listen } = clusterAddresses(config.all())!;
@@ -83,6 +91,7 @@ export class ClusterNode implements ClusterAdmin {
       report,
     });
     this.#controller.start();
+    this.#quotas = new QuotaKeeper(metadata, planes);
   }
 
   /** One call at a time: a plane that opens replicas takes its time, and then wants only the latest view. */
@@ -119,6 +128,7 @@ export class ClusterNode implements ClusterAdmin {
   }
 
   async close(): Promise<void> {
+    this.#quotas?.close();
     await this.#controller?.close();
     this.#feed.close();
   }
@@ -159,7 +169,13 @@ export class ClusterNode implements ClusterAdmin {
     return this.#statuses(up);
   }
 
-  // ---- what operators ask
+  /** Level supported by all nodes. */
+  get level(): number {
+    return clusterLevel(this.#options.metadata.nodes());
+  }
+
+  // ---- operators' requests
+  //
 
   async report(): Promise<ClusterReport> {
     const { metadata, config } = this.#options;
@@ -204,8 +220,10 @@ export class ClusterNode implements ClusterAdmin {
       if (definition.state === 'joining') {
         throw new ClusterError(409, `node ${node} has not joined yet`);
       }
-      const isLast = !nodes.some((one) => one.node !== node && one.state === 'up');
-      if (state === 'draining' && isLast) {
+      const isLast = !nodes.some(
+        (one) => one.node !== node && one.state === 'up' && hasRole(one, 'node'),
+      );
+      if (state === 'draining' && isLast && hasRole(definition, 'node')) {
         throw new ClusterError(409, `node ${node} is the only one that could have the data`);
       }
       const { collection, id, revision } = documents[at]!;
@@ -247,7 +265,8 @@ export class ClusterNode implements ClusterAdmin {
       replicas.filter(({ node }) => reachable.some((one) => one.node === node)),
     );
     const leading = statuses.find((one) => one.group === group && one.role === 'leader');
-    if (leading === undefined) throw new ClusterError(503, `nobody leads group ${group} just now`);
+    if (leading === undefined)
+      throw new ClusterError(503, `group ${group} has no leader at present`);
     if (leading.leader === to) return;
     const order = { group, to };
     await refused(metadata.ask(leading.leader, groupQuestions.transfer, order, transferTimeoutMs));
@@ -259,6 +278,9 @@ export class ClusterNode implements ClusterAdmin {
     const target = metadata.nodes().find(({ node }) => node === to);
     if (target === undefined) throw new ClusterError(404, `no node ${to}`);
     if (target.state !== 'up') throw new ClusterError(409, `node ${to} is ${target.state}`);
+    if (!hasRole(target, 'node')) {
+      throw new ClusterError(409, `node ${to} has no replicas: its roles are others`);
+    }
     if (!replicas.some(({ node }) => node === from)) {
       throw new ClusterError(409, `node ${from} has no replica of group ${group}`);
     }
@@ -279,7 +301,7 @@ export class ClusterNode implements ClusterAdmin {
   }
 }
 
-/** What another node refuses is told as it says it. */
+/** A refusal of another node is passed on with its message. */
 async function refused<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked;

@@ -1,5 +1,5 @@
-// Nodes and groups as this node's copy of the metadata has them, told to whoever wants to follow: first what there is, then
-// the whole after each change, those of a moment together.
+// Nodes and groups in this node's copy of the metadata, reported to subscribers: first the current
+// state, then the whole state after each change; simultaneous changes are combined.
 
 import type { ClusterView, GroupDefinition } from '../../contracts/cluster.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';
@@ -50,7 +50,7 @@ export class ClusterViewFeed {
     );
     await feed.#load();
     isLoaded = true;
-    // They may be older than the list. Then what made the list newer follows on them.
+    // These changes may be older than the list; later ones follow.
     for (const change of early) change();
     return feed;
   }

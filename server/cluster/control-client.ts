@@ -27,12 +27,12 @@ interface Question {
   timer: NodeJS.Timeout;
 }
 
-/** The link to one address, and what was asked there. */
+/** The link to one address, and the questions sent on it. */
 export class ControlConnection implements LinkHandler {
   readonly address: ControlAddress;
   readonly #context: LinkContext;
   readonly #purpose: string;
-  /** Who has to answer; undefined for anybody of the cluster. */
+  /** Node that must answer; undefined for any node of the cluster. */
   readonly #node: string | undefined;
   readonly #questions = new Map<number, Question>();
   #nextId = 1;
@@ -161,10 +161,10 @@ export class ControlConnection implements LinkHandler {
   }
 }
 
-export interface ControlClientOptions {
+interface ControlClientOptions {
   context: LinkContext;
   purpose: string;
-  /** Of a node that may be asked. */
+  /** Address of a node that may be asked. */
   addressOf: (node: number) => ControlAddress | undefined;
 }
 
@@ -195,7 +195,7 @@ export class ControlClient {
     return connection.ask(name, body, ms);
   }
 
-  /** It is a member no more, or its questions shall go to another life of it. */
+  /** Forgets a node that is no longer a member, or that has restarted. */
   drop(node: number): void {
     this.#connections.get(node)?.close();
     this.#connections.delete(node);

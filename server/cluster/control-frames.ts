@@ -1,4 +1,5 @@
-// Questions between control planes, on links for `control` and `join`. Frame types, and what their payloads are:
+// Questions between control planes, on links for `control` and `join`. Frame types and their
+// payloads:
 //
 //   80 question  the name of the question as a string, then its body
 //   81 answer    the body
@@ -13,7 +14,7 @@ export const ControlFrame = { question: 80, answer: 81, refusal: 82 } as const;
 
 export const controlPurpose = 'control';
 
-/** Of a question or an answer. */
+/** Largest question or answer. */
 export const maxBodyBytes = maxFrameBytes - 1024;
 
 export interface Refusal {

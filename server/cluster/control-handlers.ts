@@ -19,7 +19,7 @@ import {
 } from './control-frames.ts';
 
 /** As `ControlHandler`, of bytes. */
-export type RawHandler = (body: Buffer, peer: ControlPeer) => Promise<Uint8Array> | Uint8Array;
+type RawHandler = (body: Buffer, peer: ControlPeer) => Promise<Uint8Array> | Uint8Array;
 
 /** Questions of one link that are being answered, beyond which more are refused. */
 const maxQuestions = 256;
@@ -41,7 +41,7 @@ export class HandlerTable implements ControlHandlers {
     this.#handlers.set(name, handler);
   }
 
-  /** Rejects with what the handler does, or where there is none. */
+  /** Rejects with the handler's error, or if there is no handler. */
   async answer(name: string, body: Buffer, peer: ControlPeer): Promise<Uint8Array> {
     const handler = this.#handlers.get(name);
     if (handler === undefined) {

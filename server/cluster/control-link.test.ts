@@ -79,7 +79,7 @@ test('more than a bound is refused, and the rest is answered', async () => {
       .ask(2, 'wait', Buffer.alloc(0), 10_000)
       .then(String, ({ outcome, code }: { outcome: string; code?: string }) => code ?? outcome),
   );
-  // Those that the other side refuses are answered before the gate opens.
+  // Refused questions are answered before the gate opens.
   await Promise.all(asked.slice(256));
   go();
   const counts = new Map<string, number>();

@@ -1,4 +1,4 @@
-// A control plane of a cluster for tests of the controller: nodes that carry out at once what the metadata say.
+// A control plane of a cluster for tests of the controller: nodes that apply the metadata at once.
 
 import type {
   GroupDefinition,

@@ -1,6 +1,6 @@
-// Brings the cluster to what it should be, on the node where the metadata are led: asks all nodes for the state of their
-// replicas, plans (control/cluster/plan.ts), and writes the changes down, which the nodes carry out. It keeps nothing that
-// the next leader of the metadata would need.
+// Brings the cluster to its wanted state, on the node that leads the metadata: asks all nodes for
+// the state of their replicas, plans (control/cluster/plan.ts), and records the changes, which the
+// nodes carry out. It has no state that the next leader of the metadata would need.
 
 import type { ReplicaStatus } from '../../contracts/cluster.ts';
 import type { ClusterState, GroupChange, PlanPolicy } from '../../control/cluster/cluster-state.ts';
@@ -12,7 +12,7 @@ import type { ClusterMetadata } from './cluster-metadata.ts';
 import { GroupDocuments, movesCollection } from './group-documents.ts';
 import { groupQuestions, type TransferOrder } from './group-questions.ts';
 
-export interface ControllerOptions {
+interface ControllerOptions {
   metadata: Pick<
     ClusterMetadata,
     'store' | 'isLeader' | 'onLeader' | 'onNodes' | 'onReachable' | 'status' | 'ask'
@@ -112,7 +112,7 @@ export class Controller {
     const documents = await GroupDocuments.read(metadata.store);
     const state = await this.#state(documents);
     const changes = plan(state, policy(), this.#now());
-    // Whoever leads no more must not decide.
+    // A former leader must not decide.
     if (this.#closed || !metadata.isLeader) return { changes: [], groups: 0 };
     await this.#carryOut(changes, documents);
     return { changes, groups: state.groups.length };
@@ -168,7 +168,7 @@ export class Controller {
     }
   }
 
-  /** Somebody else changed the document: the next round sees how it is. */
+  /** Another writer changed the document: the next round sees the new state. */
   async #unlessConflict(change: Promise<void>): Promise<void> {
     try {
       await change;

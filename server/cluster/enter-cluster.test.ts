@@ -91,6 +91,11 @@ test('a new node waits, says for what, and forms a cluster when it is told to', 
     body: { status: 'not ready', reasons: ['not in a cluster yet: polyrow cluster init'] },
   });
   expect((await ask('GET', '/livez')).status).toBe(200);
+  expect(await ask('GET', '/v1/tables')).toEqual({
+    status: 503,
+    body: { error: 'the server does not serve yet: not in a cluster yet: polyrow cluster init' },
+  });
+  const url = readFileSync(join(directory, 'admin-endpoint'), 'utf8').trim();
   expect((await ask('POST', '/v1/cluster/init', 'wrong-token-0123456789')).status).toBe(401);
   expect(opened).toEqual([]);
   const file = join(directory, 'cluster-secret');
@@ -98,7 +103,9 @@ test('a new node waits, says for what, and forms a cluster when it is told to', 
     status: 201,
     body: { secretFile: file },
   });
-  const { secret } = await entered;
+  const { secret, adminPort } = await entered;
+  // The operator's command that formed the cluster goes on asking there.
+  expect(adminPort).toBe(Number(new URL(url).port));
   expect(opened).toMatchObject([{ begin: 'form', seeds: [], directory }]);
   expect(readFileSync(file, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
   expect(statSync(file).mode & 0o777).toBe(0o600);

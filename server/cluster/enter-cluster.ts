@@ -12,19 +12,20 @@ import {
   clusterAddresses,
   clusterSecretFile,
   formatHostPort,
+  rolesOf,
 } from '../settings/cluster-addresses.ts';
 import type { Config } from '../settings/schema.ts';
 import type { ClusterMetadata, ClusterMetadataOptions } from './cluster-metadata.ts';
 import { makeClusterSecret, readClusterSecret } from './cluster-secret.ts';
 import { nodeAddresses } from './node-addresses.ts';
-import { noteTakeOver } from './take-over-mark.ts';
+import { hasDataOfServer, noteTakeOver } from './take-over-mark.ts';
 
 const answerMs = 1000;
 
-export interface EnterOptions {
+interface EnterOptions {
   config: Config;
   data: DataDirectory;
-  /** Of the admin port while it waits. */
+  /** Options of the admin port while it waits. */
   admin: Omit<WaitingOptions, 'init'> & Pick<AdminServerOptions, 'tls'>;
   /** Whether the data directory is in a cluster. */
   isMember: boolean;
@@ -40,29 +41,40 @@ export interface EnterOptions {
 export interface Entered {
   metadata: ClusterMetadata;
   secret: Buffer;
+  /**
+   * Port of the admin API while the server waited and afterwards: the operator's client that formed
+   * the cluster uses it.
+   */
+  adminPort: number;
 }
 
 export async function enterCluster(options: EnterOptions): Promise<Entered> {
-  const entry = new Entry(options);
   const { config, data, admin } = options;
+  let entry: Entry | undefined;
+  let adminPort = config['admin.port'];
   const listener = new AdminListener(admin, async () => {
     const { waitingApp } = await import('../../control/cluster/waiting-app.ts');
-    return await waitingApp({ ...admin, init: () => entry.init() });
+    return await waitingApp({ ...admin, init: () => entry!.init() });
   });
   const host = config['admin.host'];
-  const port = config['admin.port'];
   try {
-    const url = await listener.listen(host, port);
+    const url = await listener.listen(host, adminPort);
+    adminPort = Number(new URL(url).port);
+    entry = new Entry({ ...options, config: { ...config, 'admin.port': adminPort } });
     data.write('admin-endpoint', `${url}\n`);
   } catch (error) {
-    throw listenError(error, host, port, 'admin.port');
+    if (error instanceof ExitError) {
+      await listener.close();
+      throw error;
+    }
+    throw listenError(error, host, adminPort, 'admin.port');
   }
   try {
-    return await entry.enter();
+    return { ...(await entry.enter()), adminPort };
   } finally {
     admin.health.waitsFor = '';
     data.remove('admin-endpoint');
-    // Whoever formed the cluster gets its answer.
+    // The request that formed the cluster gets its answer.
     await listener.close(answerMs);
   }
 }
@@ -88,7 +100,7 @@ class Entry {
     }
   }
 
-  async enter(): Promise<Entered> {
+  async enter(): Promise<Omit<Entered, 'adminPort'>> {
     const { isMember, config, signal } = this.#options;
     const { health } = this.#options.admin;
     const isJoining = config['cluster.seeds'] !== '';
@@ -119,6 +131,13 @@ class Entry {
     if (this.#options.isMember) throw new ClusterError(409, 'this node is in a cluster already');
     if (this.#isForming)
       throw new ClusterError(409, 'a cluster of this node is being formed already');
+    const roles = rolesOf(this.#options.config);
+    if (!roles.includes('control')) {
+      throw new ClusterError(409, 'a cluster is formed of a node with the role control');
+    }
+    if (!roles.includes('node') && hasDataOfServer(this.#options.data.path)) {
+      throw new ClusterError(409, 'the directory has data of a server, for the role node to keep');
+    }
     this.#secret ??= makeClusterSecret(this.#file);
     this.#isForming = true;
     this.#formed.abort(new Error('a cluster is formed of this node'));
@@ -135,7 +154,7 @@ class Entry {
     });
   }
 
-  async #open(begin: 'form' | 'join', signal: AbortSignal): Promise<Entered> {
+  async #open(begin: 'form' | 'join', signal: AbortSignal): Promise<Omit<Entered, 'adminPort'>> {
     const { config, data, open, report, onFatal } = this.#options;
     const { listen, seeds } = clusterAddresses(config)!;
     const secret = this.#secret!;
@@ -144,6 +163,7 @@ class Entry {
       listen,
       secret,
       zone: config['cluster.zone'],
+      roles: rolesOf(config),
       addresses: () => nodeAddresses(config),
       begin,
       seeds: seeds.map(formatHostPort),

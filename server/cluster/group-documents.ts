@@ -1,8 +1,9 @@
-// The documents of groups, as the controller changes them: each change by comparison with what the plan was made on.
+// The documents of groups, as the controller changes them: each change is conditional on the state
+// that the plan was based on.
 //
 //   groups/<number>      a GroupDefinition
 //   groupMoves/<number>  a ReplicaMove: an operator wants a replica elsewhere
-//   counters/groups      the next number of a group, and what keeps two controllers from creating groups at once
+//   counters/groups      the next number of a group, which also prevents two controllers from creating groups at once
 
 import { firstGroup, type GroupDefinition } from '../../contracts/cluster.ts';
 import type { GroupChange, ReplicaMove } from '../../control/cluster/cluster-state.ts';

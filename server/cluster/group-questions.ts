@@ -1,4 +1,4 @@
-// What nodes ask each other about groups. Each answers for the replicas of its own planes.
+// Questions between nodes about groups. Each answers for the replicas of its own planes.
 
 import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { Json } from '../../control/metadata/document-store.ts';
@@ -6,9 +6,9 @@ import type { PlaneHost, Planes } from '../planes/plane-host.ts';
 import { type ControlHandlers, ControlError } from './cluster-metadata.ts';
 
 export const groupQuestions = {
-  /** Of null: `ReplicaStatus` of each replica on the node. */
+  /** Argument null: `ReplicaStatus` of each replica on the node. */
   status: 'groups/status',
-  /** Of a `TransferOrder`: null once the other node leads. */
+  /** Argument `TransferOrder`: null once the other node leads. */
   transfer: 'groups/transfer',
 } as const;
 
@@ -69,7 +69,7 @@ export async function handOver(
     const heir = heirs[i % heirs.length];
     if (heir !== undefined) await transferGroup(planes, { group, to: heir.node });
   });
-  // What is not handed over is elected anew.
+  // Groups that are not handed over elect a new leader.
   await Promise.allSettled(asked);
 }
 

@@ -1,8 +1,15 @@
-// How a node gets its number: it asks any node of the cluster, and that one whoever leads the metadata, who writes the new
-// node down. A node that asks again, because it has not heard the answer, is given the same number.
+// Assignment of a node's number: the new node asks any node of the cluster, which asks the leader
+// of the metadata, which records the new node. A node that asks again, because it missed the
+// answer, gets the same number.
 
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
-import type { NodeAddresses, NodeDefinition } from '../../contracts/cluster.ts';
+import {
+  clusterLevel,
+  type NodeAddresses,
+  type NodeDefinition,
+  type NodeRole,
+  nodeRoles,
+} from '../../contracts/cluster.ts';
 import {
   type DocumentStore,
   type Json,
@@ -19,13 +26,16 @@ import { type KnownPeer, maxNodes } from './node-identity.ts';
 export const nodesCollection = 'nodes';
 const joinQuestion = joinPurpose;
 
-export interface JoinRequest {
+interface JoinRequest {
   joinId: string;
   zone: string;
+  roles?: readonly NodeRole[];
   addresses: NodeAddresses;
+  /** Level of its build; the first build does not send it. */
+  level?: number;
 }
 
-export interface JoinAnswer {
+interface JoinAnswer {
   cluster: number;
   node: number;
   peers: KnownPeer[];
@@ -35,7 +45,7 @@ const askMs = 5000;
 const pauseMs = 500;
 const reportEveryMs = 15_000;
 
-export interface JoinOptions {
+interface JoinOptions {
   context: LinkContext;
   seeds: readonly string[];
   request: JoinRequest;
@@ -93,9 +103,15 @@ export async function admitNode(
       const message = `node ${known.node} was removed from the cluster`;
       throw new ControlError(message, 'refused', 'REMOVED');
     }
+    const { level = 1, roles = nodeRoles, ...rest } = request;
+    const needed = clusterLevel(nodes);
+    if (nodes.length > 0 && level < needed) {
+      const message = `the cluster is of level ${needed}, and the node of an earlier release, of level ${level}`;
+      throw new ControlError(message, 'refused');
+    }
     const node = known?.node ?? Math.max(0, ...nodes.map((one) => one.node)) + 1;
     if (node > maxNodes) throw new ControlError('the cluster has no numbers left', 'refused');
-    if (known === undefined && !(await isWritten(store, { ...request, node }))) continue;
+    if (known === undefined && !(await isWritten(store, { ...rest, roles, level, node }))) continue;
     const peers = nodes
       .filter((one) => one.state !== 'removed' && one.node !== node)
       .map((one): KnownPeer => ({ node: one.node, control: one.addresses.control }));
@@ -105,10 +121,11 @@ export async function admitNode(
 
 async function isWritten(
   store: DocumentStore,
-  { node, joinId, zone, addresses }: JoinRequest & { node: number },
+  { node, joinId, zone, roles, addresses, level }: Required<JoinRequest> & { node: number },
 ): Promise<boolean> {
   const definition: NodeDefinition = {
-    ...{ node, zone, state: 'joining', addresses, incarnation: 0, joinId },
+    ...{ node, zone, roles, state: 'joining', addresses, incarnation: 0, joinId },
+    build: { level, incarnation: 0 },
   };
   try {
     await writeNode(store, definition, 0);
@@ -154,17 +171,33 @@ export function definitionOf({ body }: StoredDocument): NodeDefinition {
 
 /** A join request as it came from a peer. Throws `ControlError`. */
 export function checkedRequest(body: Json): JoinRequest {
-  const { joinId, zone, addresses } = (body ?? {}) as Partial<Record<string, unknown>>;
+  const {
+    joinId,
+    zone,
+    roles = nodeRoles,
+    addresses,
+    level = 1,
+  } = (body ?? {}) as Partial<Record<string, unknown>>;
   const places = (addresses ?? {}) as Partial<Record<string, unknown>>;
   const names = ['control', 'redis', 'influx', 'redisClients', 'influxClients', 'admin'];
   const isRight =
     typeof joinId === 'string' &&
     /^[0-9a-f]{32}$/.test(joinId) &&
     typeof zone === 'string' &&
+    areRoles(roles) &&
+    Number.isSafeInteger(level) &&
     names.every((name) => typeof places[name] === 'string') &&
     parseHostPort(places['control'] as string) !== undefined;
   if (!isRight) throw new ControlError('that is no request to join', 'refused');
-  return { joinId, zone, addresses: places as unknown as NodeAddresses };
+  return {
+    ...{ joinId, zone, roles, addresses: places as unknown as NodeAddresses },
+    level: level as number,
+  };
+}
+
+function areRoles(roles: unknown): roles is NodeRole[] {
+  const known: readonly unknown[] = nodeRoles;
+  return Array.isArray(roles) && roles.length > 0 && roles.every((role) => known.includes(role));
 }
 
 /** Whether a call to the metadata may be made again later. */

@@ -1,5 +1,6 @@
-// A node's control plane of its own process, for tests that kill it. Whoever forks it sends `MemberRequest`s and is sent
-// `MemberAnswer`s. Its one argument is JSON of `MemberProcessOptions`.
+// A node's control plane of its own process, for tests that kill it. Its parent sends
+// `MemberRequest`s and receives `MemberAnswer`s. Its one argument is JSON of
+// `MemberProcessOptions`.
 
 import { MetadataUnavailable, RevisionConflict } from '../../control/metadata/document-store.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';

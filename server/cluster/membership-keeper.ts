@@ -1,11 +1,11 @@
-// Carries out what `planMembership` asks for, where the metadata are led.
+// Carries out the plans of `planMembership` on the node that leads the metadata.
 
 import type { NodeDefinition } from '../../contracts/cluster.ts';
 import { nodeOfReplica, replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 import { type MembershipView, planMembership } from './membership.ts';
 import type { RaftReplicatedGroup } from './raft-replicated-group.ts';
 
-export interface MembershipKeeperOptions {
+interface MembershipKeeperOptions {
   node: number;
   group: RaftReplicatedGroup;
   nodes: () => readonly NodeDefinition[];
@@ -46,7 +46,7 @@ export class MembershipKeeper {
     }
     const { voters, learners, isChanging } = this.members();
     this.#tellRemoved([...voters, ...learners]);
-    // Before the documents are there nobody is to be removed.
+    // No node is removed before the documents are loaded.
     if (isChanging || nodes().length === 0) return;
     const view: MembershipView = {
       self: node,

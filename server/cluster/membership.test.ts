@@ -59,6 +59,21 @@ function settle(situation: Situation): [voters: number[], learners: number[], se
   throw new Error('it never ends');
 }
 
+test('only nodes with the role control vote, and one without it gives its vote away', () => {
+  const view = viewOf({ nodes: [[1], [2], [3]], voters: [1, 2], learners: [3] });
+  const nodes = view.nodes.map((one) => {
+    return one.node === 2 ? { ...one, roles: ['gateway', 'node'] as const } : one;
+  });
+  expect(planMembership({ ...view, nodes })).toEqual({
+    kind: 'change',
+    changes: [
+      { node: 3, to: 'voter' },
+      { node: 2, to: 'learner' },
+    ],
+  });
+  expect(planMembership({ ...view, nodes, voters: [1, 3], learners: [2] })).toBeUndefined();
+});
+
 describe('members', () => {
   test.each<[what: string, Situation, voters: number[], learners: number[], self?: number]>([
     ['of one node', { nodes: [[1]], voters: [1] }, [1], []],

@@ -1,7 +1,7 @@
-// Which nodes vote about the metadata, and which only have a copy. The leader brings the members of its group to what the
-// documents of the nodes ask for, one change after the other.
+// Voters of the metadata group, and nodes with a copy only. The leader brings the members of its
+// group to those in the documents of the nodes, one change after the other.
 
-import type { NodeDefinition } from '../../contracts/cluster.ts';
+import { hasRole, type NodeDefinition } from '../../contracts/cluster.ts';
 
 export interface MembershipView {
   /** The node that leads. */
@@ -17,7 +17,7 @@ export interface MembershipView {
   replaceVoterMs: number;
 }
 
-export type MembershipStep =
+type MembershipStep =
   | { kind: 'change'; changes: { node: number; to: 'voter' | 'learner' | 'removed' }[] }
   /** Another voter is to lead, for this one is to go. */
   | { kind: 'transfer'; to: number };
@@ -87,14 +87,16 @@ function handOver(view: MembershipView): MembershipStep | undefined {
   return to === undefined ? undefined : { kind: 'transfer', to };
 }
 
+/** Nodes that may vote. */
 function upNodes({ nodes }: MembershipView): readonly NodeDefinition[] {
-  return nodes.filter(({ state }) => state === 'up');
+  return nodes.filter((node) => node.state === 'up' && hasRole(node, 'control'));
 }
 
 function unfit({ nodes, voters, unreachableMs, replaceVoterMs }: MembershipView): number[] {
   return voters.filter((node) => {
     const definition = nodes.find((one) => one.node === node);
-    return definition?.state !== 'up' || unreachableMs(node) > replaceVoterMs;
+    const mayVote = definition?.state === 'up' && hasRole(definition, 'control');
+    return !mayVote || unreachableMs(node) > replaceVoterMs;
   });
 }
 

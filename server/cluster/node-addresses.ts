@@ -6,10 +6,11 @@ import {
   clusterPorts,
   formatHostPort,
   isWildcard,
+  rolesOf,
 } from '../settings/cluster-addresses.ts';
 import type { Config } from '../settings/schema.ts';
 
-/** Of a configuration with `cluster.listen`. */
+/** Addresses from a configuration with `cluster.listen`. */
 export function nodeAddresses(config: Config): NodeAddresses {
   const { listen, advertise } = clusterAddresses(config)!;
   const ofPeers = (plane: keyof typeof clusterPorts): string =>
@@ -21,12 +22,13 @@ export function nodeAddresses(config: Config): NodeAddresses {
       port: config[`${plane}.port`],
     });
   };
+  const serves = rolesOf(config).includes('gateway');
   return {
     control: ofPeers('control'),
     redis: ofPeers('redis'),
     influx: ofPeers('influx'),
-    redisClients: ofClients('redis'),
-    influxClients: ofClients('influx'),
+    redisClients: serves ? ofClients('redis') : '',
+    influxClients: serves ? ofClients('influx') : '',
     admin: ofClients('admin'),
   };
 }

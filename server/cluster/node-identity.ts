@@ -1,4 +1,5 @@
-// Who a node is, in a file of its data directory: drawn once, and with it until it is removed from the cluster.
+// Identity of a node, in a file of its data directory: generated once, and kept until the node is
+// removed from the cluster.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -33,7 +34,10 @@ export function clusterDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'cluster');
 }
 
-/** Of a data directory that is in a cluster; undefined for any other one. Throws `ExitError` for a damaged file. */
+/**
+ * Identity in a data directory of a cluster node; undefined for any other one. Throws `ExitError`
+ * for a damaged file.
+ */
 export function readNodeIdentity(dataDirectory: string): NodeIdentity | undefined {
   const record = read(clusterDirectory(dataDirectory));
   return record === undefined || record.node === 0 ? undefined : record;
@@ -48,7 +52,7 @@ export class IdentityFile {
     this.#record = record;
   }
 
-  /** Of a data directory. Throws `ExitError` for a damaged file. */
+  /** Opens the identity file of a data directory. Throws `ExitError` for a damaged file. */
   static open(dataDirectory: string): IdentityFile {
     const directory = clusterDirectory(dataDirectory);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -58,7 +62,7 @@ export class IdentityFile {
       ...{ format: formatVersion, cluster: 0, node: 0, incarnation: 0 },
       ...{ joinId: randomBytes(16).toString('hex'), isForming: false, peers: [] },
     });
-    // What it asks the cluster with must be the same after a crash.
+    // The identity used to join must be the same after a crash.
     file.#save({});
     return file;
   }
@@ -71,7 +75,7 @@ export class IdentityFile {
     return this.#record.node !== 0;
   }
 
-  /** It becomes the first node of a new cluster. */
+  /** Makes the node the first one of a new cluster. */
   form(): void {
     this.#save({ cluster: randomInt(1, 2 ** 32), node: 1, isForming: true });
   }

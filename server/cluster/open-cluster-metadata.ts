@@ -1,4 +1,4 @@
-// Makes a node a part of its cluster: who it is, its links, its replica of the metadata.
+// Makes a node a part of its cluster: its identity, its links, its replica of the metadata.
 //
 //   form    this directory becomes the only node of a new cluster, with the documents that it has
 //   join    a node of the cluster gives it a number, and the leader takes it in
@@ -8,7 +8,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LinkContext } from '../../cluster-links/cluster-link.ts';
 import { ClusterListener } from '../../cluster-links/cluster-listener.ts';
-import type { NodeAddresses, NodeDefinition } from '../../contracts/cluster.ts';
+import {
+  levelOf,
+  type NodeAddresses,
+  type NodeDefinition,
+  nodeRoles,
+  ownLevel,
+} from '../../contracts/cluster.ts';
 import { EmbeddedDocumentStore } from '../../control/metadata/embedded-document-store.ts';
 import { fillStore } from '../../control/metadata/move-documents.ts';
 import { changeNode, isOutage, joinCluster, nodesCollection, pause, writeNode } from './join.ts';
@@ -52,7 +58,7 @@ export async function openClusterMetadata(
 
 /** The node gets its number, unless it has one. */
 async function begin(
-  { begin: how, seeds, zone, signal, report }: ClusterMetadataOptions,
+  { begin: how, seeds, zone, roles = nodeRoles, signal, report }: ClusterMetadataOptions,
   identity: IdentityFile,
   context: LinkContext,
   addresses: NodeAddresses,
@@ -63,7 +69,7 @@ async function begin(
     report('info', `a new cluster is formed; this is node 1`);
     return;
   }
-  const request = { joinId: identity.record.joinId, zone, addresses };
+  const request = { joinId: identity.record.joinId, zone, roles, addresses, level: ownLevel };
   const others = seeds.filter((seed) => seed !== addresses.control);
   const answer = await joinCluster({ context, seeds: others, request, signal, report });
   identity.joined(answer.cluster, answer.node, answer.peers);
@@ -72,7 +78,7 @@ async function begin(
 
 /** The documents of the single server that this directory was become the first ones of the cluster. */
 async function carryOver(
-  { directory, zone, signal, report }: ClusterMetadataOptions,
+  { directory, zone, roles = nodeRoles, signal, report }: ClusterMetadataOptions,
   identity: IdentityFile,
   { store }: ClusterMember,
   addresses: NodeAddresses,
@@ -86,12 +92,15 @@ async function carryOver(
     await fillStore(store, documents);
     report('info', `${documents.length} metadata documents are the cluster's now`);
   }
-  const { node, joinId } = identity.record;
+  const { node, joinId, incarnation } = identity.record;
   const state = 'up';
   const found = await store.get(nodesCollection, String(node));
   await writeNode(
     store,
-    { node, zone, state, addresses, incarnation: identity.record.incarnation, joinId },
+    {
+      ...{ node, zone, roles, state, addresses, incarnation, joinId },
+      build: { level: ownLevel, incarnation },
+    },
     found?.revision ?? 0,
   );
   identity.formed();
@@ -116,7 +125,7 @@ async function becomeCurrent(
 
 /** Tells the others of this life of the node; for as long as it takes. */
 async function announce(
-  { zone, report }: ClusterMetadataOptions,
+  { zone, roles = nodeRoles, report }: ClusterMetadataOptions,
   member: ClusterMember,
   addresses: NodeAddresses,
 ): Promise<void> {
@@ -124,14 +133,19 @@ async function announce(
   const isSame = (one: NodeDefinition): boolean =>
     one.state !== 'joining' &&
     one.zone === zone &&
+    (one.roles ?? nodeRoles).join() === roles.join() &&
     one.incarnation === incarnation &&
+    levelOf(one) === ownLevel &&
     JSON.stringify(one.addresses) === JSON.stringify(addresses);
   while (!member.isClosed) {
     try {
       await changeNode(member.store, node, (one) => {
         if (one.state === 'removed' || isSame(one)) return undefined;
         const state = one.state === 'joining' ? 'up' : one.state;
-        return { ...one, state, zone, addresses, incarnation };
+        return {
+          ...{ ...one, state, zone, roles, addresses, incarnation },
+          build: { level: ownLevel, incarnation },
+        };
       });
       return;
     } catch (error) {

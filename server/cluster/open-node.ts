@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { nodeRoles } from '../../contracts/cluster.ts';
 import type { WaitingOptions } from '../../control/cluster/waiting-app.ts';
 import type { AdminServerOptions } from '../../control/admin/admin-options.ts';
 import type { DataDirectory } from '../lifecycle/data-directory.ts';
@@ -10,6 +11,7 @@ import { type Metadata, metadataSamples } from '../lifecycle/metadata.ts';
 import { type ProcessSet, processesDirectory } from '../lifecycle/process-set.ts';
 import type { Planes } from '../planes/plane-host.ts';
 import type { ReplicatedDocumentStore } from '../../control/metadata/replicated/replicated-document-store.ts';
+import { rolesOf } from '../settings/cluster-addresses.ts';
 import type { LiveConfig } from '../settings/live-config.ts';
 import type { ClusterMetadata } from './cluster-metadata.ts';
 import { ClusterNode } from './cluster-node.ts';
@@ -17,7 +19,7 @@ import { enterCluster } from './enter-cluster.ts';
 import { readNodeIdentity } from './node-identity.ts';
 import { openClusterMetadata } from './open-cluster-metadata.ts';
 
-export interface OpenNodeOptions {
+interface OpenNodeOptions {
   config: LiveConfig;
   data: DataDirectory;
   planes: Planes;
@@ -29,15 +31,20 @@ export interface OpenNodeOptions {
   onFatal: (error: Error) => void;
 }
 
-export interface OpenedNode extends Metadata {
+interface OpenedNode extends Metadata {
   cluster: ClusterMetadata;
   node: ClusterNode;
+  /** Port of the admin API, which listens there from now on. */
+  adminPort: number;
 }
 
-/** Of a configuration with `cluster.listen`. */
+/** Opens a node with `cluster.listen` configured. */
 export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
   const { config, data, planes, processSet, admin, signal, report, onFatal } = options;
-  const { metadata, secret } = await enterCluster({
+  if (processSet !== undefined && rolesOf(config.all()).length < nodeRoles.length) {
+    throw new ExitError('roles must be all of them where a server has several processes');
+  }
+  const { metadata, secret, adminPort } = await enterCluster({
     config: config.all(),
     data,
     admin,
@@ -61,18 +68,22 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
     leastNodes: processSet?.processes ?? 1,
     report: warn,
   });
-  // That of `openClusterMetadata`.
+  // `openClusterMetadata` returns this store.
   const store = metadata.store as ReplicatedDocumentStore;
   return {
     store,
     isShared: true,
     samples: () => [...metadataSamples(store.status), ...node.samples()],
     cluster: metadata,
+    adminPort,
     node,
   };
 }
 
-/** Without `cluster.listen`: the metadata of the directory are no more than what it had before it was a node's. */
+/**
+ * Without `cluster.listen`, the metadata of the directory would be those from before it became a
+ * node's.
+ */
 export function refuseNodeAlone(data: DataDirectory): void {
   const identity = readNodeIdentity(data.path);
   if (existsSync(data.file(processesDirectory))) {

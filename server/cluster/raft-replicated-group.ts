@@ -11,11 +11,11 @@ import type { RaftGroup } from '../../storage-node/replicator/raft/raft-group.ts
 import type { RaftHost } from '../../storage-node/replicator/raft/raft-host.ts';
 import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
 
-export interface RaftReplicatedGroupOptions {
+interface RaftReplicatedGroupOptions {
   host: RaftHost;
   group: number;
   replica: number;
-  /** Of a group that the log does not know. */
+  /** First position of a group that the log does not know. */
   first: LogPosition;
   machine: ReplicatedMachine;
   /** `leader` or `isLeader` has changed. */

@@ -12,7 +12,7 @@ function markerPath(directory: string): string {
   return join(clusterDirectory(directory), markerName);
 }
 
-/** Where a backup of what the single server had is put. */
+/** Path of the backup of the single server's data. */
 export function carriedPath(directory: string): string {
   return join(clusterDirectory(directory), 'carried');
 }
@@ -24,9 +24,14 @@ function oldPaths(directory: string): string[] {
   return oldNames.map((name) => join(directory, name)).filter((path) => existsSync(path));
 }
 
+/** A single server has used it. */
+export function hasDataOfServer(directory: string): boolean {
+  return oldPaths(directory).length > 0;
+}
+
 /** Before a cluster is formed of the directory. */
 export function noteTakeOver(directory: string): void {
-  if (oldPaths(directory).length === 0) return;
+  if (!hasDataOfServer(directory)) return;
   mkdirSync(clusterDirectory(directory), { recursive: true, mode: 0o700 });
   writeDurably(clusterDirectory(directory), markerName, '\n');
 }
@@ -35,13 +40,13 @@ export function mustTakeOver(directory: string): boolean {
   return existsSync(markerPath(directory));
 }
 
-/** It is done. */
+/** Removes the mark once the take-over is done. */
 export function forgetTakeOver(directory: string): void {
   realDisk.remove(markerPath(directory));
   realDisk.syncDirectory(clusterDirectory(directory));
 }
 
-/** Deletes what one that is done has left. */
+/** Deletes the leftovers of a completed take-over. */
 export function cleanAfterTakeOver(directory: string): void {
   if (mustTakeOver(directory) || !existsSync(carriedPath(directory))) return;
   for (const path of oldPaths(directory)) rmSync(path, { recursive: true, force: true });

@@ -2,9 +2,10 @@
 //
 //   1  a backup of all of them is made in `cluster/carried`, whole or not at all
 //   2  it is restored into the groups of the first node, which serves no client and admits no other node until that is done
-//   3  what the single server had is deleted
+//   3  the single server's data is deleted
 //
-// `cluster/take-over` says that it has yet to be done. A start after a kill goes on with the step that was not done.
+// `cluster/take-over` records that it is not done yet. A start after a kill continues with the
+// first step not done.
 
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,14 +28,14 @@ import { carriedPath, cleanAfterTakeOver, forgetTakeOver } from './take-over-mar
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
-export interface TakeOverOptions {
+interface TakeOverOptions {
   /** The data directory. */
   directory: string;
   config: Config;
   /** For the restore: the planes of the node, and its catalogs. */
   context: BackupContext;
   signal: AbortSignal;
-  /** What is being done, for people. */
+  /** Reports progress, for display. */
   progress: (text: string) => void;
   report: Report;
 }
@@ -67,7 +68,7 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   cleanAfterTakeOver(directory);
 }
 
-/** A whole backup of what the single server had. */
+/** A full backup of the single server's data. */
 async function carry(options: TakeOverOptions, set: string, job: RunningJob): Promise<void> {
   const { context } = options;
   const pods = new OldPods(options);
@@ -88,7 +89,7 @@ function onlyThese(all: BackupPlane[]): BackupPlanes {
   };
 }
 
-/** The pods of the single server, for whoever reads them. */
+/** The pods of the single server, for readers. */
 class OldPods {
   readonly #options: TakeOverOptions;
   readonly #open: { close(): Promise<void> }[] = [];

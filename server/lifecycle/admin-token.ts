@@ -11,7 +11,7 @@ export const adminTokenFile = 'admin-token';
 
 export interface AdminToken {
   secret: string;
-  /** It was made just now, and is to be shown. */
+  /** The token was created just now, and must be shown. */
   isNew: boolean;
 }
 

@@ -26,7 +26,7 @@ import { join } from 'node:path';
 import { ExitError } from './exit-error.ts';
 import { closeToOthers } from './private-files.ts';
 
-/** Counts up when older programs could no longer read what is written. */
+/** Incremented when older programs could no longer read the files. */
 export const formatVersion = 1;
 
 interface LockOwner {

@@ -26,7 +26,7 @@ export interface Metadata {
 /** For the log. */
 type Tell = (level: 'info' | 'warn' | 'error', message: string) => void;
 
-/** Opens what the setting `metadata` names, in words for people when that fails. */
+/** Opens the metadata named by the setting `metadata`; errors have readable messages. */
 export async function openMetadata(
   data: DataDirectory,
   setting: string = embeddedMetadata,

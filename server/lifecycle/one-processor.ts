@@ -19,7 +19,8 @@ const flags = [
   '--no-parallel-scavenge',
   // A thread with nothing to do would collect its garbage once more, while another one answers.
   '--no-memory-reducer',
-  // In MB. What comes and goes with requests is otherwise taken for a reason to mark all that lives, every second.
+  // In MB. Otherwise the short-lived memory of requests would trigger a marking of the whole heap
+  // every second.
   '--initial-old-space-size=64',
 ];
 
@@ -30,7 +31,7 @@ export function fitToOneProcessor(): void {
   for (const thread of helpers()) setPriority(thread, helperNiceness);
 }
 
-/** By their numbers, of which a thread's are not given again while it lives, and rise. */
+/** Thread numbers, which rise and are not reused while a thread exists. */
 function helpers(): number[] {
   if (process.platform !== 'linux') return [];
   const threads = readdirSync('/proc/self/task').map(Number);

@@ -1,6 +1,6 @@
-// The data directory holds password hashes, token digests and everybody's data: no other user of the machine may
-// read it. Files and directories are made so (the umask of the process); here is what is done about those that
-// exist already, made by an earlier release or by a person.
+// The data directory holds password hashes, token digests and all data: no other user of the
+// machine may read it. New files and directories get these permissions from the umask; this module
+// handles existing ones, made by an earlier release or by a person.
 
 import { chmodSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,9 +18,9 @@ const ownNames =
   /^(lock|version|unclean|admin-endpoint|admin-token|admin-certificate|metadata|metadata-copy.*|cluster|cluster-secret|audit|usage|redis|influx|lost\+found|.*\.tmp)$/;
 
 /**
- * Takes from other users what they may do with a data directory. Returns what was changed or cannot be, in
- * sentences for the log. Throws `ExitError` where others could read or replace secrets and it cannot be mended.
- * Directories that hold anything but what a server makes (a home, /tmp) keep their own mode.
+ * Removes other users' access to a data directory. Returns the changes and failures, in sentences
+ * for the log. Throws `ExitError` where others could read or replace secrets and it cannot be
+ * mended. Directories with other contents (a home, /tmp) keep their own mode.
  */
 export function closeToOthers(directory: string): string[] {
   // Windows has no such modes.
@@ -58,9 +58,9 @@ export function closeToOthers(directory: string): string[] {
 }
 
 /**
- * Closes it and all below it; how many were open to others. What is in a directory that is closed already is out of
- * reach, and is not looked at; so a directory is closed last, and a mending that broke off is taken up again. Links
- * are not followed.
+ * Closes it and all below it; returns the number of open entries. The contents of a directory that
+ * is closed already are out of reach, and are not visited; so a directory is closed last, and an
+ * interrupted mending is repeated. Links are not followed.
  */
 function mendTree(path: string): number {
   const stats = lstatSync(path);

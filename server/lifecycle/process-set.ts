@@ -8,16 +8,16 @@ import { getSystemErrorName } from 'node:util';
 /** Listening sockets, as descriptors of this process. */
 export interface SharedSockets {
   readonly redis: number;
-  /** Of the port for TLS beside the ordinary one. */
+  /** Port for TLS beside the ordinary one. */
   readonly redisTls?: number | undefined;
   readonly influx: number;
   readonly admin: number;
 }
 
-/** What a process of such a server is told at its start. */
+/** Settings that a process of such a server receives at its start. */
 export interface ProcessSet {
   readonly processes: number;
-  /** It forms the cluster of them, unless that is done. */
+  /** Whether this process forms the cluster, if that is not done yet. */
   readonly forms: boolean;
   readonly sockets: SharedSockets;
 }
@@ -25,7 +25,7 @@ export interface ProcessSet {
 /** Directory of the processes' directories in a data directory. */
 export const processesDirectory = 'processes';
 
-/** A handle that is bound; whoever inherits its descriptor listens. */
+/** A bound handle; a process that inherits its descriptor can listen on it. */
 export interface BoundSocket {
   readonly fd: number;
   readonly port: number;

@@ -58,7 +58,7 @@ export class TlsFiles {
     return Date.parse(new X509Certificate(this.#material.certificate).validTo) / 1000;
   }
 
-  /** Has `renew` called with what the files hold whenever that has changed and is good. */
+  /** Calls `renew` with the files' contents whenever they have changed and are valid. */
   follow(renew: (material: TlsMaterial) => Promise<void>): void {
     this.#renew = renew;
     this.#timer = setInterval(() => this.#lookAgain(), lookEveryMs);

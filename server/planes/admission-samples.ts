@@ -1,4 +1,4 @@
-// What a plane's limiters report to /metrics: of each tenant with a limit, under the label that its other metrics have.
+// Metrics of a plane's limiters: for each tenant with a limit, with the label of its other metrics.
 
 import type { TenantLimiter } from '../../access/admission/tenant-limiter.ts';
 import type { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
@@ -37,7 +37,7 @@ const counters: readonly [name: string, help: string, of: (limiter: TenantLimite
   ],
 ];
 
-/** Of partitions of Redis tables. */
+/** Counters of partitions of Redis tables. */
 const partitionCounters: typeof counters = [
   [
     'partition_refused',
@@ -51,7 +51,7 @@ const partitionCounters: typeof counters = [
   ],
 ];
 
-/** Of queries, which live on what was left over. */
+/** Gauges of queries, which use accumulated units. */
 const queryGauges: typeof gauges = [
   [
     'queries_waiting',
@@ -87,7 +87,7 @@ const queryCounters: typeof counters = [
   ],
 ];
 
-/** Of scans, or queries, where they have a limit of their own. */
+/** Gauges of scans, or queries, where they have a limit of their own. */
 const classGauges: typeof gauges = [
   ['class_quota_ru', 'Units a second for scans, or queries.', (limiter) => limiter.quota.perSecond],
   [

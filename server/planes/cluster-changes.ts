@@ -1,11 +1,12 @@
-// Changes of rows, told between nodes: a node whose clients want keyspace notifications, or cache keys, asks all others to
-// tell it of what is changed where they lead. They do so once it is committed, on the links for messages. What a node may
-// have missed it is told, or finds out when a link or a leader is another one; then what its clients cache is void.
+// Changes of rows, told between nodes: a node whose clients want keyspace notifications, or cache
+// keys, subscribes to all others for changes at their leaders. They send changes once committed, on
+// the links for messages. A node is told of possible gaps, or detects them when a link or a leader
+// changes; then its clients invalidate their caches.
 //
 //   changes   varint count, and for each: u8 1 by a command, 2 by the one of the change before, varint table, bytes key,
 //             varint change; by a command: string name, string detail, varint client (at its own node; 0 of another one)
 //   tables    varint count, varint tables: they were emptied, or changed places
-//   lost      nothing: changes may have been missed
+//   lost      empty: changes may have been missed
 
 import type { ChangesElsewhere } from '../../access/redis/row-changes.ts';
 import { numberAtNode } from '../../universal-row/command.ts';
@@ -15,9 +16,9 @@ import { WireError, type WireReader, WireWriter } from '../../universal-row/prot
 import type { ChangedBy, RowChange } from '../../universal-row/row-change.ts';
 
 /** Types of frames. */
-export const ChangeFrame = { changes: 81, tables: 82, lost: 83 } as const;
+const ChangeFrame = { changes: 81, tables: 82, lost: 83 } as const;
 
-/** What a node has of the changes of others. */
+/** Receives changes from other nodes. */
 export interface ChangesHeard {
   heard(changes: readonly RowChange[]): void;
   heardOfTables(tables: readonly number[]): void;
@@ -26,30 +27,33 @@ export interface ChangesHeard {
   sync(): void;
 }
 
-export interface ClusterChangesOptions {
-  /** Calls back when the tick under way ends; what that returns, once what the tick writes is settled. */
+interface ClusterChangesOptions {
+  /**
+   * Calls back when the current tick ends; the returned function is called once the tick's writes
+   * are settled.
+   */
   readonly atEnd: (ended: () => (outcome: Outcome) => void) => void;
   /** False where the node cannot be told now. */
   readonly send: (node: number, frame: Buffer) => boolean;
-  /** Tells all nodes that can be reached what this one wants to know. */
+  /** Sends this node's subscription to all reachable nodes. */
   readonly tell: (isWanted: boolean, wantsMisses: boolean) => Promise<unknown>;
   readonly heard: () => ChangesHeard | undefined;
 }
 
-/** Of keys in one frame; a change of a larger key is told as lost. */
+/** Size of keys in one frame; a change of a larger key is reported as lost. */
 const frameBytes = 1024 * 1024;
 const lostFrame = frameOf(ChangeFrame.lost, () => undefined);
 
 interface Follower {
   wantsMisses: boolean;
-  /** It could not be told of changes. */
+  /** The subscriber may have missed changes. */
   hasMissed: boolean;
 }
 
 export class ClusterChanges implements ChangesElsewhere {
   readonly #options: ClusterChangesOptions;
   readonly #followers = new Map<number, Follower>();
-  /** What this node has asked for. */
+  /** Whether this node has subscribed. */
   isFollowing = false;
   followsMisses = false;
   wantsMisses = false;
@@ -108,7 +112,7 @@ export class ClusterChanges implements ChangesElsewhere {
     }
   }
 
-  /** This node leads where another one did, and does not know what that one has told. */
+  /** This node has become leader, and does not know which changes the old one has reported. */
   lost(): void {
     for (const [node, follower] of this.#followers) this.#send(node, follower, lostFrame);
   }
@@ -154,7 +158,7 @@ function frameOf(type: number, write: (writer: WireWriter) => void): Buffer {
   return Buffer.from(writer.view());
 }
 
-/** What a batch is told as, in order. */
+/** Frames of a batch, in order. */
 function* framesOf(batch: readonly (RowChange | readonly number[])[], node: number) {
   let changes: RowChange[] = [];
   let bytes = 0;

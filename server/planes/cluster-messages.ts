@@ -1,6 +1,6 @@
-// PUBLISH across nodes. Each node has a link to every other one, on which it sends what its clients publish; a message
-// reaches a node's subscribers at most once, in the order of its publisher, and not at all while there is no link, as in
-// Redis Cluster. The frame:
+// PUBLISH across nodes. Each node has a link to every other one, on which it sends its clients'
+// messages; a message reaches a node's subscribers at most once, in the order of its publisher, and
+// not at all while there is no link, as in Redis Cluster. The frame:
 //
 //   varint tenant | u8 1 of a shard channel | bytes channel | bytes payload
 
@@ -12,12 +12,12 @@ import { beginFrame, endFrame, maxFrameBytes } from '../../universal-row/protoco
 import { WireError, WireReader, WireWriter } from '../../universal-row/protocol/wire.ts';
 import type { NodePlace } from './plane-groups.ts';
 
-/** What is told on these links beside messages. */
-export interface OtherFrames {
+/** Handlers of other frames on these links. */
+interface OtherFrames {
   frame(type: number, reader: WireReader): void;
   /** The node can be told more. */
   drained(node: number): void;
-  /** The node tells nothing any more, or begins anew: what it had to tell may have been missed. */
+  /** The node reports no more, or begins anew: changes may have been missed. */
   interrupted(): void;
 }
 

@@ -1,11 +1,11 @@
 // Which group has a table's rows in a cluster, and the way there.
 
 import type { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
-import type { Route } from '../../access/gateway/router.ts';
+import type { Route, Router } from '../../access/gateway/router.ts';
 import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import { PartitionedTable } from '../../access/redis/partitions/partitioned-table.ts';
 import type { GroupDefinition } from '../../contracts/cluster.ts';
-import { isPartition } from '../../contracts/partition-map.ts';
+import { isPartition, type Partition } from '../../contracts/partition-map.ts';
 import type { Consistency, QuotaMode } from '../../contracts/table-properties.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { ReadBounds } from '../../universal-row/command.ts';
@@ -14,11 +14,14 @@ import type { RowPricer } from '../../request-units/row-pricer.ts';
 import { type ClusterRows, groupKey, type GroupScope } from './cluster-rows.ts';
 import type { RedisTables } from './redis-tables.ts';
 
-export interface ClusterRoutesOptions {
+interface ClusterRoutesOptions {
   readonly tables: RedisTables;
   /** All commands, by full name. */
   readonly entries: ReadonlyMap<string, CommandEntry>;
   readonly rows: () => ClusterRows;
+  readonly router: Router;
+  /** A table of the tenant is divided otherwise. */
+  readonly divided: (tenant: number | undefined) => void;
   readonly pricerOf: (model: TableModel) => RowPricer | undefined;
   readonly quotaModeOf: (table: number) => QuotaMode | undefined;
   readonly consistencyOf: (table: number) => Consistency | undefined;
@@ -30,7 +33,14 @@ export class ClusterRoutes {
   readonly #options: ClusterRoutesOptions;
   /** By `groupKey`. */
   readonly #groups = new Map<string, number>();
+  readonly #ofPartitions = new Map<number, number>();
   readonly #divided = new Map<number, PartitionedTable>();
+  /** Of each table that is divided, or about to be: its partitions as of the last look. */
+  readonly #maps = new Map<number, readonly Partition[]>();
+  /** Tables of partitions that have given way to others. */
+  readonly #tablesOfFormer = new Map<number, number>();
+  /** Groups that had the rows of tables before these were divided. */
+  readonly #formerGroups = new Map<number, number>();
 
   constructor(options: ClusterRoutesOptions) {
     this.#options = options;
@@ -38,7 +48,12 @@ export class ClusterRoutes {
 
   setGroups(groups: readonly GroupDefinition[]): void {
     this.#groups.clear();
-    for (const definition of groups) this.#groups.set(groupKey(definition), definition.group);
+    this.#ofPartitions.clear();
+    for (const definition of groups) {
+      const { group, partition } = definition;
+      this.#groups.set(groupKey(definition), group);
+      if (partition !== undefined) this.#ofPartitions.set(partition, group);
+    }
   }
 
   #scopeOf(number: number): GroupScope {
@@ -47,9 +62,61 @@ export class ClusterRoutes {
     return isPartition(number) ? { ...scope, partition: number } : scope;
   }
 
-  /** Of a table or partition; undefined when the controller has made none yet. */
+  /** Group of a table or partition; undefined when the controller has made none yet. */
   groupOf(number: number): number | undefined {
+    // Called for each command of another process: no key is built for tables that are not divided.
+    if (isPartition(number)) return this.#ofPartitions.get(number);
+    // Who does not know yet is to be told by the group that it is closed there.
+    if (this.#options.tables.isDivided(number)) return this.#formerGroups.get(number);
     return this.#groups.get(groupKey(this.#scopeOf(number)));
+  }
+
+  /** Of a table or partition whose rows are of this model. */
+  groupOfModel(number: number, model: string): number | undefined {
+    if (isPartition(number)) return this.#ofPartitions.get(number);
+    const tenant = this.#options.tables.ownerOf(number)?.number ?? -1;
+    return this.#groups.get(groupKey({ tenant, model: model as TableModel }));
+  }
+
+  /** What has the rows of a table or partition whose group has closed it; undefined while that is not known. */
+  successorOf(number: number): RowCommands | undefined {
+    const { tables, router } = this.#options;
+    if (!isPartition(number)) {
+      return tables.isDivided(number) ? router.to(number).executor : undefined;
+    }
+    const table = this.#tablesOfFormer.get(number);
+    return table === undefined ? undefined : router.to(table).executor;
+  }
+
+  /** Definitions have changed: who waits for partitions that are no more, or observes their rows, goes on elsewhere. */
+  mapsChanged(): void {
+    const { tables } = this.#options;
+    for (const { id, placement } of tables.definitions) {
+      const before = this.#maps.get(id);
+      if (placement === undefined && before === undefined) continue;
+      const now = tables.partitionsOf(id);
+      this.#maps.set(id, now);
+      const kept = new Set(now.map(({ number }) => number));
+      for (const number of kept) this.#tablesOfFormer.delete(number);
+      const gone = (before ?? []).filter(({ number }) => !kept.has(number));
+      if (gone.length > 0) this.#replaced(id, gone);
+    }
+  }
+
+  #replaced(table: number, gone: readonly Partition[]): void {
+    const { rows, router, tables, divided } = this.#options;
+    const observe: RowCommands['observe'] = (_, key, observer) => {
+      router.to(table).executor.observe(table, key, observer);
+    };
+    for (const { number, model } of gone) {
+      const group = this.groupOfModel(number, model);
+      if (isPartition(number)) this.#tablesOfFormer.set(number, table);
+      else if (group !== undefined) this.#formerGroups.set(number, group);
+      rows()
+        .executor(group ?? 0)
+        ?.replaced(number, observe);
+    }
+    divided(tables.ownerOf(table)?.number);
   }
 
   #executorOf(number: number): GroupExecutor {

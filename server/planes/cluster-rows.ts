@@ -6,18 +6,27 @@ import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
 import { GroupTurns } from '../../access/gateway/pods/group-turns.ts';
 import { PodLink } from '../../access/gateway/pods/pod-link.ts';
 import { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
-import type { Elsewhere, NodeQuestion, TenantQuestion } from '../../access/redis/elsewhere.ts';
+import type {
+  Elsewhere,
+  GroupPosition,
+  NodeQuestion,
+  TenantQuestion,
+} from '../../access/redis/elsewhere.ts';
 import type { PublishedMessage } from '../../access/redis/fan-out.ts';
 import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { PartitionQuestion } from '../../contracts/partition-map.ts';
+import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { Engine } from '../../engines/engine.ts';
+import { costLayout, type RowPricer } from '../../request-units/row-pricer.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
 import type { PodServerOptions } from '../../storage-node/pod-server/served-pods.ts';
 import { openReplica, type ReplicaHostOptions } from '../../storage-node/replica-host.ts';
-import type { Refusable } from '../../universal-row/executor.ts';
+import type { Refusable, RowCommands } from '../../universal-row/executor.ts';
 import { ClusterChanges, type ChangesHeard } from './cluster-changes.ts';
+import { linkSamples, replicaSamples, wayStats } from './cluster-samples.ts';
 import { ClusterMessages } from './cluster-messages.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
@@ -31,20 +40,27 @@ import type { NamedPod } from './redis-samples.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
-export interface ClusterRowsOptions {
+interface ClusterRowsOptions {
   readonly data: PlaneCluster;
-  /** Of this plane in the data directory. */
+  /** Path of this plane in the data directory. */
   readonly directory: string;
   readonly newEngine: (model: TableModel, directory: string) => Promise<Engine>;
   /** How a pod of this model is made. */
   readonly podOptions: (
     model: TableModel,
   ) => Omit<ReplicaHostOptions, 'engine' | 'raft' | 'definition' | 'replica' | 'report' | 'pins'>;
-  /** Of each group's log, for the next incremental backup at most; 0 for none. */
+  /** Most of each group's log kept for the next incremental backup; 0 for none. */
   readonly keepLogBytes: number;
   readonly admission: PodServerOptions['admission'];
+  readonly pricerOf: (model: TableModel) => RowPricer;
   /** The group's number of a table or partition; undefined when there is none yet. */
   readonly groupOf: (table: number) => number | undefined;
+  /** Whether the definitions of this node tell of a table or partition. */
+  readonly knows: (number: number) => boolean;
+  /** Of a table or partition whose rows are in other groups by now: what has them. */
+  readonly successorOf: (number: number) => RowCommands | undefined;
+  /** Another leader asks about partitions. */
+  readonly answerPartition: (question: PartitionQuestion) => Promise<unknown>;
   readonly refusalOf: (command: Refusable) => string | undefined;
   readonly leaderWaitMs: number;
   /** The scripts that clients here have loaded, which a node is told of when it is there again. */
@@ -54,7 +70,7 @@ export interface ClusterRowsOptions {
   readonly nodeIsThere: () => void;
   /** Another node asks. */
   readonly answer: (question: TenantQuestion) => unknown;
-  /** Who hears of changes on other nodes; undefined until there are clients. */
+  /** Receives changes on other nodes; undefined until there are clients. */
   readonly changes: () => ChangesHeard | undefined;
   /** A client of another node has published a message to a tenant. False when it is dropped. */
   readonly heard: (tenant: number, message: PublishedMessage) => boolean;
@@ -74,14 +90,32 @@ interface GroupPlace {
   group: number;
 }
 
-/** What a group is of. */
+/** Scope of a group. */
 export type GroupScope = Pick<GroupDefinition, 'tenant' | 'model' | 'partition'>;
 
 export function groupKey({ tenant, model, partition }: GroupScope): string {
   return partition === undefined ? `${tenant}/${model}` : `partition ${partition}`;
 }
 
-/** How often gateways take over what the replicas here know of leaders. */
+/** Time for the other nodes' answers to a cluster-wide request of a client. */
+const answerMs = 1000;
+
+/** How long a leader has to answer another one, whose rows it may have to write first. */
+const leaderAnswerMs = 5000;
+
+async function inTime<T>(asked: Promise<T>, ms = answerMs): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer in time')), ms);
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Interval at which gateways take over the replicas' knowledge of leaders. */
 const leaderPollMs = 100;
 
 export class ClusterRows implements Elsewhere {
@@ -93,7 +127,7 @@ export class ClusterRows implements Elsewhere {
   readonly #groups: PlaneGroups<Pod>;
   readonly #server: PodServer;
   readonly #executors = new Map<number, GroupExecutor>();
-  /** Of groups that have yet to be made, by `groupKey`: commands wait in them. */
+  /** Groups that have yet to be made, by `groupKey`: commands wait in them. */
   readonly #awaited = new Map<string, { executor: GroupExecutor; place: GroupPlace }>();
   readonly #links = new Map<number, NodeLink>();
   readonly #follower = new ViewFollower((view) => this.#adopt(view));
@@ -109,6 +143,7 @@ export class ClusterRows implements Elsewhere {
       addressOf: ({ addresses }) => addresses.redis,
       open: (replica) => openPod(options, replica),
       sizeOf,
+      takeUnits: (pod, { model }) => unitsOf(pod, options.pricerOf(model as TableModel)),
       changed: (group) => self.rows?.executor(group)?.localChanged(),
     });
     self.rows = new ClusterRows(options, groups);
@@ -122,7 +157,9 @@ export class ClusterRows implements Elsewhere {
     this.#server = new PodServer({
       podOf: (table) => {
         const pod = this.podOf(table);
-        return pod && { executor: pod, mayWait: true };
+        // What other nodes know already, and this one does not, is to wait. Of what is closed the pod tells.
+        const isServed = options.knows(table) || pod?.marks?.mayShut({ table }) === true;
+        return pod && isServed ? { executor: pod, mayWait: true } : undefined;
       },
       admission,
       publish: (tenant, message) => {
@@ -170,6 +207,11 @@ export class ClusterRows implements Elsewhere {
     }));
   }
 
+  /** The pod of a group's replica on this node. */
+  podOfGroup(group: number): Pod | undefined {
+    return this.#groups.pod(group);
+  }
+
   executor(group: number): GroupExecutor | undefined {
     return this.#executors.get(group);
   }
@@ -190,18 +232,62 @@ export class ClusterRows implements Elsewhere {
     this.messages.publish(tenant, message);
   }
 
+  get node(): number {
+    return this.#options.data.node;
+  }
+
+  get nodes(): number {
+    return this.#links.size + 1;
+  }
+
   async ask(question: NodeQuestion): Promise<unknown[]> {
-    const up = [...this.#links.values()].filter(({ link }) => link.isUp);
-    const asked = await Promise.allSettled(up.map(({ link }) => link.ask(question)));
+    const { answers } = await this.askNodes(question);
+    return answers.map(({ answer }) => answer);
+  }
+
+  async askNodes(question: NodeQuestion) {
     const { report } = this.#options;
-    return asked.flatMap((one) => {
-      if (one.status === 'fulfilled') return [one.value];
-      report('info', 'a node did not answer', { what: question.what, err: one.reason as Error });
-      return [];
+    const answers: { node: number; answer: unknown }[] = [];
+    const silent: number[] = [];
+    const up = [...this.#links].filter(([, { link }]) => link.isUp);
+    const asked = up.map(async ([node, { link }]) => {
+      try {
+        answers.push({ node, answer: await inTime(link.ask(question)) });
+      } catch (err) {
+        silent.push(node);
+        report('info', 'a node did not answer', { node, what: question.what, err: err as Error });
+      }
     });
+    await Promise.all(asked);
+    return { answers, silent };
+  }
+
+  /** Asks the leader of the group that has a partition. */
+  async askLeader(number: number, question: PartitionQuestion): Promise<unknown> {
+    const leader = this.executor(this.#options.groupOf(number) ?? 0)?.leader ?? 0;
+    if (leader === this.#options.data.node) return await this.#options.answerPartition(question);
+    const link = this.#links.get(leader)?.link;
+    if (link === undefined) throw new Error(`partition ${number} has no leader now`);
+    return await inTime(link.ask({ what: 'partition', question }), leaderAnswerMs);
+  }
+
+  position(group: number, copies: number, ms: number): Promise<GroupPosition> {
+    const leader = this.executor(group)?.leader ?? 0;
+    const isHere = this.#groups.pod(group) !== undefined;
+    if (isHere && (copies === 0 || leader === this.#options.data.node)) {
+      return this.#groups.position(group, copies, ms);
+    }
+    const link = this.#links.get(leader)?.link;
+    if (link === undefined) return Promise.reject(new Error(`group ${group} has no leader now`));
+    const question: NodeQuestion = { what: 'position', group, copies, ms };
+    return link.ask(question) as Promise<GroupPosition>;
   }
 
   #answer(question: NodeQuestion): unknown {
+    if (question.what === 'position') {
+      return this.#groups.position(question.group, question.copies, question.ms);
+    }
+    if (question.what === 'partition') return this.#options.answerPartition(question.question);
     if (question.what !== 'followChanges') return this.#options.answer(question);
     this.changes.followedBy(question.node, question.isWanted, question.wantsMisses);
     return undefined;
@@ -224,12 +310,28 @@ export class ClusterRows implements Elsewhere {
     this.#options.changes()?.missed();
   }
 
+  samples(): MetricSample[] {
+    const links = Array.from(this.#links, ([node, { link }]) => {
+      return { node, isUp: link.isUp, connects: link.connects, sent: link.sent };
+    });
+    return [
+      ...replicaSamples('redis', this.#groups.replicaStates()),
+      ...wayStats(Array.from(this.#executors.values(), ({ stats }) => stats)),
+      ...linkSamples(links),
+    ];
+  }
+
   status(): ReplicaStatus[] {
     return this.#groups.status();
   }
 
   transfer(group: number, to: number): void {
     this.#groups.transfer(group, to);
+  }
+
+  /** Groups whose leaders answer strong reads by leases. */
+  setLeases(groups: ReadonlySet<number>): void {
+    this.#groups.setLeases(groups);
   }
 
   /** Resolves when replicas that are new here are open, and all groups can be reached. */
@@ -287,7 +389,7 @@ export class ClusterRows implements Elsewhere {
   }
 
   #newExecutor(place: GroupPlace, { tenant, model }: GroupScope): GroupExecutor {
-    const { data, refusalOf, leaderWaitMs } = this.#options;
+    const { data, refusalOf, successorOf, leaderWaitMs } = this.#options;
     return new GroupExecutor({
       ...{
         group: place.group,
@@ -295,12 +397,14 @@ export class ClusterRows implements Elsewhere {
         incarnation: data.incarnation,
         turns: this.turns,
         refusalOf,
+        successorOf,
         mayWait: model === 'kv',
         waitMs: leaderWaitMs,
       },
       local: () => this.#groups.pod(place.group),
+      log: () => this.#groups.log(place.group),
       moved: () => {
-        // Whoever follows hears of it from the new leader, which may be this node.
+        // Subscribers receive changes from the new leader, which may be this node.
         if (this.executor(place.group)?.leader === data.node) this.changes.lost();
         this.#options.changes()?.missed(tenant);
       },
@@ -329,6 +433,17 @@ export class ClusterRows implements Elsewhere {
 function sizeOf(pod: Pod): { rows: number; bytes: number } {
   const { rows, usedBytes, diskBytes } = pod.engineStats();
   return { rows, bytes: Math.max(usedBytes, diskBytes) };
+}
+
+/** Request units served by the pod since the last call, without the gateway's part. */
+function unitsOf({ load }: Pod, pricer: RowPricer): number {
+  if (load === undefined) return 0;
+  const { commands, sent, work } = load.take();
+  if (commands === 0) return 0;
+  const cost = new Float64Array(costLayout.length);
+  // A write's input is taken as its log size; a read's input is small.
+  pricer.price(commands, commands, work.logBytes, sent, work, cost);
+  return cost[costLayout.lru]!;
 }
 
 async function openPod(

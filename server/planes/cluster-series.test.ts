@@ -65,6 +65,7 @@ class Node {
         retentionIntervalMs: 1 << 30,
         clock: systemClock,
       }),
+      chargedTo: () => 0,
       leaderWaitMs: 8000,
       report: (level, message, fields) => {
         if (level === 'error') this.failures.push(`${message} ${JSON.stringify(fields)}`);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Forwarder, type LeadingNode } from '../../access/influx/forwarding/forwarder.ts';
 import { httpPurpose, LinkStream } from '../../access/influx/forwarding/link-stream.ts';
 import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { PortableSeriesEngine } from '../../engines/series-engine.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
@@ -12,6 +13,7 @@ import {
   openSeriesReplica,
   type SeriesReplicaHostOptions,
 } from '../../storage-node/series-replica-host.ts';
+import { replicaSamples } from './cluster-samples.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
   type NodePlace,
@@ -24,9 +26,9 @@ import { SeriesPods } from './series-pods.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
-export interface ClusterSeriesOptions {
+interface ClusterSeriesOptions {
   readonly data: PlaneCluster;
-  /** Of this plane in the data directory. */
+  /** Path of this plane in the data directory. */
   readonly directory: string;
   /** `groups`: how many of the cluster's have a replica here, which share its memory. */
   readonly newEngine: (directory: string, groups: number) => PortableSeriesEngine;
@@ -35,13 +37,15 @@ export interface ClusterSeriesOptions {
     SeriesReplicaHostOptions,
     'engine' | 'raft' | 'definition' | 'replica' | 'report' | 'pins'
   >;
+  /** Request units of a tenant that were charged on this node since the server started. */
+  readonly chargedTo: (tenant: number) => number;
   readonly leaderWaitMs: number;
   readonly report: Report;
   readonly fatal: (error: unknown) => void;
 }
 
 export class ClusterSeries {
-  /** Of all tenants whose series are led here. */
+  /** Store of all tenants whose series are led here. */
   readonly store: SeriesPods;
   readonly forwarder: Forwarder;
   readonly #options: ClusterSeriesOptions;
@@ -50,7 +54,9 @@ export class ClusterSeries {
   /** By tenant. */
   #byTenant = new Map<number, GroupDefinition>();
   #places = new Map<number, NodePlace>();
-  /** By group: the node asked last, where no replica here knows who leads. */
+  /** By tenant: units charged as of the last `takeUnits`. */
+  readonly #charged = new Map<number, number>();
+  /** By group: the node asked last, where no replica here knows the leader. */
   readonly #asked = new Map<number, number>();
 
   static async open(options: ClusterSeriesOptions): Promise<ClusterSeries> {
@@ -63,6 +69,7 @@ export class ClusterSeries {
       addressOf: ({ addresses }) => addresses.influx,
       open: (replica) => openPod(options, self.series!.replicasHere, replica),
       sizeOf,
+      takeUnits: (_, { tenant }) => self.series!.takeUnits(tenant),
       changed: () => self.series?.store.changed(),
     });
     self.series = new ClusterSeries(options, groups);
@@ -82,6 +89,15 @@ export class ClusterSeries {
       notThere: (tenant, node) => this.#notThere(tenant, node),
       waitMs: () => options.leaderWaitMs,
     });
+  }
+
+  /** Since the last call. Requests are charged where a tenant's series are led. */
+  takeUnits(tenant: number): number {
+    const charged = this.#options.chargedTo(tenant);
+    const before = this.#charged.get(tenant) ?? 0;
+    this.#charged.set(tenant, charged);
+    // An account that was forgotten meanwhile begins at 0 again.
+    return charged < before ? charged : charged - before;
   }
 
   /** Serves requests that other nodes forward. */
@@ -109,6 +125,10 @@ export class ClusterSeries {
   podOf(tenant: number): SeriesPod | undefined {
     const definition = this.#byTenant.get(tenant);
     return definition && this.#groups.pod(definition.group);
+  }
+
+  samples(): MetricSample[] {
+    return replicaSamples('influx', this.#groups.replicaStates());
   }
 
   status(): ReplicaStatus[] {
@@ -141,7 +161,8 @@ export class ClusterSeries {
     this.store.changed();
   }
 
-  // ---- who leads
+  // ---- leaders
+  //
 
   #leaderOf(tenant: number): LeadingNode | 'here' | undefined {
     const definition = this.#byTenant.get(tenant);

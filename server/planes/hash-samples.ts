@@ -1,4 +1,4 @@
-// What a thread reports to /metrics of its queue of password hashes.
+// Metrics of a thread's queue of password hashes.
 
 import { hashKinds } from '../../access/gateway/hash-queue.ts';
 import { hashQueue } from '../../access/gateway/secrets.ts';

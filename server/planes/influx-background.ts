@@ -1,4 +1,4 @@
-// What the InfluxDB plane charges to tenants of what no request asked for, but for merging.
+// Charges of the InfluxDB plane for background work, except merging.
 
 import type { Meter } from '../../request-units/meter.ts';
 import type { SeriesPricer } from '../../request-units/series-pricer.ts';

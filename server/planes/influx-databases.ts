@@ -4,13 +4,13 @@ import type { DatabaseInfo, DatabaseName } from '../../control/monitor/database-
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { CatalogChange, SeriesStore } from '../../contracts/series-store.ts';
 
-// A tenant's databases are told apart by this in front of their names; those of tenant 0 have none.
+// Separator of the tenant's prefix in stored names; names of tenant 0 have none.
 const separator = '\u0001';
 
 /** Longest stretch of work before others have their turn. */
 const sliceMs = 5;
 
-/** One that operators change whatever the properties of a database say to its clients. */
+/** A store that operators change regardless of a database's properties. */
 interface AdministeredStore extends SeriesStore {
   administer(change: CatalogChange): MaybePromise<void>;
 }
@@ -19,7 +19,7 @@ function prefixOf(tenant: number): string {
   return tenant === 0 ? '' : `${separator}${tenant}${separator}`;
 }
 
-/** What a tenant's database is kept under. */
+/** Stored name of a tenant's database. */
 export function keptName({ tenant, name }: DatabaseName): string {
   return prefixOf(tenant) + name;
 }
@@ -50,7 +50,8 @@ export async function dropDatabase(store: AdministeredStore, to: DatabaseName): 
 }
 
 export async function dropAllDatabases(store: AdministeredStore, tenant: number): Promise<void> {
-  // Nobody makes others meanwhile: the tenant is being dropped. Other tenants have their turn.
+  // No databases are created meanwhile, as the tenant is being dropped. The loop yields to other
+  // tenants.
   let sliceStart = performance.now();
   for (const database of namesOf(store, tenant)) {
     const dropped = store.administer({ kind: 'dropDatabase', database });

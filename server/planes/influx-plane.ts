@@ -34,6 +34,7 @@ import {
 import { hashSamples } from './hash-samples.ts';
 import { influxSamples } from './influx-samples.ts';
 import { backgroundOf } from './influx-background.ts';
+import { leaderWaitMs } from './plane-groups.ts';
 import { ClusterSeries } from './cluster-series.ts';
 import { podIds } from './engines.ts';
 import type { PlaneCluster } from './messages.ts';
@@ -66,12 +67,14 @@ const fatal = planeFatal(port);
 const steps = new PlaneSteps('influx', log);
 const memory = new PlaneMemory('influx', live);
 
-/** Of points in memory, however many engines there are. */
+/** Least memory for points, however many engines there are. */
 const leastHeadBytes = 8 * 1024 * 1024;
+/** Time between two looks for shards older than their policy keeps. */
+const retentionIntervalMs = 5000;
 
 const tls = await tlsListeners(tlsMaterial);
 const pricer = new SeriesPricer(costTable(config).models.series);
-// What was written becomes files, which are merged: charged to whoever wrote it.
+// Flushes and merges are charged to the tenants that wrote the points.
 const meter = new PlaneMeter('influx', (accounts) => {
   for (const account of accounts) pricer.chargeMerging(account);
 });
@@ -138,18 +141,18 @@ function newEngine(directory: string, engines: number): TsmEngine {
     coldAfterMs: config['tsm.cold-after'] * 1000,
     limits: {
       seriesPerDatabase: limit(config['tsm.max-series-per-database']),
-      seriesPerMeasurement: limit(config['tsm.max-series-per-measurement']),
       valuesPerTag: limit(config['tsm.max-values-per-tag']),
     },
   });
   engine.seriesAllowance = (database) => gate?.seriesAllowance(database);
+  engine.databasesOfTenant = (database) => gate?.databasesOfTenant(database) ?? [database];
   return engine;
 }
 
 function podOptions() {
   return {
     checkpointBytes: config['wal.checkpoint-bytes'],
-    retentionIntervalMs: config['tsm.retention-check-interval'] * 1000,
+    retentionIntervalMs,
     tables,
     background: backgroundOf(meter.meter, pricer, () => live.get('ru.metering') === 'on'),
     clock: systemClock,
@@ -178,14 +181,15 @@ async function openPod(): Promise<SeriesPod> {
   return opened;
 }
 
-/** Opens what a node of a cluster has instead of a pod of its own. */
+/** Opens the cluster's replacement for a pod of its own. */
 async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
   cluster = await ClusterSeries.open({
     data: of,
     directory: resolve(config['data-dir'], 'cluster', 'influx'),
     newEngine,
     podOptions,
-    leaderWaitMs: config['cluster.leader-wait-ms'],
+    chargedTo: (tenant) => meter.meter.find(tenant)?.lru ?? 0,
+    leaderWaitMs,
     report: log,
     fatal,
   });
@@ -236,7 +240,7 @@ async function start(): Promise<void> {
     memory: memory.memory,
     slowRequestMs: slowMs(),
     maxBodyBytes,
-    // What packs better than this is more likely to be an attack than data.
+    // A body with a higher compression ratio is more likely an attack than data.
     maxUnpackedBytes: 10 * maxBodyBytes,
     maxConnections: config['influx.max-connections'],
     allowedHosts: config['influx.allowed-hosts'].split(/[,\s]+/).filter((name) => name !== ''),
@@ -244,9 +248,6 @@ async function start(): Promise<void> {
       maxConcurrent: config['influx.max-concurrent-queries'],
       timeoutMs: config['influx.query-timeout'] * 1000,
       maxMemoryBytes: config['influx.query-memory-bytes'],
-      maxSeries: config['influx.max-select-series'],
-      maxPoints: config['influx.max-select-points'],
-      maxBuckets: config['influx.max-select-buckets'],
     },
     report: log,
   });
@@ -267,7 +268,7 @@ async function listen(listener: InfluxServer): Promise<Endpoint[]> {
   return [{ name: 'influx', url: `${scheme}://${urlHost(host)}:${listensOn}` }];
 }
 
-/** Of tenants that were charged or have a limit. */
+/** Name of a tenant that was charged or has a limit. */
 function nameOf(tenant: number): string | undefined {
   return metering.nameOf(tenant) ?? admission.gateway.limiterOf(tenant)?.name;
 }
@@ -290,7 +291,7 @@ function podOf(tenant: number): SeriesPod | undefined {
   return cluster === undefined ? pod : cluster.podOf(tenant);
 }
 
-/** What restores that came to nothing have left, where another node led then. */
+/** Drops the leftovers of failed restores that another node led. */
 function dropLeftovers(): void {
   if (restores.isRunning) return;
   for (const one of localPods()) {
@@ -305,6 +306,7 @@ function dropLeftovers(): void {
 serveCalls(port, {
   metrics: () => [
     ...influxSamples(server, cluster?.named() ?? localPods().map((one) => ({ pod: one }))),
+    ...(cluster?.samples() ?? []),
     ...hashSamples('influx'),
     ...meter.samples(nameOf),
     ...podAdmission.samples(),
@@ -316,7 +318,7 @@ serveCalls(port, {
     const failures = localPods().flatMap(({ writeFailure }) => writeFailure ?? []);
     return failures.slice(0, 1).map(({ message }) => `tsm: ${message}`);
   },
-  // Those of the Redis plane.
+  // Handled by the Redis plane.
   tables: () => {},
   seriesTables: (definitions) => {
     tables.set(definitions);
@@ -327,6 +329,7 @@ serveCalls(port, {
   changePartitions: () => {
     throw new Error('only tables of Redis have partitions');
   },
+  partitionStep: () => [],
   partitionChange: () => ({ state: 'done' }),
   cancelPartitionChange: () => {},
   partitionSizes: () => [],
@@ -342,6 +345,8 @@ serveCalls(port, {
     podAdmission.forget(tenant);
   },
   usage: (since) => meter.usage(since),
+  quotaDemands: () => admission.gateway.demands(),
+  quotaShares: (told) => admission.setShares(told),
   admission: (query) => admissionReport(admission.gateway, query),
   top: (query) => meter.top('series', query),
   slowlog: ({ tenant, limit }) =>

@@ -1,4 +1,4 @@
-// What the InfluxDB plane reports to /metrics.
+// Metrics of the InfluxDB plane.
 
 import type { InfluxMetrics } from '../../access/influx/http/influx-metrics.ts';
 import type { InfluxServer } from '../../access/influx/http/server.ts';

@@ -1,4 +1,4 @@
-// What the databases of the InfluxDB plane have of properties. Most have none, and are not in here.
+// Properties of databases of the InfluxDB plane. Most have none, and are not listed.
 
 import type { SeriesTableDefinition } from '../../control/metadata/table-definition.ts';
 import { rulesOf, type TableRules, type TableRulesByName } from '../../storage-node/table-rules.ts';
@@ -15,7 +15,7 @@ export class InfluxTables implements TableRulesByName {
     return this.#rules.get(database);
   }
 
-  /** In place of all before. What comes after this goes by it. */
+  /** Replaces all earlier definitions; later changes use them. */
   set(definitions: readonly SeriesTableDefinition[]): void {
     this.#rules = new Map(
       definitions.map((definition) => [keptName(definition), rulesOf(definition)] as const),

@@ -7,7 +7,7 @@ import type { ChangeUsers, Changer } from '../../access/influx/tenants/tenant-us
 import type { Privilege, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { ControlCalls, UserRequest } from './messages.ts';
 
-/** What is asked of the control plane; answered once it is in force here, too. */
+/** Requests to the control plane; answered once the change is in force here, too. */
 export interface UserKeeper {
   setUser(request: UserRequest): Promise<unknown>;
   dropUser(user: Parameters<ControlCalls['dropUser']>[0]): Promise<unknown>;

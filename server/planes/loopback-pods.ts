@@ -17,7 +17,7 @@ interface LoopbackOptions {
   podOf: (table: number) => ServedPod;
   refusalOf: (command: Refusable) => string | undefined;
   scriptsOf: PodServerOptions['scriptsOf'];
-  /** Sends what a script publishes to who listens. */
+  /** Sends a script's message to its subscribers. */
   publish: (tenant: number, message: ScriptMessage) => void;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   failed: (error: unknown) => void;

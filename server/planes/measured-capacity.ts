@@ -1,4 +1,4 @@
-// What a plane can do, learnt from its load and kept in the data directory.
+// Capacity of a plane, measured under load and kept in the data directory.
 
 import { readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';

@@ -1,6 +1,8 @@
-// What the control plane (main thread) and a data plane (worker thread) say to each other. All of it is
-// plain data. The main thread calls, the plane answers each call once; the plane reports on its own too.
+// Messages between the control plane (main thread) and a data plane (worker thread). All are plain
+// data. The main thread calls, the plane answers each call once; the plane sends reports of its own
+// too.
 
+import type { QuotaDemand, QuotaShare } from '../../access/admission/shares/shared-quotas.ts';
 import type { TlsMaterial } from '../../access/gateway/tls-context.ts';
 import type { PartitionChangeStatus } from '../../control/metadata/partition-catalog.ts';
 import type {
@@ -25,13 +27,14 @@ import type {
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
+import type { LedPartition, PartitionOrders } from './cluster-partitions.ts';
 import type { SharedSockets } from '../lifecycle/process-set.ts';
 import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
 
-/** What a plane is started with: the first message to it. */
+/** Start parameters of a plane: the first message to it. */
 export interface PlaneData {
   config: Config;
-  /** Every table that is not as it comes, by ascending number. */
+  /** Tables with non-default definitions, by ascending number. */
   tables: readonly TableDefinition[];
   /** Engine of the tables that are not among them; those have no other property. */
   defaultModel: TableModel;
@@ -43,13 +46,13 @@ export interface PlaneData {
   tls?: TlsMaterial | undefined;
   /** Absent on a server that is not a node of a cluster. */
   cluster?: PlaneCluster | undefined;
-  /** Nobody is served before `listen`. */
+  /** The plane serves no client before `listen`. */
   holdsBack?: boolean | undefined;
   /** Where clients are heard; absent on a server of one process, which opens its own. */
   sockets?: SharedSockets | undefined;
 }
 
-/** What a plane has to know to take part in a cluster. */
+/** Parameters for a plane that is part of a cluster. */
 export interface PlaneCluster {
   /** Id of the cluster; its nodes talk to no other one. */
   id: number;
@@ -70,7 +73,7 @@ export interface ConfigChange {
   value: ConfigValue;
 }
 
-/** What a plane can be asked. An error it throws comes back as the error of the call. */
+/** Calls to a plane. An error it throws is returned as the error of the call. */
 interface PlaneCalls {
   metrics(): MetricSample[];
   /** Why it should get no traffic, as a disk that is full; [] when all is well. */
@@ -90,13 +93,15 @@ interface PlaneCalls {
   partitionChange(table: number): PartitionChangeStatus;
   /** Answered when it has ended. */
   cancelPartitionChange(table: number): void;
+  /** In a cluster: a step of a change, for all that is led here. */
+  partitionStep(orders: PartitionOrders): LedPartition[];
   /** Rows of each partition. */
   partitionSizes(table: number): { number: number; rows: number }[];
   /** Tables that hold rows and have no definition. */
   undefinedTables(): number[];
   /**
-   * What has changed of tenants, users and tokens. Once answered nobody is let in by the old state, and
-   * who may be in no more is out.
+   * Changes of tenants, users and tokens. Once answered, no client is admitted by the old state,
+   * and clients without access are disconnected.
    */
   tenancy(update: TenancyUpdate): void;
   /**
@@ -104,10 +109,17 @@ interface PlaneCalls {
    * answered the deletion survives a crash. A tenant of which there is nothing is no error.
    */
   dropTenant(number: number): void;
-  /** What tenants have spent, as far as it changed after the snapshot of that number; 0 for all. */
+  /** Usage of tenants that changed after the snapshot of that number; 0 for all. */
   usage(since: number): MeterSnapshot;
   /** Tenants with a limit on request units, and how near they are to it. */
   admission(query: AdmissionQuery): TenantAdmission[];
+  /**
+   * Units that tenants spent and lacked under their request unit limits, of which this node has a
+   * share.
+   */
+  quotaDemands(): QuotaDemand[];
+  /** Shares of limits from now on, and of those that are not named. */
+  quotaShares(told: { usual: number; shares: readonly QuotaShare[] }): void;
   /** Keys or series that cost most, the most first. */
   top(query: TopQuery): TopEntry[];
   /** The newest first. */
@@ -120,13 +132,13 @@ interface PlaneCalls {
   createDatabase(database: DatabaseName): void;
   /** One that is not there is no error. */
   dropDatabase(database: DatabaseName): void;
-  /** A step of a backup: each is answered at once, and what it began goes on. */
+  /** A step of a backup: each is answered at once, and its work goes on. */
   backup(order: BackupOrder): BackupStatus;
-  /** A step of a restore. What the last one ends is undone before it is answered. */
+  /** A step of a restore. Work ended by the last step is undone before it is answered. */
   restore(order: RestoreOrder): RestoreStatus;
   /** Of these tables, partitions and tenants, those whose rows or points can be written here. */
   leads(scope: RestoreScope): RestoreScope;
-  /** Of a plane that was told to hold back: serves from now on. */
+  /** Starts serving, for a plane that was told to hold back. */
   listen(): Endpoint[];
   /** Nodes and groups after a change of either. Throws on a server that is not a node of a cluster. */
   cluster(view: ClusterView): void;
@@ -141,7 +153,7 @@ interface PlaneCalls {
   setConfig(change: ConfigChange): void;
   /** There is another certificate. Throws, and keeps the old one, when it cannot be served with. */
   tls(material: TlsMaterial): void;
-  /** Stops accepting; answers once what was under way is done, or the time is up. */
+  /** Stops accepting; answers once running requests are done, or the time is up. */
   drain(graceMs: number): void;
   /** Makes everything safe on disk and closes it. Nothing follows its answer. */
   stop(): void;
@@ -162,7 +174,10 @@ export interface PlaneCall {
   argument: unknown;
 }
 
-/** A user that a client makes or changes. What is not said stays, or is as of a user without any right. */
+/**
+ * A user that a client creates or changes. Absent fields stay, or are those of a user without
+ * rights.
+ */
 export interface UserRequest {
   tenant: string;
   name: string;
@@ -171,7 +186,10 @@ export interface UserRequest {
   change: Partial<Omit<UserDefinition, 'tenant' | 'name'>>;
 }
 
-/** What a plane can ask of the control plane for its clients. Answered once it is in force everywhere. */
+/**
+ * Calls of a plane to the control plane on behalf of clients. Answered once the change is in force
+ * everywhere.
+ */
 export interface ControlCalls {
   setUser(request: UserRequest): UserDefinition;
   dropUser(user: { tenant: string; name: string }): void;
@@ -180,7 +198,7 @@ export interface ControlCalls {
    * when the change was withdrawn. After an error it is asked again: the change may have been made.
    */
   commitPartitions(change: { table: number; targets: number[] }): TableDefinition | undefined;
-  /** Of a file of a backup that another node of the cluster makes or restores. */
+  /** Chunk of a backup file that another node of the cluster makes or restores. */
   chunk(of: { node: number; request: ChunkRequest }): ChunkAnswer;
 }
 
@@ -193,7 +211,7 @@ export type ControlHandlers = {
   [K in ControlCallName]: (argument: ControlArgument<K>) => MaybePromise<ControlResult<K>>;
 };
 
-/** The control plane's answer to what a plane asked. */
+/** The control plane's answer to a plane's call. */
 export interface ControlAnswer {
   answers: number;
   value?: unknown;
@@ -206,12 +224,12 @@ export type PlaneReport =
   /** The answer to a call. */
   | { type: 'answer'; id: number; value: unknown }
   | { type: 'failed'; id: number; error: string }
-  /** It wants an answer. */
+  /** The plane makes a call. */
   | { type: 'asks'; id: number; call: ControlCallName; argument: unknown }
-  /** It has recovered what was on disk, and listens, unless it holds back. */
+  /** The plane has recovered its data, and listens unless it holds back. */
   | { type: 'ready'; endpoints: Endpoint[] }
   /** A client changed a live setting (CONFIG SET). */
   | ({ type: 'configChanged' } & ConfigChange)
   | { type: 'log'; level: LogLevel; msg: string; fields?: Record<string, unknown> }
-  /** It cannot go on. One line for people; the process ends with exit code 1. */
+  /** The plane has failed. One line for display; the process ends with exit code 1. */
   | { type: 'fatal'; message: string };

@@ -1,6 +1,7 @@
 // The limits on request units in a plane: the settings that are about them, as the rules of its limiters.
 
 import type { AdmissionRules } from '../../access/admission/admission-rules.ts';
+import type { QuotaShare } from '../../access/admission/shares/shared-quotas.ts';
 import { GatewayAdmission } from '../../access/admission/gateway-admission.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
 import { systemClock } from '../../universal-row/environment.ts';
@@ -18,7 +19,7 @@ const otherKeys: ReadonlySet<ConfigKey> = new Set([
 interface PlaneAdmissionOptions {
   plane: 'redis' | 'influx';
   live: LiveConfig;
-  /** Where what a tenant spends is charged. */
+  /** Account that is charged for a tenant's use. */
   accountOf: (tenant: number) => TenantAccount | undefined;
   pod: PodAdmission;
   /** A tenant comes near its quota. */
@@ -66,7 +67,12 @@ export class PlaneAdmission {
     });
   }
 
-  /** Nobody waits any longer. */
+  /** Parts of limits that hold for all nodes of a cluster. */
+  setShares({ usual, shares }: { usual: number; shares: readonly QuotaShare[] }): void {
+    this.gateway.setShares(new Map(shares.map(({ tenant, share }) => [tenant, share])), usual);
+  }
+
+  /** Ends admission; no request waits any longer. */
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -81,19 +87,16 @@ const debtSeconds = { redis: 10, influx: 3600 } as const;
 /** Without metering no request has a known cost: then nothing is limited. */
 function rulesOf(live: LiveConfig, plane: 'redis' | 'influx'): Partial<AdmissionRules> {
   const mode = live.get('admission.mode');
-  const alarmPercent = live.get('admission.alarm-percent');
   return {
     enabled: mode !== 'off' && live.get('ru.metering') === 'on',
     dryRun: mode === 'dry-run',
     commandWaitMs: live.get('admission.command-wait-ms'),
     writeWaitMs: live.get('admission.write-wait-ms'),
-    refusalCode: live.get('admission.refusal-code'),
     allocation: live.get('admission.allocation'),
     gatewayRu: live.get(`${plane}.ru-per-second`),
     burstRu: live.get('admission.burst-ru'),
     debtSeconds: debtSeconds[plane],
     warmupSeconds: live.get('admission.warmup-seconds'),
     delaysErrors: live.get('admission.error-delay') === 'on',
-    alarmAt: alarmPercent > 0 ? alarmPercent / 100 : Infinity,
   };
 }

@@ -18,7 +18,7 @@ import { adder } from './pod-samples.ts';
 
 interface PlaneCacheOptions {
   live: LiveConfig;
-  /** Undefined for a table of nobody. */
+  /** Undefined for a table without an owner. */
   ownerOf: (table: number) => TenantDefinition | undefined;
   /** Reads a key again, in the background. */
   reload: (table: RememberedTable, key: Buffer, load: Load) => void;
@@ -65,7 +65,7 @@ export class PlaneCache {
     this.#apply();
   }
 
-  /** Whose tables are may have changed. */
+  /** The ownership of tables may have changed. */
   tenantsChanged(): void {
     if (this.#definitions.length > 0) this.#apply();
   }
@@ -132,6 +132,7 @@ function maxAgeMsOf({ model, cacheBypass, consistency }: TableDefinition): numbe
 function ageOf(consistency: Consistency): number {
   switch (consistency.kind) {
     case 'strong':
+    case 'lease':
       return 0;
     case 'eventual':
       return Infinity;

@@ -16,21 +16,28 @@ const callTimeoutMs = 10_000;
 const dropTimeoutMs = 3_600_000;
 const usageTimeoutMs = 2000;
 
-export function tableHolders({ redis }: Planes): TableHolders {
+/** `wide`: of a node of a cluster. */
+export function tableHolders(
+  { redis }: Planes,
+  wide: { rowCount(table: number): Promise<number> } | undefined,
+): TableHolders {
   return {
-    rowCount: (table) => redis.call('rowCount', table, callTimeoutMs),
+    rowCount: (table) => wide?.rowCount(table) ?? redis.call('rowCount', table, callTimeoutMs),
     setTables: (tables) => redis.call('tables', tables, callTimeoutMs),
     undefinedTables: () => redis.call('undefinedTables', undefined, callTimeoutMs),
     setDefaultModel: (model) => redis.call('defaultModel', model, callTimeoutMs),
   };
 }
 
-export function partitionHolder({ redis }: Planes): PartitionHolder {
+export function partitionHolder(
+  { redis }: Planes,
+  wide: Pick<PartitionHolder, 'sizes'> | undefined,
+): PartitionHolder {
   return {
     begin: (definition) => redis.call('changePartitions', definition, callTimeoutMs),
     status: (table) => redis.call('partitionChange', table, callTimeoutMs),
     cancel: (table) => redis.call('cancelPartitionChange', table, callTimeoutMs),
-    sizes: (table) => redis.call('partitionSizes', table, callTimeoutMs),
+    sizes: (table) => wide?.sizes(table) ?? redis.call('partitionSizes', table, callTimeoutMs),
   };
 }
 
@@ -89,7 +96,7 @@ async function all(planes: Planes, what: (plane: PlaneHost) => Promise<void>): P
 const collectEveryMs = 5000;
 const writeEveryMs = 60_000;
 
-/** Asks the planes from time to time what has been spent. */
+/** Fetches usage from the planes periodically. */
 export class UsageCollector {
   readonly history: UsageHistory;
   readonly #planes: Planes;

@@ -1,6 +1,6 @@
-// The replicas of groups that the metadata place on this node, in one plane: opens and closes them, and as a leader brings
-// a group's members to what the metadata ask for. All of them share one log on disk, one connection to each other node, and
-// one port, on which the plane's gateways are heard too.
+// The replicas of groups that the metadata place on this node, in one plane: opens and closes them,
+// and as a leader brings a group's members to those in the metadata. All of them share one log on
+// disk, one connection to each other node, and one port, which also serves the plane's gateways.
 
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,15 +20,19 @@ import type { RaftLog } from '../../storage-node/replicator/raft/raft-log.ts';
 import type { RaftPod } from '../../storage-node/replicator/raft/raft-pod.ts';
 import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
 import { TcpTransport } from '../../storage-node/replicator/transport/tcp-transport.ts';
+import type { ReplicaState } from './cluster-samples.ts';
+import { collectMs, GroupLoads } from './group-loads.ts';
 import type { PlaneCluster } from './messages.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 
-/** What a replica is to its plane: a pod of rows, or of time series. */
-export interface ReplicaPod {
+/** A replica as its plane sees it: a pod of rows, or of time series. */
+interface ReplicaPod {
   readonly role: LogRole;
   /** Replica that leads, 0 while none is known. */
   readonly leader: number;
+  /** For a leader: resolves when all evaluated entries are durable. */
+  durable?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -47,9 +51,9 @@ export interface OpenReplica {
   readonly report: Report;
 }
 
-export interface PlaneGroupsOptions<P extends ReplicaPod> {
+interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly data: PlaneCluster;
-  /** Of this plane in the data directory. */
+  /** Path of this plane in the data directory. */
   readonly directory: string;
   /** Whether groups of this model are of this plane. */
   readonly isHere: (definition: GroupDefinition) => boolean;
@@ -58,6 +62,8 @@ export interface PlaneGroupsOptions<P extends ReplicaPod> {
   readonly open: (replica: OpenReplica) => Promise<OpenedReplica<P>>;
   /** How much a pod holds. */
   readonly sizeOf: (pod: P) => { rows: number; bytes: number };
+  /** Request units that a pod has served since the last call. */
+  readonly takeUnits: (pod: P, definition: GroupDefinition) => number;
   /** A replica was opened or is about to be closed. */
   readonly changed: (group: number) => void;
   readonly report: Report;
@@ -75,8 +81,12 @@ export interface NodePlace {
   readonly port: number;
 }
 
+/** Interval of checks for replicas that have an entry. */
+const copyPollMs = 2;
 /** How often leaders look whether their members are as they should be. */
 const memberStepMs = 250;
+/** How long a request waits for a leader of its data before it is refused, as while a new one is elected. */
+export const leaderWaitMs = 5000;
 
 export class PlaneGroups<P extends ReplicaPod> {
   readonly listener: ClusterListener;
@@ -86,7 +96,10 @@ export class PlaneGroups<P extends ReplicaPod> {
   readonly #raft: RaftHost;
   readonly #replicas = new Map<number, LocalReplica<P>>();
   readonly #timer: NodeJS.Timeout;
+  readonly #loads = new GroupLoads();
+  readonly #collector: NodeJS.Timeout;
   #isSwept = false;
+  #leased: ReadonlySet<number> = new Set();
 
   static async open<P extends ReplicaPod>(options: PlaneGroupsOptions<P>): Promise<PlaneGroups<P>> {
     const { data, report, fatal, directory } = options;
@@ -122,6 +135,17 @@ export class PlaneGroups<P extends ReplicaPod> {
     this.#raft = raft;
     this.#timer = setInterval(() => this.#stepMembers(), memberStepMs);
     this.#timer.unref();
+    this.#collector = setInterval(() => this.#collectLoads(), collectMs);
+    this.#collector.unref();
+  }
+
+  #collectLoads(): void {
+    const { takeUnits } = this.#options;
+    const units = new Map<number, number>();
+    for (const [group, { pod, definition }] of this.#replicas) {
+      units.set(group, takeUnits(pod, definition));
+    }
+    this.#loads.add(units);
   }
 
   pod(group: number): P | undefined {
@@ -150,9 +174,11 @@ export class PlaneGroups<P extends ReplicaPod> {
     return Array.from(this.#replicas.values(), ({ definition, replica, pod, log }) => {
       const { group } = definition;
       const { replication } = log.status();
+      const units = this.#loads.unitsOf(group);
       return {
         group,
         replica,
+        ...(units === undefined ? {} : { units }),
         role: pod.role,
         leader: this.leaderOf(group),
         term: replication?.term ?? 0,
@@ -164,6 +190,16 @@ export class PlaneGroups<P extends ReplicaPod> {
     });
   }
 
+  replicaStates(): ReplicaState[] {
+    return Array.from(this.#replicas, ([group, { definition, pod, log }]) => {
+      const { term = 0, applied = 0, commit = 0 } = log.status().replication ?? {};
+      const { model } = definition;
+      const units = this.#loads.unitsOf(group) ?? 0;
+      const leader = this.leaderOf(group);
+      return { group, model, role: pod.role, leader, term, applied, commit, units };
+    });
+  }
+
   /** Asks the replica on another node to lead. Throws where this node does not lead the group. */
   transfer(group: number, to: number): void {
     const local = this.#replicas.get(group);
@@ -171,6 +207,46 @@ export class PlaneGroups<P extends ReplicaPod> {
     const target = local.definition.replicas.find(({ node }) => node === to);
     if (target === undefined) throw new Error(`group ${group} has no replica on node ${to}`);
     local.log.transfer(target.replica);
+  }
+
+  /** Groups whose leaders answer strong reads by leases. */
+  setLeases(groups: ReadonlySet<number>): void {
+    this.#leased = groups;
+    for (const [group, { log }] of this.#replicas) log.setLeases(groups.has(group));
+  }
+
+  log(group: number): RaftLog | undefined {
+    return this.#replicas.get(group)?.log;
+  }
+
+  /**
+   * Position of all earlier commits; only the leader knows how many replicas have it, so it alone
+   * is asked for copies.
+   */
+  async position(
+    group: number,
+    copies: number,
+    ms: number,
+  ): Promise<{ index: number; copies: number }> {
+    const deadline = performance.now() + ms;
+    const local = this.#replicas.get(group);
+    if (local === undefined) throw new Error(`group ${group} has no replica on this node`);
+    const { log, pod } = local;
+    // Entries evaluated here are part of it.
+    if (pod.role === 'leader') await pod.durable?.();
+    const outcome = await new Promise((resolve) => log.readBarrier(resolve));
+    const index = log.appliedIndex;
+    for (;;) {
+      const isLost = outcome !== 'committed' || (copies > 0 && pod.role !== 'leader');
+      if (isLost) throw new Error(`group ${group} has no leader here`);
+      const { members } = log.status().replication!;
+      const others = [...members.voters, ...members.learners].filter(
+        (one) => one !== local.replica,
+      );
+      const found = copies === 0 ? 0 : others.filter((one) => log.matchOf(one) >= index).length;
+      if (found >= copies || performance.now() >= deadline) return { index, copies: found };
+      await new Promise((resolve) => setTimeout(resolve, copyPollMs));
+    }
   }
 
   /** The other nodes, by number. */
@@ -185,7 +261,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     return places;
   }
 
-  /** Opens and closes what the groups of a view ask for. */
+  /** Opens and closes replicas according to a view's groups. */
   async setGroups(groups: readonly GroupDefinition[]): Promise<void> {
     const { isHere, data } = this.#options;
     const here = new Map(groups.filter(isHere).map((group) => [group.group, group]));
@@ -218,6 +294,7 @@ export class PlaneGroups<P extends ReplicaPod> {
       report: (level, message, fields) => report(level, message, { group, ...fields }),
     });
     this.#replicas.set(group, { definition, replica, directory, ...opened });
+    opened.log.setLeases(this.#leased.has(group));
     this.#raft.schedule();
     changed(group);
   }
@@ -226,6 +303,7 @@ export class PlaneGroups<P extends ReplicaPod> {
   async #remove(group: number, { replica, pod, directory }: LocalReplica<P>): Promise<void> {
     const { changed, report } = this.#options;
     this.#replicas.delete(group);
+    this.#loads.forget(group);
     changed(group);
     await pod.close();
     await this.#raft.pod.removeGroup(group, replica);
@@ -233,7 +311,7 @@ export class PlaneGroups<P extends ReplicaPod> {
     report('info', 'a replica has left this node', { group });
   }
 
-  /** Deletes what a crash has left of replicas that are gone. */
+  /** Deletes a crash's leftovers of removed replicas. */
   #sweep(here: ReadonlyMap<number, GroupDefinition>): void {
     if (this.#isSwept) return;
     this.#isSwept = true;
@@ -266,6 +344,7 @@ export class PlaneGroups<P extends ReplicaPod> {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    clearInterval(this.#collector);
     for (const { pod } of this.#replicas.values()) await pod.close();
     await this.#raft.close();
     await this.listener.close();

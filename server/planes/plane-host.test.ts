@@ -151,7 +151,7 @@ test('a plane asks, and is answered', async () => {
   delete listener.control;
   const refused = new Promise((resolve) => (listener.log = (_, message) => resolve(message)));
   plane.call('rowCount', 50, 1000).catch(() => {});
-  expect(await refused).toBe('nobody answers dropUser');
+  expect(await refused).toBe('no handler for dropUser');
 });
 
 test('a plane that cannot load says why when it is started', async () => {

@@ -21,9 +21,9 @@ import type {
 export interface PlaneListener {
   configChanged(change: ConfigChange): void;
   log(level: LogLevel, message: string, fields: Record<string, unknown> | undefined): void;
-  /** It is gone, after it was ready and without having been asked to stop. */
+  /** The plane ended unexpectedly after it was ready. */
   died(reason: string): void;
-  /** Answers what it asks; refused when absent. */
+  /** Handlers of its calls; refused when absent. */
   control?: ControlHandlers;
 }
 
@@ -50,7 +50,7 @@ export class PlaneHost {
   #started:
     | { resolve: (endpoints: Endpoint[]) => void; reject: (error: Error) => void }
     | undefined;
-  /** What it said, or threw, before it ended. */
+  /** Last message or error before it ended. */
   #lastWords = '';
 
   constructor(name: string, script: URL) {
@@ -76,7 +76,7 @@ export class PlaneHost {
   start(data: PlaneData, listener: PlaneListener): Promise<Endpoint[]> {
     this.#listener = listener;
     if (this.#state === 'new') this.load();
-    // It may have died while it loaded.
+    // The plane may have failed while loading.
     if (this.#state !== 'loading') return Promise.reject(new ExitError(this.#lastWords));
     this.#state = 'starting';
     return new Promise((resolve, reject) => {
@@ -159,7 +159,7 @@ export class PlaneHost {
       const handler = this.#listener?.control?.[call] as
         | ((argument: unknown) => unknown)
         | undefined;
-      if (handler === undefined) throw new Error(`nobody answers ${call}`);
+      if (handler === undefined) throw new Error(`no handler for ${call}`);
       answer.value = await handler(argument);
     } catch (error) {
       answer.error = error instanceof Error ? error.message : String(error);

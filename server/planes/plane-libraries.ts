@@ -22,11 +22,11 @@ import {
 import { LongAnswer, RespWriter } from '../../access/redis/resp-writer.ts';
 
 /** The compiled libraries of a tenant. */
-export interface Adopting {
+interface Adopting {
   adopt(codes: ReadonlyMap<string, string>): { name: string; why: string }[];
 }
 
-export interface PlaneLibrariesOptions {
+interface PlaneLibrariesOptions {
   readonly pods: () => Iterable<Pod>;
   /** The pod in which libraries belong. */
   readonly home: () => Pod;
@@ -46,7 +46,7 @@ export class PlaneLibraries {
     this.#options = options;
   }
 
-  /** Moves rows of libraries to the pod in which they belong, and compiles what is there now. */
+  /** Moves rows of libraries to their proper pod, and compiles the result. */
   async gather(): Promise<void> {
     const { pods, home: homeOf, tenant, tenants, warn } = this.#options;
     const home = homeOf();
@@ -104,7 +104,7 @@ function words(...texts: string[]): Arguments {
   return args;
 }
 
-/** What is in both stays as it is where it belongs. */
+/** Libraries that exist in both stay unchanged in their proper place. */
 async function move(from: Pod, to: Pod, table: number): Promise<void> {
   const codes = await read(from, table);
   await run(to, table, (rows) => {

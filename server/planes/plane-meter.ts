@@ -1,4 +1,4 @@
-// The meter of a plane: the table of costs it charges by, its seconds, and what it reports.
+// The meter of a plane: its cost table, its per-second work, and its reports.
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ export function costTable(config: Config): CostTableData {
 
 export class PlaneMeter {
   readonly meter: Meter;
-  /** What requests are about. */
+  /** Names that requests touch. */
   readonly hot = new HotNames(systemClock, systemRng);
   readonly #beforeSecond: (accounts: Iterable<TenantAccount>) => void;
   readonly #beforeReading: () => void;
@@ -45,8 +45,8 @@ export class PlaneMeter {
   readonly #labelled = new Map<number, string>();
 
   /**
-   * `beforeSecond` is called at the end of each second, to charge what nobody asked for; `beforeReading` before
-   * anything is told of what was charged, to charge what was put off.
+   * `beforeSecond` is called at the end of each second, to charge background work; `beforeReading`
+   * before usage is reported, to charge deferred work.
    */
   constructor(
     plane: string,
@@ -67,7 +67,10 @@ export class PlaneMeter {
     this.hot.tick();
   }
 
-  /** What requests of a tenant, or of all, touch most. What samples weigh is scaled to what was charged in all. */
+  /**
+   * Names that requests of a tenant, or of all, touch most. Samples' weights are scaled to the
+   * total charged.
+   */
   top(kind: TopKind, { by, limit, tenant }: TopQuery): TopEntry[] {
     this.#beforeReading();
     let charged = 0;
@@ -104,7 +107,7 @@ export class PlaneMeter {
     return samples;
   }
 
-  /** Of all tenants together: what takes which resource. */
+  /** Totals of all tenants: usage by resource. */
   #addPhysical(samples: MetricSample[]): void {
     const { plane } = this.meter;
     const usages = Array.from(this.meter.all(), (account) => account.usage());

@@ -1,4 +1,4 @@
-// What one partition of a table may take of the Redis plane, as tables' properties and the settings say.
+// Ceilings of a table's partitions in the Redis plane, from tables' properties and the settings.
 
 import type { TableDefinition } from '../../control/metadata/table-definition.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
@@ -22,9 +22,9 @@ const tickMs = 50;
 
 interface PlanePartitionsOptions {
   live: LiveConfig;
-  /** What was spent lately, as of now. */
+  /** Accounts with recent spending, up to date. */
   accounts: () => Iterable<TenantAccount>;
-  /** Number of the tenant whose table it is; undefined for one of nobody. */
+  /** Number of the tenant that owns the table; undefined for one without an owner. */
   ownerOf: (table: number) => number | undefined;
   /** Request units a second that the plane can do; 0 while it is not known. */
   podRate: () => number;
@@ -89,7 +89,7 @@ export class PlanePartitions {
     this.#watch();
   }
 
-  /** What is spent is looked at only where it matters. */
+  /** Spending is checked only where ceilings apply. */
   #watch(): void {
     if (this.ceilings.areNeeded === (this.#timer !== undefined)) return;
     if (!this.ceilings.areNeeded) {

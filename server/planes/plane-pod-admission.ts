@@ -107,8 +107,8 @@ export class PlanePodAdmission {
     clearInterval(this.#timer);
     const { podRate } = this;
     const isSet = live.get(`${plane}.ru-per-second`) > 0;
-    // A measured rate orders requests where there is a queue. The CPU scheduler orders them by quotas without a rate, and
-    // would hold back what the thread can do while the rate is too low.
+    // A measured rate orders requests where there is a queue. The CPU scheduler orders them by
+    // quotas without a rate, and would waste capacity while the rate is too low.
     const isOn =
       podRate > 0 &&
       (isSet || queue !== undefined) &&
@@ -133,7 +133,7 @@ export class PlanePodAdmission {
     }
     this.#timer = setInterval(() => {
       const at = systemClock.monotonic();
-      // The admission queue goes by what was charged just now.
+      // The admission queue uses charges up to this moment.
       if (queue !== undefined && !queue.isUncongested) queue.tick(capacity.take(at), at);
       else if (capacity.isDue(at)) {
         const charged = capacity.take(at);

@@ -16,7 +16,7 @@ import type {
   PlaneReport,
 } from './messages.ts';
 
-/** What the plane is to start with. Calls follow only after it has reported that it is ready. */
+/** Start parameters of the plane. Calls follow only after it has reported that it is ready. */
 export async function planeData(port: MessagePort): Promise<PlaneData> {
   const [data] = (await once(port, 'message')) as [PlaneData];
   return data;

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { PlaneSteps } from './plane-steps.ts';
 
 let steps: PlaneSteps | undefined;
@@ -19,4 +19,20 @@ it('finds a stall that no step was told of, and what was touched before it', asy
   expect(entry!.durationMicros).toBeGreaterThan(25_000);
   const counted = steps.samples().filter(({ name }) => name === 'polyrow_long_steps_total');
   expect(counted.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
+});
+
+it('does not wake a thread that has nothing to do, and watches again once it has', async () => {
+  steps = new PlaneSteps('redis', () => {});
+  const beats = vi.spyOn(steps.watch, 'heartbeat');
+  steps.start();
+  await expect.poll(() => beats.mock.calls.length).toBe(1);
+  // Several more would have come.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect(beats).toHaveBeenCalledOnce();
+  steps.watch.touched({ stepInfo: () => ({ what: 'later', tenant: 1, bytes: 0 }) });
+  const until = performance.now() + 80;
+  while (performance.now() < until);
+  await expect
+    .poll(() => steps!.list({ limit: 10 }))
+    .toContainEqual(expect.objectContaining({ text: 'after later' }));
 });

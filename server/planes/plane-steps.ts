@@ -19,6 +19,7 @@ export class PlaneSteps {
   readonly #plane: string;
   readonly #interruptions = new ThreadInterruptions();
   #timer: NodeJS.Timeout | undefined;
+  #isStarted = false;
   readonly #log: PlaneLog;
   #loggedAt = -Infinity;
   #notLogged = 0;
@@ -29,13 +30,21 @@ export class PlaneSteps {
     this.watch = new StepWatch({
       report: (step) => this.#tell(step),
       interruptions: this.#interruptions,
+      awake: () => this.#beat(),
       later: (run) => setTimeout(run, judgedAfterMs).unref(),
       now: () => Date.now(),
     });
   }
 
-  /** From here on stalls are looked for: before, there is nobody to be kept waiting. */
+  /** Starts watching for stalls: before, there are no clients to delay. */
   start(): void {
+    this.#isStarted = true;
+    this.#beat();
+  }
+
+  /** Until nothing has been touched for a while: a thread without work is not woken up. */
+  #beat(): void {
+    if (!this.#isStarted || this.#timer !== undefined) return;
     let last = performance.now();
     this.#interruptions.sample(last);
     let beats = 0;
@@ -44,6 +53,7 @@ export class PlaneSteps {
       this.watch.heartbeat(last + heartbeatMs, now);
       if (++beats % heartbeatsPerSample === 0) this.#interruptions.sample(now);
       last = now;
+      if (this.watch.isAtRest) this.#rest();
     }, heartbeatMs);
     this.#timer.unref();
   }
@@ -74,8 +84,14 @@ export class PlaneSteps {
     return samples;
   }
 
-  close(): void {
+  #rest(): void {
     clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  close(): void {
+    this.#isStarted = false;
+    this.#rest();
     this.#interruptions.close();
   }
 

@@ -1,4 +1,4 @@
-// What the planes have in common: how they report, and what they say when they cannot listen.
+// Code shared by the planes: reports, and errors of listening.
 
 import type { MessagePort } from 'node:worker_threads';
 import type { TlsListeners, TlsMaterial } from '../../access/gateway/tls-context.ts';
@@ -34,7 +34,10 @@ export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** `listen`, with an error for people when the address is not to be had. `protocol` is that of its settings. */
+/**
+ * `listen`, with a readable error when the address is not available. `protocol` is the prefix of
+ * its settings.
+ */
 export async function listening(
   protocol: 'redis' | 'influx',
   host: string,
@@ -71,12 +74,7 @@ export async function tlsListeners(
   return new TlsListeners(material);
 }
 
-/** What a node of a cluster cannot do yet. */
-export const notInClusterYet = {
-  partitions: 'partitions of a cluster cannot be split, merged or given another model yet',
-} as const;
-
-/** Handler of what only a node of a cluster can be asked. */
+/** Handler of calls that only a cluster node supports. */
 export function notInCluster(): never {
   throw new Error('this server is not a node of a cluster: it has no cluster.listen');
 }

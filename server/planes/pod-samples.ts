@@ -1,4 +1,4 @@
-// What every pod reports to /metrics, of whatever model.
+// Metrics of every pod, for all models.
 
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { PartitionLog } from '../../storage-node/replicator/partition-log.ts';

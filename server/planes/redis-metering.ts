@@ -1,4 +1,5 @@
-// What the Redis plane charges to tenants: commands where they are answered, and what pods do by themselves.
+// Charges of the Redis plane to tenants: commands where they are answered, and pods' background
+// work.
 
 import { firstTenant, type MeteredTenant, RedisMetering } from '../../access/redis/metering.ts';
 import type { CostTableData } from '../../request-units/cost-table.ts';
@@ -17,7 +18,7 @@ export class RedisPlaneMeter {
   readonly #pricers: Readonly<Record<RowModel, RowPricer>>;
   readonly #ownerOf: (table: number) => MeteredTenant | undefined;
 
-  /** `ownerOf` says whose a table is; undefined for one of nobody. */
+  /** `ownerOf` returns a table's owner; undefined for a table without one. */
   constructor(table: CostTableData, ownerOf: (table: number) => MeteredTenant | undefined) {
     this.#ownerOf = ownerOf;
     this.#pricers = {
@@ -37,7 +38,7 @@ export class RedisPlaneMeter {
     return this.#pricers[model];
   }
 
-  /** What pods of a model tell of the work nobody asked for. */
+  /** Receives reports of the background work of a model's pods. */
   backgroundOf(model: RowModel): BackgroundWork {
     const pricer = this.#pricers[model];
     const charge = (tables: readonly CopiedRows[], isRestore: boolean): void => {
@@ -95,7 +96,7 @@ export class RedisPlaneMeter {
     return this.plane.meter.account(owner.number);
   }
 
-  /** What was written to disk is merged there, again and again: charged to whoever wrote it. */
+  /** Written data is merged repeatedly on disk: charged to the tenants that wrote it. */
   #chargeMerging(accounts: Iterable<TenantAccount>): void {
     for (const account of accounts) {
       const bytes = account.unmergedBytes;

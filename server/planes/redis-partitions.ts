@@ -1,5 +1,6 @@
-// Tables of several partitions on the Redis plane: where their commands go, and changes of their partitions (a split, a
-// merge, a move, another model), each of which is a copy that takes the place of what was copied.
+// Tables of several partitions on the Redis plane: routing of their commands, and changes of their
+// partitions (a split, a merge, a move, another model), each of which is a copy that replaces its
+// sources.
 
 import type { Route } from '../../access/gateway/router.ts';
 import type { CommandEntry } from '../../access/redis/commands/registry.ts';
@@ -12,11 +13,11 @@ import type {
 } from '../../control/metadata/table-definition.ts';
 import type { PartitionChangeStatus } from '../../control/metadata/partition-catalog.ts';
 import { clearTable } from '../../storage-node/apply-slice.ts';
-import { PartitionCopy } from '../../storage-node/partition-copy.ts';
+import { PartitionCopy, PodSink } from '../../storage-node/partition-copy.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import type { RedisTables } from './redis-tables.ts';
 
-export interface RedisPartitionsOptions {
+interface RedisPartitionsOptions {
   readonly tables: RedisTables;
   readonly pods: ReadonlyMap<TableModel, Pod>;
   /** All commands, by full name. */
@@ -24,8 +25,8 @@ export interface RedisPartitionsOptions {
   /** Opens the pod of a model, where there is none yet. */
   readonly open: (model: TableModel) => Promise<void>;
   /**
-   * Makes the change of the map durable: from then on the targets are the table's partitions. Undefined when the change
-   * was withdrawn; when it rejects, nobody knows.
+   * Makes the change of the map durable: from then on the targets are the table's partitions.
+   * Undefined when the change was withdrawn; when it rejects, the outcome is unknown.
    */
   readonly commit: (table: number, targets: number[]) => Promise<TableDefinition | undefined>;
   /** The definition has changed. */
@@ -78,6 +79,10 @@ export class RedisPartitions {
     return pod;
   }
 
+  #sinkOf(model: string): PodSink {
+    return new PodSink(this.#podOf(model));
+  }
+
   /** Rows under the number of a table or partition, wherever they are. */
   #rowsUnder(number: number): number {
     let rows = 0;
@@ -105,19 +110,20 @@ export class RedisPartitions {
     if (this.#running.has(table)) return;
     this.#failures.delete(table);
     for (const { model } of change.targets) await this.#options.open(model as TableModel);
+    const sinks = new Map(change.targets.map(({ model }) => [model, this.#sinkOf(model)]));
     const targets = change.targets.map(({ number, first, last, model }) => ({
-      pod: this.#podOf(model),
+      sink: sinks.get(model)!,
       table: number,
       first,
       last,
     }));
-    // What an earlier attempt left.
+    // Leftovers of an earlier attempt.
     await this.#drop(change.targets.map(({ number }) => number));
     const sources = change.sources.map((number) => ({
       pod: this.#podOf(this.#options.tables.modelOf(number)),
       table: number,
     }));
-    const copy = new PartitionCopy({ sources, targets });
+    const copy = new PartitionCopy({ sources, targets, isMerge: sources.length > 1 });
     const done = this.#run(table, change, copy).finally(() => {
       copy.release();
       this.#running.delete(table);
@@ -238,7 +244,7 @@ export class RedisPartitions {
     }
   }
 
-  /** What was left by changes that did not come to their end. */
+  /** Drops leftovers of unfinished changes. */
   async dropOrphans(): Promise<void> {
     const { pods, tables } = this.#options;
     for (const pod of pods.values()) {

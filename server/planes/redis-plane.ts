@@ -1,72 +1,46 @@
 // The Redis data plane, a worker thread: listener, gateway, pods. It shares nothing with the main thread
 // and speaks with it by messages.
 
-import { randomBytes } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
-import type { RemoteExecutor } from '../../access/gateway/pods/remote-executor.ts';
 import { Principals } from '../../access/gateway/principals.ts';
-import { type Route, Router } from '../../access/gateway/router.ts';
+import { Router } from '../../access/gateway/router.ts';
 import { allCommands } from '../../access/redis/commands/all.ts';
 import { CommandRegistry } from '../../access/redis/commands/registry.ts';
 import { ClusterMap } from '../../access/redis/cluster-map.ts';
 import { GroupExecutor } from '../../access/gateway/pods/group-executor.ts';
 import { loadedScripts } from '../../access/redis/node-questions.ts';
-import { nodeIdOf } from '../../access/redis/cluster.ts';
-import { parseEventClasses } from '../../access/redis/keyspace-events.ts';
-import type { RedisTls } from '../../access/redis/listeners.ts';
-import type { OutputLimit } from '../../access/redis/output-limits.ts';
-import type { MemoryUse } from '../../access/redis/server-facts.ts';
 import { RedisServer } from '../../access/redis/server.ts';
-import type { TableDefinition, TableModel } from '../../control/metadata/table-definition.ts';
-import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
-import type { SlowlogEntry, SlowlogQuery } from '../../control/monitor/slowlog.ts';
 import type { TenantAccount } from '../../request-units/meter.ts';
-import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
 import { rowRestore, rowSource } from '../../storage-node/backup/plane-parts.ts';
 import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
-import { dropShadowTables } from '../../storage-node/backup/row-restore.ts';
-import { isShadowTable } from '../../storage-node/backup/shadow.ts';
-import { openPod } from '../../storage-node/pod-host.ts';
-import type { Engine } from '../../engines/engine.ts';
-import type { Pod } from '../../storage-node/pod.ts';
 import type { TenantScriptState } from '../../storage-node/pod-server/node-scripts.ts';
-import type { ServedPod } from '../../storage-node/pod-server/served-pods.ts';
-import { systemClock, systemRng } from '../../universal-row/environment.ts';
-import { stringLimit } from '../../universal-row/transforms/redis/support/string-limit.ts';
 import type { ClusterView } from '../../contracts/cluster.ts';
 import { isPartition } from '../../contracts/partition-map.ts';
 import type { TenancyUpdate } from '../../contracts/tenancy/definitions.ts';
-import { isLibraryTable, libraryTable } from '../../contracts/tenancy/library-tables.ts';
+import { libraryTable } from '../../contracts/tenancy/library-tables.ts';
 import { LiveConfig } from '../settings/live-config.ts';
 import { redisConfigEntries } from '../settings/redis-names.ts';
-import type { Config, ConfigKey } from '../settings/schema.ts';
+import type { ConfigKey } from '../settings/schema.ts';
 import { packageVersion } from '../version.ts';
 import { admissionReport } from './admission-report.ts';
 import { admissionSamples } from './admission-samples.ts';
+import { ClusterPartitions } from './cluster-partitions.ts';
 import { ClusterRoutes } from './cluster-routes.ts';
 import { ClusterRows } from './cluster-rows.ts';
-import { createEngine, podIds } from './engines.ts';
+import { leaderWaitMs } from './plane-groups.ts';
 import { PlaneAdmission } from './plane-admission.ts';
 import { LoopbackPods, podsBehindTcp } from './loopback-pods.ts';
 import { costTable } from './plane-meter.ts';
 import type { PlaneCluster } from './messages.ts';
 import { ask, chunkDiskOf, planeData, report as tell, serveCalls } from './plane-port.ts';
-import {
-  listening,
-  notInCluster,
-  notInClusterYet,
-  planeFatal,
-  planeLog,
-  tlsListeners,
-  urlHost,
-} from './plane-support.ts';
+import { listening, notInCluster, planeFatal, planeLog, tlsListeners } from './plane-support.ts';
 import { RedisPlaneMeter } from './redis-metering.ts';
 import { hashSamples } from './hash-samples.ts';
-import { type NamedPod, redisSamples } from './redis-samples.ts';
+import { redisSamples } from './redis-samples.ts';
 import { PlaneCache } from './plane-cache.ts';
 import { PlaneLibraries, readLibraries } from './plane-libraries.ts';
 import { PlaneMemory } from './plane-memory.ts';
@@ -75,6 +49,17 @@ import { PlaneReads } from './plane-reads.ts';
 import { PlaneSteps } from './plane-steps.ts';
 import { PlanePodAdmission } from './plane-pod-admission.ts';
 import { RedisPartitions } from './redis-partitions.ts';
+import { RedisCatalog } from './redis-catalog.ts';
+import { RedisPods } from './redis-pods.ts';
+import {
+  applyAtStart,
+  applyToServer,
+  endpointsOf,
+  serverFacts,
+  serverSettings,
+  tlsOf,
+} from './redis-server-settings.ts';
+import { slowest } from './redis-slowest.ts';
 import { RedisTables } from './redis-tables.ts';
 
 if (parentPort === null) throw new Error('the Redis plane runs in a worker thread');
@@ -82,17 +67,11 @@ const port = parentPort;
 const data = await planeData(port);
 const { config, tables: firstTables, tls: tlsMaterial } = data;
 const live = new LiveConfig(config);
+const log = planeLog(port);
+const fatal = planeFatal(port);
+const steps = new PlaneSteps('redis', log);
 
-/** The one copy of each model's tables; none in a cluster, where `cluster` has the replicas. */
-const pods = new Map<TableModel, Pod>();
-let cluster: ClusterRows | undefined;
-/** All pods on this node. */
-const localPods = (): Iterable<Pod> => cluster?.localPods() ?? pods.values();
-const named = (): Iterable<NamedPod> =>
-  cluster?.named() ?? Array.from(pods, ([model, pod]) => ({ model, pod }));
-const tables = new RedisTables(data.defaultModel, localPods);
-/** For the pods of each model. */
-const rulesOfModels = { memory: tables.rulesOf('memory'), kv: tables.rulesOf('kv') };
+const tables = new RedisTables(data.defaultModel, () => pods.local());
 const principals = new Principals({
   databases: config['redis.databases'],
   defaultPassword: live.get('redis.password'),
@@ -101,7 +80,7 @@ const tls = await tlsListeners(tlsMaterial);
 const meter = new RedisPlaneMeter(costTable(config), (table) => tables.ownerOf(table));
 meter.enabled = live.get('ru.metering') === 'on';
 const { meter: accounts } = meter.plane;
-/** What was spent lately, as of now. */
+/** Accounts with recent spending, up to date. */
 const activeAccounts = (): Iterable<TenantAccount> => {
   meter.metering.flushAll();
   return meter.plane.meter.activeAccounts();
@@ -136,19 +115,21 @@ const cache = new PlaneCache({
   },
 });
 const reads = new PlaneReads(live, (table) => tables.ownerOf(table)?.number);
+const pods = new RedisPods({
+  ...{ live, tables, meter, podAdmission, steps, reads, fatal },
+  report: log,
+});
 const router = new Router();
 const registry = new CommandRegistry(allCommands);
 const divided = new RedisPartitions({
   tables,
-  pods,
+  pods: pods.byModel,
   entries: new Map(registry.entries().map((entry) => [entry.fullName, entry])),
-  open: async (model) => {
-    if (!pods.has(model)) await openModel(model);
-  },
+  open: (model) => pods.openModel(model),
   commit: (table, targets) => ask(port, 'commitPartitions', { table, targets }),
   changed: (definition) => {
     tables.setDefinition(definition);
-    route();
+    catalog.route();
   },
   backupRuns: () => backups.isRunning,
   report: (level, message, fields) => log(level, message, fields),
@@ -156,11 +137,13 @@ const divided = new RedisPartitions({
 const clusterRoutes = new ClusterRoutes({
   tables,
   entries: new Map(registry.entries().map((entry) => [entry.fullName, entry])),
-  rows: () => cluster!,
+  rows: () => pods.cluster!,
+  router,
+  divided: (tenant) => server?.changes.missed(tenant),
   pricerOf: (model) => meter.pricerOf(model),
   quotaModeOf: (table) => tables.definition(table)?.quotaMode,
   consistencyOf: (table) => tables.definition(table)?.consistency,
-  // Who is sent to the leaders asks each of them for what it has.
+  // A client directed to the leaders asks each of them itself.
   asksOf:
     config['redis.cluster-mode'] === 'redirect'
       ? (pod) => pod instanceof GroupExecutor && !pod.isElsewhere
@@ -172,12 +155,28 @@ const clusterMap =
     ? new ClusterMap({ name: String(data.cluster.id), node: data.cluster.node, router })
     : undefined;
 let server: RedisServer | undefined;
-let peakMemory = 0;
+const clusterPartitions =
+  data.cluster === undefined
+    ? undefined
+    : new ClusterPartitions({
+        podOf: (number, model) => {
+          const group = clusterRoutes.groupOfModel(number, model);
+          return group === undefined ? undefined : pods.cluster?.podOfGroup(group);
+        },
+        pods: () => pods.local(),
+        askLeader: (number, question) => pods.cluster!.askLeader(number, question),
+        adopt: (definition) => {
+          // One that comes late must not undo what the metadata have told since.
+          if (tables.mapOf(definition.id).epoch > definition.placement!.epoch) return;
+          tables.setDefinition(definition);
+          catalog.route();
+        },
+        report: log,
+      });
 
-const log = planeLog(port);
 const libraries = new PlaneLibraries({
-  pods: () => pods.values(),
-  home: () => podOf(tables.defaultModel),
+  pods: () => pods.byModel.values(),
+  home: () => pods.ofModel(tables.defaultModel),
   tenant: (number) => {
     const definition = tables.tenant(number);
     return definition && server?.tenant(definition).scripts.functions;
@@ -185,17 +184,15 @@ const libraries = new PlaneLibraries({
   tenants: () => server?.tenants.keys() ?? [],
   warn: (message, fields) => log('warn', message, fields),
 });
-const fatal = planeFatal(port);
-const steps = new PlaneSteps('redis', log);
 const memory = new PlaneMemory('redis', live);
-
-/** Pods as links of gateways see them. */
-const served = new Map<TableModel, ServedPod>();
 
 const loopback = podsBehindTcp
   ? new LoopbackPods({
-      podOf: (table) => served.get(tables.modelOf(table))!,
-      refusalOf: (command) => podOfTable(command.table)?.refusal(command),
+      podOf: (table) => {
+        const model = tables.modelOf(table);
+        return { executor: pods.ofModel(model), mayWait: pods.mayWait(model) };
+      },
+      refusalOf: (command) => pods.ofTable(command.table)?.refusal(command),
       scriptsOf,
       publish: (tenant, message) => void server?.hear(tenant, message),
       report: log,
@@ -203,201 +200,25 @@ const loopback = podsBehindTcp
     })
   : undefined;
 
-/**
- * Bytes that a server without rows counts as used, about as many as redis-server's own, so that a limit below it refuses
- * every write that needs memory, as tools and tests expect of `maxmemory 1`.
- */
-const emptyServerBytes = 768 * 1024;
-
-/** What the rows of a model may use. Those of kv are on disk, and use nothing of the limit. */
-function memoryLimit(model: TableModel): number {
-  const bytes = live.get('memory.max-bytes');
-  if (bytes === 0) return Infinity;
-  const left = bytes - emptyServerBytes;
-  return model === 'memory' || left < 0 ? left : Infinity;
-}
-
-function newEngine(model: TableModel, directory: string): Promise<Engine> {
-  return createEngine(model, {
-    directory,
-    disk: realDisk,
-    cacheBytes: config['kv.cache-bytes'],
-    writeBufferBytes: config['kv.write-buffer-bytes'],
-    readGate: reads.gateOf(model),
-  });
-}
-
-/** What all pods of a model have in common. */
-function podOptions(model: TableModel) {
-  return {
-    checkpointBytes: config['wal.checkpoint-bytes'],
-    maxMemoryBytes: memoryLimit(model),
-    tables: rulesOfModels[model],
-    clock: systemClock,
-    rng: systemRng,
-    background: meter.backgroundOf(model),
-    admission: podAdmission.controller,
-    steps: steps.watch,
-  };
-}
-
-/** What restores that came to nothing have left, where another node led then. */
-function dropLeftovers(): void {
-  if (restores.isRunning) return;
-  for (const pod of localPods()) {
-    if (pod.role !== 'leader' || !pod.heldTables().some(isShadowTable)) continue;
-    dropShadowTables(pod).catch((error: unknown) => {
-      log('warn', 'what a restore has left is not deleted yet', { err: error });
-    });
-  }
-}
-
-async function openModel(model: TableModel): Promise<void> {
-  const directory = resolve(config['data-dir'], 'redis', model);
-  realDisk.makeDirectory(directory);
-  const pod = await openPod({
-    ...podOptions(model),
-    engine: await newEngine(model, join(directory, 'data')),
-    disk: realDisk,
-    directory,
-    podId: podIds[model],
-    fsync: live.get('wal.fsync'),
-    segmentBytes: config['wal.segment-bytes'],
-    report: log,
-    fatal,
-    acceptLoss: config['wal.accept-loss'] === 'yes',
-    keepLogBytes: config['backup.keep-log-bytes'],
-  });
-  await dropShadowTables(pod);
-  pod.start();
-  pods.set(model, pod);
-  if (model === 'memory') setEviction();
-  served.set(model, { executor: pod, mayWait: mayWait(model) });
-}
-
-/** Puts a catalog into force: opens what it needs, and tells the pods and the router. */
-async function adopt(definitions: readonly TableDefinition[]): Promise<void> {
-  const { defaultModel } = tables;
-  const models = definitions.flatMap(({ model, placement }) => [
-    model,
-    ...(placement?.partitions ?? []).map((partition) => partition.model as TableModel),
-  ]);
-  for (const model of new Set([defaultModel, ...models])) {
-    if (cluster === undefined && !pods.has(model)) await openModel(model);
-  }
-  // Checked in the same tick in which the catalog comes into force: no write can slip in between.
-  const refusal = server === undefined ? undefined : divided.refusal(definitions);
-  if (refusal !== undefined) throw new Error(refusal);
-  for (const table of definitions) {
-    if (table.placement !== undefined) continue;
-    for (const { model, pod } of named()) {
-      const rows = model === table.model ? 0 : pod.tableSize(table.id).rows;
-      if (rows > 0) {
-        throw new Error(
-          `database ${table.id} cannot be of model ${table.model}: it holds ${rows} rows in the ${model} engine; empty it first (FLUSHDB)`,
-        );
-      }
-    }
-  }
-  tables.setDefinitions(definitions);
-  const bypassing = definitions
-    .filter(({ cacheBypass }) => cacheBypass)
-    .flatMap(({ id }) => tables.partitionsOf(id).map(({ number }) => number));
-  for (const pod of localPods()) pod.parts.engine.setCacheBypass?.(new Set(bypassing));
-  partitions.setTables(definitions);
-  cache.setTables(definitions);
-  route();
-}
-
-/** Tells the router where rows are. */
-function route(): void {
-  if (cluster !== undefined) {
-    router.setByTable(
-      (table) => clusterRoutes.to(table),
-      [cluster.turns],
-      tables.tablesOfPartitions(),
-    );
-    admission.gateway.quotaModesChanged();
-    return;
-  }
-  const exceptions = new Map<number, Route>();
-  for (const { id, model, quotaMode } of tables.definitions) {
-    const usual = { ...routeTo(model), quotaMode };
-    const route = divided.routeOf(id, usual);
-    if (route !== undefined) exceptions.set(id, route);
-    else if (model !== tables.defaultModel || quotaMode !== 'server') exceptions.set(id, usual);
-  }
-  router.set(routeTo(tables.defaultModel), exceptions, tables.tablesOfPartitions());
-  admission.gateway.quotaModesChanged();
-}
-
-/** Executors of pods behind TCP. */
-const remotes = new Map<TableModel, RemoteExecutor>();
-
-function mayWait(model: TableModel): boolean {
-  return model !== 'memory' || podOf(model).tasksMayWait;
-}
-
-function routeTo(model: TableModel): Route {
-  const pod = podOf(model);
-  const pricer = meter.pricerOf(model);
-  if (loopback !== undefined) {
-    let remote = remotes.get(model);
-    if (remote === undefined) remotes.set(model, (remote = loopback.newExecutor()));
-    return { executor: remote, pods: [remote], remote, mayWait: true, pricer };
-  }
-  return { executor: pod, pods: [pod], mayWait: mayWait(model), pricer };
-}
-
-function podOf(model: TableModel): Pod {
-  const pod = pods.get(model);
-  if (pod === undefined) throw new RangeError(`no pod of model ${model}`);
-  return pod;
-}
-
-/** The pod of a table or partition; in a cluster undefined where this node has no replica of it. */
-function podOfTable(number: number): Pod | undefined {
-  return cluster === undefined ? podOf(tables.modelOf(number)) : cluster.podOf(number);
-}
-
-/** Rows of a table, all of its partitions together; in a cluster those of which there are replicas here. */
-function sizeOf(table: number): { rows: number; expiring: number } {
-  const size = { rows: 0, expiring: 0 };
-  for (const { number } of tables.partitionsOf(table)) {
-    const one = podOfTable(number)?.tableSize(number);
-    size.rows += one?.rows ?? 0;
-    size.expiring += one?.expiring ?? 0;
-  }
-  return size;
-}
-
-/** Another engine for the tables without a definition. */
-async function adoptDefault(model: TableModel): Promise<void> {
-  if (cluster === undefined && !pods.has(model)) await openModel(model);
-  const { defaultModel } = tables;
-  const holders = [...named()].filter((one) => one.model === defaultModel);
-  const held = undefinedTables().find((table) =>
-    holders.some(({ pod }) => pod.tableSize(table).rows > 0),
-  );
-  if (model !== defaultModel && held !== undefined) {
-    throw new Error(`database ${held} holds rows in the ${defaultModel} engine`);
-  }
-  tables.defaultModel = model;
-  route();
-  await gatherLibraries();
-}
+const catalog = new RedisCatalog({
+  ...{
+    tables,
+    pods,
+    router,
+    divided,
+    clusterRoutes,
+    meter,
+    admission,
+    partitions,
+    cache,
+    loopback,
+  },
+  isServing: () => server !== undefined,
+});
 
 /** In a cluster they stay where they are. */
 async function gatherLibraries(): Promise<void> {
-  if (cluster === undefined) await libraries.gather();
-}
-
-function undefinedTables(): number[] {
-  const numbers = [...localPods()].flatMap((pod) => pod.heldTables());
-  const held = new Set(numbers.map((number) => tables.tableOf(number)));
-  return [...held]
-    .filter((table) => !tables.isDefined(table) && !isLibraryTable(table) && !isShadowTable(table))
-    .sort((a, b) => a - b);
+  if (pods.cluster === undefined) await libraries.gather();
 }
 
 function follow(update: TenancyUpdate): void {
@@ -416,8 +237,8 @@ async function dropTenant(number: number): Promise<void> {
   const span = { first: tenant.firstTable, count: tenant.databases };
   const ofLibraries = { first: libraryTable(number), count: 1 };
   // In a cluster the controller removes its groups.
-  if (cluster === undefined) await divided.dropAll(span);
-  for (const pod of pods.values()) {
+  if (pods.cluster === undefined) await divided.dropAll(span);
+  for (const pod of pods.byModel.values()) {
     await pod.dropTables(span);
     await pod.dropTables(ofLibraries);
   }
@@ -429,109 +250,7 @@ async function dropTenant(number: number): Promise<void> {
   reads.forget(number);
 }
 
-function databasesOf(number: number): DatabaseInfo[] {
-  const tenant = tables.tenant(number);
-  const infos: DatabaseInfo[] = [];
-  for (let n = 0; n < (tenant?.databases ?? 0); n++) {
-    const { rows } = sizeOf(tenant!.firstTable + n);
-    if (rows > 0) infos.push({ name: n, rows });
-  }
-  return infos;
-}
-
-function slowest({ tenant, limit }: SlowlogQuery): SlowlogEntry[] {
-  return (server?.slowest(limit, tenant) ?? []).map(({ tenant: number, entry }) => ({
-    id: entry.serial,
-    at: entry.at,
-    durationMicros: Math.round(entry.spentMs * 1000),
-    tenant: number,
-    user: entry.user,
-    address: entry.client,
-    text: entry.words.map((word) => shownWord(word)).join(' '),
-    ru: entry.ru,
-  }));
-}
-
-/** As it would be typed, with what cannot be in quotes. */
-function shownWord(word: Buffer): string {
-  const text = word.toString('utf8');
-  return /^[!-~]+$/.test(text) && !/["'\\]/.test(text) ? text : JSON.stringify(text);
-}
-
-function memoryUse(): MemoryUse {
-  let [live, allocated, cached] = [0, 0, 0];
-  for (const { model, pod } of named()) {
-    const { usedBytes, memoryBytes } = pod.engineStats();
-    if (model === 'kv') cached += usedBytes;
-    else {
-      live += usedBytes;
-      allocated += memoryBytes;
-    }
-  }
-  const used = emptyServerBytes + live + cached;
-  peakMemory = Math.max(peakMemory, used);
-  return {
-    used,
-    peak: peakMemory,
-    startup: emptyServerBytes,
-    uncounted: cached,
-    held: emptyServerBytes + allocated + cached,
-  };
-}
-
-function outputLimit(kind: 'normal' | 'pubsub'): OutputLimit {
-  return {
-    hardBytes: live.get(`redis.output-limit.${kind}-hard-bytes`),
-    softBytes: live.get(`redis.output-limit.${kind}-soft-bytes`),
-    softSeconds: live.get(`redis.output-limit.${kind}-soft-seconds`),
-  };
-}
-
-function latencyMs(): number {
-  return live.get('redis.latency-monitor-threshold') || Infinity;
-}
-
-function memoryPods(): Pod[] {
-  return Array.from(named())
-    .filter(({ model }) => model === 'memory')
-    .map(({ pod }) => pod);
-}
-
-/** Several pods share the limit: each may take what the others leave. */
-function setMemoryLimit(): void {
-  const shares = memoryPods();
-  const used = shares.map((pod) => pod.engineStats().usedBytes);
-  const total = used.reduce((sum, bytes) => sum + bytes, 0);
-  for (const [i, pod] of shares.entries()) {
-    pod.maxMemoryBytes = memoryLimit('memory') - total + used[i]!;
-  }
-  for (const { model, pod } of named()) {
-    if (model === 'kv') pod.maxMemoryBytes = memoryLimit('kv');
-  }
-}
-
-/** Only memory tables evict: those on disk have room. */
-function setEviction(): void {
-  const policy = live.get('memory.eviction-policy');
-  for (const pod of memoryPods()) pod.setEviction(policy, live.get('memory.eviction-samples'));
-}
-
-/** Letters that are none are ignored: only a configuration file can have them. */
-function eventClasses(): string {
-  return parseEventClasses(live.get('redis.notify-keyspace-events')) ?? '';
-}
-
-/** Microseconds to milliseconds; a negative number switches the slow log off. */
-function slowlogMs(micros: number): number {
-  return micros < 0 ? Infinity : micros / 1000;
-}
-
-/** 0 for never. */
-function busyReplyMs(ms: number): number {
-  return ms === 0 ? Infinity : ms;
-}
-
-/** Acts on a live setting, whoever changed it. */
+/** Applies a live setting, whatever the source of the change. */
 function applySetting(key: ConfigKey): void {
   memory.settingChanged(key);
   reads.settingChanged(key);
@@ -542,96 +261,32 @@ function applySetting(key: ConfigKey): void {
   if (server === undefined) return;
   switch (key) {
     case 'wal.fsync':
-      for (const pod of localPods()) pod.setFsync(live.get('wal.fsync'));
+      pods.setFsync();
       break;
     case 'memory.max-bytes':
-      setMemoryLimit();
-      // Commands that come next go by it already.
-      setImmediate(() => {
-        for (const pod of memoryPods()) pod.tick();
-      });
+      pods.memoryLimitChanged();
       break;
     case 'memory.eviction-policy':
     case 'memory.eviction-samples':
-      setEviction();
+      pods.setEviction();
       break;
     case 'redis.password':
       principals.setDefaultPassword(live.get('redis.password'));
-      break;
-    case 'redis.maxclients':
-      server.maxClients = live.get('redis.maxclients');
-      break;
-    case 'redis.login-timeout-ms':
-      server.logins.timeoutMs = live.get('redis.login-timeout-ms');
-      break;
-    case 'redis.timeout':
-      server.idleTimeout = live.get('redis.timeout');
-      break;
-    case 'redis.slowlog-log-slower-than':
-      server.slowlogMs = slowlogMs(live.get('redis.slowlog-log-slower-than'));
-      break;
-    case 'redis.busy-reply-threshold':
-      server.busyReplyMs = busyReplyMs(live.get('redis.busy-reply-threshold'));
-      break;
-    case 'redis.slowlog-max-len':
-      server.slowlogLimits.length = live.get('redis.slowlog-max-len');
       break;
     case 'ru.metering':
       meter.enabled = live.get('ru.metering') === 'on';
       server.metering = meter.enabled ? meter.metering : undefined;
       break;
-    case 'redis.latency-monitor-threshold':
-      server.latency.thresholdMs = latencyMs();
-      break;
-    case 'redis.notify-keyspace-events':
-      server.changes.classes = eventClasses();
-      break;
-    case 'redis.tracking-table-max-keys':
-      server.changes.maxTrackedKeys = live.get('redis.tracking-table-max-keys');
-      break;
-    case 'redis.proto-max-bulk-len':
-      stringLimit.bytes = live.get('redis.proto-max-bulk-len');
-      server.limits.bulkBytes = stringLimit.bytes;
-      break;
-    case 'redis.client-query-buffer-limit':
-      server.limits.queryBytes = live.get('redis.client-query-buffer-limit');
-      break;
     default:
-      server.output.limits = { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') };
+      applyToServer(server, live, key);
   }
 }
 
-/** Settings under which TLS is served here, if it is. */
-function tlsOf(settings: Config): { tls?: RedisTls } {
-  const onPort = settings['redis.tls'] === 'on';
-  const ownPort = settings['redis.tls-port'];
-  if (tls === undefined || (!onPort && ownPort === 0)) return {};
-  return { tls: { listeners: tls, onPort, ownPort } };
-}
-
-/** A TLS port of its own is an endpoint of its own. */
-function endpoints(settings: Config, listener: RedisServer): Endpoint[] {
-  const host = urlHost(settings['redis.host']);
-  const scheme = settings['redis.tls'] === 'on' ? 'rediss' : 'redis';
-  const all = [{ name: 'redis', url: `${scheme}://${host}:${listener.port}` }];
-  if (listener.tlsPort !== 0) {
-    all.push({ name: 'tls', url: `rediss://${host}:${listener.tlsPort}` });
-  }
-  return all;
-}
-
-function createServer(settings: Config, version: string): RedisServer {
-  stringLimit.bytes = settings['redis.proto-max-bulk-len'];
+function newServer(): RedisServer {
   return new RedisServer({
-    host: settings['redis.host'],
-    port: settings['redis.port'],
-    ...tlsOf(settings),
+    ...serverSettings(config),
+    ...(tls === undefined ? {} : tlsOf(config, tls)),
     sockets: data.sockets && { port: data.sockets.redis, tls: data.sockets.redisTls },
-    backlog: settings['redis.tcp-backlog'],
-    maxClients: settings['redis.maxclients'],
-    idleTimeout: settings['redis.timeout'],
-    loginTimeoutMs: settings['redis.login-timeout-ms'],
-    tcpKeepAliveSeconds: settings['redis.tcp-keepalive'],
     principals,
     users: {
       setUser: async (tenant, name, change) => {
@@ -639,91 +294,33 @@ function createServer(settings: Config, version: string): RedisServer {
       },
       dropUser: (tenant, name) => ask(port, 'dropUser', { tenant, name }),
     },
-    maxBulkBytes: settings['redis.proto-max-bulk-len'],
-    maxQueryBytes: settings['redis.client-query-buffer-limit'],
     metering: meter.enabled ? meter.metering : undefined,
     admission: admission.gateway,
     partitions: partitions.ceilings,
-    slowlogMs: slowlogMs(settings['redis.slowlog-log-slower-than']),
-    busyReplyMs: busyReplyMs(settings['redis.busy-reply-threshold']),
-    slowlogLength: settings['redis.slowlog-max-len'],
-    outputLimits: { normal: outputLimit('normal'), pubsub: outputLimit('pubsub') },
     podAdmission: podAdmission.controller,
     steps: steps.watch,
     memory: memory.memory,
     registry,
     router,
-    clusterId:
-      settings['redis.cluster-mode'] === 'off'
-        ? undefined
-        : nodeIdOf(resolve(settings['data-dir'])),
     clusterMap,
     readLibraries:
-      cluster &&
+      pods.cluster &&
       ((tenant) => {
         const done = readLibraries(router.to(libraryTable(tenant)).executor, tenant);
         server?.tick.schedule();
         return done;
       }),
     config: redisConfigEntries(live),
+    pauseChanged: (isPaused) => pods.keepExpired(isPaused),
     report: log,
-    facts: {
-      version,
-      runId: randomBytes(20).toString('hex'),
-      startedAt: Date.now(),
-      executable: process.argv[1] ?? process.execPath,
-      configFile: '',
-      dataDirectory: resolve(settings['data-dir']),
-      memory: memoryUse,
-      persistence,
-      tableSize: (table) => sizeOf(table),
-      lookups: () => ({
-        hits: sum((pod) => pod.lookups.hits) + cache.found,
-        misses: sum((pod) => pod.lookups.misses) + cache.absent,
-      }),
-      expiredRows: () => sum((pod) => pod.expiredRows),
-      evictedRows: (firstTable) => evictedRows(firstTable),
-      checkpoint: async () => {
-        for (const pod of localPods()) await pod.checkpoint();
-      },
-      lastCheckpointAt: () =>
-        Math.max(0, ...[...localPods()].map((pod) => pod.stats.lastCheckpointAt)),
-      checkpointInProgress: () => [...localPods()].some((pod) => pod.checkpointInProgress),
-      shutdown: () => process.kill(process.pid, 'SIGTERM'),
-    },
+    facts: serverFacts({ settings: config, version: packageVersion(), pods, cache }),
   });
-}
-
-function sum(of: (pod: Pod) => number): number {
-  let total = 0;
-  for (const pod of localPods()) total += of(pod);
-  return total;
-}
-
-/** Of the tenant whose first table this is, or of all. */
-function evictedRows(firstTable: number | undefined): number {
-  return sum((pod) => {
-    if (firstTable !== undefined) return pod.evictedRows.get(firstTable) ?? 0;
-    let total = 0;
-    for (const count of pod.evictedRows.values()) total += count;
-    return total;
-  });
-}
-
-function persistence(): Record<string, string | number> {
-  const failing = [...localPods()].find((pod) => pod.writeFailure !== undefined);
-  return {
-    rdb_changes_since_last_save: sum((pod) => Math.max(0, pod.changesSinceCheckpoint)),
-    aof_last_write_status: failing === undefined ? 'ok' : 'err',
-    aof_last_bgrewrite_status: sum((pod) => pod.stats.checkpointFailures) === 0 ? 'ok' : 'err',
-    aof_current_size: sum((pod) => pod.logStatus().bytes),
-    aof_pending_bio_fsync: 0,
-  };
 }
 
 function samples(): MetricSample[] {
   return [
-    ...redisSamples(server, named()),
+    ...redisSamples(server, pods.named()),
+    ...(pods.cluster?.samples() ?? []),
     ...hashSamples('redis'),
     ...meter.plane.samples(nameOf),
     ...podAdmission.samples(),
@@ -742,24 +339,28 @@ function nameOf(tenant: number): string | undefined {
   return tables.tenant(tenant)?.name;
 }
 
-/** What scripts share with those of clients of this node. */
+/** Script state shared with scripts of this node's clients. */
 function scriptsOf(number: number): TenantScriptState | undefined {
   const definition = tables.tenant(number);
   return definition && server?.servedScripts(definition);
 }
 
-/** Opens what a node of a cluster has instead of pods of its own. */
+/** Opens the cluster's replacement for pods of its own. */
 async function joinCluster(of: PlaneCluster): Promise<void> {
-  cluster = await ClusterRows.open({
+  pods.cluster = await ClusterRows.open({
     data: of,
     directory: resolve(config['data-dir'], 'cluster', 'redis'),
-    newEngine,
-    podOptions,
+    newEngine: (model, directory) => pods.newEngine(model, directory),
+    podOptions: (model) => pods.podOptions(model),
+    pricerOf: (model) => meter.pricerOf(model),
     keepLogBytes: config['backup.keep-log-bytes'],
     admission: podAdmission.controller,
     groupOf: (table) => clusterRoutes.groupOf(table),
+    knows: (number) => tables.knows(number),
+    successorOf: (number) => clusterRoutes.successorOf(number),
+    answerPartition: (question) => clusterPartitions!.answer(question),
     refusalOf: ({ table, grows }) => refusalHere(table, grows),
-    leaderWaitMs: config['cluster.leader-wait-ms'],
+    leaderWaitMs,
     loadedScripts: () => (server === undefined ? [] : loadedScripts(server)),
     scriptsOf,
     nodeIsThere: () => {
@@ -774,33 +375,33 @@ async function joinCluster(of: PlaneCluster): Promise<void> {
     report: log,
     fatal,
   });
-  const upkeep = setInterval(() => {
-    setMemoryLimit();
-    dropLeftovers();
+  const maintenance = setInterval(() => {
+    pods.setMemoryLimit();
+    if (!restores.isRunning) pods.dropLeftovers();
   }, 1000);
-  upkeep.unref();
+  maintenance.unref();
 }
 
-/** What of a table's rules is known on every node. */
+/** The part of a table's rules that every node can check. */
 function refusalHere(table: number, grows: boolean): string | undefined {
-  const rules = rulesOfModels[tables.modelOf(table)].get(table);
+  const rules = pods.rulesOf(tables.modelOf(table)).get(table);
   if (rules?.readOnly === true) return "READONLY You can't write against a read only table.";
   return grows ? rules?.quota?.refusal() : undefined;
 }
 
 /** Nodes or groups have changed. */
 async function adoptView(view: ClusterView): Promise<void> {
-  if (cluster === undefined) notInCluster();
+  if (pods.cluster === undefined) notInCluster();
   clusterRoutes.setGroups(view.groups);
   clusterMap?.setNodes(
     view.nodes
       .filter(({ state }) => state !== 'removed')
       .map(({ node, addresses }) => ({ node, address: addresses.redisClients })),
   );
-  await cluster.setView(view);
-  setEviction();
-  setMemoryLimit();
-  route();
+  await pods.cluster.setView(view);
+  pods.setEviction();
+  pods.setMemoryLimit();
+  catalog.route();
 }
 
 async function start(): Promise<void> {
@@ -811,16 +412,14 @@ async function start(): Promise<void> {
     tables.setDefinitions(firstTables);
     await adoptView(data.cluster.view);
   }
-  await adopt(firstTables);
-  if (cluster === undefined) await divided.dropOrphans();
-  server = createServer(config, packageVersion());
-  server.elsewhere = cluster;
-  server.changes.elsewhere = cluster?.changes;
+  await catalog.adopt(firstTables);
+  if (pods.cluster === undefined) await divided.dropOrphans();
+  server = newServer();
+  server.elsewhere = pods.cluster;
+  server.changes.elsewhere = pods.cluster?.changes;
   server.cache = cache.inUse;
   await gatherLibraries();
-  server.latency.thresholdMs = latencyMs();
-  server.changes.classes = eventClasses();
-  server.changes.maxTrackedKeys = live.get('redis.tracking-table-max-keys');
+  applyAtStart(server, live);
   live.onChange((key, value) => {
     applySetting(key);
     if (!fromOutside) tell(port, { type: 'configChanged', key, value });
@@ -833,14 +432,14 @@ async function start(): Promise<void> {
 
 async function listen(listener: RedisServer): Promise<Endpoint[]> {
   await listening('redis', config['redis.host'], config['redis.port'], () => listener.listen());
-  return endpoints(config, listener);
+  return endpointsOf(config, listener);
 }
 
 let fromOutside = false;
 
 const chunkDisk = chunkDiskOf(port);
 const backups = new PlaneBackups(chunkDisk, () =>
-  Array.from(named(), ({ model, pod, group }) =>
+  Array.from(pods.named(), ({ model, pod, group }) =>
     rowSource(
       model,
       pod,
@@ -854,46 +453,43 @@ const backups = new PlaneBackups(chunkDisk, () =>
   ),
 );
 const restores = new PlaneRestores(
-  (start) => rowRestore(chunkDisk(start.node), start, (table) => podOfTable(table)!),
+  (start) => rowRestore(chunkDisk(start.node), start, (table) => pods.ofTable(table)!),
   ({ tables: numbers }) => {
-    for (const number of numbers) podOfTable(number)?.parts.pins?.clear();
+    for (const number of numbers) pods.ofTable(number)?.parts.pins?.clear();
   },
 );
 
 serveCalls(port, {
   metrics: samples,
-  health: () => {
-    const reasons: string[] = [];
-    for (const { model, pod } of named()) {
-      const failure = pod.writeFailure;
-      if (failure !== undefined) reasons.push(`${model}: ${failure.message}`);
-    }
-    return reasons;
-  },
-  tables: adopt,
-  // Those of the InfluxDB plane.
+  health: () => pods.failures(),
+  tables: (definitions) => catalog.adopt(definitions),
+  // Handled by the InfluxDB plane.
   seriesTables: () => {},
-  defaultModel: adoptDefault,
-  rowCount: (table) => sizeOf(table).rows,
-  changePartitions: (definition) => {
-    if (cluster !== undefined) throw new Error(notInClusterYet.partitions);
-    return divided.begin(definition);
+  defaultModel: async (model) => {
+    await catalog.adoptDefault(model);
+    await gatherLibraries();
   },
+  rowCount: (table) => pods.sizeOf(table, true).rows,
+  changePartitions: (definition) => divided.begin(definition),
+  partitionStep: (orders) => clusterPartitions?.step(orders) ?? notInCluster(),
   partitionChange: (table) => divided.status(table),
   cancelPartitionChange: (table) => divided.cancel(table),
   partitionSizes: (table) =>
-    tables
-      .partitionsOf(table)
-      .map(({ number }) => ({ number, rows: podOfTable(number)?.tableSize(number).rows ?? 0 })),
-  undefinedTables,
+    tables.partitionsOf(table).map(({ number }) => {
+      const pod = pods.ofTable(number);
+      return { number, rows: pod?.role === 'leader' ? pod.tableSize(number).rows : 0 };
+    }),
+  undefinedTables: () => catalog.undefinedTables(),
   tenancy: follow,
   dropTenant,
   usage: (since) => meter.plane.usage(since),
+  quotaDemands: () => admission.gateway.demands(),
+  quotaShares: (told) => admission.setShares(told),
   admission: (query) => admissionReport(admission.gateway, query),
   top: (query) => meter.plane.top('key', query),
-  slowlog: slowest,
+  slowlog: (query) => slowest(server, query),
   steps: (query) => steps.list(query),
-  databases: databasesOf,
+  databases: (tenant) => catalog.databasesOf(tenant),
   createDatabase: () => {
     throw new Error('the databases of Redis are numbers: a tenant has them from its start');
   },
@@ -902,7 +498,7 @@ serveCalls(port, {
   },
   backup: (order) => backups.order(order),
   leads: ({ tables: numbers }) => ({
-    tables: numbers.filter((table) => podOfTable(table)?.role === 'leader'),
+    tables: numbers.filter((table) => pods.ofTable(table)?.role === 'leader'),
     tenants: [],
   }),
   restore: async (order) => {
@@ -918,10 +514,10 @@ serveCalls(port, {
   },
   listen: () => listen(server!),
   cluster: adoptView,
-  groupStatus: () => cluster?.status() ?? [],
+  groupStatus: () => pods.cluster?.status() ?? [],
   transferGroup: ({ group, to }) => {
-    if (cluster === undefined) notInCluster();
-    cluster.transfer(group, to);
+    if (pods.cluster === undefined) notInCluster();
+    pods.cluster.transfer(group, to);
   },
   setConfig: ({ key, value }) => {
     fromOutside = true;
@@ -944,8 +540,9 @@ serveCalls(port, {
     steps.close();
     reads.close();
     await loopback?.close();
-    await cluster?.close();
-    for (const pod of pods.values()) await pod.close();
+    await clusterPartitions?.close();
+    await pods.cluster?.close();
+    for (const pod of pods.byModel.values()) await pod.close();
   },
 });
 

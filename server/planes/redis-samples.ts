@@ -1,4 +1,4 @@
-// What the Redis plane reports to /metrics.
+// Metrics of the Redis plane.
 
 import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import type { RedisServer } from '../../access/redis/server.ts';

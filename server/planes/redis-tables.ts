@@ -1,7 +1,12 @@
-// Which tables the Redis plane has: whose each is, in which pod its rows are, and what its pod has to mind. There
-// are many more tables than anyone uses, so nothing is kept of one before it is.
+// Tables of the Redis plane: the owner of each, the pod of its rows, and its rules. There are many
+// more tables than are used, so state is created at the first use.
 
-import { type Partition, type PartitionMap, undivided } from '../../contracts/partition-map.ts';
+import {
+  isPartition,
+  type Partition,
+  type PartitionMap,
+  undivided,
+} from '../../contracts/partition-map.ts';
 import {
   partitionMapOf,
   type TableDefinition,
@@ -21,8 +26,8 @@ import {
   tenantOfLibraries,
 } from '../../contracts/tenancy/library-tables.ts';
 
-/** A table of a tenant that is going, or has gone: what is still under way for it writes nothing more. */
-const nobodys: TableRules = { ...noRules, readOnly: true };
+/** A table of a tenant being deleted: operations in progress write nothing more. */
+const ownerlessRules: TableRules = { ...noRules, readOnly: true };
 
 export class RedisTables {
   readonly #holders: () => Iterable<RowHolder>;
@@ -33,10 +38,10 @@ export class RedisTables {
   #tenants: TenantDefinition[] = [];
   readonly #byNumber = new Map<number, TenantDefinition>();
   readonly #quotas = new Map<number, TenantQuota>();
-  /** For each model, those of its tables that were asked for. */
+  /** For each model, those of its tables in use. */
   readonly #rules: Map<number, TableRules>[] = [];
 
-  /** Of the tables that have no definition. */
+  /** Model of tables without a definition. */
   #defaultModel: TableModel;
 
   /** `holders` are the pods there are. */
@@ -54,7 +59,8 @@ export class RedisTables {
     this.#clearRules();
   }
 
-  // ---- what there is
+  // ---- reads
+  //
 
   get definitions(): Iterable<TableDefinition> {
     return this.#definitions.values();
@@ -75,7 +81,7 @@ export class RedisTables {
     return this.#definitions.get(number)?.model ?? this.#defaultModel;
   }
 
-  /** The table that has the partition; any other number is that of a table. */
+  /** Table of a partition; a table's own number is returned unchanged. */
   tableOf(number: number): number {
     return this.#partitions.get(number)?.table ?? number;
   }
@@ -83,6 +89,11 @@ export class RedisTables {
   /** The table of each partition that has a number of its own. */
   tablesOfPartitions(): ReadonlyMap<number, number> {
     return new Map(Array.from(this.#partitions, ([number, { table }]) => [number, table]));
+  }
+
+  /** A table, or a partition that a definition here tells of. */
+  knows(number: number): boolean {
+    return !isPartition(number) || this.#partitions.has(number);
   }
 
   mapOf(table: number): PartitionMap {
@@ -103,7 +114,7 @@ export class RedisTables {
     return placement !== undefined && placement.partitions[0]!.number !== table;
   }
 
-  /** Of a table, or of a partition. */
+  /** Owner of a table, or of a partition. */
   ownerOf(number: number): TenantDefinition | undefined {
     const table = this.tableOf(number);
     if (isLibraryTable(table)) return this.#byNumber.get(tenantOfLibraries(table));
@@ -124,7 +135,7 @@ export class RedisTables {
     return this.#byNumber.get(number);
   }
 
-  /** The rules for the pod of a model: those of its own tables, as they are at the time. */
+  /** The rules for a model's pod: those of its own tables, at the time of the call. */
   rulesOf(model: TableModel): TableRulesByNumber {
     const rules = new Map<number, TableRules>();
     this.#rules.push(rules);
@@ -144,12 +155,13 @@ export class RedisTables {
   #newRule(number: number): TableRules {
     const table = this.tableOf(number);
     const owner = this.ownerOf(table);
-    if (owner === undefined || owner.state === 'dropping') return nobodys;
+    if (owner === undefined || owner.state === 'dropping') return ownerlessRules;
     const definition = this.#definitions.get(table);
     const quota = this.#quotaOf(owner);
     quota?.add(number);
     if (definition === undefined) return quota === undefined ? noRules : { ...noRules, quota };
-    return rulesOf(definition, quota);
+    const isCopy = this.#partitions.get(number)?.partition.isCopy;
+    return { ...rulesOf(definition, quota), isCopy };
   }
 
   #quotaOf({
@@ -187,7 +199,9 @@ export class RedisTables {
     this.#partitions.clear();
     for (const definition of definitions) {
       this.#definitions.set(definition.id, definition);
-      for (const partition of definition.placement?.partitions ?? []) {
+      const { partitions = [], change } = definition.placement ?? {};
+      // The targets of a change are served as soon as it is decided, which other nodes may know before this one.
+      for (const partition of [...partitions, ...(change?.targets ?? [])]) {
         if (partition.number === definition.id) continue;
         this.#partitions.set(partition.number, { table: definition.id, partition });
       }

@@ -70,7 +70,7 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
     return this.#podOf(change).change(change);
   }
 
-  /** As `change`, whatever the database's properties are. */
+  /** Like `change`, ignoring the database's properties. */
   administer(change: CatalogChange): MaybePromise<void> {
     return this.#podOf(change).administer(change);
   }
@@ -115,7 +115,7 @@ export class SeriesPods implements SeriesStore, DatabaseSource {
     return this.#podOf(selection).dropSeries(selection);
   }
 
-  /** What a pod with several copies answers is committed. */
+  /** Answers of a pod with several copies are committed. */
   endTurn(): number {
     return -1;
   }

@@ -1,5 +1,5 @@
-// What takes time from a plane's thread beside its work: garbage collection, and, where Linux tells, other threads that
-// have the processor.
+// Interruptions of a plane's thread: garbage collection, and, where Linux reports them, other
+// threads on the processor.
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { PerformanceObserver } from 'node:perf_hooks';
@@ -76,7 +76,7 @@ class ThreadProcessor {
     if (this.#samples.length > 2) this.#samples.shift();
   }
 
-  /** Of a span that ends now, the time for which the thread cannot have had a processor. */
+  /** Time of a span ending now for which the thread cannot have had a processor. */
   missingMs(fromMs: number, toMs: number): number {
     const before = this.#samples.findLast(({ atMs }) => atMs <= fromMs);
     const usedMs = before === undefined ? undefined : this.#usedMs();

@@ -1,4 +1,4 @@
-// What clients of a plane change of users (ACL SETUSER, CREATE USER), done by the control plane.
+// Changes of users by clients of a plane (ACL SETUSER, CREATE USER), executed by the control plane.
 
 import type { AuditLog } from '../../control/admin/audit/audit-log.ts';
 import { withoutSecrets } from '../../control/admin/audit/without-secrets.ts';

@@ -38,21 +38,13 @@ export const admissionSettings = {
     default: 4000,
     description: 'Time that a write over InfluxDB’s protocol waits before it is refused.',
   },
-  'admission.refusal-code': {
-    type: 'choice',
-    choices: ['TRYAGAIN', 'BUSY', 'LIMIT', 'ERR'],
-    default: 'TRYAGAIN',
-    live: true,
-    description:
-      'First word of the error that a Redis command over its quota gets. Several clients try again by themselves upon the first one.',
-  },
   'admission.allocation': {
     type: 'choice',
     choices: ['hard', 'stacked'],
     default: 'hard',
     live: true,
     description:
-      'Whether a tenant stays within its quota while nobody else wants more, or may use what others leave of what the plane can do.',
+      'Whether a tenant is held to its quota at all times, or may use unused capacity of the plane beyond it.',
   },
   'admission.burst-ru': {
     ...count,
@@ -88,14 +80,5 @@ export const admissionSettings = {
     live: true,
     description:
       'Hold refusals back for as long as half of the requests take that are served, up to 100 ms: for gateways behind a balancer that sends requests to where fewest are under way, which would take one that refuses for one that is idle.',
-  },
-  'admission.alarm-percent': {
-    type: 'integer',
-    min: 0,
-    max: 1000,
-    default: 80,
-    live: true,
-    description:
-      'A tenant that uses so much of its request units a second is told of in the log, once a minute; 0 for never.',
   },
 } as const satisfies Record<string, Setting>;

@@ -4,6 +4,7 @@ import {
   clusterSecretFile,
   formatHostPort,
   parseHostPort,
+  rolesOf,
 } from './cluster-addresses.ts';
 import { ConfigError, resolveConfig } from './resolve.ts';
 import type { Config } from './schema.ts';
@@ -45,6 +46,18 @@ test.each([
 
 test('a server without cluster.listen is on its own', () => {
   expect(clusterAddresses(configOf({}))).toBeUndefined();
+});
+
+test('a node has the roles that it is given, and a server on its own has all', () => {
+  const listen = { 'cluster.listen': '10.0.0.1:7001' };
+  expect(rolesOf(configOf(listen))).toEqual(['gateway', 'node', 'control']);
+  expect(rolesOf(configOf({ ...listen, roles: ' control, gateway' }))).toEqual([
+    'gateway',
+    'control',
+  ]);
+  expect(problemsOf({ roles: 'gateway' })[0]).toContain('a server on its own has all roles');
+  expect(problemsOf({ ...listen, roles: 'gateway,nodes' })[0]).toContain('"nodes" is none of');
+  expect(problemsOf({ ...listen, roles: ',' })[0]).toContain('it must name some of');
 });
 
 test('a node is reached by the host it listens on, unless another one is named', () => {
@@ -104,6 +117,10 @@ test.each([
   [
     { ...listen, 'redis.port': '7003' },
     'redis.port cannot be 7003 (flag --redis.port): cluster.listen 127.0.0.1:7001 uses the ports 7001 to 7003',
+  ],
+  [
+    { ...listen, 'redis.port': '0', 'redis.cluster-mode': 'redirect' },
+    'redis.port cannot be 0 (flag --redis.port): redis.cluster-mode redirect sends clients to ports that stay',
   ],
   [
     { ...listen, metadata: 'mongodb://127.0.0.1' },

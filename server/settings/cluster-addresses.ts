@@ -1,17 +1,21 @@
-// The settings of a node's place in a cluster, as addresses, and what can be wrong with them.
+// A node's cluster addresses from its settings, and their errors.
 
 import { join } from 'node:path';
+import { type NodeRole, nodeRoles } from '../../contracts/cluster.ts';
 import type { Config } from './schema.ts';
 
-/** Of a node: the ports of its control plane, its Redis plane and its InfluxDB plane follow each other. */
+/**
+ * Offsets from a node's first port: the ports of its control plane, its Redis plane and its
+ * InfluxDB plane follow each other.
+ */
 export const clusterPorts = { control: 0, redis: 1, influx: 2 } as const;
 
-export interface HostPort {
+interface HostPort {
   host: string;
   port: number;
 }
 
-export interface ClusterAddresses {
+interface ClusterAddresses {
   /** Where the node listens for others. */
   listen: HostPort;
   /** By which others reach it. */
@@ -19,7 +23,7 @@ export interface ClusterAddresses {
   seeds: HostPort[];
 }
 
-/** Of `HOST:PORT` or `[HOST]:PORT`; undefined when it is neither. */
+/** Parses `HOST:PORT` or `[HOST]:PORT`; undefined when it is neither. */
 export function parseHostPort(text: string): HostPort | undefined {
   const [, bracketed, plain, digits] =
     /^(?:\[([^\]\s]+)\]|([^:\s[\]]+)):(\d{1,5})$/.exec(text) ?? [];
@@ -43,27 +47,49 @@ export function clusterAddresses(config: Config): ClusterAddresses | undefined {
   };
 }
 
+/** Of a configuration that was found to be right, in the order of `nodeRoles`. */
+export function rolesOf(config: Config): NodeRole[] {
+  const words = wordsOf(config.roles);
+  return nodeRoles.filter((role) => words.includes(role));
+}
+
+function rolesProblem(config: Config): string | undefined {
+  const known: readonly string[] = nodeRoles;
+  const words = wordsOf(config.roles);
+  const wrong = words.find((word) => !known.includes(word));
+  if (wrong !== undefined) return `${JSON.stringify(wrong)} is none of ${nodeRoles.join(', ')}`;
+  if (words.length === 0) return `it must name some of ${nodeRoles.join(', ')}`;
+  const hasAll = rolesOf(config).length === nodeRoles.length;
+  if (!hasAll && config['cluster.listen'] === '') return 'a server on its own has all roles';
+  return undefined;
+}
+
 /** File with the secret of the cluster. */
 export function clusterSecretFile(config: Config): string {
   return config['cluster.secret-file'] || join(config['data-dir'], 'cluster-secret');
 }
 
-/** What is wrong with the settings, a line each. */
+/** Problems of the settings, a line each. */
 export function clusterProblems(config: Config, sources: Record<string, string>): string[] {
   const text = config['cluster.listen'];
   const problem = (key: keyof Config, reason: string): string =>
     `${key} cannot be ${JSON.stringify(config[key])} (${sources[key]}): ${reason}`;
+  const rolesAreWrong = rolesProblem(config);
+  const problems = rolesAreWrong === undefined ? [] : [problem('roles', rolesAreWrong)];
   if (text === '') {
-    return (['cluster.seeds', 'cluster.advertise'] as const)
+    const needing = (['cluster.seeds', 'cluster.advertise'] as const)
       .filter((key) => config[key] !== '')
       .map((key) => `${key} (${sources[key]}) needs cluster.listen`);
+    return [...problems, ...needing];
   }
   const listen = parseHostPort(text);
   const last = 65535 - clusterPorts.influx;
   if (listen === undefined || listen.port > last) {
-    return [problem('cluster.listen', `it must be HOST:PORT with a port from 1 to ${last}`)];
+    return [
+      ...problems,
+      problem('cluster.listen', `it must be HOST:PORT with a port from 1 to ${last}`),
+    ];
   }
-  const problems: string[] = [];
   const advertise = config['cluster.advertise'] || listen.host;
   if (isWildcard(advertise)) {
     problems.push(
@@ -87,6 +113,11 @@ export function clusterProblems(config: Config, sources: Record<string, string>)
       ),
     );
   }
+  if (config['redis.cluster-mode'] === 'redirect' && config['redis.port'] === 0) {
+    problems.push(
+      problem('redis.port', 'redis.cluster-mode redirect sends clients to ports that stay'),
+    );
+  }
   if (config.metadata !== 'embedded') {
     problems.push(
       `metadata (${sources['metadata']}) must be embedded with cluster.listen: the nodes keep the metadata themselves`,
@@ -96,10 +127,14 @@ export function clusterProblems(config: Config, sources: Record<string, string>)
 }
 
 function seedsOf(config: Config): string[] {
-  return config['cluster.seeds']
+  return wordsOf(config['cluster.seeds']);
+}
+
+function wordsOf(text: string): string[] {
+  return text
     .split(',')
-    .map((seed) => seed.trim())
-    .filter((seed) => seed !== '');
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
 }
 
 /** All addresses of the machine. */

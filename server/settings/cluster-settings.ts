@@ -1,7 +1,7 @@
 // The cluster that a server is a node of. docs/cluster.md says how one is formed.
 
 import type { Setting } from './setting.ts';
-import { seconds, waitMs } from './setting-forms.ts';
+import { seconds } from './setting-forms.ts';
 
 export const clusterSettings = {
   'cluster.listen': {
@@ -47,12 +47,6 @@ export const clusterSettings = {
     live: true,
     description:
       'Replicas of all data, each on another node. While there are fewer nodes there are as many replicas as nodes. The value of the node that leads the metadata counts.',
-  },
-  'cluster.leader-wait-ms': {
-    ...waitMs,
-    default: 5000,
-    description:
-      'How long a request waits for a leader of its data before it is refused, as while a new one is elected.',
   },
   'cluster.rebuild-after': {
     ...seconds,

@@ -7,12 +7,13 @@ import type { Config } from './schema.ts';
 export function exposures(config: Config, defaultUserIsOpen: boolean): string[] {
   if (!defaultUserIsOpen) return [];
   const problems: string[] = [];
+  if (config['protected-mode'] === 'no') return [];
   for (const plane of ['redis', 'influx'] as const) {
-    if (isLoopback(config[`${plane}.host`]) || config[`${plane}.protected-mode`] === 'no') continue;
+    if (isLoopback(config[`${plane}.host`])) continue;
     if (asksForCertificates(config, plane)) continue;
     problems.push(
       `${plane}.host ${config[`${plane}.host`]} can be reached from elsewhere, and the user default needs no password: ` +
-        `set redis.password (or redis.password-file), use 127.0.0.1, or insist with --${plane}.protected-mode no`,
+        `set redis.password (or redis.password-file), use 127.0.0.1, or insist with --protected-mode no`,
     );
   }
   return problems;

@@ -20,6 +20,22 @@ export const generalSettings = {
       'Where tables, tenants and their like are kept: in the data directory, or in MongoDB (`mongodb://…`, `mongodb+srv://…`), with a copy in the data directory to go on with while it is away. See [metadata.md](metadata.md).',
   },
 
+  'protected-mode': {
+    type: 'choice',
+    choices: ['yes', 'no'],
+    default: 'yes',
+    description:
+      'Do not serve Redis or InfluxDB clients on an address that others can reach while the default user needs no password.',
+  },
+
+  roles: {
+    type: 'text',
+    meaning: 'of gateway, node and control, separated by commas',
+    default: 'gateway,node,control',
+    description:
+      'What a node of a cluster does: `gateway` serves clients, `node` holds replicas, `control` votes about the metadata. One without `gateway` listens to no Redis or InfluxDB clients, one without `node` forwards all that it is asked.',
+  },
+
   'admin.host': {
     ...host,
     default: '127.0.0.1',
@@ -37,14 +53,7 @@ export const generalSettings = {
     default: '',
     secret: true,
     description:
-      'A token of an operator, besides the one in the file admin-token of the data directory. With it /metrics asks for a token, too.',
-  },
-  'admin.anonymous-metrics': {
-    type: 'choice',
-    choices: ['yes', 'no'],
-    default: 'yes',
-    description:
-      'Show /metrics and /healthz to everyone on this machine, while the admin API is served to this machine only and `admin.token` is empty.',
+      'A token of an operator, besides the one in the file admin-token of the data directory. Without it, and while `admin.host` is a loopback address, /metrics and /healthz are shown to everyone on this machine; with it they ask for a token, too.',
   },
   'admin.requests-per-second': {
     ...count,
@@ -98,6 +107,6 @@ export const generalSettings = {
     default: 10_000,
     unit: 'ms',
     live: true,
-    description: 'Time a graceful stop gives to what is under way.',
+    description: 'Time a graceful stop gives to running requests.',
   },
 } as const satisfies Record<string, Setting>;

@@ -14,13 +14,6 @@ export const influxSettings = {
     default: 8086,
     description: 'Port InfluxDB clients are served on; 0 picks a free one.',
   },
-  'influx.protected-mode': {
-    type: 'choice',
-    choices: ['yes', 'no'],
-    default: 'yes',
-    description:
-      'Do not start on an address that others can reach while the default user needs no password.',
-  },
   'influx.allowed-hosts': {
     type: 'text',
     meaning: 'names, separated by commas',
@@ -70,21 +63,6 @@ export const influxSettings = {
     ...anySize,
     default: 512 * mib,
     description: 'Memory that one query may hold; a query that needs more is ended; 0 no limit.',
-  },
-  'influx.max-select-series': {
-    ...count,
-    default: 0,
-    description: 'Series that one SELECT may read; 0 no limit.',
-  },
-  'influx.max-select-points': {
-    ...count,
-    default: 0,
-    description: 'Points that one SELECT may read; 0 no limit.',
-  },
-  'influx.max-select-buckets': {
-    ...count,
-    default: 0,
-    description: 'Intervals of GROUP BY time that one SELECT may make; 0 no limit.',
   },
   'influx.ru-per-second': {
     ...count,

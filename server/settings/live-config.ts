@@ -1,6 +1,7 @@
 // The configuration of a running server. Settings marked live may change; their users listen for changes.
 
 import { exposures } from './exposure.ts';
+import { parseOutputLimits } from './output-limits.ts';
 import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
 import { allowed, parseValue } from './setting.ts';
 
@@ -40,6 +41,10 @@ export class LiveConfig {
 
   /** Why a value that is one may not be taken on just now, if so. */
   refusal(key: ConfigKey, value: ConfigValue): string | undefined {
+    if (key === 'redis.client-output-buffer-limit') {
+      const limits = parseOutputLimits(String(value));
+      return typeof limits === 'string' ? limits : undefined;
+    }
     if (key !== 'redis.password' || value !== '') return undefined;
     return exposures(this.#config, true)[0];
   }

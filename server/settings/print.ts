@@ -20,7 +20,6 @@ export function printConfig({ config, sources }: ResolvedConfig): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** `redis.output-limit.x` stands as `x` in the table `redis.output-limit`. */
 function splitKey(key: ConfigKey): [table: string, name: string] {
   const dot = key.lastIndexOf('.');
   return dot < 0 ? ['', key] : [key.slice(0, dot), key.slice(dot + 1)];

@@ -8,7 +8,8 @@ import {
   type EncodingLimit,
 } from '../../universal-row/transforms/redis/support/encoding-limits.ts';
 import type { LiveConfig } from './live-config.ts';
-import { type Config, type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
+import { type ConfigKey, type ConfigValue, settingOf } from './schema.ts';
+import { outputLimits, parseOutputLimits, showOutputLimits } from './output-limits.ts';
 import { parseUnused, type UnusedSetting, unusedSettings } from './redis-unused-settings.ts';
 import { parseSize } from './setting.ts';
 
@@ -17,8 +18,8 @@ export interface RedisConfigEntry {
   readonly name: string;
   get(): string;
   /**
-   * Changes it at once; what is wrong with the value in Redis's words, if anything, and then nothing
-   * has changed. Without this, it cannot be changed while the server runs.
+   * Changes it at once; returns Redis's error text if the value is invalid, and then nothing has
+   * changed. Without this, it cannot be changed while the server runs.
    */
   readonly set?: (value: string) => string | undefined;
 }
@@ -36,7 +37,7 @@ const byKey = {
   'maxmemory-samples': 'memory.eviction-samples',
   port: 'redis.port',
   bind: 'redis.host',
-  'protected-mode': 'redis.protected-mode',
+  'protected-mode': 'protected-mode',
   'proto-max-bulk-len': 'redis.proto-max-bulk-len',
   requirepass: 'redis.password',
   'slowlog-log-slower-than': 'redis.slowlog-log-slower-than',
@@ -61,7 +62,7 @@ const fixed = {
   slaveof: '',
 } as const;
 
-/** Those that redis-server cannot change either while it runs. */
+/** Settings that redis-server cannot change at run time either. */
 const immutable = {
   daemonize: 'no',
   'io-threads': '1',
@@ -111,7 +112,7 @@ export function redisNameOf(key: ConfigKey): string | undefined {
   if (key === 'log.level') return 'loglevel';
   if (key === 'redis.notify-keyspace-events') return 'notify-keyspace-events';
   if (key === 'tls.client-auth') return 'tls-auth-clients';
-  if (key.startsWith('redis.output-limit.')) return 'client-output-buffer-limit';
+  if (key === 'redis.client-output-buffer-limit') return 'client-output-buffer-limit';
   return Object.entries(byKey).find(([, ours]) => ours === key)?.[0];
 }
 
@@ -138,7 +139,7 @@ export function redisConfigEntries(live: LiveConfig): RedisConfigEntry[] {
     { name: 'loglevel', get: () => logLevelOf(live), set: (value) => setLogLevel(live, value) },
     {
       name: 'client-output-buffer-limit',
-      get: () => outputLimits(live),
+      get: () => showOutputLimits(outputLimits(live.get('redis.client-output-buffer-limit'))),
       set: (value) => setOutputLimits(live, value),
     },
   );
@@ -246,40 +247,10 @@ function setLogLevel(live: LiveConfig, value: string): string | undefined {
   return undefined;
 }
 
-// There are no replicas yet; clients still expect the class in the list.
-const replicaLimits = 'slave 268435456 67108864 60';
-
-function outputLimits(live: LiveConfig): string {
-  const of = (name: 'normal' | 'pubsub') =>
-    [name, ...limitKeys(name).map((key) => live.get(key))].join(' ');
-  return `${of('normal')} ${replicaLimits} ${of('pubsub')}`;
-}
-
-type LimitKey = Extract<keyof Config, `redis.output-limit.${string}`>;
-
-function limitKeys(name: 'normal' | 'pubsub'): [LimitKey, LimitKey, LimitKey] {
-  const prefix = `redis.output-limit.${name}` as const;
-  return [`${prefix}-hard-bytes`, `${prefix}-soft-bytes`, `${prefix}-soft-seconds`];
-}
-
-/** `<class> <hard> <soft> <seconds>`, once or several times. */
 function setOutputLimits(live: LiveConfig, text: string): string | undefined {
-  const words = text.trim().split(/\s+/);
-  if (words.length % 4 !== 0) return 'Wrong number of arguments in buffer limit configuration.';
-  const changes: [LimitKey, number][] = [];
-  for (let i = 0; i < words.length; i += 4) {
-    const name = words[i]!.toLowerCase();
-    const isReplica = name === 'slave' || name === 'replica';
-    if (name !== 'normal' && name !== 'pubsub' && !isReplica) {
-      return 'Invalid client class specified in buffer limit configuration.';
-    }
-    const values = [parseSize(words[i + 1]!), parseSize(words[i + 2]!), Number(words[i + 3])];
-    if (!values.every((value) => Number.isSafeInteger(value) && value >= 0)) {
-      return 'Error in hard, soft or soft_seconds setting in buffer limit configuration.';
-    }
-    if (isReplica) continue;
-    limitKeys(name as 'normal' | 'pubsub').forEach((key, k) => changes.push([key, values[k]!]));
-  }
-  for (const [key, value] of changes) live.set(key, value);
+  const key = 'redis.client-output-buffer-limit';
+  const limits = parseOutputLimits(text, outputLimits(live.get(key)));
+  if (typeof limits === 'string') return limits;
+  live.set(key, showOutputLimits(limits));
   return undefined;
 }

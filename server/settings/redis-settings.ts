@@ -1,5 +1,6 @@
 // The server for Redis clients.
 
+import { defaultOutputLimits } from './output-limits.ts';
 import type { Setting } from './setting.ts';
 import { anyPort, anySize, count, gib, host, mib, onOff, seconds } from './setting-forms.ts';
 
@@ -35,13 +36,6 @@ export const redisSettings = {
     live: true,
     description: 'Password of the default user; none when empty.',
   },
-  'redis.protected-mode': {
-    type: 'choice',
-    choices: ['yes', 'no'],
-    default: 'yes',
-    description:
-      'Do not start on an address that others can reach while the default user needs no password.',
-  },
   'redis.tls': {
     ...onOff,
     description: 'Serve TLS on `redis.port` in place of plain connections.',
@@ -64,16 +58,6 @@ export const redisSettings = {
     default: 0,
     live: true,
     description: 'A connection idle for this long is closed; 0 never.',
-  },
-  'redis.login-timeout-ms': {
-    type: 'integer',
-    min: 0,
-    max: 3_600_000,
-    default: 10_000,
-    unit: 'ms',
-    live: true,
-    description:
-      'Time in which a client has to log in, where it has to; 0 no limit. Connections that have not logged in hold at most half of `redis.maxclients`: beyond that a new one replaces the oldest, of the address with the most.',
   },
   'redis.tcp-keepalive': {
     ...seconds,
@@ -184,41 +168,12 @@ export const redisSettings = {
     description:
       'Memory for answers to GET that are remembered, for up to ten seconds, of tables of model `kv` whose `consistency` is `eventual` or `bounded`; 0 for none.',
   },
-  'redis.output-limit.normal-hard-bytes': {
-    ...anySize,
-    default: 0,
+  'redis.client-output-buffer-limit': {
+    type: 'text',
+    meaning: '`CLASS HARD SOFT SECONDS`, once or twice',
+    default: defaultOutputLimits,
     live: true,
     description:
-      'Answers waiting for one client at which it is closed; 0 no limit (a slow reader is then not read from until it catches up).',
-  },
-  'redis.output-limit.normal-soft-bytes': {
-    ...anySize,
-    default: 0,
-    live: true,
-    description: 'As the hard limit, but only when exceeded all through the soft time.',
-  },
-  'redis.output-limit.normal-soft-seconds': {
-    ...seconds,
-    default: 0,
-    live: true,
-    description: 'Soft time of ordinary clients.',
-  },
-  'redis.output-limit.pubsub-hard-bytes': {
-    ...anySize,
-    default: 32 * mib,
-    live: true,
-    description: 'Messages waiting for one subscriber at which it is closed; 0 no limit.',
-  },
-  'redis.output-limit.pubsub-soft-bytes': {
-    ...anySize,
-    default: 8 * mib,
-    live: true,
-    description: 'As the hard limit, but only when exceeded all through the soft time.',
-  },
-  'redis.output-limit.pubsub-soft-seconds': {
-    ...seconds,
-    default: 60,
-    live: true,
-    description: 'Soft time of subscribers.',
+      'Bytes waiting for one client at which it is closed, at once (`HARD`) or when exceeded for `SECONDS` (`SOFT`), of the classes `normal` and `pubsub`; 0 no limit. A slow reader of class `normal` is not read from until it catches up.',
   },
 } as const satisfies Record<string, Setting>;

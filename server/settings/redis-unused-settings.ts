@@ -63,7 +63,7 @@ export const unusedSettings: readonly UnusedSetting[] = [
   size('stream-node-max-bytes', 4096),
 ];
 
-/** The value to keep, in Redis's form; `problem` says in Redis's words what is wrong with it. */
+/** The value to keep, in Redis's form; `problem` is Redis's error text. */
 export function parseUnused(kind: Kind, text: string): { value: string } | { problem: string } {
   switch (kind.is) {
     case 'yes or no': {

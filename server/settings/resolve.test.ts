@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { outputLimits } from './output-limits.ts';
 import { printConfig } from './print.ts';
 import { ConfigError, type ConfigInput, resolveConfig } from './resolve.ts';
 import { configKeys, defaultConfig, environmentName, settings } from './schema.ts';
@@ -182,6 +183,25 @@ test('what is printed is a file that gives the same configuration', () => {
   const first = resolveWith({ flags });
   const text = printConfig(first);
   expect(text).toContain('port = 7001  # flag --redis.port');
-  expect(parse(text)).toHaveProperty(['redis', 'output-limit', 'pubsub-soft-seconds'], 60);
+  expect(parse(text)).toHaveProperty(['tls', 'min-version'], 'TLSv1.2');
   expect(resolveWith({ file: fileWith(text) }).config).toEqual(first.config);
+});
+
+test('output limits are in Redis’s notation, and a class left out has its default', () => {
+  const key = 'redis.client-output-buffer-limit';
+  const limits = (text: string) =>
+    outputLimits(resolveWith({ flags: { [key]: text } }).config[key]);
+  expect(limits('pubsub 1mb 0 0')).toEqual({
+    normal: { hardBytes: 0, softBytes: 0, softSeconds: 0 },
+    pubsub: { hardBytes: 1024 * 1024, softBytes: 0, softSeconds: 0 },
+  });
+  expect(limits('normal 1 2 3')).toMatchObject({ pubsub: { softSeconds: 60 } });
+  expect(problemsOf({ flags: { [key]: 'pubsub 1mb' } })).toEqual([
+    `${key} (flag --${key}): Wrong number of arguments in buffer limit configuration.`,
+  ]);
+});
+
+test('a setting that is gone is an unknown one', () => {
+  const [problem] = problemsOf({ file: fileWith('[redis.output-limit]\npubsub-hard-bytes = 1') });
+  expect(problem).toContain('unknown key redis.output-limit.pubsub-hard-bytes in file');
 });

@@ -13,6 +13,7 @@ import {
   isConfigKey,
   settingOf,
 } from './schema.ts';
+import { parseOutputLimits } from './output-limits.ts';
 import { allowed, parseValue, type Setting } from './setting.ts';
 import { didYouMean } from './suggest.ts';
 
@@ -196,6 +197,11 @@ function checkTogether(config: Config, sources: Record<string, string>, problems
     problems.push(
       `metadata cannot be the value (${sources['metadata']}): it must be embedded, or begin with mongodb:// or mongodb+srv://`,
     );
+  }
+  const outputLimits = 'redis.client-output-buffer-limit';
+  const limits = parseOutputLimits(config[outputLimits]);
+  if (typeof limits === 'string') {
+    problems.push(`${outputLimits} (${sources[outputLimits]}): ${limits}`);
   }
   checkTls(config, sources, problems);
   problems.push(...clusterProblems(config, sources));

@@ -114,20 +114,9 @@ export const storageSettings = {
     default: 1_000_000,
     description: 'Series of one database; points of more are refused; 0 no limit.',
   },
-  'tsm.max-series-per-measurement': {
-    ...count,
-    default: 0,
-    description: 'Series of one measurement in one shard; 0 no limit.',
-  },
   'tsm.max-values-per-tag': {
     ...count,
     default: 100_000,
     description: 'Values of one tag of a measurement in one shard; 0 no limit.',
-  },
-  'tsm.retention-check-interval': {
-    ...seconds,
-    min: 1,
-    default: 1800,
-    description: 'Time between two looks for shards that are older than their policy keeps.',
   },
 } as const satisfies Record<string, Setting>;

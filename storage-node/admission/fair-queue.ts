@@ -1,5 +1,5 @@
-// Requests of many tenants in the order of their virtual finish times (ABase, section 4.3): each tenant is served by
-// its quota's share of all quotas, whatever the others offer.
+// Requests of many tenants in the order of their virtual finish times (ABase, section 4.3): each
+// tenant is served by its quota's share of all quotas, whatever the load of others.
 
 import { Heap } from '../../request-units/heap.ts';
 
@@ -12,7 +12,7 @@ interface Tenant {
 
 interface Entry<T> {
   finish: number;
-  /** Of arrival, for equal times. */
+  /** Order of arrival, for equal times. */
   order: number;
   tenant: number;
   item: T;
@@ -59,13 +59,13 @@ export class FairQueue<T> {
     this.#waiting.push({ finish: of.last, order: this.#order++, tenant, item });
   }
 
-  /** What was served has cost so much more than it was queued for; less, if it is negative. */
+  /** Corrects a served request's cost by the difference to its estimate, which may be negative. */
   settle(tenant: number, more: number): void {
     const of = this.#tenants.get(tenant);
     if (of !== undefined) of.last += more / of.weight;
   }
 
-  /** What `pop` would take out. */
+  /** The entry that `pop` would remove. */
   get next(): T | undefined {
     return this.#waiting.peek()?.item;
   }

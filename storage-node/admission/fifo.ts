@@ -1,4 +1,4 @@
-// First in, first out, in an array whose taken part is let go of now and then.
+// FIFO queue in an array whose consumed part is removed from time to time.
 
 /** Taken ones that are kept at most. */
 const mostTaken = 64;
@@ -11,7 +11,7 @@ export class Fifo<T> {
     return this.#items.length - this.#head;
   }
 
-  /** Of those that are in it, the first being 0. */
+  /** The entry at an index, the first being 0. */
   at(index: number): T | undefined {
     return this.#items[this.#head + index];
   }

@@ -16,7 +16,7 @@ interface Own<W> {
   items: Fifo<Queued<W>>;
   /** Whether the tenant is in the order of tenants. */
   isOrdered: boolean;
-  /** Cost served beyond what was charged when the tenant was put in order. */
+  /** Served cost beyond the charge at the time when the tenant was ordered. */
   owed: number;
 }
 
@@ -99,7 +99,7 @@ export class TenantQueue<W> {
     return taken;
   }
 
-  /** Removes the next request of a tenant, whatever its place in the order of tenants. */
+  /** Removes the next request of a tenant, regardless of the order of tenants. */
   shiftOf(tenant: number): void {
     const own = this.#tenants.get(tenant);
     if (own !== undefined && isWaiting(own)) this.#takeHead(own);

@@ -1,10 +1,10 @@
-// An engine whose last entries may still be undone: those that a leader has evaluated and whose commit nobody knows of
-// yet. How to undo them is kept by position of the log until their outcome is there. With many copies of a log alone:
-// where nothing can be lost, pods use the engine itself.
+// An engine whose last entries can still be undone: those that a leader has evaluated and that are
+// not known to be committed. Their undo records are kept by log position until the outcome is
+// known. For replicated logs only: where no entry can be lost, pods use the engine itself.
 //
-// What leaves the engine is of committed rows only. For a checkpoint, an export or a batch that goes to disk all that is
-// ahead of the commit is undone, the state taken, and all of it is done again, in one instant: undoing a write through
-// this engine records how to do it again.
+// Only committed rows leave the engine. For a checkpoint, an export or a batch to disk, all
+// uncommitted entries are undone, the state is taken, and they are redone, within one tick: undoing
+// a write through this engine records its redo.
 
 import type { Arguments } from '../../universal-row/arguments.ts';
 import { assert } from '../../universal-row/assert.ts';
@@ -15,15 +15,19 @@ import { applyOps } from '../../engines/apply.ts';
 import { applyWithFaults } from '../../engines/apply-with-faults.ts';
 import type { Engine, EngineStats, SuspendedEntry } from '../../engines/engine.ts';
 import { entryOpsAt } from '../replicator/tick-entry.ts';
-import { AheadTable, type AheadOwner } from './ahead-table.ts';
+import { AheadTable } from './ahead-table.ts';
+import type { AheadOwner } from './row-undo.ts';
 import { UndoLog, type UndoPart } from './undo-log.ts';
 
 /** Where rows of tables that were cleared are until that is committed: no client and no restore names these. */
 const hiddenTables = { first: 0x7ffe_f000, count: 0x1000 } as const;
 
-/** Whoever writes waits while more than this is kept to undo what is ahead of the commit. */
+/** Writers wait while the undo records of uncommitted entries exceed this. */
 const maxAheadBytes = 2 * 1024 * 1024;
-/** How often what is committed goes to disk at least, in milliseconds, however much is always ahead of it. */
+/**
+ * Longest time between two writes of committed rows to disk, in milliseconds, while uncommitted
+ * entries are always pending.
+ */
 const writeEveryMs = 50;
 
 interface AheadPosition {
@@ -51,11 +55,11 @@ export class AheadEngine implements Engine, AheadOwner {
   readonly #group: number;
   readonly #canRollBack: boolean;
   readonly #tables = new Map<number, AheadTable>();
-  /** Of the open entry, and of the entries of this tick. */
+  /** Undo log of the open entry, and of the entries of this tick. */
   #open = new UndoLog();
   readonly #tick = new UndoLog();
   readonly #ahead: AheadPosition[] = [];
-  /** Of the tick under way, while it is undone and done again for a state that is taken within it. */
+  /** Position of the current tick, while it is undone and redone for a state taken within it. */
   #openTick: AheadPosition | undefined = undefined;
   #aheadBytes = 0;
   readonly #hiddenInUse = new Set<number>();
@@ -149,7 +153,7 @@ export class AheadEngine implements Engine, AheadOwner {
     this.swapTables(table, hidden);
   }
 
-  /** What was hidden is gone for good, or in sight again. */
+  /** Releases hidden tables, which are either gone for good or visible again. */
   #release(hidden: readonly number[]): void {
     for (const table of hidden) {
       if (this.#engine.holds(table)) this.#engine.table(table).clear();
@@ -189,7 +193,7 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#undoOpen(0);
   }
 
-  /** What the engine has not undone by itself. */
+  /** Undoes the part that the engine has not undone by itself. */
   #undoOpen(mark: number): void {
     this.era++;
     const { bytes, starts, hidden } = this.#open.takeFrom(mark);
@@ -238,12 +242,13 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#undoOpen(mark);
   }
 
-  // ---- what is ahead of the commit
+  // ---- uncommitted entries
+  //
 
-  /** What this tick wrote has this position in the log. */
+  /** Assigns the log position to this tick's writes. */
   endTick(position: number): void {
     if (this.#openTick !== undefined) {
-      // It is in the list already. Nothing was written since: rows are being read.
+      // The tick is in the list already. Nothing was written since: rows are being read.
       this.#openTick.position = position;
       this.#openTick = undefined;
     }
@@ -251,7 +256,7 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#ahead.push({ position, undo: this.#tick.takeFrom(0) });
   }
 
-  /** Everything up to `position` is committed: the state is that of the entry `index`. */
+  /** All entries up to `position` are committed: the state is that of entry `index`. */
   committed(position: number, index: number): void {
     // While rows are read, several may come.
     const upTo = Math.max(position, this.#committed?.position ?? -Infinity);
@@ -295,7 +300,7 @@ export class AheadEngine implements Engine, AheadOwner {
     this.#letGo();
   }
 
-  /** An entry that somebody else has evaluated, as a whole. */
+  /** Applies a whole entry that another replica evaluated. */
   apply(entry: Buffer, index: number): MaybePromise<void> {
     if (this.#moving !== undefined) return this.#moving.then(() => this.apply(entry, index));
     assert(this.#isLevel, 'nothing is ahead of what is applied');
@@ -365,7 +370,7 @@ export class AheadEngine implements Engine, AheadOwner {
     try {
       return take();
     } finally {
-      // Whatever came of it, or rows would be missing that are committed later.
+      // Set whatever the outcome, or rows committed later would be missing.
       this.#engine.holdsBack = true;
       for (const one of this.#ahead) one.undo = yield* this.#revert(one.undo);
       if (this.#openTick !== undefined) this.#tick.append(this.#ahead.pop()!.undo);
@@ -379,7 +384,7 @@ export class AheadEngine implements Engine, AheadOwner {
     for (const { undo } of this.#ahead) this.#aheadBytes += undo.bytes.length;
   }
 
-  /** Runs the steps, at once unless they have to wait; nobody may touch the engine meanwhile. */
+  /** Runs the steps, at once unless they have to wait; the engine must not be used meanwhile. */
   #move<T>(steps: Generator<ReadFault, T>): MaybePromise<T> {
     assert(this.#moving === undefined, 'one move at a time');
     const { done, value } = steps.next();

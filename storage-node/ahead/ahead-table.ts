@@ -1,10 +1,8 @@
 // A table of an engine whose writes can be undone: before each one, how to undo it goes to the undo log. Reads are the
 // engine's own.
 
-import { emptyBytes, Slice } from '../../universal-row/bytes.ts';
-import type { RecordBatchWriter } from '../../universal-row/record-batch.ts';
+import type { Slice } from '../../universal-row/bytes.ts';
 import {
-  endOfRecords,
   Shape,
   type BytesVisitor,
   type FieldVisitor,
@@ -14,134 +12,9 @@ import {
   type ScoreRange,
 } from '../../universal-row/rows.ts';
 import type { RowTable } from '../../engines/engine.ts';
+import { RowUndo } from './row-undo.ts';
 
-/** What a table knows of the engine that it belongs to. */
-export interface AheadOwner {
-  /** Where to write how to undo the next write. */
-  undo(): RecordBatchWriter;
-  /** Changes whenever what was written may be undone apart from what follows. */
-  readonly era: number;
-  /** Puts all rows of the table out of sight, so that they can come back. */
-  hideRows(table: number): void;
-}
-
-export class AheadTable implements RowTable {
-  /** The engine's table. */
-  private t: RowTable;
-  readonly #number: number;
-  readonly #owner: AheadOwner;
-  readonly #key = new Slice();
-  readonly #old = new Slice();
-  /** How to restore all of this row is in the undo log already, so further writes to it need not be undone. */
-  #saved: Row = 0;
-  #savedIn = 0;
-
-  constructor(number: number, t: RowTable, owner: AheadOwner) {
-    this.#number = number;
-    this.t = t;
-    this.#owner = owner;
-  }
-
-  /** Tables were swapped: another one has this number. */
-  bind(t: RowTable): void {
-    this.t = t;
-    this.#saved = 0;
-  }
-
-  // ---- how to undo
-
-  #isSaved(row: Row): boolean {
-    return row === this.#saved && this.#savedIn === this.#owner.era;
-  }
-
-  #wholeRowIsSaved(row: Row): void {
-    this.#saved = row;
-    this.#savedIn = this.#owner.era;
-  }
-
-  /** The undo log, at the ops of the row. */
-  #undo(row: Row): RecordBatchWriter {
-    const key = this.#key;
-    const w = this.#owner.undo();
-    this.t.key(row, key);
-    w.row(this.#number, key.b, key.s, key.n);
-    return w;
-  }
-
-  /** Whatever becomes of the row under the key: how to bring back what is there now. */
-  #save(row: Row, b: Buffer, s: number, n: number): void {
-    if (row !== 0) {
-      this.#touchAll(row);
-      this.#restore(this.#owner.undo(), row, b, s, n);
-      return;
-    }
-    const w = this.#owner.undo();
-    w.row(this.#number, b, s, n);
-    w.drop();
-  }
-
-  #saveRow(row: Row): void {
-    const key = this.#key;
-    this.t.key(row, key);
-    this.#save(row, key.b, key.s, key.n);
-  }
-
-  /** Has all of the row in memory, so that its undo is never cut short by a read from disk. */
-  #touchAll(row: Row): void {
-    const { t } = this;
-    switch (t.shape(row)) {
-      case Shape.value:
-        return;
-      case Shape.array:
-        t.eachElement(row, 0, t.count(row), false, () => {});
-        return;
-      case Shape.ranked:
-        t.eachByRank(row, 0, t.count(row), false, () => {});
-        return;
-      case Shape.map:
-      case Shape.set:
-        t.eachField(row, () => {});
-        return;
-      default:
-        t.eachStreamRecord(row, emptyBytes, endOfRecords, false, t.count(row), () => {});
-    }
-  }
-
-  #restore(w: RecordBatchWriter, row: Row, b: Buffer, s: number, n: number): void {
-    const { t } = this;
-    const old = this.#old;
-    const shape = t.shape(row);
-    const expireAt = t.expireAt(row);
-    if (shape === Shape.value) {
-      t.value(row, old);
-      w.value(this.#number, b, s, n, old.b, old.s, old.n, expireAt);
-      return;
-    }
-    w.row(this.#number, b, s, n);
-    w.create(shape);
-    if (expireAt !== 0) w.expire(expireAt);
-    if (shape === Shape.array) {
-      t.eachElement(row, 0, t.count(row), false, (eb, es, en) => w.push(false, eb, es, en));
-    } else if (shape === Shape.ranked) {
-      t.eachByRank(row, 0, t.count(row), false, (mb, ms, mn, score) => w.score(score, mb, ms, mn));
-    } else if (shape === Shape.map || shape === Shape.set) {
-      t.eachField(row, (fb, fs, fn, vb, vs, vn) => w.field(fb, fs, fn, vb, vs, vn));
-    } else {
-      t.streamState(row, old);
-      w.streamState(old.b, old.s, old.n);
-      t.eachStreamRecord(
-        row,
-        emptyBytes,
-        endOfRecords,
-        false,
-        t.count(row),
-        (kb, ks, kn, vb, vs, vn) => w.streamRecord(true, kb, ks, kn, vb, vs, vn),
-      );
-    }
-  }
-
-  // ---- writes
-
+export class AheadTable extends RowUndo implements RowTable {
   putValue(
     b: Buffer,
     s: number,
@@ -152,29 +25,29 @@ export class AheadTable implements RowTable {
     expireAt: number,
   ): Row {
     const row = this.t.find(b, s, n);
-    if (row === 0 || !this.#isSaved(row)) this.#save(row, b, s, n);
+    if (row === 0 || !this.isSaved(row)) this.save(row, b, s, n);
     const put = this.t.putValue(b, s, n, vb, vs, vn, expireAt);
-    this.#wholeRowIsSaved(put);
+    this.wholeRowIsSaved(put);
     return put;
   }
 
   create(b: Buffer, s: number, n: number, shape: Shape): Row {
     const row = this.t.find(b, s, n);
-    if (row === 0 || !this.#isSaved(row)) this.#save(row, b, s, n);
+    if (row === 0 || !this.isSaved(row)) this.save(row, b, s, n);
     const created = this.t.create(b, s, n, shape);
-    this.#wholeRowIsSaved(created);
+    this.wholeRowIsSaved(created);
     return created;
   }
 
   patchValue(row: Row, offset: number, vb: Buffer, vs: number, vn: number): void {
-    if (!this.#isSaved(row)) {
+    if (!this.isSaved(row)) {
       const { t } = this;
       if (offset + vn > t.count(row)) {
-        this.#saveRow(row);
-        this.#wholeRowIsSaved(row);
+        this.saveRow(row);
+        this.wholeRowIsSaved(row);
       } else {
-        const old = this.#old;
-        const w = this.#undo(row);
+        const old = this.old;
+        const w = this.undo(row);
         t.value(row, old);
         w.patch(offset, old.b, old.s + offset, vn);
       }
@@ -183,13 +56,13 @@ export class AheadTable implements RowTable {
   }
 
   drop(row: Row): void {
-    if (!this.#isSaved(row)) this.#saveRow(row);
-    this.#saved = 0;
+    if (!this.isSaved(row)) this.saveRow(row);
+    this.saved = 0;
     this.t.drop(row);
   }
 
   setExpireAt(row: Row, expireAt: number): void {
-    if (!this.#isSaved(row)) this.#undo(row).expire(this.t.expireAt(row));
+    if (!this.isSaved(row)) this.undo(row).expire(this.t.expireAt(row));
     this.t.setExpireAt(row, expireAt);
   }
 
@@ -198,28 +71,15 @@ export class AheadTable implements RowTable {
     const there = t.find(b, s, n);
     if (there === row) return row;
     const key = Buffer.from(b.subarray(s, s + n));
-    if (there !== 0) this.#touchAll(there);
-    const w = this.#owner.undo();
-    const from = this.#key;
+    if (there !== 0) this.touchAll(there);
+    const w = this.owner.undo();
+    const from = this.keyHeld;
     t.key(row, from);
-    w.row(this.#number, key, 0, n);
+    w.row(this.number, key, 0, n);
     w.rename(from.b, from.s, from.n);
-    if (there !== 0) this.#restore(w, there, key, 0, n);
-    this.#saved = 0;
+    if (there !== 0) this.restore(w, there, key, 0, n);
+    this.saved = 0;
     return t.rename(row, key, 0, n);
-  }
-
-  /** Whether the row is gone with its last element: then all of it is to be restored. */
-  #saveLast(row: Row, removed: number): boolean {
-    if (this.#isSaved(row)) return true;
-    if (this.t.count(row) > removed) return false;
-    this.#saveRow(row);
-    return true;
-  }
-
-  /** A row that is gone leaves its handle to another one. */
-  #hasShrunk(row: Row): void {
-    if (row === this.#saved && this.t.count(row) === 0) this.#saved = 0;
   }
 
   putField(
@@ -232,10 +92,10 @@ export class AheadTable implements RowTable {
     vn: number,
   ): boolean {
     const { t } = this;
-    if (!this.#isSaved(row)) {
-      const old = this.#old;
+    if (!this.isSaved(row)) {
+      const old = this.old;
       const isThere = t.field(row, fb, fs, fn, old);
-      const w = this.#undo(row);
+      const w = this.undo(row);
       if (isThere) {
         t.field(row, fb, fs, fn, old);
         w.field(fb, fs, fn, old.b, old.s, old.n);
@@ -246,11 +106,11 @@ export class AheadTable implements RowTable {
 
   removeField(row: Row, b: Buffer, s: number, n: number): boolean {
     const { t } = this;
-    const old = this.#old;
+    const old = this.old;
     const isRanked = t.shape(row) === Shape.ranked;
     if (!t.field(row, b, s, n, isRanked ? undefined : old)) return false;
-    if (!this.#saveLast(row, 1)) {
-      const w = this.#undo(row);
+    if (!this.saveLast(row, 1)) {
+      const w = this.undo(row);
       if (isRanked) w.score(t.score(row, b, s, n), b, s, n);
       else {
         t.field(row, b, s, n, old);
@@ -258,15 +118,15 @@ export class AheadTable implements RowTable {
       }
     }
     t.removeField(row, b, s, n);
-    this.#hasShrunk(row);
+    this.hasShrunk(row);
     return true;
   }
 
   putScore(row: Row, b: Buffer, s: number, n: number, score: number): boolean {
     const { t } = this;
-    if (!this.#isSaved(row)) {
+    if (!this.isSaved(row)) {
       const old = t.score(row, b, s, n);
-      const w = this.#undo(row);
+      const w = this.undo(row);
       if (Number.isNaN(old)) w.unfield(b, s, n);
       else w.score(old, b, s, n);
     }
@@ -274,30 +134,30 @@ export class AheadTable implements RowTable {
   }
 
   push(row: Row, atHead: boolean, b: Buffer, s: number, n: number): void {
-    if (!this.#isSaved(row)) this.#undo(row).pop(atHead);
+    if (!this.isSaved(row)) this.undo(row).pop(atHead);
     this.t.push(row, atHead, b, s, n);
   }
 
   pop(row: Row, atHead: boolean): void {
     const { t } = this;
-    if (!this.#saveLast(row, 1)) {
-      const old = this.#old;
+    if (!this.saveLast(row, 1)) {
+      const old = this.old;
       const index = atHead ? 0 : t.count(row) - 1;
       t.element(row, index, old);
-      const w = this.#undo(row);
+      const w = this.undo(row);
       t.element(row, index, old);
       w.push(atHead, old.b, old.s, old.n);
     }
     t.pop(row, atHead);
-    this.#hasShrunk(row);
+    this.hasShrunk(row);
   }
 
   setElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
     const { t } = this;
-    if (!this.#isSaved(row)) {
-      const old = this.#old;
+    if (!this.isSaved(row)) {
+      const old = this.old;
       t.element(row, index, old);
-      const w = this.#undo(row);
+      const w = this.undo(row);
       t.element(row, index, old);
       w.element(index, old.b, old.s, old.n);
     }
@@ -305,16 +165,16 @@ export class AheadTable implements RowTable {
   }
 
   insertElement(row: Row, index: number, b: Buffer, s: number, n: number): void {
-    if (!this.#isSaved(row)) this.#undo(row).remove(index, 1);
+    if (!this.isSaved(row)) this.undo(row).remove(index, 1);
     this.t.insertElement(row, index, b, s, n);
   }
 
   removeElements(row: Row, index: number, count: number): void {
     const { t } = this;
     const removed = Math.min(count, t.count(row) - index);
-    if (removed > 0 && !this.#saveLast(row, removed)) {
+    if (removed > 0 && !this.saveLast(row, removed)) {
       t.eachElement(row, index, removed, false, () => {});
-      const w = this.#undo(row);
+      const w = this.undo(row);
       let at = index;
       const isTail = index + removed === t.count(row);
       t.eachElement(row, index, removed, false, (b, s, n) => {
@@ -323,14 +183,14 @@ export class AheadTable implements RowTable {
       });
     }
     t.removeElements(row, index, count);
-    this.#hasShrunk(row);
+    this.hasShrunk(row);
   }
 
   setStreamState(row: Row, b: Buffer, s: number, n: number): void {
     const { t } = this;
-    if (!this.#isSaved(row)) {
-      const old = this.#old;
-      const w = this.#undo(row);
+    if (!this.isSaved(row)) {
+      const old = this.old;
+      const w = this.undo(row);
       t.streamState(row, old);
       w.streamState(old.b, old.s, old.n);
     }
@@ -346,7 +206,7 @@ export class AheadTable implements RowTable {
     vs: number,
     vn: number,
   ): void {
-    if (!this.#isSaved(row)) this.#undo(row).streamRemove(kb, ks, kn);
+    if (!this.isSaved(row)) this.undo(row).streamRemove(kb, ks, kn);
     this.t.addStreamRecord(row, kb, ks, kn, vb, vs, vn);
   }
 
@@ -359,30 +219,30 @@ export class AheadTable implements RowTable {
     vs: number,
     vn: number,
   ): void {
-    if (!this.#isSaved(row)) this.#saveRecord(row, kb, ks, kn, false);
+    if (!this.isSaved(row)) this.#saveRecord(row, kb, ks, kn, false);
     this.t.setStreamRecord(row, kb, ks, kn, vb, vs, vn);
   }
 
   #saveRecord(row: Row, b: Buffer, s: number, n: number, isNew: boolean): void {
     const { t } = this;
-    const old = this.#old;
+    const old = this.old;
     if (!t.streamRecord(row, b, s, n, old)) return;
-    const w = this.#undo(row);
+    const w = this.undo(row);
     t.streamRecord(row, b, s, n, old);
     w.streamRecord(isNew, b, s, n, old.b, old.s, old.n);
   }
 
   removeStreamRecord(row: Row, b: Buffer, s: number, n: number): boolean {
-    if (!this.#isSaved(row)) this.#saveRecord(row, b, s, n, true);
+    if (!this.isSaved(row)) this.#saveRecord(row, b, s, n, true);
     return this.t.removeStreamRecord(row, b, s, n);
   }
 
   removeStreamRecords(row: Row, from: Buffer, to: Buffer): number {
     const { t } = this;
-    if (!this.#isSaved(row)) {
+    if (!this.isSaved(row)) {
       const count = t.count(row);
       t.eachStreamRecord(row, from, to, false, count, () => {});
-      const w = this.#undo(row);
+      const w = this.undo(row);
       t.eachStreamRecord(row, from, to, false, count, (kb, ks, kn, vb, vs, vn) =>
         w.streamRecord(true, kb, ks, kn, vb, vs, vn),
       );
@@ -391,8 +251,8 @@ export class AheadTable implements RowTable {
   }
 
   clear(): void {
-    this.#saved = 0;
-    if (this.t.rowCount() > 0) this.#owner.hideRows(this.#number);
+    this.saved = 0;
+    if (this.t.rowCount() > 0) this.owner.hideRows(this.number);
   }
 
   // ---- reads

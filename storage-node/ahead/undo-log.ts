@@ -1,4 +1,4 @@
-// How to undo writes: for each one a record batch of its own that restores what it changed. They are applied from the
+// Undo log: for each write a record batch that restores the changed rows. They are applied from the
 // last to the first.
 
 import { RecordBatchWriter } from '../../universal-row/record-batch.ts';
@@ -51,7 +51,7 @@ export class UndoLog {
     return { bytes, starts, hidden };
   }
 
-  /** Takes on the undo of writes that were made after those of this log. */
+  /** Appends the undo records of later writes. */
   append({ bytes, starts, hidden }: UndoPart): void {
     const { writer } = this;
     const at = writer.pos;

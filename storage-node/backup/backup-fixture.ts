@@ -1,4 +1,5 @@
-// For tests: pods on a disk of their own, a set of backups beside them, and short words for what is done.
+// For tests: pods on a disk of their own, a set of backups beside them, and short names for
+// operations.
 
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import type { Engine } from '../../engines/engine.ts';
@@ -34,7 +35,7 @@ export class BackupFixture {
   readonly pods = new Map<string, Pod>();
   /** Incremental backups have checksums of all rows. */
   sums = true;
-  /** What pods that are opened from now on tell of backups and restores. */
+  /** Receives reports of backups and restores from pods opened from now on. */
   background: BackgroundWork | undefined;
   seriesBackground: SeriesBackgroundWork | undefined;
   readonly #series: SeriesPod[] = [];
@@ -159,7 +160,7 @@ export class BackupFixture {
     return manifest;
   }
 
-  /** What is needed to restore a backup's pod. */
+  /** Parts needed to restore a backup's pod. */
   parts({ id }: BackupManifest, model: string): PlacedPart[] {
     return partsOf(
       chainOf(id, (one) => readManifest(realDisk, this.set, one)),

@@ -1,4 +1,4 @@
-// How much of what is copied belongs to whom.
+// Bytes copied, by database.
 
 import type { CopiedPoints } from '../background-work.ts';
 

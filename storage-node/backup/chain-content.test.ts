@@ -1,4 +1,5 @@
-// What a chain of backups comes to is compared with what there was: in every row, not in their number only.
+// The result of a chain of backups is compared with the original state in every row, not only in
+// the number of rows.
 
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

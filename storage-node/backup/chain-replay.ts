@@ -1,4 +1,4 @@
-// Puts the rows of a chain of backups together, in an engine beside all others, to see what they come to. On disk: a
+// Replays the rows of a chain of backups in a separate engine, to compute their sums. On disk: a
 // chain may hold more than memory does.
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { RowTally, type TableSum } from './row-tally.ts';
 
 const sliceBytes = 256 * 1024;
 
-/** What one pod of a chain has come to so far. */
+/** Accumulated state of one pod of a chain. */
 class Replay {
   /** Log entry up to which it has everything, of this log. */
   index = -1;
@@ -78,7 +78,10 @@ class Replay {
   }
 }
 
-/** Of chains that are looked at one backup after the other: each goes on from where the last one ended. */
+/**
+ * Replays of chains whose backups are checked one after the other: each continues from the end of
+ * the last one.
+ */
 export class ChainReplays {
   readonly #scratch: string;
   #directory: string | undefined;

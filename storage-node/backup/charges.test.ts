@@ -1,4 +1,4 @@
-// What backups and restores tell whoever charges them.
+// Reports of backups and restores, for charging them.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { batchOf, TestSeriesCache } from '../../engines/tsm/testing/point-batches.ts';

@@ -5,9 +5,9 @@
 //   frame  = packed length u32 | raw length u32 | crc32 u32 | packed bytes
 //   footer = 0 u32 | 0 u32 | crc32 u32 | 0 u32 | frames u64 | raw bytes u64               32 bytes
 //
-// A frame's bytes are packed by themselves (raw deflate), so that a reader needs memory for one, and damage
-// has a place. The checksum of a frame covers its lengths and the packed bytes, that of the footer
-// everything else in it. The manifest has the SHA-256 of the file as a whole.
+// A frame's bytes are packed by themselves (raw deflate), so that a reader needs memory for one,
+// and damage has a place. The checksum of a frame covers its lengths and the packed bytes, the
+// footer's covers everything else in it. The manifest has the SHA-256 of the file as a whole.
 
 import { crc32 } from 'node:zlib';
 import type { DiskFile } from '../../universal-row/environment.ts';
@@ -18,10 +18,10 @@ export const chunkVersion = 1;
 export const chunkHeaderBytes = 16;
 export const frameHeaderBytes = 12;
 export const chunkFooterBytes = 32;
-/** Of what one frame unpacks to. A record larger than the usual frame has one of its own. */
+/** Largest unpacked size of one frame. A record larger than the usual frame has one of its own. */
 export const maxFrameBytes = 1024 * 1024 * 1024;
 
-/** Where chunk files are: a `Disk`, or that of another node. */
+/** Location of chunk files: a `Disk`, or a disk of another node. */
 export interface ChunkDisk {
   exists(path: string): MaybePromise<boolean>;
   open(path: string, mode: 'read' | 'create'): ChunkHandle;
@@ -32,7 +32,7 @@ export interface ChunkHandle extends Pick<DiskFile, 'path' | 'writeAsync' | 'syn
   read(...at: Parameters<DiskFile['read']>): MaybePromise<number>;
 }
 
-/** What the manifest says of a chunk file. */
+/** A chunk file's entry in the manifest. */
 export interface ChunkFile {
   /** In the directory of the backup. */
   readonly name: string;

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { inflateRaw } from 'node:zlib';
+import { createInflateRaw, inflateRaw } from 'node:zlib';
 import {
   type ChunkDisk,
   chunkFooterBytes,
@@ -20,6 +20,9 @@ import { DamagedBackupError } from './damage.ts';
 
 const unpack = promisify(inflateRaw);
 const readBytes = 512 * 1024;
+/** What unpacks to more is unpacked into its place, in pieces of 256 kB. */
+const unpackedAtOnce = 1024 * 1024;
+const pieceBytes = 256 * 1024;
 
 /** A frame's bytes and where they stand, for the error if they are damaged. */
 export interface Frame {
@@ -28,16 +31,20 @@ export interface Frame {
   readonly offset: number;
 }
 
-/** The frames of the files, in order. Throws `DamagedBackupError` where one is not what was written. */
+/**
+ * The frames of the files, in order. Throws `DamagedBackupError` where one is not what was written, and `RangeError` for
+ * one that unpacks to more than `mostBytes`, before it is unpacked.
+ */
 export async function* readChunks(
   disk: ChunkDisk,
   directory: string,
   files: readonly ChunkFile[],
+  mostBytes: number = maxFrameBytes,
 ): AsyncGenerator<Frame> {
-  for (const file of files) yield* readChunk(disk, `${directory}/${file.name}`, file);
+  for (const file of files) yield* readChunk(disk, `${directory}/${file.name}`, file, mostBytes);
 }
 
-/** Whether a file is, byte by byte, what the manifest says. Throws `DamagedBackupError`. */
+/** Checks that a file equals its entry in the manifest. Throws `DamagedBackupError`. */
 export async function checkFile(
   disk: ChunkDisk,
   directory: string,
@@ -58,8 +65,8 @@ export async function checkFile(
   } finally {
     file.close();
   }
-  // The frames tell where. What they do not cover is a few bytes that mean nothing.
-  for await (const _ of readChunk(disk, path, expected));
+  // Frames name the place of damage. They cover all but a few unused bytes.
+  for await (const _ of readChunk(disk, path, expected, maxFrameBytes));
   throw new DamagedBackupError(path, undefined, 'its SHA-256 is not that of the manifest');
 }
 
@@ -67,6 +74,7 @@ async function* readChunk(
   disk: ChunkDisk,
   path: string,
   expected: ChunkFile,
+  mostBytes: number,
 ): AsyncGenerator<Frame> {
   const file = await open(disk, path, expected);
   const damaged = (offset: number, what: string): never => {
@@ -92,6 +100,11 @@ async function* readChunk(
       const start = at + frameHeaderBytes;
       if (start + packedLength + chunkFooterBytes > expected.bytes || rawLength > maxFrameBytes) {
         damaged(at, 'a frame runs past the end');
+      }
+      if (rawLength > mostBytes) {
+        throw new RangeError(
+          `${path} at byte ${at}: a frame of ${rawLength} bytes, beyond ${mostBytes}`,
+        );
       }
       const packed = Buffer.allocUnsafe(packedLength);
       await readAt(file, packed, start, packedLength);
@@ -140,10 +153,26 @@ async function readAt(
 
 async function unpacked(packed: Buffer, rawLength: number): Promise<Buffer | undefined> {
   try {
-    // The limit keeps what claims to be small from growing.
+    if (rawLength > unpackedAtOnce) return await unpackedInPieces(packed, rawLength);
+    // The limit protects against a wrong length.
     const bytes = await unpack(packed, { maxOutputLength: Math.max(rawLength, 1) });
     return bytes.length === rawLength ? bytes : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Putting all pieces together at the end would be one step, and take the memory twice. */
+async function unpackedInPieces(packed: Buffer, rawLength: number): Promise<Buffer | undefined> {
+  const bytes = Buffer.allocUnsafeSlow(rawLength);
+  const unpacker = createInflateRaw({ chunkSize: pieceBytes });
+  unpacker.end(packed);
+  let at = 0;
+  for await (const piece of unpacker as AsyncIterable<Buffer>) {
+    // Leaving the loop ends the unpacker.
+    if (at + piece.length > rawLength) return undefined;
+    at += piece.copy(bytes, at);
+    await new Promise(setImmediate);
+  }
+  return at === rawLength ? bytes : undefined;
 }

@@ -15,7 +15,7 @@ import {
 // Packing happens on threads of its own; the fastest level is already smaller by half for most data.
 const pack = promisify(deflateRaw);
 const packingLevel = 1;
-/** A file is ended once it is this large: what is damaged or copied again is no more than that. */
+/** A file is ended at this size, which bounds the damage and the repeated copies. */
 const defaultFileBytes = 64 * 1024 * 1024;
 
 export class ChunkWriter {
@@ -61,7 +61,7 @@ export class ChunkWriter {
     return this.#done;
   }
 
-  /** Gives up; what is written stays until the directory is removed. */
+  /** Gives up; written files stay until the directory is removed. */
   abandon(): void {
     this.#file?.close();
     this.#file = undefined;

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FaultyDisk } from '../disk/faulty-disk.ts';
 import { realDisk } from '../disk/real-disk.ts';
 import { seededRng } from '../replicator/group/log-fixture.ts';
-import type { ChunkFile } from './chunk-format.ts';
+import { type ChunkFile, frameHeader } from './chunk-format.ts';
 import { checkFile, readChunks } from './chunk-reader.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { DamagedBackupError } from './damage.ts';
@@ -102,4 +102,44 @@ test('a full disk is an error, and leaves no open file', async () => {
   const writer = new ChunkWriter(disk, '/b', 'part');
   await expect(writer.add(randomBytes(80_000))).rejects.toMatchObject({ code: 'ENOSPC' });
   writer.abandon();
+});
+
+test('a large frame is unpacked in pieces, and one beyond the limit not at all', async () => {
+  const writer = new ChunkWriter(realDisk, directory, 'part');
+  const large = Buffer.alloc(9_000_000, 'some text ');
+  await writer.add(large);
+  const files = await writer.finish();
+  const copied: number[] = [];
+  const copy = vi.spyOn(Buffer.prototype, 'copy').mockImplementation(function (
+    this: Buffer,
+    ...args: unknown[]
+  ) {
+    const [target, at] = args as [Uint8Array, number];
+    copied.push(this.length);
+    target.set(this, at);
+    return this.length;
+  });
+  try {
+    expect((await read(files))[0]!.equals(large)).toBe(true);
+  } finally {
+    copy.mockRestore();
+  }
+  expect(copied.reduce((sum, bytes) => sum + bytes, 0)).toBe(large.length);
+  expect(Math.max(...copied)).toBeLessThanOrEqual(256 * 1024);
+  const limited = readChunks(realDisk, directory, files, large.length - 1);
+  await expect(limited.next()).rejects.toThrow('a frame of 9000000 bytes, beyond 8999999');
+});
+
+test('a frame that unpacks to more or less than it says is found', async () => {
+  for (const told of [1_500_000, 2_500_000]) {
+    const writer = new ChunkWriter(realDisk, directory, `part-${told}`);
+    await writer.add(Buffer.alloc(2_000_000));
+    const [file] = await writer.finish();
+    const path = join(directory, file!.name);
+    const bytes = readFileSync(path);
+    const packed = bytes.subarray(28, 28 + bytes.readUInt32LE(16));
+    frameHeader(packed, told).copy(bytes, 16);
+    writeFileSync(path, bytes);
+    await expect(read([file!])).rejects.toThrow('a frame cannot be unpacked');
+  }
 });

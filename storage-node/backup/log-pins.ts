@@ -1,6 +1,6 @@
-// Which entries of a pod's log incremental backups still need. A pin holds the log from the point of the
-// last backup of a chain on, so that the next one finds what was done since. It outlives restarts in a small
-// file; it is let go of when the log has grown too much since, and the next backup is then a full one.
+// Log entries that incremental backups still need. A pin keeps the log from the point of a chain's
+// last backup on, for the next one. Pins are stored in a small file across restarts; a pin is
+// released when the log has grown too much since, and the next backup is then a full one.
 //
 //   backup-pins = JSON, a line, then its SHA-256, a line
 
@@ -27,14 +27,14 @@ interface LogPinsOptions {
   /** The pod's. */
   directory: string;
   log: PartitionLog;
-  /** A pin is let go of when the log has grown by more since. */
+  /** A pin is released when the log has grown by more since. */
   maxBytes: number;
-  /** False where a backup only compares indexes, as that of time series: nothing is held then. */
+  /** False where a backup only compares indexes, as for time series: no log is held then. */
   holdsLog: boolean;
   report: (level: 'info' | 'warn', message: string, fields?: object) => void;
 }
 
-/** Of a replica in a cluster. */
+/** Options of a replica in a cluster. */
 export type ReplicaPins = Pick<LogPinsOptions, 'disk' | 'directory' | 'maxBytes'>;
 
 export class LogPins {
@@ -44,7 +44,7 @@ export class LogPins {
   /** Points of backups under way. */
   readonly #held = new Set<{ readonly index: number }>();
 
-  /** Forgets what the log does not bear out: it was begun anew, or lost its end. */
+  /** Drops pins that the log no longer supports: it was begun anew, or lost its end. */
   static open(options: LogPinsOptions): LogPins {
     const pins = new LogPins(options);
     const { volume, lastIndex, firstIndex } = options.log.status();
@@ -52,13 +52,15 @@ export class LogPins {
     for (const pin of found) {
       const { point } = pin;
       const isThere = !options.holdsLog || point.index + 1 >= firstIndex;
-      // Of several copies, none loses what is committed, and this one may have yet to apply it again.
+      // With several copies, no replica loses committed entries, and this one may have yet to apply
+      // them again.
       const isHeld = options.log.mayLose || point.index <= lastIndex;
       if (point.volume === volume && isHeld && isThere) {
         pins.#pins.set(pin.chain, pin);
       }
     }
-    // Before the log grows again: what was lost must not be taken for what comes in its place.
+    // Written before the log grows again: lost entries must not be confused with the ones in their
+    // place.
     if (pins.#pins.size < found.length) pins.#write();
     pins.#apply();
     return pins;
@@ -121,9 +123,13 @@ export class LogPins {
     if (stale.length === 0) return;
     for (const { chain, backup } of stale) {
       this.#pins.delete(chain);
-      report('info', 'the log since a backup is let go of: the next of its chain is a full one', {
-        backup,
-      });
+      report(
+        'info',
+        'the log since a backup is released: the next backup of its chain is a full one',
+        {
+          backup,
+        },
+      );
     }
     this.#write();
     this.#apply();

@@ -1,4 +1,4 @@
-// What a backup's manifest says.
+// Contents of a backup's manifest.
 
 import type { ChunkFile } from './chunk-format.ts';
 
@@ -31,21 +31,23 @@ export interface ShardRef {
   readonly included: boolean;
 }
 
-/** What one pod gave. */
+/** Part of one pod. */
 export interface PodPart {
   /** `memory`, `kv`, `tsm`: a single server has one pod of each. */
   readonly model: string;
-  /** In a cluster a pod has one group of replicas: its number there. Indexes are those of the group's log. */
+  /**
+   * In a cluster a pod has one group of replicas: its number. Indexes are those of the group's log.
+   */
   readonly group?: number;
-  /** Of a group of time series: the number of the tenant that they are of. */
+  /** For a group of time series: the number of its tenant. */
   readonly tenant?: number;
   /**
-   * `all`: everything there was. `entries`: what the log says was done since the point of the backup before,
-   * in order. `shards`: of time series, shards that changed since.
+   * `all`: all contents. `entries`: the log entries since the point of the backup before, in order.
+   * `shards`: of time series, the shards changed since.
    */
   readonly kind: 'all' | 'entries' | 'shards';
   readonly point: LogPoint;
-  /** Of `entries` and `shards`: the index they begin after. */
+  /** For `entries` and `shards`: the index after which they begin. */
   readonly after?: number;
   /** When the point was, in milliseconds since 1970. */
   readonly at: number;
@@ -56,7 +58,7 @@ export interface PodPart {
   readonly shards?: readonly ShardRef[];
 }
 
-/** Whose data is in a backup. */
+/** Tenants and databases in a backup. */
 export interface BackupScope {
   /** Undefined: everyone's. */
   readonly tenant?: { readonly name: string; readonly number: number };

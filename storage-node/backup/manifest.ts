@@ -1,4 +1,4 @@
-// What a backup consists of, and where backups lie:
+// Files of a backup, and layout of a set of backups:
 //
 //   <set>/                                  the directory given by --to; any number of chains
 //     20261121T170000.123Z-9f3c1a20/        one backup, named by its id
@@ -6,8 +6,8 @@
 //       metadata-000001.chunk  redis-memory-000001.chunk  …
 //     20261121T180000.456Z-11d0c37e.partial/   under way, or interrupted: not read
 //
-// The manifest is JSON and, on the line after it, its own SHA-256. The directory loses `.partial` when
-// everything in it has been synced, so a backup is there whole or not at all.
+// The manifest is JSON and, on the line after it, its own SHA-256. The directory loses `.partial`
+// when everything in it has been synced, so a backup is either complete or absent.
 
 import { createHash } from 'node:crypto';
 import type { Disk } from '../../universal-row/environment.ts';
@@ -48,7 +48,7 @@ export function listBackups(disk: Disk, set: string): { ids: string[]; partial: 
   return { ids: names.filter(isBackupId), partial: partial.filter(isBackupId) };
 }
 
-/** Makes the backup whole: whatever else it has is synced already. */
+/** Completes the backup: all its other files are synced already. */
 export async function publish(disk: Disk, set: string, manifest: BackupManifest): Promise<void> {
   const directory = partialPath(set, manifest.id);
   const text = `${JSON.stringify(manifest)}\n`;

@@ -1,13 +1,13 @@
-// What the backup of one pod is, whichever kind of data it has.
+// Interface of the backup of one pod, for both kinds of data.
 
 import type { ChunkDisk } from './chunk-format.ts';
 import type { LogPoint, PodPart } from './manifest-content.ts';
 
 export interface PartOptions {
   disk: ChunkDisk;
-  /** Of the backup, while it is being made. */
+  /** Directory of the backup in progress. */
   directory: string;
-  /** Of a replica in a cluster, and of its time series whose they are. */
+  /** Group of a replica in a cluster, and the tenant of its time series. */
   group?: number | undefined;
   tenant?: number | undefined;
   /** Where the last backup of the chain stands; or why there is none to go on from. Undefined: it was not asked for. */
@@ -15,9 +15,9 @@ export interface PartOptions {
 }
 
 export interface PartBackup {
-  /** Of the pod. The point is fixed: what is done from now on is not in the backup. */
+  /** Model of the pod. The point is fixed: later changes are not in the backup. */
   readonly model: string;
-  /** Of a replica in a cluster. */
+  /** Group of a replica in a cluster. */
   readonly group: number | undefined;
   readonly point: LogPoint;
   /** Where the log was then. */
@@ -30,11 +30,11 @@ export interface PartBackup {
   /** Writes the part; once. Rejects with `BackupCancelled` after `cancel`. */
   run(): Promise<PodPart>;
   cancel(): void;
-  /** Releases what it holds, whether it has run or not. Its pin goes on keeping the log. */
+  /** Releases its resources, whether it has run or not. Its pin goes on keeping the log. */
   release(): Promise<void>;
 }
 
-/** Of the names of a part's files. */
+/** Prefix of the names of a part's files. */
 export function chunkPrefix(
   plane: string,
   { model, group }: Pick<PartBackup, 'model' | 'group'>,

@@ -8,7 +8,7 @@ import { type PodName, podOf } from './chain.ts';
 import type { PodPart } from './manifest-content.ts';
 import type { PartBackup, PartOptions } from './part-backup.ts';
 
-/** Whose rows and time series; everything when it is undefined. */
+/** Tenant whose rows and time series are included; all when undefined. */
 interface TenantSpan {
   readonly number: number;
   readonly firstTable: number;
@@ -17,7 +17,7 @@ interface TenantSpan {
 
 export interface BackupStart {
   readonly id: string;
-  /** Of the backup; there already. */
+  /** Existing directory of the backup. */
   readonly directory: string;
   /** In a cluster: the groups that are taken here, and the node that has the directory, if it is another one. */
   readonly groups?: readonly number[] | undefined;
@@ -31,7 +31,10 @@ export type BackupOrder =
   | ({ readonly action: 'start' } & BackupStart)
   | { readonly action: 'status'; readonly id: string }
   | { readonly action: 'cancel'; readonly id: string }
-  /** It is whole, as part of this chain: the next one may go on from it, wherever there is a copy of the log. */
+  /**
+   * The backup is complete, as part of this chain: the next one may continue from it on any node
+   * with a copy of the log.
+   */
   | {
       readonly action: 'keep';
       readonly id: string;
@@ -40,16 +43,16 @@ export type BackupOrder =
       /** The chain that it could not go on with, if it is another one. */
       readonly instead?: string | undefined;
     }
-  /** It has come to nothing. */
+  /** The backup failed or was cancelled. */
   | { readonly action: 'forget'; readonly id: string };
 
-/** What a backup has of a pod. */
+/** A pod's point in a backup. */
 type PodPoint = Pick<PodPart, 'model' | 'group' | 'point'>;
 
 export interface BackupStatus {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly error?: string;
-  /** Of each pod's part, in its own unit. */
+  /** Progress of each pod's part, in its own unit. */
   readonly progress: readonly {
     readonly model: string;
     readonly done: number;
@@ -64,7 +67,7 @@ export interface BackupStatus {
 /** A pod, to be backed up. */
 export interface BackupSource {
   readonly model: string;
-  /** Of a replica in a cluster. */
+  /** Group of a replica in a cluster. */
   readonly group?: number | undefined;
   /** Bytes of its log so far. */
   readonly lsn: number;
@@ -101,7 +104,7 @@ export class PlaneBackups {
     return this.#running !== undefined;
   }
 
-  /** `disk` is that of a node of the cluster, undefined for this one's own. */
+  /** `disk` belongs to a node of the cluster; undefined for this node's own. */
   constructor(
     disk: (node: number | undefined) => PartOptions['disk'],
     sources: () => readonly BackupSource[],
@@ -115,7 +118,7 @@ export class PlaneBackups {
     const running = this.#running;
     if (order.action === 'keep') this.#pin(order);
     if (running?.id !== order.id) {
-      // What was taken of it was taken elsewhere.
+      // The part was taken on another node.
       if (order.action === 'keep') return nothing;
       throw new Error(`there is no backup ${order.id} under way`);
     }
@@ -134,7 +137,7 @@ export class PlaneBackups {
   async #start(order: BackupStart): Promise<BackupStatus> {
     const before = this.#running;
     if (before?.state === 'running') throw new Error(`backup ${before.id} is under way`);
-    // Whoever began it, on another node, has not come back.
+    // Ends an older backup whose coordinator, on another node, has not returned.
     if (before !== undefined) await this.#forget(before);
     const running: Running = {
       id: order.id,
@@ -183,7 +186,7 @@ export class PlaneBackups {
       const { name, message } = error as Error;
       running.state = name === 'BackupCancelled' ? 'cancelled' : 'failed';
       running.error = message;
-      // Those that have yet to run hold what they were to read.
+      // Parts that have yet to run hold their snapshots.
       for (const backup of running.backups) await backup.release();
     }
   }

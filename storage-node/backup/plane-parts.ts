@@ -17,8 +17,8 @@ const leaderWaitMs = 15_000;
 const barrierPauseMs = 100;
 
 /**
- * `sums`: see `RowBackupOptions`. `tableOf` says of which table a number is a partition; undefined for one that is being
- * filled. `group` is that of a replica in a cluster.
+ * `sums`: see `RowBackupOptions`. `tableOf` returns the table of a partition; undefined for one
+ * that is being filled. `group` is the group of a replica in a cluster.
  */
 export function rowSource(
   model: string,
@@ -44,7 +44,7 @@ export function rowSource(
   };
 }
 
-/** `group` and `tenant` are those of a replica in a cluster. */
+/** `group` and `tenant` belong to a replica in a cluster. */
 export function seriesSource(
   model: string,
   pod: SeriesPod,

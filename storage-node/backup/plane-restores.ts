@@ -10,7 +10,7 @@ export interface RestoreStart {
   readonly id: string;
   /** The node of the cluster that has the files, if it is another one. */
   readonly node?: number | undefined;
-  /** By pod of the backup: what is needed of the chain, oldest first. */
+  /** By pod of the backup: the required parts of the chain, oldest first. */
   readonly sources: readonly (readonly PlacedPart[])[];
   readonly tables: readonly TableMove[];
   readonly tenants: readonly TenantMove[];
@@ -20,11 +20,11 @@ export interface RestoreStart {
 export type RestoreOrder =
   | ({ readonly action: 'start' } & RestoreStart)
   | { readonly action: 'status'; readonly id: string }
-  /** It takes effect, if it is loaded. */
+  /** Makes a loaded restore take effect. */
   | { readonly action: 'commit'; readonly id: string }
   /**
-   * Ends it, whatever it has come to, and drops what is left of it. `restored`: where rows and points are others now than
-   * the log tells, for whoever has a copy of that.
+   * Ends the restore in any state, and drops its leftovers. `restored`: rows and points that now
+   * differ from the log, for owners of a copy of that.
    */
   | { readonly action: 'end'; readonly id: string; readonly restored?: RestoreScope | undefined };
 
@@ -45,7 +45,7 @@ export interface RestoreStatus {
   readonly expiredShards: number;
 }
 
-/** What a plane can do: rows, or time series. */
+/** A plane's part in restores: rows, or time series. */
 export interface PlaneRestore {
   readonly done: number;
   readonly total: number;
@@ -124,7 +124,7 @@ export class PlaneRestores {
   async #start(order: RestoreStart): Promise<RestoreStatus> {
     const before = this.#running;
     if (before?.state === 'loading') throw new Error(`restore ${before.id} is under way`);
-    // Whoever began it, on another node, has not come back.
+    // Ends an older restore whose coordinator, on another node, has not returned.
     if (before !== undefined) await this.#release(before.restore);
     const running: Running = {
       id: order.id,

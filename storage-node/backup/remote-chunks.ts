@@ -3,7 +3,7 @@
 
 import type { ChunkDisk, ChunkHandle } from './chunk-format.ts';
 
-/** Of a file in the directory of a backup that is being made or restored. */
+/** Request for a file in the directory of a backup being made or restored. */
 export type ChunkRequest = { readonly path: string } & (
   | { readonly action: 'size' }
   | { readonly action: 'read'; readonly position: number; readonly length: number }
@@ -12,13 +12,13 @@ export type ChunkRequest = { readonly path: string } & (
 );
 
 export interface ChunkAnswer {
-  /** Of `size`: -1 for no file. */
+  /** Answer to `size`: -1 for no file. */
   readonly size?: number;
-  /** Of `read`: less than asked for only at the end of the file. */
+  /** Answer to `read`: less than requested only at the end of the file. */
   readonly bytes?: Uint8Array;
 }
 
-/** Of a request or an answer. */
+/** Largest chunk of a request or an answer. */
 export const mostChunkBytes = 256 * 1024;
 
 export class RemoteChunks implements ChunkDisk {

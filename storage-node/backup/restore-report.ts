@@ -1,10 +1,10 @@
-// What a restore found when it compared what it had written with what the backup has.
+// Result of a restore's comparison of the written data with the backup.
 
 export interface RestoredTable {
   /** Its number here. */
   readonly table: number;
   readonly rows: number;
-  /** Of the rows, those with an expiry; and how many of these are due already and go at once. */
+  /** Rows with an expiry; and those of them that are due already and are dropped at once. */
   readonly expiring: number;
   readonly due: number;
   readonly checksum: string;
@@ -21,7 +21,7 @@ export interface RestoredShard {
   readonly checksum: string;
 }
 
-/** What was written is not what the backup has. Nothing of it takes the place of anything. */
+/** The written data differs from the backup. Existing data is not replaced. */
 export class RestoreMismatchError extends Error {
   override readonly name = 'RestoreMismatchError';
 }

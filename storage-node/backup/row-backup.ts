@@ -1,6 +1,6 @@
-// A pod's rows as part of a backup: all of them, as an export of one moment, or what the log says was done
-// since the backup before. Of the latter it is noted, too, what the rows come to: a checksum over each table as it was
-// at the point, so that a restore can tell whether a chain is complete.
+// A pod's rows as part of a backup: all of them, as an export of one moment, or the log entries
+// since the backup before. The latter also has the sums of the rows: a checksum over each table at
+// the point, so that a restore can tell whether a chain is complete.
 
 import { assert } from '../../universal-row/assert.ts';
 import type { BackgroundWork } from '../background-work.ts';
@@ -28,7 +28,7 @@ interface PointRows {
   readonly batches: AsyncIterable<Buffer> | undefined;
 }
 
-/** Of a slice that is handed on: filling it takes about a millisecond. */
+/** Size of a slice passed on: filling it takes about a millisecond. */
 const sliceBytes = 256 * 1024;
 
 /** Record batches, each of which begins with a row of its own. */
@@ -70,7 +70,7 @@ export class RowBackup implements PartBackup {
       if (pod.checkpointInProgress) await pod.checkpoint();
       else await pod.whole();
     }
-    // What the open turn did goes to the log: the point is one that the log has.
+    // The open tick is written to the log, so that the log has the point.
     pod.endTurn();
     const { wants, since, sums = false } = options;
     const { engine, log } = pod.parts;
@@ -105,7 +105,7 @@ export class RowBackup implements PartBackup {
       const rows = this.#tables.reduce((sum, table) => sum + table.rows, 0);
       const rest = state.batches === undefined ? 0 : rows;
       this.total = rest + this.point.index - since.index;
-      // What is changed from now on is kept for the export: it goes first.
+      // Rows changed from now on are kept for the export, which writes them first.
       if (state.batches !== undefined) this.#rows = whole(state.batches);
       this.#batches = entries(log.readBack(since.index, this.point.index), (index) => {
         this.done = rest + index - since.index;
@@ -151,7 +151,7 @@ export class RowBackup implements PartBackup {
   }
 
   async release(): Promise<void> {
-    // What was never begun has nothing to return from, and would hold its snapshot for ever.
+    // A generator never begun runs no cleanup on return, and would keep its snapshot open.
     for (const batches of [this.#batches, this.#rows]) {
       if (!this.#began) await batches?.next().catch(() => {});
       await batches?.return?.();

@@ -23,7 +23,7 @@ export interface RowPlace {
   readonly last: number;
 }
 
-/** A chain of backups has what its ops alone cannot follow into other partitions. */
+/** A chain of backups has renames into other partitions, which its ops alone do not describe. */
 class OtherPartitionsError extends Error {
   override readonly name = 'OtherPartitionsError';
 
@@ -68,7 +68,7 @@ export class RowPlaces {
     return this.#byTable.get(table) ?? [];
   }
 
-  /** Its rows, all of them, are those of one table here. */
+  /** Whether all its rows belong to one table here. */
   isWhole(table: number): boolean {
     const [place, ...others] = this.of(table);
     return (

@@ -2,6 +2,7 @@
 // are compared with the backup, then all at once into their places.
 
 import { ContentSum } from '../../universal-row/content-sum.ts';
+import { stringLimit } from '../../universal-row/transforms/redis/support/string-limit.ts';
 import { applySlice, clearTable, refuseIfFull } from '../apply-slice.ts';
 import type { CopiedRows } from '../background-work.ts';
 import type { Pod } from '../pod.ts';
@@ -25,11 +26,11 @@ interface RowRestoreOptions {
   moves: readonly TableMove[];
   /** The pod that a table of this server is in. */
   podOf: (table: number) => Pod;
-  /** What is there goes. */
+  /** Existing tables are replaced. */
   replace: boolean;
 }
 
-/** What a shadow table has to come to. */
+/** Expected totals of a shadow table. */
 class Expected {
   rows = 0;
   readonly #sum = new ContentSum();
@@ -49,6 +50,8 @@ class Expected {
 /** Applying one takes about a millisecond. */
 const sliceBytes = 64 * 1024;
 const memoryCheckSlices = 64;
+/** Of a frame beside its longest string: keys, other records, the state of a stream. */
+const frameRoom = 64 * 1024 * 1024;
 
 export class RowRestore {
   /** Bytes of the backup read, and to be read. */
@@ -105,7 +108,9 @@ export class RowRestore {
     }
   }
 
-  /** The tables take their places, those of each pod in one entry of its log. Resolves when that is durable. */
+  /**
+   * Swaps the tables in, those of each pod in one entry of its log. Resolves when that is durable.
+   */
   async commit(): Promise<void> {
     this.refuseRows();
     for (const pod of this.#pods) this.#refuseOtherTerm(pod);
@@ -127,7 +132,7 @@ export class RowRestore {
     this.#cancelled = true;
   }
 
-  /** Drops what the shadow tables hold: what was loaded, or what was there before. */
+  /** Drops the contents of the shadow tables: the loaded rows, or the previous ones. */
   async release(): Promise<void> {
     for (const pod of this.#pods) await dropShadowTables(pod);
   }
@@ -152,7 +157,8 @@ export class RowRestore {
       this.#places.spread(pod),
     );
     try {
-      for await (const frame of readChunks(this.#options.disk, part.directory, part.files)) {
+      const { directory, files } = part;
+      for await (const frame of readChunks(this.#options.disk, directory, files, frameLimit())) {
         await decoding(frame, async () => {
           for (const slice of rewriter.add(frame.bytes, 0, frame.bytes.length)) {
             await this.#apply(pod, slice);
@@ -204,7 +210,8 @@ export class RowRestore {
         throw new RestoreMismatchError(`the backup has rows of table ${table} in two engines`);
       }
       seen.add(table);
-      // Of what one export holds the tally tells; of a chain what its last part says, as far as that is of one table.
+      // For a single export the tally has the totals; for a chain its last part has them, as far as
+      // they are of one table.
       if (tally !== undefined) {
         const told = sums.find((sum) => sum.table === places[0]!.shadow)?.rows ?? 0;
         if (!this.#places.isAlone(table) || told === rows) continue;
@@ -261,7 +268,7 @@ export class RowRestore {
   }
 }
 
-/** Of a pod with one copy of its log there is one for ever. */
+/** A pod with one copy of its log has a single term. */
 function termOf(pod: Pod): number | undefined {
   return pod.parts.log.status().replication?.term;
 }
@@ -271,7 +278,10 @@ export async function dropShadowTables(pod: Pod): Promise<void> {
   for (const table of pod.heldTables().filter(isShadowTable)) await clearTable(pod, table);
 }
 
-/** Says where in the backup is what cannot be understood, though its checksum is right. */
+/**
+ * Adds the place in the backup to errors of frames that cannot be decoded although their checksum
+ * is right.
+ */
 export async function decoding(frame: Frame, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -283,4 +293,9 @@ export async function decoding(frame: Frame, work: () => Promise<void>): Promise
 
 function emptySum(table: number): TableSum {
   return { table, rows: 0, elements: 0, checksum: '0'.repeat(16), expiring: 0, due: 0 };
+}
+
+/** What a frame may unpack to. A backup of longer strings can be restored where such strings may be stored. */
+function frameLimit(): number {
+  return stringLimit.bytes + frameRoom;
 }

@@ -1,5 +1,5 @@
-// Record batches (universal-row/record-batch.ts) with only the ops of some tables, under other numbers if
-// need be, in slices of a bounded size. What is left out of a batch changes nothing of the rest.
+// Record batches (universal-row/record-batch.ts) with only the ops of some tables, under other
+// numbers if need be, in slices of a bounded size. Omitted ops do not affect the rest of a batch.
 
 import { Op, RecordBatchReader, RecordBatchWriter } from '../../universal-row/record-batch.ts';
 import type { Shape } from '../../universal-row/rows.ts';
@@ -29,9 +29,9 @@ export interface OpObserver {
   row(table: number, b: Buffer, ks: number, kn: number): void;
   create(shape: Shape): void;
   expire(at: number): void;
-  /** Of a stream. */
+  /** State of a stream. */
   state(b: Buffer, s: number, n: number): void;
-  /** A field, a member with its score, an element at the tail, a stream's record: `kind` tells apart what is. */
+  /** A field, a member with its score, an element at the tail, a stream's record, by `kind`. */
   element(
     kind: number,
     score: number,
@@ -41,7 +41,7 @@ export interface OpObserver {
     vs: number,
     vn: number,
   ): void;
-  /** Anything else: changes of what is there already. */
+  /** Other ops: changes of existing elements. */
   other(op: number): void;
 }
 
@@ -50,7 +50,7 @@ export class RowRewriter {
   readonly rows = new Map<number, number>();
   /** Ops that were passed on. */
   ops = 0;
-  /** Of them, what is about one table after the other: bytes, as they were passed on. */
+  /** Bytes passed on, by table, where they concern one table at a time. */
   readonly #bytes = new Map<number, number>();
   #bytesTable = -1;
   #bytesSince = 0;
@@ -75,8 +75,9 @@ export class RowRewriter {
   }
 
   /**
-   * Rewrites `buf[start, end)`, which begins with a row of its own. Yields slices, valid until the next; the
-   * last ops stay for the next call, or `rest`. Throws `RangeError` for what is no record batch.
+   * Rewrites `buf[start, end)`, which begins with a row of its own. Yields slices, valid until the
+   * next; the last ops stay for the next call, or `rest`. Throws `RangeError` for an invalid record
+   * batch.
    */
   *add(buf: Buffer, start: number, end: number): Generator<Buffer> {
     const r = new RecordBatchReader(buf, start, end);
@@ -94,7 +95,7 @@ export class RowRewriter {
     }
   }
 
-  /** What has been gathered, or undefined. */
+  /** The collected bytes, or undefined. */
   rest(): Buffer | undefined {
     const out = this.#out;
     if (out.pos === 0) return undefined;
@@ -120,7 +121,7 @@ export class RowRewriter {
     this.#bytesSince += bytes;
   }
 
-  /** What was passed on, by table. */
+  /** Bytes passed on, by table. */
   copied(): CopiedRows[] {
     return [...this.bytes()].map(([table, bytes]) => ({
       table,

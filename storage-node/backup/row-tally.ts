@@ -1,6 +1,6 @@
-// What is in tables, summed up so that two exports of the same rows, in whatever order they come, give the
-// same: rows, elements, and a checksum of 64 bits over all of them. The order of the elements of an array is
-// part of the checksum.
+// Summary of tables' contents, equal for two exports of the same rows in any order: rows, elements,
+// and a 64-bit checksum over all of them. The order of the elements of an array is part of the
+// checksum.
 
 import { crc32 } from 'node:zlib';
 import { ContentSum, hashNumber, mix } from '../../universal-row/content-sum.ts';
@@ -14,7 +14,7 @@ export interface TableSum {
   readonly elements: number;
   /** In hexadecimal. */
   readonly checksum: string;
-  /** Of the rows, those with an expiry, and how many of these were due when it was looked at. */
+  /** Rows with an expiry, and those of them that were due at the time of the summary. */
   readonly expiring: number;
   readonly due: number;
 }
@@ -32,7 +32,7 @@ export class RowTally implements OpObserver {
   #number = -1;
   #key: Buffer = Buffer.alloc(0);
   #keyHash = 0;
-  /** Of the row in hand, if it is an array: elements so far. */
+  /** Position of the next element, if the current row is an array. */
   #position: number | undefined;
 
   /** `now` is in Unix milliseconds. */

@@ -180,7 +180,7 @@ test('of one tenant become those of another', async () => {
   for (const database of ['d', 'theirs']) void source.change({ kind: 'createDatabase', database });
   await write(source, points(300, now - week));
   await write(source, points(200, now - week, 'theirs'), 'theirs');
-  // What clients of other tenants call `d`.
+  // Another tenant's database with the client name `d`.
   await source.ingest(() => engine.prepareRename('theirs', '\u00015\u0001d', log.writer));
   const tenant = { number: 5, firstTable: 4096, databases: 16 };
   const manifest = await f.backup({ tsm: source }, undefined, { tenant });

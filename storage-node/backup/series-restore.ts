@@ -14,7 +14,7 @@ import { NotEmptyError, RestoreMismatchError, type RestoredShard } from './resto
 import { decoding } from './row-restore.ts';
 import { isShadowDatabase, ownerOf, shadowDatabase, tenantDatabase } from './shadow.ts';
 
-/** Whose databases, by the tenant's number in the backup, and whose they become. */
+/** Tenant whose databases are moved, by number in the backup, and the tenant that receives them. */
 export interface TenantMove {
   readonly from: number;
   readonly to: number;
@@ -26,7 +26,7 @@ interface SeriesRestoreOptions {
   /** The parts of each pod of the backup, oldest first. */
   sources: readonly (readonly PlacedPart[])[];
   moves: readonly TenantMove[];
-  /** What is there goes. */
+  /** Existing databases are replaced. */
   replace: boolean;
 }
 

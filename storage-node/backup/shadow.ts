@@ -1,8 +1,9 @@
-// Where a restore puts rows and time series until all of them are there and have been checked: tables and
-// databases that no client can name. They change places with the real ones in one entry of the log, so that
-// no client meets half of a restore; what an interrupted one left is dropped at the next start.
+// Shadow tables and databases, which no client can name: a restore loads rows and time series into
+// them until all are loaded and checked. They are swapped with the real ones in one log entry, so
+// that no client sees a partial restore; leftovers of an interrupted one are dropped at the next
+// start.
 
-/** Numbers beyond those of any tenant; as many as a tenant can have. */
+/** Numbers beyond all tenants; as many as a tenant can have. */
 export const shadowTables = { first: 0x7fff_f000, count: 0x1000 } as const;
 
 export function isShadowTable(table: number): boolean {
@@ -26,7 +27,7 @@ export function tenantDatabase(tenant: number, name: string): string {
   return tenant === 0 ? name : `${separator}${tenant}${separator}${name}`;
 }
 
-/** The tenant's number, and what its clients call the database. */
+/** The tenant's number, and its clients' name of the database. */
 export function ownerOf(database: string): { tenant: number; name: string } {
   if (!database.startsWith(separator)) return { tenant: 0, name: database };
   const end = database.indexOf(separator, 1);

@@ -1,4 +1,4 @@
-// Whatever is damaged in a backup is found, is said with its file, and nothing of the backup is restored.
+// Any damage of a backup is found and reported with its file, and none of the backup is restored.
 
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

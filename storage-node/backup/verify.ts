@@ -16,14 +16,14 @@ import { RowTally } from './row-tally.ts';
 
 export interface VerifiedPart {
   readonly model: string;
-  /** Of a cluster. */
+  /** Group, in a cluster. */
   readonly group?: number;
   readonly kind: PodPart['kind'];
   /** Up to which entry of the log it goes. */
   readonly index: number;
-  /** Rows there were at that point; whether they were counted here, or are what the manifest says. */
+  /** Rows at that point, counted here or taken from the manifest. */
   readonly rows?: number;
-  /** What an incremental part changes. */
+  /** Changes of an incremental part. */
   readonly changes?: number;
   readonly shards?: number;
   readonly points?: number;
@@ -35,7 +35,7 @@ export interface VerifiedBackup {
   readonly tenant?: string;
   readonly bytes: number;
   readonly parts: readonly VerifiedPart[];
-  /** What is wrong; [] when it can be restored. */
+  /** Problems found; [] when the backup can be restored. */
   readonly problems: readonly string[];
 }
 
@@ -87,7 +87,7 @@ export async function verifyBackup(
     });
   }
   const parts: VerifiedPart[] = [];
-  // What is damaged is known by now, and would only be reported again.
+  // Damage is known by now, and would only be reported twice.
   if (problems.length === 0) {
     for (const part of found.parts) {
       await attempt(async () => void parts.push(await verifyPart(disk, directory, part)));
@@ -133,7 +133,7 @@ async function verifyPart(disk: Disk, directory: string, part: PodPart): Promise
   return { ...common, rows, changes: await verifyEntries(disk, directory, part) };
 }
 
-/** What the chain comes to is what there was when the last of its backups was made. */
+/** The chain's result equals the state when its last backup was made. */
 async function verifySums(
   disk: Disk,
   replays: ChainReplays,

@@ -1,4 +1,4 @@
-// A disk in memory that fails as real ones do, for tests. What was written but not synced is in doubt:
+// A disk in memory that fails as real ones do, for tests. Unsynced writes are uncertain:
 //
 //   - each 512-byte sector of a file is, after a power cut, as it was at its last sync or after any
 //     one of the later writes to it; each sector by itself, in no order; the file's length likewise
@@ -6,7 +6,7 @@
 //   - writes can meet a full disk (`capacityBytes`), leaving a part of the bytes behind
 //   - any call can fail on demand (`fault`), and syncs can be held up (`stallSyncs`)
 //
-// Everything random comes from the generator handed in, so a seed repeats a crash bit by bit.
+// All random numbers come from the given generator, so a seed repeats a crash bit by bit.
 
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, Rng } from '../../universal-row/environment.ts';
@@ -28,13 +28,13 @@ type Fault = (operation: DiskOperation, path: string) => string | undefined;
 interface FaultyDiskOptions {
   rng: Rng;
   capacityBytes?: number;
-  /** How long a sync takes, by whatever clock; a few rounds of the event loop by default. */
+  /** Duration of a sync; a few event-loop ticks by default. */
   syncTime?: () => Promise<void>;
 }
 
 const sectorBytes = 512;
 
-/** A write, or a change of length that clears what it cuts off. */
+/** A write, or a change of length that clears the removed bytes. */
 type Change =
   | { kind: 'write'; position: number; bytes: Buffer }
   | { kind: 'truncate'; length: number };
@@ -90,9 +90,9 @@ class Contents {
 class Inode {
   /** As programs see it. */
   current = new Contents();
-  /** As it was synced last. */
+  /** Contents as of the last sync. */
   synced = new Contents();
-  /** What happened since. */
+  /** Changes since the last sync. */
   unsynced: Change[] = [];
 
   change(change: Change): void {
@@ -104,7 +104,7 @@ class Inode {
     for (const change of this.unsynced.splice(0, changes)) this.synced.apply(change);
   }
 
-  /** What a power cut leaves. */
+  /** Contents after a power cut. */
   afterCrash(rng: Rng): Inode {
     const contents = this.synced.copy();
     const survivors = new Map<number, number>();
@@ -180,7 +180,7 @@ export class FaultyDisk implements Disk {
     this.capacityBytes = options.capacityBytes ?? Infinity;
   }
 
-  /** The disk as a power cut at this moment leaves it. Whoever still has this one gets EIO. */
+  /** The disk after a power cut at this moment. Users of this object get EIO. */
   crash(): FaultyDisk {
     return this.#successor((next) => {
       const names = new Map(this.#syncedNames);
@@ -211,7 +211,7 @@ export class FaultyDisk implements Disk {
     this.#stalled = undefined;
   }
 
-  /** Changes bytes behind everybody's back, durably. */
+  /** Changes bytes of a file durably, without the knowledge of its users. */
   corrupt(path: string, change: (bytes: Buffer) => Buffer | void): void {
     const inode = this.#inode(path);
     const bytes = inode.current.copy().bytes;
@@ -431,9 +431,9 @@ class FaultyFile implements DiskFile {
     this.#disk.check(operation, this.path);
   }
 
-  /** What a failed write leaves: some of it. */
+  /** Leaves a failed write partly done. */
   #writePart(bytes: Buffer, position: number): void {
-    // The files may be those of another life by now.
+    // The files may belong to a restarted process by now.
     if (this.#disk.isOff) return;
     const room = Math.max(0, this.#disk.freeBytes());
     const n = Math.min(pick(this.#disk.rng, bytes.length + 1), room);

@@ -1,5 +1,5 @@
-// When, or how often, rows were used: what eviction goes by. Kept beside the rows by their ids, only while the policy
-// asks for it.
+// Time or frequency of the rows' use, for eviction. Stored beside the rows by their ids, only while
+// the policy needs it.
 
 import type { Rng } from '../../universal-row/environment.ts';
 import type { Row, RowUse } from '../../universal-row/rows.ts';

@@ -20,7 +20,7 @@ export const evictionPolicies = [
 ] as const;
 export type EvictionPolicy = (typeof evictionPolicies)[number];
 
-export interface EvictorOptions {
+interface EvictorOptions {
   policy: EvictionPolicy;
   /** Rows of which the best goes. */
   samples: number;
@@ -100,7 +100,7 @@ export class Evictor {
     return found;
   }
 
-  /** Of a few rows of each table, as Redis samples each database. */
+  /** Best candidate among a few rows of each table, as Redis samples each database. */
   #best(tables: readonly number[]): Candidate | undefined {
     const { engine, policy, samples, rng } = this.#options;
     let best: Candidate | undefined;

@@ -116,7 +116,7 @@ describe('an audit task, registered once', () => {
   });
 });
 
-/** A pod with one task somewhere, which waits until it is let go. */
+/** A pod with one task at a place, which waits until it is released. */
 async function withGate(place: Placement, limits?: Partial<FlowLimits>) {
   const runs: string[] = [];
   const going: { go: () => void; fail: (error: Error) => void }[] = [];
@@ -173,7 +173,7 @@ describe('a task that waits', () => {
     const failed = quorum.f.later('put a 1');
     quorum.going[0]!.fail(new Error('bug'));
     expect(await failed).toBe('(error) ERR internal error');
-    // It is in the log all the same.
+    // The write is in the log all the same.
     expect(quorum.f.run('get a')).toBe('1');
     expect(quorum.f.reports).toEqual(['error: a task of command put failed']);
   });

@@ -1,4 +1,4 @@
-// Commands with extra tasks around them: what a pod takes instead of its bare path when there are any.
+// Commands with extra tasks around them: used by a pod instead of its bare path when there are any.
 
 import type { Command } from '../../universal-row/command.ts';
 import { Action } from '../../universal-row/command.ts';
@@ -12,22 +12,22 @@ import type { TaskCost } from './flow.ts';
 import type { FlowRegistry } from './flow-registry.ts';
 import { FlowCancelled, FlowRun } from './flow-runner.ts';
 
-/** What became of a command in the pod. */
+/** Outcome of a command in the pod. */
 export interface Outcome {
   /**
-   * done: it ran and answered. waits: it ran and has no answer yet (BLPOP), and will come again.
-   * failed: it ran and answered with an error; what it wrote before stays. refused: it was not run.
+   * done: it ran and answered. waits: it ran and has no answer yet (BLPOP), and will be retried.
+   * failed: it ran and answered with an error; its earlier writes stay. refused: it was not run.
    */
   kind: 'done' | 'waits' | 'failed' | 'refused';
   /** The error it was answered with. */
   error: string | undefined;
-  /** Of its log entry; 0 when it wrote nothing. */
+  /** Index of its log entry; 0 when it wrote nothing. */
   index: number;
   /** Keys it wrote, in order, expired ones it came upon included. */
   touched: readonly Touched[];
 }
 
-/** What the tasks of a pod's flows are given. */
+/** Context passed to the tasks of a pod's flows. */
 export interface CommandContext {
   /** Its object and its words are used again for other commands once the answer stands. */
   readonly command: Command;
@@ -41,8 +41,8 @@ export type CommandFlowRegistry = FlowRegistry<CommandContext>;
 /** The pod's own path. */
 interface BarePath {
   /**
-   * Runs the commands as one. Those with an outcome already are refused with its error, and for the
-   * others it is filled in. Returns what to wait for before all of it is run again.
+   * Runs the commands as one. Commands with an outcome already are refused with its error; for the
+   * others the outcome is set. Returns the promise to wait for before all of it is run again.
    */
   attempt(
     commands: readonly Command[],
@@ -135,7 +135,7 @@ export class CommandFlows {
     return new FlowRun(context, { clock, deadlineAt, fanOut: this.limits.fanOut });
   }
 
-  /** The first tasks of every command, those of one command after those of another. */
+  /** Runs the first tasks of every command, one command after another. */
   #runBefore(requests: readonly (Request | undefined)[], from: number): MaybePromise<void> {
     for (let i = from; i < requests.length; i++) {
       const request = requests[i];
@@ -217,7 +217,7 @@ export class CommandFlows {
     this.#runAfter(requests);
   }
 
-  /** The commands of a transaction share what it cost. */
+  /** The commands of a transaction share its cost. */
   #charge(requests: readonly (Request | undefined)[], ms: number): void {
     for (const request of requests) {
       if (request === undefined) continue;
@@ -226,7 +226,10 @@ export class CommandFlows {
     }
   }
 
-  /** What must hold before the answer may go. Of a transaction, every command answers the failure. */
+  /**
+   * Runs the conditions that must hold before the answer is sent. If one fails, every command of a
+   * transaction answers the failure.
+   */
   #runGates(
     requests: readonly (Request | undefined)[],
     from: number,

@@ -1,4 +1,4 @@
-// From a flow as data to what the pod runs: its own fused path, and the extra tasks around it.
+// Compiles a flow into its executable form: the pod's fused path, and the extra tasks around it.
 
 import type { Action } from '../../universal-row/command.ts';
 import { Flow, newTaskCost, predecessors, type PlacedTask, type TaskCost } from './flow.ts';
@@ -11,11 +11,14 @@ export interface Plan<C> {
   readonly before: Flow<C> | undefined;
   /** Run after the fused path; the answer waits for them. One that fails becomes the answer. */
   readonly gates: Flow<C> | undefined;
-  /** Run when the answer stands, whatever it is. They cannot change it, and the answer does not wait for them. */
+  /**
+   * Tasks that run once the answer is final. They cannot change it, and the answer does not wait
+   * for them.
+   */
   readonly after: Flow<C> | undefined;
   /** Whether an answer may have to wait for a task. */
   readonly mayWait: boolean;
-  /** Of the fused path. */
+  /** Cost of commands on the fused path. */
   readonly commandCost: TaskCost;
 }
 
@@ -50,7 +53,7 @@ export function compile<C>(
   };
 }
 
-/** The tasks with what they come after, as far as it is among them. */
+/** The tasks with those of their predecessors that are among them. */
 function among<C>(tasks: readonly FlowTask<C>[]): PlacedTask<C>[] {
   const names = new Set(tasks.map((task) => task.name));
   return tasks.map(({ after, task }) => ({

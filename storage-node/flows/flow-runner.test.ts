@@ -20,7 +20,7 @@ class Story {
     return new Flow('story', tasks);
   }
 
-  /** What a task does when it begins. */
+  /** Sets the behaviour of a task at its start. */
   when(name: string, does: (control: FlowControl) => void): void {
     this.#does.set(name, does);
   }

@@ -1,5 +1,5 @@
-// Runs flows. As long as no task waits this is a loop over an array; the first one that waits makes a
-// promise, and from there on tasks begin as what they come after ends.
+// Runs flows. As long as no task waits this is a loop over an array; the first one that waits makes
+// a promise, and from there on tasks begin as their predecessors end.
 
 import type { Clock } from '../../universal-row/environment.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
@@ -194,7 +194,7 @@ class WaitingFlow<C> {
     this.#reject(reason);
   }
 
-  /** Begins what can begin. One pass does: a task only ever comes after earlier ones. */
+  /** Begins all ready tasks. One pass suffices: a task only ever follows earlier ones. */
   #beginMore(): void {
     const { tasks, needs, costs } = this.#flow;
     for (let i = 0; i < tasks.length && !this.#over; i++) {

@@ -1,5 +1,5 @@
-// A flow is a set of named tasks and what each must come after: a graph without cycles. Flows are data;
-// flow-registry.ts says which one an action on a model takes, flow-runner.ts runs one.
+// A flow is a set of named tasks and their predecessors: a graph without cycles. Flows are data;
+// flow-registry.ts selects the flow of an action on a model, flow-runner.ts runs one.
 
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 
@@ -10,13 +10,15 @@ export interface TaskPlace {
   readonly after: readonly string[];
 }
 
-/** What a task can do about the flow it runs in. */
+/** Control a task has over the flow it runs in. */
 export interface FlowControl {
   /** On the monotonic clock, in milliseconds; Infinity for none. */
   readonly deadlineAt: number;
   /** Aborted when the flow is cancelled: for tasks that wait. */
   readonly signal: AbortSignal;
-  /** Notes tokens taken ahead for this flow. `giveBack` gets what is not spent when the flow ends. */
+  /**
+   * Records tokens reserved for this flow. `giveBack` receives the unspent ones when the flow ends.
+   */
   reserve(tokens: number, giveBack: (unused: number) => void): void;
   /** Spends reserved tokens; returns how many of these had not been reserved. */
   spend(tokens: number): number;
@@ -27,13 +29,13 @@ export interface Task<C> {
   readonly name: string;
   /** Must be said of a task that ever returns a promise. */
   readonly mayWait?: boolean;
-  /** Throws or rejects to end the flow: what has not begun then never begins. */
+  /** Throws or rejects to end the flow: tasks not yet begun then never begin. */
   readonly run: (context: C, flow: FlowControl) => MaybePromise<void>;
 }
 
 export type PlacedTask<C> = Task<C> & TaskPlace;
 
-/** What a task has cost since the start, in one flow. */
+/** Cost of a task since the start, in one flow. */
 export interface TaskCost {
   runs: number;
   failures: number;
@@ -114,7 +116,7 @@ function checkNames(flow: string, tasks: readonly TaskPlace[]): void {
   }
 }
 
-/** Of tasks each of which comes after another of them. */
+/** Describes a cycle of tasks that each require another one to run first. */
 function describeCycle(tasks: readonly TaskPlace[]): string {
   const byName = new Map(tasks.map((task) => [task.name, task]));
   const path: string[] = [];
@@ -126,7 +128,7 @@ function describeCycle(tasks: readonly TaskPlace[]): string {
   return [...path.slice(path.indexOf(name)), name].join(' after ');
 }
 
-/** Names of the tasks that those of `names` come after, directly or not. */
+/** Names of the direct and indirect predecessors of `names`. */
 export function predecessors(
   tasks: readonly TaskPlace[],
   names: readonly string[],

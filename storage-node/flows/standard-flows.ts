@@ -1,6 +1,6 @@
-// The flows that every command takes, as data. The pod carries out the fused tasks in one pass over
-// plain code (`Pod.execute`): this is what that code does, in its order, and where further tasks can
-// be put. Were a step added or moved there, it would be here too.
+// The flows of all commands, as data. The pod runs the fused tasks in one pass over plain code
+// (`Pod.execute`): this describes the order of that code, and the places for further tasks. A step
+// added or moved there must be changed here too.
 
 import { Action } from '../../universal-row/command.ts';
 import type { TaskPlace } from './flow.ts';

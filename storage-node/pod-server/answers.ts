@@ -1,6 +1,6 @@
-// Answers to one gateway, gathered in frames. Those of one pod and one turn of the event loop leave together, once what
-// they saw is settled in the log of that pod, and in the order in which they were given. A pod whose log is stuck holds up
-// no answers of others.
+// Answers to one gateway, collected in frames. Answers of one pod and one event-loop tick are sent
+// together and in order, once the state they depend on is settled in the log of that pod. A pod
+// whose log is stuck does not delay answers of others.
 
 import type { Outcome } from '../../universal-row/executor.ts';
 import {
@@ -19,7 +19,7 @@ const writerBytes = 16 * 1024;
 /** Empty writers that a link keeps. */
 const maxSpare = 4;
 
-/** What the answers of all pods have in common: the link they leave by. */
+/** Link by which the answers of all pods leave. */
 export class AnswerSink {
   /** Bytes that wait for a log. */
   unsettledBytes = 0;
@@ -65,13 +65,13 @@ export class Answers {
   #writer: ValueWriter | undefined;
   /** Lanes of the answers of this turn, for when its outcome stays unknown. */
   #lanes: number[] = [];
-  /** Told what becomes of this turn's answers. */
+  /** Called with the outcome of this tick's answers. */
   #settled: Settled[] = [];
   readonly #unsettled: Batch[] = [];
   #whenIdle: (() => void)[] = [];
-  /** It is among those of this turn. */
+  /** The buffer is in this tick's list. */
   isInTurn = false;
-  /** What its pod had lost when the first of this turn's answers was evaluated. */
+  /** Losses of its pod when the first of this tick's answers was evaluated. */
   losses = 0;
 
   constructor(sink: AnswerSink) {
@@ -112,7 +112,10 @@ export class Answers {
     return writer.pos++;
   }
 
-  /** The answer that was begun last is that the command waits for a key: it has done nothing, whatever becomes of the turn. */
+  /**
+   * The last answer says that the command waits for a key: it has done no writes, whatever the
+   * outcome of the tick.
+   */
   waits(): void {
     const lane = this.#lanes.pop()!;
     this.#lanes.push(-1 - lane);
@@ -137,7 +140,7 @@ export class Answers {
     return writer;
   }
 
-  /** What was answered since the last time leaves at once. */
+  /** Sends the answers since the last call at once. */
   flush(): void {
     if (this.#unsettled.length > 0) {
       this.hold()('committed');
@@ -154,7 +157,9 @@ export class Answers {
     if (this.#whenIdle.length > 0) this.#idle();
   }
 
-  /** What was answered since the last time waits for the outcome that is told to the function that is returned. */
+  /**
+   * Holds the answers since the last call until the returned function is called with the outcome.
+   */
   hold(): (outcome: Outcome) => void {
     const writer = this.#writer;
     if (writer === undefined) return () => {};
@@ -218,7 +223,7 @@ function unknownAnswers(lanes: readonly number[]): Buffer {
   const start = beginFrame(writer, RowFrame.answers);
   for (const lane of lanes) {
     writer.u8(Answer.values);
-    // Those that wait go on waiting, and are tried again when it is known who leads.
+    // Waiting requests go on waiting, and are retried when the leader is known.
     writer.varint(lane < 0 ? -1 - lane : lane);
     writer.u8(lane < 0 ? AnswerFlag.isEmpty : AnswerFlag.isUnknown);
   }

@@ -13,9 +13,9 @@ import type { PodTurns } from './served-pods.ts';
 
 /** Answers that have yet to be settled and sent, beyond which requests wait. */
 const maxUnsentBytes = 16 * 1024 * 1024;
-/** Of requests in parts. */
+/** Largest total of requests in parts. */
 const maxPartsBytes = 1024 * 1024 * 1024;
-/** Of long answers in memory. */
+/** Largest total of long answers in memory. */
 const maxKeptBytes = 1024 * 1024 * 1024;
 
 export class GatewayLink implements LinkHandler, RequestsLink {
@@ -30,7 +30,7 @@ export class GatewayLink implements LinkHandler, RequestsLink {
   #parts: Buffer[] = [];
   #partsBytes = 0;
   #keptBytes = 0;
-  /** To go on once the socket has sent what it holds. */
+  /** Called once the socket has sent its buffer. */
   #drains: (() => void)[] = [];
   isClosed = false;
 

@@ -1,8 +1,8 @@
-// Requests of one gateway: what runs them in order, lane by lane, and writes their answers.
+// Runs the requests of one gateway in order, lane by lane, and writes their answers.
 
 import { Arguments } from '../../universal-row/arguments.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
-import { clientOfNode, type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
+import { type Command, isWrite, type NotRun } from '../../universal-row/command.ts';
 import { type NumberedWrite, once } from '../../universal-row/once.ts';
 import {
   Answer,
@@ -12,6 +12,7 @@ import {
   readCommand,
   readSession,
   Refusal,
+  replacedText,
   Request,
   type Session,
   writeReplacedWords,
@@ -19,12 +20,12 @@ import {
 } from '../../universal-row/protocol/row-messages.ts';
 import { ValueWriter } from '../../universal-row/protocol/values.ts';
 import { WireError, WireReader } from '../../universal-row/protocol/wire.ts';
-import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
 import { type AnswerSink, Answers } from './answers.ts';
 import { Lane } from './lane.ts';
 import { LateAnswers, type RequestsLink } from './late-answers.ts';
 import { Observations } from './observations.ts';
 import type { PodTurns, ServedPod } from './served-pods.ts';
+import { fillCommand } from './request-commands.ts';
 import { answeringEmpty, watchesOf } from './transaction-requests.ts';
 
 const maxLanes = 1_000_000;
@@ -40,7 +41,7 @@ export class GatewayRequests {
   readonly #link: RequestsLink;
   readonly #sink: AnswerSink;
   readonly #gateway: Pick<NumberedWrite, 'node' | 'incarnation'>;
-  /** Of refusals, and of rows that changed: they wait for no log. */
+  /** Refusals, and notices of changed rows: they wait for no log. */
   readonly #notices: Answers;
   readonly #answers = new WeakMap<LocalPod, Answers>();
   #lastPod: LocalPod | undefined;
@@ -48,6 +49,8 @@ export class GatewayRequests {
   readonly #lanes: (Lane | undefined)[] = [];
   readonly #head = new CommandHead();
   readonly #args = new Arguments();
+  /** For an answer that may come later; the last one that came at once has left it. */
+  #own: ValueWriter | undefined;
   readonly #late: LateAnswers;
   readonly #observations: Observations;
   /** Observed rows that were touched in this turn. */
@@ -74,7 +77,7 @@ export class GatewayRequests {
       free: (lane) => this.#free(lane),
     });
     this.#observations = new Observations((id) => {
-      // It may be in the midst of an answer.
+      // An answer may be partly written.
       this.#changed.add(id);
       turns.beginTurn();
       turns.schedule();
@@ -222,7 +225,7 @@ export class GatewayRequests {
     return true;
   }
 
-  /** Its tenant has its turn, or what it waited for has come. */
+  /** Continues a lane whose tenant was scheduled, or whose wait is over. */
   #resume(lane: Lane): void {
     if (this.#link.isClosed) return;
     this.#turns.beginTurn();
@@ -236,7 +239,7 @@ export class GatewayRequests {
     this.#turns.schedule();
   }
 
-  /** Runs what waited for the lane to be free. */
+  /** Runs requests that waited for the lane to be free. */
   #runWaiting(lane: Lane): void {
     while (!lane.isBusy && lane.waiting.length > 0) {
       const { bytes, cameAt } = lane.waiting.shift()!;
@@ -284,11 +287,14 @@ export class GatewayRequests {
     writer.string(text);
   }
 
-  /** Nothing was done, nor is it of what follows: or it would run before this, which is to be sent elsewhere. */
+  /**
+   * The request was not run, so later ones are not run either: they would overtake it when it is
+   * sent elsewhere.
+   */
   #notRun(lane: Lane, notRun: NotRun): void {
     lane.refusal = notRun;
     if (notRun.why === 'notLeader') this.#refuse(lane, Refusal.notLeader, String(notRun.leader));
-    else this.#refuse(lane, Refusal.staleEpoch, '');
+    else this.#refuse(lane, Refusal.staleEpoch, notRun.why === 'replaced' ? replacedText : '');
   }
 
   /** As `#notRun`, once all answers of the lane have left. */
@@ -306,45 +312,10 @@ export class GatewayRequests {
 
   // ---- commands
 
-  #fill(command: Command, lane: Lane, head: CommandHead): void {
-    command.table = head.flags & CommandFlag.hasTable ? head.table : lane.session.table;
-    command.client =
-      head.flags & CommandFlag.hasClient ? clientOfNode(this.#link.node, head.client) : undefined;
-    const named = namedTransforms[head.transform];
-    if (named === undefined) {
-      this.#fillScript(command, lane, head.transform - namedTransforms.length);
-      return;
-    }
-    command.action = named.action;
-    command.name = named.name;
-    command.transform = named.run;
-    command.grows = named.grows;
-    command.usesSpan = named.usesSpan;
-  }
-
-  #fillScript(command: Command, lane: Lane, number: number): void {
-    const { scripts, options } = this.#turns;
-    const { table } = command;
-    const { flags, rights } = this.#head;
-    const script = scripts.transform(number, lane.session.tenant, {
-      command,
-      rights: flags & CommandFlag.hasRights ? rights : '',
-      refusal: (grows) => options.podOf(table)?.executor.refusal({ table, grows }),
-      mayPublish: options.publish !== undefined,
-    });
-    if (script === undefined) throw new WireError('no transform has this number');
-    lane.scripts.push(script.host);
-    command.action = script.action;
-    command.name = script.name;
-    command.transform = script.run;
-    command.grows = script.grows;
-    command.usesSpan = false;
-  }
-
   #execute(lane: Lane, reader: WireReader, at: number, cameAt: number): void {
     const head = this.#head;
     const { session, command, work } = lane;
-    this.#fill(command, lane, head);
+    fillCommand(command, lane, head, this.#turns, this.#link.node);
     const pod = this.#podFor(lane, command.table, reader, at, cameAt);
     if (pod === undefined) return;
     if (head.flags & CommandFlag.hasSequence && isWrite(command.action)) {
@@ -376,7 +347,7 @@ export class GatewayRequests {
       answers.takeBack(start);
       this.#refuseInOrder(lane, answers, command.notRun);
     } else {
-      if (own !== undefined) writer.raw(own.buf, 0, own.pos);
+      if (own !== undefined) this.#copyOwn(own, writer);
       this.#end(lane, answers, flagsAt, from, head.flags, this.#args, reader.buf);
       this.#turns.answered(answers, executor, losses);
       this.turnBytes += writer.pos - start;
@@ -384,10 +355,18 @@ export class GatewayRequests {
   }
 
   #ownWriter({ version }: Session): ValueWriter {
-    const own = new ValueWriter(256);
+    const own = this.#own ?? new ValueWriter(256);
+    this.#own = undefined;
     own.version = version;
     own.keep = this.#sink.keep;
     return own;
+  }
+
+  /** The answer came at once. */
+  #copyOwn(own: ValueWriter, to: ValueWriter): void {
+    to.raw(own.buf, 0, own.pos);
+    own.reset(false);
+    this.#own = own;
   }
 
   /** Ends an answer whose values are there, and began at `from`. The command's words came in `words`. */
@@ -421,7 +400,7 @@ export class GatewayRequests {
     if (lane.scripts.length > 0) this.#publish(lane, answers);
   }
 
-  /** What its scripts have published leaves when their answer does. */
+  /** Messages of its scripts are sent together with their answer. */
   #publish(lane: Lane, answers: Answers): void {
     const { publish } = this.#turns.options;
     const { tenant } = lane.session;
@@ -460,7 +439,7 @@ export class GatewayRequests {
     const args = new Arguments(4);
     readCommand(reader, head, args);
     const command: Command = { ...lane.command, args, notRun: undefined };
-    this.#fill(command, lane, head);
+    fillCommand(command, lane, head, this.#turns, this.#link.node);
     if (head.flags & emptyFlags) {
       const isNil = (head.flags & CommandFlag.emptyIsNil) !== 0;
       command.transform = answeringEmpty(command.transform, isNil);
@@ -498,7 +477,7 @@ export class GatewayRequests {
       answers.takeBack(start);
       this.#refuseInOrder(lane, answers, command.notRun);
     } else {
-      if (own !== undefined) writer.raw(own.buf, 0, own.pos);
+      if (own !== undefined) this.#copyOwn(own, writer);
       this.#end(lane, answers, flagsAt, -1, 0, command.args, command.args.buf);
       writer.buf[flagsAt]! |= bits;
       this.#turns.answered(answers, executor, losses);

@@ -26,13 +26,13 @@ export class Lane {
   command: Command;
   /** A request takes its time, or waits for the CPU scheduler: those behind it wait. */
   isBusy = false;
-  /** What takes its time. */
+  /** Command in progress, if asynchronous. */
   underWay: Command | undefined;
   /** The turn in which the CPU scheduler let its tenant have the thread. */
   admittedIn = 0;
   /** Requests that wait, as they came, and when they did. */
   readonly waiting: { bytes: Buffer; cameAt: number }[] = [];
-  /** What its last answer is among; undefined when that has left. */
+  /** Buffer with its last answer; undefined when that has been sent. */
   answers: Answers | undefined;
   /** The scripts of the request under way. */
   scripts: NodeScript['host'][] = [];
@@ -50,7 +50,7 @@ export class Lane {
     this.waiting.push({ bytes: Buffer.from(reader.buf.subarray(at, reader.pos)), cameAt });
   }
 
-  /** What the scripts of the request that ends have published. */
+  /** Messages published by the scripts of the request that ends. */
   takeMessages(): ScriptMessage[] {
     const messages = this.scripts.flatMap((script) => script.messages);
     this.scripts = [];
@@ -71,7 +71,7 @@ export class Lane {
     };
   }
 
-  /** What holds from here on is in `session`. */
+  /** `session` has changed. */
   sessionChanged(): void {
     const { tenant, first, count } = this.session;
     this.command.span = { first, count };

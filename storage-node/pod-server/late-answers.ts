@@ -14,14 +14,14 @@ const shortAnswerBytes = 256 * 1024;
 /** Bytes that the socket has yet to send, beyond which no more parts are. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
-/** What requests have of their link. */
+/** Services requests need from their link. */
 export interface RequestsLink {
   /** The node of the gateway, 0 if it is none. */
   readonly node: number;
   readonly isClosed: boolean;
   /** Bytes that the socket holds. */
   readonly unsentBytes: number;
-  /** Calls back once the socket has sent what it holds. */
+  /** Calls back once the socket has sent its buffer. */
   whenDrained(then: () => void): void;
   /** Bytes of long answers are not in memory any more. */
   released(bytes: number): void;
@@ -34,26 +34,26 @@ export interface Waiting {
   readonly lane: Lane;
   readonly command: Command;
   readonly pod: ServedPod;
-  /** What the pod had lost when it began. */
+  /** Losses of the pod when the request began. */
   readonly losses: number;
-  /** Of the request. */
+  /** Flags of the request. */
   readonly flags: number;
   /** Where its words came in. */
   readonly words: Buffer;
   /** Where its answer is, unless it says otherwise. */
   readonly own: ValueWriter | undefined;
-  /** Bits of its answer, beside those of its values. */
+  /** Bits of its answer, besides its values. */
   readonly bits: () => number;
 }
 
-/** What the requests of the link do for it. */
+/** Services of the link's requests. */
 interface LateOwner {
   answersOf(pod: LocalPod): Answers;
   /** Ends an answer whose flags are at `flagsAt`; if it has no values from `from` on, as the request wants it. */
   end(waiting: Waiting, answers: Answers, flagsAt: number, from: number): void;
-  /** It was not run, nor is what follows in the lane. Frees the lane. */
+  /** Refuses the request, which was not run, and the rest of its lane. Frees the lane. */
   refuse(lane: Lane, answers: Answers, notRun: NotRun): void;
-  /** Runs what waits in the lane. */
+  /** Runs the requests waiting in the lane. */
   free(lane: Lane): void;
 }
 
@@ -83,7 +83,7 @@ export class LateAnswers {
       })
       .then((answer) => {
         lane.underWay = undefined;
-        // What it wrote, it may have written just now.
+        // Its writes may be of this very tick.
         this.#turns.beginTurn();
         this.#turns.ran(pod.executor);
         this.#turns.schedule();

@@ -28,7 +28,7 @@ import { ownCommands } from '../../universal-row/transforms/redis/scripts/own-co
 import { ScriptCache } from '../../universal-row/transforms/redis/scripts/script.ts';
 import { namedTransforms } from '../../universal-row/transforms/redis/registry.ts';
 
-/** What runs scripts, behind the transforms of the registry in the list of names. */
+/** Commands that run scripts, listed after the transforms of the registry. */
 export const scriptNames = [
   ...['eval', 'evalsha', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro', 'function|dump'],
   ...Object.keys(libraryChanges),
@@ -75,7 +75,7 @@ function* commands(): Generator<ScriptCommand> {
 
 const byName = new Map(Array.from(commands(), (one) => [one.fullName, one]));
 
-/** What a script publishes. */
+/** A message published by a script. */
 export interface ScriptMessage {
   readonly channel: Buffer;
   readonly payload: Buffer;
@@ -84,7 +84,7 @@ export interface ScriptMessage {
 
 /** Messages that one script may publish. */
 const maxMessages = 100_000;
-/** Of the command that FUNCTION STATS shows. */
+/** Arguments of a command shown by FUNCTION STATS. */
 const maxShownWords = 128;
 const maxShownBytes = 1024;
 
@@ -96,15 +96,18 @@ export interface LongNodeScript {
   readonly words: readonly Buffer[];
 }
 
-/** What scripts of a tenant have in common on a node, whichever node their clients are connected to. */
+/** State shared by a tenant's scripts on a node, for clients of all nodes. */
 export interface TenantScriptState {
   readonly cache: ScriptCache;
   readonly functions: FunctionLibraries;
-  /** What those are answered that wait for too long for the tables of a long one. */
+  /** Reply to commands that wait too long for the tables of a long script. */
   busyReply(isFunction: boolean): BusyReply | undefined;
   /** One goes on step by step, until the function that is returned is called. */
   running(long: LongNodeScript): () => void;
-  /** As `ScriptHost`'s, of a user with these rights (`Command.rights`), '' for one who may do all; `table` as the server counts. */
+  /**
+   * Like `ScriptHost`'s, for a user with these rights (`Command.rights`), '' if unrestricted;
+   * `table` as the server counts.
+   */
   denial(rights: string, command: string, args: Arguments, table: number): string | undefined;
 }
 
@@ -120,7 +123,7 @@ function ownState(): TenantScriptState {
 
 const noRules = 'ERR the rules of the user are not known here';
 
-/** What a command needs of those that run it. */
+/** Services a command needs from its caller. */
 interface ScriptCaller {
   readonly state: TenantScriptState;
   readonly command: Command;
@@ -132,7 +135,7 @@ interface ScriptCaller {
 
 /** Scripts of one command of a tenant, on one pod. */
 class NodeScriptHost implements ScriptHost {
-  /** To be sent once what the command has written is settled. */
+  /** Messages to send once the command's writes are settled. */
   messages: ScriptMessage[] = [];
   readonly #caller: ScriptCaller;
 
@@ -167,7 +170,7 @@ class NodeScriptHost implements ScriptHost {
     if (this.messages.length > 0) this.messages = [];
   }
 
-  /** How many clients of all nodes listen is not known: so nobody is counted. */
+  /** The number of listeners on all nodes is unknown, so 0 is returned. */
   publish(channel: string, message: string, isSharded: boolean): number {
     if (!this.#caller.mayPublish) throw noPublish;
     if (this.messages.length < maxMessages) {
@@ -197,7 +200,7 @@ export interface NodeScript {
   readonly run: Transform;
   readonly action: Action;
   readonly grows: boolean;
-  /** What the last run has to send. */
+  /** Messages of the last run. */
   readonly host: { readonly messages: readonly ScriptMessage[] };
 }
 
@@ -205,7 +208,10 @@ export class NodeScripts {
   readonly #stateOf: ((tenant: number) => TenantScriptState | undefined) | undefined;
   readonly #own = new Map<number, TenantScriptState>();
 
-  /** `stateOf` has what clients of this node share; without it scripts of links have state of their own. */
+  /**
+   * `stateOf` returns the state shared with clients of this node; without it scripts of links have
+   * their own.
+   */
   constructor(stateOf?: (tenant: number) => TenantScriptState | undefined) {
     this.#stateOf = stateOf;
   }

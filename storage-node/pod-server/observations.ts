@@ -2,7 +2,7 @@
 
 import type { Executor, RowObserver } from '../../universal-row/executor.ts';
 
-/** Of one link. */
+/** Limit for one link. */
 const maxObservations = 1_000_000;
 
 class Observation implements RowObserver {

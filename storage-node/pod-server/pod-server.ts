@@ -1,5 +1,5 @@
-// Pods of rows for gateways in other processes: what links of the purpose `pods` are served by. A turn of the event loop
-// ends for all links and pods together.
+// Pods of rows for gateways in other processes: serves links of the purpose `pods`. An event-loop
+// tick ends for all links and pods together.
 
 import type { ClusterLink, LinkHandler } from '../../cluster-links/cluster-link.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
@@ -8,7 +8,7 @@ import { GatewayLink } from './gateway-link.ts';
 import { NodeScripts } from './node-scripts.ts';
 import type { PodServerOptions, PodTurns } from './served-pods.ts';
 
-/** What a pod has done in this turn. */
+/** Changes of a pod in this tick. */
 interface TurnOfPod {
   readonly pod: LocalPod;
   /** To send once it is settled. */
@@ -39,7 +39,7 @@ export class PodServer implements PodTurns {
     const gateway = new GatewayLink(this, link, () => {
       this.#links.delete(gateway);
       const { node } = gateway;
-      // It may have another link by now.
+      // The node may have another link by now.
       if (![...this.#links].some((one) => one.node === node)) this.options.closed?.(node);
     });
     this.#links.add(gateway);
@@ -55,7 +55,7 @@ export class PodServer implements PodTurns {
     this.options.admission?.beginTick(performance.now());
   }
 
-  /** What was read is done. While one gateway alone is talking, no other shares its turn. */
+  /** Ends the processing of a read. A gateway that sends alone does not share its time slices. */
   readEnd(): void {
     if (!this.#isOpen) return;
     if (this.#links.size === 1) this.#endTurn();

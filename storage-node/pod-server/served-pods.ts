@@ -1,4 +1,4 @@
-// What the link to one gateway has of the pods that it serves.
+// Interface of the served pods for a gateway's link.
 
 import type { PodAdmission } from '../../contracts/pod-admission.ts';
 import type { LocalPod } from '../../contracts/local-pod.ts';
@@ -9,26 +9,34 @@ import type { NodeScripts, ScriptMessage, TenantScriptState } from './node-scrip
 /** Where a table's rows are. */
 export interface ServedPod {
   executor: LocalPod;
-  /** It may answer later than in the same turn. */
+  /** The answer may come after this tick. */
   mayWait: boolean;
 }
 
 export interface PodServerOptions {
   /** Undefined where this process has no rows of it. Asked for every request: pods come and go while links are open. */
   podOf: (table: number) => ServedPod | undefined;
-  /** Schedules the requests of lanes beside other work of the thread; undefined when somebody else does. */
+  /**
+   * Schedules the requests of lanes beside other work of the thread; undefined when the caller
+   * schedules them.
+   */
   admission?: PodAdmission | undefined;
-  /** Sends a message of a tenant's script to who listens, on all nodes. Without it scripts cannot publish. */
+  /**
+   * Sends a message of a tenant's script to its subscribers on all nodes. Without it scripts cannot
+   * publish.
+   */
   publish?: ((tenant: number, message: ScriptMessage) => void) | undefined;
-  /** What scripts of a tenant share with those of clients of this process; undefined where it has none. */
+  /**
+   * Script state that a tenant shares with clients of this process; undefined where it has none.
+   */
   scriptsOf?: ((tenant: number) => TenantScriptState | undefined) | undefined;
   /** The gateway of a node is there, perhaps again, or is no more. */
   opened?: ((node: number) => void) | undefined;
   closed?: ((node: number) => void) | undefined;
-  /** Answers what a gateway asks about the pods as a whole. */
+  /** Answers a gateway's question about the pods as a whole. */
   answer: (question: unknown) => MaybePromise<unknown>;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
-  /** The log could not take what was written. */
+  /** The log could not take the writes. */
   failed: (error: unknown) => void;
 }
 
@@ -40,11 +48,11 @@ export interface PodTurns {
   readonly turn: number;
   /** Requests are about to run, or a row has changed. */
   beginTurn(): void;
-  /** Commands ran on the pod: what they wrote goes to the log at the turn's end. */
+  /** Commands ran on the pod: their writes go to the log at the end of the tick. */
   ran(pod: LocalPod): void;
   /** There are answers to send at the turn's end: from the pod, whose `losses` were as many when it evaluated them. */
   answered(answers: Answers, pod: LocalPod | undefined, losses: number): void;
-  /** What was read is done. */
+  /** Ends the processing of a read. */
   readEnd(): void;
   /** Ends the turn after this round of the event loop. */
   schedule(): void;

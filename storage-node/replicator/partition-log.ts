@@ -1,21 +1,21 @@
-// Where a pod's writes go before anyone is told about them: the log of one group. `LocalGroup` keeps one copy,
-// `RaftGroup` several.
+// The log of one group, to which a pod's writes go before they are acknowledged. `LocalGroup` keeps
+// one copy, `RaftGroup` several.
 //
-// The pod drives it from one thread:
+// The pod calls it from one thread:
 //
 //   log.begin(); ...ops go to log.writer...; log.end()      one command
-//   position = log.endTurn(now)                             what the event-loop tick wrote leaves in one write
+//   position = log.endTurn(now)                             the tick's writes leave in one write
 //   log.whenSettled(position, (outcome) => ...)             now, or once the outcome is known; in order
 //
-// A log that `mayLose` takes the tick as one entry. Its pod evaluates ahead of the commit and keeps what it needs to
-// undo that. The log tells its listener what to undo and what to apply:
+// A log that `mayLose` takes the tick as one entry. Its pod evaluates ahead of the commit and keeps
+// undo records. The log tells its listener which entries to undo and to apply:
 //
 //   leader     evaluates. Its entries come back as outcomes, with their index, not through `apply`.
 //   follower   applies the entries that the leader has committed, in order.
 //
-// At the end of a leadership `lost` comes first, for all that has no outcome. What of it is committed after all comes
-// through `apply`, as everything does from there on. A replica is told that it leads once all that was committed before
-// its term has been applied.
+// At the end of a leadership `lost` comes first, for all that has no outcome. Entries committed
+// after all come through `apply`, as all entries do from there on. A replica is told of its
+// leadership once all entries committed before its term have been applied.
 
 import type { Outcome } from '../../universal-row/executor.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
@@ -24,7 +24,7 @@ import type { LogEntry } from './wal/log-reader.ts';
 
 export type { Outcome } from '../../universal-row/executor.ts';
 
-/** Before the ops that `PartitionLog.adopt` takes: room for what a log puts before an entry. */
+/** Room before the ops that `PartitionLog.adopt` takes, for the log's header of an entry. */
 export const opsRoomBytes = 64;
 
 export type FsyncPolicy = 'always' | 'everysec' | 'no';
@@ -44,7 +44,7 @@ export interface Members {
   outgoing: number[];
 }
 
-export interface ReplicationStatus {
+interface ReplicationStatus {
   replica: number;
   leader: number;
   term: number;
@@ -72,7 +72,7 @@ export interface LogStatus {
   /** Milliseconds: the last and the worst fsync. */
   lastFsyncMs: number;
   maxFsyncMs: number;
-  /** Of a log that `mayLose`. */
+  /** Replication status of a log that `mayLose`. */
   replication?: ReplicationStatus;
 }
 
@@ -82,7 +82,7 @@ export interface StateSnapshot {
   batches: AsyncIterable<Buffer>;
 }
 
-/** What a log that `mayLose` calls. Nothing of it is called by the other kind. */
+/** Callbacks of a log that `mayLose`. Other logs call none of them. */
 export interface LogListener {
   /**
    * An entry (tick-entry.ts) that is committed and that the pod has not evaluated, or has undone. In the order of indexes,
@@ -106,20 +106,20 @@ export interface LogListener {
    */
   roleChanged(role: LogRole, leader: number): void;
   /**
-   * Another replica may be about to lead in good order, or this one: what is asked of the pod from here on waits for
-   * `resume`. Returns, or resolves, once all that was evaluated before is in the log.
+   * Another replica, or this one, may be about to lead in good order: requests to the pod from here
+   * on wait for `resume`. Returns, or resolves, once all earlier evaluated entries are in the log.
    */
   pause?(): MaybePromise<void>;
   /** The role is as it was told last. Also called where nothing is paused. */
   resume?(): void;
   /**
-   * The entry of this index concerns the log only, as the beginning of a term does: the state is that of this index, too.
-   * In the order of indexes, with `apply` and `committed`.
+   * The entry of this index concerns the log only, as the beginning of a term does: the state now
+   * covers this index, too. In the order of indexes, with `apply` and `committed`.
    */
   skipped?(index: number): void;
-  /** The log would let go of entries: a checkpoint is wanted soon. `truncate` tells of it. */
+  /** The log could release entries: a checkpoint is wanted soon, which `truncate` reports. */
   checkpoint?(): void;
-  /** The committed rows, for a replica that is too far behind. The state is that of the call. */
+  /** The committed rows at this call, for a replica that is too far behind. */
   exportSnapshot(): MaybePromise<StateSnapshot>;
   /** Takes the place of all rows; the next entry applied is the one after `index`. */
   installSnapshot(snapshot: StateSnapshot): Promise<void>;
@@ -153,17 +153,20 @@ export interface PartitionLog {
   adopt(ops: RecordBatchWriter): void;
   /** Forgets the open entry. */
   abandon(): void;
-  /** Of the last entry; where the log `mayLose`, of the last one that is committed. */
+  /** Index of the last entry; where the log `mayLose`, of the last committed one. */
   readonly lastIndex: number;
 
   /**
-   * Hands what this turn wrote to the log in one write. `servedAt` is the pod's time if commands ran in it, reads
-   * included. Returns the position that answers of this turn must wait for, -1 when they need not wait. Reads wait as
-   * well: what they saw must not be undone, and another leader must not have changed it before.
+   * Writes this tick's entries to the log at once. `servedAt` is the pod's time if commands ran in
+   * it, reads included. Returns the position that answers of this tick must wait for, -1 when they
+   * need not wait. Reads wait as well: the state they read must not be undone, and another leader
+   * must not have changed it before.
    */
   endTurn(servedAt?: number): number;
   /** Calls back once the outcome of everything up to `position` is known: as safe as the policy asks, or not. In order. */
   whenSettled(position: number, then: (outcome: Outcome) => void): void;
+  /** Whether everything up to `position` is known to be committed. Absent where `endTurn` says so by -1. */
+  isCommitted?(position: number): boolean;
 
   /** Why no entry may be begun for now: the disk is full. Cleared by itself when there is room again. */
   readonly failure: Error | undefined;
@@ -171,13 +174,18 @@ export interface PartitionLog {
   /** Bytes that the group has written to its log. Only grows; where it begins says nothing. */
   readonly writtenBytes: number;
   fsyncPolicy: FsyncPolicy;
-  /** Resolves when all that was handed to the log before is durable, whatever the policy. Absent: when it is settled. */
+  /**
+   * Resolves when all earlier entries are durable, whatever the policy. Absent: when they are
+   * settled.
+   */
   sync?(): Promise<void>;
   /** Resolves when all that was handed to the log before is in its files. Absent: when it is settled. */
   written?(): Promise<void>;
   /** Entries up to this index are needed no more: an engine holds them durably. */
   truncate(index: number): void;
-  /** Entries after this one stay in the log whatever `truncate` says, for `readBack`. Infinity for none. */
+  /**
+   * Entries after this one stay in the log despite `truncate`, for `readBack`. Infinity for none.
+   */
   keepAfter: number;
   /**
    * Entries in (after, to], read back from disk in slices between requests. Their turns are over, and
@@ -190,13 +198,15 @@ export interface PartitionLog {
   /** Calls back with `committed` once all that was committed before the call is applied here, or with `unknown`. */
   readBarrier(then: (outcome: Outcome) => void): void;
   /**
-   * Has another voter take over, once what the pod has evaluated is settled; meanwhile the pod is paused. It may fail;
-   * the role tells.
+   * Transfers the leadership to another voter, once the evaluated entries are settled; meanwhile
+   * the pod is paused. It may fail; check the role.
    */
   transfer(to: number): void;
   /** One change at a time; false when this replica cannot begin it now. */
   changeMembers(changes: readonly MemberChange[]): boolean;
   status(): LogStatus;
-  /** Syncs, writes the clean-shutdown mark, and closes. What has no outcome is `unknown`. */
+  /**
+   * Syncs, writes the clean-shutdown mark, and closes. Entries without an outcome are `unknown`.
+   */
   close(): Promise<void>;
 }

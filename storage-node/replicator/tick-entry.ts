@@ -1,4 +1,4 @@
-// The entry of a log that takes all that an event-loop tick wrote as one, which is applied whole or not at all:
+// A log entry with all writes of an event-loop tick, which is applied whole or not at all:
 //
 //   time f64 little-endian        the leader's clock, Unix milliseconds; never below that of the entry before
 //   ops                           a record batch: the commands of the tick, one after the other
@@ -55,7 +55,10 @@ export class TickEntry {
 /** Where the ops of an entry begin. */
 export const entryOpsAt = headerBytes;
 
-/** The leader's clock when it made the entry, Unix milliseconds. Throws `RangeError` for what is no entry. */
+/**
+ * The leader's clock when it made the entry, Unix milliseconds. Throws `RangeError` for an invalid
+ * entry.
+ */
 export function entryTime(entry: Buffer): number {
   return entry.readDoubleLE(0);
 }

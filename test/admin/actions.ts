@@ -21,7 +21,9 @@ export type Caller = (typeof callers)[number];
 
 export interface Action {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Parts in braces are made for each call: `{user}` is a user of shop that nobody else has used. */
+  /**
+   * Parts in braces are made for each call: `{user}` is a new user of shop, used by no other test.
+   */
   path: string;
   body?: Readonly<Record<string, unknown>>;
   allowed: readonly Caller[];

@@ -1,4 +1,4 @@
-// What the catalog of tenants tells, and whom the data planes let in by it.
+// Reports of the tenant catalog, and the logins that data planes accept by it.
 
 import { expect, test } from 'vitest';
 import { Principal, Principals } from '../../access/gateway/principals.ts';

@@ -1,5 +1,5 @@
-// Who may do what through the admin API: every action by every caller, what it changes, and what the audit
-// log says of it.
+// Permissions of the admin API: every action by every caller, its effect, and its entry in the
+// audit log.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AdminFixture } from '../../control/admin/admin-fixture.ts';
@@ -40,7 +40,7 @@ function isExpected(action: Action, caller: Caller, status: number): boolean {
   if (action.allowed.includes(caller) && action.conflicts) return status === 409;
   if (action.allowed.includes(caller)) return status === 200 || status === 201;
   if (unknown.includes(caller)) return status === 401;
-  // What is named elsewhere than in the path's tenant is not there, as far as another tenant can tell.
+  // Objects named outside of the tenant's path do not exist for another tenant.
   const isNamed = /%2F|Token\}/.test(action.path) || action.body?.['table'] !== undefined;
   const isTenant = caller === 'shop' || caller === 'mill';
   return status === 403 || (status === 404 && isTenant && isNamed);

@@ -274,7 +274,7 @@ async function comeAndGo(name: () => string, random: Random): Promise<void> {
   }
 }
 
-/** What was being dropped is dropped; of whoever is there, all is there, and of nobody else anything. */
+/** Dropped tenants are gone completely; existing ones are complete, and no other data is left. */
 async function expectNoOrphans(where: string): Promise<void> {
   const isSettled = async () => (await tenants()).every(({ state }) => state === 'active');
   await expect.poll(isSettled, { timeout: 20_000, message: where }).toBe(true);

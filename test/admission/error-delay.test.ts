@@ -27,7 +27,7 @@ test('over Redis: up to the median of what was served, and no longer than the ca
   const { errorDelay } = redis.tenants.admission;
   const client = await redis.client();
   expect(await client.text('SET', 'k', 'v')).toBe('+OK');
-  // What a command takes has been learnt.
+  // The usual time of a command has been learnt.
   expect(errorDelay.median()).toBeLessThan(50);
   redis.owe(9);
   const refused = async () => {
@@ -41,7 +41,7 @@ test('over Redis: up to the median of what was served, and no longer than the ca
   for (let i = 0; i < 2000; i++) errorDelay.succeeded(5000);
   const capped = await refused();
   expect(capped).toBeGreaterThan(95);
-  // A pipeline is held back once.
+  // A pipeline is delayed once.
   const commands = Array.from({ length: 1000 }, (_, i) => ['SET', i, i]);
   const { ms: all, answer } = await timed(client.pipeline(commands));
   expect(answer.every((one) => show(one).startsWith('-TRYAGAIN'))).toBe(true);

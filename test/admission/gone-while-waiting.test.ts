@@ -1,5 +1,5 @@
-// A quota is taken away, or the tenant itself, while its clients wait for request units: each of them is served or told
-// why not, and nobody waits any more.
+// A quota or the tenant itself is removed while its clients wait for request units: each of them
+// gets an answer or an error, and none waits any more.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Polyrow } from '../support/polyrow.ts';
@@ -37,7 +37,7 @@ async function waiting(plane: string, tenant = '[^"]*'): Promise<number> {
 interface Way {
   readonly name: string;
   readonly plane: 'redis' | 'influx';
-  /** What a client gets; throws for a connection that is closed. */
+  /** Answer to the client; throws for a closed connection. */
   send(tenant: string): Promise<() => Promise<string>>;
   /** An answer that says that it was done. */
   readonly served: RegExp;
@@ -88,7 +88,7 @@ const ways: readonly Way[] = [
   },
 ];
 
-/** So many clients of a new tenant, most of whom wait; and what becomes of each. */
+/** Starts so many clients of a new tenant, most of which wait; returns their answers. */
 async function scene(way: Way): Promise<{ tenant: string; answers: Promise<string>[] }> {
   const tenant = `t${++tenants}`;
   await ask('POST', '/v1/tenants', { name: tenant, password: 'hush' });

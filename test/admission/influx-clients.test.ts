@@ -147,7 +147,7 @@ ${outputs}`,
     const { secret } = (await ask('POST', '/v1/tenants/tele2/tokens', { user: 'default' })) as {
       secret: string;
     };
-    // What it writes costs several times as much; and it begins with a debt.
+    // Its writes cost several times as much, and it starts in debt.
     for (const name of ['tele1', 'tele2']) await indebt(name, 1, 10);
     begin(v1('free') + v1('tele1') + v2(secret));
     await sleep(14_000);
@@ -157,7 +157,7 @@ ${outputs}`,
       await quota(name, 1000);
     }
     const until = Date.now();
-    // What was gathered until then has left by then.
+    // Earlier collected points have been sent by then.
     await sleep(2000);
     const all = await counts('free', until);
     expect(all[1]).toMatchObject([[expect.anything(), expect.any(Number)]]);
@@ -211,7 +211,7 @@ describe.skipIf(missingTsbs !== undefined)('TSBS', () => {
       '--log-interval=300s',
       '--timestamp-end=2016-01-02T00:00:00Z',
     ]);
-    // It has no credentials: it is the tenant `default`.
+    // It has no credentials: it acts as tenant `default`.
     await quota('default', 5);
     const { stdout } = await run(loadInflux, [
       `--urls=${server.influx}`,
@@ -286,7 +286,7 @@ describe('a client over its quota', () => {
     await indebt('acme', 5, 2);
     await client.writePoints([{ measurement: 'v1js', fields: { v: 1 } }]);
     expect(await client.query('SELECT v FROM v1js')).toHaveLength(1);
-    // It tries twice more at once, and tells nothing of why that was in vain.
+    // It retries twice at once, and does not report the reason of the failure.
     await indebt('acme', 1, 14);
     const refused = client.writePoints([{ measurement: 'v1js', fields: { v: 2 } }]);
     await expect(refused).rejects.toThrow('Internal Server Error');

@@ -77,7 +77,7 @@ describe('a query that waits', () => {
     expect(ru).toBe('0');
     expect(line().waiting).toBe(0);
     expect(await shown()).toEqual([]);
-    // What was charged is for those who looked and killed.
+    // The charges are those of the clients that listed and killed queries.
     expect(account().lruOf(2) - before).toBeLessThan(6);
   });
 

@@ -61,7 +61,7 @@ afterAll(async () => {
 async function debt(units: number, perSecond: number): Promise<void> {
   const lines = (count: number): string =>
     Array.from({ length: count }, (_, i) => `m,a=b v=1 ${i}`).join('\n');
-  // What points cost is told by the first ones, while nobody has to wait.
+  // The first points teach the limiter their cost, while no request has to wait.
   const { headers } = await post('/write?db=d', lines(5000));
   const of5000 = Number(headers.get('x-polyrow-ru'));
   await set({ 'influx.ru-per-second': perSecond });

@@ -91,7 +91,7 @@ describe('over the quota a write', () => {
     );
     socket.write(body);
     await sleep(250);
-    // What the system and the parser take in, and no more.
+    // The buffers of the system and the parser, and no more.
     expect(socket.bytesWritten - socket.writableLength).toBeLessThan(16 * 1024 * 1024);
     expect(it.limiter('acme').waiting).toBe(1);
     const [answer] = (await once(socket, 'data')) as [Buffer];
@@ -235,7 +235,7 @@ test('whatever becomes of quotas and rules under load, each write is answered an
     change();
     await sleep(350);
   }
-  // Somebody waits at a limiter that lets nobody in; those are refused when their time is up.
+  // A request waits at a limiter without units; it is refused when its time is up.
   await sleep(400);
   isOver = true;
   await Promise.all(clients);

@@ -26,7 +26,7 @@ interface Asked {
 
 class HeldStore extends LevelStore {
   holds = false;
-  /** Those that wait here, in order. */
+  /** Waiting reads, in order. */
   asked: Asked[] = [];
 
   override async getMany(keys: Buffer[], most?: number): Promise<(Buffer | undefined)[]> {
@@ -76,7 +76,7 @@ beforeEach(async () => {
     }
   }
   await server.pod.checkpoint();
-  // Turns go by, in which what was in use is let go of.
+  // Ticks pass, in which unused records are released.
   const client = await server.client('calm');
   for (let i = 0; i < 20; i++) await client.command('PING');
 });

@@ -16,7 +16,7 @@ export interface LimitedInflux {
   server: TenantServer;
   admission: GatewayAdmission;
   meter: Meter;
-  /** Of a tenant with a limit. */
+  /** Limiter of a tenant with a limit. */
   limiter(tenant: string): TenantLimiter;
   setLimits(tenant: string, limits: Partial<TenantLimits>): void;
   /** Makes it owe so much. */

@@ -1,4 +1,4 @@
-// What operators see of limits, and what becomes of them while they change.
+// Limits in the admin API, and changes of limits under load.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -67,7 +67,7 @@ function cli(...words: string[]) {
   return polyrow([...words, '--data-dir', limited.server.dataDir]);
 }
 
-/** What the tenant had saved up is spent: its load has to wait. */
+/** The tenant's savings are spent: its load has to wait. */
 async function isLimited(tenant: string): Promise<void> {
   await expect
     .poll(async () => (await admission(tenant)).waiting, { timeout: 20_000, interval: 20 })
@@ -88,7 +88,10 @@ async function spent(tenant: string, ms: number): Promise<number> {
   return ((await total()) - before) / ((performance.now() - from) / 1000);
 }
 
-/** Of a quota, at most in three seconds: on a busy machine one second's units may have been saved up before. */
+/**
+ * In quotas, over at most three seconds: on a busy machine one second's units may have been saved
+ * up before.
+ */
 const most = (3 + 1) / 3 + 0.05;
 
 test('a quota that is raised, cut and taken away under load is in force within a second', async () => {

@@ -73,10 +73,13 @@ describe('a flood of what is refused', () => {
     expect(server.limiter.counters.partitionRefused).toBe(25_000);
   });
 
-  /** Of the tenant others have been refused lately, so many that the next one has to wait for some tenths of a second. */
+  /**
+   * Other clients of the tenant have been refused recently, so often that the next refusal has to
+   * wait for seconds: longer than a slow machine takes to send it a flood.
+   */
   function refuseOthers(): void {
     const { refusals } = server.tenants.redis.tenants.get(server.red.number)!;
-    refusals.reserve(performance.now(), false, 100_000);
+    refusals.reserve(performance.now(), false, 1_000_000);
   }
 
   function isAnyHeldBack(): boolean {
@@ -174,7 +177,7 @@ describe('a partition at its ceiling', () => {
     expect(await exec(['SET', cold, 1], ['EXISTS', hot])).toMatch(/kind=partition .*discarded\)$/);
     expect(await client.text('EXISTS', cold)).toBe(':0');
     expect(await exec(['SET', cold, 1])).not.toMatch(/^-/);
-    // It is of the database that it selects.
+    // The command belongs to the selected database.
     expect(await exec(['SELECT', 2], ['EXISTS', hot])).not.toMatch(/^-/);
     await client.text('SELECT', 2);
     expect(await exec(['SELECT', 0], ['EXISTS', hot])).toMatch(refusal);

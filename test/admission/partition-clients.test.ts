@@ -45,7 +45,7 @@ interface Served {
 /** Wants as much of one key as it can get, for some seconds by the server's clock. */
 async function hammer(client: RespClient, seconds: number, key = 'hot'): Promise<Served> {
   const commands = Array.from({ length: 200 }, () => ['INCR', key]);
-  // What was saved up is spent first.
+  // Savings are spent first.
   for (let i = 0; i < 20; i++) await client.pipeline(commands);
   const before = await LimitedPolyrow.stats(client);
   let after = before;

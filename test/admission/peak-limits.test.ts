@@ -81,7 +81,7 @@ test('over InfluxDB’s protocol writes are, too', async () => {
     return write.close();
   };
   const free = await speed('mill', 'influx', 1000, work);
-  // What merging costs is charged when it is done.
+  // Merging is charged when it is done.
   await sleep(1500);
   const slow = Math.max(100, Math.round(free / 5));
   await set('mill', `peakRuPerSecond=${slow}`);

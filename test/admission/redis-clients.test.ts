@@ -114,7 +114,7 @@ describe('ioredis', () => {
     for (const other of others) other.close();
     await Promise.allSettled(floods);
     expect(refused).toBeGreaterThan(0);
-    // What was spent last may still be owed: tried again, as the refusal says.
+    // The last command may have left a debt: retried, as the refusal says.
     const sum = (): Promise<string | null> =>
       client.get('sum').catch((error: Error) => error.message);
     await expect.poll(sum).toBe(String(done * 2));
@@ -166,7 +166,7 @@ const ycsb = await goTool({
 if ('missing' in ycsb) console.warn(`skipped: ${ycsb.missing}`);
 
 test.skipIf('missing' in ycsb)('YCSB finishes', { timeout: 120_000 }, async () => {
-  // It logs in as nobody: then the limit is that of tenant `default`.
+  // Without a login the limit of tenant `default` applies.
   const own = await LimitedPolyrow.start();
   try {
     await own.quota('default', 3000);

@@ -1,4 +1,5 @@
-// What the clients of a tenant get when it has spent its request units: one command after the other.
+// Behaviour towards clients of a tenant that has spent its request units, one command after the
+// other.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { show } from '../support/resp-value.ts';

@@ -78,7 +78,7 @@ describe('scans over their limit', () => {
       expect(await client.text('SCAN', 0, 'COUNT', 500)).toContain('key:1');
     }
     const seconds = (performance.now() - begun) / 1000;
-    // What was saved up before counts once, and the last one may be owed.
+    // Savings count once, and the last command may leave a debt.
     expect(spent() - before).toBeLessThan(200 * (seconds + 1) + 80);
     expect(spent() - before).toBeGreaterThan(200 * seconds * 0.7);
     expect(scans().counters).toMatchObject({ refused: 0 });
@@ -131,7 +131,7 @@ describe('scans over their limit', () => {
     expect(await client.text('KEYS', '*')).toMatch(refusal);
     expect(server.limiter.counters.refused).toBe(1);
     expect(scans().counters.refused).toBe(0);
-    // What was taken for it is given back.
+    // The debit is returned.
     await until(() => scans().balance(performance.now()) > 400);
   });
 

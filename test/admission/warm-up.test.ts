@@ -1,4 +1,4 @@
-// What a new tenant may spend beyond its quota, once.
+// The one-time credit of a new tenant beyond its quota.
 
 import { afterEach, expect, test } from 'vitest';
 import { noLimits } from '../../contracts/tenancy/definitions.ts';
@@ -51,7 +51,7 @@ test('it is three times the quota while the tenant is new, and the quota from th
   try {
     tenant('young', Date.now());
     const begun = performance.now();
-    // What a second brings may have been saved up before.
+    // The units of one second may have been saved up before.
     expect(await spent('young', 2500)).toBeGreaterThan(500 * 2.5);
     expect(limiterOf('young').warmupLeft(performance.now())).toBeGreaterThan(0);
     expect(limiterOf('young').counters.refused).toBe(0);
@@ -81,9 +81,9 @@ test('who was made long ago, or nobody knows when, has none; and nobody where it
   expect(left('old')).toBe(0);
   expect(left('older')).toBe(0);
   expect(left('young')).toBeCloseTo(2 * 500 * 200, -3);
-  // Of a server whose clock went back.
+  // On a server whose clock went backwards.
   expect(left('ahead')).toBeCloseTo(2 * 500 * 300, -3);
-  // It goes with the quota, and never beyond the time.
+  // The credit scales with the quota, but its period does not.
   it.alter('young', { limits: { ...noLimits, ruPerSecond: 1000 } });
   expect(left('young')).toBeCloseTo(2 * 1000 * 200, -4);
   it.admission.setRules({ warmupSeconds: 0 });

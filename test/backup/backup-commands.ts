@@ -34,7 +34,7 @@ export class BackupScene {
     return this.begin(server, ...words).finish();
   }
 
-  /** What a command answers in the end; throws what it says when it fails. */
+  /** Final answer of a command; throws its error message. */
   async answer<T>(server: Polyrow, ...words: string[]): Promise<T> {
     return lastLine<T>(await this.run(server, ...words));
   }

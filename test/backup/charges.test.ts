@@ -16,7 +16,7 @@ interface Spent {
   readonly influx: number;
 }
 
-/** What nobody asked for, as it was charged to a tenant so far. */
+/** Background work charged to a tenant so far. */
 async function background(server: Polyrow, tenant: string): Promise<Spent> {
   // Merging is charged within a second of the write that causes it.
   await new Promise((resolve) => setTimeout(resolve, 2500));

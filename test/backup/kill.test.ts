@@ -40,7 +40,7 @@ async function fill(server: Polyrow, round: number): Promise<void> {
   await writeLines(server, 'd', lines.join('\n'));
 }
 
-/** What is there in short, by engine. */
+/** Summary of the contents, by engine. */
 async function contents(server: Polyrow): Promise<string[]> {
   const client = await server.client();
   const found: string[] = [];
@@ -73,7 +73,7 @@ describe.skipIf(!isBuilt)('a server killed', { timeout: 120_000 + kills * 60_000
       await source.restart();
       expect(await contents(source), where).toEqual(expected);
       interrupted += listBackups(realDisk, scene.set).partial.length;
-      // Nobody reads what was interrupted, and it goes when it is to go.
+      // The interrupted backup is not read, and is removed on request.
       const again = await scene.backup(source, '--incremental', '--remove-interrupted');
       expect(again.interrupted, where).toEqual([]);
       const { code, err, backups } = await scene.verify();

@@ -90,7 +90,7 @@ class Writers {
     };
   }
 
-  /** What the database was after this many writes. */
+  /** State of the database after this many writes. */
   stateAt(drawn: number): Map<string, string> {
     const state = new Map<string, string>();
     for (let number = 1; number <= drawn; number++) {
@@ -194,7 +194,7 @@ describe.skipIf(!isBuilt)('a backup under load', () => {
       await scene.restore(target);
       const drawn = await compare(target, writers, where);
       for (const [database, count] of drawn.entries()) {
-        // It is of a moment within the time that it took.
+        // The backup's moment lies within its duration.
         expect(count, where).toBeGreaterThanOrEqual(drawnBefore[database]!);
         expect(count, where).toBeLessThanOrEqual(drawnAfter[database]! + 3 * 20);
       }

@@ -26,7 +26,7 @@ describe.skipIf(!isBuilt)('calibrate', { timeout: 60_000 }, () => {
     calibrating.kill(signal);
     expect((await calibrating.finish()).code).toBe(code);
     expect(made()).toEqual([]);
-    // Nobody goes on writing there.
+    // The stopped run writes no more.
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(made()).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { NoisyNeighbour } from '../../cli/demo/noisy-neighbour.ts';
 import { isBuilt, polyrow, PolyrowProcess } from './polyrow-process.ts';
 
-// Of its own: others may show the same meanwhile.
+// A directory of its own: other tests may run the demo at the same time.
 const temporary = mkdtempSync(join(tmpdir(), 'polyrow-test-demo-'));
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 const environment = { TMPDIR: temporary };

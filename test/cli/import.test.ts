@@ -86,9 +86,13 @@ async function contents(client: RespClient, db: number): Promise<Map<string, str
     const types = await client.pipeline(names.map((name) => ['TYPE', name]));
     const times = await client.pipeline(names.map((name) => ['PTTL', name]));
     const kinds = types.map((type) => show(type).slice(1));
-    const values = await client.pipeline(names.map((name, i) => reads[kinds[i]!]!(name)));
+    // A key that has expired since it was listed is of type none.
+    const values = await client.pipeline(
+      names.map((name, i) => reads[kinds[i]!]?.(name) ?? ['EXISTS', name]),
+    );
     for (const [i, value] of values.entries()) {
       const type = kinds[i]!;
+      if (type === 'none') continue;
       let text = show(value);
       if (type === 'set' || type === 'hash') text = Array.from(text).sort().join('');
       text = text.replaceAll(/"radix-tree-(keys|nodes)" :\d+/g, '');
@@ -224,7 +228,7 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
     if (existsSync(`${file}.import`)) {
       const last = new Import(...words);
       expect(await last.code()).toBe(0);
-      expect(last.output).toContain('goes on at');
+      expect(last.output).toContain('resumes at');
       expect(last.output).toContain('300000 keys');
     }
     const ours = await target.client();
@@ -277,7 +281,7 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
           ['ZINCRBY', `zset ${k}`, '1', `m${random.below(5)}`],
           ['SPOP', `set ${k}`],
           ['SADD', `set ${k}`, String(written), String(written + 1)],
-          ['SET', `string ${k}`, 'v', 'PX', '100000'],
+          ['SET', `string ${k}`, 'v', 'PX', '100000000'],
           ['MULTI'],
           ['INCR', 'both'],
           ['SELECT', String(random.below(3))],
@@ -357,7 +361,7 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
     },
   );
 
-  test('a redis-server that lets nobody be its replica is copied key by key', async () => {
+  test('a redis-server that accepts no replica is copied key by key', async () => {
     const source = await redis('--rename-command', 'PSYNC', '');
     const theirs = await source.client();
     await fill(theirs);
@@ -371,7 +375,7 @@ describe.skipIf(!redisInstalled)('polyrow import', { timeout: 400_000 }, () => {
       join(folder(), 'state'),
     );
     expect(`${await run.code()} ${run.output}`).toMatch(/^0 /);
-    expect(run.output).toContain('lets nobody be its replica');
+    expect(run.output).toContain('accepts no replica');
     const ours = await target.client();
     await expectSame(theirs, ours, [
       [0, 0],

@@ -9,9 +9,7 @@ describe.skipIf(!isBuilt)('a server on a network', () => {
       const error = await Polyrow.start({ flags: where }).catch((thrown: unknown) => thrown);
       expect((error as StartError).code).toBe(2);
       expect((error as StartError).output).toMatch(
-        new RegExp(
-          `^polyrow: ${plane}.host 0.0.0.0 .*redis.password.*--${plane}.protected-mode no`,
-        ),
+        new RegExp(`^polyrow: ${plane}.host 0.0.0.0 .*redis.password.*--protected-mode no`),
       );
     };
     await check('redis');
@@ -21,7 +19,7 @@ describe.skipIf(!isBuilt)('a server on a network', () => {
   test('starts with a password, or when it is insisted on', async () => {
     for (const flags of [
       ['--redis.password', 'secret'],
-      ['--redis.protected-mode', 'no'],
+      ['--protected-mode', 'no'],
     ]) {
       const server = await Polyrow.start({ flags: ['--redis.host', '0.0.0.0', ...flags] });
       await server.remove();

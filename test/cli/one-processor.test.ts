@@ -12,7 +12,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** Of the threads of a process, the oldest first. */
+/** Nice values of a process's threads, the oldest first. */
 function nicenessOf(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`)
     .map(Number)

@@ -26,7 +26,7 @@ function run(...words: string[]): Promise<Finished> {
   return polyrow([...words, '--data-dir', server.dataDir]);
 }
 
-/** What a command answers to a program. */
+/** Answer of a command as JSON. */
 async function json<T = Record<string, unknown>>(...words: string[]): Promise<T> {
   const { code, out, err } = await run(...words, '--json');
   expect([code, err], words.join(' ')).toEqual([0, '']);

@@ -28,7 +28,7 @@ describe.skipIf(!isBuilt)('two processes', { timeout: 60_000 }, () => {
     expect((await server.finish()).code).toBe(0);
   }
 
-  /** Of the process that runs in the directory of a node; it is in the lock. */
+  /** Pid of the process that runs in the directory of a node; read from the lock. */
   function pidOf(node: number): number {
     const lock = readFileSync(join(path, 'processes', `node-${node}`, 'lock'), 'utf8');
     return (JSON.parse(lock) as { pid: number }).pid;

@@ -42,7 +42,7 @@ async function start(...words: string[]): Promise<PolyrowProcess> {
   return server;
 }
 
-/** What shows the admin API that it is the operator who asks. */
+/** Headers that identify an operator to the admin API. */
 function asOperator(): Record<string, string> {
   const token = readFileSync(join(directory, 'admin-token'), 'utf8').trim();
   return { authorization: `Bearer ${token}` };

@@ -1,4 +1,4 @@
-// What the command does where somebody sits before it: a terminal, made by python's pty.
+// Commands on a terminal, emulated by python's pty.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -23,13 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => server?.remove());
 
-// What a terminal is sent to change to its other screen, and to show the cursor and come back.
+// Terminal codes for switching to the other screen, and for showing the cursor and back.
 const otherScreen = '\u001b[?1049h';
 const back = '\u001b[?25h\u001b[?1049l';
 
 type Typing = readonly (readonly [waitFor: string, type: string])[];
 
-/** What the terminal showed, and the exit code. */
+/** Output on the terminal, and the exit code. */
 async function onTerminal(typing: Typing, ...words: string[]): Promise<[string, number]> {
   const script = [`${import.meta.dirname}/terminal.py`, JSON.stringify(typing)];
   const program = [process.execPath, main, ...words, '--data-dir', server.dataDir];

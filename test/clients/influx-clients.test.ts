@@ -1,4 +1,4 @@
-// What people write with the official clients of InfluxDB 1.x and 2.x, run unchanged.
+// Typical programs with the official clients of InfluxDB 1.x and 2.x, unchanged.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

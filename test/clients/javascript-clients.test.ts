@@ -1,4 +1,4 @@
-// What people write with ioredis and node-redis, run unchanged.
+// Typical programs with ioredis and node-redis, unchanged.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Redis } from 'ioredis';

@@ -1,5 +1,4 @@
-// What redis-cli tells of the arguments of commands, which it learns from COMMAND DOCS: the same as it tells
-// when connected to a redis-server.
+// Argument hints of redis-cli from COMMAND DOCS: the same as with a redis-server.
 
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -5,8 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { goTool } from '../support/go-tools.ts';
 import { Polyrow } from '../support/polyrow.ts';
 
@@ -16,6 +15,9 @@ const tool = await goTool({
   tags: 'custom,inputs.cpu,inputs.mem,inputs.disk,outputs.influxdb,outputs.influxdb_v2',
 });
 if ('missing' in tool) console.warn(`skipped: ${tool.missing}`);
+
+const atLeast = (least: number): unknown =>
+  expect.toSatisfy((value: unknown) => typeof value === 'number' && value >= least);
 
 describe.skipIf('missing' in tool)('telegraf', () => {
   let server: Polyrow;
@@ -62,7 +64,16 @@ describe.skipIf('missing' in tool)('telegraf', () => {
     for (const stream of [telegraf.stdout!, telegraf.stderr!]) {
       stream.on('data', (chunk) => (output += String(chunk)));
     }
-    await sleep(4000);
+    // Gathered four times at least, and written by both outputs.
+    for (const db of ['telegraf v1', 'v2']) {
+      const counted = (): Promise<unknown> =>
+        query("SELECT count(usage_idle) FROM cpu WHERE cpu = 'cpu-total'", db);
+      const enough = { series: [{ values: [[expect.anything(), atLeast(4)]] }] };
+      await vi.waitFor(async () => expect(await counted()).toMatchObject({ results: [enough] }), {
+        timeout: 60_000,
+        interval: 200,
+      });
+    }
     telegraf.kill('SIGTERM');
     await once(telegraf, 'close');
   });

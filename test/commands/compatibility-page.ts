@@ -108,7 +108,7 @@ async function differencesOf(
 const begin = '<!-- by hand -->';
 const end = '<!-- made by the test -->';
 
-/** What is written by hand in the page as it is. */
+/** Hand-written parts of the existing page. */
 function handWritten(page: string): string {
   const from = page.indexOf(begin);
   const to = page.indexOf(end);

@@ -190,7 +190,7 @@ describe.skipIf(!redisInstalled)('between here and redis-server 7.0', () => {
         const ours: Run = (line) => harness.command(line);
         expect(harness.run(`RESTORE k 0 ${payload}`)).toBe('OK');
         expect(await streamContents(ours, 'k')).toBe(expected);
-        // Of entries and groups that were made here, too.
+        // Also with entries and groups that were created here.
         for (const change of [...changes, ['XADD', 'k', '18446744073709551615-1', 'f', 'v']]) {
           expect(await ours(change)).toBe(await theirs(change));
         }
@@ -318,7 +318,7 @@ describe('hostile payloads', () => {
       const answer = harness.command(['RESTORE', 'b', '0', payload(cut), 'REPLACE']);
       expect(answer).toMatch(/^(OK|\(error\) ERR Bad data format)$/);
       if (answer !== 'OK' || i % 16 !== 0) continue;
-      // What came of it is a value like any other.
+      // The restored value behaves like any other.
       expect(harness.run(`RESTORE c 0 ${harness.run('DUMP b')} REPLACE`)).toBe('OK');
       if (harness.run('TYPE b') !== 'stream') continue;
       expect(harness.run('XREADGROUP GROUP g c STREAMS b >')).not.toMatch(/internal/);

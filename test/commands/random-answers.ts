@@ -1,4 +1,4 @@
-// What must hold of commands that answer random elements, whichever they are.
+// Invariants of commands that return random elements.
 
 import { expect, test } from 'vitest';
 import type { Harness } from './harness.ts';

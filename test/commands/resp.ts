@@ -9,7 +9,7 @@ export class TestReply implements Reply {
   version = 2;
   #parts: string[] = [];
 
-  /** What was answered since the last call, as text; undefined when nothing was. */
+  /** Replies since the last call, as text; undefined without any. */
   take(sorted: boolean): string | undefined {
     const bytes = Buffer.from(this.#parts.join(''), 'latin1');
     this.#parts = [];

@@ -1,5 +1,5 @@
-// What one step of a long command does, counted: elements that the store looked at or changed, bytes of
-// the answer and of the log. On both row engines, over rows many times larger than any step.
+// Work of one step of a long command: elements read or changed in the store, bytes of the answer
+// and of the log. On both row engines, over rows many times larger than any step.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

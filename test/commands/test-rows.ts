@@ -1,4 +1,5 @@
-// What a pod's transaction adds to a table, for tests: tables by number, a clock, and rows that expire.
+// A stand-in for a pod's transaction around a table, for tests: tables by number, a clock, and rows
+// that expire.
 
 import type { Slice } from '../../universal-row/bytes.ts';
 import { assert } from '../../universal-row/assert.ts';

@@ -1,12 +1,12 @@
-// A transcript is a text file of commands and of what redis-server 7.0.15 answered to them:
+// A transcript is a text file of commands with the replies of redis-server 7.0.15:
 //
 //   # a comment; the database is empty again after it
 //   > GET missing
 //   (nil)
 //
-// `~` in place of `>` sorts the items of the answer, where their order is nobody's promise. `> HELLO 3`
-// and `> HELLO 2` change the protocol and have no answer. With UPDATE_TRANSCRIPTS=1 and a redis-server
-// the answers are written anew, from Redis.
+// `~` in place of `>` sorts the items of the answer, where their order is undefined. `> HELLO 3`
+// and `> HELLO 2` change the protocol and have no answer. With UPDATE_TRANSCRIPTS=1 and a
+// redis-server the replies are regenerated from Redis.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

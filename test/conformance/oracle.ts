@@ -1,5 +1,5 @@
-// What an engine must hold and answer, in the plainest form: rows by key, containers as arrays that are
-// searched from end to end. It shares nothing with any engine.
+// Reference model of an engine in the simplest form: rows by key, containers as arrays with linear
+// search. It shares no code with any engine.
 
 import {
   array,
@@ -23,7 +23,7 @@ export interface OracleRow {
   shape: Shape;
   expireAt: number;
   bytes: string;
-  /** Of a map or set; records of a stream, in any order. */
+  /** Fields of a map or set; records of a stream, in any order. */
   fields: Pair[];
   /** In order. */
   scores: Scored[];

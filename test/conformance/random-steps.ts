@@ -24,10 +24,10 @@ import {
 } from './oracle.ts';
 
 interface Operation {
-  /** What is done, for whoever reads of a failure. */
+  /** Description of the step, for failure messages. */
   text: string;
   run: (engine: Engine) => unknown;
-  /** What `run` must return. */
+  /** Expected result of `run`. */
   answer: unknown;
 }
 
@@ -65,7 +65,7 @@ export class StepMaker {
     this.#random = random;
   }
 
-  /** What one command might do. */
+  /** Operations of one command. */
   step(): Operation[] {
     const count = this.#chance(0.7) ? 1 : 1 + this.#below(6);
     return Array.from({ length: count }, () => this.#operation());

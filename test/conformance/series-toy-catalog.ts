@@ -100,7 +100,10 @@ const isSame = (a: ToyPolicy | undefined, b: ToyPolicy): boolean =>
   a.shardGroupDuration === b.shardGroupDuration &&
   a.replicaN === b.replicaN;
 
-/** What makes the change; undefined when there is nothing to do. Throws when it cannot be made. */
+/**
+ * Function that applies the change; undefined when there is nothing to do. Throws for an invalid
+ * change.
+ */
 export function effectOf(databases: ToyDatabases, change: CatalogChange): (() => void) | undefined {
   const database = databases.get(change.database);
   switch (change.kind) {

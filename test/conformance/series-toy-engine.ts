@@ -35,7 +35,7 @@ import { pointsOf, rowsOf, type ToyPoint, type ToyRow } from './series-toy-point
 
 type Range = { from: bigint; to: bigint };
 
-/** What an entry says. Which series are meant is settled before it is said. */
+/** Operations of an entry. Selections are resolved to series before encoding. */
 type ToyOp =
   | { kind: 'change'; change: CatalogChange }
   | { kind: 'write'; database: string; policy: string; points: ToyPoint[] }
@@ -59,7 +59,6 @@ export class ToySeriesEngine implements SeriesEngine {
   }
   limits: SeriesLimits = {
     seriesPerDatabase: Infinity,
-    seriesPerMeasurement: Infinity,
     valuesPerTag: Infinity,
   };
   #databases: ToyDatabases = new Map();
@@ -83,7 +82,7 @@ export class ToySeriesEngine implements SeriesEngine {
   skip(index: number): void {
     this.appliedIndex = index;
   }
-  /** It knows of no rules beside its policies. */
+  /** The engine has no rules besides its policies. */
   policyInForce(policy: RetentionPolicy): RetentionPolicy {
     return policy;
   }
@@ -193,7 +192,7 @@ export class ToySeriesEngine implements SeriesEngine {
   }
 
   #refusal(all: ToyShard[], policy: ToyPolicy, { key, time }: ToyPoint): string | undefined {
-    const { seriesPerDatabase, seriesPerMeasurement, valuesPerTag } = this.limits;
+    const { seriesPerDatabase, valuesPerTag } = this.limits;
     const shard = shardAt(policy, time);
     if (shard?.series.has(key)) return undefined;
     const total = all.reduce((sum, { series }) => sum + series.size, 0);
@@ -202,7 +201,6 @@ export class ToySeriesEngine implements SeriesEngine {
     const own = [...(shard?.series.values() ?? [])].filter(
       (one) => one.measurement === measurement,
     );
-    if (own.length >= seriesPerMeasurement) return 'max-series-per-measurement limit exceeded';
     for (const [tag, value] of tags) {
       const values = new Set(own.map((one) => one.tags.get(tag)).filter((v) => v !== undefined));
       if (values.has(value) || values.size < valuesPerTag) continue;

@@ -1,4 +1,4 @@
-// What the tests of this folder run over.
+// Subjects of the tests in this folder.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// The engine contract with no regard for speed: what the kit is tried on, and the shortest complete
-// example for whoever writes an engine.
+// The engine contract without regard for speed: a subject for the kit's own tests, and the shortest
+// complete example for authors of engines.
 
 import { AppliedIndexes, localGroup } from '../../engines/applied-indexes.ts';
 import { applyOps } from '../../engines/apply.ts';

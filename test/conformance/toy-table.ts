@@ -36,7 +36,7 @@ type Scored = [member: string, score: number];
 const byScore = (a: Scored, b: Scored): number =>
   a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0;
 
-/** What the tables share with their engine. */
+/** State the tables share with their engine. */
 export interface ToyTransaction {
   nextSeq: number;
   readonly bySeq: Map<Row, ToyRow>;

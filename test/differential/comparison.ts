@@ -22,7 +22,7 @@ export class Comparison {
   readonly #ours: RespClient;
   readonly #theirs: RespClient;
   #before: { ours: RespValue; theirs: RespValue } | undefined;
-  /** Of the commands queued for EXEC. */
+  /** Rules of the commands queued for EXEC. */
   #queued: Rule[] = [];
 
   constructor(ours: RespClient, theirs: RespClient) {

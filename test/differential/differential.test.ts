@@ -66,7 +66,7 @@ describe.skipIf(!redisInstalled)(
   },
 );
 
-/** What differs in a stream that begins with empty servers. */
+/** Differences in a stream that begins with empty servers. */
 async function runChapter(
   comparison: Comparison,
   chapterSeed: number,

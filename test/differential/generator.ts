@@ -78,8 +78,9 @@ export class Generator {
         : candidates === 'ZSCORES'
           ? ['ZRANGE', key!, 0, -1, 'WITHSCORES']
           : [candidates, key!];
+    const rules: Readonly<Record<string, Step['rule']>> = { HGETALL: 'pairs', ZSCORES: 'scores' };
     const steps: Step[] = [
-      { words: from, rule: candidates === 'HGETALL' ? 'pairs' : 'unordered' },
+      { words: from, rule: rules[candidates] ?? 'unordered' },
       { words, rule: 'draw' },
     ];
     // Now the two hold different members: both start afresh.

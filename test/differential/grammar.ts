@@ -9,7 +9,7 @@
 import type { Random } from '../support/random.ts';
 import type { Word } from '../support/resp-client.ts';
 
-/** What one line has made so far that a later word of it depends on. */
+/** State of a line that later words depend on. */
 export interface LineState {
   /** How many keys the last count announced. */
   keyCount: number;

@@ -268,8 +268,8 @@ export const kinds = {
   db: mostly((random) => random.below(3), ['-1', '15', '16', 'x', '', '9223372036854775808']),
   // Long enough to be a wait, short enough not to slow the run.
   timeout: mostly(() => '0.005', ['-1', 'x', '', 'nan', '-0.1', '1e400', '9223372036854775807']),
-  type: (random) =>
-    random.pick(['string', 'hash', 'list', 'set', 'zset', 'ZSET', 'stream', 'none', 'x']),
+  // Not `none`: of keys that have just expired, redis-server tells as of such.
+  type: (random) => random.pick(['string', 'hash', 'list', 'set', 'zset', 'ZSET', 'stream', 'x']),
   nowhere: () => 'missing*',
   by: (random) => random.pick(['string*', 'hash*->a', 'missing*', '*', 'hash*->']),
   got: (random) =>

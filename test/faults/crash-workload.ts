@@ -18,7 +18,7 @@ const writesPerRound = 3;
 
 export class CrashWriter {
   readonly name: string;
-  /** Writes sent and answered since the beginning, over all lives of the server. */
+  /** Writes sent and answered since the beginning, over all incarnations of the server. */
   sent = 0;
   acknowledged = 0;
   readonly #random: Random;

@@ -1,5 +1,5 @@
-// What a crash of the machine or a bad disk leaves behind: a log torn at its end is cut there; damage to what
-// was promised is told, and nothing is served from it.
+// Files after a crash of the machine or on a bad disk: a log torn at its end is truncated; damage
+// to acknowledged data is reported, and none of it is served.
 
 import {
   closeSync,
@@ -125,7 +125,7 @@ describe.each(['memory', 'kv'])('the %s model', (model) => {
       expect(error.output).toMatch(/\b\d{3,}\b/);
       flip(path, statSync(path).size >> 1);
     }
-    // Whole again, all is there: the failed starts have changed nothing.
+    // With the files restored, all data is there: the failed starts have changed nothing.
     await polyrow.restart();
     expect(await count(await polyrow.client())).toBe(1500);
   });

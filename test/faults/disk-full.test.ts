@@ -29,7 +29,7 @@ describe.skipIf(!mounted).each(['memory', 'kv'])('a full disk, %s model', (model
     try {
       const client = await server.client();
       await client.command('SET', 'before', 'value');
-      // Someone else takes the room.
+      // Another file takes the space.
       fill(filler);
       let written = 0;
       let refusal = '';
@@ -42,7 +42,7 @@ describe.skipIf(!mounted).each(['memory', 'kv'])('a full disk, %s model', (model
       expect(await client.text('INCR', 'counter')).toMatch(/^-[A-Z]+ /);
       expect(await client.text('GET', 'before')).toBe('"value"');
       expect(await client.text('PING')).toBe('+PONG');
-      // What was refused did not happen, what was acknowledged did.
+      // Refused writes did not happen, acknowledged ones did.
       expect(await client.text('EXISTS', `key:${written}`, 'counter')).toBe(':0');
       expect(await client.text('DBSIZE')).toBe(`:${written + 1}`);
       const transaction = await client.pipeline([['MULTI'], ['SET', 'x', 1], ['EXEC']]);

@@ -9,7 +9,7 @@ import type { RespClient } from '../support/resp-client.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const kills = Number(process.env['KILLS'] ?? (full ? 100 : 4));
+const kills = Number(process.env['KILLS'] ?? (full ? 100 : 2));
 const seed = seedFrom('KILL_SEED');
 const fields = 30_000;
 

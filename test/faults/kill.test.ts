@@ -12,7 +12,7 @@ import { CrashWriter, emptied } from './crash-workload.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const kills = Number(process.env['KILLS'] ?? (full ? 200 : 3));
+const kills = Number(process.env['KILLS'] ?? (full ? 200 : 2));
 const seed = seedFrom('KILL_SEED');
 
 let server: Polyrow | undefined;

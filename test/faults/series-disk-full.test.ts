@@ -52,7 +52,7 @@ describe.skipIf(!mounted)('a full disk', () => {
       await post(server.influx, { q: `CREATE DATABASE ${database}` });
       let written = 0;
       for (; written < 10; written++) expect((await write(server, body(written))).status).toBe(204);
-      // Someone else takes the room.
+      // Another file takes the space.
       fill(filler);
       let refusal = '';
       while (refusal === '' && written < 2000) {
@@ -66,7 +66,7 @@ describe.skipIf(!mounted)('a full disk', () => {
       expect(refusal).toMatch(/disk|space|room/i);
       expect((await write(server, body(written))).status).toBeGreaterThanOrEqual(500);
       expect((await fetch(`${server.influx}/ping`)).status).toBe(204);
-      // What was refused did not happen, what was acknowledged did.
+      // Refused writes did not happen, acknowledged ones did.
       expect(await numbers(server)).toBe(written * pointsPerBody);
 
       rmSync(filler);

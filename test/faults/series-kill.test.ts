@@ -14,7 +14,7 @@ import { database, post, SeriesWriter } from './series-workload.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const kills = Number(process.env['KILLS'] ?? (full ? 100 : 3));
+const kills = Number(process.env['KILLS'] ?? (full ? 100 : 2));
 const seed = seedFrom('KILL_SEED');
 const killsPerDatabase = 10;
 

@@ -52,7 +52,7 @@ export async function write(server: Polyrow, body: string, db = database): Promi
 
 export class SeriesWriter {
   readonly name: string;
-  /** Points sent, and those of them whose request was answered, over all lives of the server. */
+  /** Points sent, and points whose request was answered, over all incarnations of the server. */
   sent = 0;
   readonly acknowledged = new Set<number>();
   /** Numbers that may be there or not, from requests that got no answer. */
@@ -80,8 +80,11 @@ export class SeriesWriter {
         return;
       }
       if (response.status !== 204) {
+        const text = await response.text();
+        // The store is too far behind, as on a slow machine: the points stay in doubt.
+        if (response.status === 500 && text.includes('"timeout"')) continue;
         // A server that stops may say so.
-        expect(response.status, await response.text()).toBe(503);
+        expect(response.status, text).toBe(503);
         return;
       }
       for (const n of numbers) {

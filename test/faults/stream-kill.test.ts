@@ -13,7 +13,7 @@ import type { RespValue } from '../support/resp-value.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
-const kills = Number(process.env['KILLS'] ?? (full ? 100 : 3));
+const kills = Number(process.env['KILLS'] ?? (full ? 100 : 2));
 const seed = seedFrom('KILL_SEED');
 
 let server: Polyrow | undefined;
@@ -22,7 +22,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** What clients were told of the stream. */
+/** Replies of the stream that clients received. */
 class Told {
   readonly added = new Map<string, string>();
   readonly delivered = new Set<string>();

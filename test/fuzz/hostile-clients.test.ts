@@ -75,7 +75,7 @@ describe('with the default settings', () => {
     const before = server.residentBytes();
     const deaf = await open();
     deaf.pause();
-    // Answers of 10 GB, if anyone made them all.
+    // Replies of 10 GB if all were made.
     const get = Buffer.from('GET large\r\n'.repeat(1000));
     for (let i = 0; i < 10; i++) deaf.write(get);
     const until = Date.now() + 3000;
@@ -84,7 +84,7 @@ describe('with the default settings', () => {
       expect(server.residentBytes() - before).toBeLessThan(300 * mib);
       await sleep(100);
     }
-    // It wakes up: all it asked for is still there, in order.
+    // The client reads again: all replies are still there, in order.
     let received = 0;
     deaf.on('data', (chunk) => (received += chunk.length));
     deaf.resume();
@@ -126,7 +126,7 @@ describe('with the default settings', () => {
     await Promise.all(victims.map((client) => client.ended));
     expect(await waiting).toBe('lost');
     expect(await killer.text('PUBLISH', 'channel', 'x')).toBe(':0');
-    // What the killed one waited for is not given to the dead.
+    // An element the killed client waited for is not lost to it.
     expect(await killer.text('RPUSH', 'nothing', 'x')).toBe(':1');
     expect(await killer.text('LLEN', 'nothing')).toBe(':1');
     expect(await killer.text('EXISTS', 'k')).toBe(':0');
@@ -247,7 +247,7 @@ test('idle clients are closed after the timeout, waiting and subscribed ones not
 });
 
 test('a slow reader is closed at its output limit, when there is one', async () => {
-  await start('--redis.output-limit.pubsub-hard-bytes', '1mb');
+  await start('--redis.client-output-buffer-limit', 'pubsub 1mb 0 0');
   const deaf = await open();
   deaf.write('SUBSCRIBE news\r\n');
   await once(deaf, 'data');

@@ -47,7 +47,7 @@ test.each(['memory', 'kv'])(
         rounds++;
       }
       expect(rounds).toBeGreaterThan(10);
-      // Nobody left anything behind, and what was written can be read back by a new life.
+      // No leftovers, and the written data can be read back after a restart.
       await witness.command('SELECT', 0);
       const size = await witness.text('DBSIZE');
       witness.close();

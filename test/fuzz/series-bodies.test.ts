@@ -60,7 +60,7 @@ async function collect(response: IncomingMessage): Promise<Answer> {
   return { status: response.statusCode!, type, body: Buffer.concat(parts) };
 }
 
-/** What must hold of every answer. */
+/** Invariants of every answer. */
 function check({ status, type, body }: Answer): void {
   const text = body.toString();
   expect(status).toBeGreaterThanOrEqual(200);
@@ -97,7 +97,7 @@ const queryParts = [
   ...['time', '<', '>', '>=', '-', '+', '((((((((((', 'ORDER BY time DESC', 'tz(', "'UTC'", 'FOR'],
 ];
 
-/** What the documentation of every statement begins with, so that all of the parser is reached. */
+/** Beginnings of all documented statements, so that the whole parser is reached. */
 const statements = [
   ...queries.map((q) => q.replaceAll(' T ', " time > '2015-01-01' ").replace(/ T$/, ' time > 0')),
   'SHOW DATABASES',
@@ -209,7 +209,7 @@ test.each([
   expect(sent).toBeGreaterThan(200);
   expect(polyrow.running).toBe(true);
   expect(polyrow.lifeOutput).not.toMatch(/unhandled|assert|TypeError|RangeError|Cannot read/i);
-  // What all that left behind is there in the next life, and can be worked with.
+  // The data is there after a restart, and usable.
   const counted = { path: '/query?db=fuzz&q=SHOW+SERIES' };
   const before = await send(counted);
   await polyrow.restart();

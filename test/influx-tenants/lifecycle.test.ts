@@ -44,7 +44,7 @@ describe('credentials', () => {
       await alone.result('root:root', "CREATE USER bob WITH PASSWORD 'bob'");
       expect((await alone.query('root:root', 'SHOW DATABASES')).status).toBe(401);
       expect((await alone.query('', 'SHOW DATABASES')).status).toBe(200);
-      // Even when there is nobody else any more: who was thrown out does not become somebody else.
+      // Even without any other user: a removed user does not act as another one.
       await alone.result('', 'DROP USER bob');
       expect((await alone.query('bob:bob', 'SHOW DATABASES')).status).toBe(401);
       expect((await alone.send('', '/query?q=SHOW+DATABASES', token)).status).toBe(401);

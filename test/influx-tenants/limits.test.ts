@@ -1,4 +1,4 @@
-// What a tenant may use up.
+// Resource limits of a tenant.
 
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -62,7 +62,7 @@ describe('limits', () => {
     expect(await server.result('acme:acme', 'SHOW SERIES ON e')).toMatchObject([
       { values: [['m,k=0'], ['m,k=1'], ['m,k=2'], ['m,k=3']] },
     ]);
-    // What is there already may go on, and others have their own.
+    // Existing series accept points, and other tenants have limits of their own.
     expect((await server.write('acme:acme', lines(0, 6), 'd')).status).toBe(204);
     expect((await server.write('rival:rival', lines(0, 60), 'd')).status).toBe(204);
     await server.result('acme:acme', "DROP SERIES FROM m WHERE k = '0'");
@@ -101,7 +101,7 @@ describe('limits', () => {
     const statusOf = async (...asked: Parameters<typeof onItsOwn>) => (await onItsOwn(...asked))[0];
     expect(await statusOf('small:small', '/query?q=CREATE+DATABASE+d')).toBe(200);
     const open = [longWrite(server, 'small:small'), longWrite(server, 'small:small')];
-    // Both must have been seen before anybody asks.
+    // Both must have been seen before the query.
     await new Promise((resolve) => setTimeout(resolve, 200));
     await expect.poll(() => statusOf('small:small', list)).toBe(503);
     const error = 'limit exceeded: tenant=small limit=connections value=2';
@@ -111,7 +111,7 @@ describe('limits', () => {
       '1',
       { code: 'too many requests', message: error },
     ]);
-    // That of another tenant would become one of its own.
+    // A connection of another tenant would count as its own.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await statusOf('rival:rival', list, agent)).toBe(200);
     expect(await statusOf('small:small', list, agent)).toBe(503);

@@ -3,7 +3,7 @@
 import { request } from 'node:http';
 import type { TenantServer } from './tenant-server.ts';
 
-/** Runs until somebody ends it. */
+/** Runs until it is killed. */
 const endless =
   'SELECT mean(v) FROM m WHERE time >= 0 AND time < 36500d GROUP BY time(1ms) fill(0)';
 

@@ -1,5 +1,6 @@
-// Every statement and endpoint by everybody: what is allowed is done, what is not is refused in InfluxDB's words,
-// and whatever is answered tells nothing of another tenant, although its databases are called the same.
+// Every statement and endpoint by every user: permitted ones succeed, others are refused with
+// InfluxDB's texts, and no answer reveals anything about another tenant, although its databases
+// have the same names.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { examples, type Needs } from './statements.ts';
@@ -7,7 +8,7 @@ import { TenantServer } from './tenant-server.ts';
 
 let server: TenantServer;
 
-/** Of tenant `acme`, and what each has on `d`. */
+/** Users of tenant `acme`, with their privileges on `d`. */
 const people = {
   'acme:acme': { name: 'default', has: ['admin', 'read', 'write'] },
   'default@acme:acme': { name: 'default', has: ['admin', 'read', 'write'] },
@@ -20,7 +21,7 @@ type Has = 'admin' | 'read' | 'write';
 type Person = keyof typeof people;
 const everybody = Object.keys(people) as Person[];
 
-/** Logins with which nobody is let in. */
+/** Invalid logins. */
 const strangers = {
   'a wrong password': 'acme:wrong',
   'a user of another tenant': 'reader@rival:reader',
@@ -54,7 +55,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** The same names for everybody; every value, tag and further name tells whose it is. */
+/** The same names for all tenants; every value, tag and further name identifies its owner. */
 async function fill(login: string): Promise<void> {
   const secret = secretOf(login);
   await server.result(login, 'CREATE DATABASE d');
@@ -171,7 +172,7 @@ describe('databases of others', () => {
       for (const db of foreign.filter((name) => name !== `only_${secretOf(who)}`)) {
         for (const [i, q] of statements(db).entries()) {
           const { status, text } = await server.query(who, q);
-          // Whatever a name is that nobody has is what one must be that somebody else has.
+          // A name that belongs to another tenant must look like one that does not exist.
           const unknown = await server.query(who, statements('nosuch')[i]!);
           const name = JSON.stringify(db).slice(1, -1);
           expect([q, status, text.replaceAll(name, 'nosuch')]).toEqual([
@@ -214,7 +215,7 @@ describe('endpoints', () => {
     path: `/api/v2/write?bucket=${bucket}`,
     body: 'm,host=h v=1 1',
   });
-  // What each answers, in the order of `everybody`.
+  // Expected status of each, in the order of `everybody`.
   const rows: [string, { path: string; body?: string; method?: string }, number[]][] = [
     ['write', write('d'), [204, 204, 204, 403, 204, 403]],
     ['write to an unknown database', write('nosuch'), [404, 404, 404, 404, 404, 404]],

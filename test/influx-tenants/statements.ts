@@ -3,7 +3,7 @@
 
 import type { ShowKind, Statement } from '../../access/influx/influxql/ast.ts';
 
-/** What a user must have on the database `d`, or be. */
+/** Privilege required on the database `d`, or role. */
 export type Needs = 'nobody' | 'read' | 'write' | 'read and write' | 'admin';
 
 interface Example {
@@ -15,7 +15,7 @@ type Kinds = Exclude<Statement['kind'], 'show'> | `show ${ShowKind}`;
 
 const all = (needs: Needs, ...texts: string[]): Example[] => texts.map((q) => ({ q, needs }));
 
-/** Those that destroy something come last, and leave what the ones after them need. */
+/** Destructive statements come last, and leave the objects that later ones need. */
 export const examples: Readonly<Record<Kinds, readonly Example[]>> = {
   select: [
     ...all(

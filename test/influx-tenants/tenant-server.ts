@@ -27,7 +27,7 @@ export class TenantServer {
   readonly principals: Principals;
   readonly gate: TenantGate;
   readonly pod: SeriesPod;
-  /** What was logged. */
+  /** Logged lines. */
   readonly logged: string[];
   readonly #server: InfluxServer;
   readonly #directory: string;

@@ -76,7 +76,7 @@ export class TestControl implements UserKeeper {
     this.update({ tenants: [{ ...this.#principals.tenant(name)!, ...change }] });
   }
 
-  /** Documents are gone as well: nobody has heard of it. */
+  /** Documents are gone as well, without any notification. */
   forgetTenant(name: string): void {
     const users = [...this.#principals.users(name).keys()].map((user) => loginName(name, user));
     this.update({ gone: { tenants: [name], users } });

@@ -1,4 +1,4 @@
-// What is at the edge of what a client may send or ask for, over the wire to a real server.
+// Limits of requests and answers, over the wire to a real server.
 //
 //   POLYROW_FULL=1    a query that goes beyond 100 MB instead of 8
 
@@ -148,7 +148,7 @@ describe('a query beyond its memory', () => {
       expect(series).toBeUndefined();
       expect(error).toMatch(/^query memory limit exceeded: \(\d+\/\d+ bytes\)$/);
     }
-    // What needs no memory for each point is answered, all of it.
+    // Queries without memory for each point get a complete answer.
     const counted = await ask('SELECT count(v) FROM load');
     expect(counted.series![0]!.values[0]![1]).toBeGreaterThanOrEqual(points);
     asking = false;

@@ -1,6 +1,6 @@
-// Whoever writes dies between two steps of a write: after any message that it sends or gets, and as a
-// process by kill -9. Whoever comes next finds each family of documents whole, as it was before or as
-// it was to be.
+// A writer dies between two steps of a write: after any message that it sends or receives, and as a
+// process by kill -9. The next reader finds each family of documents whole, in its old or its new
+// state.
 //
 //   POLYROW_FULL=1    1,000 deaths instead of a few
 //   CRASHES=n         that many; CRASH_SEED=n repeats the choices of a run
@@ -67,7 +67,7 @@ describe.each(full ? kinds : kinds.slice(0, 1))('$name', (kind) => {
         made++;
       }
       await proxy.close();
-      // It gives up trying a little later; nothing comes of it any more.
+      // It stops retrying a little later, without any effect.
       closing.push(store.close());
       const { documents } = await survivor.snapshot();
       writer.check(documents, `seed ${seed}, crash ${crash}`);

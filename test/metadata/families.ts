@@ -25,7 +25,7 @@ interface FamilyWrite {
 
 /** A write, and what came of it. */
 interface FamilyOutcome extends FamilyWrite {
-  /** undefined when nobody knows. */
+  /** Undefined when the outcome is unknown. */
   revisions: number[] | undefined;
 }
 
@@ -33,12 +33,12 @@ export class FamilyWriter {
   readonly #families: string[];
   readonly #random: Random;
   readonly #pauseMs: number;
-  /** What each may be at: what was acknowledged, and what may have been made since. */
+  /** Possible states of each: acknowledged ones, and those that may have been written since. */
   readonly may = new Map<string, Set<number>>();
   acknowledged = 0;
-  /** Of its steps, in their order, but for those that came to nothing. */
+  /** Outcomes of its steps, in order, without those that had no effect. */
   readonly outcomes: FamilyOutcome[] = [];
-  /** What it ran into last while it was running. */
+  /** Last error while it was running. */
   lastFailure: Error | undefined;
   #next = 1;
 

@@ -1,5 +1,5 @@
-// What a feed has told, against what its writers know and what lies in the log. Revisions may have gaps: a
-// write that nothing came back from is made at a later place, and the one it was sent to is held by nothing.
+// Checks the reports of a feed against its writers' records and the log. Revisions may have gaps: a
+// write without an answer is repeated at a later position, and its first position stays empty.
 
 import assert from 'node:assert/strict';
 import type { DocumentChange, DocumentWrite } from '../../control/metadata/document-store.ts';
@@ -43,7 +43,10 @@ export function checkTold(
   }
 }
 
-/** It is what the log has, as far as that is kept: a revision was left out only where a place is held. */
+/**
+ * Compares with the log, as far as that is kept: a revision was left out only where its position is
+ * filled by a placeholder.
+ */
 export function checkLog(
   told: readonly DocumentChange[],
   log: readonly LogRecord[],

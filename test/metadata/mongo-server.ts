@@ -15,7 +15,7 @@ import { goTool } from '../support/go-tools.ts';
 
 interface ServerKind {
   name: string;
-  /** What was acknowledged survives a kill. */
+  /** Acknowledged writes survive a kill. */
   durable: boolean;
   /** Has change streams. */
   streams: boolean;
@@ -57,7 +57,7 @@ export class MongoServer {
 
   async start(): Promise<void> {
     const { program, words } = this.kind.command(this.port, this.#directory);
-    // Standard input stays open as long as this process lives.
+    // Standard input stays open as long as this process runs.
     const child = spawn(program, words, { stdio: ['pipe', 'ignore', 'ignore'] });
     const failure = once(child, 'error');
     this.#child = child;

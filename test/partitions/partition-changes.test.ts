@@ -5,12 +5,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import type { PartitionOrder, TablePartitions } from '../../control/metadata/partition-catalog.ts';
+import type { TablePartitions } from '../../control/metadata/partition-catalog.ts';
 import { Polyrow } from '../support/polyrow.ts';
 import { Random } from '../support/random.ts';
 import { RespClient } from '../support/resp-client.ts';
 import { text } from './reply-items.ts';
-import { PartitionLoad } from './partition-load.ts';
+import { chooseChange, PartitionLoad } from './partition-load.ts';
 import { seedFrom } from '../support/seed.ts';
 
 const full = process.env['POLYROW_FULL'] === '1';
@@ -18,7 +18,6 @@ const changes = Number(process.env['CHANGES'] ?? (full ? 50 : 8));
 const kills = Number(process.env['KILLS'] ?? (full ? 200 : 4));
 const seed = seedFrom('PARTITION_SEED');
 const page = '/v1/tables/0/partitions';
-const mostPartitions = 6;
 const unlimited = ['--admin.requests-per-second', '0'];
 
 let server: Polyrow | undefined;
@@ -29,23 +28,6 @@ afterEach(async () => {
 
 async function partitions(): Promise<TablePartitions> {
   return (await server!.askAdmin('GET', page)).body as TablePartitions;
-}
-
-/** A change that is possible now. */
-function choose({ partitions: all }: TablePartitions, random: Random): PartitionOrder {
-  const at = random.below(all.length);
-  const one = all[at]!;
-  const next = all[at + 1];
-  const kind = random.below(3);
-  if (kind === 0 && next?.model === one.model) {
-    return { kind: 'merge', partitions: [one.number, next.number] };
-  }
-  if (kind === 1 && all.length < mostPartitions && one.first < one.last) {
-    const slots = one.last - one.first;
-    return { kind: 'split', partition: one.number, at: one.first + 1 + random.below(slots) };
-  }
-  const model = one.model === 'memory' ? 'kv' : 'memory';
-  return { kind: 'move', partition: one.number, model };
 }
 
 async function changed(): Promise<TablePartitions> {
@@ -76,7 +58,7 @@ test(`${changes} random changes under load`, { timeout: 3_600_000 }, async () =>
   const running = loads.map((load, i) => load.run(clients[i]!));
   for (let change = 1; change <= changes; change++) {
     const before = await partitions();
-    const order = choose(before, random);
+    const order = chooseChange(before, random);
     const where = `seed ${seed}, change ${change}: ${JSON.stringify(order)}`;
     const begun = await server.askAdmin('POST', page, order);
     expect(begun.status, where).toBe(202);
@@ -113,7 +95,7 @@ test(`${kills} kills during changes under load`, { timeout: 3_600_000 }, async (
   for (const load of loads) await load.begin(first);
   const size = Number(text(await first.command('DBSIZE')));
   for (let kill = 1; kill <= kills; kill++) {
-    const order = choose(await changed(), random);
+    const order = chooseChange(await changed(), random);
     const where = `seed ${seed}, kill ${kill}: ${JSON.stringify(order)}`;
     const clients = await Promise.all(loads.map(() => server!.client()));
     const running = loads.map((load, i) => load.run(clients[i]!));

@@ -116,7 +116,7 @@ describe.each(tables)('a table of 8 partitions in %s', (where, table) => {
     const other = "for i = 1, 9 do redis.call('SET', 'other' .. i, 1) end";
     await check(['EVAL', other, 1, '{s}1'], /CROSSSLOT/);
     await check(['EVAL', other, 0], /CROSSSLOT/);
-    // What was written before the error stays, as in Redis, where clients look for it.
+    // Writes before the error stay, as in Redis, in the tables that clients read.
     const found = await client.command('KEYS', 'other*');
     for (const key of texts(found)) await check(['DEL', key], ':1');
     await check(['DEL', '{s}1'], ':1');

@@ -2,11 +2,30 @@
 // was answered is lost, and nothing is done twice.
 
 import { expect } from 'vitest';
+import type { PartitionOrder, TablePartitions } from '../../control/metadata/partition-catalog.ts';
 import type { Random } from '../support/random.ts';
 import { texts } from './reply-items.ts';
 import { ConnectionLost, type RespClient } from '../support/resp-client.ts';
 
 const keysEach = 40;
+const mostPartitions = 6;
+
+/** A change that is possible now. */
+export function chooseChange({ partitions: all }: TablePartitions, random: Random): PartitionOrder {
+  const at = random.below(all.length);
+  const one = all[at]!;
+  const next = all[at + 1];
+  const kind = random.below(3);
+  if (kind === 0 && next?.model === one.model) {
+    return { kind: 'merge', partitions: [one.number, next.number] };
+  }
+  if (kind === 1 && all.length < mostPartitions && one.first < one.last) {
+    const slots = one.last - one.first;
+    return { kind: 'split', partition: one.number, at: one.first + 1 + random.below(slots) };
+  }
+  const model = one.model === 'memory' ? 'kv' : 'memory';
+  return { kind: 'move', partition: one.number, model };
+}
 
 export class PartitionLoad {
   /** Commands that were answered. */
@@ -19,7 +38,7 @@ export class PartitionLoad {
   readonly #lists = Array.from({ length: keysEach }, () => 0);
   /** Which key has the row that is renamed again and again. */
   #at = 0;
-  /** What was asked when the connection was lost: it was done, or it was not. */
+  /** Request in progress when the connection was lost: it may or may not have been applied. */
   #unknown: { kind: 'counter' | 'list' | 'rename'; key: number } | undefined;
   #stopped = false;
 
@@ -34,6 +53,13 @@ export class PartitionLoad {
 
   #moving(key: number): string {
     return `${this.#name}:moving:${key}`;
+  }
+
+  /** `slowest` since the last call. */
+  takeSlowest(): number {
+    const { slowest } = this;
+    this.slowest = 0;
+    return slowest;
   }
 
   stop(): void {

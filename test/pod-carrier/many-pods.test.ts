@@ -145,7 +145,7 @@ afterEach(async () => {
   expect(warnings).toEqual([]);
 });
 
-/** What came of a request. */
+/** Outcome of a request. */
 class Request implements LaneUser {
   readonly work = undefined;
   readonly answer: Promise<string>;

@@ -220,7 +220,7 @@ test('a watched row that was touched has the transaction not run', async () => {
 });
 
 test('a transaction that does not come to running has one answer', async () => {
-  // What the pod answers while too many commands wait for a table.
+  // Answer of the pod while too many commands wait for a table.
   const refuses = vi.spyOn(fixture.pod, 'executeAll');
   refuses.mockImplementation((_commands, reply) => reply.error('BUSY too many'));
   expect(await runAll(['set a 1', 'incr a'])).toBe('(error) BUSY too many');
@@ -261,7 +261,7 @@ test('a link that dies leaves the outcome of writes unknown; then it connects ag
   expect(await write).toBe(`(error) ${outcomeUnknown}`);
   expect(await read).toMatch(/^\(error\) ERR the link/);
   expect(await run('get', 'a')).toMatch(/cannot be reached/);
-  // What happened meanwhile is not known.
+  // Changes made meanwhile are unknown.
   expect(observed).toBe(2);
   proxy.onReply = undefined;
   proxy.open();

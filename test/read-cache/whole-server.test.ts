@@ -63,7 +63,7 @@ test('random commands: every GET says what the table holds', { timeout: 120_000 
   const checker = await server.client();
   let writer = await server.client();
 
-  /** What GET says, which may be remembered, and what MGET says, which never is. */
+  /** Results of GET, which may be cached, and of MGET, which never is. */
   const look = async (database: number, key: Word): Promise<[string, string]> => {
     const replies = await checker.pipeline([
       ['SELECT', database],
@@ -80,7 +80,7 @@ test('random commands: every GET says what the table holds', { timeout: 120_000 
     const { words, pauseMs } = random.chance(0.1) ? elsewhere(random) : generator.next();
     const name = String(words[0]).toLowerCase();
     if (left.has(name)) continue;
-    // What it is about is remembered before, in the databases that it may reach.
+    // The keys are cached before, in the databases that the command can reach.
     const places = words.slice(1, 4).map((key) => ({ key, database: random.below(3) }));
     for (const { database, key } of places) await look(database, key);
     recent.push(...places);
@@ -91,7 +91,7 @@ test('random commands: every GET says what the table holds', { timeout: 120_000 
     if (pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     for (const { database, key } of changesMany.has(name) ? recent : places) {
       let [got, there] = await look(database, key);
-      // It may have expired between the two: then the next look sees the same.
+      // The key may have expired between the two: then the next look agrees.
       if (got !== there) [got, there] = await look(database, key);
       const where = `seed ${seed}, after ${i}: ${words.map(String).join(' ')}; db${database} ${String(key)}`;
       expect(got, where).toBe(there);

@@ -1,4 +1,4 @@
-// What INFO tells of errors, and what `maxmemory` refuses on a server that has next to nothing: beside redis-server.
+// Errors in INFO, and refusals by a tiny `maxmemory`, compared with redis-server.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisInstalled } from '../commands/redis-server.ts';
@@ -29,7 +29,7 @@ const failing: readonly (readonly string[])[] = [
   ['AUTH', 'wrong', 'wrong'],
 ];
 
-// What redis-server answers while its limit is one byte, and after.
+// Replies of redis-server while its limit is one byte, and after.
 const full: readonly (readonly string[])[] = [
   ['FLUSHALL'],
   ['CONFIG', 'SET', 'maxmemory', '1'],
@@ -55,6 +55,17 @@ async function info(client: RespClient, section: string, pattern: RegExp): Promi
   const text = 'text' in reply ? reply.text : '';
   return text.split('\r\n').filter((line) => pattern.test(line));
 }
+
+async function fieldsOf(client: RespClient): Promise<string[]> {
+  const lines = await info(client, 'default', /^\w+:/);
+  return lines.map((line) => line.slice(0, line.indexOf(':')));
+}
+
+/** Names that redis_exporter makes metrics of and that have a meaning here, if only that there is none of it. */
+const shown =
+  /\b(rdb_(saves|last_bgsave)|allocator_rss|mem_clients|mem_repl|repl_backlog|total_net_repl|evicted_clients|io_thread|used_memory_(functions|scripts)\b|active_defrag_(hits|misses|key|running)|module_fork)/;
+const library =
+  "#!lua name=monitored\nredis.register_function('monitored', function() return 1 end)";
 
 /** By what the lines tell: the order of codes is that in which each came first. */
 async function errorsOf(client: RespClient): Promise<string[]> {
@@ -88,6 +99,20 @@ describe.skipIf(!redisInstalled)('beside redis-server', () => {
       const expected = await errorsOf(theirs);
       expect(expected).toContain('errorstat_MINE:count=1');
       expect(await errorsOf(ours)).toEqual(expected);
+    });
+
+    test('INFO has what monitoring reads, but what only a process of redis-server has', async () => {
+      const [mine, others] = [await fieldsOf(ours), await fieldsOf(theirs)];
+      expect(others.filter((name) => !mine.includes(name)).join(' ')).not.toMatch(shown);
+      await ours.command('FUNCTION', 'LOAD', library);
+      expect(await info(ours, 'memory', /^used_memory_(functions|scripts):/)).toEqual([
+        `used_memory_functions:${library.length}`,
+        expect.stringMatching(/^used_memory_scripts:\d+$/),
+      ]);
+      await ours.command('FUNCTION', 'FLUSH');
+      await ours.command('SAVE');
+      const saves = await info(ours, 'persistence', /^rdb_(saves|last_bgsave_time_sec):/);
+      expect(saves.join()).toMatch(/^rdb_saves:[1-9]\d*,rdb_last_bgsave_time_sec:\d+$/);
     });
 
     test('CONFIG RESETSTAT forgets them', async () => {

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
 import type { RespClient } from '../support/resp-client.ts';
+import { show } from '../support/resp-value.ts';
 import { LatencyHistogram } from '../../access/redis/latency.ts';
 
 let server: TenantsServer;
@@ -64,4 +65,22 @@ test('events are those above the threshold, until they are reset', async () => {
   expect(await client.text('LATENCY', 'RESET', 'nosuch')).toBe(':0');
   expect(await client.text('LATENCY', 'RESET')).toBe(':1');
   expect(await client.text('LATENCY', 'LATEST')).toBe('*[]');
+});
+
+test('the slow log has a command that waited for a key, behind the one that served it', async () => {
+  const waiting = await server.client();
+  server.redis.slowlogMs = 0;
+  const popped = waiting.text('BLPOP', 'queue', 0);
+  await expect.poll(() => client.text('INFO', 'clients')).toContain('blocked_clients:1');
+  await client.pipeline([['MULTI'], ['LPUSH', 'queue', 'element'], ['SLOWLOG', 'RESET'], ['EXEC']]);
+  expect(await popped).toBe('*["queue" "element"]');
+  const words = async () => {
+    const entries = await client.command('SLOWLOG', 'GET');
+    return 'items' in entries ? entries.items.map((entry) => show(entry)) : [];
+  };
+  await expect.poll(async () => (await words()).join('\n')).toContain('"BLPOP" "queue" "0"');
+  const commands = await words();
+  const at = (name: string) => commands.findIndex((entry) => entry.includes(`*["${name}"`));
+  expect(at('EXEC')).toBe(at('BLPOP') + 1);
+  server.redis.slowlogMs = Infinity;
 });

@@ -36,7 +36,7 @@ function comparable(line: string, events: string[]): string[] {
 
 let marks = 0;
 
-/** What the commands of a line were told of. */
+/** Events of a line's commands. */
 async function eventsOf({ events, actor }: Heard, line: string): Promise<string[]> {
   for (const command of line.split(' / ')) await actor.command(...command.split(' '));
   const mark = `"mark" "${++marks}"`;

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
+import { show } from '../support/resp-value.ts';
 
 let server: TenantsServer;
 beforeAll(async () => {
@@ -60,4 +61,34 @@ test('a script that only reads publishes nothing', async () => {
       await client.text('EVAL_RO', `return redis.call('${command}', 'ch', 'm')`, '0'),
     ).toContain('ERR Write commands are not allowed from read-only scripts');
   }
+});
+
+test('expired rows are hidden during a pause, and dropped behind it', async () => {
+  const admin = await server.client();
+  await admin.command('FLUSHALL');
+  const before = server.pod.expiredRows;
+  await admin.pipeline([
+    ['MULTI'],
+    ['SET', 'met', 'v', 'PX', 10],
+    ['SET', 'left', 'v', 'PX', 10],
+    ['CLIENT', 'PAUSE', 100_000, 'WRITE'],
+    ['EXEC'],
+  ]);
+  await expect.poll(() => admin.text('GET', 'met')).toBe('(nil)');
+  server.pod.tick();
+  expect(server.pod.expiredRows).toBe(before);
+  expect(await admin.text('DBSIZE')).toBe(':2');
+  // What is sent together with the end of the pause is behind it: a write does not meet an expired row that stays.
+  expect(
+    (
+      await admin.pipeline([
+        ['GET', 'met'],
+        ['CLIENT', 'UNPAUSE'],
+        ['SET', 'met', 'new'],
+      ])
+    ).map(show),
+  ).toEqual(['(nil)', '+OK', '+OK']);
+  expect(await admin.text('GET', 'met')).toBe('"new"');
+  await expect.poll(() => admin.text('DBSIZE')).toBe(':1');
+  expect(server.pod.expiredRows).toBe(before + 1);
 });

@@ -1,5 +1,7 @@
 // CLIENT TRACKING: beside redis-server, and as clients use it.
 
+import { on, once } from 'node:events';
+import { createConnection } from 'node:net';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +13,8 @@ import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';
 
 /**
- * What each client does, in turns: `reader` speaks RESP3, `old` RESP2, `listener` is told of what `old` reads.
+ * Steps of the clients in order: `reader` speaks RESP3, `old` RESP2, `listener` receives
+ * invalidations of the keys `old` reads.
  */
 const steps: readonly string[] = `
 reader CLIENT TRACKING ON BCAST OPTIN
@@ -55,6 +58,9 @@ writer EVAL return{redis.call('set','k','x')} 1 k
 reader GET k
 reader EVAL return(redis.call('set','k','y')) 2 k k2
 writer SET k2 1
+writer SET k2 1
+reader EVAL return(redis.call('set','k3','y')) 2 k k2
+writer MSET k 1 k2 1
 reader EVAL return(redis.call('get','k')) 2 k k2
 writer MSET k 1 k2 1
 writer FLUSHDB
@@ -113,6 +119,8 @@ old GET k
 writer SET k 1
 old GET k
 writer FLUSHALL
+old GET k
+writer FLUSHALL
 old CLIENT TRACKING OFF
 old CLIENT TRACKING ON REDIRECT <listener> BCAST PREFIX k
 writer SET k 1
@@ -142,7 +150,7 @@ async function barrier(client: RespClient): Promise<void> {
   client.onReply = onReply;
 }
 
-/** What everybody was sent after each step. */
+/** Messages to all clients after each step. */
 async function heard(connect: (version: 2 | 3) => Promise<RespClient>): Promise<string[]> {
   const clients: Record<Name, RespClient> = {
     reader: await connect(3),
@@ -196,6 +204,26 @@ describe.each(['memory', 'kv'] as const)('client-side caching on the %s model', 
       expect(ours.join('\n')).toBe(theirs.join('\n'));
     } finally {
       await redis.remove();
+    }
+  });
+
+  test('a client that has quit tracks nothing, while its socket is open', async () => {
+    const port = polyrow.redisPort;
+    const socket = createConnection({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const tracking = async () => {
+      const info = await (await polyrow.client()).text('INFO', 'clients');
+      return Number(/tracking_clients:(\d+)/.exec(info)?.[1]);
+    };
+    try {
+      const before = await tracking();
+      socket.write('HELLO 3\r\nCLIENT TRACKING ON BCAST PREFIX quit:\r\nECHO tracks\r\n');
+      for await (const data of on(socket, 'data')) if (String(data).includes('tracks')) break;
+      expect(await tracking()).toBe(before + 1);
+      socket.write('QUIT\r\n');
+      await once(socket, 'data');
+      expect(await tracking()).toBe(before);
+    } finally {
+      socket.destroy();
     }
   });
 

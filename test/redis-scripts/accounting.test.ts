@@ -1,4 +1,4 @@
-// What a script does is counted, shown and charged.
+// The work of scripts is counted, shown and charged.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isBuilt } from '../cli/polyrow-process.ts';

@@ -17,6 +17,14 @@ const long = `#!lua name=q
 local function spin() local x = 0 for i = 1, 10000000 do x = x + 1 end return x end
 redis.register_function('w', function() local n = redis.call('incr', 'n') spin() return n end)`;
 
+/** Globals during loading differ from those of its functions. */
+const keeping = `#!lua name=keeping
+local lib = redis
+local function add(name, f) redis.register_function(name, f) end
+lib.register_function('k1', function() lib.math = math return 1 end)
+lib.register_function('k2', function() lib.register_function('k4', function() end) end)
+add('k3', function() return math.floor(2.5) .. type(redis.call) .. type(lib.register_function) end)`;
+
 const load = (code: string): Word[] => ['FUNCTION', 'LOAD', code];
 
 const commands: readonly (readonly Word[])[] = [
@@ -47,6 +55,18 @@ const commands: readonly (readonly Word[])[] = [
   load("#!lua name=q\nredis.register_function{function_name='g'}"),
   load("#!lua name=q\nredis.register_function{function_name='g', callback=print, x=1}"),
   load('#!lua name=q\nwhile true do end'),
+  load('#!lua name=q\nreturn math.random()'),
+  load('#!lua name=q\nlocal c = cjson'),
+  load('#!lua name=q\nmt = getmetatable(_G)'),
+  load('#!lua name=q\nredis.math.random()'),
+  load("#!lua name=q\nredis.redis.call('ping')"),
+  load("#!lua name=q\nredis.call('ping')"),
+  load('#!lua name=q\nx = 1'),
+  load(keeping),
+  ['FCALL', 'k1', '0'],
+  ['FCALL', 'k2', '0'],
+  ['FCALL', 'k3', '0'],
+  ['FUNCTION', 'DELETE', 'keeping'],
   load(several),
   ['FCALL', 'g', '1', 'a', 'b'],
   ['FCALL_RO', 'g', '0'],

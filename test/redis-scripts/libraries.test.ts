@@ -27,7 +27,7 @@ async function payloadOf(client: RespClient): Promise<Buffer> {
   return Buffer.from((reply as { text: string }).text, 'latin1');
 }
 
-/** What the functions of some libraries answer. */
+/** Results of the functions of some libraries. */
 async function answers(client: RespClient, ...names: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const name of names) found.push(await client.text('FCALL', `${name}_f`, '0'));

@@ -24,7 +24,7 @@ test('a push serves those that have waited for longest, and tries no more', asyn
     ['a', 'b', 'c'].map((element) => expect.stringContaining(element)),
   );
   expect(blocked.tries).toBe(4);
-  // What is not a list, or is gone again before anybody is served, serves nobody.
+  // A value of another type, or one removed before a client is served, serves no client.
   await pusher.command('SET', 'k', 'v');
   await pusher.command('DEL', 'k');
   expect(blocked).toMatchObject({ size: 97, keys: 1 });

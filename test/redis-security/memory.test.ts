@@ -1,4 +1,4 @@
-// What a client can have the server keep in memory is counted, refused when there is no room, and given back.
+// Memory kept for a client is counted, refused when there is no room, and released.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RequestMemory } from '../../access/admission/request-memory.ts';

@@ -1,4 +1,4 @@
-// What redis-server's own test suite looks at, and differed here.
+// Behaviour tested by redis-server's own suite that once differed here.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Polyrow } from '../support/polyrow.ts';

@@ -1,4 +1,4 @@
-// What a client may pile up before EXEC.
+// Limits of a client's queued commands before EXEC.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TenantsServer } from '../redis-tenants/tenants-server.ts';
@@ -40,7 +40,7 @@ test('a transaction of many commands is made ready in slices and stops for other
   expect(await other.text('RPUSH', 'l', 'last')).toBe(':1001');
   expect(await answers).toMatchObject({ type: '*', items: { length: 3000 } });
   expect(server.pod.stats.longCommands).toBeGreaterThan(0);
-  // What is watched may change until the first of them is run.
+  // A watched key may change until the first command runs.
   await queue(['INCR', 'counter']);
   const [answer] = await Promise.all([client.command('EXEC'), other.command('SET', 'w', '1')]);
   const counter = await other.command('GET', 'counter');

@@ -32,7 +32,7 @@ describe.skipIf(!isInstalled)('ACL as redis-server has it', () => {
   /** The same answer of both, which is returned. */
   async function same(...words: Word[]): Promise<string> {
     const answers = await Promise.all([ours.text(...words), theirs.text(...words)]);
-    // What may be a password is not said again.
+    // Possible passwords are not repeated in errors.
     const [mine, other] = answers.map((text) =>
       text.replace(/(modifier '[#!<>]).*'/, "$1(redacted)'"),
     );
@@ -177,7 +177,7 @@ describe.skipIf(!isInstalled)('ACL as redis-server has it', () => {
     ]) {
       await both(text);
     }
-    // What is taken away while a transaction is put together.
+    // Rights revoked while a transaction is queued.
     const [a, b] = [await RespClientOf(polyrow), await redis.client()];
     for (const client of [a, b]) {
       await client.pipeline([['AUTH', 'bob', 'x'], ['MULTI'], ['SET', 'b:1', '1'], ['GET', 'b:1']]);
@@ -299,7 +299,7 @@ function asks(random: Random): Word[] {
   if (random.chance(0.3)) return [...random.pick(elsewhere)];
   for (;;) {
     const words = random.pick(allLines).pattern.make(random);
-    // Where the number of keys is not a number, nobody can say which are keys.
+    // Where the number of keys is not a number, the keys are unknown.
     const name = String(words[0]).toUpperCase();
     if (!/^(?:[A-Z]*M?POP|Z?S?(?:INTER|UNION|DIFF|INTERCARD).*|SORT.*)$/.test(name)) return words;
   }

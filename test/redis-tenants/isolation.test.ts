@@ -1,4 +1,4 @@
-// What a tenant does with Redis's commands stays within it.
+// Effects of a tenant's Redis commands stay within the tenant.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RespClient } from '../support/resp-client.ts';

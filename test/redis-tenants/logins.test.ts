@@ -1,4 +1,4 @@
-// Who gets in, who is put out, and what happens to everyone else meanwhile.
+// Accepted and rejected logins, disconnects, and their effect on other clients.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../access/gateway/secrets.ts';
@@ -199,7 +199,7 @@ describe('ACL SETUSER', () => {
     expect(await login('two')).toBe('+OK');
     await check(`ACL SETUSER ann !${one}`, /^\+OK$/);
     expect(await login('one')).toBe(wrong);
-    // What is shown stands for what is there.
+    // The shown digest stands for the stored secret.
     await check(`ACL SETUSER ann #${two}`, /^\+OK$/);
     expect(await login('two')).toBe('+OK');
     await check('ACL SETUSER ann <two', /^\+OK$/);

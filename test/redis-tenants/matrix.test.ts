@@ -178,7 +178,7 @@ const actors: readonly Actor[] = [
   { name: 'red', login: ['red', 'red'], spares: [] },
   { name: 'a user of red', login: ['ann@red', 'ann'], spares: [] },
   { name: 'a user of red with few rights', login: ['few@red', 'few'], spares: [] },
-  // Who may look after the whole server may stop it, and make all clients wait.
+  // A server administrator may stop the server, and pause all clients.
   {
     name: 'tenant default',
     spares: ['shutdown', 'debug', 'debug|sleep', 'client|pause', 'acl|setuser', 'acl|deluser'],

@@ -43,7 +43,7 @@ export function quickSecret(password: string): string {
 }
 
 export interface TenantsServerOptions {
-  /** Of requests under way; not counted when left out. */
+  /** Memory for requests in progress; not counted when absent. */
   memory?: RequestMemory;
   /** 20,000 when left out. */
   maxClients?: number;
@@ -55,9 +55,9 @@ export interface TenantsServerOptions {
   limits?: Partial<AdmissionRules>;
   /** The pod's admission stage; without it every request runs at once. */
   podAdmission?: AdmissionController;
-  /** What partitions may take. */
+  /** Ceilings of partitions. */
   partitions?: PartitionAdmission;
-  /** Of which tables answers are remembered. */
+  /** Tables whose answers are cached. */
   remembered?: readonly RememberedTable[];
   /** In place of one in memory; told whose a table is, by the tenant's number. */
   engine?: (ownerOf: (table: number) => number | undefined) => Engine;
@@ -133,6 +133,7 @@ export class TenantsServer {
       dropUser: async (tenant: string, name: string) => server.dropUser(tenant, name),
     };
     const redis = new RedisServer({
+      pauseChanged: (isPaused) => pod.keepExpired(isPaused),
       host: '127.0.0.1',
       port: 0,
       backlog: 511,
@@ -275,7 +276,7 @@ export class TenantsServer {
 
   // ---- clients
 
-  /** Logged in as this user, or as anybody. */
+  /** Client logged in as this user, or not logged in. */
   async client(name?: string, password = name, version: 2 | 3 = 2): Promise<RespClient> {
     const client = await RespClient.connect(this.redis.port);
     this.#opened.push(client);

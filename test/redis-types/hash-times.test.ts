@@ -23,7 +23,7 @@ describe.each(['memory', 'kv'] as const)('on the %s model', (model) => {
     expect(await client.text('HPEXPIRE', 'h', '50', 'FIELDS', '2', 'a', 'b')).toBe('*[:1 :1]');
     expect(await client.text('HPEXPIRE', 'h', '300', 'FIELDS', '1', 'c')).toBe('*[:1]');
     await until('*["c" "3"]', 'HGETALL', 'h');
-    // Nobody asks for the hash here.
+    // No client reads the hash here.
     await until(':0', 'DBSIZE');
   });
 

@@ -38,7 +38,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   throw new Error(`not in time: ${what}`);
 }
 
-/** What a client has of its pipelines. */
+/** A client's view of its pipelines. */
 interface Seen {
   /** Numbers whose push was acknowledged, or may have been done. */
   acknowledged: Set<string>;

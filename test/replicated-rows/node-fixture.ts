@@ -35,6 +35,7 @@ const tables = new Map(Array.from({ length: 16 }, (_, table) => [table, noRules]
 
 interface Replica {
   readonly pod: Pod;
+  readonly log: RaftLog;
   readonly host: RaftHost;
 }
 
@@ -73,6 +74,7 @@ export class ClusterNode {
       incarnation: 1,
       turns,
       local: () => this.replica?.pod,
+      log: () => this.replica?.log,
       remoteOf: (node) => this.#remotes.get(node),
       waitMs: 5000,
       refusalOf: () => undefined,
@@ -177,11 +179,11 @@ export class ClusterNode {
       report: (_level, message, fields) => this.#failed(message, fields),
     });
     pod.start();
-    this.replica = { pod, host };
+    this.replica = { pod, log, host };
     this.group.localChanged();
   }
 
-  /** What the cluster tells: where the other nodes are. */
+  /** Cluster information: addresses of the other nodes. */
   connect(nodes: readonly ClusterNode[]): void {
     const identity = { cluster: 'test', node: String(this.number), incarnation: 1, level: 1 };
     for (const { number, port } of nodes) {

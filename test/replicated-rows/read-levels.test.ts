@@ -53,7 +53,7 @@ test('an eventual read is answered by the replica at hand, however old it is', a
   expect(await reader.text('GET', 'a')).toBe('"1"');
   expect(await reader.text('EXISTS', 'a', 'b')).toBe(':1');
   expect(follower.group.stats.readHere).toBe(2);
-  // What a transaction goes by is the latest.
+  // A transaction's condition uses the latest state.
   expect(await reader.text('WATCH', 'a')).toBe('+OK');
   expect(await reader.text('GET', 'a')).toBe('"2"');
   expect(await reader.text('UNWATCH')).toBe('+OK');
@@ -87,4 +87,41 @@ test('a strong read is of the latest write, through any node', async () => {
     expect(await reader.text('GET', 'a')).toBe('"2"');
   }
   expect(follower.group.stats.readHere).toBe(0);
+});
+
+test('a client chooses by itself what its reads may see', async () => {
+  await start({ maxStalenessMs: Infinity, maxLagEntries: Infinity });
+  const follower = await cutFollower();
+  const reader = await follower.client();
+  const levels = { table: '"1"', strong: '"2"', eventual: '"1"', 'bounded 0': '"2"' };
+  for (const [level, value] of Object.entries(levels)) {
+    expect(await reader.text('CONSISTENCY', ...level.split(' '))).toBe('+OK');
+    expect(await reader.text('GET', 'a')).toBe(value);
+  }
+  expect(await reader.text('CONSISTENCY', 'GET')).toBe('"bounded 0 10000"');
+  expect(await reader.text('RESET')).toBe('+RESET');
+  expect(await reader.text('CONSISTENCY', 'GET')).toBe('"table"');
+});
+
+test('a session reads what it has written, at the replica at hand once that has it', async () => {
+  await start();
+  const follower = await cutFollower();
+  const client = await follower.client();
+  expect(await client.text('CONSISTENCY', 'SESSION')).toBe('+OK');
+  // The client has not read anything yet.
+  expect(await client.text('GET', 'a')).toBe('"1"');
+  expect(follower.group.stats.readHere).toBe(1);
+  expect(await client.text('INCR', 'a')).toBe(':3');
+  expect(await client.text('GET', 'a')).toBe('"3"');
+  expect(follower.group.stats.readHere).toBe(1);
+  rows.links.cut.clear();
+  await until('it has caught up', async () => {
+    expect(await client.text('GET', 'a')).toBe('"3"');
+    return follower.group.stats.readHere > 1;
+  });
+  // No writes since: no other node is asked.
+  rows.links.cut.add(follower.number);
+  const { readHere } = follower.group.stats;
+  expect(await client.text('GET', 'a')).toBe('"3"');
+  expect(follower.group.stats.readHere).toBe(readHere + 1);
 });

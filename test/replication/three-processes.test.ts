@@ -69,7 +69,7 @@ class NodeProcess {
     if (this.#child?.connected) this.#child.send(request);
   }
 
-  /** Undefined when nobody knows. */
+  /** Undefined when the outcome is unknown. */
   ask(make: (id: number) => ProcessRequest): Promise<Result | undefined> {
     if (!this.#child?.connected) return Promise.resolve({ outcome: 'refused' });
     const id = this.#nextId++;

@@ -68,7 +68,7 @@ async function requests(second: number): Promise<number[]> {
   return [
     await http('/write?db=d', lines.join('\n')),
     await query('SELECT mean(v) FROM old GROUP BY host'),
-    // It keeps what it reads, and is charged for how long.
+    // It keeps the values it reads, and is charged for the time.
     await query('SELECT median(v) FROM old'),
     await query('SHOW TAG VALUES FROM old WITH KEY = host'),
   ];

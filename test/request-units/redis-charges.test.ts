@@ -1,5 +1,5 @@
-// What commands are charged, over a real listener and pod: by class and size, to whom, and that nothing else
-// changes by it.
+// Charges of commands over a real listener and pod: by class and size, by tenant, and without other
+// effects.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RedisMetering } from '../../access/redis/metering.ts';
@@ -253,7 +253,7 @@ describe('a pipeline', () => {
     });
     expect(together['requests']).toBe(900);
     expect(alone['requests']).toBe(900);
-    // What is priced by mean sizes differs a little, and never upwards.
+    // Pricing by mean sizes differs a little, and never upwards.
     expect(together['ru']! / alone['ru']!).toBeGreaterThan(0.97);
     expect(together['ru']! / alone['ru']!).toBeLessThan(1.001);
     expect(together['cpu']! / alone['cpu']!).toBeCloseTo(1, 1);

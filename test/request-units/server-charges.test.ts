@@ -1,4 +1,4 @@
-// Request units of a whole server: over HTTP, in metrics, of work that nobody asked for, of rows on disk.
+// Request units of a whole server: over HTTP, in metrics, of background work, of rows on disk.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync } from 'node:fs';

@@ -21,7 +21,7 @@ export class InfluxProcess {
     this.#folder = folder;
   }
 
-  /** `asksForCredentials`: it serves nobody but who logs in, once it has an administrator. */
+  /** `asksForCredentials`: it requires a login, once it has an administrator. */
   static async start({ asksForCredentials = false } = {}): Promise<InfluxProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'influxd-test-'));
     const port = await freePort();

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
+import { fatalLines } from './fatal-lines.ts';
 
 const dist = process.env['DIST_DIR'] ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const main = `${dist}/cli/main.js`;
@@ -41,12 +42,14 @@ interface GroupReport {
 }
 
 /** The controller looks at the groups once a second. */
-const calmMs = 3000;
+const quietMs = 3000;
 
 export class PolyrowCluster {
   nodes: ClusterNode[] = [];
-  /** What all nodes have said. */
+  /** Output of all nodes. */
   output = '';
+  /** What a node of this test may end with; it is started again in any case, so that nobody else would see it. */
+  expectedFailure: RegExp | undefined;
   readonly dataDir = mkdtempSync(join(tmpdir(), 'polyrow-cluster-'));
   #child: ChildProcess | undefined;
   #exit: Promise<unknown[]> | undefined;
@@ -67,9 +70,9 @@ export class PolyrowCluster {
 
   /** Resolves once all groups are whole and have had the same leaders for a while: those of new groups are spread. */
   async settled(): Promise<void> {
-    const token = readFileSync(join(this.#nodeDirectory(0), 'admin-token'), 'utf8').trim();
+    const token = this.adminToken(0);
     let [known, since] = ['', performance.now()];
-    while (performance.now() - since < calmMs) {
+    while (performance.now() - since < quietMs) {
       const response = await fetch(`${this.nodes[0]!.admin}/v1/cluster`, {
         headers: { authorization: `Bearer ${token}` },
       });
@@ -125,7 +128,7 @@ export class PolyrowCluster {
     return (JSON.parse(readFileSync(join(this.dataDir, file), 'utf8')) as { pid: number }).pid;
   }
 
-  /** What `polyrow WORDS` prints, asked at the first node. */
+  /** Output of `polyrow WORDS`, run against the first node. */
   cli(...words: string[]): Promise<string> {
     return this.cliAt(0, ...words);
   }
@@ -143,6 +146,11 @@ export class PolyrowCluster {
     const [code] = (await once(child, 'close')) as [number | null];
     if (code !== 0) throw new Error(`polyrow ${words.join(' ')} ended with ${code}:\n${output}`);
     return output;
+  }
+
+  /** Token for the admin API of a node. */
+  adminToken(index: number): string {
+    return readFileSync(join(this.#nodeDirectory(index), 'admin-token'), 'utf8').trim();
   }
 
   #nodeDirectory(index: number): string {
@@ -172,8 +180,18 @@ export class PolyrowCluster {
     if (this.nodes.length === 0) throw new Error(`the cluster did not start:\n${this.output}`);
   }
 
-  /** For `afterEach`: ends all of it and removes its data. */
+  /** For `afterEach`: ends all of it and removes its data. Throws when a node has ended by a failure of its own. */
   async remove(): Promise<void> {
+    await this.#stop();
+    const failures = readdirSync(this.dataDir)
+      .filter((name) => name.endsWith('.log'))
+      .flatMap((name) => fatalLines(readFileSync(join(this.dataDir, name), 'utf8')));
+    rmSync(this.dataDir, { recursive: true, force: true });
+    const unexpected = failures.filter((line) => this.expectedFailure?.test(line) !== true);
+    if (unexpected.length > 0) throw new Error(`nodes have failed:\n${unexpected.join('\n')}`);
+  }
+
+  async #stop(): Promise<void> {
     const child = this.#child;
     if (child !== undefined && child.exitCode === null && child.signalCode === null) {
       for (const index of this.nodes.keys()) this.resume(index);
@@ -182,6 +200,5 @@ export class PolyrowCluster {
       await this.#exit;
       clearTimeout(timer);
     }
-    rmSync(this.dataDir, { recursive: true, force: true });
   }
 }

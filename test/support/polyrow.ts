@@ -1,5 +1,5 @@
-// The compiled server as a child process, through several lives on one data directory: started, stopped as
-// an operator stops it, killed as a crash does, and started again.
+// The compiled server as a child process, over several starts on one data directory: started,
+// stopped as by an operator, killed as by a crash, and restarted.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ export class StartError extends Error {
 
 export class Polyrow {
   readonly dataDir: string;
-  /** What all lives wrote, standard output and error together. */
+  /** Standard output and error since the first start. */
   output = '';
   readonly #ownsDirectory: boolean;
   #flags: readonly string[];
@@ -67,7 +67,7 @@ export class Polyrow {
     return server;
   }
 
-  /** What this life wrote. */
+  /** Output since the last start. */
   get lifeOutput(): string {
     return this.output.slice(this.#lifeBegan);
   }
@@ -93,7 +93,7 @@ export class Polyrow {
     return this.#url('admin');
   }
 
-  /** Of an operator. */
+  /** Admin token of an operator. */
   get adminToken(): string {
     return readFileSync(join(this.dataDir, 'admin-token'), 'utf8').trim();
   }

@@ -20,7 +20,7 @@ export class RedisProcess {
     this.#folder = folder;
   }
 
-  /** Of its data. */
+  /** Directory of its data. */
   get folder(): string {
     return this.#folder;
   }

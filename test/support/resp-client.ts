@@ -19,10 +19,10 @@ interface Waiter {
 
 export class RespClient {
   readonly socket: Socket;
-  /** Sees every reply as it comes, also those that `pipeline` is waiting for. */
+  /** Called for every reply as it comes, also for those that `pipeline` is waiting for. */
   onReply: ((reply: RespValue) => void) | undefined;
   closed = false;
-  /** What went wrong with the connection, or with what came over it. */
+  /** Error of the connection, or of its input. */
   problem: Error | undefined;
   readonly ended: Promise<void>;
   readonly #reader = new RespReader();

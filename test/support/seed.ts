@@ -1,7 +1,10 @@
-/** Of every random test in CI that is given no other. */
+/** Default seed of random tests in CI. */
 export const seedInCI = 1;
 
-/** What the environment variable says; else the fixed seed in CI and a new one, below 10^6, everywhere else. */
+/**
+ * Seed from the environment variable; else the fixed seed in CI and a new one, below 10^6,
+ * elsewhere.
+ */
 export function seedFrom(variable: string): number {
   const given = process.env[variable];
   if (given !== undefined) return Number(given);

@@ -7,9 +7,7 @@ import { type ModelName, modelNames, type Subject, subjectOf, tableCommand } fro
 let server: Polyrow;
 let tables = 0;
 beforeAll(async () => {
-  server = await Polyrow.start({
-    flags: ['--tsm.retention-check-interval', '1', '--redis.databases', '64'],
-  });
+  server = await Polyrow.start({ flags: ['--redis.databases', '64'] });
 });
 afterAll(() => server.remove());
 
@@ -22,10 +20,10 @@ interface Trial {
 
 interface Property {
   readonly name: string;
-  /** What the table is made with, and what that shows as. */
+  /** Flags the table is made with, and their display. */
   readonly flags: readonly string[];
   readonly shows: object;
-  /** What holds then; nothing more than that rows come and go where it is left out. */
+  /** Check of the property's effect; without it, only that rows can be written and read. */
   readonly holds?: (trial: Trial) => Promise<void>;
 }
 
@@ -95,7 +93,7 @@ async function rowsHaveTheirTime({ model, subject, alter }: Trial): Promise<void
   await alter('--ttl-default-ms', '0');
   await subject.writeOld!(24 * 40);
   expect(await subject.count()).toBe(2);
-  // What is older than it may be goes in the background, read-only or not.
+  // Expired rows are removed in the background, read-only or not.
   await alter('--ttl-default-ms', '3600000', '--read-only');
   await expect.poll(() => subject.count(), { timeout: 10_000 }).toBe(1);
 }
@@ -145,7 +143,7 @@ describe.each(modelNames)('%s', (model) => {
       await subject.write();
       expect(await subject.count()).toBe(1);
       const alter = (...words: string[]) => tableCommand(server, 'alter', reference, ...words);
-      // What each needs begins with an empty table but for this row.
+      // Each case begins with an empty table but for this row.
       const counted = shifted(subject, 1);
       await holds?.({ model, subject: counted, alter });
     } finally {

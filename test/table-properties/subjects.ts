@@ -6,7 +6,7 @@ import { polyrow } from '../cli/polyrow-process.ts';
 import type { Polyrow } from '../support/polyrow.ts';
 
 export interface Subject {
-  /** What the table is called for `polyrow table`. */
+  /** Name of the table for `polyrow table`. */
   readonly reference: string;
   /** A new row of about so many bytes; rejects where it is refused. */
   write(bytes?: number): Promise<void>;
@@ -22,7 +22,10 @@ export interface Subject {
 export const modelNames = ['memory', 'kv', 'series'] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** Of a table that nobody has used yet. `n` makes its rows others than those of other subjects of it. */
+/**
+ * Subject for an unused table. `n` distinguishes its rows from those of other subjects of the
+ * table.
+ */
 export function subjectOf(model: ModelName, server: Polyrow, table: number, n = 0): Subject {
   return model === 'series' ? series(server, `db${table}s`, n) : rows(server, table, n);
 }

@@ -1,6 +1,6 @@
-// Reads FlexBuffers, untrusted ones too: no read leaves the bytes given, every offset points strictly
-// backwards (so there is no cycle), and all that is read in one decode adds up to no more than there
-// are bytes (so nothing that is pointed at twice can multiply).
+// Reads FlexBuffers, untrusted ones too: no read leaves the bytes given, every offset points
+// strictly backwards (so there is no cycle), and the total read in one decode is at most the number
+// of bytes (so data referenced twice cannot multiply).
 //
 //   buffer   ... root slot | type of the root u8 | width of the root slot u8
 //   type     what it is << 2 | log2 of its width
@@ -8,7 +8,7 @@
 //   map      offset to the keys | their width | length | slots | types
 //   blob     length | bytes          string   length | UTF-8 | 00          key   UTF-8 | 00
 //
-// Only what our writer makes is read: no typed vectors.
+// Only the output of our writer is supported: no typed vectors.
 
 import { isUtf8 } from 'node:buffer';
 

@@ -2,10 +2,10 @@
 //
 //   [ key, kind, version, ts, expireAt or null, value ]
 //
-// Numbers that are 32-bit integers stand in their slot; other numbers and all bigints stand apart
-// (indirect), so a number is told from a bigint by its type and no slot is wider than an offset. An array
-// of a document begins with a null, which keeps it from becoming a typed vector: those of strings, as the
-// library writes them, cannot be read back when a string contains NUL.
+// 32-bit integers are stored in their slot; other numbers and all bigints are indirect, so a number
+// is told from a bigint by its type and no slot is wider than an offset. An array of a document
+// begins with a null, which keeps it from becoming a typed vector: those of strings, as the library
+// writes them, cannot be read back when a string contains NUL.
 
 import { Builder } from 'flatbuffers/js/flexbuffers/builder.js';
 import { PackedReader, PackedWriter } from '../packed-scalars.ts';

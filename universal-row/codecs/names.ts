@@ -1,6 +1,6 @@
-// Fields are scalars, most often bytes; BSON and FlexBuffers name a field by text without NUL. A name's
-// first letter says what the field was, which also keeps every name apart from those that a library
-// treats in its own way (`__proto__`, `$ref`, `_bsontype`).
+// Fields are scalars, most often bytes; BSON and FlexBuffers name a field by text without NUL. A
+// name's first letter is the type of the field, which also avoids names that a library treats
+// specially (`__proto__`, `$ref`, `_bsontype`).
 //
 //   s   a string                 b   bytes that are UTF-8, as text
 //   l   other bytes, as latin1   k   any other scalar: its ordered encoding, as latin1

@@ -13,12 +13,12 @@ import { crc32 } from '../crc32.ts';
 import { WireError, type WireWriter } from './wire.ts';
 
 export const frameHeaderBytes = 16;
-/** A frame with more is refused. What is larger is sent in parts. */
+/** A frame with more is refused. Larger messages are sent in parts. */
 export const maxFrameBytes = 16 * 1024 * 1024;
 
 /**
- * What a frame holds. 1 to 15 are about the link itself, 16 to 31 about pods of rows, 32 to 47 about pods of time series,
- * 64 to 79 about replication, 80 to 95 about the cluster. Numbers are never used again for something else.
+ * Frame types. 1 to 15 are for the link itself, 16 to 31 about pods of rows, 32 to 47 about pods of
+ * time series, 64 to 79 about replication, 80 to 95 about the cluster. Numbers are never reused.
  */
 export const FrameType = {
   hello: 1,
@@ -29,7 +29,7 @@ export const FrameType = {
   ping: 6,
 } as const;
 
-/** Begins a frame behind what is in the writer. Its payload is written next, then `endFrame`. */
+/** Begins a frame at the end of the writer. Its payload is written next, then `endFrame`. */
 export function beginFrame(writer: WireWriter, type: number, stream = 0): number {
   const start = writer.pos;
   writer.reserve(frameHeaderBytes);
@@ -66,7 +66,7 @@ export function writeFrame(
 }
 
 /** Hears of a frame. The bytes from `start` to `end` may change when it returns. */
-export type FrameListener = (
+type FrameListener = (
   type: number,
   stream: number,
   buf: Buffer,
@@ -75,11 +75,11 @@ export type FrameListener = (
 ) => void;
 
 /**
- * Finds the frames in what a socket reads. A frame that a chunk holds as a whole is not copied. Throws a `WireError` for
- * what is no frame; then nothing more can be read.
+ * Finds the frames in the input of a socket. A frame that a chunk holds as a whole is not copied.
+ * Throws a `WireError` for invalid input; then nothing more can be read.
  */
 export class FrameReader {
-  /** Payloads beyond this are refused: a peer that has not shown who it is yet is given little. */
+  /** Payloads beyond this are refused: an unauthenticated peer has a small limit. */
   maxBytes: number;
   readonly #listener: FrameListener;
   /** The beginning of a frame whose rest has not come yet. */

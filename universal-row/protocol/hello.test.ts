@@ -144,7 +144,7 @@ test('whatever is changed on the way, no link comes of it', () => {
   });
   fc.assert(
     fc.property(anyChange, ({ message, at, bit }) => {
-      // Past the checksum: by someone who computes it anew.
+      // Beyond the checksum: altered by an attacker who recomputes it.
       const changed = (bytes: Buffer): Buffer => {
         const payload = Buffer.from(bytes.subarray(16));
         payload[at % payload.length]! ^= 1 << bit;

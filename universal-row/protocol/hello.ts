@@ -1,22 +1,24 @@
-// How two processes of a cluster begin a link: who they are, which protocol both speak, and that both know the cluster's
-// secret. Whoever connects says hello, the other one welcomes it with a proof, and is sent one. Each proof is an
-// HMAC-SHA-256 over all that was said before, so that neither a name nor a version can be changed on the way, and over
-// random numbers of both, so that it is of no use on another link. The secret is never sent.
+// Handshake of a link between two processes of a cluster: both identify themselves, agree on a
+// protocol version and prove that they know the cluster's secret. The connecting side sends a
+// hello, the listener answers with a welcome and a proof, and the connecting side sends its proof.
+// Each proof is an HMAC-SHA-256 over all previous messages, so that neither a name nor a version
+// can be changed on the way, and over random numbers of both, so that it is of no use on another
+// link. The secret is never sent.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { beginFrame, endFrame, FrameType } from './frames.ts';
 import { WireError, WireReader, WireWriter } from './wire.ts';
 
 /** Versions of the protocol that this build speaks. */
-export const protocolRange = { lowest: 1, highest: 1 } as const;
-/** What a peer may send before it has shown that it knows the secret. */
+const protocolRange = { lowest: 1, highest: 1 } as const;
+/** Most bytes a peer may send before it has proved that it knows the secret. */
 export const maxHelloBytes = 1024;
 export const nonceBytes = 32;
 const proofBytes = 32;
 const magic = 0x5957_4c50; // PLWY
 const maxNameBytes = 128;
 
-/** What a process says of itself. */
+/** A process's description of itself. */
 export interface LinkIdentity {
   /** Links are between processes of one cluster. */
   cluster: string;
@@ -26,7 +28,7 @@ export interface LinkIdentity {
   incarnation: number;
   /** Formats that it may be sent: the level of the cluster is the lowest of its members. */
   level: number;
-  /** What the link is for: `pods`, `raft/bulk`. The listener decides which ones it serves. */
+  /** Purpose of the link: `pods`, `raft/bulk`. The listener decides which ones it serves. */
   purpose: string;
 }
 
@@ -40,7 +42,7 @@ function isStranger({ cluster, purpose }: LinkIdentity): boolean {
   return cluster === '' && purpose === joinPurpose;
 }
 
-/** What is known of the other side of a link. */
+/** Identity of the other side of a link. */
 export interface LinkPeer extends LinkIdentity {
   /** The highest version that both speak. */
   version: number;
@@ -119,7 +121,7 @@ function frame(type: number, write: (writer: WireWriter) => void): Buffer {
   return writer.view();
 }
 
-/** What to send that ends the beginning of a link. */
+/** Frame that refuses a link and ends the handshake. */
 export function refusalFrame(text: string): Buffer {
   return frame(FrameType.refused, (writer) => writer.string(text.slice(0, 200)));
 }
@@ -128,14 +130,17 @@ function refusedByPeer(reader: WireReader): HelloError {
   return new HelloError(`refused by the peer: ${reader.string()}`);
 }
 
-export interface HandshakeOptions {
+interface HandshakeOptions {
   identity: LinkIdentity;
   secret: Buffer;
   /** Random bytes, never used before. */
   nonce: Buffer;
 }
 
-/** What came of a frame: bytes to send, the peer once it is known, or neither while more is needed. */
+/**
+ * Result of a frame: bytes to send, the peer once it is identified, or neither while more is
+ * needed.
+ */
 export interface HandshakeStep {
   send?: Buffer;
   peer?: LinkPeer;
@@ -158,7 +163,7 @@ export class ClientHandshake {
     this.hello = frame(FrameType.hello, (out) => out.raw(this.#said, 0, this.#said.length));
   }
 
-  /** Throws a `HelloError` when the link cannot be, a `WireError` for what makes no sense. */
+  /** Throws a `HelloError` when the link is not possible, a `WireError` for invalid messages. */
   received(type: number, buf: Buffer, start: number, end: number): HandshakeStep {
     const reader = new WireReader(buf, start, end);
     if (type === FrameType.refused) throw refusedByPeer(reader);

@@ -1,9 +1,9 @@
-// What a gateway and a pod of rows in another process say to each other. Many requests travel in one frame, and so do many
-// answers; docs/pod-protocol.md tells the bytes.
+// Messages between a gateway and a pod of rows in another process. One frame carries many requests
+// or many answers; docs/pod-protocol.md has the format.
 //
-// Requests of one lane run one after another, in the order in which they were sent, and are answered in that order; those
-// of different lanes do not wait for each other. So an answer does not say which request it is of. A gateway gives each
-// connection with requests under way a lane of its own.
+// Requests of one lane run one after another, in the order in which they were sent, and are
+// answered in that order; those of different lanes do not wait for each other. So an answer does
+// not name its request. A gateway gives each connection with requests in flight a lane of its own.
 
 import type { Arguments } from '../arguments.ts';
 import type { RowWork } from '../row-work.ts';
@@ -18,7 +18,7 @@ export const RowFrame = {
   /** A part of requests, or answers, that are too large for a frame; the last one ends them. */
   part: 19,
   lastPart: 20,
-  /** Questions about the pod as a whole, and what came of them: JSON. */
+  /** Questions about the pod as a whole, and their answers: JSON. */
   question: 21,
   reply: 22,
 } as const;
@@ -40,7 +40,7 @@ export const Answer = {
   refusal: 2,
   /** A row that is observed may have changed. */
   changed: 3,
-  /** What is observed is told no more: the pod is not the one to ask any longer. */
+  /** Observation has ended: the pod no longer leads these rows. */
   lost: 4,
   /** Values of a long answer, which goes on. */
   part: 5,
@@ -48,7 +48,7 @@ export const Answer = {
 
 /** Why a request was not run. Nothing of it was done. */
 export const Refusal = {
-  /** As its text says. */
+  /** The text has the reason. */
   refused: 1,
   /** Over a limit; it may be sent again after the time told. */
   throttled: 2,
@@ -60,16 +60,19 @@ export const Refusal = {
   tooLate: 5,
 } as const;
 
-/** What holds for the commands of a lane from here on. */
+/** Text of a stale epoch where other partitions have taken the place of this one for good: it was not done, nor will be. */
+export const replacedText = 'replaced';
+
+/** Settings for the commands of a lane from here on. */
 export interface Session {
   tenant: number;
   /** The table they begin on, and the tables they can reach. */
   table: number;
   first: number;
   count: number;
-  /** Of RESP. */
+  /** RESP version. */
   version: number;
-  /** Of the partition's route. */
+  /** Epoch of the partition's route. */
   epoch: number;
   /** Whether answers tell their work. */
   isMetered: boolean;
@@ -112,19 +115,19 @@ export const CommandFlag = {
   hasDeadline: 2,
   /** Its number in the gateway's session follows. */
   hasSequence: 4,
-  /** It has waited for its keys, and is tried again. */
+  /** The command has waited for its keys, and is retried. */
   hasWaited: 8,
   /** Without an answer of its own it is answered nil, or a missing array. */
   emptyIsNil: 16,
   emptyIsNilArray: 32,
-  /** What a script may do follows. */
+  /** The rights of a script follow. */
   hasRights: 64,
-  /** The gateway's number of the client follows, for those who follow changes. */
+  /** The gateway's number of the client follows, for reports of changes. */
   hasClient: 128,
 } as const;
 const knownFlags = 255;
 
-/** What a command says of itself before its words. */
+/** Fields of a command before its arguments. */
 export class CommandHead {
   transform = 0;
   flags = 0;
@@ -132,7 +135,7 @@ export class CommandHead {
   deadlineMs = 0;
   sequence = 0;
   client = 0;
-  /** Of the user whose script it is: the name, a space, the rules; '' for one who may do all. */
+  /** User whose script it is: the name, a space, the rules; '' if unrestricted. */
   rights = '';
 
   reset(): void {
@@ -140,7 +143,7 @@ export class CommandHead {
   }
 }
 
-/** Writes what follows the kind and the lane. */
+/** Writes the part after the kind and the lane. */
 export function writeCommand(writer: WireWriter, head: CommandHead, args: Arguments): void {
   const { flags } = head;
   writer.varint(head.transform);
@@ -189,7 +192,7 @@ export function readCommand(reader: WireReader, head: CommandHead, args: Argumen
 export const AnswerFlag = {
   /** Its work follows. */
   hasWork: 1,
-  /** It has no value: the command waits for a key. */
+  /** No value: the command waits for a key. */
   isEmpty: 2,
   /** A watched row was touched: nothing was run. */
   notRun: 4,
@@ -265,7 +268,7 @@ function putRest(writer: WireWriter, work: RowWork): number {
   return mask;
 }
 
-/** Adds what was written to `to`. */
+/** Adds the written figures to `to`. */
 export function readWork(reader: WireReader, to: RowWork): void {
   const mask = reader.u16();
   if (mask & 1) to.lookups += reader.varint();

@@ -43,7 +43,7 @@ function play(calls: readonly Call[], reply: Reply): void {
   for (const [method, ...args] of calls) methods[method]!.apply(reply, args);
 }
 
-/** What is told to a reply, with bytes copied and forms that mean the same made equal. */
+/** Calls made on a reply, with bytes copied and equivalent forms made equal. */
 function recording(): { calls: unknown[]; reply: Reply } {
   const calls: unknown[] = [];
   const reply = new Proxy({} as Reply, {

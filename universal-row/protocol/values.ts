@@ -36,14 +36,14 @@ const Tag = {
   shortBytes: 0x80,
 } as const;
 
-/** What is in it at most, within one another, on a stack of counts. */
+/** Maximum nesting depth, for the stack of counts. */
 const maxDepth = 128;
 // Integers of the signed varint: 2^52 - 1 either way.
 const maxSmall = 2 ** 52 - 1;
 
 /** A reply as values. */
 export class ValueWriter extends WireWriter implements Reply {
-  /** Of RESP: a transform whose answer differs in more than its encoding may look. */
+  /** RESP version, for transforms whose replies differ in more than their encoding. */
   version = 2;
   /** Counts the memory of long answers; false when there is no more. */
   keep: ((bytes: number) => boolean) | undefined;
@@ -264,7 +264,7 @@ export class LongValues extends ValueWriter {
   }
 }
 
-/** Copies the next value, with all that is in it. Throws a `WireError` for what is none. */
+/** Copies the next value, with all its contents. Throws a `WireError` for an invalid one. */
 export function copyValue(reader: WireReader, reply: Reply): void {
   let left = 1;
   const outer: number[] = [];

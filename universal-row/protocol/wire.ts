@@ -3,14 +3,14 @@
 
 import { copyBytes, emptyBytes, viewed } from '../bytes.ts';
 
-/** The bytes are not what the protocol says they are. The link on which they came is of no more use. */
+/** The bytes violate the protocol. The link on which they came is unusable. */
 export class WireError extends Error {
   override name = 'WireError';
 }
 
 /** Most bytes of a varint: 2^53 - 1 has eight groups of seven bits. */
 const maxVarintBytes = 8;
-/** A buffer that is larger is let go when it is written anew. */
+/** A larger buffer is released when the next frame is begun. */
 const keptBytes = 1024 * 1024;
 
 export class WireWriter {
@@ -107,13 +107,13 @@ export class WireWriter {
     this.pos += this.buf.write(value, this.pos, 'utf8');
   }
 
-  /** A view of what was written. */
+  /** View of the bytes written. */
   view(): Buffer {
     return this.buf.subarray(0, this.pos);
   }
 }
 
-/** Throws a `WireError` for what goes past the end. */
+/** Throws a `WireError` for reads past the end. */
 export class WireReader {
   buf: Buffer;
   pos: number;
@@ -208,6 +208,6 @@ export class WireReader {
 
   /** Nothing may follow. */
   done(): void {
-    if (this.pos !== this.end) throw new WireError('a message is longer than what it says');
+    if (this.pos !== this.end) throw new WireError('a message has bytes after its end');
   }
 }

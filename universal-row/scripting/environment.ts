@@ -1,4 +1,4 @@
-// A machine with its libraries: what scripts of one form run in. Nothing in it can be changed by a script.
+// A machine with its libraries, in which scripts of one form run. Scripts cannot change any of it.
 
 import { baseLibrary } from './lib/base.ts';
 import { bitLibrary } from './lib/bit.ts';
@@ -9,7 +9,8 @@ import { libraryTable, mathLibrary } from './lib/math.ts';
 import { structLibrary } from './lib/struct.ts';
 import { stringLibrary } from './lib/string.ts';
 import { tableLibrary } from './lib/table.ts';
-import { Machine, type ScriptLimits } from './machine.ts';
+import { Machine } from './machine.ts';
+import type { ScriptLimits } from './script-state.ts';
 import type { Iterators, Program } from './program.ts';
 import { type Callable, LuaTable, type Value } from './values.ts';
 
@@ -19,12 +20,14 @@ interface EnvironmentOptions {
   limits?: ScriptLimits;
   /** Further globals. */
   globals?: (machine: Machine) => Record<string, Value>;
+  /** All globals that a library sees while it is loaded. */
+  atLoad?: (machine: Machine) => Record<string, Value>;
   /** Scripts may set globals. For tests of the language alone. */
   isOpen?: boolean;
 }
 
-/** What is not there may not be asked for, of the table of globals either. */
-function protect(m: Machine): void {
+/** Makes access to missing fields an error, for a table of globals too. */
+export function protect(m: Machine, globals: LuaTable): void {
   const meta = new LuaTable();
   const missing: Callable = (_globals, name) => {
     const text = `Script attempted to access nonexistent global variable '${String(name)}'`;
@@ -32,7 +35,7 @@ function protect(m: Machine): void {
   };
   meta.set('__index', missing);
   meta.isReadonly = true;
-  m.globals.meta = meta;
+  globals.meta = meta;
 }
 
 export class Environment {
@@ -64,7 +67,12 @@ export class Environment {
     m.stringMeta.set('__index', strings);
     m.stringMeta.isReadonly = true;
     m.globals.isReadonly = options.isOpen !== true;
-    if (m.globals.isReadonly) protect(m);
+    if (m.globals.isReadonly) protect(m, m.globals);
+    if (options.atLoad !== undefined) {
+      const atLoad = libraryTable(options.atLoad(m));
+      protect(m, atLoad);
+      this.#iterators.atLoad = atLoad;
+    }
     this.#reset = (seed) => {
       math.reseed(seed);
       cjson.reset();

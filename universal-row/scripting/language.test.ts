@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { Environment } from './environment.ts';
 import { LuaSyntaxError } from './lexer.ts';
 import { tostring } from './lib/base.ts';
-import { scriptLimits } from './machine.ts';
+import { scriptLimits } from './script-state.ts';
 import { Program } from './program.ts';
 import { LuaError, listOf, NeedsSteps, Pending, ScriptAbort } from './values.ts';
 
 const limits = { ...scriptLimits, stepBudget: 50 };
 
-/** What a program returns, shown as text; an error as `error: …`. */
+/** Result of a program as text; an error as `error: …`. */
 function run(source: string, isStepping: boolean): string {
   const environment = new Environment({ isStepping, limits });
   environment.begin(0.5);
@@ -47,6 +47,16 @@ const programs: readonly (readonly [source: string, result: string])[] = [
     'true true false true true true',
   ],
   ['return nil and 1, false or nil, 1 and 2, nil or "x", not nil, not 0', 'nil nil 2 x true false'],
+  ['for k in\n3\ndo\nend', 'error: test:2: attempt to call a number value'],
+  ['return collectgarbage(), collectgarbage("stop"), collectgarbage("step", 1)', '0 0 true'],
+  [
+    'return collectgarbage("nooption")',
+    "error: test:1: bad argument #1 to 'collectgarbage' (invalid option 'nooption')",
+  ],
+  [
+    'return collectgarbage({})',
+    "error: test:1: bad argument #1 to 'collectgarbage' (string expected, got table)",
+  ],
   ['return #"abc", #{1,2,3}, #{n=1}, #{1,2,nil}', '3 3 0 2'],
   ['local a, b, c = (function() return 1, 2, 3 end)() return c, b, a', '3 2 1'],
   ['local a, b = ((function() return 1, 2 end)()) return a, b', '1 nil'],

@@ -2,11 +2,13 @@
 
 import { expect, test } from 'vitest';
 import { Environment } from './environment.ts';
-import { scriptLimits } from './machine.ts';
+import { scriptLimits } from './script-state.ts';
 import { Program } from './program.ts';
 import { Pending } from './values.ts';
 
-/** What a program returns in the stepping form, and the most instructions that one of its steps took. */
+/**
+ * Result of a program in the stepping form, and the most instructions that one of its steps took.
+ */
 function inSteps(source: string): { result: unknown; longest: number; steps: number } {
   const environment = new Environment({ isStepping: true, limits: scriptLimits });
   environment.begin(0.5);
@@ -24,7 +26,7 @@ function inSteps(source: string): { result: unknown; longest: number; steps: num
   }
 }
 
-// Of all it does, what a step does last is counted after it is done.
+// The last operation of a step is counted after it is done.
 const most = 8 * scriptLimits.stepBudget;
 
 test.each([

@@ -1,18 +1,10 @@
 // Lua 5.1's grammar, by recursive descent with Lua's own limits and error texts.
 
-import type {
-  BinaryOperator,
-  Chunk,
-  Expression,
-  FunctionBody,
-  FunctionScope,
-  Local,
-  Statement,
-} from './ast.ts';
+import type { BinaryOperator, Chunk, Expression, FunctionBody, Local, Statement } from './ast.ts';
 import { Lexer } from './lexer.ts';
+import { Scopes } from './scopes.ts';
 
 const maxDepth = 200;
-const maxLocals = 200;
 
 /** Left and right binding powers; `..` and `^` bind to the right. */
 const powers: Record<BinaryOperator, readonly [left: number, right: number]> = {
@@ -34,13 +26,6 @@ const powers: Record<BinaryOperator, readonly [left: number, right: number]> = {
 };
 const unaryPower = 8;
 
-interface Scope extends FunctionScope {
-  parent: Scope | undefined;
-  /** Declarations in force, the innermost last. */
-  readonly active: Local[];
-  loops: number;
-}
-
 /** The tree of a program; throws `LuaSyntaxError`. */
 export function parse(source: string, chunkName: string): Chunk {
   return new Parser(new Lexer(source, chunkName)).chunk();
@@ -48,12 +33,12 @@ export function parse(source: string, chunkName: string): Chunk {
 
 class Parser {
   readonly #lexer: Lexer;
-  #scope: Scope = newScope(undefined, true);
-  #localCount = 0;
+  readonly #scopes: Scopes;
   #depth = 0;
 
   constructor(lexer: Lexer) {
     this.#lexer = lexer;
+    this.#scopes = new Scopes(lexer);
   }
 
   chunk(): Chunk {
@@ -63,12 +48,12 @@ class Parser {
     if (lexer.kind !== 'eof') lexer.fail(`'<eof>' expected`);
     const main: FunctionBody = {
       kind: 'function',
-      scope: this.#scope,
+      scope: this.#scopes.current,
       parameters: [],
       body,
       line: 0,
     };
-    return { main, localCount: this.#localCount };
+    return { main, localCount: this.#scopes.localCount };
   }
 
   // ---- tokens
@@ -83,7 +68,7 @@ class Parser {
     if (!this.#take(text)) this.#lexer.fail(`'${text}' expected`);
   }
 
-  /** `end` of what began with `opener` at `line`. */
+  /** Expects the `end` of the block that `opener` began at `line`. */
   #expectClosing(text: string, opener: string, line: number): void {
     if (this.#take(text)) return;
     if (line === this.#lexer.line) this.#lexer.fail(`'${text}' expected`);
@@ -102,44 +87,11 @@ class Parser {
     if (++this.#depth > maxDepth) this.#lexer.fail('chunk has too many syntax levels', false);
   }
 
-  // ---- scopes
-
-  #declare(name: string, isLoopNumber = false): Local {
-    const scope = this.#scope;
-    if (scope.active.length >= maxLocals) {
-      this.#lexer.fail(`too many local variables (limit is ${maxLocals}) in function`);
-    }
-    const local = {
-      name,
-      id: this.#localCount++,
-      owner: scope,
-      isAssigned: false,
-      isLoopNumber,
-    };
-    scope.locals++;
-    return local;
-  }
-
-  /** From here on the name means this declaration. */
-  #activate(...locals: Local[]): void {
-    this.#scope.active.push(...locals);
-  }
-
-  #resolve(name: string, line: number): Expression {
-    for (let scope: Scope | undefined = this.#scope; scope !== undefined; scope = scope.parent) {
-      for (let i = scope.active.length - 1; i >= 0; i--) {
-        const local = scope.active[i]!;
-        if (local.name === name) return { kind: 'local', local, isUpvalue: scope !== this.#scope };
-      }
-    }
-    return { kind: 'global', name, line };
-  }
-
   // ---- statements
 
   #block(): Statement[] {
     this.#enter();
-    const { active } = this.#scope;
+    const { active } = this.#scopes.current;
     const before = active.length;
     const statements = this.#statements();
     active.length = before;
@@ -199,7 +151,7 @@ class Parser {
           return { kind: 'return', values: this.#expressions() };
         case 'break':
           lexer.next();
-          if (this.#scope.loops === 0) lexer.fail('no loop to break');
+          if (this.#scopes.current.loops === 0) lexer.fail('no loop to break');
           return { kind: 'break' };
       }
     }
@@ -208,9 +160,9 @@ class Parser {
 
   /** Up to and with `end`. */
   #loopBody(opener: string, line: number): Statement[] {
-    this.#scope.loops++;
+    this.#scopes.current.loops++;
     const body = this.#block();
-    this.#scope.loops--;
+    this.#scopes.current.loops--;
     this.#expectClosing('end', opener, line);
     return body;
   }
@@ -232,11 +184,11 @@ class Parser {
   #repeat(line: number): Statement {
     this.#lexer.next();
     this.#enter();
-    const { active } = this.#scope;
+    const { active } = this.#scopes.current;
     const before = active.length;
-    this.#scope.loops++;
+    this.#scopes.current.loops++;
     const body = this.#statements();
-    this.#scope.loops--;
+    this.#scopes.current.loops--;
     this.#expectClosing('until', 'repeat', line);
     // The condition sees the variables of the body.
     const condition = this.#expression();
@@ -256,7 +208,7 @@ class Parser {
       const limit = this.#expression();
       const step = this.#take(',') ? this.#expression() : undefined;
       this.#expect('do');
-      const variable = this.#declare(name, true);
+      const variable = this.#scopes.declare(name, true);
       const body = this.#forBody([variable], line);
       return { kind: 'numericFor', variable, start, limit, step, body, line };
     }
@@ -264,17 +216,19 @@ class Parser {
     const names = [name];
     while (this.#take(',')) names.push(this.#name());
     this.#expect('in');
+    // Errors of calls of the iterator tell the line on which its list begins.
+    const listLine = lexer.line;
     const values = this.#expressions();
     this.#expect('do');
-    const variables = names.map((one) => this.#declare(one));
+    const variables = names.map((one) => this.#scopes.declare(one));
     const body = this.#forBody(variables, line);
-    return { kind: 'genericFor', variables, values, body, line };
+    return { kind: 'genericFor', variables, values, body, line: listLine };
   }
 
   #forBody(variables: Local[], line: number): Statement[] {
-    const { active } = this.#scope;
+    const { active } = this.#scopes.current;
     const before = active.length;
-    this.#activate(...variables);
+    this.#scopes.activate(...variables);
     const body = this.#loopBody('for', line);
     active.length = before;
     return body;
@@ -283,7 +237,7 @@ class Parser {
   #functionStatement(line: number): Statement {
     const lexer = this.#lexer;
     lexer.next();
-    let target = this.#resolve(this.#name(), line);
+    let target = this.#scopes.resolve(this.#name(), line);
     let isMethod = false;
     while (!isMethod && (lexer.is('.') || lexer.is(':'))) {
       isMethod = lexer.is(':');
@@ -297,8 +251,8 @@ class Parser {
   }
 
   #localFunction(): Statement {
-    const local = this.#declare(this.#name());
-    this.#activate(local);
+    const local = this.#scopes.declare(this.#name());
+    this.#scopes.activate(local);
     return { kind: 'localFunction', local, body: this.#functionBody(false, this.#lexer.line) };
   }
 
@@ -306,8 +260,8 @@ class Parser {
     const names = [this.#name()];
     while (this.#take(',')) names.push(this.#name());
     const values = this.#take('=') ? this.#expressions() : [];
-    const locals = names.map((name) => this.#declare(name));
-    this.#activate(...locals);
+    const locals = names.map((name) => this.#scopes.declare(name));
+    this.#scopes.activate(...locals);
     return { kind: 'localDeclaration', locals, values };
   }
 
@@ -389,7 +343,7 @@ class Parser {
       }
     }
     if (lexer.is('...')) {
-      if (!this.#scope.isVararg) lexer.fail(`cannot use '...' outside a vararg function`);
+      if (!this.#scopes.current.isVararg) lexer.fail(`cannot use '...' outside a vararg function`);
       lexer.next();
       return { kind: 'vararg' };
     }
@@ -400,7 +354,7 @@ class Parser {
   #primary(): Expression {
     const lexer = this.#lexer;
     const { line } = lexer;
-    if (lexer.kind === 'name') return this.#resolve(this.#name(), line);
+    if (lexer.kind === 'name') return this.#scopes.resolve(this.#name(), line);
     if (!lexer.is('(')) lexer.fail('unexpected symbol');
     lexer.next();
     const inner = this.#expression();
@@ -493,19 +447,14 @@ class Parser {
       } while (!isVararg && this.#take(','));
     }
     this.#expect(')');
-    const scope = newScope(this.#scope, isVararg);
-    this.#scope = scope;
-    const parameters = names.map((name) => this.#declare(name));
-    this.#activate(...parameters);
+    const scope = this.#scopes.begin(isVararg);
+    const parameters = names.map((name) => this.#scopes.declare(name));
+    this.#scopes.activate(...parameters);
     const body = this.#block();
     this.#expectClosing('end', 'function', line);
-    this.#scope = scope.parent!;
+    this.#scopes.end();
     return { kind: 'function', scope, parameters, body, line };
   }
-}
-
-function newScope(parent: Scope | undefined, isVararg: boolean): Scope {
-  return { parent, isVararg, locals: 0, active: [], loops: 0 };
 }
 
 function markAssigned(target: Expression): void {

@@ -1,9 +1,11 @@
 // A Lua program, compiled when it is first run in each form.
 
 import type { Chunk } from './ast.ts';
-import { type ConstantNames, emit } from './emitter.ts';
+import { emit } from './emitter.ts';
+import type { ConstantNames } from './expression-emitter.ts';
 import { LuaSyntaxError } from './lexer.ts';
-import type { Machine, Site } from './machine.ts';
+import type { Machine } from './machine.ts';
+import type { Site } from './script-state.ts';
 import { parse } from './parser.ts';
 import { type Callable, LuaTable, noValues, Pending } from './values.ts';
 
@@ -11,6 +13,8 @@ import { type Callable, LuaTable, noValues, Pending } from './values.ts';
 export interface Iterators {
   next: Callable;
   inext: Callable;
+  /** Globals during the loading of a library. */
+  atLoad?: LuaTable;
 }
 
 type Factory = (
@@ -34,13 +38,15 @@ export class Program {
   readonly source: string;
   readonly #chunk: Chunk;
   readonly #chunkName: string;
+  readonly #isLibrary: boolean;
   #plain: Form | undefined;
   #stepping: Form | undefined;
 
-  /** Throws `LuaSyntaxError`. The name stands before line numbers. */
-  constructor(source: string, chunkName: string) {
+  /** Throws `LuaSyntaxError`. The name stands before line numbers. A library sees other globals while it is loaded. */
+  constructor(source: string, chunkName: string, isLibrary = false) {
     this.source = source;
     this.#chunkName = chunkName;
+    this.#isLibrary = isLibrary;
     this.#chunk = parse(source, chunkName);
   }
 
@@ -54,7 +60,7 @@ export class Program {
 
   #compile(machine: Machine): Form {
     try {
-      const names = constantNames(machine);
+      const names = constantNames(machine, this.#isLibrary);
       const { source, sites } = emit(this.#chunk.main, this.#chunkName, machine.isStepping, names);
       // The source is made of the syntax tree alone: see emitter.ts.
       // oxlint-disable-next-line typescript/no-implied-eval
@@ -68,12 +74,13 @@ export class Program {
   }
 }
 
-function constantNames({ globals }: Machine): ConstantNames {
+function constantNames({ globals }: Machine, isLibrary: boolean): ConstantNames {
   const library = (name: string): LuaTable | undefined => {
     const found = variable.has(name) ? undefined : globals.get(name);
     return found instanceof LuaTable && found.isReadonly ? found : undefined;
   };
   return {
+    isLibrary,
     has: (name) => globals.isReadonly && !variable.has(name) && globals.get(name) !== undefined,
     hasFunction: (name, field) =>
       globals.isReadonly && typeof library(name)?.get(field) === 'function',

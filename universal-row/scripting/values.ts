@@ -29,7 +29,7 @@ export class LuaError {
   }
 }
 
-/** Ends a script whatever it tries: pcall does not catch it. The text is what is answered. */
+/** Ends a script unconditionally: pcall does not catch it. The text is the reply. */
 export class ScriptAbort {
   readonly message: string;
 
@@ -61,7 +61,8 @@ export class LuaTable {
   readonly list: Value[];
   meta: LuaTable | undefined = undefined;
   isReadonly = false;
-  // The rest, in the order of insertion, which `next` keeps. What was removed keeps its place until the table grows.
+  // Other keys, in the order of insertion, in which `next` iterates. Removed keys keep their place
+  // until the table grows.
   #places: Map<Value, number> | undefined = undefined;
   #keys: Value[] = [];
   #values: Value[] = [];
@@ -83,7 +84,10 @@ export class LuaTable {
     return place === undefined ? undefined : this.#values[place];
   }
 
-  /** Sets a field, whatever its metatable says; true when the table has grown. The key is not nil and not NaN. */
+  /**
+   * Sets a field, ignoring its metatable; true when the table has grown. The key is not nil and not
+   * NaN.
+   */
   set(key: Value, value: Value): boolean {
     if (typeof key === 'number') {
       const { list } = this;
@@ -227,7 +231,7 @@ export class Coroutine {
   status: CoroutineStatus = 'suspended';
   readonly start: Callable;
   steps: Generator<unknown, unknown, unknown> | undefined = undefined;
-  /** Of its own part of the stack, while it is suspended. */
+  /** Depth of its own part of the stack, while it is suspended. */
   depth = 0;
 
   constructor(start: Callable) {
@@ -235,7 +239,7 @@ export class Coroutine {
   }
 }
 
-/** What a coroutine hands to its resumer. */
+/** Values a coroutine passes to its resumer. */
 export class Yielded {
   readonly values: Value[];
 
@@ -268,7 +272,7 @@ export function listOf(result: unknown): readonly Value[] {
   return result instanceof Array ? (result as Value[]) : [result];
 }
 
-/** What a builtin does in steps: it yields where the instructions of one are used up. */
+/** A builtin's work in steps: it yields when a step's instructions are used up. */
 export type Work<T> = Generator<unknown, T, unknown>;
 
 /** Whether it is the work to find a value, and not the value. */

@@ -39,7 +39,7 @@ export interface BlockSummary {
   readonly kind: 'summary';
   /** Unix seconds. */
   readonly base: number;
-  /** Times of the first and last row (the earliest and the latest, whatever the scan's direction). */
+  /** Times of the earliest and the latest row, whatever the scan's direction. */
   readonly minTime: number;
   readonly maxTime: number;
   readonly count: number;

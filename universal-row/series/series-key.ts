@@ -30,7 +30,7 @@ export function hashKey(buf: Buffer, start: number, end: number): number {
   return (hash ^ (hash >>> 12)) >>> 0;
 }
 
-/** Order of text by its UTF-8 bytes, which is not that of UTF-16 units beyond U+FFFF. */
+/** Order of text by its UTF-8 bytes, which differs from that of UTF-16 units beyond U+FFFF. */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -72,8 +72,9 @@ export function decodeSeriesKey(buf: Buffer, start: number, end: number): Series
 }
 
 /**
- * Where the part that begins at `start` ends: at a bare comma, or a bare equals sign if that ends it. One
- * is bare unless it is directly behind a backslash; what is before that backslash does not matter.
+ * End of the part that begins at `start`: at a bare comma, or a bare equals sign if that ends it. A
+ * character is bare unless directly behind a backslash, regardless of any byte before that
+ * backslash.
  */
 export function partEnd(buf: Buffer, start: number, end: number, atEquals: boolean): number {
   for (let i = start; i < end; i++) {

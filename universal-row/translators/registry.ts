@@ -1,4 +1,4 @@
-// Every translator, found by the row's kind or by what the row's own record says.
+// Every translator, found by the row's kind or by the row's own record.
 
 import type { StoredRecord } from '../record.ts';
 import type { URow } from '../row.ts';

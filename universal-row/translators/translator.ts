@@ -3,8 +3,8 @@
 // whose value is the array [type, count, ...]; the row's attributes are those of the meta record. Parts that are
 // written alone keep the attributes of that write.
 //
-// A row is joined only when all of it is there. What is missing, doubled or foreign is a `ReduceError`:
-// a short row must never look like a whole one.
+// A row is joined only when all of its records are there. Missing, duplicate or foreign records are
+// a `ReduceError`: a short row must never look like a whole one.
 
 import { nameOf, sameScalar } from '../row-equality.ts';
 import type { RecordKey, StoredRecord } from '../record.ts';

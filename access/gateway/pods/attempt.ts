@@ -1,7 +1,8 @@
-// What a gateway wants a group to do, wherever its leader is, and perhaps more than once.
+// A gateway's request to a group, wherever its leader is; it may be retried.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import type { Command } from '../../../universal-row/command.ts';
+import type { RowCommands } from '../../../universal-row/executor.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import { type NumberedWrite, once } from '../../../universal-row/once.ts';
 import type { Reply } from '../../../universal-row/reply.ts';
@@ -16,6 +17,8 @@ export interface Attempt {
   /** The error to answer where they would have to be sent to another process, if they may not. */
   readonly onlyHere: string | undefined;
   run(place: GroupPlace, reply: Reply): MaybePromise<Reply | void>;
+  /** As `run`, where other groups have the rows by now. */
+  runAt(successor: RowCommands, reply: Reply): MaybePromise<Reply | void>;
 }
 
 export function attemptOf(command: Command): Attempt {
@@ -24,10 +27,11 @@ export function attemptOf(command: Command): Attempt {
     isAlone: true,
     onlyHere: command.onlyHere,
     run: (place, own) => place.execute(command, own),
+    runAt: (successor, own) => successor.execute(command, own),
   };
 }
 
-/** On the pod of this process, what may have been done while another one led. */
+/** Runs on the pod of this process a command that may have run under another leader. */
 export async function runOnce(
   place: LocalPod,
   attempt: Attempt,

@@ -23,7 +23,7 @@ class Replica implements LocalPod {
   read = (): never => {
     throw new Error('no read is for a follower here');
   };
-  /** What it is asked to say of the leader when it is not. */
+  /** Hint at the leader, returned while another replica leads. */
   hint = 0;
   readonly ran: string[] = [];
   readonly observers = new Set<RowObserver>();
@@ -293,7 +293,7 @@ test('what is watched while the leader changes counts as touched', async () => {
   const other = new Watch();
   group.observe(0, Buffer.from('a'), other);
   expect(await runAll([command()], other)).toBe('*1\r\n:2\r\n');
-  // What stands for it there is what is sent along.
+  // The request carries the remote form of the watch.
   expect(replicas.get(2)!.observers).toContain(replicas.get(2)!.watches.at(-1));
 });
 

@@ -1,7 +1,7 @@
 // A group of replicas, as one pod: commands run on the replica that leads, in this process or in another one, and wait
 // for a short while where none is known to lead.
 
-import type { LocalPod } from '../../../contracts/local-pod.ts';
+import type { LocalPod, ReplicaLog } from '../../../contracts/local-pod.ts';
 import {
   type Command,
   isWrite,
@@ -12,6 +12,7 @@ import type {
   Executor,
   Outcome,
   Refusable,
+  RowCommands,
   RowObserver,
   TransactionWatch,
 } from '../../../universal-row/executor.ts';
@@ -22,6 +23,7 @@ import { type Attempt, attemptOf, runOnce } from './attempt.ts';
 import { GroupObservers, type GroupPlace } from './group-observers.ts';
 import type { GroupTurn, GroupTurns } from './group-turns.ts';
 import { maybeRun, outcomeUnknown, type RemoteExecutor } from './remote-executor.ts';
+import { catchUp } from './session-reads.ts';
 import { WriteNumbers } from './write-numbers.ts';
 
 export interface GroupExecutorOptions {
@@ -32,13 +34,17 @@ export interface GroupExecutorOptions {
   readonly turns: GroupTurns;
   /** The replica of this process, while there is one. */
   readonly local: () => LocalPod | undefined;
+  /** The log of that. */
+  readonly log?: () => ReplicaLog | undefined;
   readonly remoteOf: (node: number) => RemoteExecutor | undefined;
   /** Milliseconds that a command waits for a leader. */
   readonly waitMs: number;
   /** Why a write would be refused, as far as is known here. */
   readonly refusalOf: (command: Refusable) => string | undefined;
-  /** Another node leads: what the last one has told of changes may not be all. */
+  /** The leader has changed: the last one may not have reported all changes. */
   readonly moved?: (() => void) | undefined;
+  /** Of a table or partition whose rows are in another group by now: what has them. */
+  readonly successorOf?: ((number: number) => RowCommands | undefined) | undefined;
   /** The pod of this process may answer later than in the same tick, without an answer of its own for that. */
   readonly mayWait: boolean;
 }
@@ -67,7 +73,7 @@ const tooManyWait =
   'CLUSTERDOWN The partition has no leader now, and too many commands wait for one';
 
 export class GroupExecutor implements Executor {
-  /** Of writes that are sent to other processes, where these keep them. */
+  /** Numbers of writes sent to other processes, where these record them. */
   readonly #numbers = new WriteNumbers();
   readonly stats: GroupStats = { waiting: 0, waited: 0, movedOn: 0, readHere: 0, withoutLeader: 0 };
   readonly #options: GroupExecutorOptions;
@@ -81,7 +87,7 @@ export class GroupExecutor implements Executor {
   /** The link to it, if it is another one. */
   #remote: RemoteExecutor | undefined;
   #replicas: readonly number[] = [];
-  /** Of them, the one that is asked next while no leader is known. */
+  /** Index of the replica asked next while no leader is known. */
   #nextAsked = 0;
   /** Monotonic milliseconds of the last such question. */
   #askedAt = -Infinity;
@@ -117,7 +123,7 @@ export class GroupExecutor implements Executor {
     return this.#pod?.role === 'leader' && !this.#options.mayWait;
   }
 
-  /** What an answer of now depends on, for `holdOn`; -1 where it is nothing of this process. */
+  /** State that replies depend on, for `holdOn`; -1 where they depend on no pod of this process. */
   get hold(): number {
     const pod = this.#pod;
     return pod?.role === 'leader' ? pod.losses : -1;
@@ -166,7 +172,8 @@ export class GroupExecutor implements Executor {
     this.#hasHint(why, remote);
   }
 
-  // ---- what is known of the replicas
+  // ---- state of the replicas
+  //
 
   setReplicas(nodes: readonly number[]): void {
     this.#replicas = nodes;
@@ -177,7 +184,7 @@ export class GroupExecutor implements Executor {
   /** Takes over which node leads, as a refusal or the placement says; 0 for none. */
   leaderIs(node: number): void {
     this.localChanged();
-    // This process knows best what its own pod is.
+    // This process knows the role of its own pod best.
     const isHere = this.#pod?.role === 'leader';
     const { node: own } = this.#options;
     this.#setLeader(isHere ? own : node === own ? 0 : node);
@@ -213,7 +220,7 @@ export class GroupExecutor implements Executor {
     return node === own ? this.#pod : remoteOf(node);
   }
 
-  /** It is used no more. */
+  /** Ends the executor's use. */
   close(): void {
     clearTimeout(this.#timer);
     this.#wake();
@@ -232,16 +239,26 @@ export class GroupExecutor implements Executor {
     const pod = this.#pod;
     if (pod?.role !== 'leader' || command.once !== undefined) {
       if (this.mayReadHere(command.bounds)) return this.#readHere(pod!, command, reply);
-      return this.#find(attemptOf(command), reply);
+      return this.#findFor(command, reply);
     }
+    command.bounds?.session?.moved();
     if (this.#leader !== this.#options.node) this.#setLeader(this.#options.node);
     const { losses } = pod;
     this.#options.turns.touch(this.#turn, pod, losses);
     const mark = reply.mark();
     const done = pod.execute(command, reply);
-    // One that leads refuses nothing at once.
-    if (!(done instanceof Promise)) return;
-    return this.#afterHere(done, attemptOf(command), pod, losses, reply, mark);
+    if (done instanceof Promise) {
+      return this.#afterHere(done, attemptOf(command), pod, losses, reply, mark);
+    }
+    if (command.notRun !== undefined) return this.#refusedHere(attemptOf(command), reply, mark);
+  }
+
+  /** A pod that leads refuses at once what is about a partition that is, or was, handed over to another group. */
+  async #refusedHere(attempt: Attempt, reply: Reply, mark: number): Promise<Reply> {
+    attempt.first.notRun = undefined;
+    reply.rollback(mark);
+    const own = reply.fork(mark);
+    return (await this.#find(attempt, own)) ?? own;
   }
 
   /** Whether the replica of this process, which does not lead, may answer such a read. */
@@ -249,7 +266,23 @@ export class GroupExecutor implements Executor {
     return bounds !== undefined && this.#pod?.isWithin(bounds) === true;
   }
 
+  #findFor(command: Command, reply: Reply): Promise<Reply | void> {
+    command.bounds?.session?.moved();
+    return this.#find(attemptOf(command), reply);
+  }
+
   #readHere(pod: LocalPod, command: Command, reply: Reply): MaybePromise<Reply | void> {
+    const session = command.bounds?.session;
+    if (session === undefined) return this.#readNow(pod, command, reply);
+    const isThere = catchUp(session, this.group, this.#options.log?.());
+    const read = (may: boolean): MaybePromise<Reply | void> =>
+      may && this.#pod === pod && this.mayReadHere(command.bounds)
+        ? this.#readNow(pod, command, reply)
+        : this.#findFor(command, reply);
+    return isThere instanceof Promise ? isThere.then(read) : read(isThere);
+  }
+
+  #readNow(pod: LocalPod, command: Command, reply: Reply): MaybePromise<Reply | void> {
     this.stats.readHere++;
     const mark = reply.mark();
     const done = pod.read(command, reply);
@@ -261,7 +294,7 @@ export class GroupExecutor implements Executor {
     if (command.notRun === undefined) return undefined;
     command.notRun = undefined;
     reply.rollback(mark);
-    return this.#find(attemptOf(command), reply);
+    return this.#findFor(command, reply);
   }
 
   executeAll(
@@ -283,9 +316,14 @@ export class GroupExecutor implements Executor {
       run: (place, own) => {
         const watched = watch && this.#observers.watchAt(place, watch);
         if (watched === 'missed') watch!.dirty = true;
-        // A replica elsewhere knows nothing of what is watched in other groups.
+        // A remote replica does not see keys watched in other groups.
         if (watched === 'missed' || watch?.dirty === true) before(own);
         else return place.executeAll(commands, own, before, watched);
+      },
+      runAt: (successor, own) => {
+        // What was watched here may have changed there.
+        if (watch !== undefined && this.#observers.has(watch)) watch.dirty = true;
+        return successor.executeAll(commands, own, before, watch);
       },
     };
     const pod = this.#pod;
@@ -298,6 +336,7 @@ export class GroupExecutor implements Executor {
     if (done instanceof Promise) {
       return this.#afterHere(done, attempt, pod, losses, reply, mark);
     }
+    if (first.notRun !== undefined) return this.#refusedHere(attempt, reply, mark);
   }
 
   /** A command takes its time on the pod of this process, which may lead no more when it gets to it. */
@@ -353,11 +392,15 @@ export class GroupExecutor implements Executor {
         const { notRun } = attempt.first;
         if (notRun === undefined) return own;
         if (notRun.why === 'unknown') mayBeDone = true;
+        if (notRun.why === 'replaced') mayBeDone = false;
         attempt.first.notRun = undefined;
         if (own === undefined) reply.rollback(mark);
         else own.rollback(0);
         if (this.#hasHint(notRun, place) && hops++ < maxHops) continue;
       }
+      const successor = mayBeDone ? undefined : this.#options.successorOf?.(attempt.first.table);
+      if (successor !== undefined)
+        return await this.#runAtSuccessor(successor, attempt, reply, own);
       hops = 0;
       const left = deadline - performance.now();
       // One that waits for a key is told when there is a leader.
@@ -377,6 +420,24 @@ export class GroupExecutor implements Executor {
     }
   }
 
+  /** Other groups have the rows by now. */
+  async #runAtSuccessor(
+    successor: RowCommands,
+    attempt: Attempt,
+    reply: Reply,
+    own: Reply | undefined,
+  ): Promise<Reply | void> {
+    const { first } = attempt;
+    if (first.isPart === true) {
+      (own ?? reply).error(noLeader);
+      first.notRun = { why: 'replaced', leader: 0 };
+      return own;
+    }
+    // Its number says nothing to another group.
+    first.once = undefined;
+    return (await attempt.runAt(successor, own ?? reply)) ?? own;
+  }
+
   async #runAt(
     place: GroupPlace,
     attempt: Attempt,
@@ -393,7 +454,7 @@ export class GroupExecutor implements Executor {
       const done = attempt.run(place, reply);
       this.#options.turns.written(place.link);
       const answer = await done;
-      // It was asked as one that might lead, and does.
+      // The replica was asked as a possible leader, and is the leader.
       if (asked === 0 && attempt.first.notRun === undefined && this.#leader === 0) {
         const leads = this.#replicas.find(
           (one) => one !== node && this.#options.remoteOf(one) === place,
@@ -446,7 +507,8 @@ export class GroupExecutor implements Executor {
     this.stats.movedOn++;
     const { node: own } = this.#options;
     const isLast = this.#leader === 0 || this.#placeOf(this.#leader) === place;
-    if (why === 'moved' || !isLast) return why !== 'moved';
+    if (why === 'moved' || why === 'replaced') return false;
+    if (!isLast) return true;
     if (leader === 0 || leader === own || this.#placeOf(leader) === place) {
       this.#setLeader(0);
       return false;
@@ -465,6 +527,12 @@ export class GroupExecutor implements Executor {
       this.#wake();
     }, retryMs);
     return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  /** A partition of the group has given way to others: who observes its rows is to do so there. */
+  replaced(number: number, observe: RowCommands['observe']): void {
+    this.#observers.moveAway(number, observe);
+    this.#wake();
   }
 
   #wake(): void {
@@ -493,7 +561,7 @@ export class GroupExecutor implements Executor {
     this.#pod?.follow(this.#listener);
   }
 
-  /** What it tells is to wait for the log, as answers do. */
+  /** Notifications wait for the log, as replies do. */
   #touching(listener: ChangeListener): ChangeListener {
     const touch = (): void => {
       const pod = this.#pod;

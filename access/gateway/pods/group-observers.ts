@@ -1,5 +1,6 @@
-// Rows of a group that somebody in this process wants to hear of. They are observed at the replica that leads; when another
-// one does, there, and then each counts as changed, as changes in between may have been missed.
+// Rows of a group observed by this process. They are observed at the leader; after a change of
+// leader they are observed at the new one, and each counts as changed, as changes in between may
+// have been missed.
 
 import type { LocalPod } from '../../../contracts/local-pod.ts';
 import type { RowObserver, TransactionWatch } from '../../../universal-row/executor.ts';
@@ -7,6 +8,8 @@ import type { RemoteExecutor } from './remote-executor.ts';
 
 /** Where commands of a group run. */
 export type GroupPlace = LocalPod | RemoteExecutor;
+
+type Observe = (table: number, key: Buffer, observer: RowObserver) => void;
 
 interface ObservedRow {
   readonly table: number;
@@ -38,7 +41,10 @@ class GroupObserver implements TransactionWatch {
     (this.observer as TransactionWatch).dirty = isDirty;
   }
 
-  /** What is watched is watched from its beginning on; others may have missed a change until then. */
+  /**
+   * Watched rows are observed from the start of the watch; other observers may have missed a change
+   * until then.
+   */
   rowChanged(table: number, key: Buffer): void {
     const row = 'dirty' in this.observer ? this.rows.get(idOf(table, key)) : undefined;
     if (row?.isBeginning === true) row.isBeginning = false;
@@ -89,6 +95,26 @@ export class GroupObservers {
     if (own.rows.size === 0) this.#observers.delete(observer);
   }
 
+  has(observer: RowObserver): boolean {
+    return this.#observers.has(observer);
+  }
+
+  /**
+   * Rows of the table are in other groups from now on: a change of each may have been missed. Those who do not watch for a
+   * transaction, which is void by that, go on to observe them there.
+   */
+  moveAway(from: number, observe: Observe): void {
+    for (const own of [...this.#observers.values()]) {
+      for (const row of [...own.rows.values()]) {
+        const { table, key } = row;
+        if (table !== from) continue;
+        this.unobserve(table, key, own.observer);
+        if (!('dirty' in own.observer)) observe(table, key, own.observer);
+        own.observer.rowChanged(table, key);
+      }
+    }
+  }
+
   /**
    * Commands run there from now on; undefined while the place is unknown. If it is where they ran before, nothing was missed,
    * but commands that wait for a key may have been tried meanwhile, and have to be again.
@@ -96,7 +122,7 @@ export class GroupObservers {
   moveTo(place: GroupPlace | undefined): void {
     if (place === this.#place) return;
     this.#place = place;
-    // Until it is known who leads now, the last place is as good as any: it tells of what it sees.
+    // Without a known leader, the last one is as good as any: it reports the changes it sees.
     if (place === undefined) return;
     for (const own of [...this.#observers.values()]) {
       if (own.place !== place || own.connects !== connectsOf(place)) this.#move(own, place);
@@ -124,12 +150,12 @@ export class GroupObservers {
   }
 
   /**
-   * What stands for the watch in a transaction that is to run there; `missed` if a change of what it watches may have
-   * been missed, so that it must not run.
+   * Watch condition for a transaction that is to run there; `missed` if a change of a watched row
+   * may have been missed, so that it must not run.
    */
   watchAt(place: GroupPlace, watch: TransactionWatch): TransactionWatch | 'missed' {
     const own = this.#observers.get(watch);
-    // It watches nothing of this group.
+    // The transaction watches no row of this group.
     if (own === undefined) return watch;
     const isKept = own.place === place && own.connects === connectsOf(place) && !own.hasMissed;
     return isKept ? own : 'missed';

@@ -26,7 +26,7 @@ export class GroupTurns implements TurnMember {
   readonly #links = new Set<PodLink>();
   readonly #touched: GroupTurn[] = [];
   #listener: ChangeListener | undefined;
-  /** Of the tick that has just ended: pods, and what to wait for. */
+  /** State of the tick that has just ended: pods, and promises to wait for. */
   #pods: LocalPod[] = [];
   #positions: number[] = [];
   #ticks = 0;
@@ -57,7 +57,10 @@ export class GroupTurns implements TurnMember {
     else if (losses < turn.losses) turn.losses = losses;
   }
 
-  /** Calls back when this tick ends; what that returns, once what the tick writes is settled. */
+  /**
+   * Calls back when this tick ends; the returned function is called once the tick's writes are
+   * settled.
+   */
   atEnd(ended: () => (outcome: Outcome) => void): void {
     this.#atEnd.push(ended);
   }

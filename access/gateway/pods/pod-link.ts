@@ -33,7 +33,7 @@ export interface PodLinkOptions {
   /** The node that has to answer there; undefined for any of the cluster. */
   node?: string | undefined;
   context: LinkContext;
-  /** It is up, perhaps again. */
+  /** Called when the link is up, also after a reconnect. */
   opened?: ((link: PodLink) => void) | undefined;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 }
@@ -42,7 +42,7 @@ export interface PodLinkOptions {
 const partBytes = 1024 * 1024;
 /** Bytes that the socket has yet to send, beyond which no more requests are taken. */
 const maxUnsentBytes = 32 * 1024 * 1024;
-/** Of answers in parts. */
+/** Largest total of answers in parts. */
 const maxPartsBytes = 1024 * 1024 * 1024;
 const retryMs = { first: 20, last: 1000 } as const;
 
@@ -71,7 +71,7 @@ export class PodLink {
   readonly #observedBy = new Map<RowObserver, Observed[]>();
   readonly #asked = new Map<number, Asked>();
   readonly #unmetered = new RowWork();
-  /** Those that the pods were told of. */
+  /** Scripts already sent to the pods. */
   #scripts = new WeakSet<object>();
   #nextId = 1;
   #link: ClusterLink | undefined;
@@ -88,6 +88,8 @@ export class PodLink {
   #drains: (() => void)[] = [];
   /** Times that it was up. */
   connects = 0;
+  /** Commands and transactions that were sent. */
+  sent = 0;
 
   constructor(options: PodLinkOptions) {
     this.#options = options;
@@ -215,7 +217,7 @@ export class PodLink {
     return out;
   }
 
-  /** What a tick does not flush leaves after this round of the event loop. */
+  /** Requests that no tick flushes are sent after this round of the event loop. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -225,7 +227,7 @@ export class PodLink {
     });
   }
 
-  /** Sends what was written since the last time. */
+  /** Sends the data written since the last call. */
   flush(): void {
     const out = this.#out;
     if (out.pos === 0) return;
@@ -278,6 +280,7 @@ export class PodLink {
   ): void {
     const out = this.#begin();
     this.#session(out, lane, session);
+    this.sent++;
     out.u8(Request.command);
     out.varint(lane.id);
     writeCommand(out, head, args);
@@ -294,6 +297,7 @@ export class PodLink {
   ): void {
     const out = this.#begin();
     this.#session(out, lane, session);
+    this.sent++;
     out.u8(Request.transaction);
     out.varint(lane.id);
     const watched = watch === undefined ? [] : this.#idsOf(watch);

@@ -16,6 +16,7 @@ import {
   CommandFlag,
   CommandHead,
   Refusal,
+  replacedText,
   type Session,
 } from '../../../universal-row/protocol/row-messages.ts';
 import { copyValue, copyValues } from '../../../universal-row/protocol/values.ts';
@@ -35,9 +36,11 @@ export const notReached: NotRun = { why: 'unreachable', leader: 0 };
 /** A write that has a number has no answer that can be relied on. */
 export const maybeRun: NotRun = { why: 'unknown', leader: 0 };
 
-/** What a refusal means, if the request may be run elsewhere or later. */
+/** Meaning of a refusal, if the request may be run elsewhere or later. */
 export function notRunOf(kind: number, text: string): NotRun | undefined {
-  if (kind === Refusal.staleEpoch) return { why: 'moved', leader: 0 };
+  if (kind === Refusal.staleEpoch) {
+    return { why: text === replacedText ? 'replaced' : 'moved', leader: 0 };
+  }
   if (kind !== Refusal.notLeader) return undefined;
   const leader = Number(text);
   return { why: 'notLeader', leader: Number.isSafeInteger(leader) ? leader : 0 };
@@ -74,7 +77,7 @@ export class RemoteExecutor implements Executor {
   readonly link: PodLink;
   readonly #refusalOf: (command: Refusable) => string | undefined;
 
-  /** `refusalOf` tells what is known here of why a write would be refused. */
+  /** `refusalOf` returns a known reason why a write would be refused. */
   constructor(link: PodLink, refusalOf: (command: Refusable) => string | undefined) {
     this.link = link;
     this.#refusalOf = refusalOf;
@@ -84,7 +87,7 @@ export class RemoteExecutor implements Executor {
     return this.#refusalOf(command);
   }
 
-  /** What is said of a command before its words; undefined when the pods do not know it. */
+  /** Head of a command before its arguments; undefined when the pods do not know the command. */
   headOf(command: Command, session: Session, head = new CommandHead()): CommandHead | undefined {
     const number = this.link.numberOf(command.name);
     if (number === undefined) return undefined;
@@ -175,7 +178,7 @@ export class RemoteExecutor implements Executor {
   /** Nodes of a cluster tell each other of changes by another way (server/planes/cluster-changes.ts). */
   follow(): void {}
 
-  /** What the tick has asked for leaves. Answers come once they are settled. */
+  /** Sends the requests of the tick. Answers come once they are settled. */
   endTurn(): number {
     this.link.flush();
     return -1;
@@ -186,7 +189,7 @@ export class RemoteExecutor implements Executor {
   }
 }
 
-/** Of a transaction without a command, which is asked for what it watched. */
+/** Session of a transaction without commands, which only checks its watched rows. */
 const noSession: Session = {
   tenant: 0,
   table: 0,
@@ -325,7 +328,7 @@ class RemoteTransaction extends RemoteCall {
       return;
     }
     if ((flags & AnswerFlag.isTransaction) === 0) {
-      // It did not come to running: the one value says why.
+      // The transaction did not run: the only value has the reason.
       super.values(flags, reader);
       return;
     }

@@ -22,7 +22,7 @@ export interface LaneUser {
   failed(): void;
 }
 
-/** Those who wait for answers, the first one first. */
+/** Requests waiting for answers, the first one first. */
 class LaneUsers {
   #users: (LaneUser | undefined)[] = [];
   #head = 0;
@@ -50,7 +50,7 @@ class LaneUsers {
 export class RequestLane {
   readonly id: number;
   readonly users = new LaneUsers();
-  /** What holds for its requests at the other end; undefined when nothing was said. */
+  /** Session of its requests at the other end; undefined before the first. */
   session: Session | undefined;
 
   constructor(id: number) {

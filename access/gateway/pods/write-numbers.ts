@@ -2,7 +2,10 @@
 
 import { mostSlots } from '../../../universal-row/once.ts';
 
-/** Of all writes of this process since its start: groups come and go, what they know of its writes stays. */
+/**
+ * One sequence for all writes of this process: groups may come and go, but pods keep their record
+ * of its writes.
+ */
 let lastSequence = 0;
 
 export class WriteNumbers {

@@ -1,7 +1,8 @@
-// The gateway's admission stage as HTTP exchanges meet it: `admitWrite` or `admitQuery`, then `charge` on what was
-// admitted. A write is admitted before its body is read: over its quota it waits once, with the socket unread, and is
-// then refused in a form after which clients send it again. A query is debited what queries of its kind have cost, from
-// the unspent units of its tenant's last minute, or is queued for them.
+// The gateway's admission stage for HTTP exchanges: `admitWrite` or `admitQuery`, then `charge` on
+// the admitted request. A write is admitted before its body is read: over its quota it waits once,
+// with the socket unread, and is then refused in a form that makes clients retry. A query is
+// debited the mean cost of its kind from the unspent units of its tenant's last minute, or is
+// queued for them.
 
 import { StatementHistory } from '../../../request-units/estimate.ts';
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
@@ -258,7 +259,7 @@ function mayOwe({ queries, quota }: TenantLimiter): boolean {
   return queries.units.balance > -controlDebtSeconds * quota.perSecond;
 }
 
-/** A class limiter has nothing to borrow, whatever the mode of the database. */
+/** Class limiters do not borrow, whatever the mode of the database. */
 const serverMode = (): QuotaMode => 'server';
 
 /** A query that has passed two limiters. */
@@ -281,7 +282,7 @@ function quotaText({ name }: TenantLimiter, afterMs: number, kind?: string): str
   return `RU limit, tenant=${name}${ofKind} retry after ${retryAfter(afterMs)} s`;
 }
 
-/** 5xx with the word `timeout` over 1.x, whose clients throw away what any 4xx answers. */
+/** 5xx with the word `timeout` over 1.x, whose clients drop the points after any 4xx. */
 function refusal(limiter: TenantLimiter, afterMs: number, isV2: boolean): HttpError {
   const text = quotaText(limiter, afterMs);
   return new HttpError(isV2 ? 429 : 500, isV2 ? text : `timeout: ${text}`, {

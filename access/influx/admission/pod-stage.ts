@@ -116,7 +116,7 @@ export class PodStage {
   }
 }
 
-/** 5xx with the word `timeout` over 1.x, whose clients throw away what any 4xx answers. */
+/** 5xx with the word `timeout` over 1.x, whose clients drop the points after any 4xx. */
 function refusal(isV2: boolean): HttpError {
   const text = 'the server has more to do than it can';
   return new HttpError(isV2 ? 503 : 500, isV2 ? text : `timeout: ${text}`, {

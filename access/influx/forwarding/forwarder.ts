@@ -1,4 +1,4 @@
-// Has requests answered by the node that leads what they are about: the exchange goes there as it came, and its answer
+// Forwards requests to the leader of their data: the exchange goes there unchanged, and its answer
 // comes back the same way. That node authenticates it again. A request is never forwarded twice.
 
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
@@ -18,7 +18,7 @@ export interface LeadingNode {
   readonly port: number;
 }
 
-export interface ForwarderOptions {
+interface ForwarderOptions {
   context: LinkContext;
   /** The node that leads the time series of a tenant; undefined while none is known to. */
   leaderOf: (tenant: number) => LeadingNode | 'here' | undefined;
@@ -39,7 +39,7 @@ const retryMs = 25;
 /** Links to a node: those beyond wait for one to be free. */
 const maxLinks = 256;
 const maxFreeLinks = 16;
-/** Of one connection, or not for who answers. */
+/** Headers of the connection, which are not forwarded. */
 const ownHeaders = new Set([
   'connection',
   'expect',
@@ -53,7 +53,7 @@ const ownHeaders = new Set([
   receivedHeader,
 ]);
 
-/** What may change something: InfluxDB runs it by GET, too. */
+/** Statements that may have effects: InfluxDB runs them by GET, too. */
 const changing = /\b(alter|create|delete|drop|grant|into|kill|revoke|set)\b/i;
 
 /** `again`: it may have been done, and does no harm when it is done again. */
@@ -162,7 +162,7 @@ class LinkAgent extends Agent {
 class Attempt {
   readonly #exchange: Exchange;
   readonly #request: ClientRequest;
-  /** What of the body was read already. */
+  /** Part of the body that was read already. */
   readonly #body: Buffer | undefined;
   /** The body flows, once the node has said that it wants it. */
   readonly #flows: boolean;
@@ -238,7 +238,7 @@ class Attempt {
   /** The link has ended, or could not be made. */
   #failed(): void {
     const { response, method, parameters, held } = this.#exchange;
-    // What has been said of the answer cannot be taken back.
+    // Headers already sent cannot be changed.
     if (response.headersSent) {
       response.destroy();
       this.#settle.resolve('answered');

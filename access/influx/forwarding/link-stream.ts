@@ -6,13 +6,13 @@ import type { ClusterLink, LinkHandler } from '../../../cluster-links/cluster-li
 import { frameHeaderBytes, writeFrame } from '../../../universal-row/protocol/frames.ts';
 import { WireError, WireWriter } from '../../../universal-row/protocol/wire.ts';
 
-/** What links of this purpose carry. */
+/** Purpose of these links. */
 export const httpPurpose = 'http';
 
 /** Frames of such a link; the stream is 0. */
 const StreamFrame = { data: 32, end: 33 } as const;
 
-/** Of a frame: so much is at hand before what comes behind it. */
+/** Largest payload of a frame, read before the next one. */
 const maxDataBytes = 1024 * 1024;
 /** Bytes that the socket has yet to send, beyond which the writer waits. */
 const maxUnsentBytes = 1024 * 1024;
@@ -20,7 +20,7 @@ const maxUnsentBytes = 1024 * 1024;
 type Done = (error?: Error | null) => void;
 
 export class LinkStream extends Duplex {
-  /** What HTTP asks of a socket, besides being a stream. */
+  /** Properties of a socket that HTTP needs, besides the stream's. */
   readonly timeout = 0;
   readonly remoteAddress: string;
   /** To be given to the link. */

@@ -45,7 +45,7 @@ export class AnswerStream {
     } while (from < rows);
   }
 
-  /** What was just written came to so many bytes. */
+  /** Adapts to the size of the last write. */
   #adapt(bytes: number): void {
     if (bytes < sliceBytes) this.#values = Math.min(mostValues, this.#values * 2);
     else this.#values = Math.max(1, Math.floor((this.#values * sliceBytes) / bytes));

@@ -1,5 +1,5 @@
-// What turns the results of statements into the bytes of a /query answer, one for each form of it. They write
-// on as results come, so that a long answer is never held whole.
+// Writers of /query answers, one for each format. They write while results arrive, so that a long
+// answer is never held whole.
 
 import type { Message, ResultSeries } from '../influxql/result.ts';
 import type { TextBuffer } from './text-buffer.ts';
@@ -25,7 +25,7 @@ export interface AnswerWriter {
 export const defaultChunkSize = 10_000;
 
 /**
- * What InfluxDB answers for a statement behind one that failed. It does so under the number of the failed one,
- * whose own error is lost where answers are put together.
+ * InfluxDB's answer for a statement behind one that failed. It has the number of the failed one,
+ * whose own error is lost where answers are merged.
  */
 export const notExecuted = 'not executed';

@@ -1,7 +1,8 @@
-// Keeps web pages out. A page that is open in a browser on this machine, or in its network, can have the browser send
-// requests here. Under a name of its own that it lets point here (DNS rebinding) it could even read the answers: so a
-// listener on loopback answers only to names that a stranger's page cannot have. Under our names it cannot read, as no
-// header lets it, but could change things: so what has effects is refused to pages of any other origin.
+// Protects against web pages. A page in a browser on this machine, or in its network, can make the
+// browser send requests here. With a domain of its own that resolves to this address (DNS
+// rebinding) it could even read the answers: so a listener on loopback answers only to names that a
+// foreign page cannot have. Under our names it cannot read answers, as no CORS header permits it,
+// but could cause changes: so requests with effects are refused for pages of any other origin.
 
 import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
@@ -54,7 +55,7 @@ export function refuseForeignPages({ headers, method }: IncomingMessage): void {
   throw new HttpError(403, 'not done for web pages of another origin');
 }
 
-/** `localhost:8086` of `http://localhost:8086`; '' for `null`, and for what is no origin. */
+/** `localhost:8086` of `http://localhost:8086`; '' for `null`, and for an invalid origin. */
 function originHost(origin: string): string {
   return /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]?.toLowerCase() ?? '';
 }

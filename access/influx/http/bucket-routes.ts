@@ -1,5 +1,6 @@
-// What official v2 clients ask about besides points: organisations and buckets. A database's default policy is
-// the bucket named like the database, any other one `database/policy`; a tenant is one organisation, by any name.
+// Requests of official v2 clients besides points: organisations and buckets. A database's default
+// policy is the bucket named like the database, any other one `database/policy`; a tenant is one
+// organisation, by any name.
 
 import { createHash } from 'node:crypto';
 import {
@@ -49,7 +50,7 @@ export class BucketRoutes {
   readonly #orgName: string;
   readonly #startedAt: string;
 
-  /** `orgName` is that of the tenant everything belongs to where there are no others. */
+  /** `orgName` is the name of the tenant that owns everything when there are no others. */
   constructor(orgName: string, startedAt: Date) {
     this.#orgName = orgName;
     this.#startedAt = startedAt.toISOString();
@@ -103,7 +104,10 @@ export class BucketRoutes {
     exchange.json(200, bucket);
   }
 
-  /** Makes a database, or one more policy of it. Resolves to what the answer will be once it is safe. */
+  /**
+   * Creates a database, or a further policy of it. Resolves to the answer once the change is
+   * durable.
+   */
   async create(body: string, caller: Caller): Promise<Bucket> {
     const { store } = caller.space;
     const { name, rules } = readBucket(body);
@@ -144,7 +148,7 @@ export class BucketRoutes {
     return { ...made, name };
   }
 
-  /** Of the databases that who asks may know of. */
+  /** Buckets of the databases that the caller may see. */
   #buckets({ space, principal }: Caller): Bucket[] {
     return space.store
       .databases()
@@ -206,7 +210,7 @@ function readBucket(body: string): { name: string; rules: unknown } {
   return { name, rules: retentionRules };
 }
 
-/** What is wrong is what was asked for. */
+/** Whether the error is the client's fault. */
 function isRefusal(error: SeriesError): boolean {
   return !(error instanceof ReadOnlyError || error instanceof UnavailableError);
 }

@@ -1,5 +1,5 @@
-// Whose the open connections are: that of a connection is the tenant of its last request, and a tenant may
-// have only so many.
+// Tenants of the open connections: a connection belongs to the tenant of its last request, and a
+// tenant's number of connections is limited.
 
 import type { Socket } from 'node:net';
 import { limitText } from '../tenants/limits.ts';
@@ -15,7 +15,7 @@ export class TenantConnections {
     if (before === space || socket.destroyed) return;
     const { connections: limit } = space.limits;
     if (limit > 0 && space.connections >= limit) {
-      // 5xx, as clients of 1.x throw away what any 4xx answers.
+      // 5xx, as clients of 1.x drop the points after any 4xx.
       throw new HttpError(isV2 ? 429 : 503, limitText(space.name, 'connections', limit), {
         headers: { 'Retry-After': '1', Connection: 'close' },
       });

@@ -1,4 +1,4 @@
-// Who asks, as the request says it. Whether it is true is for the gate to say.
+// Credentials claimed by a request. The tenant gate verifies them.
 
 import type { IncomingMessage } from 'node:http';
 import type { Credentials } from '../tenants/credentials.ts';

@@ -1,4 +1,5 @@
-// What one exchange holds of the plane's memory for requests. All of it is given back when the exchange is over.
+// Memory one exchange holds of the plane's memory for requests. All of it is released when the
+// exchange ends.
 
 import {
   type MemoryUse,
@@ -10,7 +11,7 @@ import {
 export interface BodyMemory {
   /** False when there is no room: nothing is counted then. */
   reserve(use: MemoryUse, bytes: number): boolean;
-  /** Counts what is there already. */
+  /** Adds memory that is already in use. */
   add(use: MemoryUse, bytes: number): void;
 }
 
@@ -26,7 +27,7 @@ export class ExchangeMemory implements BodyMemory {
   readonly #parser = { bytes: 0 };
   readonly #answer = { bytes: 0 };
   #isClosed = false;
-  /** Whom it is counted for. */
+  /** Tenant of the account. */
   tenant = unauthenticatedTenant;
 
   constructor(memory: RequestMemory | undefined) {
@@ -46,7 +47,7 @@ export class ExchangeMemory implements BodyMemory {
     this.#note(use, bytes);
   }
 
-  /** What its parser holds has become so many bytes. False when there is no room for them. */
+  /** Sets the parser's memory. False when it would exceed the limit. */
   parserHolds(bytes: number): boolean {
     return this.#resize('unpacked', this.#parser, bytes);
   }

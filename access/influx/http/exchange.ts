@@ -28,28 +28,28 @@ interface ExchangeOptions {
   expectsContinue: boolean;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher | undefined;
-  /** Where what requests hold is counted. */
+  /** Account for the memory of requests. */
   memory?: RequestMemory | undefined;
   /** The connection is to close after this answer. */
   isDraining(): boolean;
-  /** Of the client, where it is not who sent the request. */
+  /** Address of the client, where a node forwarded the request. */
   clientAddress?: string | undefined;
   /** See `Exchange`; NaN for nothing. */
   receivedAt?: number | undefined;
   onBug(error: unknown, exchange: Exchange): void;
 }
 
-/** What an admission stage has admitted. */
+/** A request admitted by an admission stage. */
 export interface AdmittedRequest {
   /** To be called once, when the exchange is over and has cost so many request units. */
   charge(units: number): void;
 }
 
-// Of the lines around a request's path and before an answer, roughly.
+// Size of the lines around a request's path and before an answer, approximate.
 const headBytes = 16;
 const answerHeadBytes = 300;
 
-// What is still read of a body that is not wanted, before the connection closes.
+// Most bytes of an unwanted body that are read before the connection is closed.
 const discardedBytes = 256 * 1024 * 1024;
 const discardingMs = 5_000;
 
@@ -69,19 +69,19 @@ export class Exchange implements StepSource {
   held: Buffer | undefined;
   /** When a node of the cluster received it, Unix milliseconds: points without a time are of then. Absent: of now. */
   receivedAt: number | undefined;
-  /** Who sent it; undefined until it is known, or where it does not matter. */
+  /** Caller of the request; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
-  /** What was asked, for people; without secrets. */
+  /** Text of the request for display; without secrets. */
   shownText: string;
-  /** Who is at the other end. */
+  /** Address of the client. */
   readonly clientAddress: string;
-  /** What is done for it. */
+  /** Work done for the request. */
   readonly work = new SeriesWork();
-  /** What it holds of the plane's memory. */
+  /** Memory the exchange holds of the plane's memory. */
   readonly memory: ExchangeMemory;
   /** Absent while nothing is charged. */
   metering: InfluxMetering | undefined;
-  /** It is queued for admission, or was refused: it costs nothing. */
+  /** The request is queued for admission, or was refused: it costs nothing. */
   isRefused = false;
   /** Milliseconds for which it was queued for admission. */
   waitedMs = 0;
@@ -117,7 +117,7 @@ export class Exchange implements StepSource {
     this.#options = options;
   }
 
-  /** Who is at the other end, without its port. */
+  /** Address of the client without its port. */
   get clientHost(): string {
     return this.clientAddress.slice(0, Math.max(0, this.clientAddress.lastIndexOf(':')));
   }
@@ -170,7 +170,7 @@ export class Exchange implements StepSource {
     this.held = await readRawBody(this.request, this.#counted(limits));
   }
 
-  /** Was admitted in vain: what it asks for has to be asked for again. */
+  /** Reverts the admission: the request has to be made again. */
   giveUpAdmission(): void {
     this.gatewayRequest?.charge(0);
     this.podRequest?.charge(0);
@@ -178,7 +178,7 @@ export class Exchange implements StepSource {
     this.podRequest = undefined;
   }
 
-  /** The body, for whoever passes it on as it comes. */
+  /** The body, for forwarding it as a stream. */
   expectBody(): IncomingMessage {
     this.#continue();
     return this.request;
@@ -219,7 +219,10 @@ export class Exchange implements StepSource {
     });
   }
 
-  /** What an answer costs is known at its beginning when its length is; else it follows the answer. */
+  /**
+   * The cost is sent with the headers when the answer's length is known; else it follows the
+   * answer.
+   */
   #tellCost(metering: InfluxMetering, status: number, headers: OutgoingHttpHeaders): void {
     const { response, work } = this;
     const length = headers['Content-Length'];
@@ -233,7 +236,7 @@ export class Exchange implements StepSource {
     Object.assign(headers, this.#costs(metering));
   }
 
-  /** What it cost; and of what that is made up, if the client sent the header for it. */
+  /** Headers with the cost; and with its parts, if the client sent the header for them. */
   #costs(metering: InfluxMetering): Record<string, string> {
     const costs: Record<string, string> = { [costHeader]: metering.textOf(this) };
     if (this.request.headers[workHeader.toLowerCase()] !== undefined) {
@@ -264,7 +267,9 @@ export class Exchange implements StepSource {
     else void this.#endAfterBody(bytes, headers['Connection'] === 'close');
   }
 
-  /** Gives the answer that somebody else gave, as it comes. Resolves when the client has it, or is gone. */
+  /**
+   * Passes on the answer of another node as a stream. Resolves when the client has it, or is gone.
+   */
   async pass(answer: IncomingMessage, rawHeaders: string[]): Promise<void> {
     const { response } = this;
     if (!this.isOpen) return;

@@ -1,4 +1,4 @@
-// Waiting for the log, one wait for all who changed something in a turn of the event loop.
+// Waiting for the log, one wait for all changes of an event-loop tick.
 
 import type { SeriesStore } from '../../../contracts/series-store.ts';
 
@@ -27,7 +27,7 @@ export class GroupCommit {
     setImmediate(this.#endTurn);
   }
 
-  /** Resolves when what was changed so far is safe, and rejects when the log does not take it. */
+  /** Resolves when all changes so far are durable, and rejects when the log fails. */
   safe(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });

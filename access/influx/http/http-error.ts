@@ -35,7 +35,7 @@ export class MemoryRefusal extends HttpError {
   }
 }
 
-/** Of an answer of 503: the node that passed the request on may try it again. */
+/** Header of a 503 answer: the node that forwarded the request may retry it. */
 export const againHeader = 'x-polyrow-again';
 
 /** The client has gone, or takes nothing any more: there is no answer. */
@@ -63,7 +63,7 @@ export function v2Code(status: number): string {
   return v2Codes[status] ?? 'internal error';
 }
 
-/** What to answer for whatever was thrown; undefined for a bug. */
+/** HTTP error for a thrown error; undefined for a bug. */
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   if (error instanceof ReadOnlyError) return new HttpError(403, error.message);

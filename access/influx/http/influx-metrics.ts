@@ -18,9 +18,9 @@ export interface InfluxMetrics {
   requests: Record<string, Record<string, number>>;
   pointsWritten: number;
   pointsDropped: number;
-  /** Of bodies, as they came over the wire. */
+  /** Bytes of bodies on the wire. */
   bytesIn: number;
-  /** Of query answers, before packing. */
+  /** Bytes of query answers, before compression. */
   bytesOut: number;
   /** Lines that could not be read. */
   linesRejected: number;

@@ -19,14 +19,14 @@ export class JsonText {
   readonly out = new TextBuffer();
   readonly isPretty: boolean;
   #depth = 0;
-  /** Nothing stands in what was opened last, so the next element takes no comma. */
+  /** The opened array or object is still empty, so the next element takes no comma. */
   #isFirst = true;
 
   constructor(isPretty: boolean) {
     this.isPretty = isPretty;
   }
 
-  /** Begins an element of an array, or of an object by its `key`. What it writes next is the value. */
+  /** Begins an element of an array, or of an object by its `key`. The value is written next. */
   element(key?: string): void {
     const { out } = this;
     if (!this.#isFirst) out.byte(comma);
@@ -45,7 +45,7 @@ export class JsonText {
     this.#isFirst = true;
   }
 
-  /** What is JSON already, in place of something that would be opened and closed. */
+  /** Writes encoded JSON in place of a value that would be opened and closed. */
   value(json: Buffer): void {
     this.out.bytes(json);
     this.#isFirst = false;

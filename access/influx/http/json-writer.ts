@@ -37,7 +37,7 @@ export class JsonWriter implements AnswerWriter {
   /** Rows of the open series, in this document if there are several. */
   #rowCount = 0;
   #timeZone: string | undefined;
-  /** Columns written last, and what they are in JSON. */
+  /** Columns written last, and their JSON. */
   #named: readonly string[] | undefined;
   #names: Buffer = Buffer.alloc(0);
 
@@ -83,7 +83,7 @@ export class JsonWriter implements AnswerWriter {
 
   failStatement(error: string, skipped: number): void {
     if (this.#chunkSize !== undefined) {
-      // What went before stands; the error is a document of its own.
+      // The output so far stays; the error is a document of its own.
       if (this.#isSeriesOpen) this.#endSeries(false);
       this.#endResult(noMessages, false, error);
       for (let i = 0; i < skipped; i++) this.#endResult(noMessages, false, notExecuted);

@@ -1,4 +1,4 @@
-// A store as one query uses it: what it looks up in the indexes, and what it changes, is counted.
+// A store as one query uses it: counts its index lookups and its changes.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import { type MaybePromise, whenReady } from '../../../universal-row/maybe-promise.ts';

@@ -1,5 +1,5 @@
-// What each HTTP request cost, charged to the tenant that sent it. What was done for it is added up where it
-// is done, in the exchange's `SeriesWork`; what that comes to is for request-units/ to say.
+// Metering of HTTP requests, charged to the tenant that sent them. Work is counted where it is
+// done, in the exchange's `SeriesWork`; request-units/ computes the price.
 
 import { ChargeClass, type Meter } from '../../../request-units/meter.ts';
 import { costLayout } from '../../../request-units/row-pricer.ts';
@@ -24,9 +24,9 @@ interface InfluxMeteringOptions {
   pricer: SeriesPricer;
 }
 
-/** Name of the header, or of the trailer where the answer is longer than what is known at its beginning. */
+/** Name of the header, or of the trailer where the answer's length is unknown at its beginning. */
 export const costHeader = 'X-Polyrow-RU';
-/** On a request it asks for itself on the answer: what the request had done for it, in JSON. */
+/** On a request, asks for the same header on the answer: the work of the request, in JSON. */
 export const workHeader = 'X-Polyrow-Work';
 
 const digits = 3;
@@ -44,7 +44,7 @@ export class InfluxMetering {
     this.#pricer = pricer;
   }
 
-  /** Of a tenant that was charged. */
+  /** Name of a tenant that was charged. */
   nameOf(tenant: number): string | undefined {
     return this.#names.get(tenant);
   }
@@ -54,7 +54,7 @@ export class InfluxMetering {
     this.meter.forget(tenant);
   }
 
-  /** What the exchange has cost so far, by `costLayout`. */
+  /** Cost of the exchange so far, by `costLayout`. */
   costOf({ work }: MeteredExchange): Float64Array {
     const cost = new Float64Array(costLayout.length);
     this.#pricer.price(work, cost);

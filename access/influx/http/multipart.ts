@@ -1,5 +1,5 @@
-// Multipart forms, as `curl -F` sends them (RFC 7578). Strict about what costs: the boundary, the head of a part and
-// the number of parts have limits, and the body is searched once.
+// Multipart forms, as `curl -F` sends them (RFC 7578). Strict limits on expensive parts: the
+// boundary, the head of a part and the number of parts have limits, and the body is searched once.
 
 import { HttpError } from './http-error.ts';
 import { maxParameters, tooManyParameters } from './parameters.ts';
@@ -18,7 +18,7 @@ export function multipartFields(contentType: string, body: Buffer): Map<string, 
   const delimiter = Buffer.from(`\r\n--${boundaryOf(contentType)}`, 'latin1');
   const fields = new Map<string, string>();
   const first = delimiter.subarray(lineEnd.length);
-  // What stands before the first delimiter is ignored.
+  // Bytes before the first delimiter are ignored.
   let at = body.subarray(0, first.length).equals(first)
     ? first.length
     : after(body.indexOf(delimiter), delimiter);

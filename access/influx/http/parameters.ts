@@ -67,7 +67,7 @@ function decode(text: string): string {
   }
 }
 
-/** In place: what is decoded is never longer. */
+/** In place, as decoding never lengthens the text. */
 function decodeLeniently(bytes: Buffer): string {
   let length = 0;
   for (let i = 0; i < bytes.length; i++) {

@@ -25,7 +25,7 @@ export class Pipelines {
   }
 }
 
-/** What came in the same chunk is parsed to its end, but nothing is made of it. */
+/** The rest of the current chunk is parsed, but ignored. */
 function stopReading(socket: WithParser): void {
   const { parser } = socket;
   if (parser !== undefined && parser !== null) parser.onIncoming = (): number => 0;

@@ -1,5 +1,5 @@
-// From line protocol to the store: parses a body as it comes, stores batch after batch, and says in InfluxDB's
-// words what was not right. Parsers are used again, each for one body at a time.
+// From line protocol to the store: parses a body as it comes, stores batch after batch, and reports
+// errors with InfluxDB's texts. Parsers are reused, each for one body at a time.
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
@@ -16,7 +16,7 @@ import type { InfluxCounters } from './influx-metrics.ts';
 import { SeriesCaches } from './series-caches.ts';
 
 export interface WriteTarget {
-  /** Number of the tenant; `store` is how it sees what there is. */
+  /** Number of the tenant; `store` is its view of the data. */
   readonly tenant: number;
   readonly store: SeriesStore;
   readonly database: string;
@@ -24,13 +24,13 @@ export interface WriteTarget {
   readonly retentionPolicy: string;
   /** As the request has it; '' for nanoseconds. */
   readonly precision: string;
-  /** Looked at again before each batch: throws once who writes may do so no more. */
+  /** Called again before each batch: throws once the caller has lost its rights. */
   readonly check?: () => void;
-  /** Where what is done is added up. */
+  /** Counters of the work done. */
   readonly work?: SeriesWork | undefined;
   /** Unix milliseconds: the time of points without one. Absent: now. */
   readonly receivedAt?: number | undefined;
-  /** Where what its parser holds is counted. */
+  /** Account of its parser's memory. */
   memory?: ExchangeMemory | undefined;
   /** Milliseconds for which the request was queued for admission. */
   waitedMs?: number;
@@ -48,7 +48,9 @@ interface PointWriterOptions {
   timeoutMs: number;
 }
 
-/** What became of a body. `dropped` and `error` are of points that could be read, but were not stored. */
+/**
+ * Outcome of a body. `dropped` and `error` count points that could be parsed, but were not stored.
+ */
 export interface WriteReport extends WriteOutcome {
   /** Lines that could not be read, with the reasons; '' for none. */
   readonly parseErrors: string;
@@ -56,21 +58,21 @@ export interface WriteReport extends WriteOutcome {
   readonly hasGoodLines: boolean;
 }
 
-/** Thrown for a store that is too far behind. The words make clients send again what they sent. */
+/** Thrown for a store that is too far behind. The text makes clients retry. */
 class WriteTimeout extends HttpError {
   constructor(isV2: boolean) {
     super(isV2 ? 503 : 500, 'timeout', { headers: { 'Retry-After': '1' } });
   }
 }
 
-/** What of the time limit is there for one that has waited. */
+/** Least fraction of the time limit for a request that has waited. */
 const leastTimeout = 0.25;
 // A body that flows has a parser with part of a batch in it for as long as its client likes.
 const maxFlowing = 64;
 // Two are needed to have one at hand while the store works on another's batch.
 const keptParsers = 4;
 const samplesPerBatch = 4;
-/** Of a point, its time included; about. */
+/** Size of a value of a point, its time included, approximate. */
 const bytesPerValue = 16;
 /** Longest time slice while no other tenant competes. */
 const sliceMs = 8;
@@ -113,13 +115,13 @@ export class PointWriter {
     this.#options = options;
   }
 
-  /** A body that is at hand, or one that flows. Resolves when what was stored is safe. */
+  /** A body in memory, or a stream. Resolves when the stored points are durable. */
   async write(
     target: WriteTarget,
     body: readonly Buffer[] | AsyncIterable<Buffer>,
     isV2: boolean,
   ): Promise<WriteReport> {
-    // Clients give up after a while, whatever they wait for.
+    // Clients give up after a while, whatever the reason for the wait.
     const all = this.#options.timeoutMs;
     const timeoutMs = Math.max(all - (target.waitedMs ?? 0), leastTimeout * all);
     if (isArray(body))
@@ -186,7 +188,7 @@ function valuesOf({ columns }: PointGroup): number {
   return columns.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** What a run waits for, and how long. */
+/** Waits of a run, and their durations. */
 interface Waits {
   /** Decides how a timeout is told. */
   isV2: boolean;
@@ -211,7 +213,7 @@ class WriteRun {
   readonly #waits: Waits;
   readonly #slice: TimeSlice;
   #deadline = 0;
-  /** Of the current batch, as it would be without competing tenants. */
+  /** Rows of the current batch, as it would be without competing tenants. */
   #batchRows = 0;
   #batchValues = 0;
   readonly #outcome: WriteOutcome = { written: 0, dropped: 0, error: undefined };
@@ -315,7 +317,7 @@ class WriteRun {
     const { counters } = this.#options;
     const { work } = this.#target;
     if (work !== undefined) {
-      // What a write costs does not depend on who else is about.
+      // The cost of a write must not depend on other load.
       if (this.#batchRows === 0) work.batches++;
       this.#batchRows += batch.rows;
       for (const group of batch.groups) this.#batchValues += valuesOf(group);

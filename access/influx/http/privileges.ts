@@ -76,7 +76,7 @@ function privilegesOf(statement: Statement, database: string): readonly Privileg
     case 'dropRetentionPolicy':
       return [{ kind: 'WRITE', database: statement.database }];
     case 'unsupported':
-      // It only ever answers with its error.
+      // The statement can only return its error.
       return [];
     default:
       return admin;
@@ -91,7 +91,7 @@ function ofSelect(select: SelectStatement, database: string): readonly Privilege
 
 /** InfluxDB looks at ON only, and tells of the tags of databases that a source names. */
 function ofShow(show: ShowStatement, database: string): readonly Privilege[] {
-  // Whose names those may see who ask is for the answer: see `mayKnow`.
+  // The answer lists only names that the caller may see: see `mayKnow`.
   if (show.what === 'databases') return [];
   if (adminShows.has(show.what)) return admin;
   const sources = [...show.sources, ...(show.withMeasurement ? [show.withMeasurement] : [])];

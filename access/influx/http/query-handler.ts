@@ -288,7 +288,7 @@ export class QueryHandler {
       if (slice.isOver) await slice.yield();
       writer.beginStatement(id);
       try {
-        // It may have waited, or those before it may have taken long.
+        // The statement may have waited, or earlier ones may have taken long.
         check({ ...running, statements: [statement] });
         const { series, messages } = query.run(statement);
         for await (const piece of series) {
@@ -317,7 +317,7 @@ export class QueryHandler {
   }
 }
 
-/** What of a query its right to run depends on. */
+/** Properties of a query on which the right to run it depends. */
 interface Asked {
   readonly caller: Caller;
   readonly statements: readonly Statement[];
@@ -342,7 +342,7 @@ function shownText(text: string, statements: readonly Statement[]): string {
 
 /** Characters of a query, its statements together. */
 const maxQueryLength = 1024 * 1024;
-/** A form holds a query, not data: three bytes for each character, and some for what goes with it. */
+/** A form holds a query, not data: three bytes for each character, and some overhead. */
 const formBytes = 4 * 1024 * 1024;
 
 function wantsCsv(exchange: Exchange): boolean {

@@ -65,7 +65,7 @@ function textEnd(text: string, start: number): number {
   return at + 1;
 }
 
-/** Of `-12.5e+3`. */
+/** Characters of numbers such as `-12.5e+3`. */
 function isNumberChar(c: number): boolean {
   return (
     (c >= 0x30 && c <= 0x39) || c === 0x2d || c === 0x2e || c === 0x2b || c === 0x65 || c === 0x45

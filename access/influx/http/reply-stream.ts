@@ -35,7 +35,7 @@ export class ReplyStream {
     return this.#exchange.memory.answerHolds(bytes);
   }
 
-  /** Sends what `out` holds, and waits until there is room for more. Throws `ClientGone`. */
+  /** Sends the contents of `out`, and waits until there is room for more. Throws `ClientGone`. */
   async send(out: TextBuffer): Promise<void> {
     const { response } = this.#exchange;
     if (!this.#exchange.isOpen) throw new ClientGone();

@@ -1,6 +1,6 @@
-// Bodies of requests, plain or gzip. A small one is gathered first: it is unpacked in one go off the event
-// loop, and nothing is begun for a client that may never send the rest. A larger one flows, and whoever
-// reads it holds the client back.
+// Bodies of requests, plain or gzip. A small one is collected first: it is unpacked at once off the
+// event loop, and no work is begun for a client that may never send the rest. A larger one is
+// streamed, with backpressure from its reader to the client.
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
@@ -11,15 +11,15 @@ import { HttpError, MemoryRefusal } from './http-error.ts';
 
 const gunzipWhole = promisify(gunzip);
 
-/** A body up to this size, as it comes over the wire, is gathered. */
+/** Bodies up to this size on the wire are collected. */
 const gatheredBytes = 8 * 1024 * 1024;
 
 /** Unpacked in one piece up to this size. */
 const unpackedBytes = 8 * 1024 * 1024;
 
-/** What one read of a large packed body gives. */
+/** Size of one read of a large compressed body. */
 const pieceBytes = 256 * 1024;
-/** What it holds while it is unpacked: a piece that is read, the next one, and zlib's window. */
+/** Memory while unpacking: the current piece, the next one, and zlib's window. */
 const unpackingBytes = 2 * pieceBytes + 64 * 1024;
 
 export interface BodyLimits {
@@ -30,7 +30,7 @@ export interface BodyLimits {
   /** How long a client may send nothing when it is asked for more. */
   idleMs: number;
   onBytes(bytes: number): void;
-  /** Where what is held of the body is counted; absent where nothing is. */
+  /** Account of the body's memory; absent where it is not counted. */
   memory?: BodyMemory | undefined;
   /** Failures take the form of the v2 API. */
   isV2?: boolean;
@@ -39,7 +39,7 @@ export interface BodyLimits {
 export interface Body {
   /** All of it, in pieces; undefined when it is large. */
   readonly whole: readonly Buffer[] | undefined;
-  /** Pieces of a large one. Throws `HttpError` for what is too large or badly packed. */
+  /** Pieces of a large body. Throws `HttpError` for one that is too large or badly compressed. */
   readonly pieces: AsyncIterable<Buffer>;
 }
 
@@ -59,7 +59,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
       break;
     }
     hasRoom = limits.memory?.reserve('request', value.length) !== false;
-    // What there is flows on from here; but a body of which nothing is held yet is not begun.
+    // The body is streamed from here on; but a body of which nothing is held yet is refused.
     if (!hasRoom && size === 0) throw new MemoryRefusal(limits.isV2 === true);
     if (!hasRoom) limits.memory?.add('request', value.length);
     first.push(value);
@@ -78,7 +78,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return { whole: undefined, pieces: isPacked ? unpack(pieces, limits) : pieces };
 }
 
-/** A body as it comes, as one. For one that is known to be short. */
+/** The whole body as sent. For one that is known to be short. */
 export async function readRawBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of received(request, limits)) {
@@ -90,7 +90,7 @@ export async function readRawBody(request: IncomingMessage, limits: BodyLimits):
   return Buffer.concat(pieces);
 }
 
-/** As `readBody`, of what `readRawBody` has read. */
+/** Like `readBody`, for the result of `readRawBody`. */
 export async function bodyOf(
   raw: Buffer,
   request: IncomingMessage,
@@ -247,7 +247,7 @@ export function discardBody(
     request.on('data', count);
     request.once('end', done);
     request.once('close', done);
-    // A reader that has just stopped lets go of the stream at the end of the tick.
+    // A reader that has just stopped releases the stream at the end of the tick.
     setImmediate(() => request.resume());
 
     function count(piece: Buffer): void {

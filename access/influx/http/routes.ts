@@ -11,9 +11,9 @@ import type { QueryHandler } from './query-handler.ts';
 import type { BodyLimits } from './request-body.ts';
 import type { WriteHandler } from './write-handler.ts';
 
-/** Of a request whose sender is known. */
+/** Handles a request whose caller is known. */
 export type Handle = (exchange: Exchange, caller: Caller) => MaybePromise<void>;
-/** Of a request that needs no authentication. */
+/** Handles a request that needs no authentication. */
 type OpenHandle = (exchange: Exchange) => MaybePromise<void>;
 
 export interface Route {
@@ -21,7 +21,7 @@ export interface Route {
   readonly isV2: boolean;
   /** Credentials may be in its form. */
   readonly hasForm: boolean;
-  /** It changes something, whatever it says. */
+  /** The request has effects, whatever its content. */
   readonly hasEffects: boolean;
   readonly action:
     | { readonly isOpen: true; readonly handle: OpenHandle }
@@ -113,7 +113,7 @@ export class RouteTable {
       const allowed = ['OPTIONS', ...Object.keys(page.methods)].join(', ');
       return { ...plain, name, action: open((e) => notAllowed(e, allowed)) };
     }
-    // What a query does is known when it has been parsed.
+    // The effects of a query are known once it has been parsed.
     const hasEffects = method === 'POST' && !hasForm;
     return { name, isV2, hasForm, hasEffects, action };
   }

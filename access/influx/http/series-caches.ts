@@ -7,7 +7,10 @@ import {
   SharedSeriesCache,
 } from '../line-protocol/series-cache-table.ts';
 
-/** Beyond this, those of tenants that wrote longest ago go. Each may be half of it. */
+/**
+ * Total limit, beyond which caches of tenants without recent writes are dropped. Each may be half
+ * of it.
+ */
 const bytesInAll = 2 * defaultSeriesCacheLimits.bytes;
 const usesBetweenLooks = 64;
 

@@ -1,5 +1,5 @@
-// The InfluxDB listener of a plane: HTTP as clients of InfluxDB 1.x speak it, and what the official clients
-// of 2.x need to write and to look around.
+// The InfluxDB listener of a plane: HTTP as clients of InfluxDB 1.x use it, and the routes that the
+// official clients of 2.x need for writing and for listing buckets.
 
 import {
   createServer,
@@ -58,7 +58,8 @@ export interface InfluxServerOptions {
   store: SeriesStore;
   report: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
   /**
-   * Authenticates clients. Without it every client may do everything, whatever credentials it sends.
+   * Authenticates clients. Without it every client may do everything, regardless of its
+   * credentials.
    */
   gate?: Gate | undefined;
   /** Absent while nothing is charged. */
@@ -71,15 +72,15 @@ export interface InfluxServerOptions {
   forwarder?: Forwarder | undefined;
   /** Hears of steps that take long; absent where none does. */
   steps?: StepWatcher | undefined;
-  /** What requests under way may take; without it as much as they like. */
+  /** Limit of memory for requests in progress; unlimited if absent. */
   memory?: RequestMemory | undefined;
   /** Requests that take longer are kept; none unless told. */
   slowRequestMs?: number;
-  /** Bytes of a body as it comes; 0 for no limit. */
+  /** Largest body on the wire, in bytes; 0 for no limit. */
   maxBodyBytes?: number;
   /** Bytes of a packed body when it is unpacked; 0 for no limit. */
   maxUnpackedBytes?: number;
-  /** Names besides those of loopback under which it serves there; where it listens elsewhere, besides its own. */
+  /** Accepted host names besides those of loopback and of its own address. */
   allowedHosts?: readonly string[];
   /** Beyond these new connections are closed at once. */
   maxConnections?: number;
@@ -98,15 +99,15 @@ export interface InfluxServerOptions {
   /** A write that the store keeps waiting longer is answered with `timeout`; clients send it again. */
   writeTimeoutMs?: number;
   queries?: Partial<QueryLimits>;
-  /** As what InfluxDB the server describes itself. */
+  /** Version of InfluxDB that the server reports. */
   version?: string;
   build?: string;
   /** Name of the one organisation of the v2 API. */
   organization?: string;
   clock?: Clock;
-  /** What SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS tell. */
+  /** Facts for SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS. */
   facts?: Partial<ServerFacts>;
-  /** Runs statements, in place of those who usually do. */
+  /** Runs statements, in place of the default implementation. */
   execute?: Execute;
 }
 
@@ -142,8 +143,8 @@ export class InfluxServer {
   readonly #connections = new TenantConnections();
   readonly #pipelines = new Pipelines();
   readonly #browsers: BrowserGuard;
-  /** Everybody, where there is no gate. */
-  readonly #anybody: Caller;
+  /** Caller of every request, where authentication is off. */
+  readonly #unauthenticated: Caller;
   #isDraining = false;
   /** Absent while nothing is charged. */
   metering: InfluxMetering | undefined;
@@ -160,7 +161,7 @@ export class InfluxServer {
     });
     this.slow = new SlowRequests(options.slowRequestMs ?? Infinity, clock);
     const space = wholeSpace(store, clock);
-    this.#anybody = { space, principal: undefined, users: undefined, ended: false };
+    this.#unauthenticated = { space, principal: undefined, users: undefined, ended: false };
     const commit = new GroupCommit(store);
     const counters = this.#counters;
     const body: BodyLimits = (this.#bodyLimits = {
@@ -238,7 +239,7 @@ export class InfluxServer {
     options.gate?.onChange(() => this.#endOthers());
   }
 
-  /** Whoever forwards keeps its connections for as long as it likes, and adds a header. */
+  /** Forwarding nodes keep their connections open without a limit, and add a header. */
   #forwardedServer(http: ServerOptions): Server {
     const { maxHeaderBytes } = this.#options;
     const options = { ...http, keepAliveTimeout: 0, maxHeaderSize: maxHeaderBytes + 4096 };
@@ -272,7 +273,9 @@ export class InfluxServer {
     return (server.address() as AddressInfo).port;
   }
 
-  /** Takes no more connections, lets requests under way end for so long, and cuts off what is left. */
+  /**
+   * Accepts no more connections, lets requests in progress end for so long, and closes the rest.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     // Queries might wait for longer than the server still runs; writes are admitted, so that nothing is lost.
@@ -338,7 +341,7 @@ export class InfluxServer {
     });
     exchange.touch();
     if (entered === 'refused') {
-      // It is the connection's last answer.
+      // The connection closes after this answer.
       response.shouldKeepAlive = false;
       exchange.fail(
         new HttpError(503, `more than ${maxPipelined} requests of a connection are under way`),
@@ -400,7 +403,7 @@ export class InfluxServer {
     const until = forwarder.deadline();
     for (;;) {
       try {
-        // It costs what it costs there.
+        // The other node charges the request.
         exchange.metering = undefined;
         if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
         exchange.metering = metering;
@@ -429,7 +432,7 @@ export class InfluxServer {
       // Parameters and credentials may be in it; then it goes on as it was read.
       if (route.hasForm) await this.#queries.readForm(exchange);
       const { metering } = exchange;
-      // It costs what it costs there.
+      // The other node charges the request.
       exchange.metering = undefined;
       if (await forwarder.forward(exchange, exchange.caller!.space.number)) return true;
       exchange.metering = metering;
@@ -444,7 +447,7 @@ export class InfluxServer {
 
   async #callerOf(exchange: Exchange, route: Route): Promise<Caller> {
     const { gate } = this.#options;
-    if (gate === undefined) return this.#anybody;
+    if (gate === undefined) return this.#unauthenticated;
     const { request, parameters } = exchange;
     const address = exchange.clientHost;
     let credentials = readCredentials(request, parameters);
@@ -455,7 +458,7 @@ export class InfluxServer {
     const entered = await gate.enter(credentials, address);
     if (isRefusal(entered)) throw refused(entered, route.isV2);
     // Revoked while it was being looked at.
-    if (entered.ended) throw refused(nobody, route.isV2);
+    if (entered.ended) throw refused(revokedCredentials, route.isV2);
     return entered;
   }
 
@@ -466,14 +469,15 @@ export class InfluxServer {
   #endOthers(): void {
     for (const exchange of this.#exchanges) {
       if (exchange.caller?.ended !== true) continue;
-      if (exchange.isRefused && exchange.isOpen) exchange.fail(refused(nobody, exchange.isV2));
+      if (exchange.isRefused && exchange.isOpen)
+        exchange.fail(refused(revokedCredentials, exchange.isV2));
       else exchange.request.socket.destroy();
     }
     this.#queries.recheck();
   }
 }
 
-/** Of points, kept while they are given to one leader after another. */
+/** Size of points kept while they are offered to one leader after another. */
 const maxHeldBytes = 1024 * 1024;
 const retryMs = 25;
 
@@ -483,7 +487,7 @@ interface Arrival {
   readonly isForwarded: boolean;
 }
 
-const nobody: Refusal = { refusal: 'credentials', message: 'authorization failed' };
+const revokedCredentials: Refusal = { refusal: 'credentials', message: 'authorization failed' };
 
 /** As InfluxDB says it. */
 function refused({ refusal, message }: Refusal, isV2: boolean): HttpError {
@@ -496,12 +500,12 @@ function refused({ refusal, message }: Refusal, isV2: boolean): HttpError {
     case 'suspended':
       return new HttpError(403, message);
     case 'throttled':
-      // 5xx, as clients of 1.x throw away what any 4xx answers.
+      // 5xx, as clients of 1.x drop the points after any 4xx.
       return new HttpError(isV2 ? 429 : 503, message, { headers: { 'Retry-After': '1' } });
   }
 }
 
-/** What is no HTTP, or too much of it. */
+/** Refuses input that is not HTTP, or exceeds the limits. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -518,7 +522,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-/** What is counted for a client that left before it was answered. */
+/** Status counted for a client that left before it was answered. */
 const gone = 499;
 
 function ignore(): void {}

@@ -12,9 +12,9 @@ interface SlowRequest {
   tenant: number;
   user: string;
   address: string;
-  /** Of a query its text; else what was asked of which database. */
+  /** Text of a query; else the kind of request and its database. */
   text: string;
-  /** What it cost. */
+  /** Cost of the request. */
   ru: number;
 }
 

@@ -1,5 +1,5 @@
-// What stands between a request's statements and those who run them: the parser, the registry of running
-// queries, and all that a statement has around it.
+// Runs a request's statements: parses them, registers running queries, and builds the environment
+// of each statement.
 
 import type { Pause } from '../statements/answers.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
@@ -28,9 +28,6 @@ export interface QueryLimits extends SelectLimits {
 
 export const noQueryLimits: QueryLimits = {
   maxConcurrent: 0,
-  maxSeries: 0,
-  maxPoints: 0,
-  maxBuckets: 0,
   maxMemoryBytes: 0,
   timeoutMs: 0,
 };
@@ -48,7 +45,7 @@ interface StatementRunnerOptions {
   limits: QueryLimits;
   facts: ServerFacts;
   execute?: Execute | undefined;
-  /** Who has the thread next, when a query stops for others; absent where all have it in turn. */
+  /** Schedules the thread among queries at their pauses; absent where they simply alternate. */
   podAdmission?: PodAdmission | undefined;
 }
 
@@ -59,9 +56,9 @@ interface QueryRequest {
   retentionPolicy: string;
   /** By GET. */
   isReadOnly: boolean;
-  /** Where what is done is added up. */
+  /** Counters of the work done. */
   work: SeriesWork;
-  /** What that comes to, where it is charged. */
+  /** Cost of that work, where it is charged. */
   cost: () => Float64Array | undefined;
   /** Processor time that it stands for, in milliseconds. */
   processorMs: () => number;
@@ -69,18 +66,18 @@ interface QueryRequest {
 
 /** The statements of one request, one after the other. */
 export interface RunningQuery {
-  /** As it is registered: until `begin` it waits. */
+  /** Entry in the registry: it waits until `begin`. */
   readonly task: QueryTask;
   /** Its time begins. */
   begin(): void;
   run(statement: Statement): StatementResult;
-  /** It fails at its next look at the clock. */
+  /** Makes the query fail at its next check of the clock. */
   kill(): void;
   end(): void;
 }
 
 const nanosPerMilli = 1_000_000n;
-/** Of one request. */
+/** Most statements in one request. */
 const maxStatements = 10_000;
 /** Longest stretch of work between two pauses. */
 const sliceMs = 3;
@@ -112,7 +109,7 @@ export class StatementRunner {
     return statements;
   }
 
-  /** For work on a request of the tenant besides that of a running SELECT. */
+  /** For work on a request of the tenant other than a running SELECT. */
   slice(tenant: number): TimeSlice {
     return new TimeSlice(this.#options.podAdmission, tenant, sliceMs);
   }

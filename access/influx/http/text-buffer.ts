@@ -1,5 +1,5 @@
-// Bytes of an answer being written: a growing buffer with what JSON needs. Numbers and texts come out as
-// Go's encoder prints them, because clients compare, and people diff, against InfluxDB.
+// Bytes of an answer being written: a growing buffer with JSON encoding. Numbers and texts are
+// printed as by Go's encoder, because clients and tests compare answers with InfluxDB's.
 
 import { writeInteger } from '../../../universal-row/bytes.ts';
 
@@ -75,8 +75,8 @@ export class TextBuffer {
   }
 
   /**
-   * A number of JSON. What has no form there (infinities, NaN) is null. JavaScript and Go agree on the
-   * shortest digits and on where exponents begin, but for minus zero.
+   * A JSON number. Infinities and NaN are null. JavaScript and Go agree on the shortest digits and
+   * on where exponents begin, but for minus zero.
    */
   number(value: number): void {
     if (Number.isSafeInteger(value) && (value !== 0 || 1 / value > 0)) this.integer(value);
@@ -110,7 +110,7 @@ export class TextBuffer {
     this.byte(0x22);
   }
 
-  /** What was written, as the caller's own; the buffer begins anew. */
+  /** Returns the bytes written, owned by the caller; the buffer starts over. */
   take(): Buffer {
     const taken = this.buf.subarray(0, this.length);
     this.buf = Buffer.allocUnsafeSlow(Math.max(this.buf.length, 16 * 1024));

@@ -91,7 +91,7 @@ function writeFraction(out: TextBuffer, nanos: number): void {
   out.padded(value, digits);
 }
 
-/** Whole minutes: Go leaves the seconds of old zones out. */
+/** Whole minutes: Go omits the seconds of old zones. */
 function writeZone(out: TextBuffer, zoneOffset: number): void {
   const minutes = Math.trunc(Math.abs(zoneOffset) / 60);
   out.byte(zoneOffset < 0 ? 0x2d : 0x2b);

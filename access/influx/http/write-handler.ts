@@ -109,7 +109,7 @@ export class WriteHandler {
 
   /** A database may have been dropped while its points came. */
   #fail(error: unknown, { store, database }: WriteTarget, exchange: Exchange): never {
-    // Who is refused so is not charged; what was stored before is.
+    // The refusal is not charged; points stored before it are.
     if (error instanceof ReadOnlyError) exchange.isRefused = exchange.work.points === 0;
     if (error instanceof UnavailableError) throw error;
     if (error instanceof SeriesError && store.database(database) === undefined) {
@@ -142,7 +142,7 @@ function databaseNotFound(database: string): HttpError {
   return new HttpError(404, `database not found: "${database}"`);
 }
 
-/** Good points are stored whatever the answer says; clients do not send them again. */
+/** Valid points are stored even with an error answer; clients do not send them again. */
 function failureOf(report: WriteReport, isV2: boolean): HttpError | undefined {
   const { dropped, error, parseErrors, hasGoodLines } = report;
   if (error !== undefined) {

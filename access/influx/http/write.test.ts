@@ -53,7 +53,7 @@ function lines(n: number, from = 0): string {
   return text;
 }
 
-/** What the server says on a connection of its own until it closes it. */
+/** Output of the server on a connection of its own until it closes it. */
 function raw(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -346,7 +346,7 @@ describe('large bodies', () => {
       last = sent;
       await new Promise((go) => setTimeout(go, 200));
     }
-    // What is gathered first, and what sockets hold.
+    // The collected part, and the sockets' buffers.
     expect(sent).toBeLessThan(30_000_000);
     store.gate = undefined;
     open();

@@ -1,4 +1,4 @@
-// WHERE taken apart: the time range, what the tags must be, and what only the rows can tell.
+// Splits WHERE into the time range, conditions on tags, and conditions on rows.
 
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import { maxTime, minTime } from '../../../contracts/series-store.ts';
@@ -22,12 +22,17 @@ interface TimeSplit extends TimeRange {
 interface TagSplit {
   /** Which series can have matching rows. Without terms, `and` is all of them and `or` is none. */
   readonly filter: SeriesFilter | undefined;
-  /** What rows of those series must meet; undefined when all do. It may compare tags as well. */
+  /**
+   * Condition on rows of those series; undefined if all rows match. It may compare tags as well.
+   */
   readonly residual: Expression | undefined;
 }
 
 interface ConditionContext extends ReduceContext {
-  /** Of the measurement: names that are no fields are tags, known or not. */
+  /**
+   * Whether a name is a tag of the measurement: every name that is not a field is a tag, known or
+   * not.
+   */
   isTag(name: string): boolean;
 }
 
@@ -42,8 +47,8 @@ export function splitCondition(
 const everything: TimeSplit = { from: undefined, to: undefined, rest: undefined };
 
 /**
- * Pulls the time range out of the whole condition. All comparisons of time hold together, also where
- * they stand under OR. Throws `QueryError` for what cannot be compared with time.
+ * Extracts the time range from the whole condition. All comparisons of time apply together, even
+ * under OR. Throws `QueryError` for values that cannot be compared with time.
  */
 export function splitTime(where: Expression | undefined, context: ReduceContext): TimeSplit {
   if (where === undefined) return everything;
@@ -106,7 +111,7 @@ function earlier(a: bigint | undefined, b: bigint | undefined): bigint | undefin
   return a < b ? a : b;
 }
 
-/** A side that was all time drops out, whatever the operator. */
+/** A side that was only time is dropped, whatever the operator. */
 function join(
   op: 'and' | 'or',
   left: Expression | undefined,
@@ -172,7 +177,7 @@ function validTime(value: bigint): bigint {
 
 const seconds = (value: bigint): string => formatTime(value).replace(/\.\d+/, '');
 
-/** What InfluxDB calls the kinds of expressions; clients have seen the texts. */
+/** InfluxDB's names for the kinds of expressions, as they appear in error texts. */
 const literalNames: Readonly<Record<Expression['kind'], string>> = {
   reference: 'VarRef',
   wildcard: 'Wildcard',
@@ -194,7 +199,10 @@ const literalNames: Readonly<Record<Expression['kind'], string>> = {
 const all: SeriesFilter = { kind: 'and', terms: [] };
 const none: SeriesFilter = { kind: 'or', terms: [] };
 
-/** Finds what a condition without time says of the tags. `isTag` is asked for names without a cast. */
+/**
+ * Extracts the conditions on tags from a condition without time. `isTag` is called for names
+ * without a cast.
+ */
 export function splitTags(
   condition: Expression | undefined,
   isTag: (name: string) => boolean,

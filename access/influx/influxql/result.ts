@@ -18,7 +18,7 @@ export interface ResultSeries {
   readonly time?: ResultTimes | undefined;
   readonly values: readonly ArrayLike<Value>[];
   readonly rows: number;
-  /** It goes on where the piece before left off. */
+  /** The piece continues the series of the previous piece. */
   readonly continues: boolean;
   /** tz('...') of the statement. */
   readonly timeZone?: string | undefined;
@@ -29,7 +29,7 @@ export interface ResultSeries {
 interface ResultTimes {
   /** Unix seconds. */
   readonly base: number;
-  /** Whole nanoseconds after it, within ±2^53. */
+  /** Whole nanoseconds after the base, within ±2^53. */
   readonly offsets: Float64Array;
 }
 
@@ -38,7 +38,7 @@ export interface Message {
   readonly text: string;
 }
 
-/** What a running statement gives: series after series. Between two it may wait. */
+/** Result of a running statement: series after series. The statement may wait between two. */
 export interface StatementResult {
   readonly messages: readonly Message[];
   /** Throws `SeriesError` or `QueryError` where the statement fails. */

@@ -1,4 +1,4 @@
-// A text that must not get into logs, errors or lists of what is running.
+// A text that must not get into logs, errors or lists of running queries.
 
 export class Secret {
   readonly #text: string;
@@ -7,7 +7,7 @@ export class Secret {
     this.#text = text;
   }
 
-  /** For those who check or store it. */
+  /** The text, for code that checks or stores it. */
   reveal(): string {
     return this.#text;
   }

@@ -15,7 +15,10 @@ const shortText = 64;
 /** New keys of a batch. */
 const maxNewKeys = 500;
 const keptTextBytes = 4 * 1024 * 1024;
-/** Of a value with its flag, and roughly of a field and of a group without their values. */
+/**
+ * Sizes: of a value with its flag, and approximately of a field and of a group without their
+ * values.
+ */
 const cellBytes = 9;
 const slotBytes = 1000;
 const groupBytes = 2000;
@@ -206,7 +209,7 @@ export class BatchBuilder implements PointBatch {
     this.text = text;
   }
 
-  /** Makes the batch what its reader expects. */
+  /** Completes the batch as its reader expects. */
   settle(): this {
     this.groups = this.opened.filter((group) => group.rows > 0);
     for (const group of this.groups) {

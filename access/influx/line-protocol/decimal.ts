@@ -8,12 +8,12 @@
 import { dot, minus, zero } from './characters.ts';
 
 export const notNumber = 0;
-export const floatNumber = 1;
+const floatNumber = 1;
 /** An integer within ±(2^53 - 1), in `value`. */
-export const integerNumber = 2;
+const integerNumber = 2;
 /** One beyond, in `high` and `low`. */
 export const wideInteger = 3;
-export const unsignedNumber = 4;
+const unsignedNumber = 4;
 export const wideUnsigned = 5;
 
 const letterE = 0x65;
@@ -21,7 +21,7 @@ const letterI = 0x69;
 const letterU = 0x75;
 const plus = 0x2b;
 
-/** Of ten; all of them exact. */
+/** Powers of ten; all of them are exact. */
 export const powers = new Float64Array(23);
 /** The same, modulo 2^32. */
 const powerLow = new Int32Array(11);
@@ -40,8 +40,8 @@ export class NumberReader {
   readonly value = new Float64Array(1);
 
   /**
-   * Reads the number at `start`; what follows it is not looked at. There must be a byte that ends it
-   * before the end of the buffer. Returns what kind it is; `notNumber` also for one out of range.
+   * Reads the number at `start`; bytes after it are not checked. A byte that ends it must precede
+   * the end of the buffer. Returns its kind; `notNumber` also for one out of range.
    */
   read(buf: Buffer, start: number): number {
     let i = start;
@@ -159,8 +159,8 @@ export function exact(a: number, b: number, shift: number, exponent: number): nu
   const quotient = high / power;
   const product = quotient * power;
   const rest = high - product - productError(quotient, power, product) + low;
-  // What `quotient` lacks, known to some 50 bits. Where a little more and a little less of it round to
-  // the same double, that is the right one.
+  // Error of `quotient`, known to some 50 bits. Where a slightly larger and a slightly smaller
+  // error round to the same double, that double is correct.
   const lack = rest / power;
   const slack = Math.abs(lack) * tolerance;
   const value = quotient + (lack + slack);

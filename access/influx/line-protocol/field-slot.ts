@@ -1,6 +1,6 @@
-// The fields of a measurement as the parser knows them: by the bytes of their keys, and by what came next
-// the last time. In most bodies each line has the fields of the one before it, in the same order, so a
-// key is found by one comparison, four bytes at a time.
+// The parser's cache of a measurement's fields: by the bytes of their keys, and by the field that
+// followed last time. In most bodies each line has the fields of the one before it, in the same
+// order, so a key is found by one comparison, four bytes at a time.
 
 import { equalBytes } from '../../../universal-row/bytes.ts';
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';

@@ -1,5 +1,5 @@
-// What is wrong with a line, in InfluxDB's words and looked for in InfluxDB's order: clients and their
-// users know these texts. Only lines that could not be read come here.
+// Error of a line, with InfluxDB's texts and in InfluxDB's order of checks, because clients and
+// users know these texts. Called only for lines that could not be parsed.
 
 import { backslash, comma, dot, equals, isBlank, minus, quote, space, zero } from './characters.ts';
 import { NumberReader, notNumber } from './decimal.ts';
@@ -11,8 +11,8 @@ import { badTime, type TimeReader, timeOutsideRange } from './timestamp.ts';
 const outsideRange = 'time outside range -9223372036854775806 - 9223372036854775806';
 
 /**
- * What is wrong with the line from `start`, where its key begins, to the newline at `end`; '' if nothing
- * is. `time` is set to the precision of the request.
+ * Error of the line from `start`, where its key begins, to the newline at `end`; '' if none. `time`
+ * is set to the precision of the request.
  */
 export function lineError(
   buf: Buffer,
@@ -103,7 +103,7 @@ function endOfText(buf: Buffer, start: number, end: number): number {
 
 const numbers = new NumberReader();
 
-/** What is wrong with a value that is no string. */
+/** Error of a value that is not a string. */
 function valueError(buf: Buffer, start: number, end: number): string {
   const c = String.fromCharCode(buf[start]!);
   if (!/[0-9.Nn-]/.test(c)) {
@@ -117,8 +117,8 @@ function valueError(buf: Buffer, start: number, end: number): string {
 }
 
 /**
- * What a value that is no valid number was meant to be: all that has only the characters of a float is one. Reads
- * each byte once: bad values are as long as a line may be.
+ * Intended kind of an invalid number: a value of only the characters of a float is a float. Reads
+ * each byte once, as bad values may be as long as a line.
  */
 export function numberKind(
   bytes: ArrayLike<number>,

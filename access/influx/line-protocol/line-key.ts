@@ -3,7 +3,7 @@
 
 import { compareText, type SeriesName } from '../../../universal-row/series/series-key.ts';
 
-/** Measurement and tags, or what is wrong with them. `key` ends before the first bare space of its line. */
+/** Measurement and tags, or the error. `key` ends before the first bare space of its line. */
 export function parseLineKey(key: string): SeriesName | string {
   if (key === '' || key.startsWith(',')) return 'missing measurement';
   let at = partEnd(key, 1, ',');

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { compareText } from '../../../universal-row/series/series-key.ts';
 import { type FieldValue, parseBody, type Point } from './parser-fixture.ts';
 
-// What a client library would write.
+// Lines as written by client libraries.
 
 const name = fc
   .string({

@@ -536,7 +536,7 @@ describe('batches', () => {
     const parser = new LineParser(new SharedSeriesCache());
     parser.begin({ now: 0 });
     parser.push(Buffer.from('m a=1\n'));
-    expect(() => parser.push(Buffer.from('m a=2\n'))).toThrow('not done');
+    expect(() => parser.push(Buffer.from('m a=2\n'))).toThrow('unread input');
   });
 });
 

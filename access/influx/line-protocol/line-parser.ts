@@ -82,18 +82,18 @@ export class LineParser {
   /** Behind the last newline of the chunk. */
   private linesEnd = 0;
 
-  // The line that began in an earlier chunk, as far as it has come, and what has been read of it.
+  // Received part of a line that began in an earlier chunk, and its parsing state.
   private rest: Buffer = noBytes;
   private restView: DataView = viewOf(noBytes);
   private restLength = 0;
-  /** Of a long line, what is before `rest`: it is put together when the line has come whole. */
+  /** For a long line, the parts before `rest`: they are joined when the line is complete. */
   private parts: Buffer[] = [];
   private partsLength = 0;
   private restAt = 0;
   private inRest = false;
-  /** It is complete. */
+  /** `rest` is complete. */
   private restReady = false;
-  /** It is beyond the limit: only its beginning is kept. */
+  /** The line exceeds the limit: only its beginning is kept. */
   private tooLong = false;
 
   private finished = false;
@@ -101,7 +101,7 @@ export class LineParser {
   private closed = false;
   /** The batch is the caller's. */
   private given = false;
-  /** What was done since the last batch for lines that give no points, in bytes and about. */
+  /** Work since the last batch on lines without points, in bytes, approximate. */
   private fruitless = 0;
 
   constructor(cache: SharedSeriesCache, limits: Partial<LineParserLimits> = {}) {
@@ -122,7 +122,7 @@ export class LineParser {
     return this.partsLength + this.rest.length + this.batch.text.length + this.batch.held;
   }
 
-  /** A new request. What was left of another one is forgotten. */
+  /** Begins a new request. Leftovers of an earlier one are dropped. */
   begin(request: LineProtocolRequest): void {
     this.goodLines = 0;
     this.badLines = 0;
@@ -142,7 +142,7 @@ export class LineParser {
   /** More of the body. `next` must have returned undefined since the last time. */
   push(chunk: Buffer): void {
     if (this.at < this.chunk.length || this.given || this.finished) {
-      throw new Error('the parser is not done with what it has');
+      throw new Error('the parser has unread input');
     }
     this.chunk = chunk;
     this.view = viewOf(chunk);
@@ -296,7 +296,7 @@ export class LineParser {
     }
   }
 
-  /** Takes what has come of the line under way. */
+  /** Appends the received part of the current line. */
   private extendRest(): void {
     const { chunk, lineEnd } = this;
     const stop = lineEnd.find(chunk, this.at, chunk.length);
@@ -311,7 +311,7 @@ export class LineParser {
     if (stop < 0) this.appendToRest(finalNewline, 0, 1);
     this.joinRest(Infinity);
     this.restReady = true;
-    // A line of many fields takes a while to read: what it took to look for its end is over first.
+    // A line of many fields takes a while to read: the search for its end is counted first.
     this.fruitless += this.restLength;
     this.closeIfLarge();
   }
@@ -346,7 +346,7 @@ export class LineParser {
     this.restView = viewOf(rest);
   }
 
-  /** Puts what has come of the line into one buffer, as far as it is shorter than `mostBytes`. */
+  /** Joins the received parts of the line in one buffer, if it is shorter than `mostBytes`. */
   private joinRest(mostBytes: number): void {
     if (this.parts.length === 0) return;
     const parts = [...this.parts, this.rest.subarray(0, this.restLength)];
@@ -390,7 +390,7 @@ export class LineParser {
 
 /** After so much work on lines that give no points the parser stops for others: about a millisecond. */
 const maxFruitless = 64 * 1024;
-/** Of a bad line besides its bytes. */
+/** Cost of a bad line besides its bytes. */
 const badLineCost = 200;
 
 const noTable = new SeriesCacheTable(-1);

@@ -15,7 +15,7 @@ export class PlainKey {
   length = 0;
   /** Where its measurement ends. */
   measurementEnd = 0;
-  // Of each tag: where its key begins, its equals sign, its end.
+  // Positions of each tag: start of its key, its equals sign, its end.
   private readonly starts = new Int32Array(maxTags);
   private readonly middles = new Int32Array(maxTags);
   private readonly ends = new Int32Array(maxTags);

@@ -2,9 +2,9 @@
 //
 //   measurement,tag=value,… field=value,… time
 //
-// This is where the time goes, so it is one long function over bytes for what nearly all lines consist
-// of, and small ones for the rest. It only finds out whether a line is right; what is wrong with one is
-// for line-errors.ts to say. Nothing is kept of a line that is not.
+// This is the hottest code, so it is one long function over bytes for the common case, and small
+// ones for the rest. It only decides whether a line is valid; line-errors.ts finds the error.
+// Invalid lines leave no values in the batch.
 
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import { fieldTypeCodes } from '../../../universal-row/series/field-type.ts';
@@ -29,12 +29,12 @@ import type { FieldSlot } from './field-slot.ts';
 import type { SeriesCacheTable } from './series-cache-table.ts';
 import { goodTime, type Precision, TimeReader } from './timestamp.ts';
 
-// What `read` returns in place of where the next line begins.
+// Results of `read` in place of the start of the next line.
 /** The line is not right. */
 export const badLine = -1;
 /** The bytes end before the line does. */
 const cutLine = -2;
-/** The line is right, but its time is too far from those of the batch. */
+/** The line is valid, but its time is too far from those of the batch. */
 export const farLine = -3;
 /** The line is right, but InfluxDB drops such a point: see `dropReason`. */
 export const droppedLine = -4;
@@ -64,7 +64,7 @@ export class PointReader {
   private touched: BatchColumn[] = [];
   /** Values of the line under way that are not stored. */
   private ignored = 0;
-  // Strings of the line under way, and what the batch had before them.
+  // Strings of the current line, and of the batch before it.
   private texts = 0;
   private textLength = 0;
   private textCount = 0;
@@ -282,7 +282,7 @@ export class PointReader {
     this.undo(rows, 0, farLine);
   }
 
-  /** Takes back what the line under way has put into the batch. */
+  /** Removes the current line's values from the batch. */
   private undo(row: number, values: number, outcome: number): number {
     for (let i = 0; i < values; i++) {
       const column = this.touched[i]!;
@@ -435,7 +435,7 @@ function fieldKeyEnd(buf: Buffer, start: number, end: number): number {
 const lowerWords = [Buffer.from('rue'), Buffer.from('alse')] as const;
 const upperWords = [Buffer.from('RUE'), Buffer.from('ALSE')] as const;
 
-/** Length of the boolean at `start`, 0 when there is none. What follows it is not looked at. */
+/** Length of the boolean at `start`, 0 when there is none. Bytes after it are not checked. */
 export function booleanLength(buf: Buffer, start: number): number {
   const c = buf[start]!;
   const lower = c | 0x20;

@@ -63,7 +63,7 @@ export class SeriesCacheTable implements SeriesCache {
   size = 0;
   /** Names of the measurements, by number. */
   readonly measurements: string[] = [];
-  /** What is wrong with the key that `add` refused. */
+  /** Error of the key that `add` rejected. */
   reason = '';
   /** The key was right, but InfluxDB drops points with such a tag. */
   dropped = false;
@@ -89,7 +89,7 @@ export class SeriesCacheTable implements SeriesCache {
 
   /** Spelling + 1 at its hash, 0 where there is none. */
   private slots = new Int32Array(4096);
-  /** Of the key that was looked for. */
+  /** Hash of the last key looked up. */
   private lastHash = 0;
   private readonly plain = new PlainKey();
   private readonly measurementNumbers = new Map<string, number>();
@@ -124,12 +124,12 @@ export class SeriesCacheTable implements SeriesCache {
     return this.keyHashes[handle]!;
   }
 
-  /** Of a spelling. */
+  /** Handle of a spelling. */
   handle(spelling: number): number {
     return this.handles[spelling]!;
   }
 
-  /** Of a spelling, in bytes. */
+  /** Length of a spelling, in bytes. */
   length(spelling: number): number {
     return this.lengths[spelling]!;
   }

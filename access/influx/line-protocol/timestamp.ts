@@ -80,7 +80,7 @@ export class TimeReader {
     this.end = i;
     if (i === from || i === end || (buf[i] !== newline && buf[i] !== space)) return badTime;
     if (i - first > 19) return timeOutsideRange;
-    // The digits of whole units or seconds, and those of a second's fraction.
+    // Digits of whole units or seconds, and of the fraction of a second.
     const split = Math.max(first, i - this.digits);
     let seconds = 0;
     for (let p = first; p < split; p++) seconds = seconds * 10 + (buf[p]! - zero);

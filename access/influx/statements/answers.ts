@@ -15,13 +15,13 @@ export function answer(
 
 /** Lets others run between slices. */
 export interface Pause {
-  /** It has worked for long enough. */
+  /** True once its time is used up. */
   readonly isDue: boolean;
   /** Throws when the client is gone. */
   pause(): Promise<void>;
 }
 
-/** An answer that takes work. What is wrong with the statement itself is thrown at once. */
+/** An answer that takes long work. Errors of the statement itself are thrown at once. */
 export function answerInSlices(
   slices: Slices<readonly ResultSeries[]>,
   pause: Pause | undefined,

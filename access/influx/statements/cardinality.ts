@@ -1,4 +1,4 @@
-// SHOW ... CARDINALITY. Estimates are exact as well; they differ in what they look at, and in shape.
+// SHOW ... CARDINALITY. Estimates are exact as well; they differ in scope and in format.
 
 import { type Slices, sortedInSlices } from '../../../universal-row/slices.ts';
 import { decodeSeriesKey, type SeriesName } from '../../../universal-row/series/series-key.ts';
@@ -44,7 +44,7 @@ const titles: { readonly [what in ShowStatement['what']]?: string } = {
   fieldKeyCardinality: 'FIELD KEY',
 };
 
-/** Of a database as a whole, and of all its policies. */
+/** Whether the estimate is of a database as a whole, with all its policies. */
 function isEstimate(show: ShowStatement): boolean {
   return (
     (show.what === 'seriesCardinality' || show.what === 'measurementCardinality') &&

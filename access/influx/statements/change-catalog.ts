@@ -1,4 +1,4 @@
-// CREATE, DROP and ALTER of databases and retention policies. The store checks what they ask for.
+// CREATE, DROP and ALTER of databases and retention policies. The store validates the changes.
 
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
@@ -57,7 +57,7 @@ export function changeRetentionPolicy(
   return store.change({ kind, database, name, policy: { ...changeOf(statement), ...makeDefault } });
 }
 
-/** What does not exist is dropped already. */
+/** Dropping something that does not exist succeeds. */
 export function drop(
   statement: Extract<Statement, { kind: 'dropDatabase' | 'dropRetentionPolicy' }>,
   { store }: StatementContext,

@@ -1,4 +1,4 @@
-// What a statement has around it while it runs.
+// Environment of a running statement.
 
 import type { Pause } from './answers.ts';
 import type { Database, RetentionPolicy, SeriesStore } from '../../../contracts/series-store.ts';
@@ -10,26 +10,26 @@ import type { UserDirectory } from './user-directory.ts';
 
 export interface StatementContext {
   readonly store: SeriesStore;
-  /** Of the request, '' when it names none. */
+  /** Database of the request, '' when it names none. */
   readonly database: string;
   readonly retentionPolicy: string;
   /** Nanoseconds since 1970. */
   readonly now: bigint;
   readonly queries: QueryRegistry;
-  /** It came by GET. Statements that change something run all the same, with a warning. */
+  /** The request is a GET. Statements with changes run all the same, with a warning. */
   readonly readOnlyRequest: boolean;
   readonly server: ServerFacts;
   /** The principal; undefined without authentication: everything is allowed. */
   readonly principal?: Principal | undefined;
   /** Absent where there are none. */
   readonly users?: UserDirectory | undefined;
-  /** Of long statements; absent where they let others run at each chance. */
+  /** Pauses long statements; absent where they yield at each opportunity. */
   readonly pause?: Pause | undefined;
   /** Runs SELECT and EXPLAIN. */
   select(statement: SelectStatement | Extract<Statement, { kind: 'explain' }>): StatementResult;
 }
 
-/** What SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS tell. */
+/** Facts for SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS. */
 export interface ServerFacts {
   readonly version: string;
   /** Milliseconds since 1970. */

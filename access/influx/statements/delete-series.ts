@@ -19,7 +19,7 @@ export function* deleteSeries(statement: DeleteStatement, context: StatementCont
     target: { ...target, filter: target.filter && remembering(target.filter) },
     residual,
   }));
-  // All or nothing: what cannot be deleted is found before anything is.
+  // All or nothing: errors are found before any deletion.
   for (const each of narrowed) {
     yield* refuseFields(each, context);
     // A pattern that takes too long is refused here.
@@ -36,7 +36,10 @@ export function* deleteSeries(statement: DeleteStatement, context: StatementCont
   }
 }
 
-/** A pattern is tried once on each value, so that the deletion itself cannot fail by what patterns may take. */
+/**
+ * A pattern is evaluated once for each value, so that the deletion itself cannot exceed the limits
+ * of patterns.
+ */
 function remembering(filter: SeriesFilter): SeriesFilter {
   if ('terms' in filter) return { ...filter, terms: filter.terms.map(remembering) };
   if (!('matches' in filter)) return filter;

@@ -31,9 +31,9 @@ import {
 import { changeUsers, grantees, revokeAll, showGrants, showUsers } from './users.ts';
 
 /**
- * Runs a statement; what it changes in the store is done when the answer has been read, and where that takes no long
- * work, nor waits for others, nor touches users, when this returns. Throws `QueryError`, or the store's `SeriesError`,
- * when it fails.
+ * Runs a statement; its changes in the store are complete when the answer has been read, and if
+ * they need no long work, no waiting and no change of users, when this returns. Throws
+ * `QueryError`, or the store's `SeriesError`, when it fails.
  */
 export function executeStatement(statement: Statement, context: StatementContext): StatementResult {
   const database = changedBy(statement, context.database);
@@ -97,7 +97,7 @@ function changed(
 ): StatementResult {
   const messages = warnings(statement, context);
   if (!(change instanceof Promise)) return answer([], messages);
-  // Whoever reads the answer learns of a failure.
+  // The reader of the answer receives the failure.
   change.catch(() => {});
   return answerAfter(() => change, messages);
 }

@@ -1,4 +1,4 @@
-// Who asks, as far as statements and points are concerned.
+// Identity of the caller, for statements and points.
 
 /** An authenticated user. Its privileges can change while a request runs. */
 export interface Principal {

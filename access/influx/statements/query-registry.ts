@@ -18,13 +18,13 @@ export interface QueryTask {
   /** Name of the user; '' without authentication. */
   readonly user: string;
   readonly killed: boolean;
-  /** What it failed with, or will, once it was cancelled. */
+  /** Error of the query, or its future error once it was cancelled. */
   readonly reason: string | undefined;
-  /** It is not admitted yet: see `wait`. */
+  /** The query is not admitted yet: see `wait`. */
   readonly waiting: boolean;
   /** How long it has run, or waited. */
   elapsedMs(): number;
-  /** It waits, until `begin`. */
+  /** Marks the query as waiting, until `begin`. */
   wait(): void;
   begin(): void;
   /** Makes it fail with that message at its next look; InfluxDB's own when there is none. */
@@ -33,7 +33,7 @@ export interface QueryTask {
   throwIfKilled(): void;
   /** Calls back when it is cancelled, at once if it already was. */
   whenKilled(then: () => void): void;
-  /** It is over, however it went. */
+  /** Removes the query, successful or not. */
   end(): void;
 }
 

@@ -1,5 +1,5 @@
-// The pod refuses changes of a read-only database, whatever protocol they come by. Statements look before they begin, so that
-// nothing is half done, nor read for nothing.
+// The pod refuses changes of a read-only database from any protocol. Statements check before they
+// begin, so that no change is left half done, and no work is wasted.
 
 import { ReadOnlyError, type SeriesStore } from '../../../contracts/series-store.ts';
 import type { Statement } from '../influxql/ast.ts';

@@ -19,7 +19,7 @@ export function* showMeasurements(
   if (mentionsTime(show.where)) {
     throw new QueryError("SHOW MEASUREMENTS doesn't support time in WHERE clause");
   }
-  // Of an unknown database there are none.
+  // An unknown database has no measurements.
   if (context.store.database(database) === undefined) return [];
   const matching = show.where && (yield* matchingNames(show.where, { ...context, database }));
   const all = yield* context.store.measurements({ database });

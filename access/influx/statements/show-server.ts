@@ -1,4 +1,4 @@
-// SHOW of what the server as a whole has: databases, policies, queries, shards, figures.
+// SHOW statements about the server: databases, policies, queries, shards, figures.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { ShowStatement } from '../influxql/ast.ts';
@@ -21,7 +21,7 @@ export function showDatabases(context: StatementContext): ResultSeries[] {
   return [{ ...columnar('databases', ['name'], [names]), omitEmptyValues: true }];
 }
 
-/** Names of those that who asks may know of. */
+/** Databases that the caller may see. */
 function knownDatabases({ store, principal }: StatementContext): string[] {
   return store
     .databases()
@@ -52,7 +52,7 @@ export function showContinuousQueries(context: StatementContext): ResultSeries[]
   }));
 }
 
-/** To those who are no administrators, only their own: a text names more than its database. */
+/** Callers who are not administrators see only their own: a text names more than its database. */
 export function showQueries({ queries, principal }: StatementContext): ResultSeries[] {
   const columns = ['qid', 'query', 'database', 'duration', 'status'];
   const rows = queries
@@ -68,7 +68,7 @@ export function showQueries({ queries, principal }: StatementContext): ResultSer
   return [table(undefined, columns, rows)];
 }
 
-/** Whole seconds, milliseconds or microseconds, as nanoseconds. */
+/** Rounds to whole seconds, milliseconds or microseconds, in nanoseconds. */
 function rounded(ms: number): bigint {
   const micros = BigInt(Math.max(1, Math.floor(ms * 1000)));
   const unit = micros >= 1_000_000n ? 1_000_000n : micros >= 1000n ? 1000n : 1n;

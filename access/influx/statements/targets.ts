@@ -59,11 +59,11 @@ function* targetsOfSource(
 /** Which series of a target a condition means. */
 export interface Narrowed {
   readonly target: Target;
-  /** What of the condition the tags do not tell; it speaks of fields. */
+  /** The part of the condition that tags do not decide; it refers to fields. */
   readonly residual: Expression | undefined;
 }
 
-/** The targets with the condition's time range and what it says of their tags. */
+/** The targets with the condition's time range and its conditions on their tags. */
 export function* narrow(
   context: StatementContext,
   targets: readonly Target[],
@@ -73,7 +73,7 @@ export function* narrow(
   const narrowed: Narrowed[] = [];
   for (const target of targets) {
     const fields = rest === undefined ? [] : yield* context.store.fieldKeys(target);
-    // What is no field is a tag, known or not.
+    // Every name that is not a field is a tag, known or not.
     const names = new Set(fields.map(({ name }) => name));
     const { filter, residual } = splitTags(rest, (name) => !names.has(name));
     narrowed.push({ target: { ...target, ...narrowing(filter, from, to) }, residual });

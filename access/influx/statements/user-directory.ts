@@ -1,8 +1,8 @@
-// The users of who asks, as CREATE USER, GRANT and their like see and change them.
+// The users of the caller's tenant, for CREATE USER, GRANT and related statements.
 
 import type { Privilege, UserDefinition } from '../../../contracts/tenancy/definitions.ts';
 
-/** What a statement wants changed. Names of databases are those that clients use. */
+/** Change of users requested by a statement. Names of databases are those that clients use. */
 export type UserChange =
   | {
       readonly kind: 'createUser';
@@ -13,7 +13,7 @@ export type UserChange =
   | { readonly kind: 'dropUser'; readonly user: string }
   | { readonly kind: 'setPassword'; readonly user: string; readonly password: string }
   | { readonly kind: 'setAdmin'; readonly user: string; readonly admin: boolean }
-  /** Replaces what it had on that database; without a privilege it has none any more. */
+  /** Replaces the privileges on that database; without a privilege they are removed. */
   | {
       readonly kind: 'setGrant';
       readonly user: string;

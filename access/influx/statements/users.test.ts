@@ -149,7 +149,7 @@ describe('grants', () => {
     expect(await run('SHOW GRANTS FOR admin')).toEqual([columns]);
   });
 
-  // What is left, as influxd 1.6 has it; '-' for nothing, '=' for no change.
+  // Remaining privileges, as in influxd 1.6; '-' for none, '=' for no change.
   test.each([
     ['GRANT READ ON db TO admin', 'read'],
     ['GRANT ALL ON db TO ro', 'all'],

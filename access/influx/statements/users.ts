@@ -79,14 +79,14 @@ async function changePrivilege(
   await directory.change({ kind: 'setGrant', user, database, privilege: after });
 }
 
-/** What is left of a privilege when one is taken away. */
+/** Remaining privilege after a revocation. */
 function without(before: Privilege | undefined, taken: Privilege): Privilege | undefined {
   if (taken === 'all' || before === taken) return undefined;
   if (before !== 'all') return before;
   return taken === 'read' ? 'write' : 'read';
 }
 
-/** Who has a privilege on the database. */
+/** Users with a privilege on the database. */
 export function grantees(database: string, { users }: StatementContext): UserDefinition[] {
   return [...(users?.users() ?? [])].filter(({ grants }) => Object.hasOwn(grants, database));
 }

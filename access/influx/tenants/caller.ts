@@ -1,4 +1,4 @@
-// Who sends a request, and what there is for them.
+// Caller of a request, and the databases visible to the caller.
 
 import type { Principal } from '../statements/principal.ts';
 import type { UserDirectory } from '../statements/user-directory.ts';

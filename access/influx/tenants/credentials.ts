@@ -1,4 +1,4 @@
-// What a request says of who sends it.
+// Credentials of a request.
 
 export type Credentials =
   | { readonly kind: 'password'; readonly user: string; readonly password: string }

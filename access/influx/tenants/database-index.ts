@@ -24,7 +24,7 @@ export class DatabaseIndex {
   }
 
   of(tenant: number): ReadonlySet<string> {
-    // What was changed past the tenants' stores, as by a restore.
+    // Rebuilds after changes that bypassed the tenants' stores, for example a restore.
     if (this.#version !== this.#source.catalogVersion) this.#rebuild();
     return this.#byTenant.get(tenant) ?? none;
   }
@@ -33,7 +33,7 @@ export class DatabaseIndex {
   change(change: CatalogChange, make: () => MaybePromise<void>): MaybePromise<void> {
     const isCurrent = this.#version === this.#source.catalogVersion;
     const made = make();
-    // What else is changed until then is not followed one by one.
+    // Other changes until then are not tracked one by one.
     if (made instanceof Promise) return made;
     if (!isCurrent) return;
     if (change.kind === 'createDatabase') this.#add(change.database);

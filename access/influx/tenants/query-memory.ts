@@ -19,7 +19,7 @@ export class TenantMemory {
     return this.#bytes;
   }
 
-  /** Of one query. */
+  /** Memory account of one query. */
   open(): QueryMemory {
     return new QueryMemory((bytes) => this.#reserve(bytes));
   }

@@ -1,8 +1,9 @@
-// Lets requests in: finds out who they are from, and what that tenant has.
+// Authenticates requests, and determines the caller's tenant and databases.
 //
-// A client without credentials is the user `default` of the tenant `default`, if that needs no password. Until the
-// first user has a password or a token, credentials are not looked at either, as InfluxDB does while authentication is
-// off: Telegraf always sends some. From then on they must be right, also when that user is dropped again.
+// A client without credentials is the user `default` of the tenant `default`, if that needs no
+// password. Until the first user has a password or a token, credentials are not checked either, as
+// InfluxDB does while authentication is off: Telegraf always sends some. From then on they must be
+// valid, also when that user is dropped again.
 
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
@@ -21,7 +22,7 @@ import { type ChangeUsers, TenantUsers } from './tenant-users.ts';
 
 interface TenantGateOptions {
   principals: Principals;
-  /** Of all tenants together. */
+  /** Store of all tenants together. */
   store: SeriesStore & DatabaseSource;
   changeUsers: ChangeUsers;
   clock: Clock;
@@ -36,7 +37,7 @@ const maxIgnored = 1000;
 interface SeriesAllowance {
   readonly databases: Iterable<string>;
   readonly series: number;
-  /** What to say of one more. */
+  /** Error message for one more. */
   readonly refusal: string;
 }
 
@@ -73,7 +74,8 @@ export class TenantGate implements Gate {
     this.#principals.onChange(listener);
   }
 
-  // ---- who it is
+  // ---- authentication
+  //
 
   enter(credentials: Credentials | undefined, address: string): MaybePromise<Caller | Refusal> {
     const { anonymous, checksCredentials } = this.#principals;
@@ -115,7 +117,8 @@ export class TenantGate implements Gate {
     return caller;
   }
 
-  // ---- what it has
+  // ---- stores and limits of the tenant
+  //
 
   #spaceOf({ name, number }: TenantDefinition): TenantSpace {
     let space = this.#spaces.get(number);
@@ -137,7 +140,12 @@ export class TenantGate implements Gate {
     return space;
   }
 
-  /** What a database may get of new series; undefined when its tenant has no limit. */
+  /** All databases of the tenant that has one, as they are kept. */
+  databasesOfTenant(kept: string): Iterable<string> {
+    return this.#databases.of(ownerOf(kept).tenant);
+  }
+
+  /** Limit of new series for a database; undefined when its tenant has no limit. */
   seriesAllowance(kept: string): SeriesAllowance | undefined {
     const { tenant } = ownerOf(kept);
     const space = this.#spaces.get(tenant);

@@ -46,7 +46,7 @@ export class TenantSpace {
     return this.#limits();
   }
 
-  /** What SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS may tell of the server. */
+  /** Facts of the server that SHOW SHARDS, SHOW STATS and SHOW DIAGNOSTICS may show. */
   factsOf(server: ServerFacts): ServerFacts {
     return {
       ...server,
@@ -72,7 +72,7 @@ export class TenantSpace {
   }
 }
 
-/** Where there are no tenants: all there is, for everybody. */
+/** Without tenants: every caller sees all databases. */
 export function wholeSpace(store: SeriesStore, clock: Clock): TenantSpace {
   return new TenantSpace({ name: defaultTenant, number: 0, store, limits: () => noLimits, clock });
 }

@@ -1,5 +1,5 @@
-// A store as one tenant sees it: its own databases, by the names its clients use. Those of others are not
-// there, whatever is asked: neither by name, nor in lists and counts, nor in messages.
+// A store as one tenant sees it: its own databases, by the names its clients use. Databases of
+// other tenants are invisible: by name, in lists and counts, and in messages.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
@@ -21,12 +21,12 @@ import type { DatabaseIndex } from './database-index.ts';
 import { databasePrefix, isClientName } from './database-names.ts';
 
 interface TenantStoreOptions {
-  /** What all tenants share. */
+  /** State shared by all tenants. */
   store: SeriesStore;
   index: DatabaseIndex;
   /** The tenant's number. */
   tenant: number;
-  /** It is neither suspended nor gone. */
+  /** True unless the tenant is suspended or deleted. */
   isActive: () => boolean;
 }
 
@@ -127,7 +127,8 @@ export class TenantStore implements SeriesStore {
     return this.#toldInSlices(this.#store.seriesCardinality(this.#keptSelection(selection)));
   }
 
-  // ---- turns are everybody's
+  // ---- one tick for all tenants
+  //
 
   endTurn(): number {
     return this.#store.endTurn();
@@ -194,7 +195,7 @@ export class TenantStore implements SeriesStore {
     return new Kind(error.message.replaceAll(this.#prefix, ''), { cause: error });
   }
 
-  /** What was begun before it was suspended or dropped changes nothing any more. */
+  /** Changes begun before the tenant was suspended or dropped are rejected. */
   #expectActive(): void {
     if (!this.#isActive()) throw new SeriesError('the tenant takes no requests any more');
   }

@@ -6,7 +6,7 @@ import { findSecret } from '../../gateway/secrets.ts';
 import { QueryError } from '../influxql/result.ts';
 import type { UserChange, UserDirectory } from '../statements/user-directory.ts';
 
-/** Who wants a change. */
+/** The caller that requests a change. */
 export interface Changer {
   readonly tenant: string;
   readonly user: string;

@@ -1,9 +1,9 @@
-// What ACL LOG tells: commands that were refused and logins that failed, the newest first. Like ones that
-// follow each other soon are counted as one.
+// ACL LOG: refused commands and failed logins, newest first. Repeated similar entries within a
+// short time are counted as one.
 
 import type { Denial } from './selector.ts';
 
-interface AclLogEntry {
+export interface AclLogEntry {
   reason: Denial['reason'] | 'auth';
   context: 'toplevel' | 'multi' | 'lua';
   /** The command, key or channel that was refused. */

@@ -1,4 +1,4 @@
-// A user in the words of ACL: what it may do, in one or more selectors, and how it may log in.
+// A user of ACL: its rights, in one or more selectors, and its passwords.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
@@ -7,7 +7,7 @@ import { type Denial, outranks, type RuleError, ruleErrors, Selector } from './s
 
 const maxSelectors = 32;
 
-/** What a user may do. */
+/** Rights of a user. */
 export class Permissions {
   root: Selector;
   selectors: Selector[] = [];
@@ -34,7 +34,7 @@ export class Permissions {
     return copy;
   }
 
-  /** Returns what is wrong with the rule; then nothing has changed. */
+  /** Returns the error of the rule; then nothing has changed. */
   apply(rule: string): RuleError | undefined {
     if (rule.startsWith('(') && rule.endsWith(')')) {
       const selector = new Selector(this.#registry);
@@ -90,7 +90,10 @@ export class Permissions {
     return patterns;
   }
 
-  /** Whether it may run the command on any key there is: what finds keys by patterns needs that. */
+  /**
+   * Whether the user may run the command on every existing key, as commands that find keys by
+   * patterns need.
+   */
   readsAllKeys(entry: CommandEntry, args: Arguments): boolean {
     return [this.root, ...this.selectors].some(
       (one) => one.readsAllKeys && one.check(entry, args) === undefined,
@@ -121,11 +124,11 @@ export interface Credentials {
   secrets: readonly string[];
 }
 
-/** What ACL SETUSER does to passwords; each may take its time. */
+/** Password operations of ACL SETUSER; each may be asynchronous. */
 export interface PasswordKeeper {
   /**
-   * What to keep of a password of a user that has these secrets already: of one that the user has, the same text
-   * again. Secrets of earlier releases are an exception.
+   * Stored form of a password for a user with these secrets: the same text again for a password
+   * that the user has already. Secrets of earlier releases are an exception.
    */
   hash(password: string, secrets: readonly string[]): Promise<string>;
   hashDigest(hex: string, secrets: readonly string[]): Promise<string>;
@@ -136,7 +139,7 @@ export interface PasswordKeeper {
 
 const hexDigest = /^[0-9a-f]{64}$/;
 
-/** Whether the rule is about logging in rather than about what is allowed. */
+/** Whether the rule concerns passwords and logins rather than rights. */
 export function isCredentialRule(rule: string): boolean {
   if (/^[><#!]/.test(rule)) return true;
   return credentialWords.has(rule.toLowerCase());
@@ -151,7 +154,7 @@ const credentialWords: ReadonlySet<string> = new Set([
   'skip-sanitize-payload',
 ]);
 
-/** Applies such a rule, or says what is wrong with it. */
+/** Applies such a rule, or returns its error. */
 export async function applyCredentialRule(
   before: Credentials,
   rule: string,

@@ -12,7 +12,7 @@ interface Listener {
   readonly closed: boolean;
   /** Undefined before it has logged in. */
   readonly currentPermissions: Permissions | undefined;
-  /** What it listens to, and whether each is a pattern. */
+  /** Subscriptions of the connection, and whether each is a pattern. */
   subscriptions(): Generator<{ name: string; isPattern: boolean }>;
   /** Its user may listen no more. */
   revoke(): void;

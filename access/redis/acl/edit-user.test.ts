@@ -27,7 +27,7 @@ const nobody: UserDefinition = {
   grants: {},
 };
 
-/** What a user is after the rules, step by step if there are several lines. */
+/** The user after the rules, step by step if there are several lines. */
 async function after(...lines: string[]): Promise<string> {
   let user = nobody;
   for (const line of lines) {
@@ -124,7 +124,7 @@ describe('what is allowed', () => {
   check('~a +get (~b +set)', 'SET b 1', 'allowed');
   check('~a +get (~b +set)', 'SET a 1', 'key a');
   check('~a +get (~b +set)', 'DEL b', 'command DEL');
-  // What nobody knows allows nothing.
+  // Unknown names allow nothing.
   check('+@all -@nonsense +bogus ~a', 'GET a', 'allowed');
   check('nonsense (', 'GET a', 'command GET');
 });

@@ -1,4 +1,4 @@
-// ACL SETUSER: from what a user is and the rules given to what it is to be.
+// ACL SETUSER: applies rules to a user's definition.
 
 import { CommandError } from '../../../universal-row/errors.ts';
 import type { UserDefinition } from '../../../contracts/tenancy/definitions.ts';
@@ -22,10 +22,10 @@ const maxPasswordRules = 16;
 const maxWords = 8192;
 const maxRuleBytes = 256 * 1024;
 
-/** Changes of one user come one after the other: each begins with what the one before has left. */
+/** Changes of one user run one after the other: each begins with the result of the one before. */
 const underWay = new Map<string, Promise<unknown>>();
 
-/** Resolves when the change is in force. Rejects with a `CommandError` for what is wrong with the rules. */
+/** Resolves when the change is in force. Rejects with a `CommandError` for invalid rules. */
 export async function editUser(
   server: ClientServer,
   tenant: string,
@@ -123,7 +123,7 @@ function checkRules(
 }
 
 function wrongRule(rule: string, why: string): CommandError {
-  // What follows `>` or `#` is nobody's business, not even in an error.
+  // The text after `>` or `#` is a secret and must not appear in errors.
   const shown = /^[><#!]/.test(rule) ? `${rule[0]}(redacted)` : rule;
   return new CommandError(`ERR Error in ACL SETUSER modifier '${shown}': ${why}`);
 }

@@ -1,4 +1,4 @@
-// The check before a command of a client to whom not everything is allowed, and what it is told.
+// Permission check before a command of a restricted client, and the error replies.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import type { CommandEntry } from '../commands/registry.ts';

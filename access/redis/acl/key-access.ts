@@ -1,5 +1,6 @@
-// What a command does with each of its keys: ACL rules may allow reading some keys (`%R~`) and writing others
-// (`%W~`). Looking whether a key is there, or how large it is, is neither: any right to the key will do.
+// Access of a command to each of its keys: ACL rules may allow reading some keys (`%R~`) and
+// writing others (`%W~`). A check of a key's existence or size is neither: any right to the key
+// suffices.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { keyWords } from '../commands/key-words.ts';
@@ -10,7 +11,7 @@ export type Access = (typeof Access)[keyof typeof Access];
 
 const { none, read, write, both } = Access;
 
-/** Of the first key, and of those after it. */
+/** Access to the first key, and to those after it. */
 type Rule = readonly [first: Access, rest: Access];
 
 function all(names: string, ...[first, rest = first]: Access[]): [string, Rule][] {
@@ -65,7 +66,7 @@ export function everyKey(
   return true;
 }
 
-/** SET with GET answers what was there before. */
+/** SET with GET returns the old value. */
 function setReads(args: Arguments): boolean {
   for (let i = 3; i < args.count; i++) if (args.is(i, 'GET')) return true;
   return false;

@@ -10,14 +10,14 @@ import {
 import type { PasswordKeeper } from './acl-user.ts';
 
 /**
- * What stands for a stored secret where Redis shows the SHA-256 of a password. It names the secret, in `#` and
- * `!` too, and tells nothing of the password.
+ * Text shown for a stored secret where Redis shows the SHA-256 of a password. It identifies the
+ * secret, in `#` and `!` too, and reveals nothing about the password.
  */
 export function shownDigest(stored: string): string {
   return sha256Hex(stored);
 }
 
-/** Of a tenant's users: its hashes wait in the tenant's own queue. */
+/** Password keeper of a tenant's users: its hashes wait in the tenant's own queue. */
 export function passwordKeeper(tenant: string): PasswordKeeper {
   const request = { kind: 'change', tenant, address: '' } as const;
   return {

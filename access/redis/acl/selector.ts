@@ -1,5 +1,5 @@
-// One set of rules of an ACL user: commands, keys and channels that go together. A user has one, and may have
-// more in parentheses; what it does must be allowed by one of them as a whole.
+// One set of rules of an ACL user: commands, keys and channels that go together. A user has one,
+// and may have more in parentheses; a command must be allowed by one of them as a whole.
 // https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
@@ -9,7 +9,7 @@ import type { CommandEntry, CommandRegistry } from '../commands/registry.ts';
 import { isCategory } from './categories.ts';
 import { Access, everyKey } from './key-access.ts';
 
-/** What is wrong with a rule, as ACL SETUSER says it. */
+/** Errors of rules, with ACL SETUSER's texts. */
 export const ruleErrors = {
   syntax: 'Syntax error',
   unknown: 'Unknown command or category name in ACL',
@@ -29,7 +29,8 @@ export type RuleError = (typeof ruleErrors)[keyof typeof ruleErrors];
 
 /** Patterns of keys, patterns of channels, and rules about commands: so many of each in a selector. */
 const maxRules = 1024;
-// Of one command's keys with patterns. Beyond it the command is refused: nothing else is served meanwhile.
+// Most key and pattern comparisons for one command, which blocks the thread. Beyond it the command
+// is refused.
 const maxKeyMatches = 1_000_000;
 
 /** Why something is refused, and by which word of the command. The later ones are the more telling. */
@@ -46,7 +47,7 @@ interface KeyPattern {
 
 const denialRank = { command: 0, key: 1, channel: 2 } as const;
 
-/** Whether this denial says more about what is missing than that one. */
+/** Whether this denial is more specific than that one. */
 export function outranks(one: Denial, other: Denial): boolean {
   const more = denialRank[one.reason] - denialRank[other.reason];
   return more > 0 || (more === 0 && one.word > other.word);
@@ -60,9 +61,9 @@ export class Selector {
   allCommands = false;
   /** Rules about commands start from all of them, not from none. */
   #fromAll = false;
-  /** By what they are about. */
+  /** Rules by their subject. */
   #commandRules = new Map<string, string>();
-  /** What rules about subcommands and first arguments of a command are about. */
+  /** Subcommands and first arguments that rules mention, by command. */
   readonly #parts = new Map<string, Set<string>>();
   /** By the command's id: first arguments with which alone it may be run, in lower case. */
   readonly #firstArguments = new Map<number, Set<string>>();
@@ -94,7 +95,7 @@ export class Selector {
 
   // ---- rules
 
-  /** Returns what is wrong with the rule; then nothing has changed. */
+  /** Returns the error of the rule; then nothing has changed. */
   apply(rule: string): RuleError | undefined {
     const word = rule.toLowerCase();
     if (word === 'allkeys' || word === '~*') {
@@ -243,7 +244,8 @@ export class Selector {
     else parts.add(about);
   }
 
-  // ---- what it says
+  // ---- description
+  //
 
   get commandText(): string {
     return [this.#fromAll ? '+@all' : '-@all', ...this.#commandRules.values()].join(' ');
@@ -278,7 +280,8 @@ export class Selector {
     return this.allKeys || (all !== undefined && (all.access & Access.read) !== 0);
   }
 
-  // ---- what it allows
+  // ---- checks
+  //
 
   /** Patterns that a channel's name is held against. */
   get channelPatterns(): number {

@@ -3,7 +3,7 @@
 
 /** Bytes that came within this time of each other count as come together. */
 const togetherMs = 50;
-/** Remembered at most. What comes then counts as come earlier, with what came before it. */
+/** Most arrival times kept. Later chunks then count as arrived with the last one kept. */
 const maxChunks = 32;
 
 interface Chunk {

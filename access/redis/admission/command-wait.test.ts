@@ -68,7 +68,7 @@ test('what a flood of one client takes of the refusals another one of the tenant
   const [one, other] = [new FloodingClient(refusals), new FloodingClient(refusals)];
   for (const client of [one, other]) client.goOn();
   const began = one.now;
-  // In the order of time, as they are let go.
+  // In order of time, as they are released.
   while (Math.min(one.now, other.now) < began + 10_000) (one.now <= other.now ? one : other).goOn();
   const took = Math.max(one.now, other.now) - began;
   expect((1000 * (one.refused + other.refused)) / took).toBeLessThan(1.1 * 20_000);

@@ -1,5 +1,5 @@
-// How the commands of one connection wait for the request units of their tenant. The connection hands in the command
-// that was not let in; what follows it stays in the parser.
+// Waiting of one connection's commands for the request units of their tenant. The connection passes
+// the command that was not admitted; later commands stay in the parser.
 
 import type { QuotaMode } from '../../../contracts/table-properties.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
@@ -9,8 +9,8 @@ import type { CommandEntry } from '../commands/registry.ts';
 import { Arrivals } from './arrivals.ts';
 import { refusedInARow, type Refusals } from './refusals.ts';
 
-// The rest of a pipeline of which something was refused waits only this, or what is needed so that the tenant cannot
-// keep the server busy with refusing: a pipeline of any length comes to its end.
+// After a refusal, the rest of a pipeline waits only this long, or as long as needed to limit the
+// cost of refusals: so a pipeline of any length comes to its end.
 const refusedAgainMs = 10;
 /** So long after a refusal. */
 const refusedForMs = 100;

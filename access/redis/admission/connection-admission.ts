@@ -13,7 +13,7 @@ import { CommandWait } from './command-wait.ts';
 import { PartitionTicket } from './partition-ticket.ts';
 import { partitionKind, type Refused, refusedInARow } from './refusals.ts';
 
-/** What it has of its connection. */
+/** Services the admission stage needs from its connection. */
 export interface AdmissionOwner extends Client {
   readonly server: ConnectionHost<Client>;
   readonly transaction:
@@ -38,8 +38,8 @@ export interface AdmissionOwner extends Client {
 // Commands of a limited tenant are charged this often within a pipeline: the next ones would else be admitted by
 // estimates of the cost of those before.
 const chargeEveryMs = 0.5;
-// What a busy client may send ahead before its socket is no longer read, and all clients of a tenant together that wait
-// for request units.
+// Limits of the bytes a busy client may send ahead before its socket is no longer read, and of
+// those of all clients of a tenant together that wait for request units.
 const readAheadBytes = 256 * 1024;
 const waitingAheadBytes = 16 * 1024 * 1024;
 
@@ -201,7 +201,7 @@ export class ConnectionAdmission {
     if (partitions?.isWatched !== true || metering === undefined || limiter === undefined)
       return true;
     this.#ticket ??= new PartitionTicket(partitions.request());
-    // What is charged from here until the command is done is the command's.
+    // Charges from here until the command ends belong to the command.
     owner.meter.flush(metering);
     const commands = transaction?.queue ?? [{ entry, args: owner.arguments }];
     const waitMs = this.#ticket.begin(commands, owner.table, tenant.span, server.tick.lapAt);
@@ -276,7 +276,7 @@ export class ConnectionAdmission {
 
   // ---- charge
 
-  /** Charges what was run: at once where the tenant's limits need to know, or else later. */
+  /** Charges the commands that ran: at once if the tenant's limits need it, or else later. */
   chargeBatch(): void {
     const { server, tenant, meter } = this.#owner;
     const { metering, tick } = server;

@@ -13,7 +13,7 @@ interface RequestedCommand {
 }
 
 export class PartitionTicket {
-  /** It was admitted, and is not charged yet. */
+  /** The command was admitted and is not charged yet. */
   isOpen = false;
   readonly #request: PartitionRequest;
 
@@ -50,13 +50,13 @@ export class PartitionTicket {
     }
   }
 
-  /** It has been run, and has cost so many units. */
+  /** Charges the command that ran. */
   charge(units: number, now: number): void {
     this.isOpen = false;
     this.#request.charge(units, now);
   }
 
-  /** It will not run, or is not to be charged. */
+  /** Ends the ticket without a charge. */
   end(): void {
     this.isOpen = false;
   }

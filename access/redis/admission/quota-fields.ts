@@ -1,4 +1,4 @@
-// A tenant's quota and what became of it, as INFO and RU STATS show it.
+// A tenant's quota and its use, as shown by INFO and RU STATS.
 
 import type { TenantAccount } from '../../../request-units/meter.ts';
 import type { TenantLimiter } from '../../admission/tenant-limiter.ts';

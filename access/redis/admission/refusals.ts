@@ -1,5 +1,6 @@
-// What is answered to commands that are over the quota: in words that clients can go by, and as bytes, because they
-// are often many at once; and how many of a tenant's commands are refused in a second, because that takes time, too.
+// Replies to commands over the quota: errors that clients can interpret, as bytes, because they are
+// often many at once. Also limits the refusals of a tenant in a second, because refusing takes
+// time, too.
 
 import { chargeClasses, type ChargeClass } from '../../../request-units/meter.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
@@ -10,12 +11,12 @@ const refusalsPerSecond = 200_000;
 const crowdedRefusalsPerSecond = 20_000;
 const atOnceSeconds = 0.1;
 /**
- * Of a pipeline, refused in a row. A refusal takes less than a microsecond, and an answer that leaves on its own takes
- * ten.
+ * Commands of a pipeline refused in a row. A refusal takes less than a microsecond; a reply sent on
+ * its own takes ten.
  */
 export const refusedInARow = 64;
 
-/** In the place of a class: a partition is at its ceiling, whatever the command does. */
+/** Used in place of a class: a partition is at its ceiling, whatever the command. */
 export const partitionKind = chargeClasses.length;
 const kindNames: readonly string[] = [...chargeClasses, 'partition'];
 
@@ -32,7 +33,7 @@ interface Text {
   bytes: Buffer;
 }
 
-/** Those of one tenant. A text stays good while nothing in it changes. */
+/** Refusals of one tenant. A text is reused until something in it changes. */
 export class Refusals {
   readonly #texts: (Text | undefined)[] = [];
   readonly #pace = new TokenBucket(refusalsPerSecond, refusalsPerSecond * atOnceSeconds, 0);

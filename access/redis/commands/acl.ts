@@ -1,5 +1,5 @@
-// ACL: the users of the client's own tenant, and what they may do. Users are kept by the control plane; a change
-// is answered once it is in force.
+// ACL: the users of the client's own tenant, and their rights. Users are kept by the control plane;
+// a change is answered once it is in force.
 
 import { randomBytes } from 'node:crypto';
 import type { Arguments } from '../../../universal-row/arguments.ts';
@@ -11,6 +11,8 @@ import type { Permissions } from '../acl/acl-user.ts';
 import { editUser } from '../acl/edit-user.ts';
 import { shownDigest } from '../acl/passwords.ts';
 import type { Client, ClientCommand } from '../client.ts';
+import { askWide, doWide } from '../cluster-wide.ts';
+import type { AclLogEntry } from '../acl/acl-log.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { innerCommand } from './support/inner-command.ts';
 
@@ -99,8 +101,7 @@ function dryRun(connection: Client, args: Arguments, reply: RespWriter): void {
   }
 }
 
-function writeLog(connection: Client, count: number, reply: RespWriter): void {
-  const entries = connection.tenant.aclLog.entries.slice(0, count);
+function writeLog(connection: Client, entries: readonly AclLogEntry[], reply: RespWriter): void {
   reply.array(entries.length);
   for (const entry of entries) {
     reply.map(7);
@@ -121,7 +122,10 @@ function writeLog(connection: Client, count: number, reply: RespWriter): void {
   }
 }
 
-/** Has the control plane do it, and answers when it is done; whatever becomes of the client's own user. */
+/**
+ * Lets the control plane make the change, and replies when it is done, even if the client's own
+ * user is removed.
+ */
 async function manage(
   connection: Client,
   what: () => Promise<(reply: RespWriter) => void>,
@@ -273,12 +277,13 @@ const subcommands: readonly ClientCommand[] = [
     handle(connection, args, reply) {
       if (args.count > 3) throw tooManyWords(args);
       if (args.is(2, 'RESET')) {
-        connection.tenant.aclLog.reset();
-        reply.ok();
-        return;
+        return doWide(connection, 'resetAclLog', {}, reply);
       }
-      const count = args.count === 3 ? args.integer(2) : defaultLogCount;
-      writeLog(connection, Math.max(0, count), reply);
+      const count = Math.max(0, args.count === 3 ? args.integer(2) : defaultLogCount);
+      return askWide(connection, 'aclLog', { count }, reply, (out, { answers }) => {
+        const all = answers.flat().sort((a, b) => b.at - a.at);
+        writeLog(connection, all.slice(0, count), out);
+      });
     },
   },
   {

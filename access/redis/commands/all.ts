@@ -14,6 +14,7 @@ import { hyperloglogCommands } from './hyperloglog.ts';
 import { introspectionCommands } from './introspection.ts';
 import { keysCommands } from './keys.ts';
 import { latencyCommands } from './latency.ts';
+import { consistencyCommands } from './consistency.ts';
 import { listCommands } from './list.ts';
 import { memoryCommands } from './memory.ts';
 import { pubsubCommands } from './pubsub.ts';
@@ -39,6 +40,7 @@ export const allCommands: readonly (readonly CommandSpec[])[] = [
   hyperloglogCommands,
   geoCommands,
   keysCommands,
+  consistencyCommands,
   dumpCommands,
   pubsubCommands,
   transactionCommands,

@@ -1,9 +1,11 @@
-// CLIENT TRACKING and what belongs to it: client-side caching.
+// CLIENT TRACKING and related commands: client-side caching.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { Client, ClientCommand } from '../client.ts';
+import { redirectOf } from '../describe-client.ts';
 import type { TrackingState } from '../tracking.ts';
+import { ownIdOf } from '../wide-id.ts';
 
 interface Options {
   redirect: number;
@@ -32,6 +34,8 @@ function parseOptions({ tenant, server }: Client, args: Arguments): Options {
     if (args.is(i, 'REDIRECT') && hasMore) {
       if (options.redirect !== 0) refuse('A client can only redirect to a single other client');
       options.redirect = args.integer(++i);
+      // Messages do not go to clients of other nodes.
+      options.redirect = ownIdOf(options.redirect, server) ?? -1;
       const target = server.connections.get(options.redirect);
       if (target === undefined || target.tenant !== tenant) {
         refuse('The client ID you want redirect to does not exist');
@@ -46,7 +50,7 @@ function parseOptions({ tenant, server }: Client, args: Arguments): Options {
   return options;
 }
 
-/** The options go together, and with what the client has chosen before. */
+/** Checks that the options agree with each other and with the client's earlier ones. */
 function check(options: Options, before: TrackingState | undefined): void {
   const { isBroadcast, optIn, optOut, prefixes } = options;
   const otherMode =
@@ -173,8 +177,8 @@ export const trackingSubcommands: readonly ClientCommand[] = [
     summary:
       'Returns the client ID to which the tracking notifications of the connection are redirected.',
     complexity: 'O(1)',
-    handle({ tracking }, _args, reply) {
-      reply.integer(tracking?.redirect ?? -1);
+    handle(client, _args, reply) {
+      reply.integer(redirectOf(client));
     },
   },
   {
@@ -184,7 +188,8 @@ export const trackingSubcommands: readonly ClientCommand[] = [
     since: '6.2.0',
     summary: 'Returns information about server-assisted client-side caching for the connection.',
     complexity: 'O(1)',
-    handle({ tracking }, _args, reply) {
+    handle(client, _args, reply) {
+      const { tracking } = client;
       const flags = flagsOf(tracking);
       const prefixes = [...(tracking?.prefixes ?? [])].sort();
       reply.map(3);
@@ -192,7 +197,7 @@ export const trackingSubcommands: readonly ClientCommand[] = [
       reply.set(flags.length);
       for (const flag of flags) reply.text(flag);
       reply.text('redirect');
-      reply.integer(tracking?.redirect ?? -1);
+      reply.integer(redirectOf(client));
       reply.text('prefixes');
       reply.array(prefixes.length);
       for (const prefix of prefixes) {

@@ -1,12 +1,12 @@
-// CLIENT: the list of clients, their names, and what can be done to them.
+// CLIENT: the list of clients, their names, and operations on them.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
-import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { type Client, ClientFlag, type ClientCommand } from '../client.ts';
-import { type ClientType, describeClient, typeOf } from '../describe-client.ts';
-import { eachInSlices } from '../in-slices.ts';
-import type { RespWriter } from '../resp-writer.ts';
+import { askWide, doWide, matches } from '../cluster-wide.ts';
+import { describeClient } from '../describe-client.ts';
+import { wideIdOf } from '../wide-id.ts';
+import type { ClientType, KillFilter } from '../wide-questions.ts';
 import { trackingSubcommands } from './client-tracking.ts';
 import { isPlainName } from './connection.ts';
 import { helpOf } from './support/help.ts';
@@ -37,17 +37,10 @@ function setInfo(connection: Client, attribute: string, value: string): string |
   return undefined;
 }
 
-interface KillFilter {
-  id?: number;
-  type?: ClientType;
-  address?: string;
-  localAddress?: string;
-  user?: string;
-  skipMe: boolean;
-}
-
-function killFilter({ server, tenant }: Client, args: Arguments): KillFilter {
-  const filter: KillFilter = { skipMe: true };
+function killFilter(client: Client, args: Arguments): { filter: KillFilter; skipsMe: boolean } {
+  const { server, tenant } = client;
+  const filter: KillFilter = {};
+  let skipsMe = true;
   for (let i = 2; i < args.count; i += 2) {
     if (i + 1 >= args.count) throw syntaxError;
     const value = args.text(i + 1);
@@ -60,36 +53,11 @@ function killFilter({ server, tenant }: Client, args: Arguments): KillFilter {
         throw new CommandError(`ERR No such user '${args.latin1(i + 1)}'`);
       }
       filter.user = value;
-    } else if (args.is(i, 'SKIPME') && args.is(i + 1, 'YES')) filter.skipMe = true;
-    else if (args.is(i, 'SKIPME') && args.is(i + 1, 'NO')) filter.skipMe = false;
+    } else if (args.is(i, 'SKIPME') && args.is(i + 1, 'YES')) skipsMe = true;
+    else if (args.is(i, 'SKIPME') && args.is(i + 1, 'NO')) skipsMe = false;
     else throw syntaxError;
   }
-  return filter;
-}
-
-function matches(connection: Client, filter: KillFilter, self: Client): boolean {
-  if (filter.skipMe && connection === self) return false;
-  return (
-    (filter.id === undefined || connection.id === filter.id) &&
-    (filter.type === undefined || typeOf(connection) === filter.type) &&
-    (filter.address === undefined || connection.address === filter.address) &&
-    (filter.localAddress === undefined || connection.localAddress === filter.localAddress) &&
-    (filter.user === undefined || connection.user === filter.user)
-  );
-}
-
-/** Closing a socket takes longer than looking at one. */
-const killsAtOnce = 64;
-
-/** Where to answer: within EXEC where the others do, else in a segment of its own behind what was written for others. */
-function outOf(connection: Client, reply: RespWriter): RespWriter {
-  return connection.isExecuting && reply !== connection.server.writer ? reply : connection.answer();
-}
-
-/** Cuts a client off; the one asking first gets its answer. */
-function kill(connection: Client, self: Client): void {
-  if (connection === self) connection.closeSoon();
-  else connection.destroy();
+  return { filter, skipsMe };
 }
 
 const common = {
@@ -106,7 +74,7 @@ const subcommands: readonly ClientCommand[] = [
     since: '5.0.0',
     summary: 'Returns the unique client ID of the connection.',
     handle(connection, _args, reply) {
-      reply.integer(connection.id);
+      reply.integer(wideIdOf(connection));
     },
   },
   {
@@ -129,27 +97,18 @@ const subcommands: readonly ClientCommand[] = [
     summary: 'Lists open connections.',
     complexity: 'O(N) where N is the number of client connections',
     handle(connection, args, reply) {
-      let shown = [...connection.tenant.connections].sort((a, b) => a.id - b.id);
+      let wanted: { type?: ClientType; ids?: number[] } = {};
       if (args.count > 2) {
-        if (args.is(2, 'TYPE') && args.count === 4) {
-          const type = clientType(args.text(3));
-          shown = shown.filter((one) => typeOf(one) === type);
-        } else if (args.is(2, 'ID') && args.count > 3) {
-          const ids = new Set<number>();
-          for (let i = 3; i < args.count; i++) {
-            const id = args.integerOrNaN(i);
-            if (Number.isNaN(id)) throw new CommandError('ERR Invalid client ID');
-            ids.add(id);
-          }
-          shown = shown.filter((one) => ids.has(one.id));
+        if (args.is(2, 'TYPE') && args.count === 4) wanted = { type: clientType(args.text(3)) };
+        else if (args.is(2, 'ID') && args.count > 3) {
+          const ids = Array.from({ length: args.count - 3 }, (_, i) => args.integerOrNaN(i + 3));
+          if (ids.some(Number.isNaN)) throw new CommandError('ERR Invalid client ID');
+          wanted = { ids };
         } else throw syntaxError;
       }
-      const lines: string[] = [];
-      const { entry } = connection;
-      const all = eachInSlices(connection, shown, (one) => {
-        lines.push(`${describeClient(one, one === connection ? entry : undefined)}\n`);
+      return askWide(connection, 'listClients', wanted, reply, (out, { answers }) => {
+        out.verbatim(answers.flat().join(''));
       });
-      return whenReady(all, () => outOf(connection, reply).verbatim(lines.join('')));
     },
   },
   {
@@ -203,22 +162,19 @@ const subcommands: readonly ClientCommand[] = [
     summary: 'Terminates open connections.',
     complexity: 'O(N) where N is the number of client connections',
     handle(connection, args, reply) {
-      const all = [...connection.tenant.connections];
-      if (args.count === 3) {
-        const address = args.text(2);
-        const one = all.find((other) => other.address === address);
-        if (one === undefined) {
-          reply.error('ERR No such client');
-          return;
-        }
-        kill(one, connection);
-        reply.ok();
-        return;
-      }
-      const filter = killFilter(connection, args);
-      const doomed = all.filter((one) => matches(one, filter, connection));
-      const killed = eachInSlices(connection, doomed, (one) => kill(one, connection), killsAtOnce);
-      return whenReady(killed, () => outOf(connection, reply).integer(doomed.length));
+      const isOne = args.count === 3;
+      const { filter, skipsMe } = isOne
+        ? { filter: { address: args.text(2) }, skipsMe: false }
+        : killFilter(connection, args);
+      const isDoomed = !skipsMe && matches(connection, filter);
+      const others = { ...filter, except: wideIdOf(connection) };
+      return askWide(connection, 'killClients', others, reply, (out, { answers }) => {
+        const killed = answers.reduce((sum, count) => sum + count, isDoomed ? 1 : 0);
+        if (!isOne) out.integer(killed);
+        else if (killed > 0) out.ok();
+        else out.error('ERR No such client');
+        if (isDoomed) connection.closeSoon();
+      });
     },
   },
   {
@@ -236,10 +192,10 @@ const subcommands: readonly ClientCommand[] = [
           throw new CommandError('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
         }
       } else if (args.count > 4) throw syntaxError;
-      const other = connection.server.connections.get(args.integer(2));
-      const isOwn = other !== undefined && other.tenant === connection.tenant;
-      const done = isOwn && other.unblockNow(withError);
-      outOf(connection, reply).integer(done ? 1 : 0);
+      const question = { id: args.integer(2), withError };
+      return askWide(connection, 'unblockClient', question, reply, (out, { answers }) => {
+        out.integer(answers.includes(true) ? 1 : 0);
+      });
     },
   },
   {
@@ -302,8 +258,7 @@ const subcommands: readonly ClientCommand[] = [
         if (args.is(3, 'WRITE')) writesOnly = true;
         else if (!args.is(3, 'ALL')) throw syntaxError;
       }
-      connection.server.pauseClients(ms, writesOnly);
-      reply.ok();
+      return doWide(connection, 'pauseClients', { ms, writesOnly }, reply);
     },
   },
   {
@@ -314,8 +269,7 @@ const subcommands: readonly ClientCommand[] = [
     since: '6.2.0',
     summary: 'Resumes processing commands from paused clients.',
     handle(connection, _args, reply) {
-      connection.server.unpauseClients();
-      reply.ok();
+      return doWide(connection, 'unpauseClients', {}, reply);
     },
   },
 ];

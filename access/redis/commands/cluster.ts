@@ -77,7 +77,7 @@ function info(client: Client, reply: RespWriter): void {
   reply.verbatim(lines.join(''));
 }
 
-/** What clients are told of: the nodes of all slots, or this one. */
+/** Slot ranges shown to clients: the nodes of all slots, or this one. */
 function rangesFor(client: Client): SlotRange[] {
   const { clusterMap } = client.server;
   if (clusterMap !== undefined) return clusterMap.ranges(client.table);
@@ -97,7 +97,7 @@ function nodes(client: Client, reply: RespWriter): void {
   );
 }
 
-/** A node leads some slots, or has copies of what others lead. */
+/** A node leads some slots, or has copies of slots that others lead. */
 function nodeLines(map: ClusterMap, ranges: readonly SlotRange[]): string {
   const lines = map.members().map((member) => {
     const { id, host, port } = member;

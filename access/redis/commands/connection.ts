@@ -1,12 +1,14 @@
-// Who the client is and how it wants to be talked to. CLIENT has a file of its own.
+// Commands for the client's identity and protocol. CLIENT has a file of its own.
 
 import { readingAnywhere } from '../cluster.ts';
+import { readModes } from '../read-mode.ts';
 import { parseInteger } from '../../../universal-row/bytes.ts';
 import { notAnInteger } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { type Client, ClientFlag, type ClientCommand } from '../client.ts';
 import { logIn } from '../login.ts';
 import type { RespWriter } from '../resp-writer.ts';
+import { wideIdOf } from '../wide-id.ts';
 
 /** Names and versions are shown in lists: no spaces, no line breaks. */
 export function isPlainName(name: string): boolean {
@@ -22,7 +24,7 @@ function writeHello(connection: Client, reply: RespWriter): void {
   reply.text('proto');
   reply.integer(connection.version);
   reply.text('id');
-  reply.integer(connection.id);
+  reply.integer(wideIdOf(connection));
   reply.text('mode');
   reply.text(connection.server.clusterId === undefined ? 'standalone' : 'cluster');
   reply.text('role');
@@ -194,6 +196,9 @@ export const connectionCommands: readonly ClientCommand[] = [
     immediate: true,
     handle(connection, _args, reply) {
       reply.ok();
+      // Until its socket is closed it still counts as connected, but its cache is no longer
+      // tracked.
+      if (connection.tracking !== undefined) connection.server.track(connection, undefined);
       connection.closeSoon();
     },
   },
@@ -209,6 +214,7 @@ export const connectionCommands: readonly ClientCommand[] = [
     handle(connection, _args, reply) {
       connection.endTransaction();
       readingAnywhere.delete(connection);
+      readModes.delete(connection);
       const { anonymous } = connection.server.principals;
       connection.logOut();
       // Where the default user has as many clients as it may, it has to log in like others.

@@ -20,7 +20,7 @@ export const databaseCommands: readonly CommandSpec[] = [
     keys: { first: 1, last: 2, step: 1 },
     group: 'generic',
     since: '6.2.0',
-    summary: 'Copies what is under a key to another key.',
+    summary: 'Copies the value of a key to another key.',
     complexity: 'O(N) for N elements',
     action: Action.update,
     run: copy,

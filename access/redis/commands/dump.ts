@@ -23,7 +23,7 @@ export const dumpCommands: readonly ClientCommand[] = [
     summary: 'Moves keys to another server.',
     complexity: 'O(N) for N bytes of the values, and what the target takes',
     action: Action.update,
-    // It makes the server connect to wherever it is told to.
+    // The command makes the server connect to a given address.
     serverWide: true,
     mayNotQueue: true,
     bind: () => migrate,
@@ -36,7 +36,7 @@ export const dumpCommands: readonly ClientCommand[] = [
     keys: firstKey,
     group: 'generic',
     since: '2.6.0',
-    summary: 'Returns what is under a key as bytes that RESTORE takes.',
+    summary: 'Returns the value of a key in the serialized form of RESTORE.',
     complexity: 'O(N) for N bytes of the value',
     action: Action.query,
     run: dump,

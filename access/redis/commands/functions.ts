@@ -39,7 +39,9 @@ function calls(name: string, isReadOnly: boolean): ClientCommand {
   };
 }
 
-/** Has it answer by the libraries as they are on all nodes; within EXEC by what is known here. */
+/**
+ * Makes it reply with the libraries as they are on all nodes; within EXEC with those known here.
+ */
 function whenCurrent(handle: ClientHandler): ClientHandler {
   return (client, args, reply) => {
     const { functions } = client.tenant.scripts;
@@ -144,7 +146,7 @@ interface Part {
   readonly syntax?: string;
   readonly summary: string;
   readonly handle?: ClientHandler;
-  /** What it does to the rows of libraries. */
+  /** Change of the rows of libraries. */
   readonly changes?: (libraries: FunctionLibraries) => Transform;
 }
 

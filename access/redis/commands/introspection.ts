@@ -1,4 +1,4 @@
-// COMMAND: what commands there are, from their own rows. Cluster clients, redis-cli and proxies read it.
+// COMMAND: the list of commands, from their table. Cluster clients, redis-cli and proxies read it.
 
 import type { Client, ClientCommand } from '../client.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
@@ -7,6 +7,7 @@ import { CommandError } from '../../../universal-row/errors.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { isCategory } from '../acl/categories.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
+import { keyFlags } from './key-access.ts';
 import { keyWords } from './key-words.ts';
 import type { CommandEntry } from './registry.ts';
 import type { CommandSpec } from './spec.ts';
@@ -149,14 +150,13 @@ function keysOf(
     );
   }
   reply.array(words.length);
-  const writes = isWrite(entry.action);
-  for (const word of words) {
+  for (const [key, word] of words.entries()) {
     if (withFlags) reply.array(2);
     reply.bulk(inner.buf, inner.starts[word]!, inner.lens[word]!);
     if (!withFlags) continue;
-    reply.set(2);
-    reply.simple(writes ? 'RW' : 'RO');
-    reply.simple(writes ? 'update' : 'access');
+    const shown = keyFlags(entry, inner, key);
+    reply.set(shown.length);
+    for (const flag of shown) reply.simple(flag);
   }
 }
 

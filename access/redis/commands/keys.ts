@@ -6,14 +6,13 @@ import { expireCommands } from './expire.ts';
 import { objectCommands } from './object.ts';
 import { scanCommands } from './scan.ts';
 import { sortCommands } from './sort.ts';
-import { allKeys, type CommandSpec, firstKey, type KeyRange, noKeys } from './spec.ts';
+import { allKeys, type CommandSpec, firstKey, type KeyRange } from './spec.ts';
 import {
   del,
   exists,
   rename,
   renamenx,
   type,
-  wait,
 } from '../../../universal-row/transforms/redis/keys.ts';
 
 const sourceAndTarget: KeyRange = { first: 1, last: 2, step: 1 };
@@ -79,7 +78,7 @@ export const keysCommands: readonly CommandSpec[] = [
     keys: firstKey,
     group: 'generic',
     since: '1.0.0',
-    summary: 'Returns the type of what is under a key.',
+    summary: 'Returns the type of the value of a key.',
     complexity: 'O(1)',
     action: Action.fetch,
     run: type,
@@ -109,19 +108,6 @@ export const keysCommands: readonly CommandSpec[] = [
     complexity: 'O(1)',
     action: Action.update,
     run: renamenx,
-  },
-  {
-    name: 'wait',
-    arity: 3,
-    syntax: 'numreplicas timeout:integer',
-    flags: ['noscript'],
-    keys: noKeys,
-    group: 'generic',
-    since: '3.0.0',
-    summary: 'Waits until replicas have the writes made so far.',
-    complexity: 'O(1)',
-    action: Action.fetch,
-    run: wait,
   },
   ...expireCommands,
   ...scanCommands,

@@ -1,15 +1,41 @@
-// LATENCY: what took long, and how long each command takes.
+// LATENCY: slow events, and latency by command.
 
 import type { Client, ClientCommand } from '../client.ts';
-import type { LatencySample } from '../latency.ts';
+import { allNames, askWide } from '../cluster-wide.ts';
+import { LatencyHistogram, type LatencySample } from '../latency.ts';
 import type { RespWriter } from '../resp-writer.ts';
-import type { CommandEntry } from './registry.ts';
+import type { WideLatencyEvent } from '../wide-questions.ts';
 import { helpOf } from './support/help.ts';
 
 const common = { group: 'server', flags: ['admin', 'noscript', 'loading', 'stale'] } as const;
 
 const graphRows = 5;
 const graphMarks = ['_', 'o', '#'] as const;
+
+type EventsByName = ReadonlyMap<string, Pick<WideLatencyEvent, 'samples' | 'maxMs'>>;
+
+/** Slow events of any node: the longest of each second. */
+function ofAllNodes(
+  client: Client,
+  reply: RespWriter,
+  write: (out: RespWriter, events: EventsByName) => void,
+): void | Promise<void> {
+  return askWide(client, 'latencyEvents', {}, reply, (out, { answers }) => {
+    const events = new Map<string, { samples: LatencySample[]; maxMs: number }>();
+    for (const { name, samples, maxMs } of answers.flat()) {
+      const known = events.get(name);
+      if (known === undefined) {
+        events.set(name, { samples, maxMs });
+        continue;
+      }
+      const bySecond = new Map(known.samples.map(({ at, ms }) => [at, ms]));
+      for (const { at, ms } of samples) bySecond.set(at, Math.max(ms, bySecond.get(at) ?? 0));
+      known.samples = Array.from(bySecond, ([at, ms]) => ({ at, ms })).sort((a, b) => a.at - b.at);
+      known.maxMs = Math.max(known.maxMs, maxMs);
+    }
+    write(out, events);
+  });
+}
 
 /** One column a sample, higher the longer it took. */
 function graphOf(name: string, samples: readonly LatencySample[]): string {
@@ -31,16 +57,16 @@ function graphOf(name: string, samples: readonly LatencySample[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-function advice({ server: { latency } }: Client): string {
+function advice({ server: { latency } }: Client, events: EventsByName): string {
   if (latency.thresholdMs === Infinity) {
     return 'I\'m sorry, Dave, I can\'t do that. Latency monitoring is disabled in this instance. You may use "CONFIG SET latency-monitor-threshold <milliseconds>." in order to enable it.\n';
   }
-  if (latency.events.size === 0) {
+  if (events.size === 0) {
     return 'No latency spike was observed since the last LATENCY RESET.\n';
   }
   const lines = ['Latency spikes were observed:', ''];
   let number = 0;
-  for (const [name, { samples, maxMs }] of latency.events) {
+  for (const [name, { samples, maxMs }] of events) {
     const mean = samples.reduce((sum, { ms }) => sum + ms, 0) / samples.length;
     lines.push(
       `${++number}. ${name}: ${samples.length} latency spikes (average ${mean.toFixed(0)} ms). Worst all time event ${maxMs} ms.`,
@@ -50,29 +76,21 @@ function advice({ server: { latency } }: Client): string {
   return `${lines.join('\n')}\n`;
 }
 
-function writeHistograms(entries: readonly CommandEntry[], reply: RespWriter): void {
-  const used = entries.filter(({ latencies }) => latencies.total > 0);
-  reply.map(used.length);
-  for (const { fullName, latencies } of used) {
+function writeHistograms(histograms: ReadonlyMap<string, LatencyHistogram>, out: RespWriter): void {
+  out.map(histograms.size);
+  for (const [name, latencies] of histograms) {
     const bounds = latencies.cumulative();
-    reply.text(fullName);
-    reply.map(2);
-    reply.text('calls');
-    reply.integer(latencies.total);
-    reply.text('histogram_usec');
-    reply.map(bounds.length);
+    out.text(name);
+    out.map(2);
+    out.text('calls');
+    out.integer(latencies.total);
+    out.text('histogram_usec');
+    out.map(bounds.length);
     for (const [bound, count] of bounds) {
-      reply.integer(bound);
-      reply.integer(count);
+      out.integer(bound);
+      out.integer(count);
     }
   }
-}
-
-/** A container stands for its subcommands. */
-function named({ server }: Client, name: string): CommandEntry[] {
-  const entry = server.registry.getFull(name);
-  if (entry === undefined) return [];
-  return entry.subcommands === undefined ? [entry] : [...entry.subcommands.values()];
 }
 
 const subcommands: readonly ClientCommand[] = [
@@ -83,16 +101,18 @@ const subcommands: readonly ClientCommand[] = [
     since: '2.8.13',
     summary: 'Returns the latest latency samples for all events.',
     complexity: 'O(1)',
-    handle({ server: { latency } }, _args, reply) {
-      reply.array(latency.events.size);
-      for (const [name, { samples, maxMs }] of latency.events) {
-        const last = samples.at(-1)!;
-        reply.array(4);
-        reply.text(name);
-        reply.integer(last.at);
-        reply.integer(last.ms);
-        reply.integer(maxMs);
-      }
+    handle(client, _args, reply) {
+      return ofAllNodes(client, reply, (out, events) => {
+        out.array(events.size);
+        for (const [name, { samples, maxMs }] of events) {
+          const last = samples.at(-1)!;
+          out.array(4);
+          out.text(name);
+          out.integer(last.at);
+          out.integer(last.ms);
+          out.integer(maxMs);
+        }
+      });
     },
   },
   {
@@ -103,14 +123,17 @@ const subcommands: readonly ClientCommand[] = [
     since: '2.8.13',
     summary: 'Returns timestamp-latency samples for an event.',
     complexity: 'O(1)',
-    handle({ server: { latency } }, args, reply) {
-      const samples = latency.events.get(args.text(2))?.samples ?? [];
-      reply.array(samples.length);
-      for (const { at, ms } of samples) {
-        reply.array(2);
-        reply.integer(at);
-        reply.integer(ms);
-      }
+    handle(client, args, reply) {
+      const event = args.text(2);
+      return ofAllNodes(client, reply, (out, events) => {
+        const samples = events.get(event)?.samples ?? [];
+        out.array(samples.length);
+        for (const { at, ms } of samples) {
+          out.array(2);
+          out.integer(at);
+          out.integer(ms);
+        }
+      });
     },
   },
   {
@@ -121,10 +144,12 @@ const subcommands: readonly ClientCommand[] = [
     since: '2.8.13',
     summary: 'Resets the latency data for one or more events.',
     complexity: 'O(1)',
-    handle({ server: { latency } }, args, reply) {
-      const names = args.count === 2 ? [...latency.events.keys()] : [];
+    handle(client, args, reply) {
+      const names: string[] = [];
       for (let i = 2; i < args.count; i++) names.push(args.text(i));
-      reply.integer(names.filter((name) => latency.reset(name)).length);
+      return askWide(client, 'resetLatency', { names }, reply, (out, { answers }) => {
+        out.integer(allNames(answers).length);
+      });
     },
   },
   {
@@ -135,10 +160,13 @@ const subcommands: readonly ClientCommand[] = [
     since: '2.8.13',
     summary: 'Returns a latency graph for an event.',
     complexity: 'O(1)',
-    handle({ server: { latency } }, args, reply) {
-      const event = latency.events.get(args.text(2));
-      if (event !== undefined) reply.verbatim(graphOf(args.text(2), event.samples));
-      else reply.error(`ERR No samples available for event '${args.latin1(2)}'`);
+    handle(client, args, reply) {
+      const name = args.text(2);
+      return ofAllNodes(client, reply, (out, events) => {
+        const event = events.get(name);
+        if (event !== undefined) out.verbatim(graphOf(name, event.samples));
+        else out.error(`ERR No samples available for event '${name}'`);
+      });
     },
   },
   {
@@ -149,7 +177,7 @@ const subcommands: readonly ClientCommand[] = [
     summary: 'Returns a human-readable latency analysis report.',
     complexity: 'O(1)',
     handle(client, _args, reply) {
-      reply.verbatim(advice(client));
+      return ofAllNodes(client, reply, (out, events) => out.verbatim(advice(client, events)));
     },
   },
   {
@@ -163,11 +191,15 @@ const subcommands: readonly ClientCommand[] = [
     handle(client, args, reply) {
       const names: string[] = [];
       for (let i = 2; i < args.count; i++) names.push(args.text(i));
-      const found =
-        names.length === 0
-          ? [...client.server.registry.entries()]
-          : names.flatMap((name) => named(client, name));
-      writeHistograms(found, reply);
+      return askWide(client, 'latencyHistograms', { names }, reply, (out, { answers }) => {
+        const histograms = new Map<string, LatencyHistogram>();
+        for (const { name, counts } of answers.flat()) {
+          const histogram = histograms.get(name) ?? new LatencyHistogram();
+          histogram.addAll(counts);
+          histograms.set(name, histogram);
+        }
+        writeHistograms(histograms, out);
+      });
     },
   },
 ];

@@ -116,7 +116,7 @@ const subcommands: readonly ClientCommand[] = [
     ...common,
     name: 'doctor',
     arity: 2,
-    summary: 'Returns what is wrong with the use of memory.',
+    summary: 'Reports problems of memory usage.',
     complexity: 'O(1)',
     serverWide: true,
     handle({ server }, _args, reply) {
@@ -161,7 +161,7 @@ const subcommands: readonly ClientCommand[] = [
     syntax: 'key [SAMPLES count]',
     flags: ['readonly'],
     keys: { first: 2, last: 2, step: 1 },
-    summary: 'Returns how many bytes a key and what is under it take.',
+    summary: 'Returns the memory usage of a key and its value in bytes.',
     complexity: 'O(1)',
     action: Action.fetch,
     run: memoryUsage,

@@ -1,4 +1,4 @@
-// What Redis would say about how it keeps a row, told from the row's contents by the limits that CONFIG has.
+// OBJECT: the encoding Redis would use for a row, from its contents and the limits in CONFIG.
 
 import { Action } from '../../../universal-row/command.ts';
 import { type CommandSpec, type KeyRange, noKeys } from './spec.ts';
@@ -21,7 +21,7 @@ const objectSubcommands: readonly CommandSpec[] = [
     keys: secondWord,
     group: 'generic',
     since: '2.2.3',
-    summary: 'Returns how Redis would keep what is under a key.',
+    summary: 'Returns the encoding Redis would use for the value of a key.',
     complexity: 'O(N) for N elements, up to a few hundred',
     action: Action.fetch,
     run: objectEncoding,
@@ -60,7 +60,7 @@ const objectSubcommands: readonly CommandSpec[] = [
     keys: secondWord,
     group: 'generic',
     since: '2.2.3',
-    summary: 'Returns how many references Redis would hold to what is under a key.',
+    summary: 'Returns the reference count Redis would have for the value of a key.',
     complexity: 'O(1)',
     action: Action.fetch,
     run: objectRefcount,
@@ -75,7 +75,7 @@ export const objectCommands: readonly CommandSpec[] = [
     keys: noKeys,
     group: 'generic',
     since: '2.2.3',
-    summary: 'Tells how what is under a key is kept.',
+    summary: 'Reports the internals of the value of a key.',
     complexity: 'Depends on the subcommand',
     subcommands: [...objectSubcommands, helpOf('object', objectSubcommands)],
   },

@@ -4,11 +4,11 @@ import type { Arguments } from '../../../universal-row/arguments.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { whenReady } from '../../../universal-row/maybe-promise.ts';
 import { type Client, ClientFlag, type ClientCommand, type ClientHandler } from '../client.ts';
+import { allNames, askWide } from '../cluster-wide.ts';
 import { FanOut } from '../fan-out.ts';
 import { outOfRequestMemory } from '../held-memory.ts';
-import { eachInSlices, inSlices } from '../in-slices.ts';
+import { inSlices } from '../in-slices.ts';
 import { own, type ChannelKind } from '../pubsub.ts';
-import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import type { CommandFlag } from './spec.ts';
 import { helpOf } from './support/help.ts';
 
@@ -16,7 +16,7 @@ const noMemory = new CommandError(outOfRequestMemory);
 
 const flags: readonly CommandFlag[] = ['pubsub', 'noscript', 'loading', 'stale'];
 
-/** What the count in an acknowledgement counts: shard channels on their own, else all the rest. */
+/** Count in an acknowledgement: shard channels on their own, else all others. */
 function listening(connection: Client, kind: ChannelKind): number {
   if (kind === 'shard') return connection.shardChannels.size;
   return connection.channels.size + connection.patterns.size;
@@ -44,7 +44,7 @@ function subscribe(kind: ChannelKind, word: string): ClientHandler {
         out.text(word);
         out.bulk(words.buf, words.starts[i + 1]!, words.lens[i + 1]!);
         out.integer(listening(connection, kind));
-        // What was acknowledged is so, whatever becomes of the rest.
+        // Acknowledgements are sent, whatever happens to the remaining ones.
         connection.keepReply();
       },
       () => markSubscribed(connection),
@@ -133,42 +133,35 @@ function publish(isSharded: boolean): ClientHandler {
 
 function listChannels(isSharded: boolean): ClientHandler {
   return (connection, args, reply) => {
-    const { channels, shardChannels } = connection.tenant.pubsub;
-    const glob = args.count < 3 ? undefined : new Glob(args.buf, args.starts[2]!, args.lens[2]!);
-    const shown: Buffer[] = [];
-    const all = [...(isSharded ? shardChannels : channels).keys()];
-    const found = eachInSlices(
-      connection,
-      all,
-      (name) => {
+    const question =
+      args.count < 3 ? { isSharded } : { isSharded, pattern: args.bytes(2).toString('latin1') };
+    return askWide(connection, 'channels', question, reply, (out, { answers }) => {
+      const names = allNames(answers);
+      out.array(names.length);
+      for (const name of names) {
         const bytes = Buffer.from(name, 'latin1');
-        if (glob?.matches(bytes, 0, bytes.length) !== false) shown.push(bytes);
-      },
-      channelsAtOnce,
-    );
-    return whenReady(found, () => {
-      const out =
-        all.length > channelsAtOnce && !connection.isExecuting ? connection.answer() : reply;
-      out.array(shown.length);
-      for (const name of shown) out.bulk(name, 0, name.length);
+        out.bulk(bytes, 0, bytes.length);
+      }
     });
   };
 }
 
-function countListeners(sharded: boolean): ClientHandler {
+function countListeners(isSharded: boolean): ClientHandler {
   return (connection, args, reply) => {
-    const { channels, shardChannels } = connection.tenant.pubsub;
-    reply.map(args.count - 2);
-    for (let i = 2; i < args.count; i++) {
-      reply.bulk(args.buf, args.starts[i]!, args.lens[i]!);
-      const set = (sharded ? shardChannels : channels).get(args.bytes(i).toString('latin1'));
-      reply.integer(set === undefined ? 0 : set.size);
-    }
+    const names: string[] = [];
+    for (let i = 2; i < args.count; i++) names.push(args.bytes(i).toString('latin1'));
+    const question = { isSharded, names };
+    return askWide(connection, 'countListeners', question, reply, (out, { answers }) => {
+      out.map(names.length);
+      for (const [i, name] of names.entries()) {
+        const bytes = Buffer.from(name, 'latin1');
+        out.bulk(bytes, 0, bytes.length);
+        out.integer(answers.reduce((sum, counts) => sum + counts[i]!, 0));
+      }
+    });
   };
 }
 
-/** Names that PUBSUB CHANNELS looks at in one step. */
-const channelsAtOnce = 4096;
 /** Names that PUBSUB NUMSUB looks up in one step. */
 const maxNames = 16_384;
 
@@ -204,7 +197,15 @@ const pubsubSubcommands: readonly ClientCommand[] = [
     since: '2.8.0',
     summary: 'Returns a count of unique pattern subscriptions.',
     handle(connection, _args, reply) {
-      reply.integer(connection.tenant.pubsub.patterns.size);
+      const { server, tenant } = connection;
+      // Names are compared only where several nodes may have the same ones.
+      if (server.elsewhere === undefined) {
+        reply.integer(tenant.pubsub.patterns.size);
+        return undefined;
+      }
+      return askWide(connection, 'patterns', {}, reply, (out, { answers }) => {
+        out.integer(allNames(answers).length);
+      });
     },
   },
   {

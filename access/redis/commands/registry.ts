@@ -31,9 +31,9 @@ export class CommandEntry {
   readonly hidesCost: boolean;
   readonly chargeClass: ChargeClass;
   readonly serverWide: boolean;
-  /** It runs at its tenant's quota. */
+  /** The command is subject to its tenant's quota. */
   readonly takesUnits: boolean;
-  /** It reads its words into strings, so that long ones are refused. */
+  /** The command converts its arguments to strings, so long ones are refused. */
   readonly boundsWords: boolean;
   /** More words are refused. */
   readonly maxWords: number;
@@ -43,10 +43,10 @@ export class CommandEntry {
   readonly categories: ReadonlySet<Category>;
   readonly hasKeys: boolean;
   readonly isAllowedInScripts: boolean;
-  /** What is done with the first key, and with those after it. */
+  /** Access to the first key, and to those after it. */
   readonly keyAccess: readonly [first: Access, rest: Access];
   readonly channels: ChannelRange | undefined;
-  /** It does not count as a use of the keys that it finds. */
+  /** The command does not count as a use of the keys it finds. */
   readonly isPeeking: boolean;
 
   calls = 0;
@@ -135,8 +135,8 @@ function chargeClassOf({ run, action }: Pick<CommandEntry, 'run' | 'action'>): C
 }
 
 /**
- * What is not about rows runs in one step, and a command that waits begins to wait for all of its keys in one: their
- * words are bounded where nothing else is said.
+ * Default limit of arguments. Commands that do not concern rows run in one step, and a blocking
+ * command registers for all of its keys in one.
  */
 export const maxHandlerWords = 1024;
 
@@ -196,7 +196,7 @@ export class CommandRegistry {
     return this.byName.values();
   }
 
-  /** Of the commands and subcommands of a category: a bit for each id. */
+  /** Commands and subcommands of a category: a bit for each id. */
   bitsOf(category: Category): Uint32Array {
     let bits = this.categoryBits.get(category);
     if (bits === undefined) {

@@ -1,5 +1,5 @@
-// Request units: what the last command cost, what the tenant has spent, and what a command would cost. A
-// client learns of its own tenant alone.
+// Request units: cost of the last command, usage of the tenant, and estimated cost of a command. A
+// client sees its own tenant only.
 
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action } from '../../../universal-row/command.ts';
@@ -24,12 +24,12 @@ function meteringOf({ server }: Client): RedisMetering {
 const costNames = ['cpu', 'memory', 'io', 'network'] as const;
 const digits = 4;
 
-/** Rounded to what anybody can know. */
+/** Rounded to the accuracy of the estimate. */
 function units(value: number): number {
   return Number(value.toFixed(digits));
 }
 
-/** As short as it is: RESP2 would show what a double has beyond the digits that were meant. */
+/** Rounded text: RESP2 would show all digits of the double. */
 function writeUnits(reply: RespWriter, value: number): void {
   if (reply.version < 3) reply.text(String(units(value)));
   else reply.double(units(value));
@@ -53,7 +53,7 @@ const subcommands: readonly ClientCommand[] = [
     ...common,
     name: 'last',
     arity: 2,
-    summary: 'Returns what the command before this one cost.',
+    summary: 'Returns the cost of the previous command.',
     complexity: 'O(1)',
     handle(connection, _args, reply) {
       const { name, cost } = connection.meter.last(meteringOf(connection));
@@ -67,7 +67,7 @@ const subcommands: readonly ClientCommand[] = [
     ...common,
     name: 'work',
     arity: 2,
-    summary: 'Returns what the commands before this one had the server do, as it is priced.',
+    summary: 'Returns the priced work of the previous commands.',
     complexity: 'O(1)',
     handle(connection, _args, reply) {
       const { name, work } = connection.meter.lastWork(meteringOf(connection));
@@ -85,7 +85,7 @@ const subcommands: readonly ClientCommand[] = [
     ...common,
     name: 'stats',
     arity: 2,
-    summary: 'Returns what all requests of the tenant have cost since the server was started.',
+    summary: 'Returns the cost of all requests of the tenant since the server was started.',
     complexity: 'O(1)',
     handle(connection, _args, reply) {
       const metering = meteringOf(connection);
@@ -133,7 +133,7 @@ const subcommands: readonly ClientCommand[] = [
     name: 'explain',
     arity: -3,
     syntax: 'command [arg [arg ...]]',
-    summary: 'Estimates what a command would cost, without running it.',
+    summary: 'Estimates the cost of a command, without running it.',
     complexity: 'O(N) for N keys of the command',
     handle: explain,
   },
@@ -175,7 +175,7 @@ function explain(connection: Client, args: Arguments, reply: RespWriter): MaybeP
     answer(reply, found);
     return;
   }
-  // The rows are looked up as any command's are, by whoever keeps them.
+  // The rows are looked up as for any command, by their executor.
   const unheard = new RespWriter(256);
   const done = route.executor.execute(
     {
@@ -213,7 +213,7 @@ function entryOf(connection: Client, inner: Arguments): CommandEntry {
   if (!entry.takes(inner.count)) {
     throw new CommandError('ERR Invalid number of arguments specified for command');
   }
-  // How large a row is is not for those who may not look at it.
+  // The size of a row is hidden from users without access to it.
   if (connection.permissions.check(entry, inner) !== undefined) {
     throw new CommandError('NOPERM this user has no permissions to run this command');
   }

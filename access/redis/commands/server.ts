@@ -1,14 +1,20 @@
-// The server itself: CONFIG, INFO, SLOWLOG, TIME, and the ends of things. Their facts come from
-// `ServerFacts`, for the access layer does not know what stands behind it.
+// The server itself: CONFIG, INFO, SLOWLOG, TIME, and the ends of things. Their data comes from
+// `ServerFacts`, as the access layer does not depend on the server.
 
 import { CommandError, syntaxError } from '../../../universal-row/errors.ts';
 import type { ClientCommand } from '../client.ts';
+import { askWide, doWide } from '../cluster-wide.ts';
 import { writeInfo } from '../info.ts';
+import type { RespWriter } from '../resp-writer.ts';
+import type { WideSlowEntry } from '../wide-questions.ts';
 import { Glob } from '../../../universal-row/transforms/redis/glob.ts';
 import { helpOf } from './support/help.ts';
 
 const common = { group: 'server' } as const;
 const admin = ['admin', 'noscript', 'loading', 'stale'] as const;
+
+/** Settings that may differ between a cluster's machines: CONFIG SET changes them on one node. */
+const ofEachNode: ReadonlySet<string> = new Set(['maxmemory', 'maxclients']);
 
 const configSubcommands: readonly ClientCommand[] = [
   {
@@ -53,6 +59,7 @@ const configSubcommands: readonly ClientCommand[] = [
       const { config } = connection.server;
       const undo: (() => void)[] = [];
       const names = new Set<string>();
+      const changes: [string, string][] = [];
       for (let i = 2; i < args.count; i += 2) {
         const name = args.text(i).toLowerCase();
         const entry = config.get(name);
@@ -75,8 +82,9 @@ const configSubcommands: readonly ClientCommand[] = [
           );
         }
         undo.push(() => entry.set!(before));
+        if (!ofEachNode.has(name)) changes.push([name, args.text(i + 1)]);
       }
-      reply.ok();
+      return doWide(connection, 'setConfig', { changes }, reply);
     },
   },
   {
@@ -87,8 +95,7 @@ const configSubcommands: readonly ClientCommand[] = [
     since: '2.0.0',
     summary: "Resets the server's statistics.",
     handle(connection, _args, reply) {
-      connection.server.resetStatistics();
-      reply.ok();
+      return doWide(connection, 'resetStatistics', {}, reply);
     },
   },
   {
@@ -103,6 +110,23 @@ const configSubcommands: readonly ClientCommand[] = [
     },
   },
 ];
+
+function writeSlowlog(entries: readonly WideSlowEntry[], out: RespWriter): void {
+  out.array(entries.length);
+  for (const entry of entries) {
+    out.array(6);
+    out.integer(entry.id);
+    out.integer(Math.floor(entry.at / 1000));
+    out.integer(Math.round(entry.spentMs * 1000));
+    out.array(entry.words.length);
+    for (const word of entry.words) {
+      const bytes = Buffer.from(word, 'latin1');
+      out.bulk(bytes, 0, bytes.length);
+    }
+    out.text(entry.client);
+    out.text(entry.clientName);
+  }
+}
 
 const slowlogSubcommands: readonly ClientCommand[] = [
   {
@@ -122,19 +146,10 @@ const slowlogSubcommands: readonly ClientCommand[] = [
           throw new CommandError('ERR count should be greater than or equal to -1');
         }
       }
-      const all = connection.tenant.slowlog.entries;
-      const shown = count === -1 ? all : all.slice(0, count);
-      reply.array(shown.length);
-      for (const entry of shown) {
-        reply.array(6);
-        reply.integer(entry.id);
-        reply.integer(Math.floor(entry.at / 1000));
-        reply.integer(Math.round(entry.spentMs * 1000));
-        reply.array(entry.words.length);
-        for (const word of entry.words) reply.bulk(word, 0, word.length);
-        reply.text(entry.client);
-        reply.text(entry.clientName);
-      }
+      return askWide(connection, 'slowlog', { count }, reply, (out, { answers }) => {
+        const all = answers.flat().sort((a, b) => b.at - a.at || b.id - a.id);
+        writeSlowlog(count === -1 ? all : all.slice(0, count), out);
+      });
     },
   },
   {
@@ -145,7 +160,9 @@ const slowlogSubcommands: readonly ClientCommand[] = [
     since: '2.2.12',
     summary: 'Returns the number of entries in the slow log.',
     handle(connection, _args, reply) {
-      reply.integer(connection.tenant.slowlog.entries.length);
+      return askWide(connection, 'slowlogLength', {}, reply, (out, { answers }) => {
+        out.integer(answers.reduce((sum, length) => sum + length, 0));
+      });
     },
   },
   {
@@ -156,8 +173,7 @@ const slowlogSubcommands: readonly ClientCommand[] = [
     since: '2.2.12',
     summary: 'Clears all entries from the slow log.',
     handle(connection, _args, reply) {
-      connection.tenant.slowlog.reset();
-      reply.ok();
+      return doWide(connection, 'resetSlowlog', {}, reply);
     },
   },
 ];
@@ -200,7 +216,13 @@ export const serverCommands: readonly ClientCommand[] = [
     handle(connection, args, reply) {
       const sections: string[] = [];
       for (let i = 1; i < args.count; i++) sections.push(args.text(i).toLowerCase());
-      reply.verbatim(writeInfo(connection, sections));
+      if (connection.server.elsewhere === undefined || connection.isExecuting) {
+        reply.verbatim(writeInfo(connection, sections));
+        return;
+      }
+      return askWide(connection, 'infoSums', {}, reply, (out, { answers }) => {
+        out.verbatim(writeInfo(connection, sections, answers));
+      });
     },
   },
   {

@@ -1,5 +1,5 @@
-// SORT: the elements of a list, set or sorted set, in order of themselves or of what other rows hold,
-// answered as they are or as what other rows hold, or stored as a list.
+// SORT: the elements of a list, set or sorted set, ordered by their own value or by values of other
+// rows, returned as they are or as values of other rows, or stored as a list.
 
 import { Action } from '../../../universal-row/command.ts';
 import { type CommandSpec, firstKey, type KeyFinder } from './spec.ts';

@@ -8,10 +8,10 @@ import type { Reply } from '../../../universal-row/reply.ts';
 import type { RespWriter } from '../resp-writer.ts';
 
 /**
- * A command about the connection or the server rather than about rows. A promise makes the connection
- * wait before its next command; then the reply goes to the writer that `client.answer` gives, or
- * is what the promise resolves to. `C` is what the handler knows of its client (`Client` in client.ts);
- * the table of commands itself depends on none.
+ * A command about the connection or the server rather than about rows. A promise makes the
+ * connection wait before its next command; then the reply goes to the writer that `client.answer`
+ * gives, or the promise resolves to it. `C` is the handler's view of its client (`Client` in
+ * client.ts); the table of commands itself depends on none.
  */
 export type Handler<C = never> = (
   client: C,
@@ -73,17 +73,20 @@ export interface ChannelRange {
 }
 
 export interface Blocking {
-  /** The word that holds the time-out in seconds: its number, negative from the end; or what finds it. */
+  /**
+   * Position of the time-out argument in seconds, negative from the end; or a function that finds
+   * it.
+   */
   timeout: number | ((args: Arguments) => number);
   /** 'ms' when that word is in milliseconds. */
   unit?: 's' | 'ms';
-  /** What is answered when the time is up. */
+  /** Reply after the timeout. */
   onTimeout: 'nil' | 'nilArray';
-  /** What is answered at once inside MULTI, where that differs. */
+  /** Immediate reply inside MULTI, where that differs. */
   inTransaction?: 'nil' | 'nilArray';
   /**
-   * It takes nothing away, or each looks for something else: all that wait for a key are tried when it changes, not
-   * only as many as find something.
+   * The command removes nothing, or each client waits for something else: all clients waiting for a
+   * key are tried when it changes, not only as many as find something.
    */
   isShared?: boolean;
   /** An error of a later attempt is answered, too; else the client goes on waiting. */
@@ -96,8 +99,8 @@ export interface CommandSpec<C = never> {
   /** Number of words, the command's name included; -n is at least n. For a subcommand the container's name counts too. */
   arity: number;
   /**
-   * The words after the command's name: `key value [NX | XX] [EX seconds]`, `key [key ...]`. COMMAND DOCS
-   * tells clients of them. The notation is that of support/syntax.ts; absent when there are no such words.
+   * The words after the command's name: `key value [NX | XX] [EX seconds]`, `key [key ...]`.
+   * COMMAND DOCS shows them. The notation is that of support/syntax.ts; absent without arguments.
    */
   syntax?: string;
   flags: readonly CommandFlag[];
@@ -119,29 +122,35 @@ export interface CommandSpec<C = never> {
    * one of its keys changes, and `run` is tried again. In MULTI it answers as at a time-out instead.
    */
   blocks?: Blocking;
-  /** For a command on the connection or the server. */
+  /** For a command on the connection or the server; beside `run`, in place of it in a cluster, but for MULTI. */
   handle?: Handler<C>;
-  /** It waits for its tenant's units as a command on rows does. */
+  /** The command waits for its tenant's units as a command on rows does. */
   takesUnits?: boolean;
-  /** It leaves its words as they are, or counts what it makes of them: they may be of any length. */
+  /** The command does not convert its arguments, or counts the work: they may be of any length. */
   longWords?: boolean;
   /** Words it takes at most, where that is another number than for its like. */
   maxWords?: number;
-  /** It uses other databases than the one that is selected. */
+  /** The command uses databases other than the selected one. */
   usesSpan?: boolean;
-  /** It changes the function libraries of its tenant, which are rows of a table of their own. */
+  /**
+   * The command changes the function libraries of its tenant, which are rows of a table of their
+   * own.
+   */
   ofLibraries?: boolean;
-  /** It uses the function libraries of its tenant. */
+  /** The command uses the function libraries of its tenant. */
   usesLibraries?: boolean;
-  /** It is about all databases, so it runs on every pod; the one of the selected database answers. */
+  /**
+   * The command concerns all databases, so it runs on every pod; the pod of the selected database
+   * replies.
+   */
   everyPod?: boolean;
-  /** Asks for costs: what it costs itself is charged, and not told. */
+  /** Queries costs: its own cost is charged, but not reported. */
   hidesCost?: boolean;
   /** About the server and all of its tenants: for the users of tenant `default` alone. */
   serverWide?: boolean;
   /** Allowed in MULTI, but run at once instead of being queued (EXEC, DISCARD ...). */
   immediate?: boolean;
-  /** It takes its time, which a transaction does not have. */
+  /** The command is asynchronous, which a transaction does not support. */
   mayNotQueue?: boolean;
   subcommands?: readonly CommandSpec<C>[];
 }

@@ -28,16 +28,18 @@ import {
 import {
   readKeyWords,
   readTimeoutWord,
-  xread,
-  xreadgroup,
-} from '../../../universal-row/transforms/redis/stream-reads.ts';
+} from '../../../universal-row/transforms/redis/stream-read-arguments.ts';
+import { xread, xreadgroup } from '../../../universal-row/transforms/redis/stream-reads.ts';
 import { type Blocking, type CommandSpec, firstKey, type KeyRange } from './spec.ts';
 import { helpOf } from './support/help.ts';
 
 const secondWord: KeyRange = { first: 2, last: 2, step: 1 };
 const trimming = '<MAXLEN | MINID> [= | ~] threshold [LIMIT count:integer]';
 
-/** All that wait for a stream want what is behind an id of their own, or what their group has not read. */
+/**
+ * Clients that wait for a stream want entries after an id of their own, or entries their group has
+ * not read.
+ */
 const waits: Blocking = {
   timeout: readTimeoutWord,
   unit: 'ms',
@@ -148,7 +150,7 @@ const infoCommands: readonly CommandSpec[] = [
     keys: secondWord,
     group: 'stream',
     since: '5.0.0',
-    summary: 'Returns what there is to know about a stream.',
+    summary: 'Returns information about a stream.',
     complexity: 'O(log(N)) for N entries; with FULL, for what it answers',
     action: Action.query,
     run: xinfoStream,

@@ -16,7 +16,7 @@ const drainMs = 1;
 /** Commands of one partition. */
 export class PartitionLane {
   readonly partition: PlacedPartition;
-  /** Those that have answered neither at once nor since. */
+  /** Requests without a reply so far. */
   underWay = 0;
   #waiting: (() => void)[] | undefined;
   #idle: (() => void) | undefined;

@@ -107,7 +107,7 @@ export class PartitionedTable implements RowCommands {
     return gather(this, at, command, reply);
   }
 
-  /** The lane by its position; what to do with all partitions; or the error to answer. */
+  /** The lane by its position; the operation on all partitions; or the error. */
   #place(command: Command): number | WholeTableCommand | CommandError {
     const entry = this.#options.entries.get(command.name);
     const { args } = command;

@@ -1,5 +1,6 @@
-// Commands about a whole table of several partitions: each partition is asked, one after the other, and the answers
-// become one. What other clients write meanwhile may be seen in one partition and not in another.
+// Commands about a whole table of several partitions: each partition is asked, one after the other,
+// and the answers become one. Concurrent writes of other clients may be seen in one partition and
+// not in another.
 
 import { Arguments } from '../../../universal-row/arguments.ts';
 import { Action, type Command } from '../../../universal-row/command.ts';
@@ -30,6 +31,8 @@ export function wholeTable(fullName: string): WholeTableCommand | undefined {
   return commands.get(fullName);
 }
 
+/** Times that it begins again, as the table was divided otherwise meanwhile. */
+const mostTries = 5;
 const minus = 45;
 const lineFeed = 10;
 const answerBytes = 4096;
@@ -60,10 +63,15 @@ function askedSlot(table: LaneTable, from: number): number {
   return slot;
 }
 
+const gathering: Record<
+  WholeTableCommand,
+  (table: LaneTable, command: Command, out: RespWriter) => Promise<void>
+> = { concatenate, add, clearAll, anyOf, scan };
+
 /** The answer of one partition. */
 interface PartAnswer {
   readonly parts: readonly Buffer[];
-  /** Of the first line, without its type and line break. */
+  /** First line, without its type and line break. */
   readonly head: string;
   readonly isError: boolean;
   /** Where the first part goes on behind that line. */
@@ -77,30 +85,21 @@ export async function gather(
   reply: Reply,
 ): Promise<Reply> {
   const out = reply.fork(reply.mark()) as RespWriter;
-  try {
-    switch (how) {
-      case 'concatenate':
-        await concatenate(table, command, out);
-        break;
-      case 'add':
-        await add(table, command, out);
-        break;
-      case 'clearAll':
-        await clearAll(table, command, out);
-        break;
-      case 'anyOf':
-        await anyOf(table, command, out);
-        break;
-      case 'scan':
-        await scan(table, command, out);
+  for (let left = mostTries; ; left--) {
+    try {
+      await gathering[how](table, command, out);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      out.rollback(0);
+      if (error instanceof Replaced && left > 0) continue;
+      out.error(error.message);
     }
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    out.rollback(0);
-    out.error(error.message);
+    return out;
   }
-  return out;
 }
+
+/** The table is divided otherwise by now. */
+class Replaced extends CommandError {}
 
 async function ask(
   table: LaneTable,
@@ -111,7 +110,12 @@ async function ask(
   const writer = new RespWriter(answerBytes);
   writer.version = out.version;
   writer.keeper = out.keeper;
-  const answer = (await table.run(lane, { ...command }, writer)) ?? writer;
+  const part: Command = { ...command, isPart: true, notRun: undefined };
+  const answer = (await table.run(lane, part, writer)) ?? writer;
+  if (part.notRun?.why === 'replaced') {
+    if (answer instanceof LongAnswer) answer.take();
+    throw new Replaced('CLUSTERDOWN The table was being divided otherwise');
+  }
   const parts = answer instanceof LongAnswer ? answer.take() : [writer.buf.subarray(0, writer.pos)];
   const [first] = parts;
   if (first === undefined) throw new CommandError('ERR internal error');
@@ -143,7 +147,7 @@ async function concatenate(table: LaneTable, command: Command, out: RespWriter):
   for (const answer of answers) await append(out, answer);
 }
 
-/** What follows the first line. */
+/** Appends the part after the first line. */
 async function append(out: RespWriter, { parts, from }: PartAnswer): Promise<void> {
   for (const [i, part] of parts.entries()) {
     if (i > 0) await new Promise(setImmediate);
@@ -168,7 +172,7 @@ async function clearAll(table: LaneTable, command: Command, out: RespWriter): Pr
   out.ok();
 }
 
-/** FLUSHALL goes through a span of tables: here it is that of the partition alone. */
+/** FLUSHALL covers a span of tables: here it is the partition's alone. */
 function ofOneTable(command: Command, { partition }: PartitionLane): Command {
   return { ...command, span: { first: partition.number, count: 1 } };
 }

@@ -1,11 +1,14 @@
-// A server's share of a quota by what all servers tell each other (Amazon, "Fairness in multi-tenant systems"): each
-// sends the rate that was asked of it to all others every period, and takes the part of the quota that its own rate is
-// of them all. Nobody is in the middle; n servers send n(n - 1) messages a period.
+// Division of a quota by gossip (Amazon, "Fairness in multi-tenant systems"): each server sends its
+// demand to all others every period, and takes the fraction of the quota that its demand is of the
+// total. There is no coordinator; n servers send n(n - 1) messages a period.
 
 interface GossipShareOptions {
   /** Milliseconds from one message to the next. */
   periodMs: number;
-  /** Of an equal share: what a server has without demand, so that it need not refuse its first request. */
+  /**
+   * Fraction of an equal share that a server has without demand, so that it need not refuse its
+   * first request.
+   */
   floor: number;
   /** Periods after which a server that was not heard of is taken for gone. */
   patience: number;

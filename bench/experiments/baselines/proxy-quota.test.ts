@@ -23,7 +23,7 @@ test('a proxy goes up to twice its part, and back to it when it is ordered to', 
   expect(admittedInSecond(proxy, 4000, 1000)).toBeGreaterThan(190);
 });
 
-test('proxies are recalled at once, and let go after ten calm seconds in a row', () => {
+test('proxies are recalled at once, and let go after ten quiet seconds in a row', () => {
   const recall = new ProxyRecall(1000);
   expect(recall.decide(1000)).toBe(false);
   expect(recall.decide(1001)).toBe(true);

@@ -51,21 +51,21 @@ export class ProxyQuota {
 /** Decides, for one tenant, whether its proxies are recalled. To be asked each second. */
 export class ProxyRecall {
   readonly #quota: number;
-  readonly #calmSeconds: number;
+  readonly #quietSeconds: number;
   #recalled = false;
-  #calm = 0;
+  #quiet = 0;
 
-  constructor(quota: number, calmSeconds = 10) {
+  constructor(quota: number, quietSeconds = 10) {
     this.#quota = quota;
-    this.#calmSeconds = calmSeconds;
+    this.#quietSeconds = quietSeconds;
   }
 
-  /** `total` is what was asked of all proxies in the last second. Cache hits do not count. */
+  /** `total` is the demand on all proxies in the last second. Cache hits do not count. */
   decide(total: number): boolean {
     if (total > this.#quota) {
       this.#recalled = true;
-      this.#calm = 0;
-    } else if (this.#recalled && ++this.#calm >= this.#calmSeconds) this.#recalled = false;
+      this.#quiet = 0;
+    } else if (this.#recalled && ++this.#quiet >= this.#quietSeconds) this.#recalled = false;
     return this.#recalled;
   }
 }

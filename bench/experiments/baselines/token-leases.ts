@@ -3,20 +3,20 @@
 // more at once and decide by themselves until that is used up: the faster the key, the larger the leases, and the
 // tracker is asked about as often as before.
 //
-// A server keeps one `LeasedQuota` for a key, and asks one thing at a time:
+// A server keeps one `LeasedQuota` for a key, and has one question in flight at a time:
 //
 //   decide -> yes | no | wait       for each request; one that waits is decided again after an answer
-//   ask -> units                    after each decision: to be asked of the tracker, 0 for nothing
-//   answer, or unreachable          what came of it
+//   ask -> units                    after each decision: units to request from the tracker, 0 for none
+//   answer, or unreachable          its result
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
 interface QuotaTrackerOptions {
-  /** What may be saved up, in seconds of the quota. */
+  /** Tokens that may accumulate, in seconds of the quota. */
   burstSeconds: number;
   /** Units a second asked of a key up to which each request is asked for by itself; Infinity for no leases. */
   leaseAbove: number;
-  /** What may be saved up is there from the beginning. */
+  /** Whether the bucket starts full. */
   beginsFull: boolean;
 }
 
@@ -26,12 +26,15 @@ const quotaTrackerDefaults: QuotaTrackerOptions = {
   beginsFull: true,
 };
 
-/** The rate of a key is that of about so many milliseconds. */
+/** Time constant of a key's rate, in milliseconds. */
 const memoryMs = 250;
 /** A server that did not ask for so long, milliseconds, is not counted among those that do. */
 const silentMs = 1000;
 
-/** Counts for one key. What it says besides the units granted is in its fields until the next question. */
+/**
+ * Counts for one key. Further results besides the units granted are in its fields until the next
+ * question.
+ */
 export class QuotaTracker {
   /** For so many milliseconds there is no use in asking for more than was granted. */
   refusedMs = 0;
@@ -150,7 +153,7 @@ export class LeasedQuota {
     const passed = now - this.#askedAt;
     if (this.#isAlone && passed < this.#options.retryMs) return 0;
     if (this.#waiting === 0 && !this.#isAlone && !this.#runsOut(now)) return 0;
-    // Long silence says little about what comes.
+    // Long silence says little about later demand.
     if (passed > 0) this.#rate = (this.#rate + this.#seen / passed) / 2;
     const ahead = this.#leaseMs > 0 ? this.#rate * (this.#leaseMs + 2 * this.#tripMs) : 0;
     this.#asked = Math.max(1, this.#waiting, this.#waiting + ahead - this.#tokens);
@@ -160,12 +163,12 @@ export class LeasedQuota {
     return this.#asked;
   }
 
-  /** What was seen until the question that was just asked. */
+  /** Demand seen until the last question was asked. */
   get seen(): number {
     return this.#seenBefore;
   }
 
-  /** What the tracker said; those that wait are to be decided again. */
+  /** Applies the tracker's answer; waiting requests are then decided again. */
   answer(granted: number, refusedMs: number, leaseMs: number, now: number): void {
     this.#dropOld(now);
     this.#tokens += granted;
@@ -200,7 +203,7 @@ export class LeasedQuota {
     if (now > this.#tokensUntil) this.#tokens = 0;
   }
 
-  /** A lease is asked for before the last one is used up, so that nobody has to wait for it. */
+  /** A lease is requested before the last one is used up, so that no request has to wait for it. */
   #runsOut(now: number): boolean {
     if (this.#leaseMs === 0 || this.#seen === 0 || now < this.#refusedUntil) return false;
     return this.#tokens <= this.#rate * 2 * this.#tripMs;

@@ -41,7 +41,7 @@ function latenciesOf(cluster: WorkingCluster, pod: number): Float64Array {
   );
 }
 
-/** Of each pod and minute, beyond the least of all pods in that minute; ascending. */
+/** Latency of each pod and minute, above the minimum of all pods in that minute; ascending. */
 function byMinute(latencies: readonly Float64Array[]): Float64Array {
   const points = latencies[0]!.length;
   const all = new Float64Array(points * latencies.length);

@@ -15,7 +15,7 @@ import { usualParameters } from '../../../control/scheduler/xstor/parameters.ts'
 export interface Planned {
   nodes: number;
   replicas: number;
-  /** Of a run of each policy, and of making the model. */
+  /** Seconds of a run of each policy, and of making the model. */
   seconds: number;
   baselineSeconds: number;
   modelSeconds: number;

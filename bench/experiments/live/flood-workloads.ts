@@ -1,4 +1,4 @@
-// What the tenants of live experiments send beside what is in the demonstration.
+// Workloads of tenants in live experiments, besides those of the demonstration.
 
 import type { DemoServer } from '../../../cli/demo/demo-server.ts';
 import type { RedisTraffic } from '../../../cli/demo/load/load-messages.ts';
@@ -15,7 +15,7 @@ type Commands = Pick<RedisTraffic, 'commands' | 'keys' | 'valueBytes'>;
 
 interface Loads extends Commands {
   connections: number;
-  /** Of who is steady: one command at a time on each. */
+  /** Connections of the steady tenant: one command at a time on each. */
   steadyConnections?: number;
   pipeline: number;
   steadyRate: number;
@@ -61,8 +61,8 @@ export function kilobyteReads(server: DemoServer): Promise<Workload> {
 /** Hashes of so many fields are written. */
 const fields = 64;
 
-/** Writes that take the server long, and whoever sends them not. */
-export function dearWrites(server: DemoServer): Promise<Workload> {
+/** Writes that are expensive for the server and cheap for the client. */
+export function expensiveWrites(server: DemoServer): Promise<Workload> {
   const pairs = Array.from({ length: fields }, (_, i) => [`field-${i}`, '$value']).flat();
   return overRedis(server, {
     commands: [['HSET', 'hash:$key', ...pairs]],
@@ -72,7 +72,7 @@ export function dearWrites(server: DemoServer): Promise<Workload> {
     // As many requests as it is to make do not fit on a few: they would wait for each other, and not for the server.
     steadyConnections: 32,
     pipeline: 1,
-    // Set by whoever runs it, in terms of what the server can do.
+    // Set by the experiment, relative to the server's capacity.
     steadyRate: 100,
   });
 }

@@ -1,4 +1,4 @@
-// Where the processes of live experiments run: the server on one processor, who makes load on another one.
+// Processors of live experiments: the server on one, the load generators on another.
 
 import { cpus } from 'node:os';
 import type { Pins } from '../../../cli/demo/neighbours.ts';
@@ -10,7 +10,8 @@ export function pinned(): Pins {
     return { server: [], flood: [], steady: [] };
   }
   const on = (processor: number): string[] => ['taskset', '-c', String(processor)];
-  // Who floods is not to be in the way of who measures: a lower priority alone gives it some milliseconds now and then.
+  // The flooding client must not disturb the measuring client: with a lower priority alone it would
+  // still take some milliseconds now and then.
   const idle = findProgram('chrt') === undefined ? [] : ['chrt', '--idle', '0'];
   return { server: on(0), flood: [...idle, ...on(1)], steady: on(1) };
 }

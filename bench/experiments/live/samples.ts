@@ -1,4 +1,4 @@
-// What samples of two neighbours come to.
+// Summaries of the samples of two neighbours.
 
 import type { Neighbours, PhaseOptions, Sample } from '../../../cli/demo/neighbours.ts';
 import { percentile } from '../../../cli/demo/percentiles.ts';
@@ -16,17 +16,17 @@ export async function samplesOf(
   return samples;
 }
 
-/** Infinity of a second in which nobody was answered. */
+/** Infinity for a second without answers. */
 export function p99Of({ latencies }: Sample): number {
   return latencies.length === 0 ? Infinity : percentile(latencies, 0.99);
 }
 
-/** Seconds in which nobody was answered. */
+/** Seconds without answers. */
 export function silentOf(samples: readonly Sample[]): number {
   return samples.filter(({ latencies }) => latencies.length === 0).length;
 }
 
-/** Of a second that is like most: what else goes on on a machine spoils some seconds, on both sides alike. */
+/** p99 of a typical second: other load on the machine spoils some seconds, on both sides alike. */
 export function usualP99(samples: readonly Sample[]): number {
   return median(samples.map(p99Of));
 }

@@ -9,7 +9,7 @@ export async function cpuMicros(server: DemoServer): Promise<number> {
   return 1e6 * (seconds('user') + seconds('system'));
 }
 
-/** What a server that nobody asks for anything takes, microseconds a second. */
+/** Processor time of an idle server, in microseconds a second. */
 export async function idleMicros(server: DemoServer, seconds: number): Promise<number> {
   const before = await cpuMicros(server);
   const startedAt = performance.now();

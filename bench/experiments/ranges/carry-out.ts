@@ -17,7 +17,9 @@ export interface CarriedOut {
 
 interface CarryOutOptions {
   mostRounds?: number;
-  /** What share of the load a split gives to the left part that is asked for one. */
+  /**
+   * Fraction of the load that a split actually gives to its left part, for a requested fraction.
+   */
   shareOf?: (ratio: number, chance: Chance) => number;
 }
 

@@ -47,7 +47,7 @@ function randomPlanner(moves: number, seed: number): RangePlanner {
 
 export function judge(planner: RangePlanner, start: RangeModel, seed: number): Judged {
   const mostRounds = planner.name === 'random' ? 1 : 60;
-  // What is planned on carries an error; regions that a split makes carry their part of it.
+  // The load used for planning carries an error; regions made by a split inherit their part of it.
   const planned = carryOut(planner, measured(start, seed * 2 + 1, noise), seed, { mostRounds });
   const state = new RangeState(measured(planned.model, seed * 2 + 2, noise));
   return { ...planned, state, cpu: state.maxOverMean('cpu'), io: state.maxOverMean('io') };

@@ -28,7 +28,7 @@ export class KeySpaceCluster {
   /** Sums of load up to each bin. */
   #sums: Densities = { cpu: new Float64Array(0), io: new Float64Array(0) };
   readonly #chance: Chance;
-  /** Of each quarter of a range. */
+  /** Load of each quarter of a range. */
   readonly #inner: Float64Array;
   readonly #sizes: Float64Array;
 
@@ -86,7 +86,7 @@ export class KeySpaceCluster {
     };
   }
 
-  /** At most `movesOfNode` regions leave a node. Returns what was done. */
+  /** At most `movesOfNode` regions leave a node. Returns the changes made. */
   carryOut(
     { steps }: RangePlan,
     by: SplitBy = 'load',
@@ -105,7 +105,7 @@ export class KeySpaceCluster {
         if (at !== undefined) splits.push({ region: step.region, at });
       }
     }
-    // From the last region on, so that numbers stay what they were.
+    // From the last region on, so that numbers stay valid.
     splits.sort((a, b) => b.region - a.region);
     for (const { region, at } of splits) {
       this.edges.splice(region + 1, 0, at);
@@ -125,7 +125,7 @@ export class KeySpaceCluster {
     const from = this.edges[region]!;
     const to = this.edges[region + 1]!;
     if (by === 'size') return (from + to) / 2;
-    // What the node hears of in ten seconds.
+    // Samples the node receives in ten seconds.
     const samples = Array.from({ length: 1000 }, () => {
       const start = this.#draw(dimension, from, to);
       return { start, end: start, weight: 1 };

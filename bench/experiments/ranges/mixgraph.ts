@@ -13,7 +13,7 @@ export interface MixOptions {
   workload?: RangeWorkload;
 }
 
-/** What operations there are, and what each costs. */
+/** Operations, and the cost of each. */
 export interface RangeWorkload {
   name: string;
   /** Shares of all operations. */
@@ -39,7 +39,7 @@ interface RegionTraffic {
   scans: Float64Array;
 }
 
-// Of Libra, section V-A, with x from 1: then the sum is 1.006.
+// Density of Libra, section V-A, with x from 1: then the sum is 1.006.
 const density = (x: number): number =>
   14.18 * Math.exp(-2.917 * x) + 0.0164 * Math.exp(-0.08082 * x);
 const regionsOfRange = 4;
@@ -100,7 +100,7 @@ export function mixgraph(seed: number, options: MixOptions = {}): RegionTraffic 
       traffic.reads[i]! * cpuOf.read +
       traffic.writes[i]! * cpuOf.write +
       traffic.scans[i]! * cpuOf.scan;
-    // Hot regions are in memory: what is read of them misses less often.
+    // Hot regions are in memory: reads of them miss less often.
     const missed = 1 / (1 + rate * count);
     io[i] =
       size *
@@ -127,7 +127,7 @@ function weightsOf(ranges: number, hotness: RangeWorkload['hotness'], chance: Ch
   if (hotness === 'latest') {
     return Array.from({ length: ranges }, (_, i) => (ranges - i) ** -0.99);
   }
-  // YCSB spreads its keys by a hash: what is hot are single keys, each in some range.
+  // YCSB spreads its keys by a hash: hot spots are single keys, each in some range.
   const keys = ranges * 1000;
   const weights = Array.from({ length: ranges }, () => 0);
   for (let rank = 0; rank < 20_000; rank++) {

@@ -5,7 +5,9 @@
 import type { RangeState } from '../../../control/ranges/range-state.ts';
 import { Chance } from '../sim/chance.ts';
 
-/** Both dimensions have the same capacity on every node: this is what the busiest of them can take, relative. */
+/**
+ * Both dimensions have the same capacity on every node: the relative throughput of the busiest one.
+ */
 export function throughput(state: RangeState): number {
   return 1 / Math.max(state.maxOverMean('cpu'), state.maxOverMean('io'));
 }
@@ -15,7 +17,9 @@ export interface Latency {
   p99: number;
 }
 
-/** At `rate`, in units of what perfectly balanced nodes can take. Times are in mean times of service. */
+/**
+ * At `rate`, relative to the capacity of perfectly balanced nodes. Times are in mean service times.
+ */
 export function latency(
   state: RangeState,
   rate: number,

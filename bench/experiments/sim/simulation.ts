@@ -6,7 +6,7 @@ import type { Clock } from '../../../universal-row/environment.ts';
 
 interface Event {
   at: number;
-  /** Of scheduling. */
+  /** Order of scheduling. */
   order: number;
   run: () => void;
 }

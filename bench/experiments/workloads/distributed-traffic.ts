@@ -1,10 +1,10 @@
-// One quota over ten servers, in four shapes of traffic, and four ways to keep it: equal shares; shares that a scheduler
-// moves; shares by what the servers tell each other; and a tracker that counts for all, with leases. What is asked for
-// goes up and down around the quota.
+// One quota over ten servers, in four shapes of traffic, and four ways to keep it: equal shares;
+// shares that a scheduler moves; shares by gossip between the servers; and a tracker that counts
+// for all, with leases. Demand varies around the quota.
 
-import { GatewayShares } from '../../gateway-pools/gateway-shares.ts';
+import { GatewayShares } from '../../../access/admission/shares/gateway-shares.ts';
 import { GossipShare } from '../baselines/gossip-share.ts';
-import { ShareScheduler } from '../../gateway-pools/share-scheduler.ts';
+import { ShareScheduler } from '../../../access/admission/shares/share-scheduler.ts';
 import { LeasedQuota, QuotaTracker } from '../baselines/token-leases.ts';
 import { TrackerRing } from '../baselines/tracker-ring.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
@@ -32,7 +32,10 @@ interface Traffic {
 }
 
 export interface Run {
-  /** Sum over seconds of the distance between what was admitted and what one bucket would have, of the latter, %. */
+  /**
+   * Sum over seconds of the difference between the units admitted and those one bucket would admit,
+   * relative to the latter, %.
+   */
   error: number;
   /** The mean over the run, of all kinds. */
   messagesPerSecond: number;
@@ -44,7 +47,7 @@ export interface Run {
   allowed: Float64Array;
 }
 
-/** What part of the traffic comes to each server. */
+/** Fraction of the traffic that reaches each server. */
 function weightsOf(shape: Shape, seconds: number, chance: Chance): (second: number) => number[] {
   const even = names.map(() => 1 / servers);
   if (shape === 'even') return () => even;
@@ -55,7 +58,7 @@ function weightsOf(shape: Shape, seconds: number, chance: Chance): (second: numb
     return () => weights;
   }
   if (shape === 'multi-balancer') {
-    // Behind three balancers, of which one is what most clients have as the address.
+    // Behind three balancers, one of which most clients use.
     const weights = even.map((_, i) => (i < 4 ? 0.85 / 4 : 0.15 / (servers - 4)));
     return () => weights;
   }
@@ -88,7 +91,7 @@ function trafficOf(shape: Shape, seconds: number, seed: number): Traffic {
   return { arrivals, seconds };
 }
 
-/** What one bucket of all that is allowed lets through, by second. */
+/** Requests admitted by one bucket for all servers, by second. */
 function allowedOf({ arrivals, seconds }: Traffic, limit: number): Float64Array {
   const bucket = new TokenBucket(limit, limit, 0);
   const allowed = new Float64Array(seconds);

@@ -15,7 +15,7 @@ export interface Growth {
 }
 
 export const steadyGrowth: Growth = { weekly: [-0.01, 0.04], shifting: 0, peaksADay: 0 };
-/** With what no forecast can know. */
+/** Growth with unpredictable parts. */
 export const roughGrowth: Growth = { weekly: [-0.01, 0.04], shifting: 0.1, peaksADay: 1 / 60 };
 
 export function growingDemand(hours: number, growth: Growth, chance: Chance): Float64Array {

@@ -20,8 +20,8 @@ interface HourlyUsage {
 }
 
 /**
- * `hours` hours of use, with a mean of about 1,000. A shift lies between days 12 and 20. `chance` draws the shape;
- * `noise` draws what differs between two runs of the same shape.
+ * `hours` hours of use, with a mean of about 1,000. A shift lies between days 12 and 20. `chance`
+ * draws the shape; `noise` draws the differences between two runs of the same shape.
  */
 export function hourlyUsage(
   family: UsageFamily,

@@ -13,7 +13,7 @@ const drainMs = 10;
 /** Processor time of a unit, without collections. */
 const unitMs = 0.9;
 const heapMb = 512;
-/** In use whatever runs: series, and points not yet on disk. */
+/** Memory in use under any load: series, and points not yet on disk. */
 const baseMb = 160;
 /** Garbage that only a full collection finds, by time at work, and how long that takes by memory in use. */
 const garbageMbPerMs = 0.1;
@@ -179,7 +179,7 @@ export function runMemoryBoundPod({ queues: enabled, seconds, seed }: PodRunOpti
     points.done.push([now / 1000, doneInSecond]);
     doneInSecond = 0;
   }
-  // What still waits has waited until now, at least.
+  // Requests still waiting have waited until now, at least.
   queues.drain(Infinity, begin, ({ client, arrivedAt }) => {
     if (client.kind === 'read') run.longestWait = Math.max(run.longestWait, end - arrivedAt);
   });

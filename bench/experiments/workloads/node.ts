@@ -1,5 +1,5 @@
-// A node that serves so many requests a second, and for which refusing one is work as well. Tenants offer requests of
-// one unit; gates before the node and before its queue decide who gets that far.
+// A node that serves so many requests a second, with refusals that cost work as well. Tenants offer
+// requests of one unit; limiters before the node and before its queue decide on admission.
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 import { FairQueue } from '../../../storage-node/admission/fair-queue.ts';
@@ -21,9 +21,12 @@ interface NodeOptions {
   /** Requests served a second, and how many at a time. */
   rate: number;
   slots: number;
-  /** What refusing one costs the node, of a request served. */
+  /** Cost of a refusal, relative to a request served. */
   refusalCost: number;
-  /** Refusals a second at most: what is beyond is not read, and stays with the client. No limit when left out. */
+  /**
+   * Most refusals a second: further input is not read, and stays with the client. No limit when
+   * left out.
+   */
   refusalPace?: number;
   /** Requests that may wait, of all tenants or of each; beyond it they are refused. */
   queueLength: number;

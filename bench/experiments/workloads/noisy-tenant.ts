@@ -1,5 +1,6 @@
-// Two tenants on one pod with half of its units each. The first one's writes ramp up from 0.2 to 1.2 times what the
-// pod can do; the second is steady at 0.42, but for three seconds of each minute at 0.52.
+// Two tenants on one pod with half of its units each. The first one's writes ramp up from 0.2 to
+// 1.2 times the pod's capacity; the second is steady at 0.42, but for three seconds of each minute
+// at 0.52.
 
 import { FairQueue } from '../../../storage-node/admission/fair-queue.ts';
 import { PodBuckets } from '../../../storage-node/admission/pod/pod-buckets.ts';
@@ -16,7 +17,7 @@ export const serviceMs = (slots * 1000) / podRate;
 export interface NoisyOptions {
   seconds: number;
   seed: number;
-  /** Whether the pod's buckets decide who is taken on. */
+  /** Whether the pod's buckets decide on admission. */
   buckets: boolean;
   /** In which order those that were taken on are served. */
   order: 'fifo' | 'fair';
@@ -32,7 +33,7 @@ export interface NoisyRun {
   /** Milliseconds from arrival to answer, of the second tenant. */
   latencies: number[];
   served: number;
-  /** Of the second tenant: requests, and those that were refused. */
+  /** Requests of the second tenant, and those refused. */
   offered: number;
   refused: number;
   /** Units that could have been done. */
@@ -122,7 +123,7 @@ export function runNoisy(options: NoisyOptions): NoisyRun {
   generate(2);
   simulation.runUntil(end);
 
-  // Those that still wait have waited until now, at least.
+  // Requests still waiting have waited until now, at least.
   if (options.order === 'fifo') {
     for (const { tenant, at } of fifo.slice(fifoHead)) {
       if (tenant === 2) run.latencies.push(end - at);

@@ -1,5 +1,5 @@
-// Runs a scaling policy over a tenant's demand, hour by hour: what it sees is the past, and what it is judged on comes
-// after. A change of quota takes effect an hour later.
+// Runs a scaling policy over a tenant's demand, hour by hour: it sees the past, and is judged on
+// the time after. A change of quota takes effect an hour later.
 
 import { type Forecast, forecast } from '../../../control/autoscaler/forecast/forecast.ts';
 import {
@@ -16,7 +16,10 @@ const week = 168;
 /** A forecast is made once a day, and when the use comes near the quota, but not more often than this. */
 const shortestPauseHours = 6;
 
-/** The demand of one tenant: `historyHours` of history, then what the policies are run on. Forecasts are kept. */
+/**
+ * The demand of one tenant: `historyHours` of history, then the hours on which the policies are
+ * judged. Forecasts are kept.
+ */
 export class Tenant {
   readonly demand: Float64Array;
   readonly #forecasts = new Map<number, Forecast>();
@@ -29,7 +32,7 @@ export class Tenant {
     return this.demand.subarray(hour - historyHours, hour);
   }
 
-  /** The ensemble's, whose members show what the default, the trend model alone, forecasts. */
+  /** The ensemble's forecast, whose members include the default, the trend model alone. */
   forecast(hour: number): Forecast {
     let made = this.#forecasts.get(hour);
     if (made === undefined) {
@@ -92,7 +95,7 @@ export interface QuotaRun {
   lowered: number;
   /** Reductions that were taken back within a week. */
   regretted: number;
-  /** What was used, at most the quota. */
+  /** Units used, at most the quota. */
   billed: number;
   quotas: Float64Array;
 }

@@ -27,7 +27,7 @@ export type Sharing = 'borrowing' | 'hard' | 'chance' | 'none';
 export interface ReclaimRun {
   /** For each demand: milliseconds by which the latest request was later than its service takes. */
   delays: number[];
-  /** Of what the pod can do, %. */
+  /** Use of the pod's capacity, %. */
   use: number;
   /** Units a second that the owner is served, by tenths of seconds. */
   owner: Line;
@@ -84,7 +84,7 @@ export function runReclaim(sharing: Sharing, demands: number, seed: number): Rec
   };
   const mayEnter = (tenant: number, now: number): boolean => {
     if (sharing === 'none') return waiting.length < 10 * podRate;
-    // A pod's bucket that lends nothing: what is not the tenant's own is refused.
+    // A pod's bucket that lends nothing: requests beyond the tenant's own share are refused.
     if (sharing === 'hard' && !buckets.isWithin(tenant, 0, now)) return false;
     if (!buckets.mayBegin(tenant, now)) return false;
     buckets.charge(tenant, 1, now);
@@ -129,7 +129,7 @@ export function runReclaim(sharing: Sharing, demands: number, seed: number): Rec
     }
   }
   simulation.runUntil(end + latestMs);
-  // Those that still wait have waited until now.
+  // Requests still waiting have waited until now.
   for (const { tenant, demand, at } of waiting) {
     if (tenant === owner) note(demand, simulation.now() - at);
   }

@@ -1,4 +1,4 @@
-// What a user would otherwise forecast the highest hour of the next week by.
+// Baselines that forecast the highest hour of the next week.
 
 import { maximum } from '../../../control/autoscaler/statistics.ts';
 import type { Chance } from '../sim/chance.ts';
@@ -16,7 +16,7 @@ export function lastWeekMaximum(usage: Float64Array): number {
   return maximum(usage, usage.length - week);
 }
 
-/** The current hour: what a threshold autoscaler goes by. */
+/** The current hour, which a threshold autoscaler uses. */
 export function currentUse(usage: Float64Array): number {
   return usage.at(-1)!;
 }

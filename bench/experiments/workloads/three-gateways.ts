@@ -5,8 +5,8 @@
 // other rows of the table.
 
 import { BurstPackage, burstCap } from '../../../access/admission/burst-package.ts';
-import { GatewayShares } from '../../gateway-pools/gateway-shares.ts';
-import { ShareScheduler } from '../../gateway-pools/share-scheduler.ts';
+import { GatewayShares } from '../../../access/admission/shares/gateway-shares.ts';
+import { ShareScheduler } from '../../../access/admission/shares/share-scheduler.ts';
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 import type { Line, Measure } from '../experiment.ts';
 import { Chance } from '../sim/chance.ts';
@@ -22,7 +22,7 @@ interface Mechanisms {
 }
 
 interface Served {
-  /** Per cent of what was asked for, by gateway. */
+  /** Per cent of the demand, by gateway. */
   satisfied: number[];
   /** The same by minute, for pictures. */
   byMinute: Line[];
@@ -30,7 +30,7 @@ interface Served {
   mostOverQuota: number;
 }
 
-/** Units asked for in a second: what comes steadily, and spikes. */
+/** Demand in a second: a steady part, and spikes. */
 function demandAt(gateway: string, second: number, chance: Chance): number {
   if (gateway === 'G1') return 1500 * chance.uniform(0.96, 1.04);
   if (gateway === 'G3') return 16_100 * chance.uniform(0.98, 1.02);

@@ -13,7 +13,10 @@ export class Generator {
   readonly #child: ChildProcess;
   #output = '';
 
-  /** `pin` are words before the command, as of taskset. Those that drop what they cannot send give way to others. */
+  /**
+   * `pin` is a prefix of the command, for example taskset. Generators that drop late requests run
+   * at a lower priority.
+   */
   static async make(options: LoadOptions, pin: readonly string[] = []): Promise<Generator> {
     const generator = new Generator(options, pin);
     await generator.#order({ do: 'prepare', options });
@@ -34,7 +37,7 @@ export class Generator {
     await this.#order({ do: 'start', rate });
   }
 
-  /** Requests a second from now on; what has been since it was last asked. */
+  /** Sets the rate in requests a second; returns the report since the last call. */
   change(rate: number): Promise<LoadReport> {
     return this.#order({ do: 'change', rate });
   }

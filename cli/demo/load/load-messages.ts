@@ -51,7 +51,7 @@ export type LoadOrder =
   | { do: 'start'; rate: number }
   /** From now on. */
   | { do: 'change'; rate: number }
-  /** Tells what has been since the last time. */
+  /** Requests the report since the last one. */
   | { do: 'take' }
   /** Sends nothing more, waits for answers for a while, and closes. */
   | { do: 'stop' }
@@ -59,11 +59,11 @@ export type LoadOrder =
 
 export interface LoadReport {
   seconds: number;
-  /** Requests that were due, and those of them that were sent. */
+  /** Requests that were due, and those sent. */
   offered: number;
   sent: number;
   served: number;
-  /** Refused for what the tenant may spend, and failed otherwise. */
+  /** Requests refused for the tenant's limits, and other failures. */
   refused: number;
   failed: number;
   /** Sent, and not answered yet. */

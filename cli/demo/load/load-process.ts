@@ -1,5 +1,5 @@
-// A process that makes load, so that neither what is measured nor other load gets into its way. Told by messages of
-// its parent: see `LoadOrder`.
+// A process that generates load, undisturbed by the measured server and other load. Controlled by
+// messages of its parent: see `LoadOrder`.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HttpSender } from './http-sender.ts';

@@ -1,4 +1,4 @@
-// Finds the ends of RESP replies in a stream, and whether each is an error; what is in them is of no interest.
+// Finds the ends of RESP replies in a stream, and whether each is an error; contents are ignored.
 
 const newline = 10;
 const minus = 45;

@@ -1,4 +1,4 @@
-/** Sends requests of one kind of traffic. What becomes of them it tells its tally. */
+/** Sends requests of one kind of traffic, and reports their outcomes to its tally. */
 export interface Sender {
   /** Requests that are sent at once. */
   readonly batch: number;

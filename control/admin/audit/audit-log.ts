@@ -20,7 +20,7 @@ export interface AuditRecord {
   tenant?: string;
   address: string;
   method: string;
-  /** Without what follows a question mark. */
+  /** Path without its query. */
   path: string;
   /** As HTTP says it. */
   status: number;
@@ -33,7 +33,7 @@ export interface AuditRecord {
 export type AuditEntry = Omit<AuditRecord, 'seq'>;
 
 interface AuditFilter {
-  /** Only what callers of this tenant did. */
+  /** Only calls by this tenant's callers. */
   tenant?: string | undefined;
   /** Includes reads. */
   looks?: boolean;
@@ -86,7 +86,7 @@ export class AuditLog {
 
   async append(entry: AuditEntry): Promise<void> {
     const { at, who, role, tenant, ...rest } = bounded(entry);
-    // In this order, by which those of a tenant are found again: see `#merged`.
+    // In this order, which `#merged` needs to find a tenant's records.
     const owner = tenant === undefined ? {} : { tenant };
     const record = { seq: ++this.#seq, at, who, role, ...owner, ...rest };
     await this.#trails[trailOf(entry)].append(record);

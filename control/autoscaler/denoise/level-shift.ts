@@ -1,6 +1,7 @@
-// Change points: after business adjustments and data clean-ups the level of a series jumps, and what lies before the
-// jump says little about what follows (ABase, section 5.2, issues 1 and 2). Segments are lines, found by PELT (Killick
-// et al. 2012): a steady trend is one segment, and only a jump between two lines counts as a shift.
+// Change points: after business adjustments and data clean-ups the level of a series jumps, and
+// values before the jump say little about later ones (ABase, section 5.2, issues 1 and 2). Segments
+// are lines, found by PELT (Killick et al. 2012): a steady trend is one segment, and only a jump
+// between two lines counts as a shift.
 
 import { maximum, mean, median } from '../statistics.ts';
 import { hoursPerDay, hoursPerWeek } from '../usage-history.ts';

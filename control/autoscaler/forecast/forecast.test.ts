@@ -35,7 +35,7 @@ const anyHistory = fc
   .map(([hours, base, amplitude, period, spikes, gaps]) => {
     const made = history((hour) => base * (1 + amplitude * sine(hour, period)), hours);
     for (const [hour, value] of spikes) if (hour < hours) made.usage[hour] = value;
-    // What lies in a gap must not matter.
+    // Values in a gap must not matter.
     for (const hour of gaps) {
       if (hour === 0 || hour >= hours) continue;
       made.known[hour] = 0;

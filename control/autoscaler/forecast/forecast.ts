@@ -103,7 +103,7 @@ function ensemble(
   return { hourly, highest, members };
 }
 
-/** A value from 0 to `limit`; what cannot be computed is the limit, the cautious answer. */
+/** A value from 0 to `limit`; a value that cannot be computed is the limit, the cautious answer. */
 function within(value: number, limit: number): number {
   return value >= 0 && value <= limit ? value : value < 0 ? 0 : limit;
 }
@@ -179,8 +179,9 @@ function peakAllowance(values: Float64Array, { fitted }: MemberForecast): number
 }
 
 /**
- * How wrong a member was about the hours of a week, relative to their highest. What counts is how far it was off on the
- * whole: a peak that is noise, and noise from hour to hour, are beyond every member, and tell little about them.
+ * Error of a member over the hours of a week, relative to their highest. Only the overall deviation
+ * counts: noisy peaks, and noise from hour to hour, are unpredictable for every member, and say
+ * little about them.
  */
 function backTest(values: Float64Array, known: Uint8Array, tried: MemberForecast): number {
   const from = tried.fitted.length;

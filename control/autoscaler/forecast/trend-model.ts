@@ -49,7 +49,7 @@ export class TrendModel {
     for (const period of periods) {
       for (let harmonic = 1; harmonic <= mostHarmonics; harmonic++) {
         const hours = period / harmonic;
-        // Overtones of one period may be those of another.
+        // Overtones of one period may coincide with those of another.
         if (hours < shortestHarmonicHours || used.has(hours)) continue;
         used.add(hours);
         this.#addSines(hours, length);

@@ -1,5 +1,6 @@
-// A quota changed by hand takes effect in steps, each of which is checked first, and can be undone (AWS). The plan is
-// what a workflow carries out: it persists the step it is at, and either goes on or returns to `undo`.
+// A quota changed by hand takes effect in steps, each of which is checked first, and can be undone
+// (AWS). A workflow carries out the plan: it persists its current step, and either continues or
+// returns to `undo`.
 
 interface ManualChange {
   /** Quotas to set one after the other; the last is the one asked for. */

@@ -41,15 +41,15 @@ export const defaultScalingRules: ScalingRules = {
 
 type ScalingDecision =
   | { kind: 'keep' }
-  /** The owner of a fixed quota is told what the forecast asks for. */
+  /** The owner of a fixed quota is told the quota that the forecast requires. */
   | { kind: 'warn'; wanted: number; reason: string }
   /** The pool lacks room: `quota` is the part it has, and the fleet must grow. */
   | { kind: 'short of room'; wanted: number; quota: number; partitions: number; reason: string }
   | { kind: 'scale'; quota: number; partitions: number; partitionQuota: number; reason: string };
 
 /**
- * What to do about a resource whose highest hour of the coming week is forecast as `highest`. Throws a RangeError for
- * a forecast or a quota that is no finite number of at least 0.
+ * Scaling decision for a resource whose highest hour of the coming week is forecast as `highest`.
+ * Throws a RangeError for a forecast or a quota that is no finite number of at least 0.
  */
 export function planScaling(
   state: ResourceState,

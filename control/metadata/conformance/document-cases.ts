@@ -1,4 +1,4 @@
-// Documents as such: what is written is what is read.
+// Documents are read back as they were written.
 
 import assert from 'node:assert/strict';
 import type { Json } from '../document-store.ts';

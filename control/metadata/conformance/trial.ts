@@ -86,7 +86,7 @@ export class Trial {
   }
 }
 
-/** The documents of a follower, made from nothing but what it is told. */
+/** The documents of a follower, built only from its notifications. */
 export class Follower implements FeedListener {
   readonly told: DocumentChange[] = [];
   readonly documents = new Map<string, Json>();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type DocumentStore, RevisionConflict } from '../document-store.ts';
 import { collection, type StoreCase } from './trial.ts';
 
-/** Adds one to a counter and puts the sum in another document; again when someone else was first. */
+/** Increments a counter and writes the sum to another document; retried after a conflict. */
 async function count(store: DocumentStore, times: number): Promise<number> {
   let conflicts = 0;
   for (let done = 0; done < times; ) {

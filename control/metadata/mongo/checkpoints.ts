@@ -68,7 +68,7 @@ export class Checkpoints {
       if (!isDuplicate(error)) throw error;
       return;
     }
-    // Older ones, and what was left of those that were never finished.
+    // Older checkpoints, and leftovers of unfinished ones.
     const older = { _id: { $lt: _id } };
     await deadline().run((options) =>
       this.#connection.collections.checkpoints.deleteMany(older, options),

@@ -128,7 +128,7 @@ export class Connection {
   }
 }
 
-/** It says goodbye to the server, which may not be listening any more. */
+/** Closing sends a message to the server, which may be out of reach. */
 async function discard(client: MongoClient): Promise<void> {
   const closed = client.close(true).catch(() => {});
   await Promise.race([closed, sleep(closeMs, undefined, { ref: false })]);

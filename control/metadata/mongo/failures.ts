@@ -1,4 +1,4 @@
-// Translates the driver's errors to those of a store.
+// Translates the driver's errors to a store's errors.
 
 import { MongoError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { MetadataUnavailable } from '../document-store.ts';

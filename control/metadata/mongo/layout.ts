@@ -1,17 +1,18 @@
-// How the store lies in a MongoDB database: as a log of its writes, and now and then all documents as of
-// one of them.
+// Layout of the store in a MongoDB database: a log of its writes, and periodic checkpoints of all
+// documents.
 //
 //   log          one document a write, whole, by its first revision: 0000000000000001, …
-//   checkpoints  one document for each time when all documents were written down, by their revision
-//   chunks       what a checkpoint holds, in pieces
+//   checkpoints  one document for each checkpoint, by its revision
+//   chunks       contents of checkpoints, in pieces
 //   store        the format
 //
-// All it takes is that of two inserts of the same _id one fails, which is true of everything that speaks
-// MongoDB's protocol, with transactions or without. A write is that one insert, at the place after the last
-// write its author knows: once it exists, all its changes are made. A writer that lost the race for the
-// place reads on and tries again. No second step is needed, so a crash leaves nothing undone. A checkpoint counts once
-// its document exists, which is inserted after its chunks. The log up to it is then dropped, except for the part that
-// followers may still need.
+// The only requirement is that of two inserts of the same _id one fails, which holds for every
+// server of MongoDB's protocol, with transactions or without. A write is one insert, at the
+// position after the last write its author knows: once it exists, all its changes are made. A
+// writer that lost the race for the position reads on and tries again. No second step is needed, so
+// a crash leaves nothing undone. A checkpoint counts once its document exists, which is inserted
+// after its chunks. The log up to it is then dropped, except for the part that followers may still
+// need.
 
 import type { DocumentChange, Json, StoredDocument } from '../document-store.ts';
 
@@ -40,7 +41,7 @@ export interface LogRecord {
 export interface CheckpointRecord {
   /** The last revision that is taken, 16 digits. */
   _id: string;
-  /** That of the last change. */
+  /** Revision of the last change. */
   revision: number;
   /** Its chunks are `<name>/0`, `<name>/1`, … */
   name: string;

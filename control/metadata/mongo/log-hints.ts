@@ -64,7 +64,7 @@ export class LogHints {
       const began = performance.now();
       const event = await stream.tryNext();
       if (event !== null || !this.#isOpen) {
-        // Also what happened before it was open.
+        // Including events from before it was open.
         this.#isOpen = true;
         this.#onGrowth();
       } else if (performance.now() - began < hastyMs) {

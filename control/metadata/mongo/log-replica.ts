@@ -36,14 +36,17 @@ export class LogReplica {
   #checkpointed = 0;
   #bytesSince = 0;
 
-  /** A store that lacks what was read from it before was restored, if it stays so for `restoredAfterMs`. */
+  /**
+   * A store without the revisions read from it before was restored, if it stays so for
+   * `restoredAfterMs`.
+   */
   constructor(log: WriteLog, checkpoints: Checkpoints, restoredAfterMs: number) {
     this.#restoredAfterMs = restoredAfterMs;
     this.#log = log;
     this.#checkpoints = checkpoints;
   }
 
-  /** The last revision that is taken. That of the last change may be lower. */
+  /** The last occupied revision. The last change's revision may be lower. */
   get position(): number {
     return this.#position;
   }

@@ -1,6 +1,6 @@
-// Documents in MongoDB, or in what speaks its protocol. See layout.ts for how they lie there. Any number
-// of these may share one database; each has all documents in memory, and asks for what has come since
-// before it answers.
+// Documents in MongoDB, or in a server with its protocol. layout.ts describes the layout. Any
+// number of these stores may share one database; each has all documents in memory, and fetches
+// newer writes before it answers.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,9 +24,9 @@ import { LogHints } from './log-hints.ts';
 import { freshMs, LogReplica } from './log-replica.ts';
 import { WriteLog } from './write-log.ts';
 
-export interface MongoDocumentStoreOptions {
+interface MongoDocumentStoreOptions {
   uri: string;
-  /** That of the URI, or `polyrow`. */
+  /** Name of the database; by default the URI's, or `polyrow`. */
   database?: string;
   /** Time a call may take; one that has to wait for another, twice that. */
   timeoutMs?: number;
@@ -34,7 +34,7 @@ export interface MongoDocumentStoreOptions {
   pollMs?: number;
   /** Changes kept for followers, at least. */
   historyLength?: number;
-  /** A store that lacks what was read from it before is taken for a restored one after this time. */
+  /** A store without the revisions read from it before counts as restored after this time. */
   restoredAfterMs?: number;
 }
 
@@ -141,7 +141,7 @@ export class MongoDocumentStore implements DocumentStore {
       if (!isKnown) await this.#fresh();
       const conflict = conflictOf(writes, replica);
       if (conflict !== undefined && !isKnown) throw conflict;
-      // It may be one with what has been replaced since.
+      // The list may include documents that have been replaced since.
       isKnown = false;
       if (conflict !== undefined) continue;
       const last = replica.position + changes.length;
@@ -152,8 +152,8 @@ export class MongoDocumentStore implements DocumentStore {
         this.#considerCheckpoint();
         return revisionOf(record._id);
       }
-      // Somebody else was faster, and so somebody got on. The place after theirs is the next to try: to ask
-      // whether it is free takes as long.
+      // Another writer was faster and made progress. The next position to try is the one after it:
+      // checking whether it is free takes as long.
       await sleep(Math.random() * Math.min(20, attempt));
       await this.#pullNext(deadline);
       isKnown = true;
@@ -232,7 +232,7 @@ export class MongoDocumentStore implements DocumentStore {
     return this.#nextPull;
   }
 
-  /** If it cannot be asked for everything, what is known beyond a revision will do. */
+  /** If not all changes can be fetched, those beyond a revision will do. */
   async #freshOrBeyond(revision: number): Promise<void> {
     try {
       await this.#fresh();

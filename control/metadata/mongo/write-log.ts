@@ -9,7 +9,7 @@ import type { Deadline } from './deadline.ts';
 import { inOurWords, isDuplicate, isInDoubt } from './failures.ts';
 import { type LogRecord, placeOf, revisionOf } from './layout.ts';
 
-/** Between two attempts to find out what became of a write. */
+/** Pause between two attempts to determine the outcome of a write. */
 const retryMs = 50;
 
 export class WriteLog {

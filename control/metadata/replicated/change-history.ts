@@ -1,4 +1,4 @@
-// The last changes of a store, in memory, for those who follow it.
+// The last changes of a store, in memory, for its followers.
 
 import { HistoryGone } from '../document-store.ts';
 
@@ -12,7 +12,7 @@ export interface StoredChange {
   last: number;
 }
 
-/** Of all texts that are kept. */
+/** Size of all texts kept. */
 const maxBytes = 64 * 1024 * 1024;
 /** Bytes after which an answer leaves the rest to the next call. */
 const answerBytes = 16 * 1024 * 1024;
@@ -68,7 +68,7 @@ export class ChangeHistory {
     return found;
   }
 
-  /** Those that are kept, from a revision on. */
+  /** Kept changes from a revision on. */
   from(revision: number): StoredChange[] {
     const { oldest } = this;
     return this.#changes.slice(this.#dropped + Math.max(revision, oldest) - oldest);

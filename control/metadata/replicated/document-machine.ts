@@ -1,5 +1,5 @@
-// The documents of a replica of the metadata: applies what the log says, tells those who follow, and makes the state
-// durable in the background.
+// The documents of a replica of the metadata: applies log entries, notifies followers, and makes
+// the state durable in the background.
 
 import type { ReplicatedMachine, ReplicatedState } from '../../../contracts/replicated-group.ts';
 import type { Outcome } from '../../../universal-row/executor.ts';
@@ -12,13 +12,13 @@ import { decodeState, encodeState } from './state-stream.ts';
 import { decodeCommand } from './write-command.ts';
 import type { WriteResult } from './write-command.ts';
 
-export interface DocumentMachineListener {
+interface DocumentMachineListener {
   /** A command of this replica, by its position, has been applied. */
   applied(position: number, result: WriteResult): void;
   settled(position: number, outcome: Outcome): void;
   leaderChanged(): void;
   changed(changes: readonly StoredChange[]): void;
-  /** The state is another one; what led there is not known. */
+  /** The state was replaced; the changes between are unknown. */
   replaced(): void;
   /** The state is durable up to this index of the log. */
   durable(index: number): void;
@@ -38,7 +38,7 @@ export class DocumentMachine implements ReplicatedMachine {
   #index: number;
   /** Documents that have changed since the last checkpoint, by collection and id. */
   #dirty = new Map<string, { collection: string; id: string }>();
-  /** Of the last change that a checkpoint has. */
+  /** Revision of the last change that a checkpoint has. */
   #savedRevision: number;
   #saving: Promise<void> | undefined;
   #isInstalling = false;

@@ -1,5 +1,5 @@
-// What the entries of the metadata's log make: documents with their revisions, and how the last writes ended, so that one
-// that is proposed again is not made again. Every replica comes to the same state.
+// State of the metadata's log: documents with their revisions, and the outcomes of recent writes,
+// so that a write proposed again is not applied twice. Every replica reaches the same state.
 
 import { byBytes } from '../document-checks.ts';
 import type { WriteCommand, WriteResult } from './write-command.ts';
@@ -12,7 +12,7 @@ export interface StoredText {
   readonly text: string;
 }
 
-/** A command that was applied, and what came of it. */
+/** An applied command, and its outcome. */
 export interface RecentWrite {
   id: string;
   /** Its place among all commands. */
@@ -20,9 +20,9 @@ export interface RecentWrite {
   result: WriteResult;
 }
 
-/** What there is besides documents. */
+/** State besides documents. */
 export interface StateHead {
-  /** Of the last change, 0 for none. */
+  /** Revision of the last change, 0 for none. */
   revision: number;
   /** Commands applied. */
   commands: number;

@@ -1,9 +1,11 @@
-// The metadata of a cluster: documents kept by a replicated log of its nodes. Each node has a copy, from which it reads
-// once the copy has all that was committed before. A write is one entry of the log, with the revisions it expects; what
-// becomes of it is decided where the entry is applied, so that of two writes that expect the same revision one wins.
+// The metadata of a cluster: documents kept by a replicated log of its nodes. Each node has a copy,
+// from which it reads once the copy has all earlier commits. A write is one entry of the log, with
+// the revisions it expects; its outcome is decided where the entry is applied, so that of two
+// writes that expect the same revision one wins.
 //
-// A write is made where the log is led, and forwarded there. When it has no outcome, because a leader or a link is lost,
-// it is proposed again under the same id until its time is up: whoever applies it knows an id that came before.
+// A write is forwarded to the leader. Without an outcome, after the loss of a leader or a link, it
+// is proposed again under the same id until its time is up: replicas recognise an id applied
+// before.
 
 import { randomBytes } from 'node:crypto';
 import type { ReplicatedGroup, ReplicatedMachine } from '../../../contracts/replicated-group.ts';
@@ -26,8 +28,8 @@ import type { StoredText } from './document-state.ts';
 import { encodeCommand } from './write-command.ts';
 import type { WriteResult } from './write-command.ts';
 
-export interface ReplicatedStoreOptions {
-  /** Of the directory with the copy. */
+interface ReplicatedStoreOptions {
+  /** Path of the directory with the copy. */
   path: string;
   node: number;
   /**
@@ -49,7 +51,7 @@ export interface ReplicatedStoreOptions {
   report?: (message: string) => void;
 }
 
-/** What became of an attempt. */
+/** Result of an attempt. */
 type Attempt =
   | WriteResult
   /** Nothing was done; `leader` is 0 where none is known. */
@@ -65,7 +67,7 @@ interface Waiting {
 const defaultTimeoutMs = 10_000;
 /** Time that one attempt of a write may take. */
 const attemptMs = 3000;
-/** Between two attempts while there is nobody to ask, at most. */
+/** Longest pause between two attempts without a leader. */
 const retryMs = 100;
 /** Between two looks whether the copy can be told to be the latest again. */
 const probeMs = 1000;
@@ -115,7 +117,7 @@ export class ReplicatedDocumentStore implements DocumentStore {
     });
   }
 
-  /** What the group is to be opened with. */
+  /** State machine with which the group is opened. */
   get machine(): ReplicatedMachine {
     return this.#machine;
   }
@@ -165,7 +167,7 @@ export class ReplicatedDocumentStore implements DocumentStore {
   }
 
   async changes(after: number): Promise<DocumentChange[]> {
-    // What is there already is told without asking others.
+    // Changes that are already here are returned without asking other nodes.
     if (after >= this.revision) await this.#readable();
     return this.#machine.history.after(after).map(changeOf);
   }
@@ -202,7 +204,7 @@ export class ReplicatedDocumentStore implements DocumentStore {
         }
         case 'conflict': {
           const { collection, id, expected, found } = result;
-          // Who reads again sees what was in the way.
+          // So that the next read sees the conflicting change.
           await this.#seen(found, Math.min(until, performance.now() + seenTimeoutMs));
           throw new RevisionConflict(collection, id, expected, found);
         }
@@ -212,7 +214,10 @@ export class ReplicatedDocumentStore implements DocumentStore {
     }
   }
 
-  /** Makes a write that another node forwards, if the log is led here. Never rejects but for what is no write. */
+  /**
+   * Makes a write that another node forwards, if the log is led here. Rejects only for an invalid
+   * write.
+   */
   async serveWrite(bytes: Uint8Array): Promise<Uint8Array> {
     return Buffer.from(JSON.stringify(await this.#propose(bytes, attemptMs)));
   }
@@ -229,7 +234,9 @@ export class ReplicatedDocumentStore implements DocumentStore {
 
   // ---- writes
 
-  /** Proposes a command until it is known what came of it. `forgotten` means here that nothing was done. */
+  /**
+   * Proposes a command until its outcome is known. `forgotten` means here that it was not applied.
+   */
   async #make(command: Uint8Array, until: number): Promise<WriteResult> {
     let mayBeMade = false;
     let asked = 0;
@@ -263,7 +270,10 @@ export class ReplicatedDocumentStore implements DocumentStore {
     }
   }
 
-  /** Whom to ask: the leader as known here or by a hint; else one node after the other, for it may know more. */
+  /**
+   * Node to ask: the leader, as known here or by a hint; else one node after the other, which may
+   * know more.
+   */
   #leaderOr(hint: number, asked: number): number {
     const { node, others } = this.#options;
     const leader = this.#group?.isLeader ? node : hint || (this.#group?.leader ?? 0);
@@ -304,7 +314,9 @@ export class ReplicatedDocumentStore implements DocumentStore {
     });
   }
 
-  /** What a former leader has proposed may be committed by the next one: there it is found out. */
+  /**
+   * A former leader's proposals may be committed by the next one, which then reports the outcome.
+   */
   #leaderChanged(): void {
     if (this.#group?.isLeader === false) {
       for (const position of [...this.#waiting.keys()]) this.#settled(position, 'unknown');

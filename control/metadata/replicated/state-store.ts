@@ -20,7 +20,7 @@ const sliceBytes = 512 * 1024;
 
 interface Meta extends StateHead {
   format: number;
-  /** Of the log. */
+  /** Log index. */
   index: number;
   /** Revision of the oldest change that is kept. */
   oldest: number;
@@ -32,7 +32,7 @@ export interface LoadedState {
   history: ChangeHistory;
 }
 
-/** What has changed since the last checkpoint. */
+/** Changes since the last checkpoint. */
 export interface StateDelta {
   index: number;
   head: StateHead;
@@ -46,7 +46,7 @@ export interface StateDelta {
 
 export class StateStore {
   readonly #db: ClassicLevel<string, string>;
-  /** Of the changes that are in it. */
+  /** Oldest of its changes. */
   #oldest = 1;
 
   private constructor(db: ClassicLevel<string, string>) {
@@ -100,7 +100,7 @@ export class StateStore {
     this.#oldest = oldest;
   }
 
-  /** As `save`, of a state that has nothing to do with what there is. It begins without a history. */
+  /** Like `save`, for a state unrelated to the existing one. It begins without a history. */
   async replace(index: number, head: StateHead, documents: readonly StoredText[]): Promise<void> {
     const batch = new SlicedBatch(this.#db);
     for await (const key of this.#db.keys()) await batch.del(key);

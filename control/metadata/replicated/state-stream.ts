@@ -2,8 +2,8 @@
 //
 //   record = u32 LE bytes of the head | head, JSON | the text of a document
 //
-// The first record's head is that of the state, without a text. Each other one is a document. The chunks of the stream
-// are cut anywhere.
+// The first record's head is the state's, without a text. Each other one is a document. The chunks
+// of the stream are cut anywhere.
 
 import { DocumentState } from './document-state.ts';
 import type { StateHead, StoredText } from './document-state.ts';
@@ -90,7 +90,7 @@ class ByteSource {
     while (length < bytes) {
       const { value, done } = await this.#chunks.next();
       if (done) throw new Error('a state of the metadata ends too early');
-      // The chunks may be at hand: what else waits for the event loop has its turn between them.
+      // The chunks may be immediately available: other work of the event loop runs between them.
       await new Promise(setImmediate);
       const chunk: Uint8Array = value;
       parts.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));

@@ -1,8 +1,8 @@
-// A write of documents as an entry of the log, and what came of it:
+// A write of documents as an entry of the log, and its outcome:
 //
 //   u32 LE bytes of the head | head, JSON | the bodies as JSON texts, one behind the other
 //
-// Bodies are not looked into by whoever applies them.
+// Replicas apply bodies without parsing them.
 
 import type { DocumentWrite } from '../document-store.ts';
 
@@ -65,7 +65,7 @@ export function encodeCommand(
   return Buffer.concat([length, headBytes, ...bodies.filter((body) => body !== undefined)]);
 }
 
-/** Throws for what no program of this version has written. */
+/** Throws for commands that no program of this version has written. */
 export function decodeCommand(bytes: Uint8Array): WriteCommand {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const headEnd = 4 + buffer.readUInt32LE(0);

@@ -8,7 +8,7 @@ import { DamagedCopy, LastKnownCopy, readLastKnown } from './last-known-copy.ts'
 
 let folder: string;
 let path: string;
-/** Of each attempt to write. */
+/** Outcome of each attempt to write. */
 let outcomes: (Error | undefined)[];
 
 beforeEach(() => {

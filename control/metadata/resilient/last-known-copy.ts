@@ -35,7 +35,7 @@ export interface LastKnown {
   confirmedAt: number;
 }
 
-/** The file does not hold what was written to it. */
+/** The contents of the file are damaged. */
 export class DamagedCopy extends Error {
   override readonly name = 'DamagedCopy';
 }
@@ -86,7 +86,7 @@ function checksumOf(json: string): string {
   return crc32(json).toString(16).padStart(8, '0');
 }
 
-/** Writes the file. Calls return at once; what they ask for is done in their order. */
+/** Writes the file. Calls return at once; their work is done in order. */
 export class LastKnownCopy {
   readonly #path: string;
   readonly #onOutcome: (error: Error | undefined) => void;
@@ -95,7 +95,7 @@ export class LastKnownCopy {
   #baseBytes = 0;
   /** Up to which the file has everything. */
   #revision = 0;
-  /** It has to be written anew: it lacks something, or there was a gap. */
+  /** The copy must be rewritten: it lacks changes, or there was a gap. */
   #isStale = true;
   #waiting = 0;
   #lastTurn: Promise<void> = Promise.resolve();

@@ -15,7 +15,7 @@ import {
 import { DamagedCopy, type LastKnown, LastKnownCopy, readLastKnown } from './last-known-copy.ts';
 import { Replica } from '../replica.ts';
 
-export interface ResilientStoreOptions {
+interface ResilientStoreOptions {
   store: DocumentStore;
   /** File of the copy. */
   copy: string;
@@ -34,7 +34,7 @@ export interface MetadataStatus {
   /** The store answered when it was last asked. */
   up: boolean;
   revision: number;
-  /** Milliseconds since what is known was known to be all there is. */
+  /** Milliseconds since the cached state was last known to be complete. */
   ageMs: number;
 }
 
@@ -67,8 +67,8 @@ export class ResilientStore implements DocumentStore {
   }
 
   /**
-   * Resolves with what the store holds, or with what the copy does when it cannot be reached. Rejects with
-   * `MetadataUnavailable` if there is no copy either; the store is closed then.
+   * Resolves with the store's contents, or with the copy's if the store cannot be reached. Rejects
+   * with `MetadataUnavailable` if there is no copy either; the store is closed then.
    */
   static async open(options: ResilientStoreOptions): Promise<ResilientStore> {
     const store = new ResilientStore(options);
@@ -167,7 +167,7 @@ export class ResilientStore implements DocumentStore {
     return await this.#store.changes(after);
   }
 
-  /** Misses nothing: after however long, the difference to what was told before is told. */
+  /** Misses no change: after any gap, the difference to the earlier reports is reported. */
   watch(listener: (change: DocumentChange) => void): () => void {
     this.#watchers.add(listener);
     return () => {

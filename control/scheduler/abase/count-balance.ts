@@ -90,7 +90,10 @@ class CountPlanner {
     return proposals;
   }
 
-  /** Of the fullest node that has any: the replica and target, among the emptiest, of greatest gain. */
+  /**
+   * Best move from the fullest node that has any: the replica and the target, among the emptiest,
+   * of greatest gain.
+   */
   #firstMove(
     sources: readonly [number, number[]][],
     targets: readonly [number, number[]][],

@@ -26,7 +26,7 @@ function halfHours(values: readonly number[], quota = 0, startAt = 0): ClusterMo
 }
 
 test('a replica is seen by the highest mean of each hour of day, and by its bytes', () => {
-  // Of two days; 2 and 4 in the first hour of the first, 10 and 0 in that of the second.
+  // Two days; 2 and 4 in the first hour of the first, 10 and 0 in that of the second.
   const values = Array.from({ length: 96 }, (_, t) => ({ 0: 2, 1: 4, 48: 10 })[t] ?? 0);
   const view = hourlyView(halfHours(values));
   expect(view.dimensions).toEqual(['ru', 'storage']);

@@ -1,5 +1,5 @@
-// Any cluster as ABase's policies look at it: a value for each hour of the day, of request units and of storage. Entities keep
-// their numbers, so that what is proposed for the view fits the cluster.
+// A cluster as ABase's policies see it: a value for each hour of the day, of request units and of
+// storage. Entities keep their numbers, so that proposals for the view fit the cluster.
 
 import type { ClusterModel } from '../cluster-model.ts';
 import { mostUsedDimension } from '../load-measures.ts';
@@ -20,8 +20,8 @@ export function byHour(policy: Policy): Policy {
 }
 
 /**
- * Request units are those of the dimension `ru`, or else of the one that is used most: for each hour of day the highest mean of
- * that hour. Storage is the bytes of a replica, over those of the pod's disk.
+ * Request units are the dimension `ru`, or else the most used one: for each hour of day the highest
+ * mean of that hour. Storage is the bytes of a replica, over the capacity of the pod's disk.
  */
 export function hourlyView(model: ClusterModel): ClusterModel {
   const isOne =

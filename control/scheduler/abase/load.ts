@@ -22,7 +22,7 @@ export function hourOfDayMaxima(hourly: ArrayLike<number>): Float64Array {
   return maxima;
 }
 
-/** What a pool's nodes are compared by: its load over its capacity in each dimension. */
+/** Reference for comparing a pool's nodes: its load over its capacity in each dimension. */
 interface Optimum {
   ru: number;
   storage: number;

@@ -11,8 +11,8 @@ interface PoolBalanceOptions {
   /** Pools whose loads differ by less than this part of capacity are left alone. */
   tolerance: number;
   /**
-   * No node that takes a replica is used more than this, in either resource. ABase's limit is 85 %; the load may differ
-   * from what the plan is made on by a few points.
+   * Highest use, in either resource, of a node that takes a replica. ABase's limit is 85 %; the
+   * actual load may differ from the plan's by a few points.
    */
   mostUse: number;
   /** Rounds of Algorithm 2 in each pool afterwards. */

@@ -82,8 +82,8 @@ function poolOf(cluster: WorkingCluster): PoolUse {
 }
 
 /**
- * The highest point of each whole hour: a quota is held against what is asked for at once, and an hour's mean would set it
- * below the hour's bursts. What is left over at the end is left out.
+ * The highest point of each whole hour: a quota limits the momentary demand, and an hour's mean
+ * would be below the hour's bursts. An incomplete last hour is left out.
  */
 function byHour({ values, pointSeconds }: Demand, hours: number): Float64Array {
   const highest = new Float64Array(hours);

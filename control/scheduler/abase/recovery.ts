@@ -150,7 +150,7 @@ export function startRebuilds(
         a.sources.length - b.sources.length || backlog.get(b.toPod)! - backlog.get(a.toPod)!,
     ),
   );
-  // Every disk reads for one job before any reads for two: copies share what a disk can do.
+  // Every disk reads for one job before any reads for two: copies share a disk's throughput.
   for (let level = 1; level <= outbound; level++) {
     for (const job of waiting) {
       if ((into.get(job.toPod) ?? 0) >= inbound) continue;

@@ -12,9 +12,10 @@ interface ReschedulingOptions {
   /** 1 for a run every ten minutes; more plan as many runs ahead, as if all moves of one were done before the next. */
   rounds: number;
   /**
-   * What divides nodes into high and low ones. `pool` is the paper's: the pool's load in its one highest hour. Nodes have
-   * their highest hours at different times, so that on average they are above it, and targets are full before all high
-   * nodes have given. `nodes` is the mean of the nodes' own highest hours.
+   * Threshold between high and low nodes. `pool` is the paper's: the pool's load in its one highest
+   * hour. Nodes have their highest hours at different times, so that on average they are above it,
+   * and targets are full before all high nodes have given. `nodes` is the mean of the nodes' own
+   * highest hours.
    */
   divideBy: 'nodes' | 'pool';
   limits: HardLimits;
@@ -24,7 +25,7 @@ interface ReschedulingOptions {
   isMigrating: (pod: number) => boolean;
 }
 
-/** ABase sets 5 %; its medium nodes soak up what high ones should give, so that 2 % follows. */
+/** ABase sets 5 %; its medium nodes absorb the load that high ones should give, so 2 % follows. */
 export const defaultRescheduling: ReschedulingOptions = {
   thresholds: [0.05, 0.02],
   rounds: 1,
@@ -127,7 +128,7 @@ class Round {
       for (const toPod of low) {
         if (this.#isBusy.has(toPod)) continue;
         const larger = Math.max(before, this.#deviations.get(toPod)!);
-        // The gain cannot be above this, whatever the target becomes.
+        // The gain cannot exceed this, whatever the target.
         const least = best?.gain ?? 0;
         if (larger - without <= least) continue;
         const gain = larger - Math.max(without, this.#load.deviation(toPod, this.#series));

@@ -12,8 +12,9 @@ interface NewPartitions {
 }
 
 /**
- * The pods of each partition's replicas, the leader first. `pods` are those of the pool. Zones of equal size get equal
- * numbers. Throws a RangeError when the pool has fewer zones than a partition has replicas.
+ * The pods of each partition's replicas, the leader first. `pods` belong to the pool. Zones of
+ * equal size get equal numbers. Throws a RangeError when the pool has fewer zones than a partition
+ * has replicas.
  */
 export function placeInZones(
   cluster: WorkingCluster,

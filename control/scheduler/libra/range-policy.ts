@@ -50,8 +50,9 @@ function groupsOf({ model, poolOfNode }: WorkingCluster): number[][] {
 }
 
 /**
- * Mean load of replicas over all points. Processor and disk load are the dimensions `cpu` and `io`, or else the first two. Where
- * there is one dimension, what followers bear of it, which is writes, stands for disk load.
+ * Mean load of replicas over all points. Processor and disk load are the dimensions `cpu` and `io`,
+ * or else the first two. With a single dimension, the followers' part of it, which is writes,
+ * stands for disk load.
  */
 class MeanLoads {
   readonly cluster: WorkingCluster;
@@ -161,7 +162,7 @@ class Planning {
       (other) => cluster.podOf[other] === toPod,
     );
     if (sibling !== undefined) {
-      // Replicas that a split has added are as healthy as what they were cut from.
+      // Replicas added by a split are as healthy as the one they were cut from.
       const isHealthy = cluster.model.replicas.isHealthy[sibling] ?? 1;
       if (!cluster.isLeader[replica] || isHealthy === 0 || sibling === replica) return undefined;
       return { kind: 'transfer-leader', partition, from: replica, to: sibling };

@@ -1,6 +1,6 @@
-// Another draw of a recorded load, to judge a plan on. A recording is one draw only. Its noise is taken to be what is left
-// of a series beside the mean of each point with its two neighbours; each value is drawn again around that mean, with
-// a deviation as large.
+// Another draw of a recorded load, to judge a plan on. A recording is one draw only. Its noise is
+// estimated as the difference of each point from the mean of it and its two neighbours; each value
+// is drawn again around that mean, with a deviation as large.
 
 import type { ClusterModel } from '../cluster-model.ts';
 import { Chance } from './chance.ts';

@@ -1,6 +1,6 @@
-// Puts a trace that has no pods onto a cluster that is made up: a pod on each node, each recorded partition cut into
-// several, three replicas of each, placed by X-Stor's even spread and score. What one server recorded can be looked at
-// as the load of a cluster by that.
+// Maps a trace without pods onto a synthetic cluster: a pod on each node, each recorded partition
+// cut into several, three replicas of each, placed by X-Stor's even spread and score. So the
+// recording of one server can be viewed as the load of a cluster.
 
 import type { Rng } from '../../../universal-row/environment.ts';
 import { type PlacementPod, placeTable } from '../xstor/place.ts';

@@ -1,5 +1,5 @@
-// A recorded cluster: documents and series of load. docs/simulation.md describes the file: one JSON object a line, a
-// header first, and everything before what names it.
+// A recorded cluster: documents and series of load. docs/simulation.md describes the file: one JSON
+// object a line, a header first, and every object before references to it.
 
 import type { NodeState, PodModel } from '../cluster-model.ts';
 

@@ -71,7 +71,7 @@ export class Anomalies {
         above++;
         continue;
       }
-      // The run that has just ended counts whole, or for those of its points that are far above the mean.
+      // The run that has just ended counts as a whole, or only its points far above the mean.
       for (let i = t - above; i < t; i++) {
         if (above >= run || shares[i]! > this.#ceiling[i]!) found(i);
       }

@@ -1,6 +1,6 @@
-// The daily run of replica scheduling (X-Stor, section 5.3.2): where pods have too many anomalous minutes, switch roles,
-// then migrate what is left. The executor checks the cluster after the first tenth of a plan and stops if it is
-// worse than before.
+// The daily run of replica scheduling (X-Stor, section 5.3.2): where pods have too many anomalous
+// minutes, switch roles, then migrate the rest. The executor checks the cluster after the first
+// tenth of a plan and stops if it is worse than before.
 
 import type { Policy } from '../proposal.ts';
 import { migrateReplicas } from './migrate.ts';
@@ -44,7 +44,7 @@ interface CheckedFigures {
   anomalies: number;
 }
 
-/** Load changes by itself between two looks; only what is more than a tenth is put down to the plan. */
+/** Load changes by itself between two checks; only more than a tenth is attributed to the plan. */
 const tolerated = 1.1;
 
 /** Whether the rest of a plan must not be carried out. */

@@ -73,7 +73,7 @@ export function destinationOf(run: SchedulingRun, replica: number): number | und
   return left[0]!.pod;
 }
 
-/** Those that are within `tolerance` of the least. */
+/** Candidates within `tolerance` of the least. */
 function least(
   all: readonly Destination[],
   figure: (one: Destination) => number,
@@ -108,7 +108,10 @@ interface Move {
   toPod: number;
 }
 
-/** The move, and in another subcluster those of the other replicas; undefined when they do not fit there. */
+/**
+ * The move, and in another subcluster the moves of the other replicas; undefined when they do not
+ * fit there.
+ */
 function movesTo(run: SchedulingRun, replica: number, toPod: number): Move[] | undefined {
   const { cluster, parameters } = run;
   const { subcluster, node } = cluster.model.pods;

@@ -1,6 +1,6 @@
-// Replica placement of a new table (X-Stor, section 5.3.1): how many partitions it needs, an even spread over all pods,
-// and the lowest score (eq. 6) for what the even spread leaves open. All replicas of a partition are in one subcluster,
-// on nodes and, where there are enough, in zones of their own.
+// Replica placement of a new table (X-Stor, section 5.3.1): the number of partitions, an even
+// spread over all pods, and the lowest score (eq. 6) for the remaining choices. All replicas of a
+// partition are in one subcluster, on nodes and, where there are enough, in zones of their own.
 
 import type { Rng } from '../../../universal-row/environment.ts';
 import type { PodModel } from '../cluster-model.ts';
@@ -102,8 +102,8 @@ export class NoRoomError extends Error {
 }
 
 /**
- * Pods of each partition; the first is to lead. `pods` bear what is placed when this returns. Throws a NoRoomError, and
- * then nothing is placed.
+ * Pods of each partition; the first one leads. `pods` include the new load when this returns.
+ * Throws a NoRoomError, and then nothing is placed.
  */
 export function placeTable(
   pods: PlacementPod[],

@@ -1,4 +1,4 @@
-// A disk that is a map, for tests of what is written and read back.
+// An in-memory disk, for tests of writing and reading back.
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 

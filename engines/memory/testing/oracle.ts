@@ -1,4 +1,4 @@
-// The rows of a table as plain maps and arrays, slow and obviously right: what tests compare with.
+// The rows of a table as plain maps and arrays, slow and obviously right: the reference in tests.
 
 import { Slice } from '../../../universal-row/bytes.ts';
 import { Shape } from '../../../universal-row/rows.ts';

@@ -1,4 +1,4 @@
-// Random writes of every kind, done to a table and to its oracle alike: what tests are driven by.
+// Random writes of every kind, applied to a table and to its oracle alike, for tests.
 
 import { Shape } from '../../../universal-row/rows.ts';
 import type { RowTable } from '../../engine.ts';
@@ -11,7 +11,7 @@ interface Spread {
   fields: number;
 }
 
-/** One write to one row. Throws when what the table answers is not what the oracle says. */
+/** One write to one row. Throws when the table's answer differs from the oracle's. */
 export function writeOnce(random: Random, spread: Spread, table: RowTable, oracle: Oracle): void {
   const key = `key ${random.below(spread.keys)}`;
   const there = oracle.get(key);

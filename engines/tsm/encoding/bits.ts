@@ -81,7 +81,7 @@ export function pastBits(from: ByteReader, bits: number): void {
   from.at += n;
 }
 
-/** Whole numbers below 2^width, `width` up to 53 bits each. */
+/** Packs whole numbers below 2^width; `width` is at most 53 bits. */
 export function packFlat(out: ByteWriter, values: Float64Array, n: number, width: number): void {
   bitWriter.begin(n * width);
   if (width <= 32) for (let i = 0; i < n; i++) bitWriter.put(values[i]!, width);

@@ -132,7 +132,7 @@ describe('reads back', () => {
     check('float', decimals);
     check('float', some(fc.constantFrom(1.5, 2.25, -7)));
     check('float', walk(fc.double({ min: -1, max: 1, noNaN: true })));
-    // What was once a 32-bit float has no low bits.
+    // A value converted from a 32-bit float has no low bits.
     check('float', some(fc.float({ min: 0, max: 100, noNaN: true })));
   });
 
@@ -224,7 +224,7 @@ test('a part of a column', () => {
   };
   check('float', [1, 2, 3.5, 4, 5, 6]);
   check('float', [1, 2, 3.5, undefined, 5, 6]);
-  // What is missing lies elsewhere.
+  // Absent values lie outside the range.
   check('integer', [undefined, 2, 3, 4, 5, 6]);
   check('integer', [1n, 2n, 2n ** 60n, undefined, 5n, 6n]);
   check('string', ['a', 'b', 'c', undefined, 'e', 'f']);

@@ -100,7 +100,7 @@ function keepPresent(
   return n;
 }
 
-/** Where a column is decoded to, time and again. The arrays grow to what was asked of them. */
+/** Reusable buffer for decoded columns. The arrays grow on demand. */
 export class ColumnBuffer {
   #numbers = new Float64Array(0);
   #present = new Uint8Array(0);

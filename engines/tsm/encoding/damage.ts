@@ -1,8 +1,8 @@
-// What every decoder does about bytes that cannot be: the file adds its path and the offset.
+// Handling of invalid bytes in all decoders: the file adds its path and the offset to the error.
 
 import { CorruptFileError } from '../parts.ts';
 
-/** No block has more rows; whatever is decoded is bounded by it. */
+/** Largest number of rows in a block, which bounds everything decoded. */
 export const maxBlockRows = 65_536;
 
 export function corrupt(what: string): never {

@@ -21,7 +21,9 @@ const floatCodes = { constant: 16, decimal: 17, xor: 18, split: 19 } as const;
 
 /** With more decimals than this the integers have about as many bits as the doubles. */
 const maxExponent = 15;
-/** Exact as doubles; dividing by them rounds correctly, so what is checked once is right for ever. */
+/**
+ * Powers exact as doubles; division by them rounds correctly, so one check holds for all values.
+ */
 const powersOfTen = Float64Array.from({ length: maxExponent + 1 }, (_, e) => 10 ** e);
 
 let scratch = new Float64Array(4096);

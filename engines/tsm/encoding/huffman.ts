@@ -83,7 +83,7 @@ function limitDepth(used: number): boolean {
 const countOfLength = new Uint16Array(maxCodeBits + 1);
 const nextCode = new Uint16Array(maxCodeBits + 2);
 
-/** Sets what each symbol is in the stream. Returns the greatest length. */
+/** Assigns the codes of symbols. Returns the greatest length. */
 function assignCodes(lengths: Uint8Array, codes: Uint16Array): number {
   countOfLength.fill(0);
   for (let s = 0; s < maxSymbols; s++) countOfLength[lengths[s]!]!++;
@@ -115,8 +115,8 @@ export function encoderCodes(lengths: Uint8Array, codes: Uint16Array): void {
 const decoderCodes = new Uint16Array(maxSymbols);
 
 /**
- * Fills the table: what the next bits of the stream, as many as this returns, mean: the symbol above the
- * four bits of its code's length. Bytes that are no code are refused.
+ * Fills the decoding table, indexed by as many of the next bits of the stream as this returns: the
+ * symbol above the four bits of its code's length. Rejects bytes that are no code.
  */
 export function fillDecodeTable(lengths: Uint8Array, table: Uint16Array): number {
   let taken = 0;

@@ -25,7 +25,7 @@ const wideRaw = 9;
 
 export type WideArray = BigInt64Array | BigUint64Array;
 
-// Of so many numbers, those in the middle tell which form is smaller.
+// From this many numbers on, a sample from the middle decides which form is smaller.
 const sampledFrom = 512;
 const sampleNumbers = 160;
 
@@ -130,7 +130,7 @@ function fillZigzag(values: Float64Array, n: number, scale: number): void {
   }
 }
 
-/** Of whole numbers; 0 is divided by all. */
+/** Greatest common divisor of whole numbers; 0 is divisible by all. */
 function commonDivisor(a: number, b: number): number {
   // A quotient that is whole is exact; this is much faster than the remainder.
   const q = b / a;

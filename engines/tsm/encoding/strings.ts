@@ -23,7 +23,7 @@ const maxBlobBytes = 256 * 1024 * 1024;
 
 const plain = 0;
 const deflated = 1;
-// A call of the compressor costs some 20 µs, and what is saved here is not worth that.
+// A call of the compressor costs some 20 µs, which exceeds the savings below this size.
 const minDeflatedBytes = 192;
 /** No deflated byte becomes more. */
 const maxInflation = 1032;

@@ -1,4 +1,4 @@
-// Whole numbers from 0 to 2^53 - 1, most of them small: what all other encodings come down to.
+// Whole numbers from 0 to 2^53 - 1, most of them small. All other encodings are built on this one.
 //
 //   form u8 | …
 //     form & 3 = same     value uvarint
@@ -6,8 +6,9 @@
 //                flat     form >> 2 bits each
 //                coded    code lengths (huffman.ts) | a bit stream of tokens and what they leave open
 //
-// Tokens 0 to 31 are the number. From 32 on, two tokens share the numbers of k bits above the first, the
-// one with the next lower bit clear, the other with it set; the k - 1 bits below follow the token's code.
+// Tokens 0 to 31 stand for the number itself. From 32 on, two tokens share the numbers of k bits
+// above the first, the one with the next lower bit clear, the other with it set; the k - 1 bits
+// below follow the token's code.
 //
 // The length of the list is not stored: the reader knows it, and an empty list takes no byte.
 
@@ -58,7 +59,7 @@ export function bitLength(value: number): number {
   return value < twoTo32 ? 32 - Math.clz32(value) : 64 - Math.clz32(Math.floor(value / twoTo32));
 }
 
-// Below this many numbers a code's table takes what it saves.
+// Below this many numbers, a code's table takes more than the code saves.
 const minCodedNumbers = 24;
 // A code is slower to read than numbers of equal width: it has to save something.
 const codedAdvantage = 0.96;
@@ -66,7 +67,7 @@ const codedAdvantage = 0.96;
 const lengths = new Uint8Array(maxSymbols);
 const codes = new Uint16Array(maxSymbols);
 
-/** Numbers looked at, to tell what they would take before they are written. */
+/** Analyses numbers to predict their encoded size before writing them. */
 export class WholeNumbers {
   #values: Float64Array = new Float64Array(0);
   #n = 0;

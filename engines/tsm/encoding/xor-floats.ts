@@ -1,7 +1,7 @@
-// Doubles as their difference, bit by bit, from the one before (Pelkonen et al., "Gorilla", 2015):
+// Doubles encoded as the XOR with the previous value (Pelkonen et al., "Gorilla", 2015):
 //
 //   the first value 64 bits, then for each value
-//     0            it is the one before
+//     0            equal to the previous value
 //     1 0 | bits   the bits that differ lie within those of the last value that came with a window
 //     1 1 | leading zeros 5 bits | length - 1 6 bits | bits
 //

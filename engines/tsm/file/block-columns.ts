@@ -5,15 +5,16 @@ import { emptyBytes } from '../../../universal-row/bytes.ts';
 import type { BlockRecord } from './directory.ts';
 import { type FileBytes, sealed } from './file-bytes.ts';
 
-// Columns wanted of a block are read in one go with what lies between, up to this.
+// Requested columns of a block are read at once together with the bytes between them, up to this
+// size.
 const maxSpanBytes = 128 * 1024;
 
 export class BlockColumns {
   readonly #bytes: FileBytes;
-  /** Of the block, in the file. */
+  /** Offset of the block in the file. */
   #offset = 0;
   #length = 0;
-  /** What was read, and which part of the block it is. */
+  /** Bytes read, and their range within the block. */
   #read: Buffer = emptyBytes;
   #start = 0;
   #end = 0;
@@ -56,7 +57,7 @@ export class BlockColumns {
     return this.#from;
   }
 
-  /** What went wrong with the column opened last, damage with its place. */
+  /** Error for the column opened last; damage is reported with its place. */
   failed(error: unknown): never {
     return this.#bytes.failed(this.#opened, error);
   }

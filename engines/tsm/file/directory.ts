@@ -28,7 +28,7 @@ const someLack = 8;
 const firstLacks = 16;
 const lastLacks = 32;
 
-/** Whose the rows of a shared block are. */
+/** Series of the rows in a shared block. */
 export interface Runs {
   /** Ascending. */
   readonly series: Uint32Array;
@@ -102,7 +102,7 @@ function writeRuns(out: ByteWriter, runs: Runs): void {
   }
 }
 
-// What is kept of a column.
+// Fields stored per column.
 const cell = { field: 0, kind: 1, offset: 2, length: 3, restAt: 4, restEnd: 5 } as const;
 const cells = 6;
 
@@ -161,7 +161,7 @@ export class BlockRecord {
     return this.#cell(column, cell.length);
   }
 
-  /** Of a block that is not shared. Undefined when there is not enough on record. */
+  /** Summary of a column of an unshared block. Undefined when not enough was recorded. */
   summary(column: number): ColumnSummary | undefined {
     const { rows, minTime, maxTime } = this.#extent;
     const kind = this.#cell(column, cell.kind);

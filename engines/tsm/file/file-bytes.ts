@@ -33,14 +33,14 @@ export class FileBytes {
     throw new DamagedFileError(this.file.path, offset, what);
   }
 
-  /** What went wrong with the bytes there, damage with its place. */
+  /** Error for the bytes at `offset`; damage is reported with its place. */
   failed(offset: number, error: unknown): never {
     const unplaced = error instanceof CorruptFileError && !(error instanceof DamagedFileError);
     if (unplaced) this.damaged(offset, error.message);
     throw error;
   }
 
-  /** Runs what decodes the bytes there; what it finds wrong is told with the place. */
+  /** Runs a decoder of the bytes there; damage it finds is reported with the place. */
   at<T>(offset: number, decode: () => T): T {
     try {
       return decode();

@@ -22,7 +22,7 @@ const chunkNumbers = 4096;
 const makeUint32 = (length: number) => new Uint32Array(length);
 const makeFloat64 = (length: number) => new Float64Array(length);
 
-/** What the writer gathers. */
+/** Collects index entries while a file is written. */
 export class IndexBuilder {
   readonly #series = new GrowingArray(makeUint32);
   readonly #firstBlocks = new GrowingArray(makeUint32);

@@ -1,4 +1,4 @@
-// What a file is made of, front to back. format.md says it all.
+// Layout of a file, front to back. format.md has the details.
 //
 //   header     "PolyrowT" | version u32 | 0 u32
 //   blocks     columns: bytes | crc32 u32
@@ -19,11 +19,11 @@ const version = 1;
 
 export function checksum(bytes: Buffer, start: number, end: number, offset: number): number {
   const seed = offset % 0x1_0000_0000;
-  // Of no bytes it is the seed, but the native one takes an empty buffer for none.
+  // The checksum of zero bytes is the seed, but native `crc32` treats an empty buffer as absent.
   return start === end ? seed : crc32(bytes.subarray(start, end), seed);
 }
 
-/** Of a block, in the index. */
+/** Flags of a block in the index. */
 export const BlockFlag = {
   /** The next block is the same series'. */
   continued: 1,
@@ -66,7 +66,7 @@ export function makeFooter(footer: Footer, offset: number): Buffer {
   return b;
 }
 
-/** The footer that lies at the offset, or what is wrong with it. */
+/** The footer at the offset, or a description of its damage. */
 export function readFooter(b: Buffer, offset: number): Footer | string {
   if (!b.subarray(0, 8).equals(magic)) return 'there is no footer';
   if (b.readUInt32LE(60) !== checksum(b, 0, 60, offset)) return 'wrong checksum of the footer';

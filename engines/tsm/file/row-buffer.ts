@@ -1,4 +1,4 @@
-// Rows that wait to become a block. The arrays are used again for the next rows, whatever their fields.
+// Rows that wait to become a block. The arrays are reused for the next rows, whatever their fields.
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
@@ -21,14 +21,14 @@ class BufferedColumn {
 export class RowBuffer {
   times = new Float64Array(0);
   count = 0;
-  /** About what the strings take, in UTF-16 units. */
+  /** Approximate size of the strings, in UTF-16 units. */
   textUnits = 0;
   #bytes = 0;
   /** Field numbers in use, in no order. */
   #used: number[] = [];
   readonly #columns: (BufferedColumn | undefined)[] = [];
 
-  /** Of memory, about; never less than before. */
+  /** Memory used, approximate; never decreases. */
   get bytes(): number {
     return this.#bytes;
   }

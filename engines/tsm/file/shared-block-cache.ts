@@ -1,5 +1,5 @@
-// Blocks shared by many series, decoded: a scan that reads those series one after another, in whatever order,
-// decodes each block once. One cache serves all files, the blocks used last staying.
+// Blocks shared by many series, decoded: a scan that reads those series one after another, in any
+// order, decodes each block once. One LRU cache serves all files.
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { BlockCache } from '../parts.ts';
@@ -10,7 +10,7 @@ export interface SharedBlock {
   readonly times: Float64Array;
   /** By field number, of those that were asked for; undefined when the block has no such field. */
   readonly columns: Map<number, Column | undefined>;
-  /** Of memory, about. */
+  /** Memory used, approximate. */
   bytes: number;
 }
 
@@ -19,7 +19,7 @@ const defaultBytes = 32 * 1024 * 1024;
 export class SharedBlockCache implements BlockCache {
   readonly #limit: number;
   readonly #files = new Map<number, Map<number, SharedBlock>>();
-  /** Those of `#files`, the one not used for longest first. */
+  /** Blocks of `#files`, least recently used first. */
   readonly #order = new Map<SharedBlock, { file: number; block: number }>();
   #bytes = 0;
   #nextFile = 0;
@@ -43,7 +43,7 @@ export class SharedBlockCache implements BlockCache {
     return found;
   }
 
-  /** As `get`, for someone whose reading is not to count. */
+  /** Like `get`, without marking the block as used. */
   peek(file: number, block: number): SharedBlock | undefined {
     return this.#files.get(file)?.get(block);
   }
@@ -63,7 +63,7 @@ export class SharedBlockCache implements BlockCache {
   /** A block in the cache has more columns than before. */
   grow(contents: SharedBlock, bytes: number): void {
     contents.bytes += bytes;
-    // It may have been evicted since it was got.
+    // The block may have been evicted since it was returned.
     if (!this.#order.has(contents)) return;
     this.#bytes += bytes;
     this.#evict();

@@ -1,4 +1,4 @@
-// What is on record of a column, so that aggregates over a whole block decode nothing:
+// Summary stored for a column, so that aggregates over a whole block decode nothing:
 //
 //   boolean  u8: min | max << 1 | first << 2 | last << 3
 //   string   nothing when they are long, else first text | last text
@@ -19,12 +19,12 @@ const doubles = 16;
 const longs = 17;
 const longSum = 32;
 const maxExponent = 15;
-/** Of the first and the last text together, in UTF-16 units. */
+/** Largest total length of the first and the last text, in UTF-16 units. */
 const maxTextUnits = 64;
 const twoTo32 = 0x1_0000_0000;
 const powersOfTen = Float64Array.from({ length: maxExponent + 1 }, (_, e) => 10 ** e);
 
-/** Of the first `rows` rows; at least one has a value. */
+/** Summary of the first `rows` rows; at least one must have a value. */
 export function summarise(column: Column, times: Float64Array, rows: number): ColumnSummary {
   const { type, present } = column;
   let firstRow = 0;
@@ -68,7 +68,7 @@ function aggregates(column: Column, firstRow: number, lastRow: number, count: nu
   return { min, max, sum: exact ? sum : exactSum(column, firstRow, lastRow) };
 }
 
-/** Of safe integers: in two halves, each of which stays exact. */
+/** Sum of safe integers, in two halves, each of which stays exact. */
 function exactSum(column: Column, firstRow: number, lastRow: number): number | bigint {
   const { type, numbers, present } = column;
   let high = 0;

@@ -1,4 +1,4 @@
-// Reads a file. What is in memory is its index; blocks and the directory's records are read on demand.
+// Reads a file. Its index is in memory; blocks and the directory's records are read on demand.
 
 import type { Column, ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
@@ -13,10 +13,11 @@ import { checksum, crcBytes, footerBytes, type Footer } from './format.ts';
 import { headerBytes, makeHeader, readFooter } from './format.ts';
 import { commonSharedBlocks, type SharedBlock, SharedBlockCache } from './shared-block-cache.ts';
 
-// A directory up to this size is kept whole, of a larger one a window around what was read last.
+// A directory up to this size is kept whole; of a larger one, a window around the last read is
+// kept.
 const wholeDirectoryBytes = 128 * 1024;
 const windowBytes = 16 * 1024;
-// What objects of a block or column in the cache take besides their arrays, about.
+// Memory that objects of a cached block or column take besides their arrays, approximate.
 const cachedBytes = 200;
 
 /** Throws `CorruptFileError` when the file is not whole. */
@@ -86,7 +87,7 @@ export class TsmFileReader implements TsmFile {
     this.#cacheName = cache.addFile();
   }
 
-  /** Bytes of memory held, without what is in the cache of shared blocks. */
+  /** Memory held, without the cache of shared blocks. */
   get memoryBytes(): number {
     let bytes = this.#index.bytes + (this.#window?.length ?? 0) + this.#times.byteLength;
     for (const buffer of this.#buffers) bytes += buffer.bytes;

@@ -26,7 +26,7 @@ export interface TsmWriterOptions {
   readonly sparseRows?: number;
   /** Rows of a block that is shared. */
   readonly sharedRows?: number;
-  /** What shared blocks that wait for more series may hold of memory, all measurements together. */
+  /** Memory limit for shared blocks that wait for more series, all measurements together. */
   readonly waitingBytes?: number;
 }
 
@@ -158,7 +158,7 @@ export class TsmFileWriter implements TsmWriter {
     }
   }
 
-  /** A file that failed is of no use any more, and takes room that may be what is wanting. */
+  /** A failed file is useless, and its space may be needed. */
   #guarded(work: () => void): void {
     if (!this.#open) throw new Error(`${this.#path} is closed`);
     try {
@@ -173,7 +173,7 @@ export class TsmFileWriter implements TsmWriter {
     try {
       this.abandon();
     } catch {
-      // The disk fails altogether; what went wrong first says more.
+      // The disk fails altogether; the first error is more informative.
     }
   }
 

@@ -1,6 +1,6 @@
-// One field of a table of the head, by row, in pages. A page is as narrow as its values let it be and as
-// long as its rows need; where few of its rows have the field, it is a list of those that do. So a field
-// costs memory by the values there are, whatever rows they are in.
+// One field of a table of the head, by row, in pages. A page is as narrow as its values permit and
+// as long as its rows need; where few of its rows have the field, it is a list of those. So a
+// field's memory depends on its number of values, whatever rows they are in.
 
 import { Form, type Values, valuesOf } from './packed-column.ts';
 import { type PagePool, pageRows, pageShift } from './page-pool.ts';
@@ -233,7 +233,7 @@ function bytesOf(page: Page): number {
   );
 }
 
-/** A power of two, up to that of a full page. */
+/** A power of two, at most the length of a full page. */
 function lengthFor(needed: number, sparse: boolean): number {
   let length = sparse ? 2 : firstPageRows;
   while (length < needed) length *= 2;

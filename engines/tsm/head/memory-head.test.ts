@@ -46,7 +46,7 @@ const row: fc.Arbitrary<Row> = fc.record({
     sometimes(bigUnsigned, 2),
     sometimes(fc.string({ unit: 'binary', maxLength: 5 }), 2),
     sometimes(fc.boolean(), 3),
-    // A field that next to nobody has.
+    // A field that few rows have.
     fc.oneof(
       { weight: 30, arbitrary: fc.constant(undefined) },
       { weight: 1, arbitrary: fc.double() },

@@ -15,7 +15,7 @@ import { SeriesState } from './series-state.ts';
 import { TextArena } from './text-arena.ts';
 
 const offsetMask = pageRows - 1;
-/** What a read of a row looks at beside its fields: its time and the row before it. */
+/** Columns that reading a row touches besides its fields: its time and the row before it. */
 const ownColumns = 2;
 
 class Mark {
@@ -187,7 +187,7 @@ export class MemoryHead implements ShardHead {
     deletions.push({ before: table.rows, from, to, number: this.#deletionCount++ });
   }
 
-  /** What is handed out is overwritten by the next call. */
+  /** The next call overwrites the rows returned. */
   read(series: number, fields: readonly number[], from: number, to: number, mark?: HeadMark): Rows {
     if (!this.has(series)) return this.#reader.nothing(fields.length);
     const table = this.#tables[this.#series.table[series]!]!;

@@ -4,10 +4,13 @@
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 
-/** Booleans and small integers are in the narrow ones, floats in doubles, and what is beyond 2^53 in the last. */
+/**
+ * Booleans and small integers use the narrow types, floats doubles, and integers beyond 2^53 the
+ * last one.
+ */
 export type Values = Int8Array | Int16Array | Int32Array | Float64Array | BigInt64Array;
 
-/** What stands for each of them in the log, ascending by what they hold. Never change a number. */
+/** Log encodings of the array types, ascending by range. Never change a number. */
 export const Form = { i8: 0, i16: 1, i32: 2, f64: 3, i64: 4 } as const;
 export type Form = (typeof Form)[keyof typeof Form];
 

@@ -17,7 +17,7 @@ export class PagePool {
     this.#maxIdleBytes = maxIdleBytes;
   }
 
-  /** A page of a full `pageRows` values, with whatever is in it. */
+  /** A page of a full `pageRows` values, with arbitrary contents. */
   take(form: Form): Values {
     const page = this.#idle[form]!.pop();
     if (page === undefined) return valuesOf(form, pageRows);

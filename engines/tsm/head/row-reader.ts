@@ -1,5 +1,5 @@
-// Reads one series out of a table of the head: walks its rows, brings them into the order of their times,
-// merges those of one time, and gathers the columns.
+// Reads one series out of a table of the head: walks its rows, sorts them by time, merges those of
+// one time, and collects the columns.
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { Rows } from '../parts.ts';
@@ -44,7 +44,7 @@ export class RowReader {
     return { count: 0, times: this.#times, columns: Array(fields).fill(undefined) };
   }
 
-  /** `newest` and what it leads to are rows plus one; rows from `limit` on are not read. */
+  /** `newest`, and the links from it, are rows plus one; rows from `limit` on are not read. */
   read(
     table: HeadTable,
     newest: number,
@@ -142,7 +142,7 @@ export class RowReader {
     };
   }
 
-  /** Of the rows of each time keeps the last that has a value. Returns how many times have one. */
+  /** Keeps, for each time, the last row that has a value. Returns how many times have one. */
   #mergeValues(distinct: number, values: Float64Array | BigInt64Array, has: Uint8Array): number {
     const ends = this.#ends;
     let found = 0;
@@ -188,7 +188,7 @@ export class RowReader {
     if (this.#times.length < count) this.#times = new Float64Array(roundedUp(count));
   }
 
-  /** The receiver keeps what it was given; nothing that large is kept here. */
+  /** The receiver keeps the arrays it was given; no array that large is kept here. */
   #forget(): void {
     this.#rows = new Uint32Array(64);
     this.#times = new Float64Array(64);

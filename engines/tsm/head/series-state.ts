@@ -1,8 +1,7 @@
-// What a head knows of each series, by its number: where its newest row is, and between which times its
-// rows are.
+// A head's state by series number: position of the newest row, and time range of the rows.
 
 const initialSeries = 64;
-/** Of all arrays together, for one series. */
+/** Size of all arrays together, per series. */
 const seriesBytes = 29;
 
 export class SeriesState {

@@ -12,7 +12,7 @@ const recentSlots = 256;
 export class TextArena {
   bytes = 0;
   readonly #chunks: Buffer[] = [];
-  /** Of each chunk: the position of its first byte. */
+  /** For each chunk, the position of its first byte. */
   readonly #starts: number[] = [];
   #used = 0;
   #end = 0;
@@ -66,7 +66,7 @@ export class TextArena {
   #reserve(bytes: number): void {
     const last = this.#chunks[this.#chunks.length - 1];
     if (last !== undefined && this.#used + bytes <= last.length) return;
-    // Small heads are many: the chunks grow with what is in them.
+    // Small heads are many, so chunks grow with their contents.
     const size = Math.max(bytes, Math.min(chunkBytes, Math.max(firstChunkBytes, this.bytes)));
     if (last !== undefined) this.#end += last.length;
     this.#chunks.push(Buffer.allocUnsafeSlow(size));

@@ -1,5 +1,5 @@
-// Many short runs of bytes, each behind its length, in slabs. A run is known by its address, which fits
-// 32 bits: what the garbage collector sees of a million tag values is a dozen buffers.
+// Many short runs of bytes, each behind its length, in slabs. A run is identified by its address,
+// which fits 32 bits: for a million tag values, the garbage collector sees a dozen buffers.
 
 import { assert } from '../../../universal-row/assert.ts';
 import { viewed } from '../../../universal-row/bytes.ts';
@@ -13,7 +13,7 @@ const maxSlabs = 2 ** 32 / slabBytes;
 const maxLengthBytes = 3;
 
 export class ByteArena {
-  // What `locate` found last.
+  // Result of the last `locate`.
   buf: Buffer = Buffer.alloc(0);
   start = 0;
   length = 0;

@@ -1,6 +1,6 @@
 // Numbers by index, in one typed array that grows. Its users read `array` directly.
 
-/** What the parts of one index hold, kept up to date by its allocators. */
+/** Memory used by the parts of one index, kept up to date by its allocators. */
 export interface MemoryTally {
   bytes: number;
 }
@@ -23,7 +23,7 @@ export class GrowingUint32 {
 
   #grow(): void {
     const before = this.array;
-    // By half: at ten million series what is kept spare counts.
+    // Grows by half: with ten million series, spare capacity matters.
     this.array = new Uint32Array(before.length + (before.length >>> 1) + 4);
     this.array.set(before);
     this.#tally.bytes += this.array.byteLength - before.byteLength;

@@ -1,6 +1,6 @@
-// Tables with open addressing, of pairs: a number from 1, and the 32-bit hash of what it stands for.
-// The hash decides nearly always whether a pair is the one, before the thing itself is looked at; and a
-// table grows by being read from front to back, without a jump to the things.
+// Tables with open addressing, of pairs: a number from 1, and the 32-bit hash of the item it stands
+// for. The hash nearly always decides whether a pair matches, before the item itself is read; and a
+// table grows by one sequential pass, without access to the items.
 
 /** A table of twice the size with the same pairs. */
 export function grownPairs(before: Uint32Array): Uint32Array {

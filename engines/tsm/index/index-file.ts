@@ -4,11 +4,13 @@
 //   marks   twice: bytes synced f64 | count u32 | crc32 u32   16 bytes each; the higher count holds
 //   frames  length u32 | crc32 u32 | records                  see index-records.ts
 //
-// A mark is written after what it tells of was synced, in turns to either place, and is not synced itself:
-// it tells a frame that was promised, and is damaged, from one that a crash tore. Without it such a frame is
-// taken for torn, and at worst what a power cut right after the sync may leave is less strictly checked.
+// A mark is written after the frames it covers were synced, alternately to either place, and is not
+// synced itself: it distinguishes a damaged synced frame from one that a crash tore. Without it
+// such a frame counts as torn; at worst, frames synced right before a power cut are less strictly
+// checked.
 //
-// The file is made under another name and renamed when it is safe, so one with this name has a header.
+// The file is made under another name and renamed once it is synced, so one with this name has a
+// header.
 
 import { crc32 } from 'node:zlib';
 import { viewed } from '../../../universal-row/bytes.ts';
@@ -175,7 +177,7 @@ function readFrames(
   apply: (buf: Buffer, start: number, end: number) => void,
 ): number {
   let buf = viewed(Buffer.allocUnsafeSlow(Math.min(size - firstFrameAt, readBytes)));
-  // What of the file is in `buf`: `held` bytes from `position` on.
+  // Part of the file in `buf`: `held` bytes from `position` on.
   let held = 0;
   let position = firstFrameAt;
   for (let start = position; start < size; ) {

@@ -24,7 +24,9 @@ export const Op = {
   gone: 7,
 } as const;
 
-/** Length and checksum, both u32; the checksum is that of the length and what follows the checksum. */
+/**
+ * Length and checksum, both u32; the checksum covers the length and the bytes after the checksum.
+ */
 export const frameHeaderBytes = 8;
 /** A frame is closed when it has this many bytes: it ends with the record that fills it. */
 const fullFrameBytes = 256 * 1024;
@@ -106,18 +108,18 @@ export class RecordWriter {
   }
 }
 
-/** Of the frame `buf[start, end)`, header included. */
+/** Checksum of the frame `buf[start, end)`, header included. */
 export function frameChecksum(buf: Buffer, start: number, end: number): number {
   const length = crc32(buf.subarray(start, start + 4));
   return crc32(buf.subarray(start + frameHeaderBytes, end), length);
 }
 
-/** A record that cannot be what was written. */
+/** A record that the writer cannot have produced. */
 export class BadRecordError extends Error {
   override readonly name = 'BadRecordError';
 }
 
-/** Reads records; what runs past the end of the frame is a `BadRecordError`. */
+/** Reads records; throws `BadRecordError` for one that runs past the end of the frame. */
 export class RecordReader {
   buf: Buffer = Buffer.alloc(0);
   pos = 0;

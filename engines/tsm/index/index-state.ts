@@ -1,5 +1,5 @@
-// What an index holds, and the few ways in which it changes. Whoever changes it writes the change down
-// (series-index.ts) or has read it (index-replay.ts).
+// Contents of an index, and the few operations that change them. The caller logs each change
+// (series-index.ts) or has read it from the log (index-replay.ts).
 
 import { copyBytes, viewed } from '../../../universal-row/bytes.ts';
 import { keyedHash } from '../../../universal-row/keyed-hash.ts';
@@ -14,7 +14,7 @@ import { SeriesTable } from './series-table.ts';
 import type { Tag } from './tag.ts';
 import { ValueDictionary } from './value-dictionary.ts';
 
-/** What the objects of a shape are reckoned to take. */
+/** Assumed size of the objects of a shape. */
 const shapeBytes = 200;
 
 export class IndexState {
@@ -61,7 +61,7 @@ export class IndexState {
     return this.#addShape(new KeyShape(this.rows.shapes.length, parent.measurement, parent, tag));
   }
 
-  /** `values` has a number for each tag of the shape; `hash` is that of the key by `keyedHash`. */
+  /** `values` has a number for each tag of the shape; `hash` is the key's `keyedHash`. */
   addSeries(shape: KeyShape, values: readonly number[], hash: number): number {
     const series = this.rows.append(shape, values);
     this.table.add(series, hash);

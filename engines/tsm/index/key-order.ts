@@ -12,7 +12,8 @@ import type { SeriesRows } from './series-rows.ts';
 const seriesPerComparison = 4;
 // ... and so many for each new one, and the new ones are merged in.
 const seriesPerNew = 16;
-// Of so many, one at least is wanted: they are picked out of the order of all, and not sorted.
+// When at least one in this many series is selected, they are picked from the order of all instead
+// of sorted.
 const seriesPerMark = 32;
 /** Ordinals that are looked at between two yields where that is a look into an array. */
 const pickedAtOnce = 16 * sliceElements;

@@ -1,10 +1,10 @@
-// All series of a measurement in the order of their keys, without a key being put together: the values of
+// All series of a measurement in the order of their keys, without building the keys: the values of
 // each tag are ranked, and then series are sorted by ranks. As words, a series is
 //
 //   rank of tag key, rank of value | rank of tag key, rank of value | ... | 0
 //
-// A rank is that of bytes as they stand in the key: `key=` of a tag, and of a value also the comma behind
-// it, or nothing where the key ends: 'a!' comes before 'a,' but after 'a'.
+// A rank orders bytes as they appear in the key: `key=` of a tag, and of a value also the comma
+// behind it, or nothing where the key ends: 'a!' comes before 'a,' but after 'a'.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { MeasurementIndex } from './measurement-index.ts';
@@ -15,7 +15,7 @@ import { type WordSource, wordSort } from './word-sort.ts';
 
 const comma = 0x2c;
 
-/** Of those that there are as it begins; more may be added meanwhile. */
+/** Walks the series that exist at the start; more may be added meanwhile. */
 export function* ordinalsByKey(
   measurement: MeasurementIndex,
   rows: SeriesRows,
@@ -71,7 +71,7 @@ class ValueWords implements WordSource {
   }
 }
 
-/** What a tag's key and values are worth in a comparison. From 1. */
+/** Ranks of a tag's key and values in comparisons. From 1. */
 interface TagRanks {
   key: number;
   /** By value number times `stride`, plus one where a comma follows and `stride` is 2. */

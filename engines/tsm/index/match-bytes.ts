@@ -1,6 +1,6 @@
 // Whether some bytes stand at a place: the comparison by which series and tag values are found.
 
-/** What `viewed` of universal-row/bytes.ts adds to a buffer. */
+/** Properties that `viewed` of universal-row/bytes.ts adds to a buffer. */
 interface Viewed {
   readonly view?: DataView;
 }

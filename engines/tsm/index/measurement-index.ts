@@ -15,7 +15,7 @@ export class KeyShape {
   readonly parent: KeyShape | undefined;
   /** The last of its tags; none in the root. */
   readonly tag: Tag | undefined;
-  /** It has or had series. */
+  /** True if the measurement has or had series. */
   isUsed = false;
   #tags: readonly Tag[] | undefined = undefined;
   #children: Map<Tag, KeyShape> | undefined = undefined;
@@ -69,7 +69,7 @@ export class KeyShape {
   }
 }
 
-/** What the objects of a measurement and of a field are reckoned to take. */
+/** Assumed size of the objects of a measurement and of a field. */
 const objectBytes = 1200;
 const fieldBytes = 150;
 

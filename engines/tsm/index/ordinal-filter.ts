@@ -1,7 +1,7 @@
-// Filters by tags over the ordinals of one measurement. A filter is turned into sets of values first, so
-// that a pattern is tried once on each value and not on each series. What is then done depends on how few
-// values it wants: their postings are followed and each series found is tried, or all columns concerned
-// are gone through into bitmaps.
+// Filters by tags over the ordinals of one measurement. A filter is turned into sets of values
+// first, so that a pattern is tried once on each value and not on each series. The next step
+// depends on the number of matching values: with few, their postings are followed and each series
+// found is tested; with many, the columns concerned are scanned into bitmaps.
 
 import type { SeriesFilter } from '../../../contracts/series-store.ts';
 import type { Slices } from '../../../universal-row/slices.ts';
@@ -24,11 +24,14 @@ const valuesPerSelective = 16;
 const seriesForPostings = 2048;
 // One series is tried by itself in the time that so many take in a column.
 const seriesPerLook = 8;
-/** Of values that a pattern is tried on between two yields: their length, and what each costs besides. */
+/**
+ * Most work of pattern matching between two yields: total length of the values, and a fixed cost
+ * for each.
+ */
 const lengthAtOnce = 16 * 1024;
 const valueCost = 32;
 
-/** Ordinals that match, ascending, those of removed series too; undefined when all do. */
+/** Matching ordinals, ascending, removed series included; undefined when all match. */
 export function* matchingOrdinals(
   measurement: MeasurementIndex,
   filter: SeriesFilter,
@@ -37,7 +40,7 @@ export function* matchingOrdinals(
   return (yield* matches.few()) ?? (yield* matches.among(undefined));
 }
 
-/** A filter, for those who may know of something else that few series do. */
+/** A filter for callers that may have a more selective condition of their own. */
 export class OrdinalFilter {
   readonly #condition: Condition;
   readonly #count: number;
@@ -69,7 +72,7 @@ export class OrdinalFilter {
       .filter((ordinal, i, sorted) => i === 0 || ordinal !== sorted[i - 1]);
   }
 
-  /** Those of the ordinals (undefined: all) that match, in their order. */
+  /** Filters the ordinals (undefined: all); keeps their order. */
   *among(ordinals: Uint32Array | undefined): Slices<Uint32Array | undefined> {
     const condition = this.#condition;
     if (condition.kind === 'all') return ordinals;
@@ -260,7 +263,7 @@ function* bitsOf(condition: Condition, count: number): Slices<Uint32Array> {
   return bits;
 }
 
-/** Those of the ordinals whose bit is set. A loop: `filter` takes many times as long. */
+/** Ordinals whose bit is set. A loop: `filter` takes many times as long. */
 function marked(ordinals: Uint32Array, bits: Uint32Array): Uint32Array {
   const kept = new Uint32Array(ordinals.length);
   let count = 0;

@@ -1,5 +1,6 @@
-// Which series have a value of a tag: a chain through the ordinals for each value, newest first. Made when
-// a tag with many values is first asked for few of them, and from then on extended by what was added since.
+// Postings: the series with each value of a tag, as a chain through the ordinals for each value,
+// newest first. Built when a tag with many values is first filtered by few of them, and then
+// extended by the series added since.
 
 import type { MemoryTally } from './growing.ts';
 import type { ValueColumn } from './value-column.ts';

@@ -2,10 +2,10 @@
 // column of value numbers by series. A series is a row of small numbers, so ten million of them, with ten
 // tags each, take less memory than their keys alone would.
 //
-//   index-state.ts        what there is: measurements, shapes of keys, series, the table of keys
+//   index-state.ts        contents: measurements, shapes of keys, series, the table of keys
 //   measurement-index.ts  fields and tags; tag.ts: values, their column, their postings
 //   ordinal-filter.ts     which series a filter selects; key-order.ts: in which order
-//   index-file.ts         what is on disk; index-records.ts: in which words
+//   index-file.ts         the file; index-records.ts: its records
 
 import { assert } from '../../../universal-row/assert.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
@@ -35,8 +35,8 @@ const chosenAtOnce = 16 * sliceElements;
 const numberBytes = 6;
 
 /**
- * Makes the index of a directory, or finds it again as it was when it was last persisted, or somewhat
- * later. Throws `CorruptFileError` when what was persisted is damaged.
+ * Creates the index of a directory, or opens it in the state of its last persist, or somewhat
+ * later. Throws `CorruptFileError` when the persisted part is damaged.
  */
 export function openSeriesIndex(disk: Disk, directory: string): SeriesIndex {
   disk.makeDirectory(directory);
@@ -53,7 +53,7 @@ export function openSeriesIndex(disk: Disk, directory: string): SeriesIndex {
 class FileSeriesIndex implements SeriesIndex {
   readonly #file: IndexFile;
   readonly #state: IndexState;
-  /** What is not in the file yet. */
+  /** Records not in the file yet. */
   readonly #writer = new RecordWriter();
   /** Value numbers of the series that is being added, and 1 for those that are new. */
   readonly #values: number[] = [];
@@ -257,7 +257,7 @@ class FileSeriesIndex implements SeriesIndex {
     return yield* this.#liveSeries(index, some);
   }
 
-  /** Of the ordinals (undefined: all) those that are alive and chosen, ascending. */
+  /** Live, chosen ones of the ordinals (undefined: all), ascending. */
   *#chosen(
     index: MeasurementIndex,
     ordinals: Uint32Array | undefined,
@@ -292,7 +292,7 @@ class FileSeriesIndex implements SeriesIndex {
     return this.#file.appending(this.#writer);
   }
 
-  /** Puts a file of nothing but what was added to this index in the place of the one there is. */
+  /** Replaces the file by one that holds only this index's records. */
   persistAnew(): void {
     finished(this.#file.replacing(this.#writer));
   }
@@ -346,7 +346,7 @@ class FileSeriesIndex implements SeriesIndex {
     return count === series.length ? series : series.slice(0, count);
   }
 
-  /** The shape of a key; its values go to `#values`. What is new about it is added. */
+  /** Shape of a key; its values go to `#values`. New tags and values are added. */
   #takeApart(keys: Buffer, start: number, end: number): KeyShape {
     let at = partEnd(keys, start, end, false);
     const measurement =
@@ -387,7 +387,7 @@ class FileSeriesIndex implements SeriesIndex {
   }
 }
 
-/** The same index without what only removed series need, and a file that says no more than that. */
+/** The same index without the state of removed series, and a file of that. */
 function compacted(file: IndexFile, old: IndexState): FileSeriesIndex {
   const index = new FileSeriesIndex(file, new IndexState());
   for (const measurement of old.measurements) {

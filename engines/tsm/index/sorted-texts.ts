@@ -9,7 +9,7 @@ import type { Tag } from './tag.ts';
 // From here on sorting their bytes is worth it.
 const manyValues = 1000;
 
-/** Of the values with 1 in `chosen`, by value number; of all when it is undefined. */
+/** Texts of the values with 1 in `chosen`, by value number; of all when it is undefined. */
 export function* sortedTexts(
   tag: Tag,
   arena: ByteArena,
@@ -17,7 +17,8 @@ export function* sortedTexts(
 ): Slices<string[]> {
   const { values } = tag;
   const texts: string[] = [];
-  // The order of the bytes is not that of the texts where a backslash stands before another byte.
+  // The order of escaped bytes differs from that of texts where a backslash stands before another
+  // byte.
   if (values.count >= manyValues && !values.hasEscapes) {
     const ordered = yield* valuesByText(tag, arena);
     for (let i = 0; i < ordered.length; i++) {

@@ -7,7 +7,7 @@ import { Postings } from './postings.ts';
 import { ValueColumn } from './value-column.ts';
 import { ValueDictionary } from './value-dictionary.ts';
 
-/** What the objects of a tag are reckoned to take beside their arrays. */
+/** Assumed size of the objects of a tag besides their arrays. */
 const objectBytes = 600;
 
 export class Tag {

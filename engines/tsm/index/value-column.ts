@@ -47,7 +47,7 @@ export class ValueColumn {
   /** `ordinal` is higher than any before, `value` not 0. */
   append(ordinal: number, value: number): void {
     const next = ordinal - this.#base;
-    // As it is nearly always: one more series with a tag that all have.
+    // The common case: one more series with a tag that all have.
     if (ordinal === this.#end && next < this.#cells.length && value <= this.#highest) {
       if (this.#ordinals === undefined && this.#count > 0) {
         this.#cells[next] = value;
@@ -70,7 +70,10 @@ export class ValueColumn {
     this.#end = ordinal + 1;
   }
 
-  /** `count` is that of the ordinals so far. Sets the bit of every one whose value number v has `accepts[v]` 1. */
+  /**
+   * `count` is the number of ordinals so far. Sets the bit of every one whose value number v has
+   * `accepts[v]` 1.
+   */
   mark(accepts: Uint8Array, bits: Uint32Array, count: number): void {
     if (this.#ordinals !== undefined) {
       this.#markSparse(this.#ordinals, accepts, bits, count);
@@ -169,7 +172,7 @@ function cellsOf(width: number, length: number): Cells {
   return width === 2 ? new Uint16Array(length) : new Uint32Array(length);
 }
 
-/** `cells[0]` is that of ordinal `base`. */
+/** `cells[0]` belongs to ordinal `base`. */
 function markCells(
   cells: Cells,
   base: number,

@@ -26,7 +26,7 @@ export class ValueDictionary {
   #pairs: Uint32Array = new Uint32Array(2 * initialSlots);
   readonly #texts: (string | undefined)[] = [];
   #hasEscapes = false;
-  /** What `internPart` found last: of one host there are many series one after the other. */
+  /** Result of the last `internPart`: consecutive series often belong to one host. */
   #lately = 0;
 
   constructor(arena: ByteArena, tally: MemoryTally) {
@@ -40,7 +40,10 @@ export class ValueDictionary {
     return this.#addresses.length;
   }
 
-  /** Some text has a backslash, so the order of the texts may not be that of their escaped bytes. */
+  /**
+   * True if some text has a backslash, so the order of the texts may differ from that of their
+   * escaped bytes.
+   */
   get hasEscapes(): boolean {
     return this.#hasEscapes;
   }
@@ -70,7 +73,7 @@ export class ValueDictionary {
     }
     let at = start;
     for (; at < end; at++) {
-      // As `partEnd` of series-key.ts: whatever is before the backslash before it.
+      // Like `partEnd` of series-key.ts, regardless of any byte before the backslash.
       if (keys[at] === comma && (at === start || keys[at - 1] !== backslash)) break;
     }
     this.partEnd = at;

@@ -1,5 +1,6 @@
-// Sorts items by keys that are sequences of 32-bit words, word by word from the first: a word and its item
-// make one 64-bit number, and numbers are what a typed array sorts fastest, without a call per comparison.
+// Sorts items by keys that are sequences of 32-bit words, word by word from the first: a word and
+// its item make one 64-bit number, and typed arrays sort numbers fastest, without a call per
+// comparison.
 
 import { sliceElements, type Slices } from '../../../universal-row/slices.ts';
 

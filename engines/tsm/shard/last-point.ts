@@ -10,7 +10,7 @@ import { allOf, fieldsWanted, type Wanted } from './source.ts';
 export class LastPoint {
   readonly #view: ShardView;
   readonly #options: MergeOptions;
-  /** For the files: every field of the measurement, whatever this scan wants of them. */
+  /** For the files: all fields of the measurement, not only those of this scan. */
   readonly #ofFiles: MergeOptions;
   readonly #row: RowBuffer;
 
@@ -58,7 +58,7 @@ export class LastPoint {
     return true;
   }
 
-  /** Of the last row in the files: -Infinity when they have none, NaN when there is no room to keep it. */
+  /** Time of the last row in the files: -Infinity when there is none, NaN when it is not cached. */
   #knownTime(series: number): number {
     const { lastRows } = this.#view;
     const known = lastRows.timeOf(series);

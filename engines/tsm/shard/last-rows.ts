@@ -25,7 +25,7 @@ export class LastRows {
     return series < this.#times.length ? this.#times[series]! : NaN;
   }
 
-  /** Of a series whose time is known and finite. */
+  /** Last values of a series whose time is known and finite. */
   valuesOf(series: number): LastValues {
     return this.#values[series]!;
   }

@@ -1,4 +1,4 @@
-// Which files of a shard count, and what was deleted from them. One file, written anew for each change
+// The valid files of a shard, and the deletions from them. One file, rewritten for each change
 // under another name, synced, and renamed:
 //
 //   "PolyrowS" | version u32 | length u32 | crc32 u32 | JSON of that length        little-endian

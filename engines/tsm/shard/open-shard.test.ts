@@ -1,5 +1,5 @@
-// What a shard promises besides the right rows: what it does not read, what it keeps and lets go of, and what
-// it says about damage.
+// Guarantees of a shard besides correct rows: reads it avoids, files it keeps and releases, and its
+// reports of damage.
 
 import { inOneGo } from '../../../universal-row/slices.ts';
 import { beforeEach, describe, expect, test } from 'vitest';

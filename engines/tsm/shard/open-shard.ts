@@ -35,8 +35,8 @@ interface Durably {
 }
 
 /**
- * Opens the shard in a directory, or begins one there. Throws `CorruptFileError` where what it finds is
- * damaged.
+ * Opens the shard in a directory, or creates one there. Throws `CorruptFileError` for damaged
+ * files.
  */
 export function openShard(options: ShardOptions): Shard {
   return new OpenShard(options);
@@ -65,7 +65,7 @@ class OpenShard implements Shard {
     | { readonly inputs: readonly StoredFile[]; readonly file: StoredFile | undefined }
     | undefined;
   #persist: SlicedRun | undefined;
-  /** What is being made durable. */
+  /** Persist in progress. */
   #durable: Durably | undefined;
   #wantsFull = false;
   /** Files in which no removed series was found, and how many were removed then. */
@@ -167,7 +167,7 @@ class OpenShard implements Shard {
   }
 
   persist(): void {
-    // What is under way may have begun before what is to be persisted now.
+    // The persist in progress may have begun before the changes to persist now.
     if (this.#persist !== undefined) this.persistSlice(Infinity);
     this.persistSlice(Infinity);
   }
@@ -189,7 +189,7 @@ class OpenShard implements Shard {
 
   *#persisting(): SlicedWork {
     const isIdle = this.#active.head.rows === 0 && this.#sealed === undefined;
-    // What comes after this moment may not be in the index when that is written.
+    // Changes after this moment may be missing from the index when that is written.
     const persistedIndex = isIdle ? this.appliedIndex : 0;
     yield* this.index.persisting();
     const state = this.#state;
@@ -205,7 +205,7 @@ class OpenShard implements Shard {
     return this.#flush?.waiting ?? this.#persist?.waiting ?? this.#compaction?.waiting;
   }
 
-  /** Runs what makes something durable while nothing else does: they write the same files. */
+  /** Runs durable work exclusively: flushes and persists write the same files. */
   *#durably(kind: Durably['kind'], work: () => SlicedWork): SlicedWork {
     while (this.#durable !== undefined) {
       const { done } = this.#durable;
@@ -224,7 +224,7 @@ class OpenShard implements Shard {
     }
   }
 
-  /** What holds up one who blocks is finished at once. */
+  /** Finishes the persist in progress at once, for a caller that blocks. */
   #finishDurable(): void {
     for (;;) {
       const kind = this.#durable?.kind;
@@ -399,7 +399,7 @@ class OpenShard implements Shard {
     if (this.#openViews === 0) this.index.close();
   }
 
-  /** Undefined when there is no row to write. What it leaves when it throws, no manifest names. */
+  /** Undefined when there is no row to write. If it throws, no manifest names its partial file. */
   *#writeFile(
     kind: Durably['kind'],
     place: Omit<StoredPlace, 'clearedTo'>,
@@ -460,7 +460,7 @@ class OpenShard implements Shard {
   }
 }
 
-/** A damaged file, or a disk that fails: what is there cannot be told. */
+/** A damaged file or a failing disk: its contents are unknown. */
 function isUnreadable(error: unknown): boolean {
   return error instanceof CorruptFileError || (error instanceof Error && 'code' in error);
 }

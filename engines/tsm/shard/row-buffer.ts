@@ -45,7 +45,7 @@ export class RowBuffer {
     this.count++;
   }
 
-  /** Lays the values a row has over those of the row added last. */
+  /** Overlays a row's values over those of the row added last. */
   overlay(rows: Rows, row: number): void {
     for (let c = 0; c < this.#columns.length; c++) {
       const from = rows.columns[c];
@@ -195,7 +195,7 @@ class ColumnBuffer {
     this.#values += values;
   }
 
-  /** The array of who has a value, right for the rows before `at`. */
+  /** Presence array, valid for the rows before `at`. */
   #presenceBefore(at: number): Uint8Array {
     if (this.#present === undefined) {
       this.#present = new Uint8Array(this.#numbers.length);

@@ -67,7 +67,7 @@ export class SeriesMerge {
         const summary = this.#summaryOf(block, columns);
         if (summary === undefined) source.load();
         else {
-          // What is before it goes first.
+          // Rows before it are returned first.
           if (out.count > 0) return out;
           source.skip();
           if (summary.count > 0) return summary;
@@ -126,7 +126,7 @@ export class SeriesMerge {
       source.load();
       known = false;
     }
-    // What was read may begin later than it could have.
+    // The rows read may begin later than possible.
     if (!known) return;
     const out = this.#out;
     out.appendRow(this.#options.wanted.descending ? -near : near);
@@ -178,7 +178,7 @@ export class SeriesMerge {
     });
   }
 
-  /** Of the rows that have one of the fields; undefined when that cannot be told. */
+  /** Summary of the rows that have one of the fields; undefined when it is unknown. */
   #summaryOf(block: Block, columns: Columns): BlockSummary | undefined {
     const { buckets, base } = this.#options;
     if (buckets === undefined || !buckets.isOne(block.minTime, block.maxTime)) return undefined;

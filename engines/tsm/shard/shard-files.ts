@@ -1,4 +1,4 @@
-// What lies in a shard's directory, besides the files of the index:
+// Contents of a shard's directory, besides the files of the index:
 //
 //   manifest        which files count (manifest.ts); `manifest.new` while it is written
 //   00000012.tsm    points; numbers are used once
@@ -18,7 +18,7 @@ export function pointFiles(disk: Disk, directory: string): string[] {
   return disk.list(directory).filter((name) => filePattern.test(name));
 }
 
-/** Removes what a process that ended in the middle left: all that the manifest does not name. */
+/** Removes the leftovers of an interrupted process: all files that the manifest does not name. */
 export function removeOrphans(disk: Disk, directory: string, kept: ReadonlySet<string>): void {
   const orphans = pointFiles(disk, directory).filter((name) => !kept.has(name));
   if (disk.exists(`${directory}/${newManifestName}`)) orphans.push(newManifestName);

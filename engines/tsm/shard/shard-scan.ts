@@ -73,7 +73,7 @@ class ViewScan implements ShardScan {
       bounds,
       base: startSeconds,
     };
-    // It remembers what it found.
+    // The scan caches the last rows it finds.
     if (descending && single && own === undefined) {
       this.#lastPoint = new LastPoint(view, this.#options, index.fields(measurement));
     }
@@ -139,7 +139,7 @@ class PieceCursor implements SeriesCursor {
     return { ...piece, columns: this.#inSlots<ColumnSummary>(piece.columns) };
   }
 
-  /** Of the columns wanted, those of the request's fields. */
+  /** Of the requested columns, those of the request's fields. */
   #inSlots<T>(columns: readonly (T | undefined)[]): (T | undefined)[] {
     return this.#slots.map((slot) => (slot < 0 ? undefined : columns[slot]));
   }

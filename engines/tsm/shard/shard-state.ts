@@ -1,6 +1,6 @@
-// What a shard has on disk, as the manifest tells it and as it is in memory. It changes in one way only: a
-// manifest is written that names other files or deletions, and what is in memory follows when that has
-// succeeded. So a failure leaves all as it was.
+// A shard's state on disk: the manifest, and its image in memory. It changes in one way only: a
+// manifest is written that names other files or deletions, and the state in memory follows when
+// that has succeeded. So a failure changes nothing.
 
 import { dirname } from 'node:path';
 import { type SlicedWork, syncingDirectory } from '../sliced-work.ts';
@@ -11,7 +11,7 @@ import { fileName, removeOrphans } from './shard-files.ts';
 import { StoredFile, type StoredHead } from './stored-points.ts';
 import { hits, type TimeSpan, type Tombstone, Tombstones } from './tombstones.ts';
 
-/** What a new manifest says. */
+/** Contents of a new manifest. */
 interface NextState {
   readonly files: readonly StoredFile[];
   readonly persistedIndex: number;
@@ -23,7 +23,7 @@ export class ShardState {
   /** By age, the oldest first. */
   files: readonly StoredFile[] = [];
   tombstones = new Tombstones(0);
-  /** Of these files and tombstones. */
+  /** Last rows of these files and tombstones. */
   lastRows = new LastRows();
   persistedIndex = 0;
   readonly #options: ShardOptions;
@@ -31,7 +31,7 @@ export class ShardState {
   /** Tombstone that the manifest on disk has last; -1 while there is no manifest. */
   #writtenTombstone = -1;
 
-  /** Makes the directory, or finds what is there. Throws `CorruptFileError`. */
+  /** Creates the directory, or opens the existing one. Throws `CorruptFileError`. */
   constructor(options: ShardOptions) {
     const { disk, directory } = options;
     this.#options = options;

@@ -17,7 +17,7 @@ import type { StoredFile } from './stored-points.ts';
 import { lowerBound } from './tombstones.ts';
 import { ColumnTotals } from './totals.ts';
 
-/** What is asked of it. */
+/** The parts of the request that totals use. */
 export type TotalsRequest = Pick<
   ShardScanRequest,
   'measurement' | 'filter' | 'from' | 'to' | 'fields' | 'summaries' | 'own'
@@ -53,7 +53,7 @@ export function* openTotals(
   if (blocks.every((each) => each.blocks.length === 0)) return undefined;
   const sources = view.sourceCounts(from, to, index.seriesCount);
   const series = yield* index.select(measurement, filter, {
-    // Those that are added meanwhile are in no source of the view.
+    // Series added meanwhile are in no source of the view.
     chooser: () => (one) => one < sources.length && sources[one]! > 0,
     isUnordered: true,
   });
@@ -115,7 +115,7 @@ class Slots {
     const width = this.#width;
     if (width === Infinity) return 0;
     const into = time - this.#first;
-    // What is left over is exact, where a quotient may be rounded up.
+    // The remainder is exact; a quotient may be rounded up.
     return Math.round((into - (into % width)) / width);
   }
 
@@ -185,7 +185,7 @@ export class ShardTotals {
     return true;
   }
 
-  /** What there is of a group, by bucket, once all work is done. */
+  /** Summaries of a group by bucket, once all work is done. */
   *summaries(group: number): IterableIterator<BlockSummary> {
     const { slots, places, startSeconds: base } = this.#plan;
     const kind = 'summary';

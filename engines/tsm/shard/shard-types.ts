@@ -1,4 +1,4 @@
-// What a shard is made of and what is asked of it.
+// Interfaces of a shard and its parts.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import type { Clock, Disk } from '../../../universal-row/environment.ts';
@@ -6,7 +6,7 @@ import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { SeriesCursor, SeriesFilter, ValueBound } from '../../../contracts/series-store.ts';
 import type { BlockCache, Head, Rows, SeriesIndex, TsmFile, TsmWriter } from '../parts.ts';
 
-/** What a head was at some moment: it means something to that head alone. */
+/** State of a head at some moment; valid for that head only. */
 export type HeadMark = object;
 
 /** A head that can be read as it was, and can forget. */
@@ -17,7 +17,7 @@ export interface ShardHead extends Head {
   readonly longestRead: number;
   /** Where rows and deletions stand. */
   mark(): HeadMark;
-  /** As `Head.read`; with a mark, what it was then. */
+  /** Like `Head.read`; with a mark, the state at that mark. */
   read(series: number, fields: readonly number[], from: number, to: number, mark?: HeadMark): Rows;
   /**
    * Bounds of the times it has of a series, not narrower than with any mark; Infinity and -Infinity when it
@@ -26,9 +26,9 @@ export interface ShardHead extends Head {
    */
   minTimeOf(series: number): number;
   maxTimeOf(series: number): number;
-  /** What it has of the series in [from, to] is not read from now on, but with an older mark. */
+  /** Hides the series' rows in [from, to] from reads without an older mark. */
   delete(series: number, from: number, to: number): void;
-  /** It will not be read any more. */
+  /** The caller will not read the source again. */
   release(): void;
 }
 
@@ -74,12 +74,14 @@ export interface ShardScanRequest {
   /** Rows beyond it may come. */
   readonly rowsPerSeries?: number | undefined;
   readonly bounds?: readonly ValueBound[] | undefined;
-  /** Keeps what is read for this scan alone. */
+  /** Cache used by this scan alone. */
   readonly own?: BlockCache | undefined;
 }
 
 export interface ShardScan {
-  /** Of each of the request's `fields`; undefined when the measurement has no such field here. */
+  /**
+   * Type of each of the request's `fields`; undefined when the measurement has no such field here.
+   */
   readonly fieldTypes: readonly (FieldType | undefined)[];
   /** Live series that match, ascending by the bytes of their keys. Some may have no row in the range. */
   readonly series: Uint32Array;

@@ -1,5 +1,5 @@
-// The points of a shard as they are at one moment. It keeps alive what it reads, and does not see what comes
-// or is deleted later.
+// The points of a shard as they are at one moment. It keeps the files and heads it reads alive, and
+// does not see later writes or deletions.
 
 import type { LastRows } from './last-rows.ts';
 import type { HeadMark } from './shard-types.ts';
@@ -17,7 +17,7 @@ export class ShardView {
   readonly #heads: readonly { stored: StoredHead; mark: HeadMark }[];
   readonly #tombstones: Tombstones;
   readonly #lastTombstone: number;
-  /** Of the files as they are in this view. */
+  /** Last rows of the files in this view. */
   readonly lastRows: LastRows;
   /** No row of a file is later. */
   readonly lastInFiles: number;
@@ -85,7 +85,7 @@ export class ShardView {
     return count;
   }
 
-  /** What has something of the series in the range, from the oldest to the newest. */
+  /** Sources with rows of the series in the range, oldest first. */
   sources(series: number, wanted: Wanted): Source[] {
     const sources = this.fileSources(series, wanted);
     for (const source of this.headSources(series, wanted)) sources.push(source);

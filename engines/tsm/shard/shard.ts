@@ -20,10 +20,10 @@ export interface Shard {
   // Writing
 
   /**
-   * Index of the last log entry that changed this shard: to be set before the
-   * entry's changes are made. What is durable here holds all changes up to `persistedIndex`, which is what
-   * this was when that was sealed or persisted, and maybe some deletions and series of later entries:
-   * applying those again does no harm.
+   * Index of the last log entry that changed this shard: to be set before the entry's changes are
+   * made. The durable state holds all changes up to `persistedIndex`, the value of this field when
+   * that state was sealed or persisted, and possibly some deletions and series of later entries:
+   * applying those again is harmless.
    */
   appliedIndex: number;
   readonly persistedIndex: number;
@@ -38,13 +38,13 @@ export interface Shard {
     columns: readonly (Column | undefined)[],
     texts: HeadTexts,
   ): void;
-  /** Of the active and the sealed head. */
+  /** Points in the active and the sealed head. */
   readonly headPoints: number;
   readonly headBytes: number;
   /**
-   * Deletes what the series (in any order) have in [from, to], in heads and files. Points that come later
-   * stay, whatever their times. Durable with `persist` or the next flush. Returns those of the series that
-   * have no row left, whom the caller may want to remove from the index.
+   * Deletes the points of the series (in any order) in [from, to], in heads and files. Points
+   * written later stay, whatever their times. Durable with `persist` or the next flush. Returns the
+   * series that have no row left; the caller may remove them from the index.
    */
   deleteRange(series: Uint32Array, from: number, to: number): Uint32Array;
   /** There is a row, deleted ones apart. It may read a block; a damaged one counts as rows. */
@@ -55,11 +55,14 @@ export interface Shard {
   // Work in slices, below, waits for the disk itself; but not where `blocks` is false: then a slice that would
   // have to wait does nothing, and `waiting` tells when it would be worth while again.
 
-  /** As `persist`, of what there is when the first slice begins; true when more is left. */
+  /** Like `persist`, for the changes up to its first slice; true when more is left. */
   persistSlice(budgetMs: number, blocks?: boolean): boolean;
   /** `persistSlice` has begun and is not done. */
   readonly isPersisting: boolean;
-  /** Resolves, and never rejects, when what waits for the disk may go on; undefined when nothing waits. */
+  /**
+   * Resolves, and never rejects, when work that waits for the disk may continue; undefined when
+   * none waits.
+   */
   readonly waiting: Promise<void> | undefined;
 
   // Flushing
@@ -80,10 +83,10 @@ export interface Shard {
   /** Bytes of files that `compactSlice` would merge now. */
   readonly pendingCompactionBytes: number;
   /**
-   * Merges four and more neighbours of a level to a file of the next level, and in a cold shard all files
-   * to one, for about so long; true when more is left. When it throws, what it wrote is removed, the old
-   * files go on being served, and the next call starts again: after a while, if the disk is full.
-   * It leaves out deleted rows and the rows of series removed from the index.
+   * Merges four and more neighbours of a level to a file of the next level, and in a cold shard all
+   * files to one, for about so long; true when more is left. When it throws, its partial file is
+   * removed, the old files stay in use, and the next call starts again: after a while, if the disk
+   * is full. It leaves out deleted rows and the rows of series removed from the index.
    */
   compactSlice(budgetMs: number, blocks?: boolean): boolean;
   /** From now on `compactSlice` makes all files one, as in a cold shard, once. */
@@ -99,7 +102,10 @@ export interface Shard {
   exportRows(): IterableIterator<ExportedRows>;
 
   stats(): ShardStats;
-  /** Stops what is under way and closes all but what open scans read. What is not flushed is lost. */
+  /**
+   * Stops the work in progress and closes all files but those that open scans read. Unflushed
+   * points are lost.
+   */
   close(): void;
 }
 

@@ -1,6 +1,6 @@
-// What one file or head has of one series, piece by piece in the direction of a scan. Several sources are
-// merged by series-merge.ts, which compares them by `near`: the time, negated in a descending scan, so that
-// what comes first is always less.
+// Rows of one series in one file or head, piece by piece in the direction of a scan. Several
+// sources are merged by series-merge.ts, which compares them by `near`: the time, negated in a
+// descending scan, so that the first row is always the smallest.
 
 import type { ColumnSummary } from '../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
@@ -10,7 +10,7 @@ import type { HeadMark } from './shard-types.ts';
 import type { Lender, StoredFile, StoredHead } from './stored-points.ts';
 import { lowerBound, type TimeSpan } from './tombstones.ts';
 
-/** What is wanted of a series. */
+/** Fields and range requested of a series. */
 export interface Wanted {
   /** Numbers and types of the fields. */
   readonly fields: readonly number[];
@@ -68,7 +68,9 @@ export abstract class Source {
   protected abstract fetch(): Rows;
   /** The piece at hand is a block, whole in the range, with nothing hidden. */
   abstract readonly block: Block | undefined;
-  /** Of the block at hand, in the order of the fields wanted; undefined when it has none. */
+  /**
+   * Summary of the current block, in the order of the requested fields; undefined when it has none.
+   */
   abstract summary(): readonly (ColumnSummary | undefined)[] | undefined;
 
   /** Reads the piece at hand. When no row of it counts, goes on to the next without reading that. */
@@ -268,7 +270,7 @@ export class HeadSource extends Source {
   readonly #mark: HeadMark | undefined;
   #from: number;
   #to: number;
-  /** What follows the piece at hand. */
+  /** Position after the current piece. */
   #restFrom: number;
   #restTo: number;
 

@@ -1,12 +1,14 @@
-// Files and sealed or active heads as the shard counts them: who still reads one, and how new its points
-// are. What the shard needs no more goes when its last reader has.
+// Files and sealed or active heads with reference counts and the age of their points. A file that
+// the shard no longer needs is released with its last reader.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { TsmFile } from '../parts.ts';
 import type { HeadMark, ShardHead } from './shard-types.ts';
 import type { Aged } from './tombstones.ts';
 
-/** Rows a part hands out are its own until its next call: this is who had them last. */
+/**
+ * Rows returned by a part stay valid until its next call: this is the reader that had them last.
+ */
 export interface Lender {
   borrower: object | undefined;
 }
@@ -51,7 +53,7 @@ export class StoredFile extends Held {
   readonly clearedTo: number;
   readonly file: TsmFile;
   readonly #disk: Disk;
-  /** It has been replaced: its bytes go too. */
+  /** The file has been replaced, so its bytes are deleted too. */
   #replaced = false;
 
   constructor(disk: Disk, file: TsmFile, place: StoredPlace) {

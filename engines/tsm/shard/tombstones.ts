@@ -1,6 +1,7 @@
-// What was deleted but is still in files: ranges of time by series. A tombstone hits what came before it
-// and nothing later. "Before" is told by numbers: each head, and the file it becomes, has one, counting up.
-// The head that was active forgets by itself, and is not hit.
+// Deleted points that are still in files: time ranges by series. A tombstone applies to points
+// written before it and to none written later. The order is known from numbers: each head, and the
+// file it becomes, has an ascending number. The active head deletes its points itself, so no
+// tombstone applies to it.
 
 /** Both ends inclusive. */
 export interface TimeSpan {
@@ -17,7 +18,7 @@ export interface Tombstone extends TimeSpan {
   readonly series: Uint32Array;
 }
 
-/** What a tombstone may hit: a file, or a sealed head. */
+/** A file or sealed head that a tombstone may apply to. */
 export interface Aged {
   /** Number of the newest head in it. */
   readonly age: number;
@@ -59,7 +60,7 @@ export class Tombstones {
     }
   }
 
-  /** Those of a series up to an id, in no order. */
+  /** Tombstones of a series up to an id, in no order. */
   of(series: number, upTo: number): readonly Tombstone[] {
     if (this.all.length === 0) return none;
     const great = this.#great.filter((tombstone) => includes(tombstone.series, series));

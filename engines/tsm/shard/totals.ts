@@ -6,7 +6,7 @@ import type { FieldType } from '../../../universal-row/series/field-type.ts';
 
 const maxSafe = Number.MAX_SAFE_INTEGER;
 
-/** Of integers that do not fit into doubles. */
+/** Sum of integers that do not fit into doubles. */
 interface Wide {
   min: bigint;
   max: bigint;
@@ -133,7 +133,7 @@ export class ColumnTotals {
     const wide = this.#wide.get(slot);
     if (wide !== undefined) wide.sum += BigInt(part);
     else {
-      // Nothing is less or more than these but what is elsewhere.
+      // No value is below or above these, so any value replaces them.
       const [min, max] = [2n ** 64n, -(2n ** 64n)];
       this.#wide.set(slot, { min, max, sum: BigInt(part) });
     }

@@ -1,5 +1,5 @@
-// An engine and its log, as a pod has them: what is prepared is logged and applied, and replayed over
-// whatever the disk kept.
+// An engine and its log, as in a pod: prepared entries are logged and applied, and replayed over
+// the state that the disk kept.
 
 import { inOneGo } from '../../../universal-row/slices.ts';
 import type { Disk } from '../../../universal-row/environment.ts';
@@ -17,7 +17,7 @@ import { type ReadPoint, readAll } from './read-points.ts';
 export const directory = 'data/tsm';
 const all = { from: minTime, to: maxTime };
 
-/** A disk that can lose its power: what is left is another one. */
+/** A disk that can lose power: the remaining state is another disk. */
 interface CrashableDisk extends Disk {
   crash(): CrashableDisk;
 }
@@ -106,7 +106,7 @@ export class EngineTrial {
     return readAll(inOneGo(scan), fields);
   }
 
-  /** Closes it, or cuts the power, and opens it again with the log above what it had. */
+  /** Closes it, or cuts the power, and reopens it with the entries of the log beyond its state. */
   async reopen(how: 'close' | 'crash'): Promise<number> {
     if (how === 'crash') this.disk = this.disk.crash();
     else await this.engine.close();

@@ -146,7 +146,7 @@ function filled(
   texts: Buffer[],
   textEnds: number[],
 ): PointColumn {
-  // What is absent is nonsense, as it may be.
+  // Fills absent values with NaN, which readers must ignore.
   column.numbers = new Float64Array(rows).fill(NaN);
   const present = new Uint8Array(rows);
   const isWide = [...byRow.values()].some(

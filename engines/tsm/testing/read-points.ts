@@ -1,4 +1,4 @@
-// What a scan finds, written down for tests to compare.
+// Results of a scan in a form that tests can compare.
 
 import type { Column } from '../../../universal-row/series/column.ts';
 import type { SeriesScan } from '../../../contracts/series-store.ts';

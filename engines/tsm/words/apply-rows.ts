@@ -1,5 +1,6 @@
-// Applies an op of rows to its shard: first what is new in the index, then the rows to the head. Whatever
-// of it the index knows already was made durable before a crash, and is passed over.
+// Applies an op of rows to its shard: first new series and fields to the index, then the rows to
+// the head. Series and fields that the index has already were made durable before a crash, and are
+// skipped.
 
 import { fieldTypes } from '../../../universal-row/series/field-type.ts';
 import type { SeriesIndex } from '../parts.ts';

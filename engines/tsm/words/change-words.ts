@@ -1,4 +1,4 @@
-// What is rarely said is said in JSON: changes of the catalog, shards, the catalog as a whole.
+// Rare changes are encoded as JSON: changes of the catalog, shards, the catalog as a whole.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type { RetentionPolicyChange } from '../../../contracts/series-store.ts';
@@ -26,7 +26,7 @@ export function putState(into: RecordBatchWriter, state: CatalogState): void {
 }
 
 export function readChange(reader: WordsReader): EngineChange {
-  // What the words hold was put there above, and a checksum of the log vouches for it.
+  // The change was encoded above, and a checksum of the log protects it.
   const change = parsed(reader) as EngineChange;
   if (!('policy' in change) || change.policy === undefined) return change;
   return { ...change, policy: withDurations(change.policy) } as EngineChange;

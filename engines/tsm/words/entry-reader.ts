@@ -4,7 +4,7 @@ import type { CatalogState, EngineChange, ShardSpan } from '../catalog.ts';
 import { readChange, readShard, readState } from './change-words.ts';
 import { Op, WordsReader } from './words.ts';
 
-/** What an entry says is done. */
+/** Receives the operations decoded from an entry. */
 export interface EntryTarget {
   state(state: CatalogState): void;
   change(change: EngineChange): void;

@@ -1,5 +1,5 @@
-// What an export holds, shard by shard, summed up so that two exports of the same points give the same
-// whatever numbers their series and fields have.
+// Contents of an export summed by shard, so that two exports of the same points give equal sums,
+// whatever the numbers of their series and fields.
 
 import { crc32 } from 'node:zlib';
 import { ContentSum, hashNumber, mix } from '../../../universal-row/content-sum.ts';
@@ -9,7 +9,7 @@ import { type ExportVisitor, ExportWalker, type WalkedRows } from './export-walk
 
 export interface ShardSum extends ShardSpan {
   readonly rows: number;
-  /** Of all fields. */
+  /** Number of values in all fields. */
   readonly values: number;
   /** In hexadecimal. */
   readonly checksum: string;
@@ -35,7 +35,7 @@ export class ExportTally implements ExportVisitor {
     return this.#walker.walk(entry, this);
   }
 
-  /** Of the databases and shards that the first entry named. */
+  /** Databases and shards named by the first entry. */
   get catalog(): CatalogState | undefined {
     return this.#state;
   }

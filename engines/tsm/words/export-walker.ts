@@ -1,5 +1,6 @@
-// Walks the entries of an export (snapshot.ts) without an engine: what each op is, and where its bytes are.
-// It keeps what later ops build on: how many fields a measurement of a shard has.
+// Walks the entries of an export (snapshot.ts) without an engine: the kind of each op and the
+// position of its bytes. It keeps the state that later ops depend on: the number of fields of a
+// shard's measurements.
 
 import { type FieldType, fieldTypes } from '../../../universal-row/series/field-type.ts';
 import type { CatalogState } from '../catalog.ts';
@@ -20,7 +21,7 @@ export interface WalkedRows extends WordRows {
   readonly fields: readonly WalkedField[];
 }
 
-/** What an export says, in its order. */
+/** Receives the contents of an export, in order. */
 export interface ExportVisitor {
   state(state: CatalogState): void;
   /** The op is `buf[start, end)`; its shard's number is the u32 after the first byte. */
@@ -36,7 +37,7 @@ interface Measurement {
 
 export class ExportWalker {
   readonly #reader = new WordsReader();
-  /** Shards come one after the other: what is known of one goes with it. */
+  /** Shards follow one another: state is kept for the current one only. */
   #shard = -1;
   #series = 0;
   #measurements: Measurement[] = [];

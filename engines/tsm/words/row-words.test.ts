@@ -1,4 +1,4 @@
-// What is put into words is read again, whatever memory the words lie in.
+// Encoded rows decode to the same rows, wherever the encoded bytes lie in memory.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Rows of one measurement in the log, and what has to be known before them. Little-endian:
+// Rows of one measurement in the log, preceded by their new series and fields. Little-endian:
 //
 //   rows    = shard u32 | measurement u32
 //             | new measurement? u8, if 1 its name text
@@ -280,7 +280,7 @@ export interface WordRows {
   texts: HeadTexts;
 }
 
-/** Reads what follows the new series. `fields` is how many fields the measurement has. */
+/** Reads the part after the new series. `fields` is the measurement's number of fields. */
 export function readRows(reader: WordsReader, fields: number): WordRows {
   const rows = reader.u32();
   const series = readSeriesNumbers(reader, rows);

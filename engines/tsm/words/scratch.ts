@@ -13,7 +13,7 @@ export class Scratch {
     this.#used = 0;
   }
 
-  /** Arrays hold whatever was there before. */
+  /** Arrays keep their previous contents. */
   values(form: Form, count: number): Values {
     const at = this.#take(count * formBytes[form]);
     return valuesIn(form, this.#memory, at, count);

@@ -1,4 +1,4 @@
-// The words of the log: what entries of this engine consist of, little-endian.
+// Log entries of this engine, little-endian.
 //
 //   entry   = op*                                   all or nothing
 //   op      = code u8, then by code
@@ -12,12 +12,13 @@
 //
 //   text    = length u32 | UTF-8
 //
-// Times are nanoseconds after the start of the shard, both ends of a range inclusive; series are numbers
-// of the shard's index. The writer of an entry had the same state as its replicas, so that it says
-// which numbers new things get. An entry that is replayed may find some of them there already.
+// Times are nanoseconds after the start of the shard, both ends of a range inclusive; series are
+// numbers of the shard's index. The writer of an entry had the same state as its replicas, so the
+// entry names the numbers of new series and fields. A replayed entry may find some of them there
+// already.
 //
-// What is copied between the log and typed arrays has the byte order of the machine, which is assumed to
-// be little-endian.
+// Data copied between the log and typed arrays has the byte order of the machine, which is assumed
+// to be little-endian.
 
 import { emptyBytes } from '../../../universal-row/bytes.ts';
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
@@ -79,7 +80,7 @@ export class WordsReader {
   buf: Buffer = emptyBytes;
   pos = 0;
   end = 0;
-  /** Holds what was read as arrays, which must lie at multiples of their size. */
+  /** Holds values read as arrays, which must be aligned to their element size. */
   readonly scratch = new Scratch();
 
   begin(buf: Buffer, start: number, end: number): void {
@@ -148,7 +149,7 @@ export class WordsReader {
     throw new RangeError(`entry of time series, byte ${this.pos}: ${what}`);
   }
 
-  /** Before memory is taken for what a damaged length says. */
+  /** Checks a length before memory is allocated for it, as it may be damaged. */
   #expect(bytes: number): void {
     if (bytes > this.end - this.pos) this.damaged('cut short');
   }

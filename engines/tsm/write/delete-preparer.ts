@@ -1,5 +1,5 @@
-// Encodes deletions. Which series a selection means is decided here, by the leader with the shards as
-// they are now: an entry has their numbers, and those of series that are left without a point.
+// Encodes deletions. The leader resolves a selection to series here, against the current shards: an
+// entry has their numbers, and those of series left without a point.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import { unwaiting } from '../../../universal-row/slices.ts';

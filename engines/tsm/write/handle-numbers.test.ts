@@ -30,7 +30,7 @@ describe('numbers of handles', () => {
     const kept = Array.from({ length: 40 }, (_, i) => 39 - i).filter(
       (shard) => shards.of(shard, cache).numbers[0] === shard + 1,
     );
-    // Those that are looked for and not found take the place of others.
+    // Keys looked up but not found displace others.
     expect(kept).toEqual(Array.from({ length: 16 }, (_, i) => 39 - i));
   });
 

@@ -36,7 +36,7 @@ export class HandleNumbersByShard {
   /** In all of them. Only `of` makes one longer. */
   #numbers = 0;
 
-  /** For the cache as it is now. `known` are those of the shard that must not be forgotten meanwhile. */
+  /** For the current cache. `known` are numbers of the shard that must not be evicted meanwhile. */
   of(shard: number, cache: SeriesCache, known?: HandleNumbers): HandleNumbers {
     const found = known ?? this.#shards.get(shard) ?? new HandleNumbers();
     this.forget(shard);

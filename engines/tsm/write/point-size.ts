@@ -1,5 +1,5 @@
-// How large a point is, for those who limit it: about as many bytes as its line had. Its series' key, its time,
-// and for each field the name and the value. Numbers and times count as 8 bytes, a boolean as 1.
+// Size of a point, for limits: about the bytes of its line. Its series' key, its time, and for each
+// field the name and the value. Numbers and times count as 8 bytes, a boolean as 1.
 
 import type { PointBatch, PointGroup } from '../../../universal-row/series/point-batch.ts';
 

@@ -1,12 +1,12 @@
-// Whether a new series may be added, by the limits there are. A limit is looked at only when it may be
-// reached: what a tag has cannot be more than there are series.
+// Decides whether a new series may be added, by all limits. A limit is checked only when it may be
+// reached: a tag cannot have more values than there are series.
 
 import type { SeriesCache } from '../../../universal-row/series/series-cache.ts';
 import { decodeSeriesKey } from '../../../universal-row/series/series-key.ts';
 import type { SeriesLimits } from '../../series-engine.ts';
 import type { ShardDraft } from './shard-draft.ts';
 
-/** What a database may have of series that it shares with others. */
+/** A database's part of a series limit that it shares with others. */
 export interface DatabaseShare {
   readonly series: number;
   readonly refusal: string;
@@ -46,16 +46,13 @@ export class SeriesLimit {
 
   /** Why the series cannot be added after those that were; undefined when it can. */
   refusal(handle: number): string | undefined {
-    const { seriesPerDatabase, seriesPerMeasurement, valuesPerTag } = this.#limits;
+    const { seriesPerDatabase, valuesPerTag } = this.#limits;
     const added = this.#added.length;
     if (this.#inDatabase + added >= seriesPerDatabase) {
       return `max-series-per-database limit exceeded: (${seriesPerDatabase})`;
     }
     if (this.share !== undefined && this.#inDatabase + added >= this.share.series) {
       return this.share.refusal;
-    }
-    if (this.#inMeasurement + added >= seriesPerMeasurement) {
-      return `max-series-per-measurement limit exceeded: (${seriesPerMeasurement})`;
     }
     return this.#inMeasurement + added >= valuesPerTag ? this.#tagRefusal(handle) : undefined;
   }

@@ -1,12 +1,12 @@
-// What a batch is going to add to a shard: the state as it will be when the words are applied, over the
-// shard as it is, which may not be there yet.
+// Changes that a batch will make to a shard: its state after the encoded operations are applied, as
+// an overlay over the current shard, which may not exist yet.
 
 import type { FieldType } from '../../../universal-row/series/field-type.ts';
 import type { ShardSpan } from '../catalog.ts';
 import type { FieldInfo, SeriesIndex } from '../parts.ts';
 import type { HandleNumbers } from './handle-numbers.ts';
 
-/** What the draft knows of a measurement beyond the index. */
+/** The draft's state of a measurement beyond the index. */
 interface MeasurementDraft {
   /** Number of fields before, which are in the index. */
   readonly indexed: number;
@@ -20,7 +20,9 @@ export class ShardDraft {
   /** Undefined for a shard that is yet to be made. */
   readonly index: SeriesIndex | undefined;
   readonly handles: HandleNumbers;
-  /** Bounds of the shard in the batch's time, `last` inclusive, and what makes that the shard's time. */
+  /**
+   * Bounds of the shard in the batch's time, `last` inclusive, and the base of the shard's times.
+   */
   first = 0;
   last = 0;
   delta = 0;
@@ -28,7 +30,7 @@ export class ShardDraft {
   isKnown: boolean;
   /** The next series' number. */
   seriesCount: number;
-  /** Handles of new series; what they are worth is to be undone if this comes to nothing. */
+  /** Handles of new series; their numbers are undone if the batch is discarded. */
   readonly newHandles: number[] = [];
   #measurementCount: number;
   readonly #newMeasurements = new Map<string, number>();

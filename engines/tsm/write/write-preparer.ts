@@ -1,6 +1,6 @@
 // Encodes a batch of points: splits it by shard, finds the numbers of its series and fields, and
-// leaves out what cannot be stored. Nearly always all points of a group are in one shard and all can be
-// stored: then nothing is done row by row but what the words themselves need.
+// drops points that cannot be stored. Nearly always all points of a group are in one shard and all
+// can be stored: then rows are processed one by one only for the encoding.
 
 import { assert } from '../../../universal-row/assert.ts';
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
@@ -22,7 +22,7 @@ import { type DatabaseShare, SeriesLimit } from './series-limit.ts';
 import { SeriesResolver } from './series-resolver.ts';
 import { ShardDraft } from './shard-draft.ts';
 
-/** What the preparer sees of the engine. */
+/** The parts of the engine that the preparer uses. */
 interface WriteContext {
   catalog(): Catalog;
   limits(): SeriesLimits;
@@ -30,6 +30,9 @@ interface WriteContext {
   liveShard(number: number): LiveShard | undefined;
   /** That a database may have. */
   readonly maxShards: number;
+  /** That the databases of a tenant may have together. */
+  readonly maxTenantShards: number;
+  databasesOfTenant(database: string): Iterable<string>;
 }
 
 const refused = 0xffff_ffff;
@@ -46,9 +49,11 @@ export class WritePreparer {
   #draft: ShardDraft | undefined = undefined;
   /** Shards that the batch makes. */
   #newShards = 0;
+  /** Shards that the tenant may still make; undefined until the batch needs one. */
+  #tenantShardsLeft: number | undefined;
   /** Why it may make no more. */
   #shardRefusal = '';
-  // Of the batch at hand.
+  // Current batch.
   #batch!: PointBatch;
   #database = '';
   #policyName = '';
@@ -57,7 +62,7 @@ export class WritePreparer {
   #outcome!: WriteOutcome;
   #databaseSeries = 0;
   #maxPointBytes = Infinity;
-  /** Series that the database may have by what it shares with others; undefined when it shares nothing. */
+  /** Series left to the database under a shared limit; undefined when it shares none. */
   #share: DatabaseShare | undefined;
 
   constructor(context: WriteContext) {
@@ -80,7 +85,7 @@ export class WritePreparer {
     assert(batch.cache.generation === batch.generation, 'the handles of the batch are valid');
     const catalog = this.#context.catalog();
     if (catalog.state(database) === undefined) {
-      // Unlike everywhere else, the name is quoted.
+      // The name is quoted only in this message, as InfluxDB does.
       throw new SeriesError(`database not found: "${database}"`);
     }
     this.#policy = inForce(catalog.expectPolicy(database, policyName), rules.retention);
@@ -93,6 +98,7 @@ export class WritePreparer {
     this.#outcome = { written: 0, dropped: 0, error: undefined };
     this.#draft = undefined;
     if (isFirst) this.#newShards = 0;
+    this.#tenantShardsLeft = undefined;
     const allowance = this.#context.allowance(database);
     this.#databaseSeries =
       allowance === undefined && this.#context.limits().seriesPerDatabase === Infinity
@@ -126,7 +132,7 @@ export class WritePreparer {
     );
   }
 
-  /** On top of what the batches before are going to add. */
+  /** Continues after the previous batches' pending changes. */
   #goOn({ cache, baseSeconds }: PointBatch): void {
     for (const draft of this.#drafts) {
       this.#handles.of(draft.span.number, cache, draft.handles);
@@ -169,6 +175,18 @@ export class WritePreparer {
   #countShards(database: string): number {
     const policies = this.#context.catalog().state(database)?.policies ?? [];
     return policies.reduce((sum, { shards }) => sum + shards.length, 0);
+  }
+
+  /** A tenant may have very many databases: they are counted once a batch. */
+  #tenantMayMakeShard(database: string): boolean {
+    this.#tenantShardsLeft ??= this.#countTenantShardsLeft(database);
+    return this.#tenantShardsLeft-- > 0;
+  }
+
+  #countTenantShardsLeft(database: string): number {
+    let left = this.#context.maxTenantShards - this.#newShards;
+    for (const one of this.#context.databasesOfTenant(database)) left -= this.#countShards(one);
+    return left;
   }
 
   #shareOf({ databases, series, refusal }: SeriesAllowance): DatabaseShare {
@@ -299,8 +317,12 @@ export class WritePreparer {
       this.#shardRefusal = `max-shards-per-database limit exceeded: (${maxShards})`;
       return undefined;
     }
+    if (!this.#tenantMayMakeShard(database)) {
+      this.#shardRefusal = `max-shards-per-tenant limit exceeded: (${this.#context.maxTenantShards})`;
+      return undefined;
+    }
     const made = placeOf(this.#drafts, ({ span }) => span.startSeconds <= second);
-    // Only its neighbours can have something of what the policy would give it.
+    // Only its neighbours can overlap the range that the policy would give it.
     const neighbours = [before, shards[at], this.#drafts[made - 1]?.span, this.#drafts[made]?.span];
     return {
       number: this.#context.catalog().nextShard + this.#newShards++,
@@ -320,7 +342,8 @@ export class WritePreparer {
     return new ShardDraft(span, index, handles, this.#batch.baseSeconds);
   }
 
-  // ---- what can be stored
+  // ---- points that can be stored
+  //
 
   #prepareRows(draft: ShardDraft, group: PointGroup, rows: SelectedRows): void {
     const known = draft.findMeasurement(group.measurement);

@@ -62,7 +62,7 @@ function begin(sliceMs = 2): void {
   queue = new CpuScheduler({ clock: { now: monotonic, monotonic }, sliceMs });
 }
 
-/** Until nobody waits. */
+/** Runs until the queue is empty. */
 function drain(): void {
   while (queue.length > 0) if (!loop.round()) throw new Error(`${queue.length} wait for ever`);
 }

@@ -38,7 +38,7 @@ test('within a slice everyone runs at once, and who is alone always', () => {
   clock.ms += 200;
   expect(queue.mayRun(2, clock.ms)).toBe(true);
   queue.beginTick(clock.ms);
-  // Who has had little of the round goes past who has had most of it.
+  // A tenant with little use of the round passes one with much.
   expect(queue.mayRun(1, clock.ms)).toBe(true);
   expect(queue.mayRun(2, clock.ms)).toBe(true);
   clock.ms += 3;
@@ -96,7 +96,7 @@ test('who comes back with much does not go before who comes back with little', a
   for (let i = 0; i < 200; i++) queue.enqueue(batchRequest(2, work('light', 0.1)));
   await drained(queue);
   ran.length = 0;
-  // A flood that was held back until it had units again.
+  // A flood that was throttled until it had units again.
   for (let i = 0; i < 60; i++) queue.enqueue(batchRequest(1, work('heavy', 0.1)));
   queue.enqueue(batchRequest(2, work('light', 0.1)));
   await drained(queue);
@@ -131,7 +131,7 @@ test('tenants that always have work get the processor by their weights', async (
       }),
     );
   };
-  // Many cheap batches of one, few dear ones of the other.
+  // Many cheap batches of one tenant, few expensive ones of the other.
   for (let i = 0; i < 100; i++) again(1, 0.1);
   for (let i = 0; i < 4; i++) again(2, 1);
   await drained(queue);
@@ -142,12 +142,12 @@ test('tenants that always have work get the processor by their weights', async (
 test('background work gets a little, and no more', async () => {
   const { queue, clock, work } = setUp();
   let background = 0;
-  const upkeep = (): void => {
+  const maintenance = (): void => {
     queue.enqueue(
       batchRequest(backgroundWork, () => {
         work('', 0.5)();
         background += 0.5;
-        if (clock.ms < 3000) upkeep();
+        if (clock.ms < 3000) maintenance();
       }),
     );
   };
@@ -159,7 +159,7 @@ test('background work gets a little, and no more', async () => {
       }),
     );
   };
-  upkeep();
+  maintenance();
   for (let i = 0; i < 10; i++) busy();
   await drained(queue);
   expect(background / 2000).toBeGreaterThan(0.04);

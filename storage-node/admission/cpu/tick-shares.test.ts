@@ -47,7 +47,7 @@ test('who asked lately counts, also in rounds in which it does not', () => {
     50,
     turns(50, () => 1),
   );
-  // All but what anybody may have, and its part of what it has had itself.
+  // Everything except each tenant's free part, and its own use.
   expect(beside.length).toBeGreaterThan(40);
   for (const at of [150, 300]) {
     round(

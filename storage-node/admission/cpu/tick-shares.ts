@@ -1,6 +1,6 @@
-// The time that each tenant has used of one event-loop tick, against its fair share of it. A tick serves all connections
-// with new requests: with a hundred of them it is long, whatever their tenants. While no tenant exceeds its share, queueing
-// helps none, and it costs a tenth of a small command.
+// The time each tenant has used of one event-loop tick, compared with its fair share. A tick serves
+// all connections with new requests: with a hundred of them it is long, whatever their tenants.
+// While no tenant exceeds its share, queueing helps none, and it costs a tenth of a small command.
 
 interface TickSharesOptions {
   /** Times its share that a tenant may use: random load exceeds it now and then. */

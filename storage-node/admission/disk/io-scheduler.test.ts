@@ -5,7 +5,9 @@ type Options = Partial<IoSchedulerOptions>;
 
 let now: number;
 let scheduler: IoScheduler;
-/** What is under way, as `tenant:name`, in the order in which it began, and how each is ended. */
+/**
+ * Reads in progress, as `tenant:name`, in their order of start, with the function that ends each.
+ */
 let running: Map<string, (bytes: number) => void>;
 /** All that ever began. */
 let began: string[];
@@ -15,7 +17,7 @@ beforeEach(() => {
   scheduler = newScheduler({});
 });
 
-/** Table numbers are those of tenants; table 99 is nobody's. */
+/** Table numbers are tenants' numbers; table 99 has no tenant. */
 function newScheduler(options: Options, aloneMs = Infinity): IoScheduler {
   running = new Map();
   began = [];
@@ -105,7 +107,7 @@ test('a tenant that is alone is not held up, until another comes', async () => {
   expect(scheduler.running).toBe(4);
   expect(scheduler.length).toBe(97);
   now += 2000;
-  // What waits keeps its order.
+  // Waiting reads keep their order.
   expect(scheduler.ownerOf(1)).toBe(1);
   await endAll();
   expect(began).toHaveLength(201);
@@ -206,7 +208,7 @@ test('tables that are nobody’s wait behind, and tenants that are gone leave no
   await endAll();
   expect(began).toHaveLength(60);
   expect(began.slice(-20).filter((name) => name.startsWith('99'))).toHaveLength(20);
-  // It is told of again, as a new one is.
+  // The tenant is reported again, like a new one.
   scheduler.setWeight(1, 1000);
   for (let i = 0; i < 30; i++) {
     read(1, `again${i}`);

@@ -15,7 +15,7 @@ export interface IoSchedulerOptions {
   ownerOf: (table: number) => number | undefined;
   /** Milliseconds without a read of another after which a tenant counts as alone. */
   aloneMs?: number;
-  /** What a read costs: operations of the disk, or kilobytes. */
+  /** Unit of a read's cost: disk operations, or kilobytes. */
   costIn?: 'operations' | 'kilobytes';
   /** Reads for other tenants while all workers serve one. */
   extraWorkers?: number;
@@ -25,9 +25,12 @@ export interface IoSchedulerOptions {
 
 /** As many as keep a thread busy for about as long as it takes to come back for more. */
 const pieceRecords = 32;
-/** Queued pieces of one tenant. What it misses beyond that in one tick is one large piece. */
+/** Most queued pieces of one tenant. Further misses of a tick form one large piece. */
 const mostPieces = 1024;
-/** Of the disk: records that lie apart take an operation each, records in order one for each block. */
+/**
+ * Block size of the disk: records that lie apart take an operation each, records in order one for
+ * each block.
+ */
 const blockBytes = 4096;
 /** Size of a record until some were read, and the share of the newest read in the average. */
 const firstRecordBytes = 128;

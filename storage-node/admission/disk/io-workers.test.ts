@@ -43,7 +43,7 @@ test('never more than there are, more than the basic ones only beside a tenant t
           held[tenant]!--;
           workers.ended(tenant);
         } else {
-          // Whoever is at work, a worker that is free takes anybody's.
+          // Whichever workers are busy, a free one takes any tenant's read.
           const isFree = begin(workers, tenant);
           if (used < 3) expect(isFree).toBe(true);
           if (isFree && used >= 3) {

@@ -1,5 +1,5 @@
-// The workers that read the disk: a few, and a few more for the others whenever all of the first serve one tenant. The
-// extra ones are gone with what they did (ABase, section 4.3, rule 4).
+// The workers that read the disk: a few, and a few extra ones for other tenants whenever all of the
+// first serve one tenant. The extra ones end with their work (ABase, section 4.3, rule 4).
 
 interface IoWorkersOptions {
   basic: number;
@@ -9,7 +9,7 @@ interface IoWorkersOptions {
 
 const ioWorkersDefaults: IoWorkersOptions = { basic: 4, extra: 2 };
 
-const nobody = -1;
+const noTenant = -1;
 
 export class IoWorkers {
   readonly #options: IoWorkersOptions;
@@ -17,8 +17,8 @@ export class IoWorkers {
   readonly #held = new Map<number, number>();
   #basicHeld = 0;
   #extraHeld = 0;
-  /** Whom all basic workers serve. */
-  #monopolist = nobody;
+  /** Tenant that holds all basic workers. */
+  #monopolist = noTenant;
 
   constructor(options: Partial<IoWorkersOptions> = {}) {
     this.#options = { ...ioWorkersDefaults, ...options };
@@ -34,7 +34,7 @@ export class IoWorkers {
 
   hasRoom(): boolean {
     if (this.#basicHeld < this.#options.basic) return true;
-    return this.#monopolist !== nobody && this.#extraHeld < this.#options.extra;
+    return this.#monopolist !== noTenant && this.#extraHeld < this.#options.extra;
   }
 
   mayTake(tenant: number): boolean {
@@ -58,7 +58,7 @@ export class IoWorkers {
     if (this.#extraHeld > 0 && tenant !== this.#monopolist) this.#extraHeld--;
     else {
       this.#basicHeld--;
-      if (tenant === this.#monopolist) this.#monopolist = nobody;
+      if (tenant === this.#monopolist) this.#monopolist = noTenant;
     }
   }
 

@@ -198,7 +198,7 @@ describe('a change while requests come', () => {
     const ceilings = open();
     served(ceilings, [0], 1, [0, 5]);
     change(ceilings, 5000);
-    // What a larger or new one begins with is spent first.
+    // The initial units of a larger or new bucket are spent first.
     served(ceilings, [0], 1, [5, 10]);
     const perSecond = served(ceilings, [0], 1, [10, 30]) / 20;
     expect(perSecond / ((3 * quota) / 16)).toBeCloseTo(times, 1);
@@ -260,7 +260,7 @@ test('in the long run no partition gets more than its ceiling, and one that asks
         now += gap;
         const partitions = new Set(slots.map((slot) => slot >> 10));
         const isIn = ask(ceilings, slots, units, now) === 0;
-        // Who has had less than comes in time is within the ceiling.
+        // A tenant below the refill rate is within the ceiling.
         if ([...partitions].every((p) => served[p] === 0)) expect(isIn).toBe(true);
         if (isIn) for (const p of partitions) served[p]! += units / partitions.size;
       }

@@ -28,7 +28,7 @@ export interface PartitionedTable {
   readonly partitions: number;
 }
 
-/** What a tenant may spend: units a second, and units at once beyond that. */
+/** Limits of a tenant's spending: units a second, and units at once beyond that. */
 interface TenantUnits {
   readonly tenant: number;
   /** 0 for one without a quota, or one that is no more. */
@@ -74,7 +74,7 @@ class CountedTable {
     return this.#touched.size;
   }
 
-  /** This is what its tenant may spend, if there is a limit, and the factor. */
+  /** Sets the tenant's limit, if there is one, and the factor. */
   reshape(units: TenantUnits | undefined, factor: number, now: number): void {
     const { ruPerSecond = 0, burstRu = 0 } = units ?? {};
     this.#part = this.partitions > factor ? ruPerSecond / this.partitions : 0;

@@ -3,7 +3,7 @@
 
 import { TokenBucket } from '../../../request-units/token-bucket.ts';
 
-/** Of its rate, the most that it can owe: what is beyond is forgiven, as of tenants over Redis. */
+/** Most debt, in seconds of its rate: the excess is forgiven, as for tenants over Redis. */
 const debtSeconds = 10;
 
 export class PartitionQuota {
@@ -31,7 +31,7 @@ export class PartitionQuota {
     this.#bucket.debit(units, now);
   }
 
-  /** It is as if nothing had ever been taken of it. */
+  /** Whether the bucket is full, as if never used. */
   isUntouched(now: number): boolean {
     return this.#bucket.balance(now) === this.#bucket.capacity;
   }

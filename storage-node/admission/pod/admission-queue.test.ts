@@ -63,7 +63,7 @@ test('while there is enough nobody waits, and what requests cost is learnt', () 
     done(one, 4);
     pass(10);
   }
-  // Of four units each, and one each ten milliseconds: less than the half of what it can do.
+  // Requests of four units, and of one each ten milliseconds: less than half of the capacity.
   const other = request('w');
   expect(come(other)).toBe(true);
   expect(other.debited).toBeCloseTo(4, 1);
@@ -108,7 +108,7 @@ test('what is charged to nobody here counts as well', () => {
   expect(come(request('w'))).toBe(false);
   expect(queue.waitingOf('write')).toBe(1);
   pass(3990);
-  // It had waited its four seconds first: the debt is of five.
+  // It had waited its four seconds first: the debt is five seconds' worth.
   expect(ended).toEqual([]);
   pass(20);
   expect(ended).toEqual(['not w']);

@@ -173,7 +173,7 @@ export class AdmissionQueue {
     this.#queues?.spend(units - taken, now);
   }
 
-  /** The request has ended. Returns what was debited for it. */
+  /** Ends the request. Returns its debit. */
   #refund(request: PodRequest): number {
     const { tenant, debited: taken } = request;
     request.debited = 0;

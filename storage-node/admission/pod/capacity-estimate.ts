@@ -1,8 +1,9 @@
-// Request units a second that a pod can do, learnt from load: what was charged in a second or half of one, over the share
-// of that time in which the thread was busy. An idle thread says little about that, so nothing is known until the thread
-// was nearly always busy for some samples in a row.
+// A pod's capacity in request units a second, measured under load: the units charged in a second or
+// half of one, over the share of that time in which the thread was busy. An idle thread gives no
+// estimate, so the capacity is unknown until the thread was nearly always busy for some samples in
+// a row.
 
-/** From this share of busy time on a sample says what the pod can do. */
+/** Share of busy time from which on a sample counts. */
 const saturation = 0.8;
 /** Samples in a row that confirm a first estimate. */
 const confirmingSamples = 3;

@@ -1,4 +1,4 @@
-// What tenants have been charged since the last look.
+// Units charged to tenants since the last reading.
 
 import type { TenantAccount } from '../../../request-units/meter.ts';
 
@@ -13,7 +13,7 @@ export class ChargedUnits {
     for (const account of accounts()) this.#taken.set(account, account.lru);
   }
 
-  /** Units of all tenants together; `each` is told those of one. */
+  /** Units of all tenants together; `each` is called with those of one. */
   take(each: (tenant: number, units: number) => void = () => {}): number {
     let charged = 0;
     for (const account of this.#accounts()) {

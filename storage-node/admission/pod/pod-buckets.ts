@@ -54,7 +54,7 @@ export class PodBuckets {
     return own !== undefined && own.balance(now) > 0;
   }
 
-  /** Whether the tenant has units of its own left, beyond those that what it has under way will cost. */
+  /** Whether the tenant has units of its own left, beyond the cost of its requests in progress. */
   isWithin(tenant: number, underWay: number, now: number): boolean {
     const own = this.#tenants.get(tenant);
     return own !== undefined && own.balance(now) > underWay;

@@ -1,19 +1,19 @@
-// The buckets of a running pod: what its tenants are charged is taken from them every few milliseconds, as the meter
-// knows it.
+// The buckets of a running pod: charges of its tenants are debited every few milliseconds, from the
+// meter.
 
 import type { TenantAccount } from '../../../request-units/meter.ts';
 import { ChargedUnits } from './charged-units.ts';
 import { PodBuckets } from './pod-buckets.ts';
 import type { Capacity } from '../cpu/cpu-scheduler.ts';
 
-/** While more than this share of what the pod's bucket holds is there, it is looked at less often. */
-const ampleShare = 0.5;
-const ampleEveryMs = 25;
+/** Above this fill level of the pod's bucket, charges are collected less often. */
+const uncongestedShare = 0.5;
+const uncongestedEveryMs = 25;
 
 interface PodCapacityOptions {
   /** Units a second that the pod can do. */
   podRate: number;
-  /** Those that have spent anything lately. */
+  /** Accounts with recent spending. */
   accounts: () => Iterable<TenantAccount>;
   now: number;
 }
@@ -46,10 +46,16 @@ export class PodCapacity implements Capacity {
   /** Whether it is time to `take`: charging all that was done has its price, too. */
   isDue(now: number): boolean {
     const { podCapacity } = this.#buckets;
-    return now - this.#takenAt >= ampleEveryMs || this.balance(now) < ampleShare * podCapacity;
+    return (
+      now - this.#takenAt >= uncongestedEveryMs ||
+      this.balance(now) < uncongestedShare * podCapacity
+    );
   }
 
-  /** To be called every few milliseconds, or when it `isDue`: takes what was charged since, and returns how much that is. */
+  /**
+   * Called every few milliseconds, or when it `isDue`: debits the charges since the last call, and
+   * returns their sum.
+   */
   take(now: number): number {
     this.#takenAt = now;
     return this.#charged.take((tenant, units) => this.#buckets.charge(tenant, units, now));

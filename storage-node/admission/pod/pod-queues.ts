@@ -18,7 +18,7 @@ export interface PodQueuesOptions {
   podSeconds: number;
   /** Share of the pod's rate beyond which new work is queued. */
   theta: number;
-  /** Time constant of the average of what is spent, ms. */
+  /** Time constant of the spending average, ms. */
   averageMs: number;
   /** Writes go first; otherwise the two queues alternate. */
   writesFirst: boolean;
@@ -73,7 +73,7 @@ export class PodQueues<W> {
   readonly #ranks: readonly [Rank, Rank, Rank] = [newRank(), newRank(), newRank()];
   /** Is next, but there were no tokens for it yet: it stays next, unless it is a write, which soon is again. */
   #next: WorkKind | undefined;
-  /** Of the two that alternate. */
+  /** Whether the read queue was served last; the two alternate. */
   #readWasLast = true;
   readonly #spend: SpendRate;
 
@@ -105,7 +105,7 @@ export class PodQueues<W> {
     return this.#queueOf(kind).length;
   }
 
-  /** Of all queues. */
+  /** Total length of all queues. */
   get length(): number {
     const { write, read, equal, late } = this.#queues;
     return write.length + read.length + equal.length + late.length;
@@ -123,8 +123,8 @@ export class PodQueues<W> {
   }
 
   /**
-   * Work that arrives. It does not pass what already waits of its kind, so that writes run in the order of their
-   * arrival, those to one key among them.
+   * Work that arrives. It does not pass waiting work of its kind, so that writes run in the order
+   * of their arrival, including those to one key.
    */
   offer(kind: WorkKind, cost: number, work: W, now: number, tenant = 0): Placement {
     if (this.mayBegin(kind, cost, now)) return 'run';
@@ -154,7 +154,10 @@ export class PodQueues<W> {
     return this.#queueOf(kind).leave(tenant, work);
   }
 
-  /** Work whose cost is not asked for here, replication say, has cost so much; or what ran cost so much more. */
+  /**
+   * Debits the cost of unqueued work, for example replication, or the excess of a finished piece
+   * over its estimate.
+   */
   spend(cost: number, now: number): void {
     if (!this.#options.enabled) return;
     this.#bucket.debit(cost, now);
@@ -162,8 +165,8 @@ export class PodQueues<W> {
   }
 
   /**
-   * To be called every 10 ms: hands over what there are tokens for, in order and while there is room, and what has
-   * waited too long. Returns how many pieces were handed to `run`.
+   * Called every 10 ms: passes on the work for which there are tokens, in order and while there is
+   * room, and work that has waited too long. Returns the number of pieces passed to `run`.
    */
   drain(
     now: number,
@@ -186,7 +189,10 @@ export class PodQueues<W> {
     }
   }
 
-  /** Hands over what tenants are guaranteed, before its place in the queue: the pod's bucket pays for it all the same. */
+  /**
+   * Passes on guaranteed work of tenants before its place in the queue: it is debited from the
+   * pod's bucket all the same.
+   */
   drainGuaranteed(
     now: number,
     isGuaranteed: (tenant: number) => boolean,

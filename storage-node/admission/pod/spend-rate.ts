@@ -1,11 +1,14 @@
-// How many units a second are spent, as an average in which what was spent counts the less the longer ago it was.
+// Units spent a second, as an exponentially decaying average.
 
 export class SpendRate {
   readonly #averageMs: number;
   #perSecond = 0;
   #at: number;
 
-  /** `averageMs` is the time constant: after so long what was spent counts a third. `now` is monotonic milliseconds. */
+  /**
+   * `averageMs` is the time constant: spending that long ago has a weight of a third. `now` is
+   * monotonic milliseconds.
+   */
   constructor(averageMs: number, now: number) {
     this.#averageMs = averageMs;
     this.#at = now;

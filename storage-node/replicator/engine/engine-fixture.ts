@@ -97,7 +97,7 @@ export class EngineCluster {
       try {
         node.engine.step(node.group, m);
       } catch (error) {
-        // The library refuses what comes from a replica that it does not know: it is as if lost.
+        // The library rejects messages of an unknown replica: they count as lost.
         if (!(error instanceof RaftError && error.message.includes('peer not found'))) throw error;
       }
       this.#drain(node);

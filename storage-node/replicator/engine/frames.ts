@@ -1,4 +1,4 @@
-// What crosses the boundary to the engine, flat and little-endian:
+// Encoding of data across the boundary to the engine, flat and little-endian:
 //
 //   bytes      = length u32 | bytes
 //   entry      = term u64 | index u64 | type u32 | data bytes
@@ -93,7 +93,7 @@ export interface Message {
   entries: Entry[];
   snapshot: Snapshot | undefined;
   responses: Message[];
-  /** Of a storage append: whether term, vote and commit are to be written. */
+  /** For a storage append: whether term, vote and commit must be written. */
   hasHardState: boolean;
 }
 
@@ -121,7 +121,7 @@ const emptyBytes = new Uint8Array(0);
 /** A Ready holds messages, and a message to storage holds responses. */
 const maxDepth = 3;
 
-/** Reads frames; what it hands out is copied. Throws `FrameError` where they do not hold what they say. */
+/** Reads frames; returned bytes are copies. Throws `FrameError` for invalid contents. */
 export class FrameReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -336,7 +336,7 @@ export class FrameWriter {
     return this;
   }
 
-  /** Responses do not go this way: nobody steps a message that has any. */
+  /** Responses are not encoded: no message with responses is stepped. */
   framed(m: Message): this {
     const at = this.#room(4);
     const first =

@@ -1,5 +1,6 @@
-// What the engine's module needs of the world: the dozen system calls of WASI that Go's runtime makes. Clock and
-// random numbers are handed in, so that a run can be repeated. The module has no files, no network, no arguments.
+// Host functions of the engine's module: the dozen system calls of WASI that Go's runtime makes.
+// Clock and random numbers are passed in, so that a run can be repeated. The module has no files,
+// no network, no arguments.
 
 import { randomFillSync } from 'node:crypto';
 
@@ -8,7 +9,7 @@ export interface EngineHost {
   now?: () => bigint;
   /** Fills the bytes: election time-outs, and the seeds of Go's maps. */
   random?: (bytes: Uint8Array) => void;
-  /** Of the library: level 1 to 3, information to error. */
+  /** Log of the library: level 1 to 3, information to error. */
   log?: (level: number, text: string) => void;
 }
 

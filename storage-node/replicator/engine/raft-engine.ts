@@ -1,5 +1,6 @@
-// The consensus protocol as a state machine: etcd's raft, driven through `RaftEngine`. It does no I/O. Whoever
-// drives it ticks it, hands it messages, and does what each `Ready` says: what to write, to send, to apply.
+// The consensus protocol as a state machine: etcd's raft, driven through `RaftEngine`. It does no
+// I/O. Its driver ticks it, passes it messages, and processes each `Ready`: entries to write,
+// messages to send, entries to apply.
 
 import type { ConfState, Entry, HardState, Message, Ready, Snapshot } from './frames.ts';
 
@@ -17,7 +18,7 @@ export interface ConfChange {
 export type Transition = 0 | 1 | 2;
 
 export interface GroupOptions {
-  /** Of this replica; never 0. */
+  /** Number of this replica; never 0. */
   id: number;
   /** The election time-out is drawn from [electionTicks, 2 * electionTicks). */
   electionTicks: number;
@@ -37,7 +38,7 @@ export interface GroupOptions {
   maxInflightMessages?: number;
   /** The last index that is applied. */
   applied?: number;
-  /** What the log begins after, its configuration in it. */
+  /** Snapshot at which the log begins, with its configuration. */
   snapshot: Snapshot;
   hard?: HardState;
   entries?: readonly Entry[];
@@ -58,7 +59,7 @@ export interface GroupStatus {
   pendingApplies: number;
 }
 
-/** What a leader knows of another replica. */
+/** A leader's view of another replica. */
 export interface PeerProgress {
   id: number;
   /** Probe, replicate, snapshot. */
@@ -83,7 +84,7 @@ export interface EngineMemory {
 
 export interface GroupReady {
   group: number;
-  /** What the group died of, or its Ready. */
+  /** Fatal error of the group, or its Ready. */
   ready: Ready | RaftError;
 }
 
@@ -122,10 +123,15 @@ export interface RaftEngine {
   stepAll(messages: readonly { group: number; message: Message }[]): Map<number, number>;
   hasReady(group: number): boolean;
   ready(group: number): Ready | undefined;
-  /** Of all groups that have one, up to about so many bytes; empty when there are none left. */
+  /**
+   * Readys of all groups that have one, up to about so many bytes; empty when there are none left.
+   */
   readyAll(maxBytes: number): GroupReady[];
   advance(group: number): void;
-  /** The oldest append handed out is durable, or the oldest apply done: what may now be sent. */
+  /**
+   * The oldest append is durable, or the oldest apply done: returns the messages that may now be
+   * sent.
+   */
   storageDone(group: number, kind: 'append' | 'apply', keepOwn?: boolean): Message[];
   campaign(group: number): void;
   transferLeader(group: number, to: number): void;
@@ -148,7 +154,7 @@ export interface RaftEngine {
     changes: ConfChange[];
     context: Uint8Array;
   };
-  /** What a follower is sent whose entries are gone. */
+  /** Sets the snapshot for followers whose entries are gone. */
   setSnapshot(group: number, snapshot: Snapshot): void;
   /** Forgets entries up to `index`. */
   compact(group: number, index: number): void;

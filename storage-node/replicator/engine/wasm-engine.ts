@@ -73,8 +73,8 @@ const defaultInflightMessages = 256;
 const noBytes = new Uint8Array(0);
 
 /**
- * Reads, checks and compiles the module: some 50 ms, once a process. Throws when the file's content is not what was
- * built from the sources beside it.
+ * Reads, checks and compiles the module: some 50 ms, once a process. Throws when the file does not
+ * match the sources beside it.
  */
 export function loadEngineModule(): WebAssembly.Module {
   const wasm = brotliDecompressSync(readFileSync(new URL('raft.wasm.br', import.meta.url)));
@@ -339,7 +339,7 @@ export class WasmRaftEngine implements RaftEngine {
     return this.#out.reset();
   }
 
-  /** Hands over what was written since `#begin`. */
+  /** Passes on the bytes written since `#begin`. */
   #send(call: (bytes: number) => number): number {
     const bytes = this.#out.done();
     const at = this.#run(() => this.#x.in_buffer(bytes.length)) >>> 0;
@@ -355,7 +355,10 @@ export class WasmRaftEngine implements RaftEngine {
     throw new RaftError(result, Buffer.from(this.#view().subarray(at, at + length)).toString());
   }
 
-  /** What the module does not catch leaves it in an unknown state: nothing may be asked of it again. */
+  /**
+   * After an exception that the module does not catch, its state is unknown: it must not be called
+   * again.
+   */
   #run<T>(call: () => T): T {
     if (this.#fault !== undefined) {
       throw new Error('the consensus engine has failed before', { cause: this.#fault });

@@ -67,7 +67,7 @@ class History {
     }
     this.cuts += f.log.status().cutBytes > 0 ? 1 : 0;
     this.#last = lastIndex;
-    // What was read was synced first.
+    // The entries read had been synced first.
     this.#promised = lastIndex;
     this.#settled = lastIndex;
   }
@@ -131,7 +131,7 @@ class History {
     const { disk } = this.#f;
     log.whenSettled(position, () => {
       if (disk === this.#f.disk) this.#settled = Math.max(this.#settled, last);
-      // A policy relaxed meanwhile lets go without a promise; so does a position of -1.
+      // A policy relaxed meanwhile releases without a promise; so does a position of -1.
       const promised =
         (position >= 0 && log.fsyncPolicy === 'always') || (position < 0 && isAlways);
       if (promised && disk === this.#f.disk) this.#promised = Math.max(this.#promised, last);

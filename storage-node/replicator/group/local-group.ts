@@ -51,11 +51,11 @@ const defaultBallastBytes = 16 * 1024 * 1024;
 
 export interface LocalGroupOptions {
   disk: Disk;
-  /** Of the log; made if it is not there. Nobody else writes in it. */
+  /** Directory of the log; created if missing. Only this log writes in it. */
   directory: string;
   fsync: FsyncPolicy;
   segmentBytes?: number;
-  /** Room kept for a full disk; at most a sixteenth of what is free. 0 for none. */
+  /** Space reserved for a full disk; at most a sixteenth of the free space. 0 for none. */
   ballastBytes?: number;
   largeFrameBytes?: number;
   clock: Clock;
@@ -77,7 +77,9 @@ export interface LocalGroupOptions {
   onProgress?: (doneBytes: number, totalBytes: number) => void;
   /** Cuts a damaged log where the damage begins, and lets a log that has vanished begin anew. */
   acceptLoss?: boolean;
-  /** Must end the process: what is on disk is in doubt. By default an uncaught exception does. */
+  /**
+   * Must end the process: the state on disk is uncertain. By default an uncaught exception does.
+   */
   fatal?: (error: Error) => void;
 }
 
@@ -132,8 +134,9 @@ export class LocalGroup implements PartitionLog {
   private closed = false;
 
   /**
-   * Recovers the log, replays what the engine lacks, and is ready. Rejects with `LogCorruptionError` for
-   * damage, and with `LogMismatchError` if the log is not the one that goes with this pod and engine.
+   * Recovers the log, replays the entries that the engine lacks, and is ready. Rejects with
+   * `LogCorruptionError` for damage, and with `LogMismatchError` if the log belongs to another pod
+   * or engine.
    */
   static async open(options: LocalGroupOptions): Promise<LocalGroup> {
     const { disk, directory, appliedIndex } = options;
@@ -202,7 +205,7 @@ export class LocalGroup implements PartitionLog {
     );
     this.syncer = new Syncer(this.wal, clock, options.fsync, fatal);
     this.state = groups.get(options.group) ?? newGroupState(options.group);
-    // The engine may have outlived the end of an unsynced log. What it has is kept, and the log goes on
+    // The engine may be ahead of the end of an unsynced log. Its state is kept, and the log goes on
     // from there.
     const { appliedIndex, durableIndex = appliedIndex } = options;
     this.index = Math.max(this.state.lastIndex, appliedIndex, durableIndex);
@@ -309,15 +312,15 @@ export class LocalGroup implements PartitionLog {
     this.syncer.whenSettled(position, then);
   }
 
-  /** Nothing is lost, and what there is to apply was handed to `apply` at the opening. */
+  /** No entry is lost, and entries to apply were passed to `apply` at the opening. */
   listen(): void {}
 
-  /** Nobody else can have committed anything. */
+  /** No other replica can have committed anything. */
   readBarrier(then: (outcome: Outcome) => void): void {
     then('committed');
   }
 
-  /** There is nobody to take over. */
+  /** There is no other replica to take over. */
   transfer(): void {}
 
   changeMembers(): boolean {
@@ -410,7 +413,10 @@ export class LocalGroup implements PartitionLog {
     this.wal.point(this.turnPoint);
   }
 
-  /** Writes the frame. An error waits for the end of the turn; what follows in the turn is dropped. */
+  /**
+   * Writes the frame. An error is kept until the end of the tick; later frames of the tick are
+   * dropped.
+   */
   private flush(): void {
     const w = this.writer;
     const length = w.pos;

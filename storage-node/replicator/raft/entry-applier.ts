@@ -1,5 +1,5 @@
-// Applies the committed entries of a group in order, one after the other, and keeps what goes with it: the position of
-// the state, the members, the outcomes of proposals.
+// Applies the committed entries of a group in order, one after the other, and keeps the position of
+// the state, the members, and the outcomes of proposals.
 
 import { EntryKind } from '../engine/frames.ts';
 import type { ConfState, Entry } from '../engine/frames.ts';
@@ -15,7 +15,7 @@ export interface EntryApplierParts {
   handle: number;
   machine: StateMachine;
   payloads: Payloads;
-  /** Who this replica is, in this life. */
+  /** Identity of this replica since its start. */
   replica: number;
   incarnation: number;
   /** Where the log begins; entries that the machine has already are not applied to it again. */
@@ -58,7 +58,10 @@ export class EntryApplier {
     return !this.#isBusy && this.#batches.length === 0;
   }
 
-  /** Whether the state is that of `index`: after a restart it is ahead of what the engine has told yet. */
+  /**
+   * Whether the state includes `index`: after a restart it may be ahead of the engine's last
+   * report.
+   */
   get isCaughtUp(): boolean {
     return this.index >= this.#machineHas;
   }
@@ -131,7 +134,10 @@ export class EntryApplier {
         this.#applied(index, term, position);
         this.#run();
       },
-      (error: unknown) => this.#p.failed(error as Error),
+      (error: unknown) => {
+        // Its engine may be closed while rows for the entry are read: the next opening applies it anew.
+        if (!this.#closed) this.#p.failed(error as Error);
+      },
     );
   }
 

@@ -1,4 +1,4 @@
-// What the engine knows of an entry's payload, the same on every replica:
+// Reference to an entry's payload in the engine, the same on every replica:
 //
 //   replica u64 | first position u64 | incarnation u32 | proposals u32 | payload bytes u32 | CRC-32 u32
 //
@@ -12,7 +12,7 @@ import { getU32, getU64, putU32, putU64 } from '../wal/format.ts';
 export const referenceBytes = 32;
 
 interface EntryReference {
-  /** Who proposed it, in which of its lives. */
+  /** Replica and incarnation that proposed the entry. */
   replica: number;
   incarnation: number;
   firstPosition: number;

@@ -1,5 +1,5 @@
-// Entries between the engine and the write-ahead log. On disk an entry's payload is its reference and what it refers
-// to, or, of a change of members, its kind (u32) and data.
+// Entries between the engine and the write-ahead log. On disk an entry's payload is its reference
+// and the referenced bytes, or, of a change of members, its kind (u32) and data.
 
 import { EntryKind } from '../engine/frames.ts';
 import type { Entry, HardState } from '../engine/frames.ts';

@@ -24,7 +24,12 @@ class Three {
 
   #create(id: number): Freshness {
     const clock = (): number => this.now + id * 1_000_000;
-    return new Freshness({ incarnation: this.life[id]!, clock, leaseMs: 1000 });
+    return new Freshness({
+      incarnation: this.life[id]!,
+      clock,
+      leaseMs: 1000,
+      keepsLeases: () => true,
+    });
   }
 
   restart(id: number): void {

@@ -1,14 +1,15 @@
-// How old the state of a replica may be, told by heartbeats and measured by clocks that are never compared with those of
-// other nodes: each clock's values come back to it.
+// Staleness of a replica's state, carried by heartbeats and measured by clocks that are never
+// compared with those of other nodes: each clock's values return to it.
 //
 //   heartbeat   sent: the leader's clock. echo: the follower's, as of its last answer. age: since a heartbeat was sent
 //               that a majority has answered. commit: what the leader has applied.
-//   answer      echo: the heartbeat's `sent`. sent: the follower's clock. age: 0, or 1 where it keeps leases.
+//   answer      echo: the heartbeat's `sent`. sent: the follower's clock. age: the follower's features as bits: 1 keeps
+//               leases, 2 answers questions (read-rounds.ts).
 //
-// When a majority has answered what was sent at a moment, nobody else had led before that moment, so all that was
-// committed by then is in `commit`. The follower heard of it with `echo`, so its state is no older than `echo - age`
-// once it has applied `commit`. The same moment begins a lease: those that answered grant no vote for an election
-// time-out.
+// When a majority has answered a heartbeat, no other leader existed before it was sent, so all
+// entries committed by then are in `commit`. The follower received that with `echo`, so its state
+// is no older than `echo - age` once it has applied `commit`. The same moment begins a lease:
+// replicas that answered grant no vote for an election time-out.
 
 import { MessageType } from '../engine/frames.ts';
 import type { ConfState, Message } from '../engine/frames.ts';
@@ -35,8 +36,13 @@ interface FreshnessParts {
   incarnation: number;
   /** Milliseconds, monotonic. */
   clock: () => number;
-  /** Milliseconds for which nobody who has answered grants a vote, by any clock; 0 for no leases. */
+  /**
+   * Milliseconds for which no replica that has answered and keeps leases grants a vote, by any
+   * clock.
+   */
   leaseMs: number;
+  /** Whether this replica does. */
+  keepsLeases: () => boolean;
 }
 
 interface Claim {
@@ -45,17 +51,21 @@ interface Claim {
 }
 
 const keptClaims = 32;
-/** Clocks of two nodes differ by less in what they count. */
+const [keepsLeases, answersQuestions] = [1, 2];
+/** Maximum relative drift between clocks of two nodes. */
 const drift = 0.1;
 
 export class Freshness {
   readonly #p: FreshnessParts;
-  /** Of the leader: the term that the following is of, and by replica its last answer and clock. */
+  /** For a leader: its term, and each replica's last answer and clock. */
   #term = 0;
-  #answers = new Map<number, { sent: number; clock: number; life: number; keepsLeases: boolean }>();
-  /** Of this term: it has asked another one to campaign at once. */
+  #answers = new Map<number, { sent: number; clock: number; life: number; does: number }>();
+  /** In this term: the leader has asked another replica to campaign at once. */
   #hasTransferred = false;
-  /** Of a follower: what the state will be as of once it has applied so much, in the order of indexes. */
+  /**
+   * For a follower: the time its state will be as of once it has applied an index, in the order of
+   * indexes.
+   */
   #claims: Claim[] = [];
   #asOf = -Infinity;
   #knownCommit = 0;
@@ -64,7 +74,7 @@ export class Freshness {
     this.#p = parts;
   }
 
-  /** What goes with a heartbeat, or an answer to one. `applied` is of this replica. */
+  /** Fields for a heartbeat, or for an answer to one. `applied` is this replica's index. */
   stamp(
     message: Message,
     applied: { index: number; term: number },
@@ -73,18 +83,19 @@ export class Freshness {
     const now = this.#p.clock();
     if (message.type === MessageType.heartbeatResponse) {
       const { sent, life } = this.#heard ?? { sent: 0, life: 0 };
-      return { sent: now, echo: sent, echoLife: life, age: this.#p.leaseMs > 0 ? 1 : 0, commit: 0 };
+      const does = answersQuestions | (this.#p.keepsLeases() ? keepsLeases : 0);
+      return { sent: now, echo: sent, echoLife: life, age: does, commit: 0 };
     }
     this.#leads(message.term);
     const answer = this.#answers.get(message.to);
-    // What earlier leaders have committed is known once an entry of its own term is.
+    // Commits of earlier leaders are known once an entry of the own term is committed.
     const age =
       applied.term === message.term ? now - this.#confirmedAt(message.from, conf) : Infinity;
     const [echo, echoLife] = answer ? [answer.clock, answer.life] : [0, 0];
     return { sent: now, echo, echoLife, age, commit: applied.index };
   }
 
-  /** Of the heartbeat that came last: what its answer gives back. */
+  /** Last heartbeat received: its values are returned in the answer. */
   #heard: { sent: number; life: number } | undefined;
 
   /** Times that came with a message of a node in that life. */
@@ -94,8 +105,12 @@ export class Freshness {
       if (message.term !== this.#term || !isOwn) return;
       const before = this.#answers.get(message.from);
       const sent = Math.max(times.echo, before?.sent ?? -Infinity);
-      const keepsLeases = times.age >= 1;
-      this.#answers.set(message.from, { sent, clock: times.sent, life, keepsLeases });
+      this.#answers.set(message.from, {
+        sent,
+        clock: times.sent,
+        life,
+        does: Math.floor(times.age),
+      });
       return;
     }
     this.#heard = { sent: times.sent, life };
@@ -107,7 +122,7 @@ export class Freshness {
     if (this.#claims.length > keptClaims) this.#claims.splice(1, 1);
   }
 
-  /** Of a follower or learner, with so much applied. */
+  /** Staleness of a follower or learner with this applied index. */
   staleness(applied: number): Staleness {
     while (this.#claims.length > 0 && this.#claims[0]!.index <= applied) {
       this.#asOf = Math.max(this.#asOf, this.#claims.shift()!.asOf);
@@ -116,19 +131,28 @@ export class Freshness {
     return { ms, entries: Math.max(0, this.#knownCommit - applied) };
   }
 
-  /** Of a leader in that term. */
+  /** Staleness of a leader in that term. */
   leaderStaleness(replica: number, term: number, conf: ConfState): Staleness {
     const confirmedAt = term === this.#term ? this.#confirmedAt(replica, conf) : -Infinity;
     return { ms: Math.max(0, this.#p.clock() - confirmedAt), entries: 0 };
   }
 
-  /** Whether nobody else can have been elected by now, so that a leader need not ask. */
+  /** Whether no other replica can have been elected by now, so that a leader need not ask. */
   hasLease(replica: number, term: number, conf: ConfState): boolean {
     const { leaseMs, clock } = this.#p;
-    if (leaseMs === 0 || term !== this.#term || this.#hasTransferred) return false;
+    if (term !== this.#term || this.#hasTransferred || !this.#p.keepsLeases()) return false;
     const others = [...conf.voters, ...conf.outgoing].filter((voter) => voter !== replica);
-    if (!others.every((voter) => this.#answers.get(voter)?.keepsLeases === true)) return false;
+    if (!others.every((voter) => this.#does(voter, keepsLeases))) return false;
     return clock() < this.#confirmedAt(replica, conf) + leaseMs * (1 - drift);
+  }
+
+  /** For the leader of this term: whether a replica answers questions. */
+  canAsk(replica: number): boolean {
+    return this.#does(replica, answersQuestions);
+  }
+
+  #does(replica: number, what: number): boolean {
+    return ((this.#answers.get(replica)?.does ?? 0) & what) !== 0;
   }
 
   /** A replica is asked to campaign without regard to leases. */

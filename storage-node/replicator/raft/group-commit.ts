@@ -39,7 +39,7 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when no sync is under way. Nobody is called back any more. */
+  /** Resolves when no sync is in progress. No callback is called any more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waiting = [];

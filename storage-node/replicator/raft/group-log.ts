@@ -1,5 +1,5 @@
-// A group's part of the write-ahead log: what the engine wants written, in order, snapshots among it, and the release of
-// what is needed no more.
+// A group's part of the write-ahead log: the engine's writes in order, snapshots included, and the
+// release of old entries.
 //
 // A snapshot is installed in three steps, so that a crash between them is understood: its position is written to the
 // log, the state takes the place of the old one, the log says that it begins anew from there.
@@ -20,13 +20,13 @@ import type { Payloads } from './payloads.ts';
 import type { SnapshotStaging } from './snapshot-staging.ts';
 import type { StateMachine } from './state-machine.ts';
 
-/** What the engine wants written together. */
+/** Entries and state that the engine writes together. */
 export interface Write {
   message: Message;
   /** One for each entry, empty where it has none. */
   payloads: Uint8Array[];
   staging: SnapshotStaging | undefined;
-  /** What may leave once this is on disk. */
+  /** Messages to send once this is on disk. */
   gated: Message[];
 }
 
@@ -62,7 +62,7 @@ export interface GroupLogParts {
 export class GroupLog {
   /** The log's entries come after it. */
   begin: LogPosition;
-  /** Of frames with entries. */
+  /** Size of frames with entries. */
   writtenBytes = 0;
   readonly #p: GroupLogParts;
   readonly #queue: Write[] = [];
@@ -88,12 +88,12 @@ export class GroupLog {
     this.#run();
   }
 
-  /** The last write that is not on disk: what must wait for all of them can go with it. */
+  /** The last write not on disk: callbacks that must wait for all of them can go with it. */
   get last(): Write | undefined {
     return this.#queue.at(-1) ?? this.#unsynced.at(-1);
   }
 
-  /** The first index that may be other than what the engine has stored: written, and not on disk. */
+  /** The first index that may differ from the engine's stored state: written, and not on disk. */
   get firstUnsynced(): number {
     let first = Infinity;
     for (const { message } of [...this.#unsynced, ...this.#queue]) {
@@ -108,7 +108,7 @@ export class GroupLog {
     for (const { staging } of this.#queue.splice(0)) staging?.remove();
   }
 
-  /** The state is durable up to `at.index`, and nobody needs what is before. */
+  /** The state is durable up to `at.index`, and earlier entries are not needed. */
   release(at: LogPosition): void {
     const { engine, handle, wal, state, payloads, commit } = this.#p;
     if (at.index <= this.begin.index || this.#installing) return;
@@ -120,7 +120,7 @@ export class GroupLog {
     this.#p.applier.members.forgetBefore(at.index);
     state.configuration = positions;
     if (!wal.appendOptional(FrameKind.ckpt, state, at.index, positions)) return;
-    // Were segments gone before this is on disk, nobody would know the members.
+    // If segments were deleted before this is on disk, the members would be lost.
     commit.after(wal.endLsn, () => {
       state.checkpointIndex = Math.max(state.checkpointIndex, at.index);
       void wal.collect();
@@ -191,7 +191,9 @@ export class GroupLog {
       if (hasPayload(entry)) this.#p.payloads.put(entry.index, entry.term, write.payloads[i]!);
     }
     this.#unsynced.push(write);
-    this.#add(write, () => {
+    const { message } = write;
+    if (message.snapshot) this.#add({ ...write, message: { ...message, entries: [] } }, nothing);
+    this.#add(afterSnapshot(write), () => {
       this.#unsynced.shift();
       this.#p.durable(write);
     });
@@ -237,4 +239,18 @@ export class GroupLog {
     this.#p.installed(at.index);
     this.#p.touch();
   }
+}
+
+const nothing = (): void => undefined;
+
+/**
+ * The rest of a write after the frame of a snapshot: entries may have been added behind it before
+ * it was written.
+ */
+function afterSnapshot(write: Write): Write {
+  const { message } = write;
+  const { snapshot, entries, hasHardState } = message;
+  if (snapshot === undefined) return write;
+  const isHard = hasHardState && entries.length > 0;
+  return { ...write, message: { ...message, snapshot: undefined, hasHardState: isHard } };
 }

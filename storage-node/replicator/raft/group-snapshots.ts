@@ -93,7 +93,7 @@ export class GroupSnapshots {
     return isWhole;
   }
 
-  /** What has come in full, for the engine has taken it. */
+  /** The complete snapshot, which the engine has accepted. */
   take(): SnapshotStaging {
     const staging = this.#staging;
     if (staging === undefined) throw new Error('the state of a snapshot is missing');

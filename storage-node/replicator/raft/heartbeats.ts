@@ -4,12 +4,14 @@
 //   item = type u32 | group u64 | to u64 | from u64 | term u64 | commit u64 | times (freshness.ts)
 //   times = sent u64 | echo u64 | incarnation of the echo u64 | age u64 | applied by the leader u64, in microseconds
 //
-// Those that carry the context of a read travel alone.
+// Those that carry the context of a read travel alone. Questions and answers of strong reads (read-rounds.ts) are items,
+// too, with times of zeros.
 
 import { FrameReader, FrameWriter, MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';
 import type { HeartbeatTimes } from './freshness.ts';
 import type { PeerMessage } from './peer-message.ts';
+import { AskType } from './read-rounds.ts';
 
 export interface Heartbeat {
   group: number;
@@ -25,6 +27,12 @@ const writer = new FrameWriter();
 export function isPlainHeartbeat({ type, context }: Message): boolean {
   const isOne = type === MessageType.heartbeat || type === MessageType.heartbeatResponse;
   return isOne && context.length === 0;
+}
+
+/** Whether it is an item: a node that does not know its type leaves it out. */
+export function travelsWithOthers(message: Message): boolean {
+  const { type } = message;
+  return type === AskType.question || type === AskType.answer || isPlainHeartbeat(message);
 }
 
 /** No group has the number 0. */
@@ -74,7 +82,7 @@ export function decodeHeartbeats(bytes: Uint8Array): PeerMessage[] {
       hasHardState: false,
     };
     const times = decodeTimes(reader);
-    if (!isPlainHeartbeat(message)) continue;
+    if (!travelsWithOthers(message)) continue;
     messages.push({ group, incarnation, message, payloads: [], times });
   }
   return messages;
@@ -90,7 +98,7 @@ function decodeTimes(reader: FrameReader): HeartbeatTimes {
   const echo = reader.u64() / 1000;
   const echoLife = reader.u64();
   const age = reader.u64();
-  // What was cut off above makes the state a little older than it was said to be.
+  // The truncated fraction makes the state a little older than stated.
   const ms = age === unknownAge ? Infinity : (age + 1) / 1000;
   return { sent, echo, echoLife, age: ms, commit: reader.u64() };
 }

@@ -1,4 +1,4 @@
-// What the groups of a pod write in one event-loop tick, written together.
+// Writes of all groups of a pod in one event-loop tick, as one batch.
 
 import type { Wal } from '../wal/wal.ts';
 

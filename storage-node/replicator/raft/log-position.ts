@@ -18,7 +18,7 @@ export function firstPosition(voters: readonly number[]): LogPosition {
   return { index: 1, term: 1, conf: { ...emptyConf, voters: [...voters] } };
 }
 
-/** Of a replica that is to join a group. */
+/** Position of a replica that is to join a group. */
 export const joiningPosition: LogPosition = { index: 0, term: 0, conf: emptyConf };
 
 export function membersOf({ voters, learners, nextLearners, outgoing }: ConfState): Members {
@@ -62,7 +62,7 @@ export class MemberHistory {
     return found.conf;
   }
 
-  /** What was before `index` is not asked for any more. */
+  /** Positions before `index` are not requested any more. */
   forgetBefore(index: number): void {
     const first = this.#changes.findLastIndex((change) => change.index <= index);
     if (first > 0) this.#changes.splice(0, first);

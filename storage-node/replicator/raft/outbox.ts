@@ -4,10 +4,10 @@ import { MessageType } from '../engine/frames.ts';
 import type { Entry, Message } from '../engine/frames.ts';
 import type { EntryApplier } from './entry-applier.ts';
 import { hasPayload, readReference } from './entry-reference.ts';
-import type { Freshness } from './freshness.ts';
+import type { Freshness, HeartbeatTimes } from './freshness.ts';
 import type { GroupLog } from './group-log.ts';
 import type { GroupSnapshots } from './group-snapshots.ts';
-import { isPlainHeartbeat } from './heartbeats.ts';
+import { isPlainHeartbeat, travelsWithOthers } from './heartbeats.ts';
 import { splitMessage } from './peer-message.ts';
 import type { Proposals } from './proposals.ts';
 import type { RaftGroupParts } from './raft-group-parts.ts';
@@ -20,6 +20,8 @@ interface OutboxParts {
   proposals: Proposals;
   freshness: Freshness;
 }
+
+const noTimes: HeartbeatTimes = { sent: 0, echo: 0, echoLife: 0, age: 0, commit: 0 };
 
 export class Outbox {
   readonly #p: OutboxParts;
@@ -45,9 +47,10 @@ export class Outbox {
       else group.engine.reportSnapshot(group.handle, to, false);
       return;
     }
-    // What follows on one that is lost is refused there: its payloads need not be read.
+    // Messages after a lost one are rejected by the receiver: their payloads need not be read.
     if (type === MessageType.append && this.#lostTo.includes(to)) return;
-    // What it carries may have been let go of since the engine made it: the follower will be sent a snapshot.
+    // Its entries may have been released since the engine made the message: the follower will be
+    // sent a snapshot.
     const first = type === MessageType.append ? message.entries[0] : undefined;
     const isGone = first !== undefined && first.index <= log.begin.index;
     let sent = !isGone;
@@ -66,9 +69,9 @@ export class Outbox {
   post(message: Message, payloads: Uint8Array[]): boolean {
     const { group: own, freshness, applier } = this.#p;
     const { group, incarnation } = own;
-    const times = isPlainHeartbeat(message)
-      ? freshness.stamp(message, applier, applier.conf)
-      : undefined;
+    let times: HeartbeatTimes | undefined;
+    if (isPlainHeartbeat(message)) times = freshness.stamp(message, applier, applier.conf);
+    else if (travelsWithOthers(message)) times = noTimes;
     return own.send(message.to, { group, incarnation, message, payloads, times });
   }
 

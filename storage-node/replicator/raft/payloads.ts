@@ -24,7 +24,7 @@ export class Payloads {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes the place of what was at this index; what was after it is stale, and replaced in its turn. */
+  /** Replaces the payload at this index; later payloads are stale, and replaced in turn. */
   put(index: number, term: number, bytes: Uint8Array): void {
     this.#forget(index);
     this.#byIndex.set(index, { term, segment: 0, offset: 0, bytes });
@@ -46,7 +46,7 @@ export class Payloads {
     }
   }
 
-  /** What the log has from an earlier life. */
+  /** Adds entries that the log had at the start. */
   putStored(index: number, term: number, segment: number, offset: number): void {
     this.#byIndex.set(index, { term, segment, offset, bytes: undefined });
   }

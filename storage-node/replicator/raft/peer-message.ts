@@ -16,7 +16,7 @@ export interface PeerMessage {
   incarnation: number;
   message: Message;
   payloads: readonly Uint8Array[];
-  /** Of heartbeats that travel together, and of answers to them. */
+  /** Times of heartbeats that are sent together, and of their answers. */
   times?: HeartbeatTimes | undefined;
 }
 

@@ -1,5 +1,6 @@
-// A node of its own process, for tests that kill it: groups of registers on a real disk, links over TCP. Whoever forks
-// it sends `ProcessRequest`s and is sent `ProcessAnswer`s. Its one argument is JSON of `ProcessOptions`.
+// A node of its own process, for tests that kill it: groups of registers on a real disk, links over
+// TCP. Its parent sends `ProcessRequest`s and receives `ProcessAnswer`s. Its one argument is JSON
+// of `ProcessOptions`.
 
 import { join } from 'node:path';
 import { ClusterListener } from '../../../cluster-links/cluster-listener.ts';

@@ -34,7 +34,10 @@ export interface ProposalLog {
    * or a `Refusal`, below 0.
    */
   propose(payload: Uint8Array): number;
-  /** Calls back once what was committed before the call is applied here: true; or false when that cannot be told. */
+  /**
+   * Calls back with true once all earlier commits are applied here; with false when that cannot be
+   * determined.
+   */
   readBarrier(then: (isSafe: boolean) => void): void;
   /** Asks another voter to take over. It may fail; the role tells. */
   transfer(to: number): void;

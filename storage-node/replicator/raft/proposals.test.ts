@@ -67,3 +67,15 @@ test('what never had an index is lost with the leadership', () => {
   t.proposals.committed(5, 1);
   expect(t.outcomes).toEqual(['1 committed 5', '2 lost 0']);
 });
+
+test('what was taken in an earlier leadership is told in the end, whoever comes after', () => {
+  const t = new Told();
+  // Another leader has cut the log off before it; nothing is ever committed at this index.
+  t.proposals.place(t.add(), 9);
+  const { next } = t.proposals;
+  t.proposals.place(t.add(), 6);
+  t.proposals.forgetBefore(next);
+  expect(t.outcomes).toEqual(['1 unknown 0']);
+  t.proposals.committed(6, 2);
+  expect(t.outcomes).toEqual(['1 unknown 0', '2 committed 6']);
+});

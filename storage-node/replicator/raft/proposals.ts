@@ -1,7 +1,7 @@
 // Proposals of one replica that have no outcome yet, in the order of their positions.
 //
-// The fate of an entry is known once an entry at its index is committed: it is that one, or it is lost. What has left
-// the engine's hands without an index was never in the log.
+// The fate of an entry is known once an entry at its index is committed: it is that one, or it is
+// lost. Proposals dropped by the engine without an index were never in the log.
 
 import type { Outcome } from '../partition-log.ts';
 import type { ProposalListener } from './proposal-log.ts';
@@ -29,6 +29,11 @@ export class Proposals {
   /** The position of a proposal that goes into the next entry. */
   take(): number {
     return this.#next++;
+  }
+
+  /** Position of the next proposal. */
+  get next(): number {
+    return this.#next;
   }
 
   add(firstPosition: number, proposals: number, payload: Uint8Array): void {
@@ -76,6 +81,14 @@ export class Proposals {
   /** A snapshot has taken the place of all entries up to `index`, or the log is closed: their outcome stays unknown. */
   forget(index: number): void {
     for (const entry of this.#pending) if (entry.index <= index) entry.outcome ??= 'unknown';
+    this.#report();
+  }
+
+  /** Proposals before this position no longer wait. */
+  forgetBefore(position: number): void {
+    for (const entry of this.#pending) {
+      if (entry.firstPosition < position) entry.outcome ??= 'unknown';
+    }
     this.#report();
   }
 

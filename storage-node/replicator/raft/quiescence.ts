@@ -49,7 +49,7 @@ export class Quiescence {
     this.#p.awake(true);
   }
 
-  /** Of a leader, now and then. */
+  /** Called by a leader from time to time. */
   offerIfIdle(): void {
     const { engine, handle, replica, now, idleTicks, isAtRest, appliedIndex, post } = this.#p;
     if (this.isAsleep || now() - this.#activeAt < idleTicks || !isAtRest()) return;

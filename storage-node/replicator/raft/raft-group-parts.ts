@@ -1,4 +1,4 @@
-// What a replica of a group is made of, and its limits.
+// Parts of a replica of a group, and its limits.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import type { RaftEngine } from '../engine/raft-engine.ts';
@@ -23,7 +23,7 @@ export interface RaftGroupLimits {
   keptEntries: number;
   /** Ticks after which a read barrier without an answer fails. */
   readTicks: number;
-  /** Ticks after the end of a leadership until what has no outcome is unknown. */
+  /** Ticks after the end of a leadership until proposals without an outcome are unknown. */
   outcomeTicks: number;
   /** Ticks without anything but heartbeats after which a group sleeps; Infinity for never. */
   idleTicks: number;
@@ -34,7 +34,7 @@ export interface RaftGroupParts {
   replica: number;
   incarnation: number;
   handle: number;
-  /** What the log begins after. */
+  /** Position at which the log begins. */
   begin: LogPosition;
   engine: RaftEngine;
   disk: Disk;
@@ -49,7 +49,7 @@ export interface RaftGroupParts {
   limits: RaftGroupLimits;
   /** Milliseconds, monotonic. */
   clock: () => number;
-  /** For how long a voter keeps a leader's lease, and how long a tick is; 0 for no leases. */
+  /** For how long a voter keeps a leader's lease, and how long a tick is. */
   leaseTicks: number;
   /** After as many a transfer that came to nothing is over. */
   electionTicks: number;

@@ -1,7 +1,7 @@
-// One replica of a group that keeps several copies of its log: the engine's decisions carried out in the order that
-// makes them safe. What is on disk before what is sent:
+// One replica of a group that keeps several copies of its log: carries out the engine's decisions
+// in a safe order. Writes that must be on disk before a message is sent:
 //
-//   a vote, an answer to an append   its frame and all before it (the engine hands these out with the frame)
+//   a vote, an answer to an append   its frame and all before it (the engine emits these with the frame)
 //   a request for votes              likewise, held here
 //   an append of the leader          nothing: its own copy counts only once it is on disk
 //   a member's report of a snapshot  the state and the log's frame of it
@@ -17,7 +17,6 @@ import {
   joinProposals,
   makeReference,
   readReference,
-  splitProposals,
 } from './entry-reference.ts';
 import type { LoggedEntry } from './frames-to-log.ts';
 import { Freshness } from './freshness.ts';
@@ -25,8 +24,9 @@ import type { Staleness } from './freshness.ts';
 import { GroupLog } from './group-log.ts';
 import type { Write } from './group-log.ts';
 import { GroupSnapshots } from './group-snapshots.ts';
+import { LeasePromise, leaseMark } from './lease-promise.ts';
+import { KeptLog } from './kept-log.ts';
 import { membersOf } from './log-position.ts';
-import type { LogPosition } from './log-position.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { Refusal } from './proposal-log.ts';
 import type { ProposalLog, ProposalLogStatus } from './proposal-log.ts';
@@ -34,15 +34,14 @@ import { Proposals } from './proposals.ts';
 import { Quiescence, SleepType } from './quiescence.ts';
 import type { RaftGroupParts } from './raft-group-parts.ts';
 import { Outbox } from './outbox.ts';
-import { ReadBarriers } from './read-barriers.ts';
 import { nodeOfReplica } from './replica-id.ts';
+import { AskType } from './read-rounds.ts';
 import { SnapshotType } from './snapshot-sender.ts';
+import { StrongReads } from './strong-reads.ts';
 
 const noBytes = new Uint8Array(0);
 /** How much later than the one before a voter campaigns whose leader is gone. */
 const campaignTicks = 3;
-/** After so long a checkpoint that was asked for is taken for failed. */
-const checkpointTicks = 1200;
 
 export class RaftGroup implements ProposalLog {
   readonly group: number;
@@ -52,28 +51,27 @@ export class RaftGroup implements ProposalLog {
   readonly #proposals: Proposals;
   readonly #applier: EntryApplier;
   readonly #log: GroupLog;
+  readonly #kept: KeptLog;
   readonly #snapshots: GroupSnapshots;
-  readonly #barriers: ReadBarriers;
+  readonly #reads: StrongReads;
   readonly #quiescence: Quiescence;
   readonly #freshness: Freshness;
+  readonly #promise: LeasePromise;
   readonly #outbox: Outbox;
-  /** Entries after it stay in the log, for `readBack`. */
-  keepAfter = Infinity;
   #role = 0;
+  /** Term in the engine's output, as other replicas know it or will know it. */
+  #term: number;
+  #commit: number;
   #leader = 0;
   #batch: Uint8Array[] = [];
   #batchBytes = 0;
   #batchFirst = 0;
   /** Payloads that came with messages of this tick, by term and index. */
   readonly #received = new Map<string, Uint8Array>();
-  #durableIndex: number;
-  /** In ticks of the pod; -Infinity where none is waited for. */
-  #checkpointAskedAt = -Infinity;
   #ticks = 0;
   #unknownAt = Infinity;
+  #unknownBefore = 0;
   #timeouts: { at: number; then: () => void }[] = [];
-  /** Ticks of the pod before which it grants no vote: an earlier life may have promised a leader its lease. */
-  #grantsAt = 0;
   #closed = false;
 
   constructor(parts: RaftGroupParts) {
@@ -82,17 +80,17 @@ export class RaftGroup implements ProposalLog {
     this.group = group;
     this.replica = replica;
     this.handle = handle;
-    this.#durableIndex = machine.durableIndex;
     this.#proposals = new Proposals(parts.listener);
-    this.#barriers = new ReadBarriers(replica, incarnation);
+    this.#term = parts.state.term;
+    this.#commit = parts.begin.index;
     const { begin, failed, touch } = parts;
     this.#applier = new EntryApplier({
       ...{ engine, handle, machine, payloads, replica, incarnation, begin, failed },
       isPending: (position) => this.#proposals.payload(position) !== undefined,
       applied: (index, position) => this.#proposals.committed(index, position),
       batchApplied: () => {
-        this.#answerBarriers();
-        this.#checkpointIfDue();
+        this.#reads.applied();
+        this.#kept.checkpointIfDue();
         touch();
       },
     });
@@ -104,15 +102,18 @@ export class RaftGroup implements ProposalLog {
       durable: (write) => this.#isDurable(write),
       installed: (index) => {
         this.#proposals.forget(index);
-        this.#durableIndex = index;
-        this.#checkpointAskedAt = -Infinity;
-        this.#answerBarriers();
+        this.#kept.installed(index);
+        this.#reads.applied();
       },
+    });
+    this.#kept = new KeptLog({
+      ...{ group: parts, applier: this.#applier, log: this.#log },
+      oldestSnapshot: () => this.#snapshots.oldestIndex,
     });
     const { disk, directory, snapshotSlots: slots } = parts;
     this.#snapshots = new GroupSnapshots({
       ...{ group, disk, directory, machine, slots },
-      positionAt: (index) => this.#positionAt(index),
+      positionAt: (index) => this.#kept.positionAt(index),
       post: (message, bytes) => this.#outbox.post(message, bytes),
       report: (to, ok) => {
         engine.reportSnapshot(handle, to, ok);
@@ -128,17 +129,33 @@ export class RaftGroup implements ProposalLog {
       post: (message) => void this.#outbox.post(message, []),
     });
     const { clock, leaseTicks, tickMs } = parts;
-    this.#freshness = new Freshness({ incarnation, clock, leaseMs: leaseTicks * tickMs });
+    this.#promise = new LeasePromise({
+      ...{ disk, ticks: leaseTicks, now, path: leaseMark(directory, group) },
+    });
+    const leaseMs = leaseTicks * tickMs;
+    const keepsLeases = (): boolean => this.#promise.isKept;
+    this.#freshness = new Freshness({ incarnation, clock, leaseMs, keepsLeases });
     this.#outbox = new Outbox({
       ...{ group: parts, applier: this.#applier, log: this.#log, snapshots: this.#snapshots },
       ...{ proposals: this.#proposals, freshness: this.#freshness },
     });
-    if (leaseTicks > 0) this.#grantsAt = now() + leaseTicks + 2;
+    this.#reads = new StrongReads({
+      ...{ handle, replica, incarnation, engine, applier: this.#applier, log: this.#log },
+      freshness: this.#freshness,
+      state: () => ({ role: this.#role, term: this.#term, commit: this.#commit }),
+      mayUseLeases: parts.mayUseLeases,
+      post: (message) => void this.#outbox.post(message, []),
+    });
   }
 
   /** Bytes of entries that this life has written to the log. */
   get writtenBytes(): number {
     return this.#log.writtenBytes;
+  }
+
+  /** Entries after it stay in the log, for `readBack`. */
+  set keepAfter(index: number) {
+    this.#kept.keepAfter = index;
   }
 
   get isAsleep(): boolean {
@@ -179,22 +196,28 @@ export class RaftGroup implements ProposalLog {
 
   readBarrier(then: (isSafe: boolean) => void): void {
     if (this.#closed) return then(false);
-    if (this.#hasLease) return then(true);
-    this.#barriers.add(this.#ticks + this.#p.limits.readTicks, then);
     this.#quiescence.active();
+    if (this.#reads.add(this.#ticks + this.#p.limits.readTicks, then)) return;
     this.#p.time();
     this.#p.touch();
   }
 
   /**
-   * Calls back once the state has what somebody has seen at this index: true; or false when that takes longer than a read
-   * may. Asks nobody.
+   * Calls back with true once the state includes this index, which a client has seen; with false
+   * when that takes longer than a read may. Asks no other replica.
    */
   whenApplied(index: number, then: (isThere: boolean) => void): void {
     if (this.#closed) return then(false);
-    if (index <= this.#applier.index && !this.#log.isInstalling) return then(true);
-    this.#barriers.addAt(index, this.#ticks + this.#p.limits.readTicks, then);
-    this.#p.time();
+    const failsAt = this.#ticks + this.#p.limits.readTicks;
+    if (!this.#reads.addAt(index, failsAt, then)) this.#p.time();
+  }
+
+  /**
+   * Strong reads at the leader need no round trip while it has a lease, that is while all voters
+   * keep leases. The next leader is then elected later.
+   */
+  setLeases(isOn: boolean): void {
+    this.#promise.set(isOn);
   }
 
   /** How old the state here may be; a leader's as of the last round of heartbeats. */
@@ -251,7 +274,7 @@ export class RaftGroup implements ProposalLog {
     };
   }
 
-  /** Of a leader: index up to which another replica has the log, 0 while that is unknown. */
+  /** For a leader: index up to which another replica has the log, 0 while that is unknown. */
   matchOf(replica: number): number {
     const { peers } = this.#p.engine.progress(this.handle);
     const peer = peers.find(({ id }) => id === replica);
@@ -260,56 +283,42 @@ export class RaftGroup implements ProposalLog {
 
   /** The machine's state is durable up to an index: the log before it is needed by followers at most. */
   stateIsDurable(index: number): void {
-    this.#checkpointAskedAt = -Infinity;
-    this.#durableIndex = Math.max(this.#durableIndex, index);
-    this.#releaseUpTo(this.#durableIndex - this.#p.limits.keptEntries);
+    this.#kept.stateIsDurable(index);
   }
 
   /** Followers that are behind will be sent a snapshot. */
   releaseLog(): void {
-    this.#releaseUpTo(this.#durableIndex);
-  }
-
-  /** Asks for one, where that would let go of more of the log; whether it does, or has. */
-  checkpointToRelease(): boolean {
-    return this.#durableIndex < this.#applier.index && this.#askForCheckpoint();
-  }
-
-  /** Entries in (after, to] that are applied. Throws where one is not there any more. */
-  async *readBack(
-    after: number,
-    to: number,
-  ): AsyncGenerator<{ index: number; proposals: Uint8Array[] }> {
-    for (let index = after + 1; index <= to; index++) {
-      const entry = this.#entryAt(index);
-      if (!hasPayload(entry)) continue;
-      const payload = this.#p.payloads.get(index, entry.term, entry.data);
-      yield { index, proposals: splitProposals(payload) };
-      await new Promise(setImmediate);
-    }
+    this.#kept.release();
   }
 
   /**
-   * The entries that are on disk, with where their payloads are; none from the first one on that another one may take the
-   * place of there.
+   * Requests a checkpoint where that would release more of the log; returns whether one is
+   * requested or done.
    */
-  storedEntries(): LoggedEntry[] {
-    const { engine, payloads } = this.#p;
-    const { begin, firstUnsynced } = this.#log;
-    return engine
-      .entries(this.handle)
-      .filter(({ index }) => index > begin.index && index < firstUnsynced)
-      .map((entry) => ({ ...entry, ...payloads.placeOf(entry) }));
+  checkpointToRelease(): boolean {
+    return this.#kept.checkpointToRelease();
   }
 
-  /** Proposes what this tick has gathered, as one entry, and asks for its reads, with one question. */
+  /** Entries in (after, to] that are applied. Throws where one is not there any more. */
+  readBack(after: number, to: number): AsyncGenerator<{ index: number; proposals: Uint8Array[] }> {
+    return this.#kept.readBack(after, to);
+  }
+
+  /** See `KeptLog.storedEntries`. */
+  storedEntries(): LoggedEntry[] {
+    return this.#kept.storedEntries();
+  }
+
+  /**
+   * Proposes the writes collected in this tick as one entry, and asks for its reads, with one
+   * question.
+   */
   flush(): void {
-    const question = this.#barriers.question(this.#ticks);
-    if (question) this.#p.engine.readIndex(this.handle, question);
+    this.#reads.flush(this.#ticks);
     this.#propose();
   }
 
-  /** False when the message was not for this replica, or its payloads are not those of its entries. */
+  /** False when the message was not for this replica, or its payloads do not match its entries. */
   receive(peer: PeerMessage): boolean {
     const { message, payloads } = peer;
     if (message.to !== this.replica) return false;
@@ -324,9 +333,14 @@ export class RaftGroup implements ProposalLog {
       else this.#quiescence.active();
       return true;
     }
+    if (type === AskType.question) this.#quiescence.wake();
+    if (this.#reads.receive(message)) {
+      if (this.#reads.count > 0) this.#p.touch();
+      return true;
+    }
     if (peer.times) this.#freshness.received(message, peer.incarnation, peer.times);
     const isVote = type === MessageType.vote || type === MessageType.preVote;
-    if (isVote && this.#p.now() < this.#grantsAt) return true;
+    if (isVote && !this.#promise.mayGrant) return true;
     // An answer to the last heartbeat may come after the offer to sleep.
     if (type === MessageType.heartbeat) this.#quiescence.wake();
     else if (type !== MessageType.heartbeatResponse) this.#quiescence.active();
@@ -334,7 +348,8 @@ export class RaftGroup implements ProposalLog {
     if (payloads.length !== carried.length) return false;
     if (!carried.every((entry, i) => isPayloadOf(entry.data, payloads[i]!))) return false;
     if (message.snapshot) {
-      // What the engine does with one is known with its next Ready only: one at a time.
+      // The engine's decision on a snapshot is known only with its next Ready, so they are handled
+      // one at a time.
       if (this.#log.isInstalling || !this.#snapshots.receive(peer)) return true;
     }
     if (carried.length > 0) this.#p.touch();
@@ -345,6 +360,10 @@ export class RaftGroup implements ProposalLog {
   }
 
   handleReady(ready: Ready): void {
+    if (ready.hard) {
+      this.#term = ready.hard.term;
+      this.#commit = ready.hard.commit;
+    }
     if (ready.soft) this.#setRole(ready.soft.role, ready.soft.lead);
     this.#outbox.begin();
     const gated: Message[] = [];
@@ -369,8 +388,7 @@ export class RaftGroup implements ProposalLog {
     if (write) this.#log.add(write);
     else if (gated.length > 0) this.#hold(gated);
     if (this.#role !== Role.leader) this.#proposals.refuseUnplaced();
-    for (const { index, context } of ready.reads) this.#barriers.answer(context, index);
-    if (ready.reads.length > 0) this.#answerBarriers();
+    this.#reads.answered(ready.reads);
     for (const message of ready.messages) {
       if (message.type === MessageType.storageApply) this.#applier.add(message.entries);
     }
@@ -390,7 +408,7 @@ export class RaftGroup implements ProposalLog {
     const wasThere = this.#leader !== 0 && nodeOfReplica(this.#leader) === node;
     if (!wasThere || this.#role === Role.leader || this.#closed) return undefined;
     // Where there are leases the time-out is waited for, as was promised.
-    if (this.#p.leaseTicks > 0) return undefined;
+    if (this.#promise.isBound) return undefined;
     const { voters } = this.#applier.conf;
     const left = voters.filter((id) => id !== this.#leader).sort((a, b) => a - b);
     this.#quiescence.active();
@@ -416,9 +434,12 @@ export class RaftGroup implements ProposalLog {
     if (this.#role === Role.leader && !this.#closed) this.#quiescence.offerIfIdle();
   }
 
-  /** Campaigns, unless there is a leader after all. With pre-vote that disturbs nobody. */
+  /**
+   * Campaigns, unless there is a leader after all. With pre-vote this does not disturb a leader.
+   */
   campaignIfLeaderless(): void {
     if (this.#closed || this.#leader !== 0 || this.#role !== Role.follower) return;
+    if (this.#promise.isBound) return;
     this.#isTaken(() => this.#p.engine.campaign(this.handle));
     this.#p.touch();
   }
@@ -426,16 +447,17 @@ export class RaftGroup implements ProposalLog {
   /** A tick of the pod is over; false when nothing waits for another one. */
   tick(): boolean {
     this.#ticks++;
-    if (this.#ticks >= this.#unknownAt && this.#role !== Role.leader) {
+    if (this.#ticks >= this.#unknownAt) {
       this.#unknownAt = Infinity;
-      this.#proposals.forget(Infinity);
+      // Outcomes of proposals taken in an earlier leadership are still reported.
+      this.#proposals.forgetBefore(this.#role === Role.leader ? this.#unknownBefore : Infinity);
     }
-    this.#barriers.expire(this.#ticks);
+    this.#reads.tick(this.#ticks);
     this.#endTimeouts(this.#ticks);
-    if (this.#barriers.count > 0) this.#p.touch();
+    if (this.#reads.count > 0) this.#p.touch();
     this.#snapshots.tick();
     const isTimed = this.#unknownAt !== Infinity || this.#timeouts.length > 0;
-    return isTimed || this.#barriers.count > 0 || this.#snapshots.isSending;
+    return isTimed || this.#reads.count > 0 || this.#snapshots.isSending;
   }
 
   #endTimeouts(tick: number): void {
@@ -452,24 +474,17 @@ export class RaftGroup implements ProposalLog {
     }
     this.#batch = [];
     this.#applier.close();
+    this.#kept.close();
     this.#log.close();
     this.#snapshots.close();
     this.#proposals.forget(Infinity);
-    this.#barriers.expire(Infinity);
+    this.#reads.close();
     this.#endTimeouts(Infinity);
-  }
-
-  /** It leads, and an entry of its term is applied, with all that was committed before. */
-  get #hasLease(): boolean {
-    if (this.#p.leaseTicks === 0 || this.#role !== Role.leader || !this.#p.mayUseLeases())
-      return false;
-    const { term, conf } = this.#applier;
-    return !this.#log.isInstalling && this.#freshness.hasLease(this.replica, term, conf);
   }
 
   get #isAtRest(): boolean {
     const isIdle = this.#applier.isIdle && this.#log.last === undefined;
-    const isAsked = this.#batch.length > 0 || this.#barriers.count > 0;
+    const isAsked = this.#batch.length > 0 || this.#reads.count > 0;
     return isIdle && !isAsked && !this.#log.isInstalling && !this.#snapshots.isSending;
   }
 
@@ -503,12 +518,13 @@ export class RaftGroup implements ProposalLog {
     if (role === this.#role && leader === this.#leader) return;
     if (this.#role === Role.leader) {
       this.#unknownAt = this.#ticks + this.#p.limits.outcomeTicks;
+      this.#unknownBefore = this.#proposals.next;
       this.#p.time();
     }
     this.#role = role;
     this.#leader = leader;
     if (role !== Role.leader) this.#snapshots.stopSending();
-    this.#barriers.askAgain();
+    this.#reads.roleChanged();
     this.#p.touch();
     this.#p.listener.onRole(this.role, leader);
   }
@@ -537,46 +553,5 @@ export class RaftGroup implements ProposalLog {
     for (const message of this.#p.engine.storageDone(this.handle, 'append'))
       this.#outbox.send(message);
     for (const message of write.gated) this.#outbox.send(message);
-  }
-
-  #answerBarriers(): void {
-    if (!this.#log.isInstalling) this.#barriers.applied(this.#applier.index);
-  }
-
-  #checkpointIfDue(): void {
-    const since = this.#applier.index - this.#durableIndex;
-    if (since >= this.#p.limits.checkpointEntries) this.#askForCheckpoint();
-  }
-
-  /** One that fails is asked for again. */
-  #askForCheckpoint(): boolean {
-    if (this.#log.isInstalling) return false;
-    const now = this.#p.now();
-    if (now - this.#checkpointAskedAt < checkpointTicks) return true;
-    this.#checkpointAskedAt = now;
-    this.#p.machine.checkpoint();
-    return true;
-  }
-
-  #releaseUpTo(index: number): void {
-    // A snapshot takes the place of the entries that `index` is among.
-    if (this.#log.isInstalling) return;
-    const { keepAfter } = this;
-    const upTo = Math.min(index, this.#applier.index, this.#snapshots.oldestIndex, keepAfter);
-    if (!this.#closed && upTo > this.#log.begin.index) this.#log.release(this.#positionAt(upTo));
-  }
-
-  #positionAt(index: number): LogPosition {
-    const { begin } = this.#log;
-    const { index: applied, term: appliedTerm, members } = this.#applier;
-    let term = index === applied ? appliedTerm : begin.term;
-    if (index !== applied && index !== begin.index) ({ term } = this.#entryAt(index));
-    return { index, term, conf: members.at(index) };
-  }
-
-  #entryAt(index: number): Entry {
-    const [entry] = this.#p.engine.entries(this.handle, index, 1);
-    if (entry?.index !== index) throw new Error(`the log has no entry ${index} any more`);
-    return entry;
   }
 }

@@ -1,7 +1,7 @@
 // The groups of a node on real time: runs a `RaftPod` on the event loop, with one timer, and carries its messages.
 //
-// What a tick of the event loop brings (messages, proposals, ends of syncs) is worked off once, at its end: all
-// groups' decisions, one write to the log, one write to each connection.
+// Inputs of an event-loop tick (messages, proposals, ends of syncs) are processed once, at its end:
+// all groups' decisions, one write to the log, one write to each connection.
 
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
 import { systemClock, systemRng } from '../../../universal-row/environment.ts';
@@ -17,9 +17,9 @@ export interface RaftHostOptions {
   disk: Disk;
   directory: string;
   ids: { cluster: number; node: number };
-  /** Undefined for a node that talks to nobody. */
+  /** Undefined for a node without peers. */
   transport: Transport | undefined;
-  /** The node must end: what is on disk, or in the consensus engine, is in doubt. */
+  /** The node must end: the state on disk, or of the consensus engine, is uncertain. */
   onFatal: (error: Error) => void;
   clock?: Clock;
   rng?: Rng;
@@ -54,7 +54,7 @@ export class RaftHost {
 
   static async open(options: RaftHostOptions): Promise<RaftHost> {
     const { disk, directory, ids, transport } = options;
-    // What wakes the host before it exists is done by its first turn.
+    // Wake-ups before the host exists are handled in its first tick.
     const host: { current: RaftHost | undefined } = { current: undefined };
     const engine = new WasmRaftEngine(options.module ?? loadEngineModule());
     const pod = await RaftPod.open({
@@ -64,6 +64,7 @@ export class RaftHost {
       rng: options.rng ?? systemRng,
       engine,
       tickMs: options.tickMs ?? defaultTickMs,
+      clocksAgree: () => host.current?.clocksAgree() ?? false,
       ...pick(options, [
         'segmentBytes',
         'maxLogBytes',
@@ -132,7 +133,10 @@ export class RaftHost {
     await this.#options.transport?.close();
   }
 
-  /** After a stall, what came meanwhile is worked off before time goes on: a pause of ours is no silence of theirs. */
+  /**
+   * After a stall, queued messages are processed before time goes on: a stall of this process is
+   * not silence of its peers.
+   */
   #onTimer(): void {
     if (this.#tickDue) return;
     this.#tickDue = true;
@@ -153,24 +157,36 @@ export class RaftHost {
     this.longestTurnMs = Math.max(this.longestTurnMs, this.#clock.monotonic() - began);
   }
 
-  /** Leases are kept by the monotonic clock: while the other one goes at another rate, neither is trusted. */
-  #compareClocks(now: number): void {
-    const passed = now - this.#comparedAt.monotonic;
-    if (passed < compareMs) return;
-    const wall = this.#clock.now();
-    const differs = Math.abs(wall - this.#comparedAt.wall - passed);
-    if (differs > passed * 0.05) this.pod.dropLeases(Math.ceil(doubtMs / this.#tickMs));
-    this.#comparedAt = { monotonic: now, wall };
+  /**
+   * Leases are kept by the monotonic clock: while the other one goes at another rate, neither is trusted. Asked before each
+   * use, as the machine may have slept since the last tick.
+   */
+  clocksAgree(): boolean {
+    const { monotonic, wall } = this.#comparedAt;
+    const passed = this.#clock.monotonic() - monotonic;
+    const differs = Math.abs(this.#clock.now() - wall - passed);
+    if (differs <= Math.max(passed, compareMs) * 0.05) return true;
+    this.#compareAnew();
+    this.pod.dropLeases(Math.ceil(doubtMs / this.#tickMs));
+    return false;
   }
 
-  /** At most one tick is made up for. */
+  #compareAnew(): void {
+    this.#comparedAt = { monotonic: this.#clock.monotonic(), wall: this.#clock.now() };
+  }
+
+  /**
+   * At most one tick is made up for, and time never goes faster than the clock: a voter that counts too many ticks would
+   * not keep a lease for as long as its leader takes it to.
+   */
   #tick(now: number): void {
     this.#tickDue = false;
-    const missed = now - this.#lastTickAt >= 1.5 * this.#tickMs;
-    this.#lastTickAt = now;
-    this.#compareClocks(now);
-    this.pod.tick();
-    if (missed) this.pod.tick();
+    const passed = now - this.#lastTickAt;
+    const ticks = Math.min(2, Math.floor(passed / this.#tickMs));
+    const isLate = passed >= 3 * this.#tickMs;
+    this.#lastTickAt = isLate ? now : this.#lastTickAt + ticks * this.#tickMs;
+    if (this.clocksAgree() && now - this.#comparedAt.monotonic >= compareMs) this.#compareAnew();
+    for (let left = ticks; left > 0; left--) this.pod.tick();
   }
 
   #fail(error: Error): void {

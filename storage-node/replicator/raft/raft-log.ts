@@ -1,8 +1,11 @@
-// The log of a pod's group with several copies: what an event-loop tick of the pod wrote is one entry.
+// The log of a pod's group with several copies: the writes of an event-loop tick of the pod are one
+// entry.
 //
-// Positions are ticks. A tick that wrote is settled by its entry, one that only read by a read barrier. The pod hears of
-// a leadership once all that was committed before it is applied, and of its end together with what it has to undo; what
-// of that is committed after all comes to it as an entry of somebody else's.
+// Positions are ticks. A tick that wrote is settled by its entry, one that only read by a read
+// barrier. While entries are in flight, ticks are collected into one entry: an entry costs the
+// nodes much more than a write in it, and would have to wait for the disks anyway. The pod is told
+// of a leadership once all entries committed before it are applied, and of its end together with
+// the entries to undo; entries committed after all are applied like those of another leader.
 
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
 import type { Outcome, PartitionLog } from '../partition-log.ts';
@@ -22,24 +25,28 @@ import type { RaftPod } from './raft-pod.ts';
 import type { ExportedState, StateMachine } from './state-machine.ts';
 
 export interface RaftLogOptions {
-  /** Of the host that is to run it. */
+  /** Pod of the host that runs the log. */
   pod: RaftPod;
   group: number;
   replica: number;
-  /** Of a group that the log does not know: `firstPosition` of its first members, or `joiningPosition`. */
+  /**
+   * For a group that the log does not know: `firstPosition` of its first members, or
+   * `joiningPosition`.
+   */
   first: LogPosition;
-  /** See `OpenGroupOptions`. */
-  leases?: boolean;
   /** The pod's engine holds everything up to here durably; 0 for nothing. */
   durableIndex: number;
 }
 
 interface Tick {
   readonly position: number;
-  /** Of its entry in the group, 0 for none. */
+  /** Number of its proposal in the group, 0 for none. */
   proposal: number;
   outcome: Outcome | undefined;
-  /** The pod has undone it: if it is committed after all, that comes to the pod as somebody else's entry. */
+  /**
+   * The pod has undone the tick: if it is committed after all, the pod applies it like another
+   * leader's entry.
+   */
   isUndone: boolean;
 }
 
@@ -48,8 +55,12 @@ interface Transfer {
   isSettled: boolean;
 }
 
-/** Outcomes other than `committed` that are kept for whoever asks late. */
+/** Number of outcomes other than `committed` that are kept for late queries. */
 const keptOutcomes = 10_000;
+/** One is written to the disks while the next one is on its way to them. */
+const mostUnderWay = 2;
+/** Ticks that wrote as much are not gathered any longer. */
+const mostGatheredBytes = 256 * 1024;
 
 export class RaftLog implements PartitionLog {
   readonly mayLose = true;
@@ -63,22 +74,29 @@ export class RaftLog implements PartitionLog {
   #group: RaftGroup | undefined;
   #listener: LogListener | undefined;
   #ticks: Tick[] = [];
+  /** The last of them, whose entry has yet to be proposed, and how many commands they have written. */
+  #gathered: Tick[] = [];
+  #gatheredCount = 0;
+  /** The last proposal, and the last one that has an outcome. */
+  #proposed = 0;
+  #ended = 0;
   #position = 0;
   #settledTo = 0;
   #waiting: { position: number; then: (outcome: Outcome) => void }[] = [];
-  /** Of the entry before: the next one's is not below. */
+  /** Time of the previous entry: the next one's is not below. */
   #time = 0;
   /** Told to the pod, one after the other; undefined when it is not busy. */
   #chain: Promise<void> | undefined;
   /** Ticks are lost from here on until the pod has undone them; 0 for none. */
   #losingFrom = 0;
   #undos = 0;
-  /** Counts changes of role: what was begun in an earlier one is of no more use. */
+  /** Counts changes of role: operations begun in an earlier one are void. */
   #stint = 0;
   #leader = 0;
-  /** One that was asked for, until it is known who leads. */
+  /** The requested transfer, until the new leader is known. */
   #transfer: Transfer | undefined;
   #keepAfter = Infinity;
+  #leases = false;
 
   constructor(options: RaftLogOptions) {
     this.#options = options;
@@ -87,9 +105,9 @@ export class RaftLog implements PartitionLog {
 
   listen(listener: LogListener): void {
     this.#listener = listener;
-    const { pod, group, replica, first, leases = false } = this.#options;
+    const { pod, group, replica, first } = this.#options;
     this.#group = pod.openGroup({
-      ...{ group, replica, first, leases },
+      ...{ group, replica, first },
       machine: this.#machine(listener),
       listener: {
         onOutcome: (position, outcome) => this.#proposalEnded(position, outcome),
@@ -97,6 +115,7 @@ export class RaftLog implements PartitionLog {
       },
     });
     this.#group.keepAfter = this.#keepAfter;
+    this.#group.setLeases(this.#leases);
   }
 
   get writer(): TickEntry['writer'] {
@@ -120,9 +139,8 @@ export class RaftLog implements PartitionLog {
   }
 
   endTurn(servedAt?: number): number {
-    const time = Math.max(this.#time, servedAt ?? this.#time);
-    const entry = this.#entry.take(time);
-    if (entry === undefined && servedAt === undefined) return this.#ticks.at(-1)?.position ?? -1;
+    const hasWritten = this.#entry.count > this.#gatheredCount;
+    if (!hasWritten && servedAt === undefined) return this.#ticks.at(-1)?.position ?? -1;
     const tick: Tick = {
       position: ++this.#position,
       proposal: 0,
@@ -132,16 +150,20 @@ export class RaftLog implements PartitionLog {
     this.#ticks.push(tick);
     const group = this.#group;
     if (this.role !== 'leader' || group === undefined || this.#losingFrom !== 0) {
+      this.#dropGathered();
       tick.outcome = 'lost';
       this.#later(() => this.#settle());
-    } else if (entry === undefined) {
+    } else if (this.#entry.count === 0) {
       group.readBarrier((isSafe) => {
         tick.outcome ??= isSafe ? 'committed' : 'unknown';
         this.#settle();
       });
     } else {
-      this.#time = time;
-      this.#propose(group, tick, entry);
+      this.#time = Math.max(this.#time, servedAt ?? this.#time);
+      // One that only read is as safe as the entry of those before it.
+      this.#gathered.push(tick);
+      this.#gatheredCount = this.#entry.count;
+      this.#proposeGathered(group);
     }
     return tick.position;
   }
@@ -149,6 +171,10 @@ export class RaftLog implements PartitionLog {
   whenSettled(position: number, then: (outcome: Outcome) => void): void {
     if (position <= this.#settledTo) then(this.#failed.get(position) ?? 'committed');
     else this.#waiting.push({ position, then });
+  }
+
+  isCommitted(position: number): boolean {
+    return position <= this.#settledTo && !this.#failed.has(position);
   }
 
   get failure(): Error | undefined {
@@ -186,19 +212,23 @@ export class RaftLog implements PartitionLog {
     this.#group.readBarrier((isSafe) => then(isSafe ? 'committed' : 'unknown'));
   }
 
-  /** How old the rows here may be: what a reader at a follower compares with its bound. */
+  /** See `RaftGroup.setLeases`. */
+  setLeases(isOn: boolean): void {
+    this.#leases = isOn;
+    this.#group?.setLeases(isOn);
+  }
+
+  /** Staleness of the rows here: a reader at a follower compares it with its bound. */
   staleness(): Staleness {
     return this.#group?.staleness() ?? { ms: Infinity, entries: Infinity };
   }
 
-  /**
-   * A client that has been answered after this index sees at least that state wherever it waits for it: `then` is told
-   * whether it is here, or that it takes too long.
-   */
-  get session(): number {
+  /** A client that has been answered after this index sees at least that state wherever it waits for it. */
+  get appliedIndex(): number {
     return this.#group?.appliedIndex ?? 0;
   }
 
+  /** `then` is told whether it is here, or that it takes too long. */
   whenApplied(index: number, then: (isThere: boolean) => void): void {
     if (this.#group === undefined) return then(false);
     this.#group.whenApplied(index, then);
@@ -216,7 +246,7 @@ export class RaftLog implements PartitionLog {
       this.#transfer = undefined;
       this.#listener!.resume?.();
     };
-    // What was evaluated is settled soon, or not for a while.
+    // The outcome of evaluated ticks is either known soon, or not for a while.
     group.afterElectionTimeout(() => {
       if (!transfer.isSettled) giveUp();
     });
@@ -235,7 +265,7 @@ export class RaftLog implements PartitionLog {
     return this.#group?.changeMembers(changes) ?? false;
   }
 
-  /** Of a leader: index up to which another replica has the log, 0 while that is unknown. */
+  /** For a leader: index up to which another replica has the log, 0 while that is unknown. */
   matchOf(replica: number): number {
     return this.#group?.matchOf(replica) ?? 0;
   }
@@ -261,18 +291,35 @@ export class RaftLog implements PartitionLog {
     this.#settle();
   }
 
-  #propose(group: RaftGroup, tick: Tick, entry: Buffer): void {
-    // Each tick is an entry of its own: the pod is told of each by its index.
+  #proposeGathered(group: RaftGroup): void {
+    const isLarge = this.#entry.writer.pos >= mostGatheredBytes;
+    if (this.#proposed - this.#ended >= mostUnderWay && !isLarge) return;
+    const ticks = this.#gathered;
+    const entry = this.#entry.take(this.#time)!;
+    this.#gathered = [];
+    this.#gatheredCount = 0;
+    // An entry of its own: the pod is told of it by its index.
     const proposal = group.proposeAlone(entry);
-    if (proposal < 0) this.#lose(tick);
-    else tick.proposal = proposal;
+    if (proposal < 0) {
+      this.#lose(ticks);
+      return;
+    }
+    this.#proposed = proposal;
+    for (const tick of ticks) tick.proposal = proposal;
   }
 
-  /** The group did not take it: it and what the pod evaluates on top of it is to be undone. */
-  #lose(tick: Tick): void {
-    tick.outcome = 'lost';
+  /** Collected writes that were not proposed are lost, with those of a tick in progress. */
+  #dropGathered(): void {
+    this.#entry.take(this.#time);
+    this.#gathered = [];
+    this.#gatheredCount = 0;
+  }
+
+  /** The group did not accept them: they and later evaluated entries must be undone. */
+  #lose(ticks: readonly Tick[]): void {
+    for (const tick of ticks) tick.outcome = 'lost';
     if (this.#losingFrom !== 0) return;
-    this.#losingFrom = tick.position;
+    this.#losingFrom = ticks[0]!.position;
     this.#later(() => this.#undo());
   }
 
@@ -340,11 +387,12 @@ export class RaftLog implements PartitionLog {
       };
       return this.#chain ? this.#chain.then(skipped) : skipped();
     }
-    const tick = position === 0 ? undefined : this.#ticks.find((t) => t.proposal === position);
-    if (tick !== undefined && tick.outcome === undefined && !tick.isUndone) {
-      tick.outcome = 'committed';
+    const ticks = position === 0 ? [] : this.#ticks.filter((t) => t.proposal === position);
+    const last = ticks.at(-1);
+    if (last !== undefined && last.outcome === undefined && !last.isUndone) {
+      for (const tick of ticks) tick.outcome = 'committed';
       this.lastIndex = index;
-      this.#listener!.committed(tick.position, index, asBuffer(proposal));
+      this.#listener!.committed(last.position, index, asBuffer(proposal));
       return;
     }
     const entry = asBuffer(proposal);
@@ -361,9 +409,14 @@ export class RaftLog implements PartitionLog {
   }
 
   #proposalEnded(proposal: number, outcome: Outcome): void {
-    const tick = this.#ticks.find((one) => one.proposal === proposal);
-    // One that the pod has undone is applied by now, if it is committed.
-    if (tick) tick.outcome ??= outcome;
+    for (const tick of this.#ticks) {
+      // One that the pod has undone is applied by now, if it is committed.
+      if (tick.proposal === proposal) tick.outcome ??= outcome;
+    }
+    this.#ended = Math.max(this.#ended, proposal);
+    // Writes of a tick in progress are dropped with that tick.
+    const isBetweenTicks = this.#entry.count === this.#gatheredCount;
+    if (this.#gathered.length > 0 && isBetweenTicks) this.#proposeGathered(this.#group!);
     if (outcome === 'committed') this.#settle();
     else this.#later(() => this.#settle());
   }
@@ -372,7 +425,7 @@ export class RaftLog implements PartitionLog {
     this.#stint++;
     this.#leader = leader;
     if (role === 'leader') {
-      // It will be able to serve in a moment: nobody needs to look for a leader elsewhere.
+      // The replica will be able to serve in a moment: clients need not look for another leader.
       if (this.role !== 'leader') void this.#listener!.pause?.();
       this.#later(() => this.#lead(this.#stint));
     } else if (this.role === 'leader') this.#stepDown(role);
@@ -386,10 +439,14 @@ export class RaftLog implements PartitionLog {
       return this.#tell(() => this.#tellRole(role));
     }
     const first = pending[0]?.position ?? this.#position + 1;
-    for (const tick of pending) {
-      // Whether another one led already when it read cannot be told any more. Of what it wrote the group will tell.
+    this.#dropGathered();
+    this.#ended = this.#proposed;
+    for (const tick of this.#ticks) {
+      if (tick.position < first) continue;
+      // A read's linearizability can no longer be determined, and it may have seen entries that are
+      // undone now. The group reports the outcome of writes.
       if (tick.proposal === 0) tick.outcome = 'lost';
-      else tick.isUndone = true;
+      else if (tick.outcome === undefined) tick.isUndone = true;
     }
     this.#losingFrom = Math.min(this.#losingFrom || Infinity, first);
     this.#undo(role);
@@ -417,7 +474,7 @@ export class RaftLog implements PartitionLog {
   }
 
   #settle(): void {
-    // What the pod has not undone yet is answered after that.
+    // Ticks that the pod has not undone yet are answered after that.
     const isHeld = ({ position }: Tick): boolean =>
       this.#losingFrom !== 0 && position >= this.#losingFrom;
     for (let tick = this.#ticks[0]; tick?.outcome && !isHeld(tick); tick = this.#ticks[0]) {

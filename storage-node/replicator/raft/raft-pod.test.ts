@@ -51,6 +51,9 @@ class TestMachine implements StateMachine {
   }
 }
 
+/** Milliseconds, of all pods: goes on with their ticks. */
+let clock = 0;
+
 class TestPod {
   disk = new FaultyDisk({ rng: new Random(1) });
   pod!: RaftPod;
@@ -79,6 +82,7 @@ class TestPod {
       directory: '/log',
       ids: { cluster: 1, pod: this.replica },
       rng: random,
+      clock: { now: () => clock, monotonic: () => clock },
       engine: new WasmRaftEngine(module, { random: (bytes) => random.bytes(bytes) }),
       electionTicks: 10,
       heartbeatTicks: 1,
@@ -128,6 +132,7 @@ class Pods {
   /** Runs ticks, and between them all that they set off. */
   async tick(times: number): Promise<void> {
     for (; times > 0; times--) {
+      clock += 50;
       for (const { pod, down } of this.pods) if (!down) pod.tick();
       for (let round = 0; round < 12; round++) {
         for (const { pod, down } of this.pods) if (!down) pod.work();
@@ -211,6 +216,69 @@ test('reads wait for the state; alone a leader cannot answer', async () => {
   leader.group.readBarrier((isSafe) => answers.push(isSafe));
   await all.tick(70);
   expect(answers).toEqual([true, true, false]);
+});
+
+describe('a leader with leases', () => {
+  async function leased(): Promise<Pods> {
+    const all = await pods(3);
+    for (const { group } of all.pods) group.setLeases(true);
+    await all.tick(4);
+    return all;
+  }
+
+  /** Without any message. */
+  function answersAtOnce({ group }: TestPod): boolean {
+    let isAnswered = false;
+    group.readBarrier((isSafe) => (isAnswered = isSafe));
+    return isAnswered;
+  }
+
+  test('asks nobody, for as long as a majority has answered lately', async () => {
+    const all = await leased();
+    const { leader } = all;
+    expect(answersAtOnce(leader)).toBe(true);
+    for (const pod of all.pods) pod.down = pod !== leader;
+    await all.tick(5);
+    expect(answersAtOnce(leader)).toBe(true);
+    await all.tick(4);
+    expect(answersAtOnce(leader)).toBe(false);
+  });
+
+  test('asks once a voter keeps none, or the clocks are in doubt, or another one is to lead', async () => {
+    const all = await leased();
+    const { leader } = all;
+    const other = all.pods.find((pod) => pod !== leader)!;
+    other.group.setLeases(false);
+    await all.tick(2);
+    expect(answersAtOnce(leader)).toBe(false);
+    other.group.setLeases(true);
+    await all.tick(3);
+    expect(answersAtOnce(leader)).toBe(true);
+    leader.pod.dropLeases(5);
+    expect(answersAtOnce(leader)).toBe(false);
+    await all.tick(6);
+    expect(answersAtOnce(leader)).toBe(true);
+    leader.group.transfer(other.replica);
+    leader.pod.work();
+    expect(answersAtOnce(leader)).toBe(false);
+  });
+
+  test('is followed by another one only after the time-out, by voters that were started again, too', async () => {
+    const all = await leased();
+    const { leader } = all;
+    const others = all.pods.filter((pod) => pod !== leader);
+    leader.down = true;
+    for (const other of others) {
+      await other.pod.close();
+      other.machine = new TestMachine();
+      await other.open();
+    }
+    for (const { pod } of others) pod.nodeDown(nodeOfReplica(leader.replica));
+    await all.tick(9);
+    expect(others.map(({ group }) => group.role)).not.toContain('leader');
+    await all.tick(60);
+    expect(others.map(({ group }) => group.role)).toContain('leader');
+  });
 });
 
 test('a replica opened again has what it had, its payloads read back from the log', async () => {

@@ -1,5 +1,6 @@
-// All replicated groups of a pod: one engine, one write-ahead log, one tick. Whoever owns it calls `tick` every so
-// often, `receive` for what comes from other pods, and `work` at the end of each event-loop tick.
+// All replicated groups of a pod: one engine, one write-ahead log, one tick. Its owner calls `tick`
+// periodically, `receive` for messages of other pods, and `work` at the end of each event-loop
+// tick.
 
 import { systemClock } from '../../../universal-row/environment.ts';
 import type { Clock, Disk, Rng } from '../../../universal-row/environment.ts';
@@ -20,6 +21,7 @@ import { decodeAppend, encodeCreateFrame, encodeSnapshotFrame } from './frames-t
 import type { LoggedEntry } from './frames-to-log.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { LogItem } from './group-log.ts';
+import { leaseMark } from './lease-promise.ts';
 import { LogBatch } from './log-batch.ts';
 import { decodePositions, encodePositions } from './log-position.ts';
 import type { LogPosition } from './log-position.ts';
@@ -49,6 +51,8 @@ interface RaftPodOptions {
   heartbeatTicks?: number;
   /** Milliseconds between two calls of `tick`, about. */
   tickMs?: number;
+  /** False while the monotonic clock is in doubt: no lease is used. */
+  clocksAgree?: () => boolean;
   limits?: Partial<RaftGroupLimits>;
   /** Bytes of payloads in memory for each group. */
   payloadCacheBytes?: number;
@@ -59,7 +63,7 @@ interface RaftPodOptions {
   send: (toReplica: number, lane: Lane, message: Uint8Array) => boolean;
   /** Something became durable: `work` has something to do. */
   wake: () => void;
-  /** Must end the pod: what is on disk is in doubt. */
+  /** Must end the pod: the state on disk is uncertain. */
   fatal: (error: Error) => void;
 }
 
@@ -69,13 +73,11 @@ export interface OpenGroupOptions {
   replica: number;
   machine: StateMachine;
   listener: ProposalListener;
-  /** Of a group that the log does not know: `firstPosition` of its first members, or `joiningPosition`. */
-  first: LogPosition;
   /**
-   * Strong reads at the leader take no round of heartbeats while it has a lease. Those who vote keep to that for an
-   * election time-out after each heartbeat, so another leader comes later. False unless all replicas say so.
+   * For a group that the log does not know: `firstPosition` of its first members, or
+   * `joiningPosition`.
    */
-  leases?: boolean;
+  first: LogPosition;
 }
 
 const defaultLimits: RaftGroupLimits = {
@@ -107,7 +109,7 @@ export class RaftPod {
   readonly #commit: GroupCommit;
   readonly #ballast: Ballast;
   readonly #limits: RaftGroupLimits;
-  /** What the log has of each group that is not open. */
+  /** Entries in the log of each group that is not open. */
   readonly #recovered: Map<number, LoggedEntry[]>;
   readonly #byNumber = new Map<number, RaftGroup>();
   readonly #byHandle = new Map<number, RaftGroup>();
@@ -118,14 +120,14 @@ export class RaftPod {
   /** Groups that do not sleep. */
   readonly #awake = new Set<number>();
   #sleepDue = false;
-  /** By node: what leaves in one message at the end of this event-loop tick. */
+  /** By node: heartbeats sent in one message at the end of this event-loop tick. */
   readonly #heartbeats = new Map<number, Heartbeat[]>();
   readonly #clock: Clock;
   #ticks = 0;
   #noLeasesBefore = 0;
   readonly #snapshotSlots = { free: snapshotsAtOnce };
   readonly #due = new Map<number, (() => void)[]>();
-  /** Messages that were not what they should be, or for no replica here. */
+  /** Invalid messages, and messages for no replica here. */
   droppedMessages = 0;
 
   static async open(options: RaftPodOptions): Promise<RaftPod> {
@@ -192,7 +194,10 @@ export class RaftPod {
     return state !== undefined && buriedReplica(state) === 0;
   }
 
-  /** Opens a replica: what its machine holds durably, and the log. Throws for one that was removed. */
+  /**
+   * Opens a replica from the durable state of its machine, and the log. Throws for one that was
+   * removed.
+   */
   openGroup(o: OpenGroupOptions): RaftGroup {
     const wal = this.#wal;
     const state = this.#stateOf(o);
@@ -212,9 +217,10 @@ export class RaftPod {
       limits: this.#limits,
       clock: () => this.#clock.monotonic(),
       electionTicks: this.#electionTicks,
-      leaseTicks: o.leases === true ? this.#electionTicks - 2 : 0,
+      leaseTicks: this.#electionTicks - 2,
       tickMs: this.#options.tickMs ?? 50,
-      mayUseLeases: () => this.#ticks >= this.#noLeasesBefore,
+      mayUseLeases: () =>
+        this.#ticks >= this.#noLeasesBefore && (this.#options.clocksAgree?.() ?? true),
       snapshotSlots: this.#snapshotSlots,
       send: (to, message) => this.#send(to, message),
       touch: () => {
@@ -242,6 +248,9 @@ export class RaftPod {
     if (replica === undefined) throw new Error(`group ${number} is not open`);
     this.closeGroup(number);
     this.#recovered.delete(number);
+    const { disk, directory } = this.#options;
+    const mark = leaseMark(directory, number);
+    if (disk.exists(mark)) disk.remove(mark);
     const state = this.#wal.groups.get(number) ?? newGroupState(number);
     this.#wal.appendNumbers(FrameKind.tombstone, state, 0, replica);
     this.#wal.groups.set(number, bury(state, replica));
@@ -321,7 +330,7 @@ export class RaftPod {
     this.droppedMessages++;
   }
 
-  /** Does what the engine asks for; true when it must be called again soon. */
+  /** Processes the engine's output; true when it must be called again soon. */
   work(): boolean {
     let left = roundsAtOnce;
     for (; left > 0; left--) {
@@ -360,7 +369,7 @@ export class RaftPod {
     const state = this.#wal.groups.get(number);
     if (group === undefined || state === undefined) return;
     this.#log.flush();
-    // What is not on disk yet was promised to nobody: the next opening does without.
+    // Entries not on disk yet were not acknowledged: the next opening does without them.
     const entries = group.storedEntries();
     this.#closeGroup(group);
     this.#options.engine.destroy(group.handle);
@@ -374,17 +383,17 @@ export class RaftPod {
     return this.#ballast.failure;
   }
 
-  /** What a group is applied to has failed: the pod must end. */
+  /** A group's state machine has failed: the pod must end. */
   fail(error: Error): void {
     this.#options.fatal(error);
   }
 
-  /** Of the log of all groups. */
+  /** Status of the log of all groups. */
   status(): Omit<LogStatus, 'firstIndex' | 'lastIndex' | 'replication'> {
     const { endLsn, durableLsn, segmentCount, bytes, frames } = this.#wal;
     const { syncs, lastMs, maxMs } = this.#commit;
     return {
-      // All copies of a group's log are one log, whatever each is written to.
+      // All copies of a group's log are one log, whatever disk each is on.
       volume: this.#options.ids.cluster,
       appendedLsn: endLsn,
       durableLsn,
@@ -456,7 +465,7 @@ export class RaftPod {
       group?.releaseLog();
       if (left > 0 && group?.checkpointToRelease() === true) left--;
     }
-    // A group that let go of it while segments were being deleted did not have them looked at again.
+    // A group that released segments while others were being deleted did not cause another check.
     void this.#wal.collect();
   }
 
@@ -475,7 +484,7 @@ export class RaftPod {
     throw new Error(`replica ${o.replica} of group ${o.group} was removed`);
   }
 
-  /** The log hears of a group for the first time. Nothing of that is promised to anyone yet. */
+  /** Creates the group in the log. Nothing of it has been promised to other replicas yet. */
   #createGroup({ group, replica, first }: OpenGroupOptions): GroupState {
     const { index, term } = first;
     const configuration = encodePositions(first);
@@ -531,7 +540,7 @@ export class RaftPod {
     entries: readonly LoggedEntry[],
     durableIndex: number,
   ): number {
-    // What is applied was committed, whether or not the log came to say so.
+    // Applied entries were committed, even if the log has no record of that.
     const committed = Math.max(Math.min(commit, lastIndex), durableIndex, begin.index);
     return this.#options.engine.create({
       id: replica,

@@ -1,6 +1,7 @@
-// Reads that wait until this replica has applied all that was committed when they came. Those of an event-loop tick are
-// one question to the leader, and it asks its followers once for all that came meanwhile. A question without an answer is
-// asked again: its leader may be gone.
+// Reads that wait until this replica has applied all entries committed when they arrived. Reads of
+// an event-loop tick are one question to the leader, which asks its followers once for all
+// questions received meanwhile. A question without an answer is asked again: its leader may be
+// gone.
 
 import { getU64, putU64 } from '../wal/format.ts';
 
@@ -36,7 +37,7 @@ export class ReadBarriers {
     this.#waiting.push({ then, question: 0, index: 0, failsAt });
   }
 
-  /** Waits for an index that somebody has seen, without asking anyone. */
+  /** Waits for an index that a client has seen, without asking other replicas. */
   addAt(index: number, failsAt: number, then: (isSafe: boolean) => void): void {
     this.#waiting.push({ then, question: Infinity, index, failsAt });
   }
@@ -60,7 +61,7 @@ export class ReadBarriers {
     return context;
   }
 
-  /** There is another leader: what has no answer is asked again. */
+  /** The leader has changed: unanswered questions are asked again. */
   askAgain(): void {
     this.#askedAt = -Infinity;
   }

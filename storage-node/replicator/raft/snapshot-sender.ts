@@ -1,5 +1,6 @@
-// Sends the state of a group to a follower whose entries are gone: chunks with numbers, a few of them under way, the
-// engine's own message last. What gets no answer is sent again, so a lost link costs the window only.
+// Sends the state of a group to a follower whose entries are gone: numbered chunks, a few of them
+// in flight, the engine's own message last. Unanswered chunks are sent again, so a lost link costs
+// the window only.
 
 import type { Message } from '../engine/frames.ts';
 import type { ExportedState } from './state-machine.ts';
@@ -118,7 +119,7 @@ export function encodeNumbers(id: number, number: number): Uint8Array {
   return b;
 }
 
-/** Undefined for what is none of ours. */
+/** Undefined for a context of another origin. */
 export function decodeNumbers(context: Uint8Array): { id: number; number: number } | undefined {
   if (context.length !== 16) return undefined;
   const b = Buffer.from(context.buffer, context.byteOffset, 16);

@@ -54,7 +54,7 @@ export class SnapshotStaging {
   }
 }
 
-/** What an earlier life has left. */
+/** Removes stagings left by an earlier process. */
 export function removeStagings(disk: Disk, directory: string): void {
   for (const name of disk.list(directory)) {
     if (name.startsWith(prefix)) disk.remove(`${directory}/${name}`);

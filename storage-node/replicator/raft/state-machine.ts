@@ -1,11 +1,14 @@
-// What a group's entries are applied to: the rows of a partition in an engine.
+// State machine to which a group's entries are applied: the rows of a partition in an engine.
 
 import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
 
 /** A state at one index. */
 export interface ExportedState {
   index: number;
-  /** Of that moment, whatever is applied meanwhile. Each chunk arrives as it is; some 512 KiB are a good size. */
+  /**
+   * Chunks of the state at that moment, unaffected by entries applied meanwhile. Some 512 KiB are a
+   * good size.
+   */
   chunks: AsyncIterable<Uint8Array>;
 }
 
@@ -13,9 +16,10 @@ export interface StateMachine {
   /** The state as of this index is there after a crash; 0 for nothing. */
   readonly durableIndex: number;
   /**
-   * An entry's proposals, in order; none for entries that only concern the log. `position` is that of the first one where
-   * this replica has proposed them in this life and has told no outcome yet, else 0. Deterministic; the next entry waits
-   * for the answer; a failure ends the pod.
+   * Applies an entry's proposals, in order; none for entries that only concern the log. `position`
+   * is the first one's position if this replica has proposed them since its start and has reported
+   * no outcome yet, else 0. Deterministic; the next entry waits for the answer; a failure ends the
+   * pod.
    */
   apply(index: number, proposals: readonly Uint8Array[], position: number): MaybePromise<void>;
   /** All of the state as of the last entry applied. */

@@ -1,4 +1,5 @@
-// What must hold in every history, whatever fails. A breach throws `Breach`, which ends the history.
+// Invariants of every history under all faults. A violation throws `Breach`, which ends the
+// history.
 
 import { MessageType } from '../engine/frames.ts';
 import type { Message } from '../engine/frames.ts';
@@ -51,7 +52,7 @@ export class Checker {
 
   /** Sees every message that leaves a node. */
   message(m: Message): void {
-    // Who asks for votes has given itself its own.
+    // A candidate has voted for itself.
     if (m.type === MessageType.vote) this.#vote(m.from, m.term, m.from);
     if (m.type === MessageType.voteResponse && !m.reject) this.#vote(m.from, m.term, m.to);
   }
@@ -65,7 +66,7 @@ export class Checker {
     this.#votes.set(key, candidate);
   }
 
-  /** The members as of what a replica has applied. */
+  /** The members at a replica's applied index. */
   members(replica: number, applied: number, { voters, learners, outgoing }: Members): void {
     const text = JSON.stringify(
       [voters, learners, outgoing].map((ids) => ids.toSorted((a, b) => a - b)),
@@ -75,7 +76,7 @@ export class Checker {
     this.#members.set(applied, text);
   }
 
-  /** What a replica says, and what it said before in the same life. */
+  /** Checks a replica's progress against its earlier one of the same incarnation. */
   progress(replica: number, now: LogProgress, before: LogProgress | undefined): void {
     const { applied, commit } = now;
     if (applied > commit) this.fail(`${replica} has applied ${applied}, committed ${commit}`);
@@ -129,7 +130,7 @@ export class Checker {
     this.fail(`${replica} is at ${applied}, and says that it has ${known} of ${ms} ms ago`);
   }
 
-  /** Somebody who has seen an index waits for it at a replica. */
+  /** A client that has seen an index waits for it at a replica. */
   session(replica: number, applied: number, index: number): void {
     if (applied < index) this.fail(`${replica} shows ${applied} to one who has seen ${index}`);
   }

@@ -17,6 +17,7 @@ export interface Defect {
   machine(machine: StateMachine): StateMachine;
   /** The end of a node's event-loop tick. */
   work(pod: RaftPod, group: RaftGroup): boolean;
+  read(group: RaftGroup, then: (isSafe: boolean) => void): void;
 }
 
 const none: Defect = {
@@ -25,6 +26,7 @@ const none: Defect = {
   engine: (engine) => engine,
   machine: (machine) => machine,
   work: (pod) => pod.work(),
+  read: (group, then) => group.readBarrier(then),
 };
 
 export const noDefect = none;
@@ -53,7 +55,7 @@ function unsynced(disk: Disk): Disk {
   });
 }
 
-/** The engine with what it is created from changed. */
+/** The engine with a change to its initial state. */
 function recreated(
   change: (options: Parameters<RaftEngine['create']>[0]) => Partial<typeof options>,
 ): Defect['engine'] {
@@ -63,7 +65,7 @@ function recreated(
     });
 }
 
-/** Lets what waits for the disk go at once. */
+/** Releases messages that wait for the disk at once. */
 function eager(isEager: (message: Message) => boolean): Defect['engine'] {
   return (engine) => {
     const early: Message[] = [];
@@ -94,6 +96,9 @@ function eager(isEager: (message: Message) => boolean): Defect['engine'] {
     });
   };
 }
+
+/** Reads that wait for the question of the first of them. */
+const joined = new WeakMap<RaftGroup, ((isSafe: boolean) => void)[]>();
 
 export const defects: readonly Defect[] = [
   { ...none, name: 'the log is never synced', disk: unsynced },
@@ -166,6 +171,20 @@ export const defects: readonly Defect[] = [
           }
           return readies;
         },
+      });
+    },
+  },
+  {
+    ...none,
+    name: 'a read joins a question that is under way',
+    read(group, then) {
+      const under = joined.get(group);
+      if (under) return void under.push(then);
+      const all = [then];
+      joined.set(group, all);
+      group.readBarrier((isSafe) => {
+        joined.delete(group);
+        for (const one of all) one(isSafe);
       });
     },
   },
@@ -385,7 +404,7 @@ function withReads(readies: GroupReady[], change: (read: ReadState) => void): Gr
   return readies;
 }
 
-/** The engine with what others send to it changed. */
+/** The engine with a change to its received messages. */
 function received(change: (message: Message) => Message): Defect['engine'] {
   return (engine) =>
     altered(engine, { step: (group, message) => engine.step(group, change(message)) });

@@ -1,38 +1,36 @@
 // One history: nodes, clients and faults drawn from a seed; then the faults end, and a majority must serve and agree.
 
-import { loadEngineModule } from '../engine/wasm-engine.ts';
 import { Checker } from './checker.ts';
 import { noDefect } from './defects.ts';
 import type { Defect } from './defects.ts';
-import { calm, Network } from './network.ts';
+import { EnginePool } from './engine-pool.ts';
+import { noFaults, Network } from './network.ts';
 import { nodeOfReplica, replicaId } from '../raft/replica-id.ts';
-import type { MemberChange, Members } from '../partition-log.ts';
+import type { MemberChange } from '../partition-log.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
 import { SimulatedNode } from './node.ts';
 import { Random, Timeline } from './timeline.ts';
 
 interface HistoryResult {
   seed: number;
-  /** What broke, undefined when all held. */
+  /** Description of the violation, undefined when all invariants held. */
   failure: string | undefined;
   events: number;
   committed: number;
   lost: number;
   unknown: number;
   reads: number;
-  /** Of what a replica said to be old by so much. */
+  /** Number of stale reads, with their stated staleness. */
   staleReads: number;
   crashes: number;
   memberChanges: number;
 }
 
 const tickMs = 50;
-const faultyMs = 12_000;
 const healedMs = 20_000;
-const nodeCount = 5;
-const changesAtRest = 4;
-
-const module = loadEngineModule();
+/** Entries that must be committed once the faults have ended. */
+const wantedAtEnd = 5;
+const changesAtRest = 2;
 
 class History {
   readonly #random: Random;
@@ -40,12 +38,15 @@ class History {
   readonly #checker = new Checker(() => this.#timeline.now);
   readonly #network: Network;
   readonly #nodes: SimulatedNode[];
+  readonly #engines = new EnginePool();
   #failure: Error | undefined;
   #nextId = 1;
   #crashes = 0;
   #memberChanges = 0;
   #isHealed = false;
   #isQuiet = false;
+  /** Most are short: many beginnings and ends find more in the same time than few long ones. */
+  readonly #faultyMs: number;
   #idleUntil = 0;
   /** Each seed has faults of its own kinds and rates. */
   readonly #rates: {
@@ -60,14 +61,17 @@ class History {
   constructor(seed: number, defect: Defect) {
     this.#random = new Random(seed);
     const random = this.#random;
+    const isLong = random.chance(0.08);
+    this.#faultyMs = isLong ? 12_000 : 800 + random.next() * 2400;
+    const often = isLong ? 1 : 3;
     const rate = (most: number): number => (random.chance(0.6) ? random.next() * most : 0);
     this.#rates = {
-      crash: rate(0.12),
-      pause: rate(0.06),
-      partition: rate(0.1),
-      members: rate(0.08),
-      links: rate(0.1),
-      loneliness: rate(0.06),
+      crash: rate(0.12 * often),
+      pause: rate(0.06 * often),
+      partition: rate(0.1 * often),
+      members: rate(0.08 * often),
+      links: rate(0.1 * often),
+      loneliness: rate(0.06 * often),
     };
     this.#network = new Network(this.#timeline, new Random(random.below(2 ** 32)), (_, to, bytes) =>
       this.#nodes.find(({ id }) => id === to)?.receive(bytes),
@@ -79,17 +83,27 @@ class History {
       delay: 1 + random.next() * (random.chance(0.3) ? 250 : 20),
       late: rate(0.1),
       lateDelay: 400,
+      isUnordered: random.chance(0.2),
     };
+    // Some histories concern leases: an isolated leader, and a candidate that is quick to replace
+    // it.
+    const isOfLeases = new Random(seed ^ 0x5eed).chance(0.06);
+    if (isOfLeases) {
+      this.#rates.loneliness = 0.2;
+      this.#network.faults.delay = 5;
+    }
+    const leases = random.chance(0.3);
+    const idleTicks = random.chance(0.5) ? 4 + random.below(10) : Infinity;
     const world = {
-      module,
+      engines: this.#engines,
       timeline: this.#timeline,
       network: this.#network,
       checker: this.#checker,
       random: new Random(random.below(2 ** 32)),
       defect,
       tickMs,
-      leases: random.chance(0.3),
-      idleTicks: random.chance(0.5) ? 4 + random.below(10) : Infinity,
+      leases: isOfLeases || leases,
+      idleTicks: isOfLeases ? Infinity : idleTicks,
       isHealed: () => this.#isHealed,
       nodes: () => this.#nodes,
       syncMs: random.chance(0.3) ? 60 : 4,
@@ -101,20 +115,19 @@ class History {
         this.#timeline.after(0, () => this.#crash(node, true));
       },
     };
-    const voters = [1, 2, 3].map((id) => replicaId(id, 1));
-    this.#nodes = Array.from(
-      { length: nodeCount },
-      (_, i) => new SimulatedNode(world, i + 1, replicaId(i + 1, 1), i < 3 ? voters : undefined),
+    // Nodes outside are of use where members change.
+    const count = this.#rates.members > 0 || random.chance(0.2) ? 4 + random.below(2) : 3;
+    const members = random.chance(0.15) ? count : 3;
+    const ids = Array.from({ length: count }, (_, i) => i + 1);
+    const voters = ids.slice(0, members).map((id) => replicaId(id, 1));
+    this.#nodes = ids.map(
+      (id) => new SimulatedNode(world, id, replicaId(id, 1), id <= members ? voters : undefined),
     );
   }
 
   async run(seed: number): Promise<HistoryResult> {
-    for (const node of this.#nodes) await node.start();
-    this.#clients();
-    this.#faults();
-    await this.#runFor(faultyMs);
-    await this.#heal();
-    if (this.#failure === undefined) this.#finalChecks();
+    await this.#timeline.instead(() => this.#run());
+    this.#engines.release();
     const { committed, lost, unknown, reads, staleReads } = this.#checker;
     return {
       seed,
@@ -130,6 +143,15 @@ class History {
     };
   }
 
+  async #run(): Promise<void> {
+    for (const node of this.#nodes) this.#restart(node);
+    this.#clients();
+    this.#faults();
+    await this.#runFor(this.#faultyMs);
+    await this.#heal();
+    if (this.#failure === undefined) this.#finalChecks();
+  }
+
   async #runFor(ms: number, isDone: () => boolean = () => false): Promise<void> {
     await this.#timeline.runUntil(
       this.#timeline.now + ms,
@@ -137,7 +159,7 @@ class History {
     );
   }
 
-  /** Runs again and again; what a breach throws is kept. */
+  /** Runs repeatedly; a thrown breach is kept. */
   #every(ms: number, act: () => void): void {
     this.#timeline.after(this.#random.next() * ms * 2, () => {
       if (this.#failure) return;
@@ -159,7 +181,7 @@ class History {
       }
       const count = 1 + this.#random.below(3);
       const ids = Array.from({ length: count }, () => this.#nextId++);
-      // To the leader mostly; what is asked of another node is refused.
+      // Mostly sent to the leader; other nodes refuse.
       const leaders = this.#nodes.filter(({ life }) => life?.group.role === 'leader');
       const target = this.#random.pick(leaders.length > 0 ? leaders : this.#nodes);
       target.propose(ids);
@@ -182,6 +204,7 @@ class History {
       if (random.chance(this.#rates.partition)) this.#partition();
       if (random.chance(this.#rates.members)) this.#changeMembers();
       if (random.chance(0.02)) this.#transfer();
+      if (random.chance(0.02)) this.#switchLeases();
       if (random.chance(this.#rates.links)) this.#loseLinks();
       if (random.chance(this.#rates.loneliness)) this.#isolateLeader();
     });
@@ -191,7 +214,8 @@ class History {
     const all = this.#random.chance(0.15);
     const victims = all ? this.#nodes : [this.#random.pick(this.#nodes)];
     for (const node of victims) {
-      // Somebody reads just before, and again from the next life: answers to the first may come to that.
+      // Reads just before and again from the next incarnation: answers to the first read may reach
+      // the second.
       if (this.#random.chance(0.5)) node.read();
       const wait = this.#random.chance(0.5) ? this.#random.next() * 60 : 0;
       this.#timeline.after(wait, () => this.#crash(node, this.#random.chance(0.7)));
@@ -199,7 +223,7 @@ class History {
   }
 
   #crash(node: SimulatedNode, torn: boolean): void {
-    if (!node.isUp) return;
+    if (!node.isUp || this.#isHealed) return;
     this.#crashes++;
     node.crash(torn);
     const down = this.#random.chance(0.4) ? 20 : 1500;
@@ -247,6 +271,8 @@ class History {
     if (leader === undefined) return;
     const first = this.#random.pick(this.#nodes.filter((node) => node !== leader));
     const wait = this.#random.next() * 800;
+    // No writes meanwhile: the first replica has the whole log, so the others may vote for it.
+    if (this.#random.chance(0.5)) this.#idleUntil = this.#timeline.now + wait;
     for (const node of this.#nodes) {
       if (node === leader) continue;
       this.#timeline.after(node === first ? 0 : wait + this.#random.next() * 20, () => {
@@ -258,7 +284,11 @@ class History {
     const end = wait + 200 + this.#random.next() * 1500;
     for (let at = wait; at < end; at += 15) {
       this.#timeline.after(at, () => {
-        leader.read();
+        try {
+          leader.read();
+        } catch (error) {
+          this.#failure ??= error as Error;
+        }
         for (const node of this.#nodes) {
           if (node !== leader && node.life?.group.role === 'leader') node.propose([this.#nextId++]);
         }
@@ -273,6 +303,16 @@ class History {
     if (leader === undefined) return;
     for (const node of this.#nodes) {
       if (node !== leader && this.#random.chance(0.6)) node.linkLost(leader.id);
+    }
+  }
+
+  /** For a while, on one node after the other. */
+  #switchLeases(): void {
+    const time = (): number => this.#random.next() * 500;
+    for (const node of this.#nodes) {
+      const off = time();
+      this.#timeline.after(off, () => node.setLeases(false));
+      this.#timeline.after(off + 100 + time(), () => node.setLeases(true));
     }
   }
 
@@ -317,12 +357,14 @@ class History {
     if (this.#failure) return;
     this.#isHealed = true;
     this.#network.heal();
-    this.#network.faults = calm;
-    await this.#runFor(2500);
-    for (const node of this.#nodes) this.#restart(node);
-    const before = this.#checker.committed;
-    await this.#runFor(healedMs, () => this.#checker.committed > before + 20);
-    if (this.#failure === undefined && this.#checker.committed <= before + 20) {
+    this.#network.faults = noFaults;
+    for (const node of this.#nodes) {
+      node.resume();
+      this.#restart(node);
+    }
+    const wanted = this.#checker.committed + wantedAtEnd;
+    await this.#runFor(healedMs, () => this.#checker.committed > wanted);
+    if (this.#failure === undefined && this.#checker.committed <= wanted) {
       this.#failure = new Error('no majority serves after the faults have ended');
     }
     await this.#changeMembersAtRest();
@@ -337,19 +379,26 @@ class History {
     });
   }
 
-  /** Nothing hinders anyone: a change that a leader takes is carried out while it leads. */
+  /**
+   * Without faults: a change that a leader accepts is carried out while it leads, or one that was
+   * already in progress.
+   */
   async #changeMembersAtRest(): Promise<void> {
     for (let i = 0; i < changesAtRest && this.#failure === undefined; i++) {
       const group = this.#leader()?.life?.group;
-      const changes = group && this.#drawChanges(group);
+      // The engine drops a change that comes while there may be one that is not applied.
+      const isIdle = group !== undefined && group.status().applied === group.status().lastIndex;
+      const changes = isIdle && this.#drawChanges(group);
       if (!changes || !group.changeMembers(changes)) {
         await this.#runFor(100);
         continue;
       }
       this.#memberChanges++;
-      const { term } = group.status();
+      const { term, members } = group.status();
+      const before = JSON.stringify(members);
       const leads = (): boolean => group.role === 'leader' && group.status().term === term;
-      const isDone = (): boolean => haveHappened(changes, group.status().members);
+      const isOther = (): boolean => JSON.stringify(group.status().members) !== before;
+      const isDone = (): boolean => group.status().members.outgoing.length === 0 && isOther();
       await this.#runFor(healedMs, () => isDone() || !leads());
       if (leads() && !isDone()) {
         const text = JSON.stringify({ changes, ...group.status().members });
@@ -358,11 +407,11 @@ class History {
     }
   }
 
-  /** Nothing hinders anyone: each member answers a strong read. */
+  /** Without faults: each member answers a strong read. */
   async #readEverywhere(): Promise<void> {
     for (const node of this.#members()) {
       let isSafe = false;
-      // It may have to be sent the state first.
+      // The replica may first have to receive a snapshot.
       const end = this.#timeline.now + healedMs;
       while (!isSafe && this.#timeline.now < end && this.#failure === undefined) {
         let isOver = false;
@@ -404,15 +453,6 @@ class History {
 
 function removed(replica: number): MemberChange {
   return { replica, to: 'removed' };
-}
-
-function haveHappened(changes: readonly MemberChange[], members: Members): boolean {
-  const { voters, learners, outgoing } = members;
-  return changes.every(({ replica, to }) => {
-    const [isVoter, isLearner] = [voters.includes(replica), learners.includes(replica)];
-    if (outgoing.length > 0) return false;
-    return isVoter === (to === 'voter') && isLearner === (to === 'learner');
-  });
 }
 
 /** The same seed and defect, the same history. */

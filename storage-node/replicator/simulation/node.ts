@@ -8,17 +8,17 @@ import type { LogPosition } from '../raft/log-position.ts';
 import { RaftPod } from '../raft/raft-pod.ts';
 import type { RaftGroup } from '../raft/raft-group.ts';
 import { nodeOfReplica } from '../raft/replica-id.ts';
-import { WasmRaftEngine } from '../engine/wasm-engine.ts';
 import { MessageType } from '../engine/frames.ts';
 import type { Checker, LogProgress } from './checker.ts';
 import type { Defect } from './defects.ts';
+import type { EnginePool } from './engine-pool.ts';
 import { SimulatedMachine } from './machine.ts';
 import type { Network } from './network.ts';
 import { Random } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
 
 interface NodeWorld {
-  module: ConstructorParameters<typeof WasmRaftEngine>[0];
+  engines: EnginePool;
   timeline: Timeline;
   network: Network;
   checker: Checker;
@@ -34,7 +34,7 @@ interface NodeWorld {
   /** Milliseconds that a sync takes at most. */
   syncMs: number;
   breach: (error: Error) => void;
-  /** The node has told somebody what it must not forget. */
+  /** The node has made a promise that must survive its crash. */
   promised: (node: SimulatedNode, what: 'vote' | 'append' | 'outcome') => void;
 }
 
@@ -66,7 +66,8 @@ export class SimulatedNode {
   readonly #peers = new Map<number, { incarnation: number; heardAt: number }>();
   #pings = 0;
   #workDue = false;
-  /** Of its clock against the world's. */
+  #keepsLeases = true;
+  /** Rate of its clock relative to the simulated time. */
   readonly #rate: number;
   readonly #tickMs: number;
 
@@ -104,11 +105,7 @@ export class SimulatedNode {
       if (isCurrent()) world.breach(error);
     };
     const random = new Random(world.random.below(2 ** 32));
-    let clock = 0n;
-    const engine = new WasmRaftEngine(world.module, {
-      now: () => (clock += 1000n),
-      random: (bytes) => random.bytes(bytes),
-    });
+    const engine = world.engines.take(random);
     const disk = world.defect.disk(this.#disk);
     const pod = await RaftPod.open({
       disk,
@@ -152,11 +149,10 @@ export class SimulatedNode {
       group: groupNumber,
       replica: this.replica,
       first: this.#first,
-      leases: world.leases,
       machine: world.defect.machine(machine),
       listener: {
         onOutcome: (position, outcome, index) => {
-          // What a node that has died would say reaches no client.
+          // Answers of a crashed node reach no client.
           if (!isCurrent()) return;
           world.checker.outcome(proposed.get(position)!, outcome, index);
           if (outcome === 'committed') world.promised(this, 'outcome');
@@ -164,6 +160,7 @@ export class SimulatedNode {
         onRole: () => undefined,
       },
     });
+    group.setLeases(world.leases && this.#keepsLeases);
     machine.onDurable = (index) => {
       if (isCurrent()) group.stateIsDurable(index);
     };
@@ -184,6 +181,11 @@ export class SimulatedNode {
   /** Stops for so long, and then goes on as if nothing had been. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#world.timeline.now + ms);
+  }
+
+  resume(): void {
+    this.#pausedUntil = 0;
+    this.#schedule();
   }
 
   receive(bytes: Uint8Array): void {
@@ -209,6 +211,12 @@ export class SimulatedNode {
     return taken;
   }
 
+  /** Switches this replica's leases from now on. */
+  setLeases(isOn: boolean): void {
+    this.#keepsLeases = isOn;
+    if (!this.#isPaused) this.#life?.group.setLeases(this.#world.leases && isOn);
+  }
+
   /** The link to a node was lost, and may be there again at once. */
   linkLost(node: number): void {
     if (!this.#life || this.#isPaused) return;
@@ -229,7 +237,7 @@ export class SimulatedNode {
     group.whenApplied(before, (isThere) => {
       if (isThere) checker.session(this.replica, machine.index, before);
     });
-    group.readBarrier((isSafe) => {
+    this.#world.defect.read(group, (isSafe) => {
       if (isSafe) checker.read(this.replica, machine.index, before);
       then(isSafe);
     });
@@ -262,7 +270,10 @@ export class SimulatedNode {
     this.#world.timeline.after(this.#tickMs, () => this.#tick(generation));
   }
 
-  /** As the transport does: tells the others that it lives, and the pod who is silent, or has begun a new life. */
+  /**
+   * As the transport does: sends pings to the others, and tells the pod of silent or restarted
+   * peers.
+   */
   #ping(): void {
     const { network, nodes } = this.#world;
     const { pod } = this.#life!;

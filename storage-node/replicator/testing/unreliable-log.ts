@@ -1,5 +1,5 @@
-// For tests: logs of one group that delay commits, lose tails and change roles whenever they are told to. What is
-// committed is kept here, so that a test can say what every replica must have in the end.
+// For tests: logs of one group that delay commits, lose tails and change roles whenever they are
+// told to. Committed entries are kept here, so that a test can check every replica's final state.
 
 import type { Outcome } from '../../../universal-row/executor.ts';
 import type { RecordBatchWriter } from '../../../universal-row/record-batch.ts';
@@ -24,7 +24,7 @@ interface Pending {
 export class UnreliableCluster {
   readonly committed: Buffer[] = [];
   readonly logs: UnreliableLog[] = [];
-  /** It alone can commit; others may still believe that they lead. */
+  /** Only this one can commit; others may still believe that they lead. */
   leader: UnreliableLog | undefined;
 
   join(log: UnreliableLog): void {
@@ -65,7 +65,8 @@ export class UnreliableLog implements PartitionLog {
     cluster.join(this);
   }
 
-  // ---- what the pod calls
+  // ---- calls from the pod
+  //
 
   listen(listener: LogListener): void {
     this.#listener = listener;
@@ -157,7 +158,8 @@ export class UnreliableLog implements PartitionLog {
     return Promise.resolve();
   }
 
-  // ---- what the test calls
+  // ---- calls from the test
+  //
 
   get pending(): number {
     return this.#pending.length;
@@ -176,7 +178,7 @@ export class UnreliableLog implements PartitionLog {
     }
   }
 
-  /** It leads no more, and does not know that; `made` of what it has proposed is committed all the same. */
+  /** Removes the leadership without notice; `made` of its proposals are committed all the same. */
   depose(made: number): void {
     this.#cluster.leader = undefined;
     for (const one of this.#pending.slice(0, made)) {
@@ -205,7 +207,10 @@ export class UnreliableLog implements PartitionLog {
     this.#isLosing = false;
   }
 
-  /** It learns that it leads no more. `isSure` says of which positions it knows that they are lost. */
+  /**
+   * Tells the replica that it no longer leads. `isSure` decides which positions are known to be
+   * lost.
+   */
   async stepDown(isSure: () => boolean): Promise<void> {
     if (this.role !== 'leader') return;
     this.role = 'follower';
@@ -233,7 +238,7 @@ export class UnreliableLog implements PartitionLog {
     await this.stepDown(() => false);
     await this.follow(Infinity);
     if (this.#cluster.leader !== undefined || !this.#cluster.logs.includes(this)) return;
-    // What was evaluated before nobody has told it to lead is refused.
+    // Ticks evaluated before the replica is told to lead are refused.
     this.#cluster.leader = this;
     this.role = 'leader';
     this.#listener!.roleChanged('leader', this.#replica);

@@ -55,7 +55,7 @@ export class LaneSocket {
     this.#writer.reset(!isFree);
   }
 
-  /** Takes a frame; throws `WireError` for what has no place here. */
+  /** Takes a frame; throws `WireError` for an unexpected one. */
   received(type: number, buf: Buffer, start: number, end: number): void {
     if (type !== RaftFrame.message && type !== RaftFrame.part) {
       throw new WireError(`a frame of type ${type} on a lane of the log`);

@@ -1,9 +1,9 @@
-// Links between nodes of one process, for tests. Nodes that are not there, or are cut off, lose what is sent to them.
+// Links between nodes of one process, for tests. Messages to absent or isolated nodes are lost.
 
 import type { Transport, TransportListener } from './transport.ts';
 
 export class Links {
-  /** Nodes that hear nobody, and that nobody hears. */
+  /** Nodes without any connection. */
   readonly cut = new Set<number>();
   readonly #listeners = new Map<number, TransportListener>();
 

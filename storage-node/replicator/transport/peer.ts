@@ -16,7 +16,7 @@ const lastBackoffMs = 2000;
 export class Peer {
   readonly node: number;
   address: PeerAddress;
-  /** The newest life of the node that has shown itself, 0 for none. What comes from an earlier one is refused. */
+  /** Newest incarnation seen of the node, 0 for none. Messages of an earlier one are refused. */
   incarnation = 0;
   readonly sockets: (LaneSocket | undefined)[] = [undefined, undefined, undefined];
   /** Dials under way, by lane. */
@@ -49,7 +49,7 @@ export class Peer {
     this.#backoffMs = firstBackoffMs;
   }
 
-  /** Ends all lanes, with what they hold; true when the node was up. */
+  /** Ends all lanes and drops their queues; true when the node was up. */
   drop(why: string): boolean {
     const wasUp = this.isUp;
     for (const lane of lanes) {

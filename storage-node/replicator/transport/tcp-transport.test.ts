@@ -245,7 +245,7 @@ describe('behind a proxy', () => {
     const message = Buffer.alloc(100_000);
     let taken = 0;
     for (let i = 0; i < 1000; i++) if (a.say(2, Lane.append, message)) taken++;
-    // What the kernel's buffers take, and the queue.
+    // The capacity of the kernel's buffers, and of the queue.
     expect(taken).toBeLessThan(200);
     expect(a.transport.dropped).toBeGreaterThan(0);
     expect(a.say(3, Lane.append, message)).toBe(true);

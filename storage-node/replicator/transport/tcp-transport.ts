@@ -1,7 +1,7 @@
 // `Transport` over the links of a cluster. Of two nodes the one with the lower number dials, once for each lane.
 //
-// Nobody waits for a peer: what is sent to one that is away or slow is dropped, and the sender is told so. The control
-// lane tells when a peer is silent; the other lanes end with it.
+// Sends never block: messages to an absent or slow peer are dropped, and the sender is notified.
+// The control lane tells when a peer is silent; the other lanes end with it.
 
 import type { ClusterLink, LinkContext, LinkHandler } from '../../../cluster-links/cluster-link.ts';
 import type { ClusterListener } from '../../../cluster-links/cluster-listener.ts';
@@ -15,10 +15,10 @@ import type { PeerAddress } from './peer.ts';
 import { Lane } from './transport.ts';
 import type { Transport, TransportListener } from './transport.ts';
 
-export interface TcpTransportOptions {
+interface TcpTransportOptions {
   /** Its links for `raft/*` are served here; others close it. */
   listener: ClusterListener;
-  /** That of the listener: the identity's node is the number that `start` is given. */
+  /** Context of the listener; the identity's node is the number that `start` is given. */
   context: LinkContext;
   limits?: Partial<LaneLimits>;
 }
@@ -47,7 +47,7 @@ export class TcpTransport implements Transport {
     this.#limits = { ...defaultLimits, ...options.limits };
   }
 
-  /** Who the others are. A node that is not named is refused; one that is named no more is cut off. */
+  /** Sets the peers. Nodes not in the map are refused; a removed one is disconnected. */
   setPeers(peers: ReadonlyMap<number, PeerAddress>): void {
     for (const [node, peer] of this.#peers) {
       if (peers.has(node)) continue;
@@ -164,7 +164,7 @@ export class TcpTransport implements Transport {
     return peer;
   }
 
-  /** The hello is over: from here on the peer is trusted to be who it says. */
+  /** The handshake is over: the peer's identity is trusted from here on. */
   #establish(peer: Peer, lane: Lane, link: ClusterLink): LinkHandler {
     const { incarnation } = link.peer;
     if (incarnation < peer.incarnation) throw new HelloError('an earlier life of the node');
@@ -192,7 +192,7 @@ export class TcpTransport implements Transport {
     peer.sockets[lane] = undefined;
     peer.failed(performance.now(), Math.random(), error?.message ?? 'the node closed the link');
     if (lane === Lane.control) {
-      // What the other lanes still hold is of no use to a node that is gone.
+      // Messages queued in the other lanes are useless for a node that is gone.
       peer.drop('the control lane ended');
       this.#listener?.onDown(peer.node);
     }

@@ -1,6 +1,6 @@
-// Messages between nodes. Each pair of nodes has three lanes, so that heartbeats wait for no data and data for no
-// snapshot. Within a lane the order is kept; what a lost connection takes with it stays lost, and the protocol above
-// repairs that.
+// Messages between nodes. Each pair of nodes has three lanes, so that heartbeats wait for no data
+// and data for no snapshot. Within a lane the order is kept; messages lost with a connection stay
+// lost, and the protocol above repairs that.
 
 export const Lane = { control: 0, append: 1, snapshot: 2 } as const;
 export type Lane = (typeof Lane)[keyof typeof Lane];
@@ -17,7 +17,7 @@ export interface Transport {
   start(self: { cluster: number; node: number; incarnation: number }, to: TransportListener): void;
   /** False when nothing was taken: the node is away, or too much is under way to it. Never blocks. */
   send(node: number, lane: Lane, bytes: Uint8Array): boolean;
-  /** The end of an event-loop tick: what was sent since the last one leaves. */
+  /** The end of an event-loop tick: sends the messages since the last one. */
   flush(): void;
   close(): Promise<void>;
 }

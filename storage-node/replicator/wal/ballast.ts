@@ -1,6 +1,6 @@
-// A file that takes up room on purpose. When the disk is full it is deleted, and what could not be
-// written fits after all: a write that was already decided is never lost. From then on no new ones
-// are taken, until there is room to lay the file down again.
+// A file that reserves disk space. When the disk is full it is deleted, and the failed write fits
+// after all: a write that was already decided is never lost. From then on no new writes are
+// accepted, until there is space to create the file again.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import { isDiskFull } from './log-errors.ts';

@@ -9,10 +9,11 @@
 //   frame   = length u32 | crc32 u32 | kind u8 | flags u8 | count u16 | 0 u32
 //             | group u64 | term u64 | index u64 | durable LSN u64 | body | zeros to a multiple of 8
 //
-// The length counts header and body. The checksum covers all that follows it up to the length, and is
-// seeded with the segment's number, so that a frame of another segment is never taken for one of this.
-// An LSN is a byte position across segments: the segment's base plus the offset. The durable LSN of a
-// frame says up to where the log was surely on disk when the frame was written; see recovery.ts.
+// The length counts header and body. The checksum covers all that follows it up to the length, and
+// is seeded with the segment's number, so that a frame of another segment is never taken for one of
+// this. An LSN is a byte position across segments: the segment's base plus the offset. The durable
+// LSN of a frame is the end of the log known to be on disk when the frame was written; see
+// recovery.ts.
 //
 //   APPEND     count entries of a group from `index` on, after its hard state if `flags` has bit 0
 //              hard state = term u64 | vote u64 | commit u64
@@ -28,7 +29,7 @@
 //   TABLE      what all groups are at, opens each segment; table.ts
 //   BOOT       incarnation u64 | boot id u64 | volume u64
 //   CLEAN      orderly shutdown
-//   MARK       nothing but its durable LSN
+//   MARK       only its durable LSN
 
 import { crc32 } from '../../../universal-row/crc32.ts';
 
@@ -81,7 +82,7 @@ const magic = Buffer.from('PolyrowL', 'latin1');
 const version = 1;
 const unnamedSuffix = '.new';
 
-/** Who a log belongs to. */
+/** Owner of a log. */
 export interface LogIdentity {
   cluster: number;
   pod: number;
@@ -131,7 +132,7 @@ export function putSegmentHeader(b: Buffer, header: SegmentHeader): void {
   putU32(b, 60, crc32(0, b, 0, 60));
 }
 
-/** The header, or what is wrong with it. */
+/** The header, or a description of its damage. */
 export function getSegmentHeader(b: Buffer): SegmentHeader | string {
   if (b.length < segmentHeaderBytes) return 'the segment is shorter than its header';
   if (!b.subarray(0, 8).equals(magic)) return 'the segment has no header';
@@ -149,8 +150,9 @@ export function getSegmentHeader(b: Buffer): SegmentHeader | string {
 }
 
 /**
- * Fills the header of a frame whose body is in place at `frameHeaderBytes`, but for what depends on
- * where it goes: `sealFrame` does that. Pads with zeros; the buffer has room for them.
+ * Fills the header of a frame whose body is in place at `frameHeaderBytes`, except the fields that
+ * depend on the frame's position, which `sealFrame` sets. Pads with zeros; the buffer has room for
+ * them.
  */
 export function putFrameHeader(
   b: Uint8Array,
@@ -199,7 +201,9 @@ export async function sealLargeFrame(
   putU32(b, at.crc, sum);
 }
 
-/** Whether the checksum of the frame at `p`, all of which is in the buffer, is that of its bytes. */
+/**
+ * Whether the checksum of the frame at `p`, which is in the buffer as a whole, matches its bytes.
+ */
 export function isIntact(b: Uint8Array, p: number, segment: number): boolean {
   const end = p + getU32(b, p + at.length);
   return getU32(b, p + at.crc) === crc32(segment >>> 0, b, p + at.kind, end);

@@ -1,4 +1,4 @@
-// How a log fails: it was found damaged, it belongs to someone else, or a write could not be taken.
+// Errors of a log: it is damaged, it belongs to another owner, or a write failed.
 
 /**
  * Bytes that were once surely on disk cannot be read back. Nothing after them can be trusted, and to
@@ -33,9 +33,9 @@ export class LogMismatchError extends Error {
 }
 
 /**
- * A turn could not be written and none of it is in the log; `lastIndex` is back where it was before
- * the turn. An engine that has already applied its entries is ahead of the log: whoever owns it
- * answers the turn with errors and rebuilds the engine from disk before it goes on.
+ * A tick could not be written and none of it is in the log; `lastIndex` is as before the tick. An
+ * engine that has already applied its entries is ahead of the log: its owner answers the tick with
+ * errors and rebuilds the engine from disk before continuing.
  */
 export class LogWriteError extends Error {
   override readonly name = 'LogWriteError';

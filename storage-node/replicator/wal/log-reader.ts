@@ -1,5 +1,6 @@
-// Reads entries back from segments while the log is being written: for backups. What is asked for was
-// handed to the operating system before, and whoever asks sees to it that the log keeps it meanwhile.
+// Reads entries back from segments while the log is being written: for backups. Requested entries
+// have been written to the operating system before, and the caller makes the log retain them
+// meanwhile.
 
 import type { Disk } from '../../../universal-row/environment.ts';
 import {

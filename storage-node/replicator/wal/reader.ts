@@ -37,7 +37,7 @@ export class SegmentReader {
   offset = segmentHeaderBytes;
   /** Where the next one begins. */
   nextOffset = segmentHeaderBytes;
-  /** What is wrong with a bad one. */
+  /** Reason why a frame is bad. */
   reason = '';
 
   buf: Buffer;
@@ -59,7 +59,7 @@ export class SegmentReader {
     this.buf = window.buf;
   }
 
-  /** The segment's header, or what is wrong with it. */
+  /** The segment's header, or a description of its damage. */
   header(): SegmentHeader | string {
     const n = Math.min(segmentHeaderBytes, this.size);
     const p = this.#load(0, n);
@@ -146,7 +146,7 @@ export class SegmentReader {
     const n = Math.min(this.buf.length, this.size - offset);
     this.#windowAt = offset;
     this.#filled = this.#file.read(this.buf, 0, n, offset);
-    // The file is nobody else's: one that shrank under us is broken hardware.
+    // Only this process uses the file: if it shrank, the hardware is broken.
     if (this.#filled < length) throw new Error(`${this.#file.path}: cannot read at ${offset}`);
     return 0;
   }

@@ -1,8 +1,8 @@
-// Finds the log that an earlier life left, checks it and shows its frames in order.
+// Opens the log of an earlier process, checks it and returns its frames in order.
 //
-// A frame that cannot be read, at LSN X, is one of two things. It was never synced: a power cut tore
-// it, nobody was promised it, and the log ends there. Or it was on disk and is damaged: then to cut it
-// would lose what somebody was promised. It was on disk
+// A frame that cannot be read, at LSN X, is one of two things. It was never synced: a power cut
+// tore it, it was never acknowledged, and the log ends there. Or it was on disk and is damaged:
+// then cutting it would lose acknowledged writes. It was on disk
 //
 //   - if an intact frame behind it has a durable LSN beyond X,
 //   - if a later segment has its final name, given only once all before it was synced,
@@ -42,11 +42,11 @@ interface RecoveryOptions {
   volume: number | undefined;
   /** Cuts at damage instead of refusing to open. */
   acceptLoss: boolean;
-  /** The first frame is the table that the log begins with: what came before it is gone. */
+  /** The first frame is the table with which the log begins: earlier segments are gone. */
   onTable(table: LogTable): void;
   /** Sees every APPEND, in order; its bytes stay until the answer. */
   onAppend(frame: SegmentReader): MaybePromise<void>;
-  /** A replica of the group was removed: what was seen of it is of no more use. */
+  /** A replica of the group was removed: its earlier frames are void. */
   onRemoved?(group: number): void;
   onProgress: ((doneBytes: number, totalBytes: number) => void) | undefined;
 }
@@ -57,7 +57,7 @@ export interface RecoveredLog {
   segments: Segment[];
   groups: Map<number, GroupState>;
   incarnation: number;
-  /** Whether the last frame is that of an orderly shutdown. */
+  /** Whether the last frame marks an orderly shutdown. */
   clean: boolean;
   /** Bytes cut off the end. */
   cutBytes: number;
@@ -88,8 +88,8 @@ function listSegments(disk: Disk, directory: string): SegmentFile[] {
 }
 
 /**
- * Where the log begins: numbers run without a gap up to the highest final name, and on. Files before a
- * gap were let go of, and are back because a power cut undid their removal.
+ * Start of the log: numbers run without a gap up to the highest final name, and on. Files before a
+ * gap were deleted earlier, and are back because a power cut undid their removal.
  */
 function firstOfChain(files: readonly SegmentFile[]): number {
   let first = files.findLastIndex((file) => file.named);
@@ -242,7 +242,7 @@ class Recovery {
     return `the segment begins at LSN ${header.baseLsn}, and the one before it ends at ${this.#lsn}`;
   }
 
-  /** Takes in what a frame says of its group; what is wrong with that, or ''. */
+  /** Processes a frame's effect on its group; returns an error, or ''. */
   #note(frame: SegmentReader, segment: number): string {
     const groups = this.#groups;
     this.#clean = frame.kind === FrameKind.clean;
@@ -333,7 +333,7 @@ class Recovery {
     this.#clean = false;
   }
 
-  /** Removes what is behind the end, and what has come back from before the beginning. */
+  /** Removes segments after the end, and reappeared ones from before the beginning. */
   #removeRest(before: readonly SegmentFile[]): void {
     const { disk, directory } = this.#options;
     const rest = [...before];
@@ -347,7 +347,7 @@ class Recovery {
         this.#cutBytes += handle.size();
         handle.close();
       }
-      // The last first: what is left is a log at any time.
+      // The last first, so that the rest is a valid log at any time.
       rest.push(...gone.reverse());
     }
     for (const { path } of rest) disk.remove(path);
@@ -355,8 +355,8 @@ class Recovery {
   }
 
   /**
-   * Syncs what may not be on disk yet, though it was read: only then may anything build on it. Gives the
-   * segments their final names, and leaves the last one open.
+   * Syncs segments that were read but may not be on disk yet: only then may new entries depend on
+   * them. Gives the segments their final names, and leaves the last one open.
    */
   #secure(): void {
     const { disk, directory } = this.#options;
@@ -429,7 +429,7 @@ function created(frame: SegmentReader): GroupState {
   return group;
 }
 
-/** Of a replicated group: what its log begins after. */
+/** For a replicated group: the position at which its log begins. */
 function notePositions(
   { buf, bodyStart, bodyEnd }: SegmentReader,
   group: GroupState,

@@ -1,4 +1,4 @@
-// Files of segments. A new one begins with a header, and the table of what the log has of each group.
+// Files of segments. A new one begins with a header, and the table of the log's groups.
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import {

@@ -1,12 +1,12 @@
-// When the log is synced, and who waits for it.
+// Sync policies of the log, and the replies that wait for a sync.
 //
 //   always    a sync follows every turn that wrote; one at a time, the next covers all queued meanwhile
 //   everysec  a second after the first unsynced write
 //   no        when the operating system likes, and when a segment is full
 //
-// A sync that takes long does not hold up writes: they wait for the file system only. Under everysec
-// that would let the loss at a power cut grow without bound, so once the oldest unsynced write is two
-// seconds old, replies to further writes wait for the sync under way, as Redis blocks then.
+// A slow sync does not delay writes: they wait for the file system only. Under everysec that would
+// let the loss at a power cut grow without bound, so once the oldest unsynced write is two seconds
+// old, replies to further writes wait for the sync under way, as Redis blocks then.
 //
 // Under every policy replies wait until the log is in its files without a gap: large frames are written off the event
 // loop.
@@ -40,7 +40,7 @@ export class Syncer {
   #timer: NodeJS.Timeout | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #stopped = false;
-  // Who waits, in order: positions never go down.
+  // Waiting positions in ascending order.
   #positions: number[] = [];
   #callbacks: ((outcome: Outcome) => void)[] = [];
   #firstWaiter = 0;
@@ -108,12 +108,12 @@ export class Syncer {
     this.#callbacks.push(then);
   }
 
-  /** For the end: what was synced by another hand. */
+  /** Called at the end, after a sync by other code. */
   releaseDurable(): void {
     this.#release(true);
   }
 
-  /** Resolves when what has been written is durable, whatever the policy. */
+  /** Resolves when all writes are durable, whatever the policy. */
   async sync(): Promise<void> {
     const needed = this.#wal.neededLsn;
     while (this.#wal.durableLsn < needed && !this.#stopped) {
@@ -137,7 +137,10 @@ export class Syncer {
     return this.#policy === 'everysec' && isLate;
   }
 
-  /** Lets go of those who need not wait any more. Those who wait for a sync that is late do so until one has ended. */
+  /**
+   * Releases the positions that need not wait any more. Those that wait for a late sync do so until
+   * one has ended.
+   */
   #release(hasSynced: boolean): void {
     const isLate = !hasSynced && this.#isLate();
     while (this.#firstWaiter < this.#positions.length) {
@@ -152,7 +155,7 @@ export class Syncer {
     }
   }
 
-  /** Syncs what is there, after the sync under way if there is one. */
+  /** Syncs existing writes, after the current sync if there is one. */
   #request(): void {
     this.#again = true;
     if (this.#stopped || this.#cycle) return;

@@ -1,4 +1,4 @@
-// The body of a TABLE frame: what recovery needs to know of the segments that are gone.
+// The body of a TABLE frame: the state of deleted segments that recovery needs.
 //
 //   table = incarnation u64 | groups u32 | 0 u32 | group*
 //   group = group u64 | term u64 | vote u64 | commit u64 | last index u64 | checkpoint index u64
@@ -41,8 +41,8 @@ export function newGroupState(group: number): GroupState {
 }
 
 /**
- * Of a replica that was removed: its log is of no more use, and neither it nor one before it comes back. Later tables keep
- * that.
+ * Marks a replica as removed: its log is useless, and neither it nor an earlier one returns. Later
+ * tables keep the mark.
  */
 export function bury(state: GroupState, replica: number): GroupState {
   const { lastIndex } = state;

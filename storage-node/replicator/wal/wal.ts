@@ -1,9 +1,9 @@
-// The log of a pod: appends frames to the last segment, begins a new one when it is full, syncs them and
-// lets go of the oldest. The log of every group of the pod goes through here.
+// The log of a pod: appends frames to the last segment, begins a new one when it is full, syncs
+// them and deletes the oldest. The log of every group of the pod goes through here.
 //
 // A new segment is written to at once, under its temporary name, while its predecessor may still be
-// unsynced: so a turn never waits for a full segment. `sync` syncs segments in order, and only then does
-// the new one get its final name, which thus proves that all before it is on disk.
+// unsynced: so a tick never waits for a full segment. `sync` syncs segments in order, and only then
+// does the new one get its final name, which thus proves that all before it is on disk.
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import type { Ballast } from './ballast.ts';
@@ -46,14 +46,14 @@ export interface LogPoint {
 }
 
 const noBytes = new Uint8Array(0);
-/** Free bytes of a disk on which whatever else a turn writes will find room. */
-const ampleBytes = 256 * 1024 * 1024;
+/** Free bytes of a disk above which all writes of a tick fit. */
+const spareBytes = 256 * 1024 * 1024;
 
 export class Wal {
   readonly groups: Map<number, GroupState>;
   /** Where the next frame goes. */
   endLsn = 0;
-  /** The end of the last frame that somebody may wait for. */
+  /** End of the last frame that a caller may wait for. */
   neededLsn = 0;
   /** Up to here the log survives a power cut. */
   durableLsn = 0;
@@ -63,7 +63,7 @@ export class Wal {
   readonly #segments: Segment[];
   /** The durable LSN that the last frame gave. */
   #publishedLsn = 0;
-  /** What the sync under way will have made durable. */
+  /** LSN that the current sync will have made durable. */
   #syncTarget = 0;
   #syncing = false;
   #namesChanged = false;
@@ -142,14 +142,14 @@ export class Wal {
   }
 
   /**
-   * As `append`, for a large frame whose buffer nobody else will use: its checksum is taken in steps, and it is written
-   * off the event loop. Where there may not be room for it, it is written at once: later it is too late to go back, and a
-   * full disk is fatal.
+   * As `append`, for a large frame whose buffer is not used elsewhere: its checksum is computed in
+   * steps, and it is written off the event loop. Where there may not be room for it, it is written
+   * at once: later it is too late to go back, and a full disk is fatal.
    */
   appendLater(b: Buffer): void {
     const { disk, directory } = this.#options;
     const length = paddedLength(getU32(b, at.length));
-    if (disk.freeBytes(directory) < 2 * length + ampleBytes || !this.#makeRoom(length)) {
+    if (disk.freeBytes(directory) < 2 * length + spareBytes || !this.#makeRoom(length)) {
       this.append(b);
       return;
     }
@@ -211,7 +211,10 @@ export class Wal {
     return readSegment(this.#options.disk, this.#path(found), offset, length);
   }
 
-  /** Writes a frame that nobody waits for and the log can do without; false when there is no room. */
+  /**
+   * Writes a frame that no caller waits for and the log can do without; false when there is no
+   * room.
+   */
   appendOptional(
     kind: FrameKind,
     group: GroupState | undefined,
@@ -253,7 +256,7 @@ export class Wal {
     this.#heldSegment = Infinity;
   }
 
-  /** Goes back to an earlier point. Nothing after it was promised to anyone. Lasting when it returns. */
+  /** Truncates the log to an earlier point, durably. Nothing after it was acknowledged. */
   cut(point: LogPoint): void {
     const { disk, directory } = this.#options;
     const from = this.#segments.find(({ number }) => number === point.number)!;
@@ -320,7 +323,7 @@ export class Wal {
     this.durableLsn = this.endLsn;
   }
 
-  /** After a sync: gives segments their final names, closes full ones, lets go of unneeded ones. */
+  /** After a sync: gives segments their final names, closes full ones, deletes unneeded ones. */
   async settle(): Promise<void> {
     const renamed: Segment[] = [];
     try {
@@ -350,7 +353,7 @@ export class Wal {
   /** Removes the oldest segments, one after the other, while no group needs them and a later table tells of them. */
   collect(): Promise<void> {
     this.#collecting ??= this.#collect()
-      // Reported: nobody need wait for this.
+      // Errors are reported, so callers need not wait for this.
       .catch((error: unknown) => void this.#fail(error))
       .finally(() => {
         this.#collecting = undefined;
@@ -392,7 +395,7 @@ export class Wal {
       segment.file = undefined;
     }
     this.#directory.close();
-    // Whoever opens the log next finds no file that is just about to go.
+    // The next process to open the log finds no file that is about to be deleted.
     await this.#collecting;
   }
 

@@ -1,7 +1,8 @@
 // The functions without a library: pcall, pairs, tostring ...
 
 import { LuaSyntaxError } from '../lexer.ts';
-import { type Machine, nowhere, type Site } from '../machine.ts';
+import type { Machine } from '../machine.ts';
+import { nowhere, type Site } from '../script-state.ts';
 import { numberText, parseInBase } from '../numbers.ts';
 import { type Iterators, Program } from '../program.ts';
 import {
@@ -18,7 +19,7 @@ import { checkInteger, checkTable } from './checks.ts';
 /** Frames of pcall. */
 const protectedDepth = 8;
 const maxUnpacked = 8000;
-/** What compiling costs, in instructions for each byte and at least. */
+/** Cost of compiling, in instructions: for each byte, and the minimum. */
 const compileUnits = 100;
 const leastCompileUnits = 20_000;
 
@@ -244,6 +245,23 @@ function conversions(m: Machine): Record<string, Callable> {
   };
 }
 
+const collectorOptions: ReadonlySet<string> = new Set([
+  ...['collect', 'count', 'step', 'stop', 'restart', 'setpause', 'setstepmul'],
+]);
+
+/** There is nothing to collect by hand; the options are known, and others are refused. */
+function collect(m: Machine, what: Value): Value {
+  if (typeof what !== 'string' && typeof what !== 'number') {
+    throw m.argument(1, 'collectgarbage', `string expected, got ${typeName(what)}`);
+  }
+  const option = typeof what === 'number' ? numberText(what) : what;
+  if (!collectorOptions.has(option)) {
+    throw m.argument(1, 'collectgarbage', `invalid option '${option}'`);
+  }
+  if (option === 'step') return true;
+  return option === 'count' ? [0, 0] : 0;
+}
+
 export function baseLibrary(m: Machine, iterators: Iterators): Record<string, Value> {
   iterators.next = nextOf(m);
   iterators.inext = inextOf(m);
@@ -270,7 +288,7 @@ export function baseLibrary(m: Machine, iterators: Iterators): Record<string, Va
       const isText = typeof value === 'string' || typeof value === 'number';
       throw new LuaError(isText && at > 0 ? m.where(at) + tostring(m, value) : value);
     },
-    collectgarbage: (what: Value) => (what === 'count' ? [0, 0] : 0),
+    collectgarbage: (what: Value = 'collect') => collect(m, what),
     gcinfo: () => [0, 0],
   };
 }

@@ -1,4 +1,4 @@
-// What builtins expect of their arguments, with Lua's own error texts.
+// Argument checks of builtins, with Lua's own error texts.
 
 import type { Machine } from '../machine.ts';
 import { numberText } from '../numbers.ts';

@@ -48,7 +48,7 @@ class Decoder {
   readonly #nil: LightUserdata;
   #at = 0;
   #depth = 0;
-  /** Of the string under way. */
+  /** Text of the current string. */
   #read = '';
 
   constructor(m: Machine, text: string, options: DecodeOptions, nil: LightUserdata) {
@@ -74,7 +74,7 @@ class Decoder {
     }
   }
 
-  /** What is found in place of something, in cjson's words. */
+  /** Name of the token found instead, in cjson's wording. */
   #expected(what: string): never {
     const rest = this.#text.slice(this.#at, this.#at + 8);
     let found = 'invalid token';

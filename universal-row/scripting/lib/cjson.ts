@@ -90,7 +90,7 @@ class Encoder {
     if (this.#bytes > this.#m.limits.stringBytes) throw this.#m.error('not enough memory');
   }
 
-  /** What is left to do for a long string; undefined where it is done. */
+  /** Remaining work for a long string; undefined when it is done. */
   #string(text: string): Work<void> | undefined {
     if (text.length > pieceBytes) return this.#longString(text);
     this.#put(`"${this.#escaped(text)}"`);
@@ -116,7 +116,7 @@ class Encoder {
     throw this.#m.error(`Cannot serialise ${typeName(value)}: ${why}`);
   }
 
-  /** What is left to do for a table or a long string; undefined where it is done. */
+  /** Remaining work for a table or a long string; undefined when it is done. */
   #value(value: Value, depth: number): Work<void> | undefined {
     if (typeof value === 'string') return this.#string(value);
     if (value instanceof LuaTable) return this.#table(value, depth + 1);
@@ -153,7 +153,7 @@ class Encoder {
     } else yield* this.#object(table, depth);
   }
 
-  /** The greatest index of a list; 0 or less for what is an object. */
+  /** Greatest index of a list; 0 or less for an object. */
   #listLength(table: LuaTable): number {
     let most = 0;
     let items = 0;
@@ -205,7 +205,7 @@ class Encoder {
 
 interface CjsonLibrary {
   readonly functions: Record<string, Value>;
-  /** Before a script begins: what another one has set is forgotten. */
+  /** Resets settings of an earlier script before a script begins. */
   readonly reset: () => void;
 }
 

@@ -47,7 +47,7 @@ class Packer {
     this.#m.charge(1);
   }
 
-  /** What is left to do for a table; undefined where it is done. */
+  /** Remaining work for a table; undefined when it is done. */
   value(value: Value, depth: number): Work<void> | undefined {
     this.#m.charge(valueUnits);
     if (value instanceof LuaTable && depth < maxNesting) return this.#table(value, depth);

@@ -19,7 +19,7 @@ const resumeDepth = 12;
 
 type Later = Generator<unknown, unknown, unknown>;
 
-/** Runs a coroutine until it yields or ends; throws what it throws. */
+/** Runs a coroutine until it yields or ends; rethrows its errors. */
 function* advance(m: Machine, co: Coroutine, args: Value[]): Generator<unknown, Value[], unknown> {
   if (co.steps === undefined) {
     const result = co.start(...args);

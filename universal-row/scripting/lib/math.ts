@@ -1,4 +1,4 @@
-// The math library. Its random numbers are those of drand48, as redis-server has them.
+// The math library. Its random numbers come from drand48, as in redis-server.
 
 import type { Machine } from '../machine.ts';
 import { LuaTable, type Value } from '../values.ts';

@@ -5,7 +5,7 @@ import type { Value } from '../values.ts';
 
 const maxCaptures = 32;
 const maxNesting = 200;
-/** Of a match from one place, which is one step of the script. */
+/** Limit of a match from one position, which is one step of the script. */
 const mostSteps = 2_000_000;
 
 const isPosition = -2;

@@ -82,7 +82,7 @@ function gmatch(m: Machine, subject: Value, shape: Value): Callable {
   });
 }
 
-/** What a match is replaced by; undefined for itself. */
+/** Replacement of a match; undefined to keep the match. */
 function* replacement(
   m: Machine,
   by: Value,
@@ -229,7 +229,7 @@ export function stringLibrary(m: Machine): Record<string, Callable> {
     lower: (text) => caseChanged(copied(checkString(m, text, 1, 'lower')), 65),
     upper: (text) => caseChanged(copied(checkString(m, text, 1, 'upper')), 97),
     reverse: (text) => reversed(copied(checkString(m, text, 1, 'reverse'))),
-    // What it gives cannot be loaded.
+    // Unsupported: the result could not be loaded.
     dump: (callee) => {
       if (typeof callee === 'function') return '\x1bLua';
       throw m.error('unable to dump given function');

@@ -76,7 +76,10 @@ function concat(m: Machine, table: Value, separator: Value, from: Value, to: Val
   return parts.join(between);
 }
 
-/** Sorts a part of the list by merging: as many comparisons as need be, and never more, whatever the order says. */
+/**
+ * Merge sort of a part of the list: the number of comparisons is bounded, even for an inconsistent
+ * order.
+ */
 function* sort(m: Machine, table: Value, order: Value): Generator<unknown, unknown, unknown> {
   const t = checkWritable(m, table, 1, 'sort');
   const { length } = t;

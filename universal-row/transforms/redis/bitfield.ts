@@ -34,13 +34,16 @@ class Operation {
   verb: Verb = 'get';
   isSigned = false;
   bits = 0;
-  /** Of its first bit. */
+  /** Offset of the first bit. */
   offset = 0;
   operand = 0n;
   /** Holds for the operations that follow, too. */
   overflow: Overflow = 'wrap';
 
-  /** Reads what is at a word and returns the word behind it. OVERFLOW changes `overflow` alone. */
+  /**
+   * Reads the operation at an argument and returns the position after it. OVERFLOW changes
+   * `overflow` alone.
+   */
   read(args: Arguments, word: number): number {
     const left = args.count - word - 1;
     if (args.is(word, 'OVERFLOW') && left >= 1) {
@@ -85,7 +88,7 @@ function overflowOf(args: Arguments, word: number): Overflow {
   throw overflowError;
 }
 
-/** What the words say all in all; adds up as they are read. */
+/** Summary of all arguments, collected while they are read. */
 class Summary {
   operations = 0;
   writes = false;
@@ -234,8 +237,8 @@ function fit(operation: Operation, start: bigint, increment: bigint): bigint | u
 }
 
 /**
- * What is given to SET far below what the field can hold counts as above it: Redis subtracts it from the
- * maximum with 64 bits, and takes it for an unsigned number where the field is unsigned.
+ * A SET value far below the field's range counts as above it: Redis subtracts it from the maximum
+ * with 64 bits, and treats it as an unsigned number where the field is unsigned.
  */
 function isAboveInRedis(start: bigint, min: bigint, max: bigint): boolean {
   return start < min && (min === 0n || BigInt.asIntN(64, max - start) < 0n);

@@ -28,8 +28,8 @@ function bitOffset(args: Arguments, word: number): number {
 }
 
 /**
- * The value under the key, made or extended by zeros to at least `length` bytes. What it returns tells
- * whether that changed anything.
+ * The value under the key, created or extended by zeros to at least `length` bytes. Returns whether
+ * that changed the value.
  */
 export function growValue(rows: Rows, args: Arguments, row: Row, length: number): boolean {
   if (row !== 0 && rows.count(row) >= length) return false;
@@ -89,7 +89,7 @@ function isBitUnit(args: Arguments, word: number): boolean {
   throw syntaxError;
 }
 
-/** Of what a client gave as `start` and `end`, in bits or bytes. */
+/** Range of bits from a client's `start` and `end`, which count bits or bytes. */
 function bitRange(start: number, end: number, isBits: boolean, length: number): BitRange {
   const total = isBits ? length * 8 : length;
   const from = Math.max(0, start < 0 ? total + start : start);
@@ -117,7 +117,10 @@ function* eachPiece(
   }
 }
 
-/** Of the range's first and last byte: the bits that are in it, as masks. The last one counts where both are the same. */
+/**
+ * Masks of the bits of the range in its first and last byte. The last one applies where both are
+ * the same byte.
+ */
 function edgeMasks(range: BitRange): [first: number, last: number] {
   return [255 >> (range.first % 8), 255 & (255 << (7 - (range.last % 8)))];
 }
@@ -175,10 +178,10 @@ function* bitcountInSteps(rows: Rows, args: Arguments, reply: Reply): Steps {
   reply.integer(sum);
 }
 
-/** What BITPOS looks for, and where. */
+/** Target and range of BITPOS. */
 interface BitSearch {
   range: BitRange;
-  /** What is answered when there is none. */
+  /** Reply if there is none. */
   none: number;
 }
 
@@ -290,9 +293,9 @@ export function bitop(rows: Rows, args: Arguments, reply: Reply): StepTransform 
 }
 
 /**
- * Does the operation on what is in `to`, and the bytes from `at` of the values under words `from` to before
- * `end`. What was in `to` does not count before the first source. Stops early when it has done a step's
- * work; returns the word to go on from.
+ * Combines `to` with the bytes from `at` of the values under arguments `from` to before `end`. The
+ * contents of `to` do not count before the first source. Stops early after a step's work; returns
+ * the argument to continue from.
  */
 function combinePiece(
   rows: Rows,

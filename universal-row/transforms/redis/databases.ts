@@ -162,10 +162,12 @@ export function flushdb(rows: Rows, args: Arguments, reply: Reply): void {
 
 export function flushall(rows: Rows, args: Arguments, reply: Reply): void {
   checkFlushOption(args);
+  // An empty one of its own, too: clients may remember that there is nothing under a key.
+  const own = rows.table;
   for (let table = 0; table < rows.tableCount; table++) {
     if (!rows.hasTable(table)) continue;
     rows.useTable(table);
-    if (rows.rowCount() > 0) rows.clear();
+    if (table === own || rows.rowCount() > 0) rows.clear();
   }
   reply.ok();
 }

@@ -8,8 +8,8 @@
 // for with Knuth, Morris and Pratt's algorithm, those with `?` and sets with bit-parallel shift-and.
 // The latter takes 32 positions at a time, so the length of such a segment is bounded.
 //
-// Redis's oddities are kept: an unclosed set ends with the pattern, ranges compare signed bytes, and
-// nothing but the empty pattern matches the empty string.
+// Redis's oddities are kept: an unclosed set ends with the pattern, ranges compare signed bytes,
+// and only the empty pattern matches the empty string.
 
 import { CommandError } from '../../errors.ts';
 
@@ -52,7 +52,7 @@ export class Glob {
   readonly #sets: Uint32Array[] = [];
   readonly #segments: Segment[] = [];
   readonly #hasStar: boolean;
-  /** What each byte is compared as. */
+  /** Byte each byte is compared as. */
   readonly #fold: Uint8Array;
 
   /** The pattern is `pb[ps, ps + pn)`. Throws `CommandError` for a segment that is too long to be searched for. */

@@ -31,7 +31,7 @@ const digits = Buffer.alloc(24);
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-// Where the visitors below send what they see; set for the length of one walk.
+// Reply to which the visitors below write; set for the length of one walk.
 let answer: Reply | undefined;
 
 function answerPair(fb: Buffer, fs: number, fn: number, vb: Buffer, vs: number, vn: number): void {

@@ -1,4 +1,4 @@
-// Elements inside lists: by index, by range, by what they are.
+// Elements inside lists: by index, by range, by value.
 
 import type { Arguments } from '../../arguments.ts';
 import { emptyBytes, equalBytes, Slice } from '../../bytes.ts';
@@ -172,7 +172,7 @@ function* matchesInSteps(
   const from = reverse ? size - 1 : 0;
   const seen = new Tally();
   let count = 0;
-  // What the visitor has found, by how many; and how far it has come.
+  // Saved position: the number of matches found, and the visitor's state.
   const undo = {
     mark() {
       count = found.length;

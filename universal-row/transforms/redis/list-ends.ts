@@ -23,7 +23,7 @@ const rpopArity = new CommandError("ERR wrong number of arguments for 'rpop' com
 
 const element = new Slice();
 
-// Where the visitor below sends what it sees; set for the length of one walk.
+// Reply to which the visitor below writes; set for the length of one walk.
 let answer: Reply | undefined;
 
 function answerElement(b: Buffer, s: number, n: number): void {

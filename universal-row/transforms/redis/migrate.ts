@@ -35,7 +35,7 @@ export interface MigrationLink {
   open(): Promise<string | undefined>;
   /** Sends a value. `ttlMs` is 0 for a key that does not expire. */
   send(key: Buffer, ttlMs: number, payload: Buffer): void;
-  /** What to wait for before the next value is sent, if anything: the target is slow to read. */
+  /** Promise to wait for before the next value is sent; undefined while the target keeps up. */
   room(): Promise<void> | undefined;
   /** Waits until the target has answered for all that was sent, or for nothing more. */
   answers(): Promise<MigrationAnswers>;
@@ -50,7 +50,7 @@ export interface MigrationAnswers {
 }
 
 /** Opens connections to other servers. */
-export type MigrationHost = (target: MigrationTarget) => MigrationLink;
+type MigrationHost = (target: MigrationTarget) => MigrationLink;
 
 interface Request extends MigrationTarget {
   readonly copies: boolean;
@@ -155,7 +155,7 @@ function* migrateInSteps(host: MigrationHost, rows: Rows, args: Arguments, reply
   }
 }
 
-/** Sends what is under the keys; returns the words of those that are there. */
+/** Sends the values under the keys; returns the positions of the existing ones. */
 function* sendAll(
   link: MigrationLink,
   keys: readonly number[],
@@ -172,7 +172,7 @@ function* sendAll(
     });
     if (expireAt < 0) continue;
     const payload = yield* dumped(rows, find);
-    // As Redis does it: what is about to expire does so at the target.
+    // As in Redis: a key about to expire does so at the target.
     const ttlMs = expireAt === 0 ? 0 : Math.max(1, expireAt - rows.now);
     link.send(Buffer.from(args.bytes(word)), ttlMs, payload);
     sent.push(word);

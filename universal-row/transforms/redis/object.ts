@@ -1,5 +1,5 @@
-// What Redis would say about how it keeps a row, told from the row's contents by the limits that CONFIG
-// has; and how much memory rows take here.
+// OBJECT: the encoding Redis would use for a row, from its contents and the limits in CONFIG; and
+// the memory the row takes here.
 
 import type { Arguments } from '../../arguments.ts';
 import { emptyBytes, parseInteger, Slice } from '../../bytes.ts';
@@ -114,7 +114,7 @@ export function objectRefcount(rows: Rows, args: Arguments, reply: Reply): void 
   reply.integer(integer >= 0 && integer < sharedIntegers ? sharedReferences : 1);
 }
 
-/** 0 where nobody keeps when rows were used. */
+/** 0 where the engine does not track use. */
 export function objectIdletime(rows: Rows, args: Arguments, reply: Reply): void {
   const row = rowOrNil(rows, args, reply);
   if (row === 0) return;
@@ -133,7 +133,7 @@ export function objectFreq(rows: Rows, args: Arguments, reply: Reply): void {
 export function memoryUsage(rows: Rows, args: Arguments, reply: Reply): void {
   for (let i = 3; i < args.count; i += 2) {
     if (i + 1 === args.count || !args.is(i, 'SAMPLES')) throw syntaxError;
-    // The engine keeps count of what a row takes: there is nothing to sample.
+    // The engine counts a row's memory exactly, so no sampling is needed.
     if (args.integer(i + 1) < 0) throw syntaxError;
   }
   const row = rowOrNil(rows, args, reply);

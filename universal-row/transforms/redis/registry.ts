@@ -1,5 +1,6 @@
-// The transforms of Redis commands by their names, which is how a pod in another process finds them. What is said of each
-// beside its name is what a pod has to know of it; the table of commands in access/ says the same, and a test compares them.
+// The transforms of Redis commands by their names, by which a pod in another process finds them.
+// Each entry has the properties that a pod needs; the table of commands in access/ has the same,
+// and a test compares them.
 
 import { Action, type Transform } from '../../command.ts';
 
@@ -38,7 +39,7 @@ import * as stringLcs from './string-lcs.ts';
 import * as stringRanges from './string-ranges.ts';
 import * as stringValues from './string-values.ts';
 
-export interface NamedTransform {
+interface NamedTransform {
   /** `set`, or `object|encoding`. */
   readonly name: string;
   readonly run: Transform;
@@ -47,9 +48,11 @@ export interface NamedTransform {
   readonly arity: number;
   /** Refused when memory is at its limit. */
   readonly grows: boolean;
-  /** It uses other tables than the one it begins on. */
+  /** The command uses tables other than its first. */
   readonly usesSpan: boolean;
-  /** It may wait for a key: then it has as many words as one step can take. */
+  /**
+   * The command may wait for a key; the number of its arguments is then limited to one step's work.
+   */
   readonly waits: boolean;
   readonly isAllowedInScripts: boolean;
 }

@@ -47,7 +47,7 @@ export function intersect(rows: Rows, sets: readonly Row[], visit: BytesVisitor)
   });
 }
 
-/** Walks one set after the other, passing over what an earlier one had. */
+/** Walks one set after the other, skipping members of earlier ones. */
 export function unite(rows: Rows, sets: readonly Row[], visit: BytesVisitor): void {
   const distinct = [...new Set(sets)].filter((row) => row !== 0);
   const seen = membership(rows, distinct.length - 1);
@@ -57,7 +57,7 @@ export function unite(rows: Rows, sets: readonly Row[], visit: BytesVisitor): vo
   }
 }
 
-/** Walks the first set, passing over what any other has; the large ones are likelier to. */
+/** Walks the first set, skipping members of any other; tries the large ones first. */
 export function subtract(rows: Rows, sets: readonly Row[], visit: BytesVisitor): void {
   const first = sets[0]!;
   const others = [...new Set(sets.slice(1))].filter((row) => row !== 0);
@@ -68,7 +68,7 @@ export function subtract(rows: Rows, sets: readonly Row[], visit: BytesVisitor):
   rows.eachField(first, (b, s, n) => (excluded.has(b, s, n) ? false : visit(b, s, n)));
 }
 
-/** As an `Operation`, in steps. What the visitor gathers is in `undo`. */
+/** An `Operation` in steps. `undo` reverts the visitor's results. */
 type LongOperation = (rows: Rows, keys: LongSets, visit: BytesVisitor, undo: Undo) => Steps;
 
 /** The sets of a long command. Their rows are found again in every step. */
@@ -215,7 +215,10 @@ export function* subtractInSteps(
   );
 }
 
-/** Of the words, for the sizes of sets that are there. Many keys are long, however small their sets are. */
+/**
+ * Counts the keys and the elements of existing sets: many keys are long work, however small their
+ * sets are.
+ */
 function isLongAlgebra(rows: Rows, sets: readonly Row[]): boolean {
   let total = 0;
   for (const row of sets) {

@@ -1,4 +1,4 @@
-// Sets: members without order under a key. What combines several sets is in set-algebra.ts.
+// Sets: members without order under a key. Operations on several sets are in set-algebra.ts.
 
 import type { Arguments } from '../../arguments.ts';
 import { emptyBytes, Slice } from '../../bytes.ts';

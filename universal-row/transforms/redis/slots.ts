@@ -19,7 +19,10 @@ function slotIn(args: Arguments, word: number, error: CommandError): number {
   return slot;
 }
 
-/** Calls for each key of the slot until `visit` says that it is enough; `undo` forgets what a step has found. */
+/**
+ * Calls for each key of the slot until `visit` says that it is enough; `undo` drops a step's
+ * results.
+ */
 function* eachKeyOf(
   rows: Rows,
   slot: number,

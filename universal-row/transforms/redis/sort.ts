@@ -1,5 +1,5 @@
-// SORT: the elements of a list, set or sorted set, in order of themselves or of what other rows hold,
-// answered as they are or as what other rows hold, or stored as a list.
+// SORT: the elements of a list, set or sorted set, ordered by their own value or by values of other
+// rows, returned as they are or as values of other rows, or stored as a list.
 
 import { type Arguments, isRounded, parseFloatBytes } from '../../arguments.ts';
 import { emptyBytes } from '../../bytes.ts';
@@ -36,7 +36,7 @@ interface SortOptions {
 interface Item {
   bytes: Buffer;
   score: number;
-  /** What to compare by with ALPHA; undefined when the pattern leads nowhere. */
+  /** Sort key with ALPHA; undefined when the pattern resolves to nothing. */
   weight: Buffer | undefined;
 }
 
@@ -133,7 +133,7 @@ function* runInSteps(rows: Rows, args: Arguments, reply: Reply, mayStore: boolea
 const longSort: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, true);
 const longSortRo: StepTransform = (rows, args, reply) => runInSteps(rows, args, reply, false);
 
-/** Sets have no defined order: what is stored, or given to a script, must not depend on it. */
+/** Sets have no defined order: results stored, or passed to a script, must not depend on it. */
 function orderStored(options: SortOptions, shape: Shape, args: Arguments): void {
   if (!options.unsorted || shape !== Shape.set) return;
   if (options.storeWord === 0 && !args.isOfScript) return;
@@ -184,7 +184,7 @@ function sortItems(rows: Rows, items: Item[], options: SortOptions): void {
   items.sort(comparison(options));
 }
 
-/** Finds what to compare the item by; false when that should be a number and is none. */
+/** Determines the item's sort key; false when that must be a number and is none. */
 function weigh(rows: Rows, item: Item, { by, alpha }: SortOptions): boolean {
   item.weight = by === undefined ? item.bytes : resolve(rows, by, item.bytes);
   if (alpha || item.weight === undefined) return true;
@@ -221,7 +221,7 @@ function compareWeights(x: Item, y: Item): number {
   return Buffer.compare(x.weight, y.weight);
 }
 
-/** The elements themselves, or for each of them what every GET leads to. */
+/** The elements themselves, or for each of them the values of all GET patterns. */
 function project(
   rows: Rows,
   items: readonly Item[],

@@ -244,7 +244,7 @@ function byScore(list: ByteList): (x: number, y: number) => number {
   };
 }
 
-/** As an `Operation`, in steps; `undo` is of what the visitor gathers. */
+/** An `Operation` in steps; `undo` reverts the visitor's results. */
 type LongOperation = (
   rows: Rows,
   request: Request,

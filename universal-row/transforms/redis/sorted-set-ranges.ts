@@ -41,8 +41,8 @@ const scoreRange: ScoreRange = { min: 0, minExclusive: false, max: 0, maxExclusi
 let lexRange: LexRange | undefined;
 
 /**
- * Reads the options from word `from` on. Those that would say what `by` and `reverse` say are
- * known only where these are undefined: in ZRANGE and ZRANGESTORE.
+ * Reads the options from argument `from` on. Options that set `by` and `reverse` are accepted only
+ * where these are undefined: in ZRANGE and ZRANGESTORE.
  */
 function readOptions(
   args: Arguments,
@@ -56,7 +56,7 @@ function readOptions(
   request.withScores = false;
   request.offset = 0;
   request.limit = -1;
-  // What the options themselves have settled: each may be given once.
+  // Whether an option has set the range type: each may be given once.
   let byGiven = by !== undefined;
   let reverseGiven = reverse !== undefined;
   for (let i = from; i < args.count; i++) {
@@ -114,7 +114,7 @@ function findRange(rows: Rows, args: Arguments, keyWord: number): Row {
   return request.start > request.end ? 0 : row;
 }
 
-/** Walks what `findRange` found. */
+/** Walks the range of the last `findRange`. */
 function walkRange(rows: Rows, row: Row, visit: RankedVisitor): void {
   const { by, reverse, offset, start, end } = request;
   const limit = Math.min(request.limit, noLimit);
@@ -123,12 +123,12 @@ function walkRange(rows: Rows, row: Row, visit: RankedVisitor): void {
     rows.eachByScore(row, scoreRange, reverse, offset, limit, visit);
   } else {
     rows.eachByLex(row, lexRange!, reverse, offset, limit, visit);
-    // It points at the words of this command.
+    // It refers to the arguments of this command.
     lexRange = undefined;
   }
 }
 
-/** Whether there are many to walk in what `findRange` found. */
+/** Whether the range of the last `findRange` is long. */
 function isLongRange(rows: Rows, row: Row): boolean {
   const { by, offset, limit, start, end } = request;
   if (row === 0) return false;
@@ -143,7 +143,7 @@ function countInRange(rows: Rows, row: Row): number {
     : rows.countByLex(row, lexRange!);
 }
 
-/** As `walkRange`, of what the command's options and bounds have just been read for. */
+/** `walkRange` in steps, for the command's options and bounds just read. */
 function* walkRangeInSteps(rows: Rows, find: () => Row, visit: RankedVisitor, undo?: Undo): Steps {
   // Other commands use the request meanwhile.
   const { by, reverse, offset, limit, start, end } = request;

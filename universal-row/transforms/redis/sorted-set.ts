@@ -1,5 +1,5 @@
-// Sorted sets: members with a score, in the order of (score, member). Here is what works on members by
-// name; ranges, pops and algebra have files of their own.
+// Sorted sets: members with a score, in the order of (score, member). This file has operations on
+// members by name; ranges, pops and algebra have files of their own.
 
 import type { Arguments } from '../../arguments.ts';
 import { emptyBytes, Slice } from '../../bytes.ts';

@@ -75,7 +75,7 @@ export class Packed {
   }
 }
 
-/** Reads what `Packed` wrote. */
+/** Decodes the output of `Packed`. */
 export class Unpacked {
   b: Buffer = emptyBytes;
   at = 0;

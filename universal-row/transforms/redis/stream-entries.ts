@@ -131,8 +131,8 @@ function chooseId(now: number): void {
 let isNamed = false;
 
 /**
- * Begins the content of an entry. While a stream is empty, the names that its entries have in common become those of the
- * new one.
+ * Begins the content of an entry. While a stream is empty, the common names of its entries become
+ * the new entry's.
  */
 function beginContent(rows: Rows, row: Row, args: Arguments, first: number): void {
   const pairs = (args.count - first) / 2;
@@ -356,7 +356,7 @@ export function* answerRange(
   return total;
 }
 
-/** An id of an interval: `(` in front leaves it out. Throws for what is none. */
+/** An id of an interval: a leading `(` excludes it. Throws for an invalid one. */
 export function boundArgument(args: Arguments, word: number, isEnd: boolean, to: StreamId): void {
   const s = args.starts[word]!;
   const n = args.lens[word]!;

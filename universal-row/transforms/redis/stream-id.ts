@@ -13,9 +13,9 @@ const half = 2 ** 32;
 const maxHalf = half - 1;
 /** Digits of which any number is exact in a double. */
 const exactDigits = 15;
-/** Of an id as text: two numbers of 20 digits. */
+/** Longest id as text: two numbers of 20 digits. */
 export const maxIdTextBytes = 41;
-/** Of an id as bytes: two lengths and two numbers of eight bytes. */
+/** Longest id as bytes: two lengths and two numbers of eight bytes. */
 export const maxIdBytes = 18;
 
 /** High and low half of the number read last. */
@@ -122,7 +122,7 @@ export class StreamId {
     );
   }
 
-  /** Reads what `write` wrote; returns where it ends. */
+  /** Decodes the output of `write`; returns its end. */
   read(b: Buffer, at: number): number {
     let p = readSortable(b, at);
     this.msHigh = high;

@@ -1,4 +1,4 @@
-// What XINFO tells of streams, groups and consumers.
+// XINFO of streams, groups and consumers.
 
 import type { Arguments } from '../../arguments.ts';
 import { CommandError, noSuchKey } from '../../errors.ts';
@@ -65,7 +65,7 @@ export function xinfoStream(rows: Rows, args: Arguments, reply: Reply): StepTran
   runNow(fullInfo(rows, args, reply));
 }
 
-/** What both forms have in front. */
+/** Fields that both forms begin with. */
 function head(rows: Rows, row: Row, reply: Reply): void {
   state.load(rows, row);
   const first = new StreamId();

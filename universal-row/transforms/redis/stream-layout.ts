@@ -1,5 +1,5 @@
-// How a stream and its groups lie in a row of shape `stream`: what its state and its records hold. `id` is a
-// stream id as `StreamId.write` has it, v a varint, numbers u32 and u48 are big-endian.
+// Layout of a stream and its groups in a row of shape `stream`: its state and its records. `id` is
+// a stream id as `StreamId.write` has it, v a varint, numbers u32 and u48 are big-endian.
 //
 //   state     last id | greatest id deleted by XDEL id | entries ever added v | entries v | groups v | next group v |
 //             1 if there are field names
@@ -9,12 +9,12 @@
 //   03 group u32, consumer u32      consumer: seen u48 | pending v | name
 //   04 group u32, consumer name     number of the consumer u32
 //   05 group u32, id                pending entry: consumer u32 | delivered u48 | deliveries v
-//   06 group u32, consumer u32, id  the same entry, by consumer; nothing inside
+//   06 group u32, consumer u32, id  the same entry, by consumer; empty
 //   07 id                           entry: 0, count v, (length v, name, length v, value)*
 //                                   or 1, (length v, value)* for the names in record 01
 //
-// Numbers of groups and consumers are never used again, so that what is left of one never is another's.
-// Entries come last: adding one at the end is adding at the end of the row.
+// Numbers of groups and consumers are never reused, so that leftovers of one never belong to
+// another. Entries come last: adding one at the end is adding at the end of the row.
 
 import { Change } from '../../row-change.ts';
 import { emptyBytes, equalBytes, Slice } from '../../bytes.ts';
@@ -40,7 +40,7 @@ const unpacked = new Unpacked();
 const packed = new Packed();
 const key = new Packed();
 
-/** What a stream's state says. */
+/** A stream's state. */
 export class StreamState {
   readonly last = new StreamId();
   readonly maxDeleted = new StreamId();
@@ -278,7 +278,7 @@ export class PendingEntry {
 export interface KeyRange {
   readonly from: Buffer;
   readonly to: Buffer;
-  /** Bytes of a key before what the range is about: an id, a name. */
+  /** Bytes of a key before the ranged part: an id, a name. */
   readonly prefix: number;
 }
 
@@ -344,7 +344,7 @@ export function pendingOfConsumer(group: number, consumer: number): KeyRange {
   return all(key.begin().byte(Kind.pendingOf).u32(group).u32(consumer).copy());
 }
 
-/** Of the group, or of one consumer of it; both ids are included. */
+/** Pending entries of the group, or of one consumer; both ids are included. */
 export function pendingBetween(
   group: number,
   consumer: number | undefined,
@@ -359,7 +359,7 @@ export function pendingBetween(
 
 // Entries
 
-/** Whether there is an entry with the id; what is in it if `out` is given. */
+/** Whether an entry with the id exists; its content if `out` is given. */
 export function findEntry(rows: Rows, row: Row, id: StreamId, out?: Slice): boolean {
   key.begin().byte(Kind.entry).id(id);
   return rows.streamRecord(row, key.b, 0, key.n, out);

@@ -1,5 +1,5 @@
-// How far a consumer group has read: its count of entries read, and what is yet to be delivered, as far as deleted
-// entries let either be known.
+// Progress of a consumer group: its count of entries read, and its lag, where deleted entries
+// permit either to be known.
 
 import type { Row, Rows } from '../../rows.ts';
 import { StreamId } from './stream-id.ts';

@@ -1,7 +1,8 @@
-// Trimming streams from their first entry on: the options of XADD and XTRIM, and what they remove.
+// Trimming streams from their first entry on: the options of XADD and XTRIM, and the removal.
 //
-// redis-server keeps entries in nodes of a hundred, and trims approximately by whole nodes. Here entries go by as many:
-// what is left is the same, as long as XDEL removed none and entries are small.
+// redis-server keeps entries in nodes of a hundred, and trims approximately by whole nodes. Here
+// entries are removed in the same numbers: the result is the same, as long as XDEL removed none and
+// entries are small.
 
 import type { Arguments } from '../../arguments.ts';
 import { CommandError, type ReadFault, syntaxError } from '../../errors.ts';
@@ -37,9 +38,9 @@ export interface Trim {
   readonly minId: StreamId;
   /** Entries to remove at most. */
   limit: number;
-  /** Of XADD: no stream is to be made. */
+  /** For XADD: do not create the stream. */
   mustExist: boolean;
-  /** Of XADD: where the id is. */
+  /** For XADD: position of the id among the arguments. */
   idWord: number;
 }
 
@@ -53,12 +54,14 @@ const trim: Trim = {
   idWord: 0,
 };
 
-/** For a command that takes its time: what `parseTrim` returns is used again. */
+/** Copy for a long command: the object `parseTrim` returns is reused. */
 export function copyOfTrim(of: Trim): Trim {
   return { ...of, minId: new StreamId().set(of.minId) };
 }
 
-/** What the words from the third on say; for XADD `readId` is called with the word of the id. */
+/**
+ * Parses the arguments from the third on; for XADD, `readId` is called with the position of the id.
+ */
 export function parseTrim(
   args: Arguments,
   readId: ((args: Arguments, word: number) => void) | undefined,
@@ -92,7 +95,7 @@ export function parseTrim(
   return trim;
 }
 
-/** Reads what is behind MAXLEN or MINID; returns the last word of it. */
+/** Reads the threshold after MAXLEN or MINID; returns its last argument. */
 function strategy(args: Arguments, word: number, kind: 'maxLength' | 'minId'): number {
   if (trim.kind !== 'none') throw twoStrategies;
   let i = word + 1;
@@ -114,7 +117,10 @@ function nodeEntries(): number {
   return encodingLimits.streamNodeEntries > 0 ? encodingLimits.streamNodeEntries : 100;
 }
 
-/** Of so many entries that may go, those that do. Nodes begin anew after so many entries that were ever added. */
+/**
+ * Number of removable entries that are removed. Nodes begin at multiples of the node size, counted
+ * over all entries ever added.
+ */
 function rounded(entries: number, { isApproximate, limit }: Trim, state: StreamState): number {
   if (!isApproximate) return entries;
   const node = nodeEntries();
@@ -153,7 +159,7 @@ function below(minId: StreamId): KeyRange {
   return { from: allEntries.from, to: from, prefix: allEntries.prefix };
 }
 
-/** Removes what is to go, which is little; returns how much it was. The state is to be saved afterwards. */
+/** Removes the few entries to trim; returns their number. The caller saves the state afterwards. */
 export function trimNow(rows: Rows, row: Row, state: StreamState, of: Trim): number {
   let removed = 0;
   if (of.kind === 'maxLength') {

@@ -1,4 +1,4 @@
-// Whole strings: GET, SET and their kin.
+// Whole strings: GET, SET and related commands.
 
 import type { Arguments } from '../../arguments.ts';
 import { emptyBytes, Slice } from '../../bytes.ts';

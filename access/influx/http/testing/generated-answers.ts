@@ -1,9 +1,9 @@
-// Answers out of nothing, for tests of how answers are sent:
+// Generated answers, for tests of sending answers:
 //
 //   select * from generated limit n     n rows of a time, a number and a text of 50 characters
 //   select * from broken limit n        fails behind n rows
-//   select * from buggy                 throws what nobody expects
-//   select * from waiting               gives nothing until it is killed
+//   select * from buggy                 throws an unexpected error
+//   select * from waiting               returns nothing until it is killed
 
 import type { Statement } from '../../influxql/ast.ts';
 import { QueryError, type ResultSeries, type StatementResult } from '../../influxql/result.ts';

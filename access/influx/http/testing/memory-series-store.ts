@@ -1,4 +1,4 @@
-// A series store in plain maps, for tests of what stands before one: every point is an object, and the log can
+// A series store in plain maps, for tests of its callers: every point is an object, and the log can
 // be made to wait or to fail.
 
 import { oneSlice, type Slices } from '../../../../universal-row/slices.ts';
@@ -27,7 +27,7 @@ interface Series extends SeriesName {
   points: Map<bigint, Map<string, Scalar>>;
 }
 
-/** Of one retention policy. */
+/** Retention policy in memory. */
 class Policy implements RetentionPolicy {
   readonly name: string;
   readonly duration: bigint;

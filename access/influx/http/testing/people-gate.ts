@@ -1,4 +1,4 @@
-// A gate that knows some people, who all work on the same store.
+// A gate with some fixed users, who share one store.
 
 import { systemClock } from '../../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../../contracts/series-store.ts';

@@ -1,7 +1,8 @@
-// RE2's lazy automaton over the program that re2js compiles. re2js has a driver of its own, but that may use 8 MB a
-// pattern, and takes as long as it takes. This one has a bound on memory, counts what building states takes, and never
-// leaves the automaton for another engine. It uses fields of re2js that its types publish, but its documentation does
-// not tell: the version is pinned, and regexp.test.ts compares both drivers.
+// RE2's lazy automaton over the program that re2js compiles. re2js has a driver of its own, but
+// that may use 8 MB a pattern, and has no bound on time. This one has a bound on memory, counts the
+// work of building states, and never leaves the automaton for another engine. It uses fields of
+// re2js that are in its types, but not in its documentation: the version is pinned, and
+// regexp.test.ts compares both drivers.
 
 import type { RE2JS } from 're2js';
 import type { TextMatcher } from '../ast.ts';
@@ -10,7 +11,7 @@ import { matchWork } from './match-work.ts';
 
 type Dfa = ReturnType<RE2JS['re2']>['dfa'];
 
-/** What of re2js' states is used. */
+/** The parts of re2js's states that are used. */
 interface State {
   /** By class of character. */
   readonly next: readonly (State | null)[] | null;
@@ -25,7 +26,7 @@ export const maxMatchedLength = 1024 * 1024;
 const bytesPerInstruction = 2048;
 const fewestBytes = 64 * 1024;
 const mostBytes = 1024 * 1024;
-/** What a step costs besides the instructions it follows. */
+/** Cost of a step besides the instructions it follows. */
 const stepCost = 16;
 
 const unanchored = 0;

@@ -1,4 +1,4 @@
-// Statements that change something: databases, retention policies, and what is in them.
+// Statements with changes: databases, retention policies, and their contents.
 
 import type { DeleteStatement, RetentionPolicyClauses, Source, Statement } from '../ast.ts';
 import {
@@ -33,7 +33,7 @@ function parseShardDuration(tokens: TokenStream): bigint {
   return parseDurationClause(tokens);
 }
 
-/** Of a policy by itself, whose shards cannot be endless. */
+/** Shard duration of a policy, which cannot be infinite. */
 function parseFiniteShardDuration(tokens: TokenStream): bigint {
   tokens.expect('DURATION');
   if (tokens.is('INF')) tokens.fail('invalid duration INF for shard duration', tokens.peek());

@@ -49,7 +49,7 @@ export function formatDuration(duration: bigint): string {
   return `${duration}ns`;
 }
 
-/** As Go writes durations, and InfluxDB those of its retention policies: 168h0m0s. */
+/** Formats durations as Go and InfluxDB's retention policies do: 168h0m0s. */
 export function formatGoDuration(duration: bigint): string {
   if (duration < 0n) return `-${formatGoDuration(-duration)}`;
   if (duration === 0n) return '0s';

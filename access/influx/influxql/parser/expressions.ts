@@ -28,10 +28,10 @@ const operators: Readonly<Record<string, { op: BinaryOperator; level: number }>>
   '&': { op: '&', level: 5 },
 };
 
-/** Operators of one chain; what works on trees goes as deep as they are long. */
+/** Operators of one chain; recursion over trees goes as deep as chains are long. */
 const maxChain = 500;
 
-/** Nodes above one another, for the sake of whatever walks the tree. */
+/** Largest height of a tree, to bound recursion. */
 const maxHeight = 1000;
 
 export function parseExpression(tokens: TokenStream): Expression {

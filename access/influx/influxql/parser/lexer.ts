@@ -10,7 +10,7 @@ export type TokenKind = string;
 
 export interface Token {
   readonly kind: TokenKind;
-  /** What it says, without quotes and escapes; '' for keywords and signs. */
+  /** Text without quotes and escapes; '' for keywords and signs. */
   readonly text: string;
   /** Where messages say it is; for strings InfluxDB names the character before. */
   readonly at: number;
@@ -27,7 +27,7 @@ const keywordNames =
   'RETENTION REVOKE SELECT SERIES SET SHOW SHARD SHARDS SLIMIT SOFFSET STATS SUBSCRIPTION ' +
   'SUBSCRIPTIONS TAG TO USER USERS VALUES WHERE WITH WRITE AND OR TRUE FALSE';
 
-/** Of a word of any case, the keyword it is. */
+/** Keywords by their lower-case spelling. */
 const keywords = new Map(keywordNames.split(' ').map((name) => [name.toLowerCase(), name]));
 
 const longestKeyword = Math.max(...[...keywords.keys()].map((name) => name.length));
@@ -134,7 +134,7 @@ function scanParameter(text: string, at: number, spaced: boolean): Token {
   return token('BOUNDPARAM', text.slice(at + 1, end), at, end, spaced);
 }
 
-/** 1, 1.5, .5, `1.`, and 1h30m: letters after a whole number make it a duration, of whatever unit. */
+/** 1, 1.5, .5, `1.`, and 1h30m: letters after a whole number make it a duration, with any unit. */
 function scanNumber(text: string, at: number, spaced: boolean): Token {
   let end = digitsEnd(text, at);
   if (text.charCodeAt(end) === dot) {
@@ -156,7 +156,7 @@ function digitsEnd(text: string, from: number): number {
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', '\\': '\\', '"': '"', "'": "'" };
 
-/** What stands between two quotes of a kind, on one line. */
+/** Scans the text between two quotes of a kind, on one line. */
 function scanString(text: string, start: number, spaced: boolean): Token {
   const quote = text.charCodeAt(start);
   const before = Math.max(0, start - 1);

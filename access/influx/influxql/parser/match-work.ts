@@ -1,5 +1,5 @@
-// What regular expressions do within one step of the event loop, in instructions followed. Steps that an automaton
-// has taken before are as good as free and are not counted.
+// Counts the work of regular expressions within one event-loop tick, in instructions followed.
+// Cached steps of an automaton cost nearly nothing and are not counted.
 
 import { QueryError } from '../result.ts';
 
@@ -10,7 +10,7 @@ export const maxMatchWork = 2 ** 20;
 
 class MatchWork {
   #done = 0;
-  /** Of all time. */
+  /** Instructions since the start. */
   total = 0;
 
   /** Others should have their turn before more is done. */
@@ -20,7 +20,7 @@ class MatchWork {
 
   /** Throws `QueryError` when it is more than one step may do. */
   add(work: number): void {
-    // Whatever comes in the next round of the event loop begins anew.
+    // The count restarts in the next event-loop tick.
     if (this.#done === 0) setImmediate(() => (this.#done = 0));
     this.total += work;
     this.#done += work;
@@ -31,5 +31,5 @@ class MatchWork {
   }
 }
 
-/** Of this thread. */
+/** One instance for the thread. */
 export const matchWork = new MatchWork();

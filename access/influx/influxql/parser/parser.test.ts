@@ -32,7 +32,7 @@ function failure(text: string, params?: Record<string, unknown>): string {
   return 'none';
 }
 
-/** What a statement reads as, in InfluxDB's wording. */
+/** The statement printed in InfluxDB's syntax. */
 const reads = (text: string): string => printStatement(parse(text));
 
 describe('messages, as InfluxDB 1.6.7 gave them', () => {
@@ -169,7 +169,7 @@ describe('messages, as InfluxDB 1.6.7 gave them', () => {
 
 describe('SELECT', () => {
   test.each([
-    // What clients send.
+    // Statements that clients send.
     "SELECT max(usage_user), max(usage_system) from cpu where (hostname = 'host_9' or hostname = 'host_3') and time >= '2016-01-01T07:47:52Z' and time < '2016-01-01T08:47:52Z' group by time(1m)",
     "SELECT * from cpu where usage_user > 90.0  and time >= '2016-01-01T00:00:00Z'",
     'SELECT * from cpu group by "hostname" order by time desc limit 1',

@@ -1,4 +1,4 @@
-// InfluxQL: text to statements. Messages of syntax errors are those of InfluxDB 1.6.
+// InfluxQL: text to statements. Syntax errors have the messages of InfluxDB 1.6.
 
 import type { Statement } from '../ast.ts';
 import {
@@ -65,7 +65,7 @@ function parseStatement(tokens: TokenStream): Statement {
   return { kind: 'unsupported', text: tokens.textSince(start), error };
 }
 
-/** Keywords, in the order in which messages list them, and what they lead to. */
+/** Keywords in the order in which messages list them, with their parsers. */
 interface Keywords {
   readonly [keyword: string]: Keywords | ((tokens: TokenStream) => Statement);
 }

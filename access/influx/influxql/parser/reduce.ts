@@ -1,4 +1,4 @@
-// Constants worked out ahead: `now() - 1h` becomes a time, `2 * 3` a number. What is not constant stays.
+// Constant folding: `now() - 1h` becomes a time, `2 * 3` a number. Other expressions stay.
 
 import type { BinaryOperator, Expression } from '../ast.ts';
 import { looksLikeTime, parseTimeLiteral } from './time-literal.ts';

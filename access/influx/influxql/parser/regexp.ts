@@ -1,6 +1,6 @@
-// Regular expressions in RE2's syntax, as Go's and thus InfluxDB's are. What is only a name or a list of names, as
-// most patterns of dashboards are, is compared as such; all else goes to RE2's automata, which are linear in the text.
-// All patterns of one query share limits on what they may take.
+// Regular expressions in RE2's syntax, as Go's and thus InfluxDB's are. A pattern that is only a
+// name or a list of names, like most patterns of dashboards, is compared as text; others use RE2's
+// automata, which are linear in the text. All patterns of one query share resource limits.
 
 import { RE2JS, RE2JSException } from 're2js';
 import type { Pattern } from '../ast.ts';
@@ -55,20 +55,20 @@ function shortened(message: string): string {
   return message.length > 256 ? `${message.slice(0, 256)}...` : message;
 }
 
-// What parts of a pattern may come to in instructions or in the time to compile them.
+// Assumed size of parts of a pattern, in instructions or in compile time.
 const propertySize = 700;
 const sizeOfClassCharacter = 1 / 4;
 /** Case folding goes over each character of a range. */
 const foldedRangeSize = 5_000;
 
 /**
- * No less than the instructions that a pattern compiles to: the compiler writes repetitions out, so that its own work
- * is to be bounded before. Classes are weighed by what it takes to build them. Of a pattern that is not well-formed it
- * is some number; the parser stops at what is wrong.
+ * Upper bound of the instructions that a pattern compiles to: the compiler expands repetitions, so
+ * its work must be bounded before. Classes are weighed by the work of building them. For a
+ * malformed pattern the result is arbitrary; the parser stops at the error.
  */
 export function estimatedSize(source: string): number {
   const folds = /\(\?[a-zA-Z-]*i/.test(source);
-  // For each open group: what it has so far, and the last atom in it, which a repetition repeats.
+  // For each open group: its size so far, and its last atom, which a repetition repeats.
   const sums: number[] = [];
   let sum = 1;
   let last = 0;
@@ -81,7 +81,7 @@ export function estimatedSize(source: string): number {
     const c = source[at]!;
     if (c === '(') {
       sums.push(sum);
-      // Its two captures, and what stands for an empty text.
+      // Its two captures, and the instruction for an empty text.
       sum = 3;
       last = 0;
       at++;
@@ -108,7 +108,7 @@ export function estimatedSize(source: string): number {
       if (kind === 'Q') sum += end - at;
       at = end;
     } else {
-      // A star over what may be empty is an optional plus; a bar may have an empty side.
+      // A star over a possibly empty text is an optional plus; a bar may have an empty side.
       add('.*|'.includes(c) ? 2 : folds ? 3 : 1);
       at++;
     }

@@ -16,7 +16,7 @@ import { looksLikeTime, parseTimeLiteral } from './time-literal.ts';
 import { isTimeZone } from './time-zone.ts';
 import { refuse, type TokenStream } from './token-stream.ts';
 
-/** What follows SELECT. */
+/** Parses the rest of a statement after SELECT. */
 export function parseSelect(tokens: TokenStream): SelectStatement {
   const fields = parseFields(tokens);
   const into = tokens.take('INTO') ? parseTarget(tokens) : undefined;
@@ -92,7 +92,9 @@ function findComparison(expression: Expression): string | undefined {
   }
 }
 
-/** What follows INTO: m, rp.m, db.rp.m, with :MEASUREMENT for the name of where the rows come from. */
+/**
+ * Parses the target after INTO: m, rp.m or db.rp.m; :MEASUREMENT stands for the name of the source.
+ */
 function parseTarget(tokens: TokenStream): MeasurementSource {
   const segments = parseSegments(tokens, tokens.identifier());
   if (segments.length < 3 && tokens.isAdjacent(':')) {

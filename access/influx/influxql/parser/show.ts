@@ -81,7 +81,7 @@ export function parseShowSeries(tokens: TokenStream): ShowStatement {
   };
 }
 
-/** What follows CARDINALITY. */
+/** Parses the rest of a statement after CARDINALITY. */
 function parseCardinality(tokens: TokenStream, what: ShowKind, exact: boolean): ShowStatement {
   return {
     ...plainShow(what),
@@ -96,7 +96,10 @@ function parseCardinality(tokens: TokenStream, what: ShowKind, exact: boolean): 
   };
 }
 
-/** What follows SHOW MEASUREMENT, SHOW TAG KEY or SHOW FIELD KEY: they only count. */
+/**
+ * Parses the rest of a statement after SHOW MEASUREMENT, SHOW TAG KEY or SHOW FIELD KEY, of which
+ * only cardinalities exist.
+ */
 export function parseShowCardinality(tokens: TokenStream, what: ShowKind): ShowStatement {
   const exact = tokens.take('EXACT');
   tokens.expect('CARDINALITY', exact ? ['CARDINALITY'] : ['EXACT', 'CARDINALITY']);

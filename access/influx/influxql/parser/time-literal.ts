@@ -14,8 +14,8 @@ export function looksLikeTime(text: string): boolean {
 }
 
 /**
- * Nanoseconds since 1970; undefined for what is no time. Without an offset of its own, the text is the
- * time in `zone`, UTC as a rule.
+ * Nanoseconds since 1970; undefined for an invalid time. Without an offset of its own, the text is
+ * the time in `zone`, by default UTC.
  */
 export function parseTimeLiteral(text: string, zone?: string): bigint | undefined {
   const match = dateTime.exec(text);

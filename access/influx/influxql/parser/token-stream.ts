@@ -1,4 +1,4 @@
-// The tokens of a query with a look ahead of one, and the messages for what is not expected.
+// The tokens of a query with a look ahead of one, and the messages for unexpected ones.
 
 import type { Pattern } from '../ast.ts';
 import { ParseError } from '../result.ts';
@@ -103,7 +103,7 @@ export class TokenStream {
   /** A regular expression, if one comes next. */
   pattern(): Pattern | undefined {
     const past = skipSpace(this.#text, this.#at);
-    // What looks like an open comment may be an expression that begins with an asterisk.
+    // An apparent open comment may be an expression that begins with an asterisk.
     const at = past < 0 ? -1 - past : past;
     const char = this.#text.charAt(at);
     if (char === '' && this.#ahead === undefined) this.#ranIntoEnd = true;

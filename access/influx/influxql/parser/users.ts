@@ -1,4 +1,4 @@
-// Statements about users and what they may do.
+// Statements about users and their privileges.
 
 import type { Privilege } from '../../../../contracts/tenancy/definitions.ts';
 import type { PrivilegeStatement, ShowStatement, Statement } from '../ast.ts';

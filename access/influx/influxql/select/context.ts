@@ -1,4 +1,4 @@
-// What a running SELECT has around it, and what it may use up.
+// Environment and limits of a running SELECT.
 
 import type { Slices } from '../../../../universal-row/slices.ts';
 import type { MaybePromise } from '../../../../universal-row/maybe-promise.ts';
@@ -6,11 +6,8 @@ import type { SeriesStore, WriteOutcome } from '../../../../contracts/series-sto
 import { contendedSliceMs } from '../../../../contracts/pod-admission.ts';
 import { QueryError } from '../result.ts';
 
-/** Of one statement; 0 for no limit. */
+/** Limits of one statement; 0 for no limit. */
 export interface SelectLimits {
-  readonly maxSeries: number;
-  readonly maxPoints: number;
-  readonly maxBuckets: number;
   readonly maxMemoryBytes: number;
   readonly timeoutMs: number;
 }
@@ -25,12 +22,12 @@ export interface SelectContext {
   /** Throws once the query was killed. */
   readonly task: { throwIfKilled(): void };
   readonly limits: SelectLimits;
-  /** Of others as well, who share a limit with it. */
+  /** Memory limit shared with other statements. */
   readonly memory?: Memory | undefined;
-  /** Where what is read is added up, and what that costs, where it is charged. */
+  /** Counters for the work of reading, and its cost, where it is charged. */
   readonly work?: SelectWork | undefined;
   readonly cost?: (() => Float64Array | undefined) | undefined;
-  /** Processor time that it stands for so far, in milliseconds: what memory is held for is counted by it. */
+  /** Processor time counted so far, in milliseconds: memory use is charged over this time. */
   readonly processorMs?: (() => number) | undefined;
   /** Lets other work have its turn. Asked for whenever the statement has run for a while. */
   yieldNow(): Promise<void>;
@@ -44,7 +41,7 @@ export interface SelectContext {
   ): MaybePromise<WriteOutcome>;
 }
 
-/** What a statement reads. */
+/** Work counters of a statement. */
 interface SelectWork {
   series: number;
   /** Series of the answers. */
@@ -62,13 +59,13 @@ export interface Memory {
   reserve(bytes: number): void;
 }
 
-/** Memory of a statement, and what it is used for. */
+/** Memory of a statement, with its purpose. */
 export interface RunMemory extends Memory {
   /** So many more rows are held on to. */
   countKept(rows: number): void;
 }
 
-/** What one part of a statement holds, given back in one go. */
+/** Memory held by one part of a statement, released together. */
 export class Reservation implements RunMemory {
   readonly #from: RunMemory;
   #bytes = 0;
@@ -102,7 +99,7 @@ export class Run implements RunMemory {
   points = 0;
   series = 0;
   blocks = 0;
-  /** What a source that gave nothing waits for. */
+  /** Promise a source waits for when it returned nothing. */
   waits: Promise<unknown> | undefined;
   readonly startedAt = performance.now();
   #sliceStart = performance.now();
@@ -137,7 +134,9 @@ export class Run implements RunMemory {
     this.check();
   }
 
-  /** Does work in slices, with pauses between them. Releases what it holds when the statement must end. */
+  /**
+   * Runs work in slices, with pauses between them. Releases its memory when the statement must end.
+   */
   async finished<T>(slices: Slices<T>): Promise<T> {
     try {
       for (;;) {
@@ -164,10 +163,6 @@ export class Run implements RunMemory {
     this.series += added;
     const { work } = this.context;
     if (work !== undefined) work.series += added;
-    const { maxSeries } = this.limits;
-    if (maxSeries > 0 && this.series > maxSeries) {
-      throw new QueryError(`max-select-series limit exceeded: (${this.series}/${maxSeries})`);
-    }
   }
 
   countPoints(added: number): void {
@@ -177,11 +172,6 @@ export class Run implements RunMemory {
     if (work !== undefined) {
       work.rows += added;
       work.blocks++;
-    }
-    const { maxPoints } = this.limits;
-    // The spelling is InfluxDB's.
-    if (maxPoints > 0 && this.points > maxPoints) {
-      throw new QueryError(`max-select-point limit exceeed: (${this.points}/${maxPoints})`);
     }
   }
 

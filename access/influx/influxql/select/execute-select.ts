@@ -10,7 +10,6 @@ import { compile } from './plan/compile.ts';
 import type { Plan } from './plan/plan.ts';
 import { resolve } from './plan/resolve.ts';
 import { SchemaAnswers, SchemaWait } from './plan/schema.ts';
-import { checkBuckets } from './plan/check-buckets.ts';
 
 /** Throws `QueryError` or `SeriesError` for a statement that cannot be carried out. */
 export function executeSelect(statement: SelectStatement, context: SelectContext): StatementResult {
@@ -27,7 +26,7 @@ export function planned(
   answer: (plan: Plan) => AsyncIterable<ResultSeries>,
 ): StatementResult {
   if (!(plan instanceof Promise)) return { messages: [], series: answer(plan) };
-  // Whoever reads the answer learns of a failure.
+  // The reader of the answer receives the failure.
   plan.catch(() => {});
   async function* later(): AsyncGenerator<ResultSeries> {
     yield* answer(await plan);
@@ -43,12 +42,10 @@ export function planOf(
   const { store, database, retentionPolicy } = context;
   try {
     const names = { store, database, retentionPolicy, answers };
-    const plan = resolve(compile(statement, context.now), names);
-    checkBuckets(plan, context.limits.maxBuckets);
-    return plan;
+    return resolve(compile(statement, context.now), names);
   } catch (error) {
     if (!(error instanceof SchemaWait)) throw error;
-    // Made again with what has come.
+    // Plans again with the answers received.
     return error.here.then(() => planOf(statement, context, answers));
   }
 }

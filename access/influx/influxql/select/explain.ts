@@ -1,4 +1,4 @@
-// EXPLAIN and EXPLAIN ANALYZE: how a SELECT is carried out, and what it took.
+// EXPLAIN and EXPLAIN ANALYZE: the plan of a SELECT, and its cost.
 
 import type { SelectStatement } from '../ast.ts';
 import { formatTime } from '../parser/time-literal.ts';
@@ -52,7 +52,7 @@ async function* analyzed(plan: Plan, context: SelectContext): AsyncIterable<Resu
   ]);
 }
 
-/** Request units up to here: what follows is the few bytes of these lines. */
+/** Request units up to here: only the few bytes of these lines follow. */
 function costLines(cost: Float64Array | undefined): string[] {
   if (cost === undefined) return [];
   const [cpu, memory, io, network, ru] = Array.from(cost, (units) => units.toFixed(3));

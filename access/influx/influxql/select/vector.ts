@@ -39,7 +39,7 @@ export function bigTime(base: number, offset: number): bigint {
   return BigInt(base) * 1_000_000_000n + BigInt(offset);
 }
 
-/** Whole seconds at or before a time. */
+/** Start of the whole second at or before a time. */
 export function baseOf(time: bigint): number {
   const seconds = time / 1_000_000_000n;
   return Number(seconds * 1_000_000_000n > time ? seconds - 1n : seconds);
@@ -60,12 +60,12 @@ export function scalarAt(column: Column, row: number): number | bigint | string 
   return column.numbers[row]!;
 }
 
-/** As a double, whatever it is stored as. Not for strings. */
+/** The value as a double, for any stored type except strings. */
 export function numberAt(column: Column, row: number): number {
   return column.wide === undefined ? column.numbers[row]! : Number(column.wide[row]!);
 }
 
-/** What an answer shows. NaN is nothing. */
+/** Value shown in an answer. NaN is null. */
 export function valueAt(column: Column | undefined, row: number): Value {
   if (!has(column, row)) return null;
   if (column.texts !== undefined) return column.texts[row]!;
@@ -177,7 +177,10 @@ export function cast(column: Column, type: FieldType, count: number): Column | u
 
 const int64Min = -(2n ** 63n);
 
-/** A double cut to an integer as the processor does it: what does not fit is the lowest one. */
+/**
+ * Truncates a double to an integer as the processor does: values out of range become the lowest
+ * integer.
+ */
 export function toInteger(value: number): bigint {
   if (!(value >= -(2 ** 63) && value < 2 ** 63)) return int64Min;
   return BigInt(Math.trunc(value));
@@ -252,7 +255,7 @@ export class ColumnBuilder {
     else this.push(scalarAt(column, row));
   }
 
-  /** What was pushed; undefined when that was nothing but nulls. The builder is empty again. */
+  /** Values appended since the last take; undefined if all are null. The builder is empty again. */
   take(): Column | undefined {
     const { type } = this;
     const column: Column = {

@@ -1,4 +1,4 @@
-// A store that is only a schema, for tests of what asks for it.
+// A store that is only a schema, for tests of schema queries.
 
 import { oneSlice, type Slices } from '../../../../universal-row/slices.ts';
 import { compareText, encodeSeriesKey } from '../../../../universal-row/series/series-key.ts';
@@ -12,7 +12,7 @@ import type {
 } from '../../../../contracts/series-store.ts';
 
 const hour = 3_600_000_000_000n;
-/** Of the requests: 2020-09-13T12:26:40Z. */
+/** Time of the requests: 2020-09-13T12:26:40Z. */
 export const now = 1_600_000_000_000_000_000n;
 
 /** `time` stands for the shard; points themselves are of no matter here. */
@@ -24,7 +24,7 @@ interface StoredSeries {
   time: bigint;
 }
 
-/** One database, `db`, whose schema is a list of series; what changes it is noted. */
+/** One database, `db`, whose schema is a list of series; changes are recorded. */
 export class FakeStore implements SeriesStore {
   readonly changes: CatalogChange[] = [];
   readonly deleted: unknown[] = [];

@@ -1,9 +1,10 @@
 // The syntax of a command's arguments as one line, `key value [NX | XX] [EX seconds]`, read into the tree
 // that COMMAND DOCS shows. redis-cli makes its help and its hints while typing from that tree.
 //
-// A word in capitals is a token, sent as it stands; any other word is a placeholder, whose type follows from
-// its name, or is said after it: `increment:double`. `[...]` may be left out, `<...>` only groups, `|` parts
-// alternatives. What may be repeated is written twice: `key [key ...]`, `[GET pattern [GET pattern ...]]`.
+// A word in capitals is a token, sent as it stands; any other word is a placeholder, whose type
+// follows from its name, or is given after it: `increment:double`. `[...]` may be left out, `<...>`
+// only groups, `|` separates alternatives. Repeatable parts are written twice: `key [key ...]`,
+// `[GET pattern [GET pattern ...]]`.
 
 import type { RespWriter } from '../../resp-writer.ts';
 
@@ -82,7 +83,7 @@ class Parser {
     return sequence;
   }
 
-  /** Up to what ends it: the end, a closing bracket, `|` or the dots of a repetition. */
+  /** Parses up to the end, a closing bracket, `|` or the dots of a repetition. */
   #sequence(): Argument[] {
     const sequence: Argument[] = [];
     for (;;) {
@@ -95,7 +96,7 @@ class Parser {
     }
   }
 
-  /** An optional argument, which joins the sequence, or a repetition of what stands at its end. */
+  /** An optional argument, which is appended to the sequence, or a repetition of its last one. */
   #bracket(sequence: Argument[]): void {
     this.#expect('[');
     const inside = this.#alternatives();
@@ -191,7 +192,7 @@ function joinedName(parts: readonly Argument[]): string {
   return parts.map(({ name }) => name).join('_');
 }
 
-/** Several arguments as one. In `LIMIT offset count` the token is that of the whole. */
+/** Joins several arguments into one. In `LIMIT offset count` the token belongs to the whole. */
 function blockOf(parts: Argument[]): Argument {
   const block = argumentOf(joinedName(parts), 'block', { parts });
   const [first, ...others] = parts;

@@ -16,7 +16,10 @@ interface ReplicaSchedulingSize {
   minutes: number;
   /** Pod-minutes above the violation threshold (60 % of a pod's limit) before scheduling. */
   violations: number;
-  /** Chance that a partition is led by the hot pod of its subcluster, whatever its placement. */
+  /**
+   * Probability that a partition is led by the hot pod of its subcluster, regardless of its
+   * placement.
+   */
   hotShare: number;
   /** Share of the tables that have one spike. */
   spikedShare?: number;

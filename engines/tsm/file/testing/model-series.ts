@@ -50,7 +50,7 @@ export function rowsOf(rows: readonly ModelRow[], types: readonly FieldType[]): 
   };
 }
 
-/** Integers within the safe range as numbers, whatever array they were in. */
+/** Integers within the safe range as numbers, whatever the array type. */
 export function plainValue(value: Value | undefined): Value | undefined {
   if (typeof value !== 'bigint') return value;
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;

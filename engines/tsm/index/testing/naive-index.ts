@@ -1,4 +1,4 @@
-// What a series index ought to answer, from Maps and filters: the other side of its tests.
+// Reference implementation of a series index with Maps and filters, for tests.
 
 import { compareText, decodeSeriesKey } from '../../../../universal-row/series/series-key.ts';
 import type { SeriesFilter } from '../../../../contracts/series-store.ts';

@@ -1,4 +1,4 @@
-// Parts that tell what a shard asks of them.
+// Parts that record a shard's calls.
 
 import type { Block, Rows, SharedRows, TsmFile } from '../../parts.ts';
 import type { ShardParts } from '../shard-types.ts';

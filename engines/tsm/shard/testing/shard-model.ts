@@ -1,5 +1,5 @@
-// What a shard should hold, kept in the simplest way there is: a map of points, each a map of values. A
-// trial does everything to a shard and to its model, and holds one against the other.
+// Reference model of a shard: a map of points, each a map of values. A trial applies every change
+// to a shard and to its model, and compares the two.
 
 import type {
   BlockSummary,
@@ -50,7 +50,7 @@ export class ShardModel {
     return points.size > 0;
   }
 
-  /** What a scan of a series has to give. */
+  /** Expected rows of a scan of one series. */
   rows(key: string, scan: ModelScan): ModelRow[] {
     const rows: ModelRow[] = [];
     for (const [time, values] of this.series.get(key) ?? []) {
@@ -66,8 +66,8 @@ export class ShardModel {
 export type Piece = ModelRow[] | BlockSummary;
 
 /**
- * What cursors give, read to their ends by turns. Each piece is looked at only when its cursor is to be
- * called again: it has to last until then, whatever the others do.
+ * Reads cursors to their ends in rotation. Each piece is checked only just before its cursor is
+ * called again: it must stay valid until then, whatever the other cursors do.
  */
 export function readByTurns(cursors: readonly SeriesCursor[]): Piece[][] {
   const pieces: Piece[][] = cursors.map(() => []);
@@ -98,7 +98,7 @@ function valueOf(column: Column, row: number): Scalar | undefined {
   return small(column.wide[row]!);
 }
 
-/** What the summary of some rows, ascending, has to say. */
+/** Expected summary of some rows, ascending. */
 export function summaryOf(
   rows: readonly ModelRow[],
   types: readonly (FieldType | undefined)[],

@@ -56,7 +56,7 @@ const typeOf = new Map(fields.map(({ name, type }): [string, FieldType] => [name
 /** Times are few, so that points meet. */
 const lastTime = 400;
 
-/** What is in the log. */
+/** Entries of the log. */
 type Entry =
   | { readonly kind: 'points'; readonly points: readonly ModelPoint[] }
   | {
@@ -70,7 +70,7 @@ interface OpenScan {
   readonly scan: ShardScan;
   readonly request: ShardScanRequest;
   readonly keys: ReadonlyMap<number, string>;
-  /** What it has to give, by series key. */
+  /** Expected rows, by series key. */
   readonly expected: ReadonlyMap<string, ModelRow[]>;
 }
 
@@ -127,7 +127,9 @@ export class ShardTrial {
     while (this.slice(() => this.shard.compactSlice(0)));
   }
 
-  /** As after the end of a process: what the log has and the shard has not is done again. */
+  /**
+   * As after the end of a process: the log's entries beyond the shard's state are applied again.
+   */
   reopen(disk: Disk): void {
     this.endScans();
     if (disk === this.disk) this.shard.close();
@@ -348,7 +350,7 @@ export class ShardTrial {
   #value(type: FieldType): Scalar {
     switch (type) {
       case 'float':
-        // Halves add up exactly, in whatever order.
+        // Halves add up exactly, in any order.
         return this.#below(200) / 2;
       case 'integer':
         return this.#below(40) === 0 ? 2n ** 62n + BigInt(this.#below(9)) : this.#below(100);

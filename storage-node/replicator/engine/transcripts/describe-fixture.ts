@@ -1,4 +1,4 @@
-// Upstream's printed forms (raft/util.go, raft/tracker/progress.go) of what the engine hands out.
+// Upstream's printed forms (raft/util.go, raft/tracker/progress.go) of the engine's output.
 
 import { appendTask, applyTask, EntryKind, MessageType } from '../frames.ts';
 import type { ConfState, Entry, HardState, Message, Ready, Snapshot } from '../frames.ts';

@@ -38,7 +38,7 @@ export class Interaction {
   #output = '';
   #quiet = false;
 
-  /** What the command prints, without the library's log. */
+  /** Output of the command, without the library's log. */
   run(command: Command): string {
     this.#output = '';
     try {
@@ -252,7 +252,7 @@ export class Interaction {
     }
   }
 
-  /** Whoever is sent a snapshot gets the newest state. */
+  /** Snapshots always carry the newest state. */
   #publish({ engine, group, history }: Node): void {
     engine.setSnapshot(group, history.at(-1)!);
   }

@@ -6,7 +6,7 @@ export const maxLongitude = 180;
 export const maxLatitude = 85.05112878;
 export const mostSteps = 26;
 
-/** Of WGS-84, as Redis has it, in meters. */
+/** Earth radius of WGS-84 as Redis uses it, in meters. */
 const earthRadius = 6372797.560856;
 const mercatorMax = 20037726.37;
 const degree = Math.PI / 180;
@@ -26,9 +26,9 @@ export interface Cell {
 
 export interface CircleOrBox {
   center: Position;
-  /** Of a circle, in meters; `undefined` for a box. */
+  /** Radius of a circle, in meters; `undefined` for a box. */
   radius: number | undefined;
-  /** Of a box, in meters. */
+  /** Width of a box, in meters. */
   width: number;
   height: number;
 }
@@ -131,7 +131,7 @@ export function distanceBetween(
   const to = latitude2 * degree;
   const u = Math.sin((to - from) / 2);
   const a = u * u + Math.cos(from) * Math.cos(to) * v * v;
-  // Of two places on opposite sides of the earth rounding may make it more than 1.
+  // For two places on opposite sides of the earth, rounding may make this more than 1.
   return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(a)));
 }
 
@@ -198,7 +198,7 @@ export class AreaBox {
   }
 }
 
-/** How often to halve so that nine cells cover what is so far from a place. */
+/** Number of halvings for which nine cells cover this distance from a place. */
 function stepsFor(meters: number, latitude: number): number {
   if (meters === 0) return mostSteps;
   let step = 1;

@@ -140,7 +140,7 @@ function nothing(): void {
   // A step that begins again has nothing to find.
 }
 
-/** Sets `position` to that of the member in a word; false if there is none. */
+/** Sets `position` to the position of the member in an argument; false if it is absent. */
 export function findMember(
   rows: Rows,
   row: Row,

@@ -1,4 +1,4 @@
-// What GEOSEARCH, GEORADIUS and their kin are asked for, read from the words of a command.
+// Options of GEOSEARCH, GEORADIUS and related commands, parsed from the arguments.
 
 import type { Arguments } from '../../../arguments.ts';
 import { CommandError, syntaxError } from '../../../errors.ts';
@@ -20,7 +20,7 @@ const anyError = new CommandError('ERR the ANY argument requires COUNT argument'
 export interface SearchForm {
   /** The word of the key that is searched. */
   keyWord: number;
-  /** Of GEORADIUS and GEORADIUSBYMEMBER; GEOSEARCH says it by options. */
+  /** Center of GEORADIUS and GEORADIUSBYMEMBER; GEOSEARCH gives it as an option. */
   center: 'position' | 'member' | 'option';
   /** Options STORE and STOREDIST name the key to store to; GEOSEARCHSTORE stores to word 1. */
   stores: 'no' | 'option' | 'always';
@@ -98,7 +98,7 @@ export class SearchOptions {
     return word + 1;
   }
 
-  /** Those of GEOSEARCH and GEOSEARCHSTORE. */
+  /** Options of GEOSEARCH and GEOSEARCHSTORE. */
   #searchOption(rows: Rows, row: Row, args: Arguments, word: number, form: SearchForm): number {
     const left = args.count - word - 1;
     if (form.stores === 'always' && args.is(word, 'STOREDIST')) {

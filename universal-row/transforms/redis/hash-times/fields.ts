@@ -15,7 +15,7 @@ export class HashFields {
   #row: Row = 0;
   #isTimed = false;
   readonly #map = new TimedMap();
-  /** Of the field found last; good until the next write. */
+  /** Value of the field found last; valid until the next write. */
   readonly value = new Slice();
 
   /** Opens the hash under the key in word 1; there may be none. */

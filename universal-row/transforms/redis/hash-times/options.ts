@@ -20,7 +20,7 @@ export interface TimeForm {
   isRelative: boolean;
 }
 
-/** The time in a word. Throws for one that is negative or beyond what fields can have. */
+/** Parses the time in an argument. Throws for a negative one or one beyond the range of fields. */
 export function fieldTime(
   args: Arguments,
   word: number,
@@ -57,8 +57,6 @@ export function fieldWords(args: Arguments, word: number, stride: 1 | 2, isNewer
   if (count * stride !== args.count - word - 2) throw otherCount;
   return word + 2;
 }
-
-export type Lifetime = 'keeps' | 'persists' | number;
 
 const forms: Readonly<Record<string, TimeForm>> = {
   EX: { unit: 1000, isRelative: true },

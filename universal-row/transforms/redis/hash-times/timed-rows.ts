@@ -1,11 +1,12 @@
-// A hash with fields that expire, as the commands of plain hashes see it: a map without what is due.
+// A hash with fields that expire, as the commands of plain hashes see it: a map without its expired
+// fields.
 
 import { Slice } from '../../../bytes.ts';
 import type { FieldVisitor, Row, Rows, Shape } from '../../../rows.ts';
 import { Shape as Shapes } from '../../../rows.ts';
 import { TimedMap } from '../../../timed-map.ts';
 
-/** What commands of hashes call. */
+/** Methods that hash commands call. */
 type MapRows = Pick<
   Rows,
   | 'now'
@@ -26,7 +27,7 @@ type MapRows = Pick<
 const walkedFields = 2048;
 const hashes = 2 ** 48;
 
-/** Of one run of one command. */
+/** State of one run of one command. */
 export class TimedRows implements MapRows {
   readonly #rows: Rows;
   readonly #map = new TimedMap();
@@ -44,7 +45,7 @@ export class TimedRows implements MapRows {
     this.#due = due;
   }
 
-  /** As what transforms take; those of plain hashes call nothing that is not here. */
+  /** Rows for transforms; those of plain hashes call only methods defined here. */
   get rows(): Rows {
     return this as unknown as Rows;
   }
@@ -95,8 +96,8 @@ export class TimedRows implements MapRows {
   }
 
   /**
-   * Of a large map the index leads to a place among the hashes, and the field there is taken that no other index led
-   * to: about as likely as any other.
+   * In a large map, the index selects a position among the hashes, and the first field from there
+   * that no other index has selected: nearly uniform.
    */
   fieldAt(row: Row, index: number, field: Slice, value: Slice): void {
     const count = this.count(row);

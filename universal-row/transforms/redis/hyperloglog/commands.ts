@@ -1,4 +1,4 @@
-// PFADD, PFCOUNT, PFMERGE, and PFDEBUG for what is in a HyperLogLog.
+// PFADD, PFCOUNT, PFMERGE, and PFDEBUG for the contents of a HyperLogLog.
 
 import type { Arguments } from '../../../arguments.ts';
 import { emptyBytes, Slice } from '../../../bytes.ts';

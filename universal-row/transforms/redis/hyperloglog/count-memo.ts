@@ -1,5 +1,6 @@
-// What was counted last of dense HyperLogLogs, with their registers: to compare those takes a tenth of the time that
-// counting takes. The count follows from the registers alone, so that nothing of it depends on which rows were looked at.
+// Cache of the last counts of dense HyperLogLogs, keyed by their registers: comparing those takes a
+// tenth of the time of counting. The count depends on the registers alone, never on which rows were
+// read.
 
 import { denseBytes, headerBytes } from './sketch.ts';
 

@@ -10,7 +10,7 @@ const q = 50;
 const alpha = 0.7213475204444817;
 const int64Max = 2 ** 63;
 
-/** Of the bytes of a HyperLogLog; `undefined` when they are damaged. */
+/** Estimate for the bytes of a HyperLogLog; `undefined` when they are damaged. */
 export function estimateOf(b: Buffer, s: number, n: number): bigint | undefined {
   const histogram = new Uint32Array(64);
   if (encodingOf(b, s) === Encoding.dense) {
@@ -30,7 +30,7 @@ export function estimateOf(b: Buffer, s: number, n: number): bigint | undefined 
   return isWhole ? estimate(histogram) : undefined;
 }
 
-/** Of registers, a byte each. */
+/** Estimate for registers, a byte each. */
 export function estimateOfRegisters(registers: Uint8Array): bigint {
   const histogram = new Uint32Array(64);
   for (let i = 0; i < registerCount; i++) histogram[registers[i]!]!++;

@@ -1,5 +1,5 @@
-// Which register an element belongs to, and what it puts there: MurmurHash64A (Austin Appleby's MurmurHash2
-// for 64 bits, public domain) with Redis's seed, on halves of 32 bits.
+// Register of an element, and the value for it: MurmurHash64A (Austin Appleby's MurmurHash2 for 64
+// bits, public domain) with Redis's seed, on halves of 32 bits.
 
 /** Registers of a HyperLogLog: the low 14 bits of the hash are the number of one. */
 export const registerCount = 16384;
@@ -8,7 +8,7 @@ const seed = 0xadc83b19;
 const factorHigh = 0xc6a4a793 | 0;
 const factorLow = 0x5bd1e995;
 
-/** What `hashElement` found. */
+/** Result of `hashElement`. */
 export const hashed = {
   /** Register, 0 to 16383. */
   index: 0,

@@ -1,5 +1,5 @@
-// PFSELFTEST: whether the registers keep what is put into them, and the estimates are as close as they
-// should be, dense and sparse alike.
+// PFSELFTEST: checks that registers keep their values, and that estimates are within bounds, dense
+// and sparse alike.
 
 import type { Arguments } from '../../../arguments.ts';
 import { CommandError } from '../../../errors.ts';

@@ -12,7 +12,7 @@ import { registerCount } from './hash.ts';
 
 export const headerBytes = 16;
 export const denseBytes = headerBytes + (registerCount * 6) / 8;
-/** Of registers one by one, each in the longest form there is. A longer string is damaged. */
+/** Size with each register encoded by itself in the longest form. A longer string is damaged. */
 const mostSparseBytes = headerBytes + registerCount * 2;
 /** Bytes that one is never longer than, whole or damaged. */
 export const mostBytes = mostSparseBytes;
@@ -51,7 +51,7 @@ export function denseRegister(b: Buffer, registers: number, index: number): numb
 }
 
 /** Sets a dense register. */
-export function setDenseRegister(b: Buffer, registers: number, index: number, count: number): void {
+function setDenseRegister(b: Buffer, registers: number, index: number, count: number): void {
   const bit = index * 6;
   setSixBits(b, registers + (bit >> 3), bit & 7, count);
 }
@@ -93,7 +93,7 @@ export function eachRun(
   return first === registerCount;
 }
 
-/** Raises `registers`, a byte each, to what is greater here. False when the bytes are damaged. */
+/** Raises `registers`, a byte each, to greater values here. False when the bytes are damaged. */
 export function mergeInto(registers: Uint8Array, b: Buffer, s: number, n: number): boolean {
   if (encodingOf(b, s) === Encoding.dense) {
     const from = s + headerBytes;

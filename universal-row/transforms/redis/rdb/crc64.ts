@@ -28,7 +28,7 @@ export class Crc64 {
     this.#low = low;
   }
 
-  /** Whether the sum is what 8 bytes say, the lowest first. */
+  /** Whether the sum equals these 8 bytes, the lowest first. */
   equals(b: Buffer, at: number): boolean {
     return b.readInt32LE(at) === this.#low && b.readInt32LE(at + 4) === this.#high;
   }

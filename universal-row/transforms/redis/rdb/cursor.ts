@@ -15,7 +15,7 @@ export class RdbCursor {
   readonly b: Buffer;
   readonly end: number;
   at: number;
-  /** Bytes of work since whoever reads last set it to 0. */
+  /** Bytes of work since the reader last set this to 0. */
   work = 0;
   /** Bytes that strings may still be unpacked to. */
   #unpackable = unpackableBytes;
@@ -102,7 +102,7 @@ export class RdbCursor {
     if (n === 0 || n > stringLimit.bytes || n > this.#unpackable) throw badData;
     this.#unpackable -= n;
     const from = this.take(packed);
-    // A byte stands for 88 at the most: what claims more is refused before memory is taken for it.
+    // A byte expands to at most 88: larger claims are refused before memory is allocated.
     if (n > packed * 100) throw badData;
     const unpacked = Buffer.allocUnsafe(n);
     yield* decompress(this.b, from, packed, unpacked);

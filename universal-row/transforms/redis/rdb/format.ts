@@ -32,11 +32,11 @@ export const RdbType = {
 /** Encodings of a string where a length is expected. */
 export const StringEncoding = { int8: 0, int16: 1, int32: 2, compressed: 3 } as const;
 
-/** What Redis 7.0 writes. */
+/** RDB version of Redis 7.0, which is written. */
 export const writtenVersion = 10;
-/** Of Redis 7.4, which has hashes with fields that expire. */
+/** RDB version of Redis 7.4, which has hashes with expiring fields. */
 export const timesVersion = 12;
-/** Of Redis 7.4, the newest whose types are read. */
+/** RDB version of Redis 7.4, the newest that is read. */
 export const newestVersion = 12;
 /** Version and checksum behind a value. */
 export const footerBytes = 10;

@@ -25,7 +25,7 @@ export class ListpackWriter {
     this.count++;
   }
 
-  /** Adds an element; what is a decimal integer of 64 bits is kept as one. */
+  /** Adds an element; decimal integers of 64 bits are stored as integers. */
   add(b: Buffer, s: number, n: number): void {
     this.#reserve(n + overheadBytes);
     const start = this.length;
@@ -36,7 +36,7 @@ export class ListpackWriter {
     this.count++;
   }
 
-  /** Writes the header and the end mark; `length` is then that of the whole. */
+  /** Writes the header and the end mark; `length` is then the total length. */
   finish(): void {
     this.#reserve(1);
     this.buf[this.length++] = 255;

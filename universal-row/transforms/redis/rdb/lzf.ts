@@ -1,5 +1,5 @@
-// LZF, the compression of strings in RDB values (Marc Lehmann's format): runs of 1 to 32 bytes as they are, and
-// references of 3 to 264 bytes to what came up to 8192 bytes before.
+// LZF, the compression of strings in RDB values (Marc Lehmann's format): runs of 1 to 32 bytes as
+// they are, and references of 3 to 264 bytes to data up to 8192 bytes before.
 
 import { badData } from './format.ts';
 
@@ -32,7 +32,7 @@ export function* decompress(
       if (i >= end) throw badData;
       let from = at - ((control & 31) << 8) - b[i++]! - 1;
       if (from < 0 || at + length > most) throw badData;
-      // Byte by byte: a reference may reach into what it makes.
+      // Byte by byte: a reference may overlap its own output.
       for (let k = 0; k < length; k++) to[at++] = to[from++]!;
     }
     if (at < pause) continue;

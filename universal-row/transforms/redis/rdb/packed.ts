@@ -14,9 +14,9 @@ export class PackedElements {
   readonly #end: number;
   readonly #kind: PackedKind;
   #at: number;
-  /** Of an intset: bytes of an integer. */
+  /** In an intset, bytes of an integer. */
   #width = 0;
-  /** Of a zipmap: the element is a value, which may have bytes to spare behind it. */
+  /** In a zipmap, true if the element is a value, which may be followed by unused bytes. */
   #isValue = false;
 
   constructor(kind: PackedKind, { b, s, n }: Slice) {
@@ -27,7 +27,9 @@ export class PackedElements {
     this.#header(s, n);
   }
 
-  /** Sets `out` to the next element; false when there is none. What it is set to is valid until the next call. */
+  /**
+   * Sets `out` to the next element; false when there is none. `out` is valid until the next call.
+   */
   next(out: Slice): boolean {
     switch (this.#kind) {
       case 'listpack':

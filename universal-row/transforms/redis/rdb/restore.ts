@@ -174,7 +174,7 @@ function putTimed(rows: Rows, row: Row, list: ByteList): void {
   value.b = emptyBytes;
 }
 
-/** What a row gets when all of its elements are there. */
+/** Sets the row's properties after all of its elements. */
 function finish(
   rows: Rows,
   args: Arguments,

@@ -1,5 +1,5 @@
-// A stream in the RDB format, with its groups, their consumers and pending entries, as the records that the row is
-// made of. Bytes come from outside: what contradicts itself, or would make two records with one key, is refused.
+// A stream in the RDB format, with its groups, their consumers and pending entries, as the records
+// of the row. The input is untrusted: contradictions, and two records with one key, are refused.
 
 import { emptyBytes, parseBigInteger, Slice } from '../../../bytes.ts';
 import { stepBytes } from '../../../steps.ts';
@@ -95,7 +95,7 @@ export class StreamReader {
     if (this.#last.compare(state.last) > 0) throw badData;
     state.entriesAdded = state.length;
     if (this.#version > 1) {
-      // The first id is that of the first entry.
+      // The first id is the first entry's.
       this.#readId(this.#id);
       this.#readId(state.maxDeleted);
       state.entriesAdded = from.counter();

@@ -55,21 +55,22 @@ const layouts = new Map<number, Layout>([
 ]);
 
 /**
- * Reads one value. `elements` gathers what it is made of in `list`: the value's bytes; members, with scores
- * where they have one; fields, with a time for a score where they can have one, and values in turns; or of a stream keys and values of records. It pauses whenever there are some hundred, or it has done a
- * step's work: then the caller takes what is in `list`, and clears it. Throws `badData`; what it has gathered
- * before may have been taken by then.
+ * Reads one value. `elements` collects its parts in `list`: the value's bytes; members, with scores
+ * where they have one; fields, with a time as score where they can have one, alternating with
+ * values; or for a stream keys and values of records. It pauses after some hundred parts, or a
+ * step's work: then the caller takes the contents of `list`, and clears it. Throws `badData`;
+ * earlier parts may have been taken by then.
  */
 export class ValueReader {
   readonly shape: Shape;
   readonly list = new ByteList();
-  /** Of a stream, once it is read: its state as the row has it. */
+  /** For a stream, its state once it has been read. */
   state: Buffer = emptyBytes;
   readonly #from: RdbCursor;
   readonly #layout: Layout;
   readonly #string = new Slice();
 
-  /** `n` bytes from `s`: the type and what follows it, which may be more than the value. */
+  /** `n` bytes from `s`: the type and its data, which may extend beyond the value. */
   constructor(b: Buffer, s: number, n: number) {
     this.#from = new RdbCursor(b, s, n);
     const layout = layouts.get(this.#from.byte());
@@ -115,7 +116,7 @@ export class ValueReader {
     const second = new Slice();
     for (let i = 0; i < count; i++) {
       yield* this.#from.string(this.#string);
-      // Both are read before either is added: whoever takes the list in a pause finds pairs.
+      // Both are read before either is added, so that the list holds whole pairs at every pause.
       if (strings === 2) yield* this.#from.string(second);
       let isFull = this.#add(this.#string);
       if (strings === 2) isFull = this.#add(second);

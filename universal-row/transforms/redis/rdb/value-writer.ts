@@ -19,7 +19,7 @@ export class ValueWriter {
     else this.wideCount(n);
   }
 
-  /** Five bytes whatever the number is, so that it can be set later. */
+  /** Always five bytes, so that the number can be set later. */
   wideCount(n: number): void {
     this.reserve(5);
     this.buf[this.length++] = 0x80;

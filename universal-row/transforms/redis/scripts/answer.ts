@@ -10,7 +10,7 @@ const maxDepth = 100;
 
 const tooDeep = new CommandError('ERR reached lua stack limit');
 
-export interface AnswerForm {
+interface AnswerForm {
   /** Protocol version that the script has set for itself: how booleans are answered. */
   readonly version: number;
   readonly machine: Machine;

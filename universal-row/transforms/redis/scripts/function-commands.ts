@@ -1,5 +1,6 @@
-// FUNCTION LOAD, DELETE, FLUSH and RESTORE: they change the rows of libraries, and the compiled ones with them. They run
-// on the tenant's table of libraries, whose rows are what counts: the compiled ones are made from them at a start.
+// FUNCTION LOAD, DELETE, FLUSH and RESTORE: they change the rows of libraries, and the compiled
+// ones with them. They run on the tenant's table of libraries, whose rows are authoritative: the
+// compiled ones are made from them at a start.
 
 import type { Arguments } from '../../../arguments.ts';
 import type { Transform } from '../../../command.ts';
@@ -21,7 +22,7 @@ const payloadError = new CommandError('ERR DUMP payload version or checksum are 
 const notAFunction = new CommandError('ERR given type is not a function');
 const unreadable = new CommandError('ERR failed loading the given functions payload');
 
-/** What the RDB format has before the code of a library. */
+/** RDB opcode before the code of a library. */
 const libraryOpcode = 245;
 
 function put(rows: Rows, library: FunctionLibrary): void {
@@ -138,7 +139,10 @@ export const libraryChanges = {
   'function|restore': functionRestore,
 } as const;
 
-/** One of these on the libraries of a tenant. What comes of it may be lost with its log entry: then the rows tell. */
+/**
+ * Transform of one of these commands on the libraries of a tenant. Its changes may be lost with its
+ * log entry: then the libraries are reloaded from the rows.
+ */
 export function changing(
   change: (libraries: FunctionLibraries) => Transform,
   libraries: FunctionLibraries,
@@ -170,7 +174,7 @@ export const dumpRows: Transform = (rows, _args, reply) => {
   reply.bulk(payload, 0, payload.length);
 };
 
-/** The code of each library in what `dumpRows` answers, by its name. */
+/** Code of each library in the answer of `dumpRows`, by its name. */
 export function librariesByName(payload: Buffer): Map<string, string> {
   return new Map(librariesIn(payload).map((code) => [libraryName(code), code]));
 }

@@ -1,4 +1,4 @@
-// Libraries of functions: FUNCTION LOAD and what it leaves, FCALL.
+// Libraries of functions: FUNCTION LOAD, the loaded libraries, FCALL.
 
 import type { Transform } from '../../../command.ts';
 import { CommandError, ReadFault } from '../../../errors.ts';
@@ -16,7 +16,7 @@ import {
 } from '../../../scripting/values.ts';
 import { checkedKeyCount, outOfMemory, wordList } from './eval.ts';
 import type { ScriptHost } from './host.ts';
-import { failure, redisLibrary } from './redis-library.ts';
+import { failure, loadingLibrary, redisLibrary } from './redis-library.ts';
 import { runScript, ScriptEnvironment } from './run-script.ts';
 import { knownFlags, shebangOf } from './script.ts';
 
@@ -31,7 +31,7 @@ const writesNot = new CommandError(
 const maxLibraryBytes = 16 * 1024 * 1024;
 const namePattern = /^[A-Za-z0-9_]+$/;
 
-export interface ScriptFunction {
+interface ScriptFunction {
   readonly name: string;
   readonly description: string | undefined;
   readonly flags: ReadonlySet<string>;
@@ -39,14 +39,14 @@ export interface ScriptFunction {
   steppingRuns: number;
 }
 
-/** What a library registers where it is run. */
+/** A function registered by a library. */
 interface Registered {
   readonly callback: Callable;
   readonly description: string | undefined;
   readonly flags: ReadonlySet<string>;
 }
 
-/** Where the libraries of an environment put what they register. */
+/** Receives the functions that libraries of an environment register. */
 interface Registry {
   functions: Map<string, Registered> | undefined;
 }
@@ -56,22 +56,36 @@ class FunctionEnvironment extends ScriptEnvironment {
 
   constructor(isStepping: boolean) {
     const registry: Registry = { functions: undefined };
-    super(isStepping, (m, current) => ({
-      redis: redisLibrary(m, current, {
-        register_function: (...args) => register(m, registry, args),
+    super(
+      isStepping,
+      (m, current) => ({
+        redis: redisLibrary(m, current, {
+          register_function: (...args) => {
+            if (registry.functions === undefined) {
+              // Functions do not have it when they are called.
+              m.fail(m.at, "attempt to call field 'register_function' (a nil value)");
+            }
+            return register(m, registry, args);
+          },
+        }),
       }),
-    }));
+      (m, current) => ({
+        redis: loadingLibrary(m, current, {
+          register_function: (...args) => register(m, registry, args),
+        }),
+      }),
+    );
     this.registry = registry;
   }
 
-  /** Runs a library; what it registers. Throws what the library throws. */
+  /** Runs a library and returns its functions. Rethrows the library's errors. */
   load(program: Program): Map<string, Registered> {
     const functions = new Map<string, Registered>();
     this.registry.functions = functions;
     const { n, d, at } = this.machine;
     try {
       const result = this.environment.main(program)();
-      // Loading is plain work, and bounded: what was loaded in the plain form ends within a step or few.
+      // Loading is bounded work: a library loaded in the plain form ends within a few steps.
       if (result instanceof Pending) while (result.next().done !== true);
     } finally {
       this.registry.functions = undefined;
@@ -84,8 +98,7 @@ class FunctionEnvironment extends ScriptEnvironment {
 function register(m: Machine, registry: Registry, args: readonly Value[]): readonly Value[] {
   const { functions } = registry;
   if (functions === undefined) {
-    // Functions do not have it when they are called.
-    m.fail(m.at, "attempt to call field 'register_function' (a nil value)");
+    throw failure('ERR redis.register_function can only be called on FUNCTION LOAD command');
   }
   let name: string | undefined;
   let callback: Value;
@@ -174,7 +187,7 @@ export class FunctionLibrary {
     this.code = code;
     this.name = libraryName(code);
     try {
-      this.#program = new Program(code, 'user_function');
+      this.#program = new Program(code, 'user_function', true);
     } catch (error) {
       if (!(error instanceof LuaSyntaxError)) throw error;
       throw new CommandError(`ERR Error compiling function: ${error.message}`);
@@ -234,13 +247,16 @@ export function libraryName(code: string): string {
   return name;
 }
 
-/** The code of each library by its name, as the rows have it. Rejects with a `CommandError` where nobody leads them. */
+/**
+ * Reads the code of each library by its name from the rows. Rejects with a `CommandError` while the
+ * group of the rows has no leader.
+ */
 export type LibraryReader = () => Promise<ReadonlyMap<string, string>>;
 
 /** The libraries of a tenant. */
 export class FunctionLibraries {
   readonly all = new Map<string, FunctionLibrary>();
-  /** By name in lower case: functions are found whatever the case. */
+  /** By name in lower case: function names are case-insensitive. */
   readonly #functions = new Map<string, ScriptFunction>();
   #bytes = 0;
   #reader: LibraryReader | undefined;
@@ -248,7 +264,10 @@ export class FunctionLibraries {
   #reading: Promise<string | undefined> | undefined;
   #failure: string | undefined;
 
-  /** The rows are those of a cluster: they are read before these are used, and again after each change of them. */
+  /**
+   * Uses the rows of a cluster: they are read before the libraries are used, and again after each
+   * change.
+   */
   readBy(reader: LibraryReader): void {
     this.#reader = reader;
     this.#isOutdated = true;
@@ -281,7 +300,7 @@ export class FunctionLibraries {
     }
   }
 
-  /** Throws what a pod waits for, if these are not as the rows are, or the error to answer. */
+  /** Throws the fault to wait for, if the libraries are out of date, or the error to answer. */
   need(): void {
     const reading = this.refresh();
     if (reading === undefined) return;
@@ -293,6 +312,11 @@ export class FunctionLibraries {
         this.#failure = error;
       }),
     );
+  }
+
+  /** Size of their code. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get functionCount(): number {

@@ -1,4 +1,4 @@
-// What a script needs of the protocol that it was called by. The access layer implements it.
+// Services a script needs from the protocol that called it. The access layer implements it.
 
 import type { Arguments } from '../../../arguments.ts';
 import type { Action, Transform } from '../../../command.ts';
@@ -12,7 +12,7 @@ export interface ScriptCommand {
   readonly run: Transform | undefined;
   /** Refused when memory is at its limit. */
   readonly grows: boolean;
-  /** It keeps to the rows of one table. */
+  /** The command uses rows of one table only. */
   readonly isAllowedInScripts: boolean;
   /** How often it was called, was refused before it ran, and failed. */
   calls: number;
@@ -36,7 +36,7 @@ export interface ScriptHost {
   calling(command: ScriptCommand, args: Arguments): void;
   /** A command has failed, or was refused, with this error. */
   failed(text: string): void;
-  /** A run begins, again perhaps: what it has published so far is forgotten. */
+  /** Begins or restarts a run: drops messages published so far. */
   begin(): void;
   /** Sends a message when the script is done; returns how many clients listen now. */
   publish(channel: string, message: string, isSharded: boolean): number;
@@ -50,7 +50,7 @@ export interface RunningScript {
   readonly name: string;
   /** Monotonic milliseconds. */
   readonly startedAt: number;
-  /** It has written: it can be ended no more. */
+  /** The script has written, so it can no longer be killed. */
   readonly hasWritten: boolean;
   /** Ends it at its next step. */
   kill(): void;

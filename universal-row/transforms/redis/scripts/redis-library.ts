@@ -1,6 +1,7 @@
 // The table `redis` of scripts.
 
 import { createHash } from 'node:crypto';
+import { protect } from '../../../scripting/environment.ts';
 import { libraryTable } from '../../../scripting/lib/math.ts';
 import { checkString } from '../../../scripting/lib/checks.ts';
 import type { Machine } from '../../../scripting/machine.ts';
@@ -66,7 +67,7 @@ function replyTable(key: 'err' | 'ok'): Callable {
       return tableOf('err', 'ERR wrong number or type of arguments');
     }
     if (key === 'ok') return tableOf('ok', text);
-    // A text without a code gets one; a leading dash is that of the protocol.
+    // A text without a code gets one; a leading dash is the protocol's.
     const line = text.replace(/^-/, '');
     return tableOf('err', /^\S+ /.test(line) || text.startsWith('-') ? line : `ERR ${line}`);
   };
@@ -98,9 +99,13 @@ function settings(m: Machine, current: CurrentRun): Record<string, Callable> {
   };
 }
 
-function tools(m: Machine, current: CurrentRun): Record<string, Callable> {
+function logging(m: Machine, current: CurrentRun): Record<string, Value> {
   return {
-    log: (...args) => {
+    LOG_DEBUG: 0,
+    LOG_VERBOSE: 1,
+    LOG_NOTICE: 2,
+    LOG_WARNING: 3,
+    log: (...args: Value[]) => {
       if (args.length < 2) throw failure('ERR redis.log() requires two arguments or more.');
       const [level, ...words] = args;
       const number = m.toNumber(level);
@@ -112,6 +117,13 @@ function tools(m: Machine, current: CurrentRun): Record<string, Callable> {
       current.run?.host.log(number, parts.join(' '));
       return [];
     },
+  };
+}
+
+const versions = { REDIS_VERSION: version, REDIS_VERSION_NUM: versionNumber };
+
+function tools(m: Machine, current: CurrentRun): Record<string, Callable> {
+  return {
     sha1hex: (...args) => {
       if (args.length !== 1) throw failure('ERR wrong number of arguments');
       const text = checkString(m, args[0], 1, 'sha1hex');
@@ -145,17 +157,24 @@ export function redisLibrary(
     ...tools(m, current),
     error_reply: replyTable('err'),
     status_reply: replyTable('ok'),
-    LOG_DEBUG: 0,
-    LOG_VERBOSE: 1,
-    LOG_NOTICE: 2,
-    LOG_WARNING: 3,
+    ...logging(m, current),
     REPL_NONE: 0,
     REPL_AOF: 1,
     REPL_SLAVE: 2,
     REPL_REPLICA: 2,
     REPL_ALL: 3,
-    REDIS_VERSION: version,
-    REDIS_VERSION_NUM: versionNumber,
+    ...versions,
     ...more,
   });
+}
+
+/** `redis` as a library has it while it is loaded. */
+export function loadingLibrary(
+  m: Machine,
+  current: CurrentRun,
+  more: Record<string, Callable>,
+): LuaTable {
+  const table = libraryTable({ ...logging(m, current), ...versions, ...more });
+  protect(m, table);
+  return table;
 }

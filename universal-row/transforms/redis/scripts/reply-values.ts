@@ -1,11 +1,11 @@
-// What a command answers a script, as Lua values: the conversions of redis-server.
+// A command's reply to a script as Lua values: the conversions of redis-server.
 
 import { CommandError } from '../../../errors.ts';
 import type { Reply } from '../../../reply.ts';
 import { LuaTable, type Value } from '../../../scripting/values.ts';
 import { formatDouble } from '../support/format-double.ts';
 
-/** What a command answered a script. */
+/** A command's reply to a script. */
 export interface CallResult {
   readonly value: Value;
   /** A status line, in place of a value. */

@@ -29,14 +29,22 @@ export class ScriptEnvironment {
   readonly current: CurrentRun;
   readonly words = new CommandWords();
 
-  /** `globals` makes what scripts have beside Lua's own. */
+  /**
+   * `globals` makes the globals of scripts besides Lua's own; `atLoad` all globals during the
+   * loading of a library.
+   */
   constructor(
     isStepping: boolean,
     globals: (m: Machine, current: CurrentRun) => Record<string, Value>,
+    atLoad?: (m: Machine, current: CurrentRun) => Record<string, Value>,
   ) {
     const current: CurrentRun = { run: undefined };
     this.current = current;
-    this.environment = new Environment({ isStepping, globals: (m) => globals(m, current) });
+    this.environment = new Environment({
+      isStepping,
+      globals: (m) => globals(m, current),
+      ...(atLoad && { atLoad: (m) => atLoad(m, current) }),
+    });
     this.environment.machine.unwrapsErrors = true;
   }
 
@@ -45,14 +53,14 @@ export class ScriptEnvironment {
   }
 }
 
-/** What is remembered of a script between its runs. */
-export interface RunHistory {
+/** State kept for a script between its runs. */
+interface RunHistory {
   /** Runs to begin in the stepping form, because a plain one was undone after it had written. */
   steppingRuns: number;
 }
 
 /** A script with all that it is called with. */
-export interface ScriptCall {
+interface ScriptCall {
   /** As errors call it. */
   readonly name: string;
   readonly host: ScriptHost;
@@ -66,7 +74,7 @@ export interface ScriptCall {
   readonly start: (where: ScriptEnvironment) => unknown;
 }
 
-/** What is answered for a script's error. */
+/** Reply for a script's error. */
 export function errorText(error: unknown, where: ScriptEnvironment, name: string): string {
   const { machine } = where;
   if (error instanceof ScriptAbort) {
@@ -107,7 +115,7 @@ export function runScript(call: ScriptCall, rows: Rows, reply: Reply): StepTrans
     reply.rollback(mark);
     if (error instanceof NeedsSteps) return stepsOf(call, run);
     if (error instanceof ReadFault) {
-      // What was written is undone. From here on a fault shall undo no more than one call.
+      // The changes have been undone. From here on a fault undoes no more than one call.
       history.steppingRuns = steppingRuns;
       throw error;
     }

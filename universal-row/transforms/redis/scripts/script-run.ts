@@ -1,9 +1,10 @@
 // One run of a script: the commands it calls, in the transaction of the command that called it.
 //
-// A script begins in its plain form. When that cannot go on (its slice is used up, a row has to be read, a command is
-// long, a coroutine is made) the script is run again from its start in the form that yields. What it has done stays:
-// commands that were called already are answered from the record of the first run, and are not run again. That works
-// because a script sees nothing but its arguments and the answers of commands.
+// A script begins in its plain form. When that cannot go on (its slice is used up, a row has to be
+// read, a command is long, a coroutine is made) the script is run again from its start in the form
+// that yields. Its effects stay: commands that were called already are answered from the record of
+// the first run, and are not run again. That works because a script sees nothing but its arguments
+// and the answers of commands.
 
 import { Arguments } from '../../../arguments.ts';
 import { viewed } from '../../../bytes.ts';
@@ -32,15 +33,15 @@ function ofScript(args: Arguments): Arguments {
   return args;
 }
 
-/** Where commands are put, and what they answer: runs of the plain form take turns with one. */
+/** Arguments and replies of called commands: runs of the plain form share one in turn. */
 export class CommandWords {
   readonly args = ofScript(new Arguments());
   readonly answers = new ReplyValues();
 }
 
-/** What the script as a whole may do. */
+/** Rights of the script as a whole. */
 export interface RunRights {
-  /** It may write. */
+  /** The script may write. */
   readonly mayWrite: boolean;
   /** Commands that need memory run when it is at its limit. */
   readonly allowOom: boolean;
@@ -57,7 +58,7 @@ export class ScriptRun implements RunningScript {
   readonly answers: ReplyValues;
   hasWritten = false;
   startedAt = performance.now();
-  /** Of its random numbers. */
+  /** Seed of its random numbers. */
   seed: number;
   readonly #host: ScriptHost;
   readonly #rights: RunRights;
@@ -87,7 +88,7 @@ export class ScriptRun implements RunningScript {
     this.#machine = machine;
   }
 
-  /** Of the protocol that it answers in. */
+  /** RESP version of its replies. */
   get version(): number {
     return this.answers.version;
   }
@@ -203,7 +204,7 @@ export class ScriptRun implements RunningScript {
 
   #refused(words: readonly Value[], text: string): CallResult {
     this.#host.failed(text);
-    // What is no word is another value in another run.
+    // An argument that is not a string or number differs between runs.
     const isPlain = words.every((word) => typeof word === 'string' || typeof word === 'number');
     return isPlain ? this.#done(words, failed(text)) : failed(text);
   }
@@ -241,7 +242,7 @@ export class ScriptRun implements RunningScript {
     return isWriting ? host.refusal(command.grows && !this.#rights.allowOom) : undefined;
   }
 
-  /** Puts the words into `#args`; says what is wrong with them. */
+  /** Encodes the values into `#args`; returns the error, if any. */
   #encode(words: readonly Value[]): string | undefined {
     if (words.length === 0) {
       return 'ERR Please specify at least one argument for this redis lib call';

@@ -6,14 +6,14 @@ import { LuaSyntaxError } from '../../../scripting/lexer.ts';
 import { Program } from '../../../scripting/program.ts';
 
 export interface ScriptFlags {
-  /** The first line says which: without one a script may do what it likes. */
+  /** Whether the first line declares flags: without one a script may do anything. */
   readonly isDeclared: boolean;
   readonly noWrites: boolean;
   readonly allowOom: boolean;
 }
 
 const anything: ScriptFlags = { isDeclared: false, noWrites: false, allowOom: true };
-/** Of scripts and functions. */
+/** Flags of scripts and functions. */
 export const knownFlags: ReadonlySet<string> = new Set([
   'no-writes',
   'allow-oom',
@@ -23,7 +23,7 @@ export const knownFlags: ReadonlySet<string> = new Set([
 ]);
 
 export class Script {
-  /** As it was sent; one character for each byte. */
+  /** Source as it was sent; one character for each byte. */
   readonly source: string;
   /** SHA-1 in lower-case hex. */
   readonly sha: string;
@@ -56,7 +56,7 @@ export function sha1(text: string): string {
 }
 
 /** The first line of a script, `#!engine name=value ...`; undefined when it is none. */
-export interface Shebang {
+interface Shebang {
   readonly engine: string;
   readonly words: readonly string[];
 }
@@ -125,7 +125,7 @@ export class ScriptCache {
     return this.#bySha.get(sha) ?? this.#bySha.get(sha.toLowerCase());
   }
 
-  /** Those that SCRIPT LOAD has loaded. */
+  /** Scripts loaded by SCRIPT LOAD. */
   *loaded(): Generator<Script> {
     for (const script of this.#bySha.values()) if (script.isLoaded) yield script;
   }

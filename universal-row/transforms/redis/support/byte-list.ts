@@ -4,8 +4,8 @@ const keptBytes = 64 * 1024;
 const keptItems = 4096;
 
 /**
- * Copies of byte strings, each with a number, one after another in one buffer: what a command must
- * remember beyond the next write. A command may keep one for all its runs and `clear` it: then a run
+ * Copies of byte strings, each with a number, one after another in one buffer: data a command keeps
+ * beyond the next write. A command may keep one for all its runs and `clear` it: then a run
  * allocates nothing unless it needs more room than any before.
  */
 export class ByteList {
@@ -25,7 +25,7 @@ export class ByteList {
     this.count = count + 1;
   }
 
-  /** Of all of them. */
+  /** Total size. */
   get bytes(): number {
     return this.start(this.count);
   }

@@ -1,7 +1,7 @@
-// Up to which sizes OBJECT ENCODING tells of Redis's compact encodings. Rows are kept the same way here whatever the
-// limits are; clients and test suites set them, and look at what follows from them.
+// Sizes up to which OBJECT ENCODING reports Redis's compact encodings. They do not affect how rows
+// are stored here; clients and test suites set them and check the reported encodings.
 
-/** Of the whole thread, as CONFIG SET is about the whole server. */
+/** One set for the whole thread, as CONFIG SET applies to the whole server. */
 export const encodingLimits = {
   hashEntries: 512,
   hashValueBytes: 64,
@@ -11,7 +11,7 @@ export const encodingLimits = {
   setValueBytes: 64,
   rankedEntries: 128,
   rankedValueBytes: 64,
-  /** In 7.0 lists are quicklists whatever it is. */
+  /** In 7.0 lists are quicklists, whatever this says. */
   listSize: -2,
   /** A HyperLogLog beyond it is made dense: the one limit that rows are kept by. */
   hllSparseBytes: 3000,

@@ -2,7 +2,7 @@
 // plus 1.1 is answered as 4.1, where a double would show its error. Held exactly as
 // mantissa * 2^exponent, rounded to nearest even after each step as the hardware does.
 
-export interface LongDouble {
+interface LongDouble {
   mantissa: bigint;
   exponent: number;
   /** NaN is never made: see `addLongDoubles`. */
@@ -16,7 +16,7 @@ const zero: LongDouble = { mantissa: 0n, exponent: 0, infinite: false };
 // Redis reads and prints these into buffers of this many bytes.
 const bufferBytes = 5 * 1024;
 
-/** What strtold makes of exactly these bytes; undefined where Redis says it is not a valid float. */
+/** Result of strtold for exactly these bytes; undefined where Redis reports an invalid float. */
 export function parseLongDouble(b: Buffer, s: number, n: number): LongDouble | undefined {
   if (n === 0 || n >= bufferBytes) return undefined;
   const text = b.toString('latin1', s, s + n);
@@ -70,8 +70,8 @@ function fromDecimal(digits: bigint, power: number): LongDouble | undefined {
   const size = digits.toString().length + power;
   if (size > 4940 || size < -4960) return undefined;
   if (power >= 0) return finite(digits * 10n ** BigInt(power), 0);
-  // Enough bits before the division that what is cut off cannot sway the rounding: the lowest bit is
-  // set for any remainder.
+  // Enough bits before the division that the truncated part cannot affect the rounding: the lowest
+  // bit is set for any remainder.
   const divisor = 10n ** BigInt(-power);
   const shift = Math.max(0, bitLength(divisor) - bitLength(digits) + mantissaBits + 3);
   const dividend = (digits < 0n ? -digits : digits) << BigInt(shift);

@@ -1,5 +1,5 @@
-// Walks of the long forms of commands, a step at a time. A visitor is called again for what it has seen
-// in a step that has to be done again: what it gathers is undone first, by `undo`.
+// Walks of the long forms of commands, a step at a time. When a step is repeated, its visitor is
+// called again for the same elements: `undo` reverts its results first.
 
 import type { Arguments } from '../../../arguments.ts';
 import type { Reply } from '../../../reply.ts';
@@ -284,7 +284,7 @@ export function* sorted(
   return places;
 }
 
-/** Counts what is answered, and closes an array or set with it. */
+/** Counts the replies written, and closes an array or set with the count. */
 export function* countedAnswer(
   reply: Reply,
   kind: 'array' | 'set',
@@ -302,7 +302,7 @@ const shards = 256;
 /** Names seen so far. Many small tables, none of which takes long to grow. */
 export class Names implements Undo {
   readonly #shards: (Set<string> | undefined)[] = [];
-  /** Of the last step. */
+  /** Elements added in the last step. */
   #added: string[] = [];
 
   has(name: string): boolean {

@@ -6,7 +6,7 @@ import { Shape } from '../../../rows.ts';
 
 export const askUpTo = 8;
 
-export interface Membership {
+interface Membership {
   has(b: Buffer, s: number, n: number): boolean;
   /** From here on the members of this row are in as well. */
   include(row: Row): void;

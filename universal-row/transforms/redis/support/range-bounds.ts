@@ -81,7 +81,7 @@ export function readLexRange(
   return { min, minExclusive, max, maxExclusive };
 }
 
-/** The first byte, which says what kind of bound it is. */
+/** The first byte, which is the kind of the bound. */
 function lexKind(args: Arguments, word: number): number {
   const n = args.lens[word]!;
   const kind = n === 0 ? 0 : args.buf[args.starts[word]!]!;

@@ -15,7 +15,7 @@ const beyondInt = new CommandError(
 const longMin = -(2n ** 63n);
 const halfLong = 2n ** 62n - 1n;
 
-/** An integer of at least `min`; whatever else stands there is answered with `error`. */
+/** Parses an integer of at least `min`; replies `error` for anything else. */
 export function integerAtLeast(
   args: Arguments,
   word: number,
@@ -42,7 +42,7 @@ export function checkRandomPairs(args: Arguments, word: number): void {
   if (value < -halfLong || value > halfLong) throw beyondHalfLong;
 }
 
-/** A 32-bit integer. With `error`, whatever else stands there is answered with that. */
+/** Parses a 32-bit integer. Replies `error`, if given, for anything else. */
 export function intArgument(args: Arguments, word: number, error?: CommandError): number {
   const value = error === undefined ? args.integer(word) : args.integerOrNaN(word);
   if (value >= -(2 ** 31) && value < 2 ** 31) return value;

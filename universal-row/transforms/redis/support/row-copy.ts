@@ -1,4 +1,4 @@
-// What is in a row, taken out so that it outlives the next write, to be put under another key or into
+// A copy of a row's contents that outlives the next write, to be stored under another key or in
 // another table.
 
 import { emptyBytes, Slice } from '../../../bytes.ts';
@@ -20,7 +20,7 @@ export class RowCopy {
   /** The value; elements or members; or fields (keys of records) and their values in turn. */
   readonly #items = new ByteList();
   readonly #value = new Slice();
-  /** Of a stream. */
+  /** For a stream, its state. */
   #state: Buffer = emptyBytes;
 
   take(rows: Rows, row: Row): void {
@@ -133,7 +133,7 @@ export class RowCopy {
     }
   }
 
-  /** A timed map has the engine's expiry follow from its own time and those of its fields. */
+  /** A timed map's expiry in the engine follows from its own time and those of its fields. */
   get #expires(): boolean {
     return this.#expireAt !== 0 || this.#shape === Shape.timed;
   }
@@ -177,7 +177,7 @@ export class RowCopy {
     });
   }
 
-  /** Makes the row under this key what was taken, with the same expiry. */
+  /** Stores the copied row under this key, with the same expiry. */
   put(rows: Rows, b: Buffer, s: number, n: number): void {
     const items = this.#items;
     if (this.#shape === Shape.value) {

@@ -10,15 +10,15 @@ import { walkPage } from './scan-page.ts';
 import { parseScanCursor, parseScanOptions } from './scan-options.ts';
 import { typedRow } from './typed-row.ts';
 
-// Redis keeps small hashes and sorted sets in one piece, and answers them whole whatever COUNT says.
+// Redis keeps small hashes and sorted sets in one piece, and returns them whole, ignoring COUNT.
 const wholeUpTo = 128;
 
 // Bytes around a bulk string; and with a score behind it.
 const frame = 16;
 const scoredFrame = 50;
 
-// The cursor comes first in the answer but is known last, so what was seen waits here: fields and
-// values in turn, or members alone, with their scores if they are ranked.
+// The cursor comes first in the reply but is known last, so elements are buffered here: fields and
+// values alternately, or members alone, with their scores if they are ranked.
 const seen = new ByteList();
 
 /** Answers the next cursor and an array: fields and values, members, or members and scores. */

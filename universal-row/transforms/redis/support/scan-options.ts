@@ -6,10 +6,10 @@ import { Glob } from '../glob.ts';
 
 const invalidCursor = new CommandError('ERR invalid cursor');
 const cursorLimit = 2n ** 53n;
-/** COUNT is a hint. One answer is one step, whatever it says. */
+/** COUNT is a hint. One reply is one step, whatever COUNT says. */
 const mostScanned = 8192;
 
-export interface ScanOptions {
+interface ScanOptions {
   /** How many to look at. */
   count: number;
   /** Undefined when everything matches. */
@@ -18,17 +18,17 @@ export interface ScanOptions {
   typeWord: number;
 }
 
-/** Takes what strtoul takes: an optional sign, digits, or nothing at all. */
+/** Accepts the input of strtoul: an optional sign, digits, or nothing at all. */
 export function parseScanCursor(args: Arguments, word: number): number {
   const text = args.bytes(word).toString('latin1');
   if (!/^(?:[+-]?\d+)?$/.test(text)) throw invalidCursor;
   if (text.length <= 15) return Math.abs(Number(text));
   const digits = text.replace(/^[+-]?0*/, '');
-  // What a number of millions of digits comes to takes seconds to find out.
+  // Converting a number of millions of digits takes seconds.
   if (digits.length > 20) throw invalidCursor;
   const cursor = BigInt(digits);
   if (cursor >= 2n ** 64n) throw invalidCursor;
-  // No cursor of ours is this large. Redis answers any number, and masks what it does not need.
+  // No cursor of ours is this large. Redis accepts any number, and masks the bits it does not use.
   return Number(cursor % cursorLimit);
 }
 

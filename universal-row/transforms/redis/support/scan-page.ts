@@ -1,15 +1,19 @@
-// How much one answer of SCAN, HSCAN, SSCAN or ZSCAN holds: what COUNT says, and no more bytes than a page has (Amazon,
-// "Fairness in multi-tenant systems"). The cursor in it goes on from there, so that nothing is left out.
+// Size of one reply of SCAN, HSCAN, SSCAN or ZSCAN: COUNT elements, and no more bytes than a page
+// has (Amazon, "Fairness in multi-tenant systems"). The cursor continues from there, so that no
+// element is left out.
 
 /** Most bytes of an answer, and of them for the cursor and the framing. */
 const pageBytes = 1_000_000;
 const frameBytes = 256;
 
-/** What is walked for one answer, and what of it is kept. */
-export interface PageWalk {
-  /** Walks so many on from the cursor, keeps what it is about, and returns the next cursor, 0 at the end. */
+/** Rows walked for one reply, and the elements kept. */
+interface PageWalk {
+  /**
+   * Walks this many elements from the cursor, keeps the matching ones, and returns the next cursor,
+   * 0 at the end.
+   */
   walk(cursor: number, budget: number): number;
-  /** Of the answer with all that is kept. */
+  /** Size of the reply with all kept elements. */
   bytes(): number;
   kept(): number;
   /** Bytes of the keys and fields that were looked at. */
@@ -32,7 +36,7 @@ export function walkPage(from: number, count: number, page: PageWalk): number {
   let cursor = from;
   let left = count;
   let step = Math.min(firstStep, count);
-  // Of walks that were cut off and are walked again in smaller steps.
+  // Rows scanned by walks that were cut off and are repeated in smaller steps.
   let again = 0;
   for (;;) {
     const kept = page.kept();

@@ -29,7 +29,7 @@ export function shortDecimal(b: Uint8Array, s: number, n: number): number {
   return negative ? -value : value;
 }
 
-/** `e5`, `E-12`: what stands there, or NaN. */
+/** Parses `e5`, `E-12`; NaN if invalid. */
 function shortExponent(b: Uint8Array, s: number, end: number): number {
   let i = s + 1;
   const negative = i < end && b[i] === 45;

@@ -42,7 +42,7 @@ function findField(rows: Rows, row: Row, field: Buffer): boolean {
   return time === 0 || time > rows.now;
 }
 
-/** What the pattern leads to for this element; undefined for nothing. */
+/** Value the pattern resolves to for this element; undefined for none. */
 export function resolve(rows: Rows, pattern: SortPattern, element: Buffer): Buffer | undefined {
   if (pattern.itself) return element;
   if (pattern.star < 0) return undefined;

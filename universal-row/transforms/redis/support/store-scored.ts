@@ -6,7 +6,10 @@ import type { ByteList } from './byte-list.ts';
 import { eachSized } from './long-walks.ts';
 import { createRow, dropRow, typedRow } from './typed-row.ts';
 
-/** Puts a sorted set of these members under the key in this word; with none, drops what is there. */
+/**
+ * Stores a sorted set of these members under the key in this argument; with none, drops the
+ * existing row.
+ */
 export function storeScored(rows: Rows, args: Arguments, word: number, members: ByteList): void {
   if (members.count === 0) {
     dropRow(rows, args, word);

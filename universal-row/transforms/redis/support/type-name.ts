@@ -11,7 +11,7 @@ const names: Readonly<Record<Shape, string>> = {
   [Shape.timed]: 'hash',
 };
 
-/** What Redis calls the row's shape. */
+/** Redis's name of the row's type. */
 export function typeName(rows: Rows, row: Row): string {
   return names[rows.shape(row)];
 }

@@ -24,12 +24,12 @@ export function typedRowToFill(rows: Rows, args: Arguments, word: number, shape:
   return row !== 0 ? row : createRow(rows, args, word, shape);
 }
 
-/** An empty row under the key in this word, in place of whatever is there. */
+/** An empty row under the key in this argument, replacing any existing one. */
 export function createRow(rows: Rows, args: Arguments, word: number, shape: Shape): Row {
   return rows.create(args.buf, args.starts[word]!, args.lens[word]!, shape);
 }
 
-/** Drops whatever is under the key in this word. */
+/** Drops any row under the key in this argument. */
 export function dropRow(rows: Rows, args: Arguments, word: number): void {
   const row = rows.find(args.buf, args.starts[word]!, args.lens[word]!);
   if (row !== 0) rows.drop(row);

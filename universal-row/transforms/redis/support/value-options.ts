@@ -33,7 +33,7 @@ export class ValueOptions {
     return (this.#lifetime & (exat | pxat)) !== 0;
   }
 
-  /** Reads the words from `from` on: those of SET, or else those of GETEX. */
+  /** Reads the arguments from `from` on: options of SET, or else of GETEX. */
   parse(args: Arguments, from: number, ofSet: boolean): void {
     this.nx = false;
     this.xx = false;

@@ -12,12 +12,12 @@ export interface DenseRows {
   readonly times: Float64Array;
   readonly count: number;
   readonly column: Column;
-  /** What they are taken from, and the row there; undefined when it is the same. */
+  /** Chunk and row the values come from; undefined when unchanged. */
   readonly chunk: Chunk;
   readonly rowIds: Int32Array | undefined;
 }
 
-/** What came of a call, point by point in the order of an answer. */
+/** Result of a call, point by point in the order of the answer. */
 export interface Points {
   readonly count: number;
   /** By point: place in the list of slots that was asked for. */
@@ -36,7 +36,7 @@ export interface Accumulator {
   add(slot: number, rows: DenseRows, from: number, to: number): void;
   /** Rows that only a summary is known of. */
   addSummary(slot: number, summary: ColumnSummary, base: number): void;
-  /** What comes next is of another series; `tag` is of that one. */
+  /** Begins the next series; `tag` reads its tags. */
   startSeries(tag: (name: string) => string): void;
   /** After the last row. */
   finish(): void;
@@ -46,7 +46,7 @@ export interface Accumulator {
 
 export interface AccumulatorOptions {
   readonly type: FieldType;
-  /** Type of what comes out. */
+  /** Type of the results. */
   readonly resultType: FieldType;
   readonly parameter: number | undefined;
   readonly tags: readonly string[];

@@ -166,7 +166,7 @@ function compareScalars(a: Scalar, b: Scalar): number {
   return a < (b as number) ? -1 : a > (b as number) ? 1 : 0;
 }
 
-/** The bucket's rows by value, those of the same value by time. */
+/** The bucket's rows by value; rows of the same value by time. */
 function byValue({ rows, value }: Bucket): Int32Array {
   const places = Int32Array.from(rows, (_, i) => i);
   places.sort((a, b) => compareScalars(value(rows[a]!), value(rows[b]!)) || a - b);

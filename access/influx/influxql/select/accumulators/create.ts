@@ -85,7 +85,7 @@ const anyType: ReadonlySet<string> = new Set([
   'sample',
 ]);
 
-/** What InfluxDB's failures call them. */
+/** Names of the functions in InfluxDB's error messages. */
 const messageNames: Readonly<Record<string, string>> = {
   cumulative_sum: 'cumulative sum',
   moving_average: 'moving average',

@@ -15,8 +15,8 @@ import {
 } from './accumulator.ts';
 
 /**
- * Of values at the same time the larger one counts; with other columns beside it and no GROUP BY time, that
- * of the first series (for `last`, of the last).
+ * Among values of the same time the larger one wins; with other columns beside it and no GROUP BY
+ * time, the value of the first series wins (for `last`, of the last series).
  */
 export class End implements Accumulator {
   readonly #options: AccumulatorOptions;

@@ -111,7 +111,7 @@ export class Extreme implements Accumulator {
     return { ...points, times, aux: this.#aux.columns(found) };
   }
 
-  /** Whether it is better than what the slot has, which it then becomes. */
+  /** Whether the value is better than the slot's; if so, the slot takes it. */
   #improve(slot: number, value: number | bigint): boolean {
     const before = this.value(slot);
     if (before !== undefined && (this.#sign === 1 ? value <= before : value >= before)) {

@@ -44,9 +44,9 @@ const safe = Number.MAX_SAFE_INTEGER;
 abstract class SeriesSums implements Accumulator {
   readonly isFloat: boolean;
   readonly isUnsigned: boolean;
-  /** Of the series at hand. */
+  /** Sums of the current series. */
   #sums = new Float64Array(0);
-  /** What does not fit into the doubles, by slot. */
+  /** Sums that do not fit into doubles, by slot. */
   #wide: Map<number, bigint> | undefined;
   #counts = new Float64Array(0);
   /** Slots in which it has rows. */

@@ -1,5 +1,5 @@
-// Expressions over whole columns. What has no value makes a result that has none; comparisons of it are
-// false. Integers wrap at 64 bits, and dividing by zero gives zero.
+// Expressions over whole columns. An absent operand makes the result absent; comparisons with it
+// are false. Integers wrap at 64 bits, and dividing by zero gives zero.
 
 import type { Column } from '../../../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
@@ -54,7 +54,7 @@ export class RowMatches {
     return true;
   }
 
-  /** What `advance` has found. */
+  /** Operand found by the last `advance`. */
   of(node: MatchNode): Operand | undefined {
     const found = this.#found.get(node);
     if (found === undefined) return undefined;

@@ -29,7 +29,7 @@ export class Aggregation {
   #buckets: InputGroups | undefined;
   /** Where a limit and no lower bound make it worth while to look for the first points before. */
   #firstTimes: FirstTimes | undefined;
-  /** Of the buckets, where they are opened late. */
+  /** Opening of the buckets in progress, where they are opened late. */
   #opening: Slices<InputGroups> | undefined;
 
   constructor(
@@ -178,7 +178,7 @@ export class Aggregation {
       plan.sources.every(({ kind }) => kind === 'measurement') &&
       bucketed.length === plan.calls.length &&
       bucketed.every(({ name, call }) => plan.calls.includes(call) && !unfilled.has(name)) &&
-      // It may find nothing in the first bucket.
+      // Percentile may have no result in the first bucket.
       bucketed.every(({ name }) => name !== 'percentile')
     );
   }

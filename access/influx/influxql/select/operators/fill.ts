@@ -27,12 +27,15 @@ interface FillOptions {
   readonly descending: boolean;
   /** count() shows 0 where others show nothing. */
   readonly isCount: boolean;
-  /** Of the call's column and of those that go along. */
+  /** Types of the call's column and of the columns selected with it. */
   readonly types: readonly FieldType[];
 }
 
 const rowsAtOnce = 1024;
-/** Of the piece being made: one at a time is, and groups are many. */
+/**
+ * Buffer for the piece being made; shared, because groups are many and pieces are made one at a
+ * time.
+ */
 const scratch = new Float64Array(rowsAtOnce);
 
 /** The window of the next row, in seconds and nanoseconds. */
@@ -217,7 +220,7 @@ function difference(a: number | bigint, b: number | bigint): number {
   return Number(BigInt(a) - BigInt(b));
 }
 
-/** What every empty bucket shows, if it is the same for all. */
+/** Value of every empty bucket, if it is the same for all. */
 function numberOf({ fill, isCount, types }: FillOptions): number | string | undefined {
   if (fill.kind === 'number') return asType(fill.value, types[0]!);
   const isDefault = fill.kind === 'null' || fill.kind === 'default';

@@ -20,7 +20,7 @@ import { merge } from './merge.ts';
 import { Project } from './project.ts';
 import { transformed } from './transform.ts';
 
-/** The rows of one group: first its inputs are read to the end, then what came of them is shown. */
+/** The rows of one group: first its inputs are read to the end, then the results are returned. */
 export class GroupRows implements Stream {
   readonly #aggregation: Aggregation;
   readonly #key: string;
@@ -159,7 +159,7 @@ export class GroupRows implements Stream {
     return new Project(combined, { outputs: plan.outputs, fill: plan.fill, types });
   }
 
-  /** What a call gives: `shift` is that of its own range. */
+  /** Stream of a call's results; `shift` is the shift of its own range. */
   #stream(call: Call, leaf: Leaf, shift: number): Stream {
     const { plan } = this.#aggregation;
     const hasInterval = plan.interval.width > 0n;

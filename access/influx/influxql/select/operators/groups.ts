@@ -5,7 +5,7 @@ import { compareText } from '../../../../../universal-row/series/series-key.ts';
 import type { Input, InputRequest } from '../sources/input.ts';
 
 export interface Sources {
-  /** What is opened stays so until the plan is closed. */
+  /** Groups stay open until the plan is closed. */
   open(request: InputRequest): Slices<InputGroups>;
 }
 

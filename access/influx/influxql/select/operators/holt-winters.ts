@@ -18,7 +18,7 @@ interface HoltWintersOptions {
   /** How many points are foretold. */
   readonly points: number;
   readonly season: number;
-  /** What the method says of the known points is shown too. */
+  /** Whether fitted values of the known points are included. */
   readonly withFit: boolean;
   /** Nanoseconds between points. */
   readonly interval: bigint;
@@ -106,7 +106,7 @@ export class HoltWinters implements Stream {
   }
 }
 
-/** What the best parameters say of the known values, and of so many more. */
+/** Fitted values of the known points and forecasts of `more` points, with the best parameters. */
 function fitted(values: Float64Array, season: number, more: number): Float64Array {
   const parameters = new Float64Array(6 + season);
   parameters[4] = firstLevel(values, season);

@@ -1,9 +1,9 @@
-// What the calls of a statement stand on.
+// Inputs of the calls of a statement.
 
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
 import { type Call, isCall, type Plan, type Ref } from '../plan/plan.ts';
 
-/** Functions of the points before, which need those of one more bucket. */
+/** Functions over previous points, which need points of one more bucket. */
 export const lookBack: ReadonlySet<string> = new Set([
   'derivative',
   'non_negative_derivative',
@@ -33,15 +33,15 @@ export const unfilled: ReadonlySet<string> = new Set([...keepTimes, 'distinct'])
 /** Their values do not depend on the order in which rows are looked at. */
 export const anyOrder: ReadonlySet<string> = new Set(['count', 'max', 'min', 'spread']);
 
-/** What a call of the statement stands on: a call or field that rows are read for. */
+/** Input of a call of the statement: a call or field for which rows are read. */
 export interface Leaf {
   readonly call: Call;
-  /** What is worked out: `call.name`, or 'count distinct'. */
+  /** Function computed: `call.name`, or 'count distinct'. */
   readonly name: string;
   readonly ref: Ref;
   /** How many buckets more than the statement's range it reads. */
   readonly shift: number;
-  /** It follows rows in the order of time, and is not worked out by bucket. */
+  /** The function reads rows in the order of time and does not work by bucket. */
   readonly isOrdered: boolean;
 }
 

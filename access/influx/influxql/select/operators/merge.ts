@@ -44,7 +44,7 @@ class OnlyStream implements Stream {
   }
 }
 
-/** Summaries come only to those who ask for them. */
+/** Summaries are returned only on request. */
 function rowsOf(item: ReturnType<InputStream['next']>): Chunk | typeof pending | undefined {
   if (item === undefined || item === pending) return item;
   return isSummary(item) ? pending : item;
@@ -53,7 +53,7 @@ function rowsOf(item: ReturnType<InputStream['next']>): Chunk | typeof pending |
 class Merge implements Stream {
   readonly #inputs: readonly InputStream[];
   readonly #sign: number;
-  /** By input: what it gave last, and the row that is next. */
+  /** By input: its last chunk, and the next row in it. */
   readonly #chunks: (Chunk | undefined)[];
   readonly #rows: Int32Array;
   /** By input: time of its next row, in nanoseconds after `base`, negative in a descending merge. */
@@ -269,7 +269,10 @@ class MergedColumn {
     this.#values++;
   }
 
-  /** What was set of so many rows; undefined when that is nothing. Then it begins anew. */
+  /**
+   * Column of the values set in the last `count` rows; undefined if there are none. The builder
+   * starts over.
+   */
   take(count: number): Column | undefined {
     const column = this.#wide === undefined ? this.#narrow(count) : this.#wide.take();
     this.#start();

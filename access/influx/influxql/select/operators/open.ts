@@ -21,7 +21,7 @@ const inputsAtOnce = 2048;
 interface OpenPlan {
   /** Ascending by measurement and tag values. */
   readonly groups: readonly Group[];
-  /** Releases what is being read. Must be called. */
+  /** Releases the inputs. Must be called. */
   readonly close: () => void;
 }
 

@@ -1,4 +1,5 @@
-// Rows of symbols become rows of an answer: what is missing is filled, and expressions are worked out.
+// Rows of symbols become rows of an answer: missing values are filled, and expressions are
+// evaluated.
 
 import type { Column } from '../../../../../universal-row/series/column.ts';
 import type { FieldType } from '../../../../../universal-row/series/field-type.ts';
@@ -10,7 +11,7 @@ import { evaluate } from '../expressions/evaluate.ts';
 interface Projection {
   readonly outputs: readonly Node[];
   readonly fill: Fill;
-  /** Of the symbols; undefined for those that no source has. */
+  /** Types of the symbols; undefined for those that no source has. */
   readonly types: readonly (FieldType | undefined)[];
 }
 
@@ -63,7 +64,7 @@ export class Project implements Stream {
   }
 }
 
-/** Numeric columns only: the writer of the answer decides what stands in place of a text. */
+/** Numeric columns only: the writer of the answer decides how to fill text. */
 function withNumber(
   column: Column | undefined,
   type: FieldType | undefined,

@@ -23,7 +23,7 @@ interface TransformOptions {
   readonly descending: boolean;
 }
 
-/** Sees point after point; what it returns is the value at that point, if there is one. */
+/** Called point after point; returns the value at that point, if there is one. */
 interface Step {
   next(column: Column, row: number, base: number, offset: number): number | bigint | undefined;
 }

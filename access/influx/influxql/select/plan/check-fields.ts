@@ -10,7 +10,7 @@ interface FieldSurroundings {
   readonly limit: number;
   readonly hasTarget: boolean;
   readonly hasInterval: boolean;
-  /** GROUP BY time is that of the statement around. */
+  /** The GROUP BY time is inherited from the enclosing statement. */
   readonly isInheritedInterval: boolean;
 }
 
@@ -319,7 +319,7 @@ function isLiteral({ kind }: Expression): boolean {
   return literalNames[kind] !== undefined;
 }
 
-/** What InfluxDB calls the kind of an argument. */
+/** InfluxDB's name for the kind of an argument. */
 function typeName({ kind }: Expression): string {
   const others: { readonly [kind in Expression['kind']]?: string } = {
     binary: 'BinaryExpr',

@@ -1,9 +1,8 @@
-// What the columns of an answer are called.
+// Names of the columns of an answer.
 
 import type { Expression, SelectField } from '../../ast.ts';
-import { mathFunctions } from './math-functions.ts';
 
-/** The alias, or what the expression suggests: v*2 is v, v+i is v_i, mean(v) is mean. */
+/** The alias, or a name from the expression: v*2 is v, v+i is v_i, mean(v) is mean. */
 export function fieldName({ expression, alias }: SelectField): string {
   return alias ?? nameOf(expression);
 }
@@ -55,9 +54,4 @@ export function columnNames(fields: readonly SelectField[]): string[] {
     seen.set(`${name}_${count}`, 1);
     return `${name}_${count}`;
   });
-}
-
-/** Calls that are no functions of single values. */
-export function isAggregateCall(expression: Expression): boolean {
-  return expression.kind === 'call' && !mathFunctions.has(expression.name);
 }

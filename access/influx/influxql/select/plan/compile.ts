@@ -1,5 +1,5 @@
-// What can be said of a SELECT before any data is looked at: its time range, its buckets, and whether its
-// fields go together. The texts of failures are InfluxDB's.
+// Checks of a SELECT before any data is read: its time range, its buckets, and whether its fields
+// can be combined. The texts of failures are InfluxDB's.
 
 import { maxTime, minTime } from '../../../../../contracts/series-store.ts';
 import type { Expression, SelectField, SelectStatement, SubquerySource } from '../../ast.ts';
@@ -19,7 +19,7 @@ export interface Interval {
 
 export interface Compiled {
   readonly statement: SelectStatement;
-  /** Of the statement, `time` left out and constants worked out. */
+  /** Fields of the statement without `time`, with constants folded. */
   readonly fields: readonly SelectField[];
   readonly timeName: string;
   /** Both ends inclusive; minTime and maxTime where open. */
@@ -34,7 +34,7 @@ export interface Compiled {
   readonly subqueries: readonly (Compiled | undefined)[];
 }
 
-/** What a subquery takes over from the statement around it. */
+/** Settings a subquery inherits from the enclosing statement. */
 interface Outer {
   readonly from: bigint;
   readonly to: bigint;

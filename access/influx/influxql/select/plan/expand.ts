@@ -1,4 +1,4 @@
-// Wildcards and patterns in fields and GROUP BY, replaced by what the sources have.
+// Wildcards and patterns in fields and GROUP BY, replaced by the names in the sources.
 
 import { compareText } from '../../../../../universal-row/series/series-key.ts';
 import type { Cast, Dimension, Expression, SelectField } from '../../ast.ts';

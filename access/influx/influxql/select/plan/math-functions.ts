@@ -22,7 +22,7 @@ export const mathFunctions: ReadonlyMap<string, number> = new Map([
   ['tan', 1],
 ]);
 
-/** Those that leave integers as they are. */
+/** Functions that keep integers as integers. */
 export const keepsType: ReadonlySet<string> = new Set(['abs', 'ceil', 'floor', 'round']);
 
 export function applyMath(name: string, x: number, y: number): number {

@@ -57,7 +57,7 @@ export type Node =
 export interface RowFilter {
   readonly refs: readonly Ref[];
   readonly node: Node;
-  /** What follows for single fields, by name. */
+  /** Bounds implied for single fields, by name. */
   readonly bounds: readonly (Omit<ValueBound, 'field'> & { readonly name: string })[];
 }
 
@@ -81,9 +81,12 @@ export interface Plan {
   readonly timeName: string;
   /** Names of `outputs`. */
   readonly columns: readonly string[];
-  /** What the fields are called before repeats are numbered: by these a statement around asks for them. */
+  /**
+   * Names of the fields before duplicates are numbered; the enclosing statement refers to fields by
+   * these.
+   */
   readonly names: readonly string[];
-  /** Over symbols: first those of `calls`, then those of `refs`. */
+  /** Outputs over symbols: first those of `calls`, then those of `refs`. */
   readonly outputs: readonly Node[];
   readonly outputTypes: readonly (FieldType | 'tag' | undefined)[];
   /** By output: it is an argument of top() or bottom(), which a wildcard around does not see. */

@@ -23,7 +23,7 @@ import { callType, stronger, typeOfExpression, type ValueType } from './types.ts
 type Reference = Extract<Expression, { kind: 'reference' }>;
 type CallExpression = Extract<Expression, { kind: 'call' }>;
 
-/** What a statement around asks of a subquery besides what it says itself. */
+/** Requests of the enclosing statement to a subquery, besides the subquery's own. */
 interface Outer {
   readonly dimensions: readonly string[];
   readonly seriesLimit: number;
@@ -35,7 +35,7 @@ const noOuter: Outer = { dimensions: [], seriesLimit: 0, seriesOffset: 0 };
 export function resolve(compiled: Compiled, context: SchemaSource, outer = noOuter): Plan {
   const { statement } = compiled;
   const own: Outer = {
-    // What a wildcard stands for is known only with the subqueries' own tags, so those come first.
+    // Wildcards expand only with the tags of the subqueries, so subqueries are resolved first.
     dimensions: [
       ...outer.dimensions,
       ...statement.groupBy.flatMap((d) => (d.kind === 'tag' ? [d.name] : [])),
@@ -102,7 +102,7 @@ const maxColumns = 32_768;
 const maxDimensions = 1000;
 const maxLookups = 1_000_000;
 
-/** Throws for what would take too long to plan in one go. */
+/** Throws for statements that would take too long to plan at once. */
 function checkSize({ fields, dimensions }: Expanded, sources: number): void {
   const columns = fields.length;
   if (columns > maxColumns) {

@@ -15,7 +15,7 @@ function storeOf(count: number): SeriesStore {
   } as unknown as SeriesStore;
 }
 
-/** What a pattern finds, how many names were matched at most before others had the thread, and how often it waited. */
+/** Results of a pattern, the most names matched between two pauses, and the number of pauses. */
 async function find(count: number, source: string) {
   let inARow = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-// What a SELECT's sources have to offer: measurements with their fields and tags, columns of subqueries.
+// Schema of a SELECT's sources: measurements with their fields and tags, columns of subqueries.
 
 import { type Slices, whenFinished } from '../../../../../universal-row/slices.ts';
 import type { SeriesSelection, SeriesStore } from '../../../../../contracts/series-store.ts';
@@ -8,10 +8,10 @@ import type { Plan } from './plan.ts';
 import { stronger, type ValueType } from './types.ts';
 
 export interface SourceSchema {
-  /** Of a name without a cast. */
+  /** Type of a name without a cast. */
   typeOf(name: string): ValueType;
   isField(name: string): boolean;
-  /** Numbers become those of a field when cast; undefined where there is no such field. */
+  /** Numbers take the field's type when cast; undefined if there is no such field. */
   fieldType(name: string): ValueType;
   fields(): ReadonlyMap<string, ValueType>;
   tags(): ReadonlySet<string>;
@@ -33,7 +33,7 @@ export interface SchemaSource {
   readonly answers: SchemaAnswers;
 }
 
-/** Thrown for what the store has to be waited for: the plan is made again when it is here. */
+/** Thrown when the store's answer is pending: the plan is made again when it has arrived. */
 export class SchemaWait extends Error {
   readonly here: Promise<void>;
 
@@ -89,7 +89,7 @@ export function measurementsOf(
 /** Names that are matched before others have the thread. */
 const namesAtOnce = 4096;
 
-/** Waits now and then, as whoever asks goes on at once otherwise. */
+/** Pauses regularly, as its caller does not. */
 function* matching(names: Slices<readonly string[]>, { regexp }: Pattern): Slices<string[]> {
   const found: string[] = [];
   let left = namesAtOnce;
@@ -156,7 +156,7 @@ export class MeasurementSchema implements SourceSchema {
 export class SubquerySchema implements SourceSchema {
   readonly #plan: Plan;
   readonly #dimensions: ReadonlySet<string>;
-  /** Of the first column of a name. */
+  /** Type of the first column of each name. */
   readonly #types = new Map<string, ValueType>();
 
   constructor(plan: Plan) {

@@ -18,7 +18,7 @@ const precedence: readonly ValueType[] = [
   undefined,
 ];
 
-/** Of the types that a name has here and there, the one that stands for all. */
+/** The type that stands for all types a name has in different sources. */
 export function stronger(a: ValueType, b: ValueType): ValueType {
   return precedence.indexOf(a) <= precedence.indexOf(b) ? a : b;
 }
@@ -106,7 +106,7 @@ export function binaryType(
   left: FieldType | 'tag',
   right: FieldType | 'tag',
 ): FieldType | undefined {
-  // Comparing what cannot be compared is false.
+  // Comparing incomparable types is false.
   if (comparisons.has(op)) return 'boolean';
   if (left === 'boolean' && right === 'boolean') {
     return bitwise.has(op) || op === 'and' || op === 'or' ? 'boolean' : undefined;

@@ -175,8 +175,8 @@ let scratchStarts = new Int32Array(4097);
 let scratchKeys = new Float64Array(4097);
 
 /**
- * Rows `[from, to)` of a chunk, ascending or descending in time, cut where the bucket changes. What it
- * gives is valid until the next call of any cutter.
+ * Rows `[from, to)` of a chunk, ascending or descending in time, cut at bucket boundaries. The
+ * result is valid until the next call of any cutter.
  */
 export class RunCutter {
   readonly #windows: Windows;

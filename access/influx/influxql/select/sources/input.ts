@@ -16,7 +16,7 @@ import { matching, RowMatches } from '../expressions/evaluate.ts';
 import type { MeasurementPlan, Plan, Ref, RowFilter } from '../plan/plan.ts';
 import { cast, type Chunk, constantText, gather, has, pending, type Stream } from '../vector.ts';
 
-/** What is read: columns in the order of `refs`. */
+/** Request for rows: columns in the order of `refs`. */
 export interface InputRequest {
   readonly refs: readonly Ref[];
   readonly from: bigint;
@@ -52,7 +52,7 @@ export function isSummary(item: Chunk | BlockSummary): item is BlockSummary {
   return 'kind' in item && item.kind === 'summary';
 }
 
-/** One group of an answer: what there is for one measurement and one set of tags. */
+/** One group of an answer: the series of one measurement and one set of tags. */
 export interface Group {
   readonly name: string;
   /** By the plan's dimensions. '' where missing. */

@@ -52,7 +52,7 @@ export class NaiveStore implements SeriesStore {
   /** Measurement, then key. */
   readonly data = new Map<string, Map<string, NaiveSeries>>();
   readonly options: NaiveOptions;
-  /** What scans were asked for, and how many rows and summaries they gave. */
+  /** Scans requested, with the number of rows and summaries returned. */
   readonly scans: ScanRequest[] = [];
   rowsRead = 0;
   summariesRead = 0;

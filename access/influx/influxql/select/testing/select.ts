@@ -16,7 +16,7 @@ export function contextOf(store: NaiveStore, over: Partial<SelectContext> = {}):
     retentionPolicy: '',
     now: 1_000_000_000_000n,
     task: { throwIfKilled: () => {} },
-    limits: { maxSeries: 0, maxPoints: 0, maxBuckets: 0, maxMemoryBytes: 0, timeoutMs: 0 },
+    limits: { maxMemoryBytes: 0, timeoutMs: 0 },
     yieldNow: () => Promise.resolve(),
     ...over,
   };

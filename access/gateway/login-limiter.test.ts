@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { addressBrake, LoginBrake, userBrake } from './login-brake.ts';
+import { addressLimits, LoginLimiter, userLimits } from './login-limiter.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
@@ -8,15 +8,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const options = { ...addressBrake, free: 2, firstMs: 100, maxMs: 400, patienceMs: 1000 };
+const options = { ...addressLimits, free: 2, firstMs: 100, maxMs: 400, patienceMs: 1000 };
 
 /** Fails once more, and says how long it had to wait for that. */
-async function fail(brake: LoginBrake, key: string): Promise<number> {
+async function fail(limiter: LoginLimiter, key: string): Promise<number> {
   const from = performance.now();
   let waited = -1;
-  const done = brake.enter(key).then(() => {
+  const done = limiter.enter(key).then(() => {
     waited = performance.now() - from;
-    brake.leave(key, true);
+    limiter.leave(key, true);
   });
   await vi.advanceTimersByTimeAsync(10_000);
   await done;
@@ -24,21 +24,21 @@ async function fail(brake: LoginBrake, key: string): Promise<number> {
 }
 
 test('each failure costs more than the one before, up to a limit', async () => {
-  const brake = new LoginBrake(options);
+  const limiter = new LoginLimiter(options);
   const waits: number[] = [];
-  for (let i = 0; i < 8; i++) waits.push(await fail(brake, 'a'));
+  for (let i = 0; i < 8; i++) waits.push(await fail(limiter, 'a'));
   expect(waits).toEqual([0, 0, 0, 100, 200, 400, 400, 400]);
-  expect(await fail(brake, 'b')).toBe(0);
+  expect(await fail(limiter, 'b')).toBe(0);
 });
 
 test('attempts take turns, and those too far behind are refused', async () => {
-  const brake = new LoginBrake(options);
-  for (let i = 0; i < 6; i++) await fail(brake, 'a');
+  const limiter = new LoginLimiter(options);
+  for (let i = 0; i < 6; i++) await fail(limiter, 'a');
   const outcomes: boolean[] = [];
   for (let i = 0; i < 20; i++) {
-    void brake.enter('a').then((entered) => {
+    void limiter.enter('a').then((entered) => {
       outcomes.push(entered);
-      if (entered) brake.leave('a', true);
+      if (entered) limiter.leave('a', true);
     });
   }
   await vi.advanceTimersByTimeAsync(0);
@@ -49,32 +49,32 @@ test('attempts take turns, and those too far behind are refused', async () => {
 });
 
 test('success costs nothing, however many at once', async () => {
-  const brake = new LoginBrake(options);
+  const limiter = new LoginLimiter(options);
   const all = Array.from({ length: 100 }, async () => {
-    expect(await brake.enter('a')).toBe(true);
-    brake.leave('a', false);
+    expect(await limiter.enter('a')).toBe(true);
+    limiter.leave('a', false);
   });
   await Promise.all(all);
-  expect(brake.size).toBe(0);
+  expect(limiter.size).toBe(0);
 });
 
 test('is forgotten after a while', async () => {
-  const brake = new LoginBrake(options);
-  for (let i = 0; i < 6; i++) await fail(brake, 'a');
+  const limiter = new LoginLimiter(options);
+  for (let i = 0; i < 6; i++) await fail(limiter, 'a');
   await vi.advanceTimersByTimeAsync(options.forgetMs);
-  expect(await fail(brake, 'a')).toBe(0);
+  expect(await fail(limiter, 'a')).toBe(0);
 });
 
 test('remembers no more than it may', async () => {
-  const brake = new LoginBrake({ ...options, entries: 10 });
-  for (let i = 0; i < 50; i++) await fail(brake, `from ${i}`);
-  expect(brake.size).toBe(10);
+  const limiter = new LoginLimiter({ ...options, entries: 10 });
+  for (let i = 0; i < 50; i++) await fail(limiter, `from ${i}`);
+  expect(limiter.size).toBe(10);
 });
 
 test('guesses on a user hold nobody out', async () => {
-  const brake = new LoginBrake(userBrake);
-  for (let i = 0; i < 40; i++) await fail(brake, 'ann');
-  const entered = Promise.all(Array.from({ length: 100 }, () => brake.enter('ann')));
-  await vi.advanceTimersByTimeAsync(userBrake.maxMs);
+  const limiter = new LoginLimiter(userLimits);
+  for (let i = 0; i < 40; i++) await fail(limiter, 'ann');
+  const entered = Promise.all(Array.from({ length: 100 }, () => limiter.enter('ann')));
+  await vi.advanceTimersByTimeAsync(userLimits.maxMs);
   expect(await entered).not.toContain(false);
 });

@@ -1,6 +1,6 @@
-// Moves shares of a tenant's quota from gateways that do not need theirs to those that do, every second (X-Stor,
-// section 5.2, "autoscaling"). What a gateway needs is the median of what was asked of it in the last seconds:
-// one busy second is the burst package's business.
+// Moves shares of a tenant's quota from gateways that do not need theirs to those that do, every
+// second (X-Stor, section 5.2, "autoscaling"). A gateway's need is the median demand of the last
+// seconds: a single busy second is left to the burst package.
 
 import type { GatewayShares } from './gateway-shares.ts';
 
@@ -9,12 +9,14 @@ interface ShareSchedulerOptions {
   window: number;
   /** A gateway keeps so many times its demand. */
   donorHeadroom: number;
-  /** It is given so many times its demand. */
+  /** Share of a receiver, as a multiple of its demand. */
   receiverHeadroom: number;
-  /** Of an equal share: what a gateway without demand keeps, so that it can wake. */
+  /** Fraction of an equal share that a gateway without demand keeps, so that it can start again. */
   floor: number;
   /** A report older than this, in milliseconds, says nothing any more. */
   staleMs: number;
+  /** Where all gateways want more, those above an equal share give to those below it. */
+  evens: boolean;
 }
 
 export const shareSchedulerDefaults: ShareSchedulerOptions = {
@@ -23,6 +25,7 @@ export const shareSchedulerDefaults: ShareSchedulerOptions = {
   receiverHeadroom: 1.02,
   floor: 0.1,
   staleMs: 3000,
+  evens: false,
 };
 
 interface Reports {
@@ -42,7 +45,7 @@ export class ShareScheduler {
     this.#options = { ...shareSchedulerDefaults, ...options };
   }
 
-  /** What a gateway spent and refused for the tenant in the last second. */
+  /** Records the units that a gateway spent and refused for the tenant in the last second. */
   report(gateway: string, used: number, refused: number, now: number): void {
     let reports = this.#reports.get(gateway);
     if (reports === undefined) {
@@ -55,15 +58,17 @@ export class ShareScheduler {
 
   /** To be called each second, after the reports. */
   reassign(now: number): void {
-    const { donorHeadroom, receiverHeadroom, floor, staleMs } = this.#options;
+    const { donorHeadroom, receiverHeadroom, floor, staleMs, evens } = this.#options;
     const shares = this.#shares;
     const idle = new Map<string, number>();
     const need = new Map<string, number>();
+    const known: string[] = [];
     let idleTotal = 0;
     let needTotal = 0;
     for (const gateway of shares.gateways()) {
       const reports = this.#reports.get(gateway);
       if (reports === undefined || now - reports.at > staleMs) continue;
+      known.push(gateway);
       const share = shares.of(gateway);
       const demand = median(reports.demand);
       const least = (floor * shares.quota) / shares.count;
@@ -75,6 +80,24 @@ export class ShareScheduler {
       needTotal += Math.max(0, lack);
     }
     shares.move(Math.min(idleTotal, needTotal), idle, need);
+    if (evens && needTotal > idleTotal) this.#even(known, need);
+  }
+
+  /** Moves half of the difference at once: demands cover several seconds. */
+  #even(known: readonly string[], need: ReadonlyMap<string, number>): void {
+    const shares = this.#shares;
+    const equal = shares.quota / shares.count;
+    const rich = new Map<string, number>();
+    const poor = new Map<string, number>();
+    for (const gateway of known) {
+      const more = shares.of(gateway) - equal;
+      if (more > 0) rich.set(gateway, more);
+      else if (more < 0 && need.has(gateway))
+        poor.set(gateway, Math.min(-more, need.get(gateway)!));
+    }
+    const sum = (of: ReadonlyMap<string, number>): number =>
+      [...of.values()].reduce((total, one) => total + one, 0);
+    shares.move(Math.min(sum(rich), sum(poor)) / 2, rich, poor);
   }
 
   forget(gateway: string): void {

@@ -1,7 +1,8 @@
-// What a pod does by itself: rows whose time has come are dropped, memory is freed and measured, and checkpoints are
-// made when they are due.
+// Maintenance of a pod: drops expired rows, frees and measures memory, and makes checkpoints when
+// they are due.
 
 import type { Clock } from '../universal-row/environment.ts';
+import { engineClosed } from '../engines/engine.ts';
 import { ReadFault } from '../universal-row/errors.ts';
 import { backgroundWork, batchRequest, type PodAdmission } from '../contracts/pod-admission.ts';
 import type { StepSource, StepWatcher } from '../contracts/step-watcher.ts';
@@ -23,7 +24,7 @@ const maintenance: StepSource = {
   stepInfo: () => ({ what: 'maintenance of rows', tenant: backgroundWork, bytes: 0 }),
 };
 
-interface PodUpkeepOptions {
+interface PodMaintenanceOptions {
   turn: PodTurn;
   holds: TableHolds;
   tables: TableRulesByNumber;
@@ -36,8 +37,8 @@ interface PodUpkeepOptions {
   memory: PodMemory;
 }
 
-export class PodUpkeep {
-  readonly #options: PodUpkeepOptions;
+export class PodMaintenance {
+  readonly #options: PodMaintenanceOptions;
   /** Tables yet to be looked through for rows that are due. */
   #expiring: number[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -47,7 +48,7 @@ export class PodUpkeep {
     if (this.#timer !== undefined) this.tick();
   });
 
-  constructor(options: PodUpkeepOptions) {
+  constructor(options: PodMaintenanceOptions) {
     this.#options = options;
   }
 
@@ -74,8 +75,8 @@ export class PodUpkeep {
     const { turn, clock, checkpoints, steps, memory } = this.#options;
     const startedAt = clock.monotonic();
     this.#expire();
-    // One opened here, or by a command whose client has gone: nobody else would end it, and its moment
-    // would stay `now` for commands to come.
+    // Ends a tick opened here, or by a command whose client is gone: otherwise its time would stay
+    // `now` for later commands.
     if (turn.isOpen) turn.end();
     turn.engine.background(backgroundBudgetMs);
     turn.unclaimed.reset();
@@ -86,15 +87,18 @@ export class PodUpkeep {
 
   #expire(): void {
     const { turn, tables, holds } = this.#options;
-    // Followers have what is due dropped by the leader's entries.
+    // On followers, expired rows are dropped by the leader's entries.
     if (turn.writeFailure !== undefined || turn.replica?.isShut === true) return;
+    if (turn.keepsExpired) return;
     const deadline = performance.now() + expiryBudgetMs;
     if (this.#expiring.length === 0) this.#expiring = turn.engine.tables();
     // Where there are thousands of tables, a round takes several ticks.
     for (let left = this.#expiring.length; left > 0; left--) {
       const table = this.#expiring.pop()!;
-      // A restore has what it is comparing stay as it is.
+      // Rows that a restore compares must not change.
       if (isShadowTable(table) || tables.get(table) === undefined) continue;
+      // What is copied, or being copied to, changes with the copy alone.
+      if (turn.marks?.mayShut({ table }) === true) continue;
       if (holds.isHeld(table)) continue;
       while (turn.engine.table(table).expiringRows !== 0) {
         const dropped = this.#expireSlice(table);
@@ -115,6 +119,7 @@ export class PodUpkeep {
       tx.expiredRows = before;
       tx.expiredFields = fieldsBefore;
       logBytes.ready.catch((reason: unknown) => {
+        if (reason === engineClosed) return;
         report('error', 'reading expired rows failed', { err: reason });
       });
       return 0;

@@ -1,5 +1,5 @@
-// How a tenant's quota is shared out to the gateways of its pool (X-Stor, section 5.2). The shares always come to
-// the quota: whoever gets more gets it from others.
+// Divides a tenant's quota among the gateways of its pool (X-Stor, section 5.2). The shares always
+// add up to the quota: a larger share for one gateway reduces those of others.
 
 export class GatewayShares {
   #quota: number;
@@ -35,7 +35,7 @@ export class GatewayShares {
     this.#scaleTo(before);
   }
 
-  /** It gets an equal share, of which the others give in proportion to theirs. */
+  /** Adds a gateway with an equal share, taken from the others in proportion to theirs. */
   join(gateway: string): void {
     if (this.#shares.has(gateway)) return;
     const count = this.#shares.size + 1;
@@ -45,7 +45,7 @@ export class GatewayShares {
     this.#correct();
   }
 
-  /** It comes with a share of its own, by which the quota grows. */
+  /** Adds a gateway that brings a share of its own; the quota grows by it. */
   adopt(gateway: string, share: number): void {
     if (this.#shares.has(gateway)) return;
     this.#quota += share;

@@ -1,15 +1,16 @@
 // Slows down clients that guess passwords.
 //
-// The attempts of an address on a tenant (or of anyone on a user) take turns. The first few failures cost nothing; after those
-// every attempt waits before its turn, longer with each failure, up to a limit. One that would have to wait
-// too long is refused unseen. Who has got it right already is not held up: see `Principals`.
+// The attempts of an address on a tenant (or of all clients on a user) are checked one after
+// another. The first few failures cost nothing; after those every attempt is delayed, longer with
+// each failure, up to a limit. An attempt that would have to wait too long is refused unchecked.
+// Clients with a cached correct password are not delayed: see `Principals`.
 
-interface BrakeOptions {
+interface LoginLimits {
   /** Attempts that may be under way together; one at a time beyond the free failures. */
   atOnce: number;
   /** Failures that cost nothing. */
   free: number;
-  /** What the first failure beyond those costs; doubled by each. */
+  /** Delay after the first failure beyond those; doubled by each further failure. */
   firstMs: number;
   maxMs: number;
   /** Attempts that would wait longer are refused. */
@@ -20,8 +21,8 @@ interface BrakeOptions {
   entries: number;
 }
 
-/** Of one address and one tenant. */
-export const addressBrake: BrakeOptions = {
+/** Limits for one address and one tenant. */
+export const addressLimits: LoginLimits = {
   atOnce: 4,
   free: 10,
   firstMs: 10,
@@ -31,9 +32,12 @@ export const addressBrake: BrakeOptions = {
   entries: 10_000,
 };
 
-/** Of one user, from wherever. Attempts are not queued here: a user is not locked out by another client's guesses. */
-export const userBrake: BrakeOptions = {
-  ...addressBrake,
+/**
+ * Limits for one user, from any address. Attempts are not queued here: a user is not locked out by
+ * another client's guesses.
+ */
+export const userLimits: LoginLimits = {
+  ...addressLimits,
   atOnce: Infinity,
   maxMs: 1000,
   patienceMs: Infinity,
@@ -49,13 +53,13 @@ interface Entry {
   waiting: (() => void)[];
 }
 
-export class LoginBrake {
-  readonly #options: BrakeOptions;
+export class LoginLimiter {
+  readonly #options: LoginLimits;
   readonly #monotonic: () => number;
   // In the order of their last failure.
   readonly #entries = new Map<string, Entry>();
 
-  constructor(options: BrakeOptions, monotonic: () => number = () => performance.now()) {
+  constructor(options: LoginLimits, monotonic: () => number = () => performance.now()) {
     this.#options = options;
     this.#monotonic = monotonic;
   }

@@ -1,0 +1,144 @@
+// Consistency of a client's reads, and replication of its writes: CONSISTENCY, WAIT.
+
+import type { Arguments } from '../../../universal-row/arguments.ts';
+import { Action } from '../../../universal-row/command.ts';
+import { CommandError } from '../../../universal-row/errors.ts';
+import { wait } from '../../../universal-row/transforms/redis/keys.ts';
+import { GroupExecutor } from '../../gateway/pods/group-executor.ts';
+import type { Client, ClientCommand } from '../client.ts';
+import type { Elsewhere } from '../elsewhere.ts';
+import { PartitionedTable } from '../partitions/partitioned-table.ts';
+import { type ReadMode, readModes, SeenState } from '../read-mode.ts';
+import type { RespWriter } from '../resp-writer.ts';
+import { noKeys } from './spec.ts';
+
+const ofAnyAge = { maxStalenessMs: Infinity, maxLagEntries: Infinity } as const;
+const defaultLagEntries = 10_000;
+const positionMs = 5000;
+/** A client that waits for replicas may be gone. */
+const askMs = 1000;
+const noSession = 'ERR this connection has no session: CONSISTENCY SESSION begins one';
+const noPosition = 'ERR what the session has seen cannot be told now: a partition has no leader';
+const pauseMs = 20;
+
+/** Groups of replicas with the rows of the client's table. */
+function groupsOf({ server, table }: Client): number[] {
+  const { group, executor } = server.router.to(table);
+  if (group !== undefined) return [group.group];
+  if (!(executor instanceof PartitionedTable)) return [];
+  return executor.lanes.flatMap(({ partition: { pod } }) =>
+    pod instanceof GroupExecutor ? [pod.group] : [],
+  );
+}
+
+function modeOf(args: Arguments): ReadMode | undefined {
+  const [most, least] = args.is(1, 'BOUNDED') ? [4, 3] : [args.is(1, 'SESSION') ? 3 : 2, 2];
+  if (args.count < least || args.count > most) throw new CommandError('ERR syntax error');
+  if (args.is(1, 'TABLE')) return undefined;
+  if (args.is(1, 'STRONG')) return { words: 'strong', bounds: undefined };
+  if (args.is(1, 'EVENTUAL')) return { words: 'eventual', bounds: ofAnyAge };
+  if (args.is(1, 'SESSION')) {
+    const session = args.count === 3 ? SeenState.of(args.text(2)) : new SeenState();
+    return { words: 'session', bounds: { ...ofAnyAge, session }, session };
+  }
+  if (!args.is(1, 'BOUNDED')) throw new CommandError('ERR syntax error');
+  const maxStalenessMs = args.integer(2);
+  const maxLagEntries = args.count === 4 ? args.integer(3) : defaultLagEntries;
+  if (maxStalenessMs < 0 || maxLagEntries < 0) {
+    throw new CommandError('ERR value is out of range, must be positive');
+  }
+  const words = `bounded ${maxStalenessMs} ${maxLagEntries}`;
+  return { words, bounds: { maxStalenessMs, maxLagEntries } };
+}
+
+/** All that the client has seen, now that its commands so far are answered. */
+async function writeToken(client: Client, session: SeenState): Promise<void> {
+  const { elsewhere } = client.server;
+  try {
+    for (const group of new Set([...session.groups, ...groupsOf(client)])) {
+      if (session.needs(group) !== Infinity || elsewhere === undefined) continue;
+      const { index } = await elsewhere.position(group, 0, positionMs);
+      session.saw(group, index);
+    }
+    client.answer().text(session.token());
+  } catch {
+    client.answer().error(noPosition);
+  }
+}
+
+/** How many replicas beside the leader have all that this client was answered to have written. */
+async function copies(client: Client, least: number, ms: number): Promise<number> {
+  const { elsewhere } = client.server;
+  const deadline = performance.now() + (ms === 0 ? Infinity : ms);
+  let fewest = Infinity;
+  for (const group of groupsOf(client)) fewest = Math.min(fewest, await copiesOf(group));
+  return fewest === Infinity ? 0 : fewest;
+
+  async function copiesOf(group: number): Promise<number> {
+    for (let known = 0; ; ) {
+      const left = Math.max(0, deadline - performance.now());
+      const ms = least === 0 ? 0 : Math.min(left, askMs);
+      const asked = (elsewhere as Elsewhere).position(group, Math.max(least, 1), ms);
+      // The group has no leader just now: it is asked again after a pause.
+      const answer = await asked.catch(() => undefined);
+      if (answer !== undefined) known = answer.copies;
+      if (known >= least || left === 0 || client.closing || client.socket.destroyed) return known;
+      if (answer === undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+/** In a cluster; on a server alone, and in MULTI, there is nothing to wait for. */
+function waitFor(client: Client, args: Arguments, reply: RespWriter): Promise<void> {
+  const mark = reply.mark();
+  wait(undefined as never, args, reply);
+  reply.rollback(mark);
+  return copies(client, args.integer(1), args.integer(2)).then((count) => {
+    client.answer().integer(count);
+  });
+}
+
+const common = { flags: ['noscript'], group: 'generic' } as const;
+
+export const consistencyCommands: readonly ClientCommand[] = [
+  {
+    ...common,
+    name: 'wait',
+    arity: 3,
+    syntax: 'numreplicas timeout:integer',
+    since: '3.0.0',
+    summary: 'Waits until replicas have the writes made so far.',
+    complexity: 'O(1)',
+    keys: noKeys,
+    action: Action.fetch,
+    run: wait,
+    handle: waitFor,
+  },
+  {
+    name: 'consistency',
+    arity: -2,
+    syntax:
+      '<TABLE | STRONG | EVENTUAL | BOUNDED milliseconds:integer [entries:integer] | SESSION [token] | TOKEN | GET>',
+    flags: ['noscript', 'loading', 'stale', 'no_multi'],
+    group: 'connection',
+    since: '7.2.0',
+    summary: 'Sets the consistency of reads of the connection, overriding the tables.',
+    complexity: 'O(1)',
+    handle(client, args, reply) {
+      const mode = readModes.get(client);
+      if (args.is(1, 'GET') && args.count === 2) {
+        reply.text(mode?.words ?? 'table');
+        return undefined;
+      }
+      if (args.is(1, 'TOKEN') && args.count === 2) {
+        if (mode?.session === undefined) throw new CommandError(noSession);
+        return writeToken(client, mode.session);
+      }
+      const next = modeOf(args);
+      if (next === undefined) readModes.delete(client);
+      else readModes.set(client, next);
+      reply.ok();
+      return undefined;
+    },
+  },
+];

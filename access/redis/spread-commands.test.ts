@@ -1,0 +1,201 @@
+import { beforeEach, expect, test } from 'vitest';
+import { Arguments } from '../../universal-row/arguments.ts';
+import { Action, type Command } from '../../universal-row/command.ts';
+import { AnswerFlag } from '../../universal-row/protocol/row-messages.ts';
+import { ValueWriter } from '../../universal-row/protocol/values.ts';
+import { WireReader } from '../../universal-row/protocol/wire.ts';
+import type { Reply } from '../../universal-row/reply.ts';
+import type { GroupExecutor } from '../gateway/pods/group-executor.ts';
+import type { RemoteExecutor } from '../gateway/pods/remote-executor.ts';
+import type { LaneUser } from '../gateway/pods/request-lane.ts';
+import type { CommandEntry } from './commands/registry.ts';
+import type { PlacedPartition } from './partitions/partition-lane.ts';
+import { RespWriter } from './resp-writer.ts';
+import { SpreadCommands, type SpreadOwner } from './spread-commands.ts';
+
+const get = {
+  ...{ fullName: 'get', action: Action.fetch, run: () => {}, grows: false, isPeeking: false },
+} as unknown as CommandEntry;
+
+/** A group that another process leads, or this one. */
+class Group {
+  isHere = false;
+  isUp = true;
+  hold = -1;
+  readonly held: number[] = [];
+  readonly sent: { key: string; user: LaneUser }[] = [];
+  /** Commands that run here wait for it. */
+  gate: Promise<void> | undefined;
+  readonly link = {
+    isUp: true,
+    isFull: false,
+    numberOf: () => 0,
+    takeLane: () => ({}),
+    giveBack: () => {},
+    leave: () => {},
+    command: (_lane: unknown, _session: unknown, _head: unknown, args: Arguments, user: LaneUser) =>
+      void this.sent.push({ key: args.latin1(1), user }),
+  };
+  readonly executor = { link: this.link } as unknown as RemoteExecutor;
+
+  get remote(): RemoteExecutor | undefined {
+    return this.isUp && !this.isHere ? this.executor : undefined;
+  }
+
+  takeNumber = (): number => 0;
+  releaseNumber = (): void => {};
+  written = (): void => {};
+
+  holdOn(hold: number): void {
+    this.held.push(hold);
+  }
+
+  execute(command: Command, reply: Reply): Promise<void> | undefined {
+    reply.simple(command.args.latin1(1));
+    return this.gate;
+  }
+
+  /** The other process answers the next command. */
+  answer(): void {
+    const { key, user } = this.sent.shift()!;
+    const values = new ValueWriter(64);
+    values.simple(key);
+    user.values(0, new WireReader(values.buf, 0, values.pos));
+    user.done();
+  }
+
+  get place(): PlacedPartition {
+    return { pod: this as unknown as GroupExecutor, number: 70_000 } as unknown as PlacedPartition;
+  }
+}
+
+const output = new RespWriter();
+const settled: string[] = [];
+let closed = false;
+let answered = 0;
+let lent = 0;
+let spread: SpreadCommands;
+
+beforeEach(() => {
+  output.reset(false);
+  settled.length = 0;
+  closed = false;
+  answered = 0;
+  lent = 0;
+  const tick = {
+    borrowWriter: () => {
+      lent++;
+      return new RespWriter();
+    },
+    giveBackWriter: () => void lent--,
+  };
+  const owner = {
+    ...{ id: 1, version: 2, table: 0, tenant: { number: 0 }, noTouch: false },
+    get closed() {
+      return closed;
+    },
+    meter: { begin: () => undefined },
+    server: { metering: undefined, tick },
+    answer: () => output,
+    settleSent: (_entry: CommandEntry, args: Arguments) => void settled.push(args.latin1(1)),
+    countError: () => {},
+    sentAreAnswered: () => void answered++,
+    fail: (error: unknown) => {
+      throw error as Error;
+    },
+  };
+  spread = new SpreadCommands(owner as unknown as SpreadOwner, { span: { first: 0, count: 1 } });
+});
+
+function words(key: string): Arguments {
+  const args = new Arguments();
+  args.buf = Buffer.from(`get${key}`);
+  args.count = 2;
+  args.starts.set([0, 3]);
+  args.lens.set([3, key.length]);
+  return args;
+}
+
+function begin(group: Group, key: string): void {
+  const command = { span: { first: 0, count: 1 }, args: words(key) } as unknown as Command;
+  spread.begin(group.place, group.executor, undefined, command, get);
+}
+
+const send = (group: Group, key: string): boolean =>
+  spread.send(group.place, undefined, get, words(key));
+
+const told = (): string[] =>
+  output.buf.toString('latin1', 0, output.pos).split('\r\n').slice(0, -1);
+
+test('answers are in the order of the commands, whichever group answers first', () => {
+  const [one, other, here] = [new Group(), new Group(), new Group()];
+  here.isHere = true;
+  here.hold = 7;
+  begin(one, 'a');
+  expect([send(other, 'b'), send(here, 'c'), send(one, 'd'), send(other, 'e')]).not.toContain(
+    false,
+  );
+  expect(settled).toEqual(['c']);
+  other.answer();
+  expect(told()).toEqual([]);
+  one.answer();
+  expect(told()).toEqual(['+a', '+b', '+c']);
+  // Local answers are sent with this tick, and wait for the state they depend on.
+  expect(here.held).toEqual([7]);
+  other.answer();
+  expect([told().length, answered, spread.isWaiting]).toEqual([3, 0, true]);
+  one.answer();
+  expect(told()).toEqual(['+a', '+b', '+c', '+d', '+e']);
+  expect([answered, spread.isWaiting, lent]).toEqual([1, false, 0]);
+});
+
+test('a command waits where its group has no link, or what runs here takes its time', async () => {
+  const [one, other, here] = [new Group(), new Group(), new Group()];
+  begin(one, 'a');
+  other.isUp = false;
+  expect(send(other, 'b')).toBe(false);
+  here.isHere = true;
+  let open = (): void => {};
+  here.gate = new Promise((resolve) => (open = resolve));
+  expect(send(here, 'c')).toBe(true);
+  expect(send(one, 'd')).toBe(false);
+  one.answer();
+  expect([told(), answered]).toEqual([['+a'], 0]);
+  open();
+  await new Promise(setImmediate);
+  expect([told(), answered]).toEqual([['+a', '+c'], 1]);
+});
+
+test('no more are under way than may be', () => {
+  const one = new Group();
+  begin(one, 'a');
+  let sent = 1;
+  while (send(one, `k${sent}`)) sent++;
+  expect(sent).toBe(1024);
+  while (one.sent.length > 0) one.answer();
+  expect([told().length, answered]).toEqual([1024, 1]);
+});
+
+test('a refusal is an error in the place of its answer, and an empty answer nothing', () => {
+  const [one, other] = [new Group(), new Group()];
+  begin(one, 'a');
+  send(other, 'b');
+  const { user } = one.sent.shift()!;
+  user.values(AnswerFlag.isEmpty, new WireReader(Buffer.alloc(0)));
+  user.done();
+  other.sent.shift()!.user.refused(1, 0, 'ERR no');
+  expect(told()).toEqual(['-ERR no']);
+  expect(answered).toBe(1);
+});
+
+test('a connection that is gone is told once all groups have answered', () => {
+  const [one, other] = [new Group(), new Group()];
+  begin(one, 'a');
+  send(other, 'b');
+  closed = true;
+  spread.leave();
+  other.answer();
+  expect(answered).toBe(0);
+  one.answer();
+  expect([told(), answered, spread.isWaiting]).toEqual([[], 1, false]);
+});

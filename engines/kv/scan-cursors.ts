@@ -1,0 +1,39 @@
+// Places where scans go on that no hash tells: in an ordered table, and among many keys that share one hash, which a client
+// can choose so.
+
+/** Cursors that are still known, of one table. */
+const maxCursors = 4096;
+/** Elements of one hash that a scan sees beyond its budget, before it goes on from a remembered place. */
+export const sharedHashes = 16;
+
+interface Place {
+  readonly key: string;
+  /** Number of the row whose elements are scanned; 0 where rows are. */
+  readonly row: number;
+}
+
+export class ScanCursors {
+  readonly #places = new Map<number, Place>();
+  #next = 1;
+
+  /** A number from 1 on, below 2^32. */
+  remember(key: string, row = 0): number {
+    const cursor = this.#next;
+    this.#next = (cursor % 0xffff_ffff) + 1;
+    this.#places.delete(cursor);
+    this.#places.set(cursor, { key, row });
+    if (this.#places.size > maxCursors) {
+      for (const eldest of this.#places.keys()) {
+        this.#places.delete(eldest);
+        break;
+      }
+    }
+    return cursor;
+  }
+
+  /** Where the scan goes on; undefined for cursors that are not known, or are of another row. */
+  keyOf(cursor: number, row = 0): string | undefined {
+    const place = this.#places.get(cursor);
+    return place?.row === row ? place.key : undefined;
+  }
+}

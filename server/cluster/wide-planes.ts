@@ -1,0 +1,230 @@
+// The data planes of all nodes of a cluster, as the admin API of any of them sees them: their
+// reports on clients, keys and costs are combined, and databases are created at their leaders.
+// Nodes out of reach, and those that do not answer in time, are left out.
+
+import { ClusterError } from '../../control/cluster/cluster-admin.ts';
+import type { PlaneAccess } from '../../control/admin/plane-access.ts';
+import type { Json } from '../../control/metadata/document-store.ts';
+import type { DatabaseInfo } from '../../control/monitor/database-info.ts';
+import type { TenantAdmission } from '../../control/monitor/tenant-admission.ts';
+import type { TopEntry } from '../../control/monitor/top.ts';
+import type { UsageHistory, UsageQuery, UsageRow } from '../../control/monitor/usage-history.ts';
+import { nodeOfReplica } from '../../storage-node/replicator/raft/replica-id.ts';
+import { clientOfNode } from '../../universal-row/command.ts';
+import type { PlaneArgument, PlaneResult } from '../planes/messages.ts';
+import type { PlaneHost, Planes } from '../planes/plane-host.ts';
+import type { ClusterMetadata } from './cluster-metadata.ts';
+import type { ClusterNode } from './cluster-node.ts';
+
+const questions = { plane: 'admin/plane', usage: 'admin/usage' } as const;
+const answerMs = 2000;
+/** Timeout of a change: a newly created group may have no leader yet. */
+const changeMs = 5000;
+const retryMs = 100;
+
+const told = [
+  ...(['admission', 'top', 'slowlog', 'steps', 'databases'] as const),
+  ...(['rowCount', 'partitionSizes'] as const),
+];
+const changes = ['createDatabase', 'dropDatabase'] as const;
+type Told = (typeof told)[number];
+type Change = (typeof changes)[number];
+type PlaneName = keyof Planes;
+
+interface Order {
+  readonly plane: PlaneName;
+  readonly call: Told | Change;
+  readonly argument: Json;
+}
+
+export class WidePlanes {
+  readonly #metadata: ClusterMetadata;
+  readonly #node: ClusterNode;
+
+  constructor(planes: Planes, metadata: ClusterMetadata, node: ClusterNode) {
+    this.#metadata = metadata;
+    this.#node = node;
+    metadata.handlers.on(questions.plane, async (body) => {
+      const { plane, call, argument } = body as unknown as Order;
+      const isKnown = [...told, ...changes].includes(call) && Object.hasOwn(planes, plane);
+      if (!isKnown) throw new Error('no such question');
+      const host: PlaneHost = planes[plane];
+      // Which argument belongs to which call is fixed by `#ask`.
+      const answer = await host.call(call, argument as never, changeMs);
+      return (answer ?? null) as unknown as Json;
+    });
+  }
+
+  /** From now on this node's usage is reported to other nodes. */
+  tellUsage(history: UsageHistory, refresh: () => Promise<void>): void {
+    this.#metadata.handlers.on(questions.usage, async (body) => {
+      await refresh();
+      return history.rows(body as unknown as UsageQuery) as unknown as Json;
+    });
+  }
+
+  /** Usage through other nodes. */
+  async usage(query: UsageQuery): Promise<UsageRow[]> {
+    const own = this.#metadata.identity.node;
+    const others = this.#reachable().filter((node) => node !== own);
+    const body = query as unknown as Json;
+    const answers = await Promise.allSettled(
+      others.map((node) => this.#metadata.ask(node, questions.usage, body, answerMs)),
+    );
+    return answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? (answer.value as unknown as UsageRow[]) : [],
+    );
+  }
+
+  access(): PlaneAccess[] {
+    return (['redis', 'influx'] as const).map((name): PlaneAccess => {
+      return {
+        name,
+        admission: async (query) => sumAdmission(await this.#all(name, 'admission', query)),
+        top: async (query) => {
+          const merged = sumTop((await this.#all(name, 'top', query)).map(({ answer }) => answer));
+          return merged.sort((a, b) => b[query.by] - a[query.by]).slice(0, query.limit);
+        },
+        slowlog: async (query) => newest(await this.#all(name, 'slowlog', query), query.limit),
+        steps: async (query) => newest(await this.#all(name, 'steps', query), query.limit),
+        databases: async (tenant) => sumDatabases(await this.#all(name, 'databases', tenant)),
+        createDatabase: (database) => this.#change(name, 'createDatabase', database),
+        dropDatabase: (database) => this.#change(name, 'dropDatabase', database),
+      };
+    });
+  }
+
+  /** Rows of a table, each counted where it is led. */
+  async rowCount(table: number): Promise<number> {
+    const counts = await this.#all('redis', 'rowCount', table);
+    return counts.reduce((sum, { answer }) => sum + answer, 0);
+  }
+
+  /** Rows of each partition of a table, counted where it is led. */
+  async sizes(table: number): Promise<{ number: number; rows: number }[]> {
+    const rows = new Map<number, number>();
+    for (const { answer } of await this.#all('redis', 'partitionSizes', table)) {
+      for (const one of answer) rows.set(one.number, (rows.get(one.number) ?? 0) + one.rows);
+    }
+    return Array.from(rows, ([number, sum]) => ({ number, rows: sum }));
+  }
+
+  #reachable(): number[] {
+    return this.#metadata
+      .reachability()
+      .filter(({ reachable }) => reachable)
+      .map(({ node }) => node);
+  }
+
+  async #all<K extends Told>(
+    plane: PlaneName,
+    call: K,
+    argument: PlaneArgument<K>,
+  ): Promise<Answer<PlaneResult<K>>[]> {
+    const nodes = this.#reachable();
+    const own = this.#metadata.identity.node;
+    const asked = nodes.map(async (node) => {
+      return { node, answer: await this.#ask(node, plane, call, argument, answerMs) };
+    });
+    const answers = await Promise.allSettled(asked);
+    return answers.flatMap((answer, i) => {
+      if (answer.status === 'fulfilled') return [answer.value];
+      // A failure of this node itself is an error, as on a single server.
+      if (nodes[i] === own) throw answer.reason;
+      return [];
+    });
+  }
+
+  async #ask<K extends Told | Change>(
+    node: number,
+    plane: PlaneName,
+    call: K,
+    argument: PlaneArgument<K>,
+    ms: number,
+  ): Promise<PlaneResult<K>> {
+    const body = { plane, call, argument } as unknown as Json;
+    return (await this.#metadata.ask(node, questions.plane, body, ms)) as PlaneResult<K>;
+  }
+
+  /** Where the tenant's time series are led. */
+  async #change(
+    plane: PlaneName,
+    call: Change,
+    database: PlaneArgument<'createDatabase'>,
+  ): Promise<void> {
+    const until = performance.now() + changeMs;
+    for (;;) {
+      const node = await this.#leaderOf(database.tenant);
+      if (node !== undefined) {
+        await this.#ask(node, plane, call, database, changeMs);
+        return;
+      }
+      if (performance.now() > until) {
+        throw new ClusterError(503, 'the time series of the tenant have no leader at present');
+      }
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
+    }
+  }
+
+  async #leaderOf(tenant: number): Promise<number | undefined> {
+    const groups = this.#node.view.groups.filter((one) => one.model === 'tsm');
+    const group = groups.find((one) => one.tenant === tenant)?.group;
+    if (group === undefined) return undefined;
+    const replicas = await this.#node.replicas();
+    const leading = replicas.find((one) => one.group === group && one.role === 'leader');
+    return leading && nodeOfReplica(leading.replica);
+  }
+}
+
+interface Answer<T> {
+  readonly node: number;
+  readonly answer: T;
+}
+
+/** Limits are shared out to the nodes, so that shares, too, are added up. */
+function sumAdmission(answers: readonly Answer<TenantAdmission[]>[]): TenantAdmission[] {
+  const sums = new Map<number, Record<string, number>>();
+  for (const one of answers.flatMap(({ answer }) => answer)) {
+    const sum = sums.get(one.tenant);
+    if (sum === undefined) sums.set(one.tenant, { ...one });
+    else for (const [name, value] of Object.entries(one)) sum[name] = (sum[name] ?? 0) + value;
+  }
+  return Array.from(sums, ([tenant, sum]) => ({ ...sum, tenant }) as unknown as TenantAdmission);
+}
+
+function sumTop(answers: readonly TopEntry[][]): TopEntry[] {
+  const sums = new Map<string, TopEntry>();
+  for (const entry of answers.flat()) {
+    const key = JSON.stringify([entry.kind, entry.tenant, entry.database, entry.name]);
+    const sum = sums.get(key);
+    if (sum === undefined) sums.set(key, { ...entry });
+    else {
+      sum.ru += entry.ru;
+      sum.rate += entry.rate;
+      sum.bytes = Math.max(sum.bytes, entry.bytes);
+    }
+  }
+  return [...sums.values()];
+}
+
+/** Entry numbers are the node's own, with the node's number in their high bits. */
+function newest<T extends { id: number; at: number }>(
+  answers: readonly Answer<T[]>[],
+  limit: number,
+): T[] {
+  const all = answers.flatMap(({ node, answer }) =>
+    answer.map((entry) => ({ ...entry, id: clientOfNode(node, entry.id) })),
+  );
+  return all.sort((a, b) => b.at - a.at).slice(0, limit);
+}
+
+/** Rows are counted where they are led. */
+function sumDatabases(answers: readonly Answer<DatabaseInfo[]>[]): DatabaseInfo[] {
+  const sums = new Map<number | string, DatabaseInfo>();
+  for (const one of answers.flatMap(({ answer }) => answer)) {
+    const sum = sums.get(one.name);
+    if (sum === undefined) sums.set(one.name, { ...one });
+    else if (one.rows !== undefined) sum.rows = (sum.rows ?? 0) + one.rows;
+  }
+  return [...sums.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
