@@ -119,7 +119,7 @@ describe.each(kinds)('encryption: %s', (encryption) => {
     const sizes = [0, 1, 1000, 70_000, 1 << 20, 15 << 20, 3];
     const sent = sizes.map((size) => Buffer.alloc(size, `${size} `));
     for (const bytes of sent) end.say(bytes);
-    await expect.poll(() => end.heard.length, { timeout: 20_000 }).toBe(sent.length);
+    await expect.poll(() => end.heard.length).toBe(sent.length);
     expect(end.heard.every((bytes, i) => bytes.equals(sent[i]!))).toBe(true);
     expect(end.link.peer).toMatchObject({ cluster: 'c', node: '1', purpose: 'test', version: 1 });
     expect(ends[0]!.link.peer.purpose).toBe('test');
@@ -161,8 +161,8 @@ describe.each(kinds)('encryption: %s', (encryption) => {
     end.say(Buffer.from('still here'));
     await expect.poll(() => end.heard.length).toBe(1);
     proxy.stall();
-    await expect.poll(() => end.end, { timeout: 10_000 }).toBe('the peer is silent');
-    await expect.poll(() => ends[0]!.end, { timeout: 10_000 }).toBe('the peer is silent');
+    await expect.poll(() => end.end).toBe('the peer is silent');
+    await expect.poll(() => ends[0]!.end).toBe('the peer is silent');
     expect(reports.join()).toMatch(/the link of node 1 for test ended: the peer is silent/);
   });
 
@@ -315,7 +315,7 @@ describe('strangers', () => {
       socket.write(i % 2 === 0 ? Buffer.from([0x16, 0x03, 0x01]) : Buffer.from([1]));
     }
     await expect.poll(() => closed).toBeGreaterThanOrEqual(36);
-    await expect.poll(() => closed, { timeout: 10_000 }).toBe(100);
+    await expect.poll(() => closed).toBe(100);
     await linked(listener.port);
   });
 });

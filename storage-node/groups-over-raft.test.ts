@@ -19,6 +19,7 @@ import { replicaId } from './replicator/raft/replica-id.ts';
 import { Random } from './replicator/simulation/timeline.ts';
 import { Links } from './replicator/transport/links-fixture.ts';
 import { noRules } from './table-rules.ts';
+import { until } from '../test/support/until.ts';
 
 const module = loadEngineModule();
 const groupCount = 20;
@@ -136,14 +137,6 @@ async function start(count: number): Promise<void> {
   for (const node of nodes) await node.start();
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let left = 2000; left > 0; left--) {
-    if (isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`not in time: ${what}`);
-}
-
 const leaderOf = (group: number): Replica | undefined =>
   nodes.map((node) => node.groups.get(group)).find((replica) => replica?.pod.role === 'leader');
 
@@ -209,7 +202,7 @@ async function agree(committed: ReadonlyMap<number, readonly string[]>): Promise
   for (const group of groups) {
     const replicas = nodes.flatMap((node) => node.groups.get(group) ?? []);
     const indexes = (): number[] => replicas.map(({ engine }) => engine.appliedIndexOf(group));
-    await until(`group ${group} agrees`, () => new Set(indexes()).size === 1);
+    await until(() => new Set(indexes()).size === 1);
     const lists = await Promise.all(replicas.map(listOf));
     for (const list of lists) expect(list).toEqual(lists[0]);
     expect(lists[0]!.filter((value, i, all) => all.indexOf(value) !== i)).toEqual([]);
@@ -223,7 +216,7 @@ test('kills and cuts lose nothing of any group, and the log stays short', {
 }, async () => {
   await start(3);
   for (const node of nodes) for (const group of groups) await node.open(group, voters(1, 2, 3));
-  await until('leaders', () => groups.every((group) => leaderOf(group) !== undefined));
+  await until(() => groups.every((group) => leaderOf(group) !== undefined));
   const random = new Random(3);
   const committed = await underLoad(async () => {
     for (let round = 0; round < 12; round++) {
@@ -246,8 +239,8 @@ test('kills and cuts lose nothing of any group, and the log stays short', {
   // Only one group continues; the others release the log that they share with it.
   await underBusyGroup(1);
   const isShort = ({ host }: Node): boolean => host.pod.status().bytes < 2 * maxLogBytes;
-  await until('a short log', () => nodes.every(isShort));
-  await until('sleep', () => nodes.every(({ host }) => host.pod.asleep >= groupCount - 1));
+  await until(() => nodes.every(isShort));
+  await until(() => nodes.every(({ host }) => host.pod.asleep >= groupCount - 1));
 });
 
 async function underBusyGroup(group: number): Promise<void> {
@@ -262,7 +255,7 @@ test('groups that are closed and opened again under load go on where they were',
 }, async () => {
   await start(3);
   for (const node of nodes) for (const group of groups) await node.open(group, voters(1, 2, 3));
-  await until('leaders', () => groups.every((group) => leaderOf(group) !== undefined));
+  await until(() => groups.every((group) => leaderOf(group) !== undefined));
   const random = new Random(5);
   const committed = await underLoad(async () => {
     for (let round = 0; round < 60; round++) {
@@ -285,7 +278,7 @@ const changeOf = (to: MemberChange['to'], ...numbers: number[]): MemberChange[] 
   numbers.map((number) => ({ replica: replicaId(number), to }));
 
 async function change(group: number, changes: readonly MemberChange[]): Promise<void> {
-  await until('a change of members', () => leaderOf(group)?.log.changeMembers(changes) === true);
+  await until(() => leaderOf(group)?.log.changeMembers(changes) === true);
 }
 
 const membersOf = (group: number): { voters: number[]; learners: number[]; outgoing: number[] } =>
@@ -296,7 +289,7 @@ test('groups grow from one replica to three and back under load, and their leade
 }, async () => {
   await start(3);
   for (const group of groups) await nodes[0]!.open(group, voters(1));
-  await until('leaders', () => groups.every((group) => leaderOf(group) !== undefined));
+  await until(() => groups.every((group) => leaderOf(group) !== undefined));
   // Enough entries that a new member is sent a snapshot.
   for (const group of groups) for (let i = 0; i < 20; i++) await append(group, `before${i}`);
   for (const { pod } of nodes[0]!.groups.values()) await pod.checkpoint();
@@ -325,12 +318,12 @@ test('groups grow from one replica to three and back under load, and their leade
   const [group] = groups as [number];
   await change(group, [{ replica: replicaId(1, 1), to: 'learner' }]);
   const again = await first.open(group, joiningPosition, 1);
-  await until('a state', () => again.engine.appliedIndexOf(group) > 0);
+  await until(() => again.engine.appliedIndexOf(group) > 0);
   await appendUntilDone(group, 'again');
   const leader = leaderOf(group)!;
   const isSame = (): boolean =>
     again.engine.appliedIndexOf(group) === leader.engine.appliedIndexOf(group);
-  await until('all of it', isSame);
+  await until(isSame);
   expect(await listOf(again)).toEqual(await listOf(leader));
 });
 
@@ -339,18 +332,18 @@ async function growAndShrink(group: number): Promise<void> {
   for (const node of nodes.slice(1)) await node.open(group, joiningPosition);
   const isThere = ({ number }: Node): boolean =>
     (nodes[number - 1]!.groups.get(group)?.engine.appliedIndexOf(group) ?? 0) > 0;
-  await until('learners have a state', () => nodes.slice(1).every(isThere));
+  await until(() => nodes.slice(1).every(isThere));
   await change(group, changeOf('voter', 2, 3));
-  await until('three voters', () => {
+  await until(() => {
     const { voters: now, outgoing } = membersOf(group);
     return now.length === 3 && outgoing.length === 0;
   });
-  await until('another leader', () => {
+  await until(() => {
     const leader = leaderOf(group);
     if (leader === nodes[2]!.groups.get(group)) return true;
     leader?.log.transfer(replicaId(3));
     return false;
   });
   await change(group, changeOf('removed', 1, 2));
-  await until('one voter', () => membersOf(group).voters.length === 1);
+  await until(() => membersOf(group).voters.length === 1);
 }

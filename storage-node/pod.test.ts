@@ -338,7 +338,7 @@ describe('a full disk', () => {
     expect(f.log.lastIndex).toBe(entries);
 
     f.disk.capacityBytes = Infinity;
-    await expect.poll(() => f.pod.writeFailure, { timeout: 10_000 }).toBeUndefined();
+    await expect.poll(() => f.pod.writeFailure).toBeUndefined();
     f.pod.endTurn();
     expect(f.run('put a 2')).toBe('OK');
     expect(f.run('get b')).toBe('(nil)');

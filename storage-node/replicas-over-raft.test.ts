@@ -25,6 +25,7 @@ import { Random } from './replicator/simulation/timeline.ts';
 import { Links } from './replicator/transport/links-fixture.ts';
 import { noRules } from './table-rules.ts';
 import { systemClock } from '../universal-row/environment.ts';
+import { until } from '../test/support/until.ts';
 
 const module = loadEngineModule();
 const nodeNumbers = [1, 2, 3];
@@ -134,14 +135,6 @@ afterEach(async () => {
 
 const leader = (): Node | undefined => nodes.find(({ pod }) => pod.role === 'leader');
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let left = 2000; left > 0; left--) {
-    if (isSo()) return;
-    await pause(10);
-  }
-  throw new Error(`not in time: ${what}`);
-}
-
 function otherLine(random: Random): string {
   const key = `k${random.below(5)}`;
   const n = random.below(6);
@@ -192,7 +185,7 @@ test.each<[string, Create, number]>([
     const random = new Random(seed);
     nodes = nodeNumbers.map((number) => new Node(number, root, links, create));
     for (const node of nodes) await node.start();
-    await until('a leader', () => leader() !== undefined);
+    await until(() => leader() !== undefined);
     const seen: Seen[] = [];
     let time = 0;
     const send = async (node: Node, appended: string | undefined): Promise<void> => {
@@ -223,7 +216,7 @@ test.each<[string, Create, number]>([
       await pause(20);
     }
     const indexes = (): number[] => nodes.map(({ engine }) => engine.appliedIndexOf(group));
-    await until('all have all', () => new Set(indexes()).size === 1);
+    await until(() => new Set(indexes()).size === 1);
     const contents = await Promise.all(
       nodes.map(({ pod }) => decodeSnapshot(pod.parts.engine.exportSnapshot())),
     );
@@ -283,7 +276,7 @@ test('replicas are deleted while entries and commands wait for the disk', async 
   });
   nodes = started;
   for (const node of started) await node.start();
-  await until('a leader', () => leader() !== undefined);
+  await until(() => leader() !== undefined);
   const first = leader()!;
   const gateOf = (node: Node): HeldReads => gates[started.indexOf(node)]!;
   for (let i = 0; i < 50; i++) await first.run(commandOf(`field k${i} f 1`, 1));
@@ -298,12 +291,12 @@ test('replicas are deleted while entries and commands wait for the disk', async 
   const others = started.filter((node) => node !== first);
   for (const node of others) gateOf(node).isOn = true;
   let written = 0;
-  await until('followers wait', () => {
+  await until(() => {
     run(`field k${written % 50} g${written++} 2`);
     return others.every((node) => gateOf(node).held.length > 0);
   });
   gateOf(first).isOn = true;
-  await until('the leader waits', () => {
+  await until(() => {
     run(`field k${written++ % 50} f 3`);
     run(`get k${written % 50}`);
     return gateOf(first).held.length > 0;

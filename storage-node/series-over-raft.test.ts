@@ -20,6 +20,7 @@ import { Random } from './replicator/simulation/timeline.ts';
 import { Links } from './replicator/transport/links-fixture.ts';
 import { openSeriesReplica } from './series-replica-host.ts';
 import type { SeriesPod } from './series-pod.ts';
+import { until } from '../test/support/until.ts';
 
 const module = loadEngineModule();
 const nodeNumbers = [1, 2, 3];
@@ -95,14 +96,6 @@ afterEach(async () => {
 });
 
 const leader = (): Node | undefined => nodes.find(({ pod }) => pod.role === 'leader');
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let left = 2000; left > 0; left--) {
-    if (isSo()) return;
-    await pause(10);
-  }
-  throw new Error(`not in time: ${what}`);
-}
 
 /** Points 1 to 3 of body `n`: a series, a field and a shard of their own now and then. */
 function pointsOf(n: number) {
@@ -194,7 +187,7 @@ test('pods agree, and every point that was acknowledged is read from each, once'
   links.cut.clear();
   await Promise.all(sent);
   // One is away until the others have its next entries no more.
-  await until('a leader', () => leader() !== undefined);
+  await until(() => leader() !== undefined);
   const away = nodes.find((node) => node !== leader())!;
   const before = away.snapshots;
   links.cut.add(away.number);
@@ -202,18 +195,12 @@ test('pods agree, and every point that was acknowledged is read from each, once'
   for (const node of nodes) if (node !== away) await node.pod.checkpoint();
   for (let i = 0; i < 10; i++) await retried(send);
   links.cut.clear();
-  await until('a snapshot', () => away.snapshots > before);
+  await until(() => away.snapshots > before);
   await retried(send);
-  await until(
-    'all have all',
-    () => new Set(nodes.map(({ engine }) => engine.appliedIndex)).size === 1,
-  );
+  await until(() => new Set(nodes.map(({ engine }) => engine.appliedIndex)).size === 1);
   await away.stop();
   await away.start();
-  await until(
-    'all have all',
-    () => new Set(nodes.map(({ engine }) => engine.appliedIndex)).size === 1,
-  );
+  await until(() => new Set(nodes.map(({ engine }) => engine.appliedIndex)).size === 1);
   const contents = nodes.map(({ engine }) =>
     readAll(inOneGo(engine.scan(scanned)), ['v']).map((point) => point.join(' ')),
   );

@@ -271,11 +271,9 @@ describe('guessing', () => {
     }
     // Known here already; and unknown, from elsewhere.
     expect(of.login('red', Buffer.from('r'), '10.0.0.1')).toBeInstanceOf(Principal);
-    const began = performance.now();
     expect(await login(of, 'blue', 'b', '10.0.0.2')).toBe('default@blue');
-    expect(performance.now() - began).toBeLessThan(300);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
-    expect(seen).toContain('credentials');
+    expect(seen.length).toBeLessThan(20);
+    await expect.poll(() => seen).toContain('credentials');
     expect(seen.length).toBeLessThan(40);
     expect(await login(of, 'red', 'one more', '10.0.0.1')).toBe('throttled');
     expect(await login(of, 'red', 'one more', '10.0.0.3')).toBe('credentials');

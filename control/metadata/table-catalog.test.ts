@@ -11,6 +11,7 @@ import {
   type TableOwners,
 } from './table-catalog.ts';
 import type { TableDefinition, TableModel } from './table-definition.ts';
+import { until } from '../../test/support/until.ts';
 
 let path: string;
 let store: EmbeddedDocumentStore;
@@ -296,10 +297,6 @@ describe('two servers on one store', () => {
     following = other.follow((message) => reports.push(message));
   });
   afterEach(() => following.close());
-
-  async function until(condition: () => boolean): Promise<void> {
-    while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 
   test('a change of one is given to the plane of the other', async () => {
     await catalog.create('2', { name: 'orders', ttlDefaultMs: 1000 });

@@ -385,7 +385,7 @@ describe('the planes', () => {
     );
     expect(catalog.find('shop').state).toBe('active');
     planes.objection = undefined;
-    await expect.poll(() => planes.updates.length, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => planes.updates.length).toBe(1);
     expect(planes.updates[0]).toMatchObject({
       whole: true,
       tenants: [{ name: 'default' }, { name: 'shop' }],

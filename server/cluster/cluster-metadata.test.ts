@@ -11,17 +11,10 @@ import type { ClusterMetadata, ClusterMetadataOptions } from './cluster-metadata
 import { admitNode } from './join.ts';
 import { readNodeIdentity } from './node-identity.ts';
 import { openClusterMetadata } from './open-cluster-metadata.ts';
+import { until } from '../../test/support/until.ts';
 
 const secret = Buffer.from('a secret of this test only');
 const host = '127.0.0.1';
-
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let left = 1500; left > 0; left--) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error(`not in time: ${what}`);
-}
 
 const addressesAt = (port: number): NodeAddresses => ({
   control: `${host}:${port}`,
@@ -124,14 +117,14 @@ class TestCluster {
   }
 
   async leader(): Promise<TestNode> {
-    await until('a leader', () => this.up.some(({ meta }) => meta.isLeader));
+    await until(() => this.up.some(({ meta }) => meta.isLeader));
     return this.up.find(({ meta }) => meta.isLeader)!;
   }
 
   async members(voters: number[], learners: number[]): Promise<void> {
     let seen = '';
     try {
-      await until('the members', async () => {
+      await until(async () => {
         const leader = this.up.find(({ meta }) => meta.isLeader);
         const status = await leader?.meta.status();
         const sorted = (list: readonly number[] = []) => [...list].sort((a, b) => a - b);
@@ -198,7 +191,7 @@ describe('a cluster', () => {
     const removed = await cluster.leader();
     const rest = cluster.nodes.filter((node) => node !== removed);
     await rest[0]!.meta.remove(removed.number);
-    await until('the end of the removed one', () => removed.failures.length > 0);
+    await until(() => removed.failures.length > 0);
     expect(removed.failures[0]).toMatch(/was removed from the cluster/);
     await removed.kill();
     await cluster.members(numbersOf(rest), []);
@@ -225,9 +218,7 @@ describe('a cluster', () => {
     await Promise.all([...cluster.nodes].reverse().map((node) => node.start({})));
     for (let i = 0; i < 5; i++) expect(await cluster.nodes[4 - i]!.get(`${i}`)).toBe(i);
     // Every start is a life of its own, which the others learn of.
-    await until('the incarnations', () =>
-      a.meta.nodes().every(({ incarnation }) => incarnation === 2),
-    );
+    await until(() => a.meta.nodes().every(({ incarnation }) => incarnation === 2));
   }, 60_000);
 
   test('gives the vote of a node that is lost for long to another one', async () => {
@@ -349,7 +340,7 @@ describe('questions', () => {
     });
     await b.start({});
     b.meta.handlers.on('sum', () => 'again');
-    await until('the link', async () => {
+    await until(async () => {
       return (await a.meta.ask(b.number, 'sum', [1], 1000).catch(() => null)) === 'again';
     });
   });
@@ -364,9 +355,9 @@ describe('questions', () => {
     watcher.meta.onLeader((_isLeader, node) => void (leads = node));
     // An orderly stop hands over first.
     await leader.stop();
-    await until('the news', () => told.includes(`${leader.number} false`));
-    await until('another leader', () => leads !== 0 && leads !== leader.number);
+    await until(() => told.includes(`${leader.number} false`));
+    await until(() => leads !== 0 && leads !== leader.number);
     await leader.start({});
-    await until('the news', () => told.includes(`${leader.number} true`));
+    await until(() => told.includes(`${leader.number} true`));
   });
 });

@@ -3,6 +3,7 @@ import type { ClusterView } from '../../contracts/cluster.ts';
 import { ClusterViewFeed } from './cluster-view.ts';
 import { Controller } from './controller.ts';
 import { FakeMetadata } from './controller-fixture.ts';
+import { until } from '../../test/support/until.ts';
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -38,10 +39,6 @@ async function settle({ controller, clock }: ReturnType<typeof controllerOf>): P
     calm = changes.length === 0 ? calm + 1 : 0;
     clock.now += 1000;
   }
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 test('groups get numbers of their own, and replicas on different nodes', async () => {

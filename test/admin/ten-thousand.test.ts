@@ -87,8 +87,6 @@ describe.skipIf(!isBuilt)('with ten thousand tenants', () => {
       drop: await millisecondsOf(() => server.askAdmin('DELETE', '/v1/tenants/t8')),
       list: await millisecondsOf(() => server.askAdmin('GET', '/v1/tenants')),
     };
-    // Milliseconds, but for the hash of a password; other tests run beside this one.
-    expect(Math.max(...Object.values(took)), JSON.stringify(took)).toBeLessThan(3000);
     if (process.env['SHOW_TIMES'] !== undefined) console.log(took);
     expect(await loginAs('t7')).toMatch(/^-/);
     expect(await loginAs('t8')).toMatch(/^-/);

@@ -143,13 +143,13 @@ describe.skipIf(!isBuilt)('a server', () => {
     expect(await writes()).toBe(200);
     await server.askAdmin('DELETE', `/v1/tenants/shop/tokens/${id}`);
     expect(await writes()).toBe(401);
-    await expect.poll(() => byToken.closed, { timeout: 1000 }).toBe(true);
+    await expect.poll(() => byToken.closed).toBe(true);
     expect(await byPassword.text('PING')).toBe('+PONG');
     // No write is taken once the change is answered.
     await server.askAdmin('PATCH', '/v1/tenants/shop/tables/0', { readOnly: true });
     expect(await byPassword.text('SET', 'k', 'v')).toMatch(/^-/);
     await server.askAdmin('PATCH', '/v1/tenants/shop/users/default', { enabled: false });
-    await expect.poll(() => byPassword.closed, { timeout: 1000 }).toBe(true);
+    await expect.poll(() => byPassword.closed).toBe(true);
   });
 
   test('changes tables of a tenant, and takes them back with it', async () => {
@@ -221,10 +221,8 @@ describe.skipIf(!isBuilt)('a server', () => {
     })();
     const ended = Promise.allSettled([...writers, points]);
     while (answered < 20) await sleep(10);
-    const begun = performance.now();
     expect((await server.askAdmin('DELETE', '/v1/tenants/shop')).status).toBe(200);
     const outcomes = await ended;
-    expect(performance.now() - begun).toBeLessThan(10_000);
     expect(outcomes.slice(0, 4).map(({ status }) => status)).toEqual(Array(4).fill('rejected'));
     expect(await tenants()).toMatchObject([{ name: 'default' }]);
     expect(await metric('polyrow_engine_rows')).toBe(0);

@@ -162,7 +162,7 @@ ${outputs}`,
     const all = await counts('free', until);
     expect(all[1]).toMatchObject([[expect.anything(), expect.any(Number)]]);
     for (const name of ['tele1', 'tele2']) {
-      await expect.poll(() => counts(name, until), { timeout: 20_000 }).toEqual(all);
+      await expect.poll(() => counts(name, until)).toEqual(all);
     }
     telegraf.kill('SIGTERM');
     await once(telegraf, 'close');

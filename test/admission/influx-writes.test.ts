@@ -38,10 +38,9 @@ describe('over the quota a write', () => {
     expect(status).toBe(204);
     expect(Number(headers.get('x-polyrow-ru'))).toBeGreaterThan(0);
     expect(ms).toBeGreaterThan(150);
-    expect(ms).toBeLessThan(2000);
     // Others are not held up.
-    const [, other] = await timed(write('m v=1 1', 'rival:rival'));
-    expect(other).toBeLessThan(1000);
+    expect((await write('m v=1 1', 'rival:rival')).status).toBe(204);
+    expect(it.limiter('rival').counters.waited).toBe(0);
   });
 
   test('is refused over 1.x by 500 and the word timeout', async () => {
@@ -55,7 +54,6 @@ describe('over the quota a write', () => {
     expect(headers.get('retry-after')).toBe('3');
     expect(headers.get('x-polyrow-ru')).toBe('0');
     expect(ms).toBeGreaterThan(380);
-    expect(ms).toBeLessThan(2000);
     expect([account(1).rejected, account(1).lru]).toEqual([1, before]);
   });
 
@@ -76,9 +74,9 @@ describe('over the quota a write', () => {
 
   test('is told of other faults at once', async () => {
     it.indebt('acme', 300);
-    const [{ status }, ms] = await timed(it.server.write('acme:acme', 'm v=1', 'nosuch'));
+    const { status } = await it.server.write('acme:acme', 'm v=1', 'nosuch');
     expect(status).toBe(404);
-    expect(ms).toBeLessThan(380);
+    expect(it.limiter('acme').counters.waited).toBe(0);
   });
 
   test('keeps its body in the socket', async () => {
@@ -128,9 +126,8 @@ describe('over the quota a write', () => {
       const written = write();
       await expect.poll(() => it.limiter('acme').waiting).toBe(1);
       it.setLimits('acme', { ruPerSecond });
-      const [{ status }, ms] = await timed(written);
+      const { status } = await written;
       expect(status).toBe(204);
-      expect(ms).toBeLessThan(5000);
     }
   });
 
@@ -183,9 +180,8 @@ test('what is let in in the long run is the quota, with many clients at once', a
 test('dry, nothing waits and what would have is counted', async () => {
   it.setLimits('acme', { ruPerSecond: 5 });
   it.admission.setRules({ dryRun: true });
-  const [answers, ms] = await timed(Promise.all(Array.from({ length: 30 }, () => write())));
+  const answers = await Promise.all(Array.from({ length: 30 }, () => write()));
   expect(answers.every(({ status }) => status === 204)).toBe(true);
-  expect(ms).toBeLessThan(5000);
   const { wouldWait, wouldRefuse, refused } = it.limiter('acme').counters;
   expect(wouldWait).toBeGreaterThan(0);
   expect(wouldRefuse).toBeGreaterThan(5);

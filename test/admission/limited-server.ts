@@ -62,12 +62,3 @@ export class LimitedServer {
     return this.tenants.stop();
   }
 }
-
-/** Waits until it holds, for two seconds. */
-export async function until(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 2000;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`not within two seconds: ${String(holds)}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -131,7 +131,7 @@ test('who is near its quota is told of: in the log, by commands and as metrics',
   // A second is as long as a busy machine makes it.
   const isNear = async (): Promise<boolean> =>
     Math.abs((await admission('mill')).usedRu / 1000 - 1) < 0.1;
-  await expect.poll(isNear, { timeout: 20_000 }).toBe(true);
+  await expect.poll(isNear).toBe(true);
   const told = await admission('mill');
   expect(told.waited).toBeGreaterThan(10);
 
@@ -151,7 +151,7 @@ test('who is near its quota is told of: in the log, by commands and as metrics',
   expect(top.out).toMatch(/^mill +[\d,]+ +[1-9]\d+ %/m);
   expect(top.out).toMatch(/^free +[\d,]+ +- /m);
 
-  await expect.poll(isNear, { timeout: 20_000 }).toBe(true);
+  await expect.poll(isNear).toBe(true);
   const page = await limited.metrics();
   const ratio = /^polyrow_tenant_quota_used_ratio\{tenant="mill",plane="redis"\} (.*)$/m.exec(page);
   expect(Number(ratio?.[1])).toBeGreaterThan(0.5);
@@ -159,7 +159,7 @@ test('who is near its quota is told of: in the log, by commands and as metrics',
 
   const warnings = (): number =>
     limited.server.output.match(/tenant mill uses \d+ % of its request units/g)?.length ?? 0;
-  await expect.poll(warnings, { timeout: 10_000 }).toBe(1);
+  await expect.poll(warnings).toBe(1);
   // Once a minute, whatever it does.
   await sleep(3000);
   expect(warnings()).toBe(1);

@@ -10,7 +10,8 @@ import { show } from '../support/resp-value.ts';
 import { tableCommand } from '../table-properties/subjects.ts';
 import { LimitedPolyrow } from './limited-polyrow.ts';
 
-const quota = 8000;
+// Little enough for a slow client on a busy machine to want more than a partition's ceiling.
+const quota = 4000;
 
 let server: LimitedPolyrow;
 let red: RespClient;
@@ -145,9 +146,7 @@ test('`busy`: nothing is refused until the plane does nearly what it can', async
   expect((await hammer(red, 2)).refused).toBe(0);
   // Now the quota is as much as the plane can do.
   await set({ 'redis.ru-per-second': quota });
-  await expect
-    .poll(async () => (await hammer(red, 0.5)).refused, { timeout: 10_000 })
-    .toBeGreaterThan(0);
+  await expect.poll(async () => (await hammer(red, 0.5)).refused).toBeGreaterThan(0);
   const metrics = await server.metrics();
   expect(metrics).toMatch(/polyrow_tenant_partition_refused_total\{.*tenant="red".*\} [1-9]/);
   expect(metrics).toMatch(/polyrow_partition_ceilings\{/);
@@ -161,7 +160,7 @@ test('ioredis goes on over the connection it has, and what was refused goes thro
   await client.del('hot');
   let [done, refused] = [0, 0];
   const start = performance.now();
-  while (done < 3000) {
+  while (done < 2000) {
     if (performance.now() - start > 45_000) throw new Error(`${done} done, ${refused} refused`);
     const tries = Array.from({ length: 500 }, () => client.incr('hot'));
     let retryMs = 0;

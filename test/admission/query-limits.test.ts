@@ -45,7 +45,6 @@ test('queries wait until theirs is paid, and writes do not', async () => {
   const { text, ms } = await second;
   expect(text).toContain('median');
   expect(ms).toBeGreaterThan(300);
-  expect(ms).toBeLessThan(3000);
   expect(limiter().counters).toMatchObject({ waited: 1, refused: 0 });
   expect(it.admission.limiterOf(1)).toBeUndefined();
 });

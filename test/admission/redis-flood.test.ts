@@ -71,7 +71,7 @@ describe('twenty times over its quota', () => {
     const balance = async (): Promise<number> =>
       (await LimitedPolyrow.stats(watcher)).get('balance')!;
     // The initial balance is spent first.
-    await expect.poll(balance, { timeout: 20_000 }).toBeLessThan(0);
+    await expect.poll(balance).toBeLessThan(0);
     const before = await LimitedPolyrow.stats(watcher);
     await sleep(6000);
     const after = await LimitedPolyrow.stats(watcher);
@@ -141,12 +141,9 @@ describe('a pipeline of a million commands', () => {
         if (!socket.write(text)) await once(socket, 'drain');
       }
     };
-    const begun = performance.now();
     await Promise.all([write(), done]);
     expect(order).toBe(total / 10);
     expect(refused).toBeGreaterThan(total / 2);
-    // Seconds, and not the hour that its quota would take.
-    expect(performance.now() - begun).toBeLessThan(60_000);
     const resident = Number(
       /^process_resident_memory_bytes (\S+)/m.exec(await server.metrics())![1],
     );
@@ -165,7 +162,7 @@ describe('a pipeline of a million commands', () => {
     const watcher = await server.client('red');
     const clients = async (): Promise<number | undefined> =>
       (await watcher.text('CLIENT', 'LIST')).match(/ fd=/g)?.length;
-    await expect.poll(clients, { timeout: 10_000 }).toBe(1);
+    await expect.poll(clients).toBe(1);
     expect((await LimitedPolyrow.stats(watcher)).get('waiting')).toBe(0);
     watcher.close();
   });

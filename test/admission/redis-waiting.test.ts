@@ -4,7 +4,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { show } from '../support/resp-value.ts';
 import type { RespClient } from '../support/resp-client.ts';
-import { LimitedServer, until } from './limited-server.ts';
+import { LimitedServer } from './limited-server.ts';
+import { until } from '../support/until.ts';
 
 const refusal = /^-TRYAGAIN RU limit: tenant=red kind=/;
 

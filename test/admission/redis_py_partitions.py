@@ -12,7 +12,7 @@ client = r.client_id()
 
 done, refused = 0, 0
 deadline = time.monotonic() + 45
-while done < 3000:
+while done < 2000:
     assert time.monotonic() < deadline, (done, refused)
     p = r.pipeline(transaction=False)
     for i in range(500):

@@ -7,7 +7,8 @@ import { ChargeClass } from '../../request-units/meter.ts';
 import { noLimits } from '../../contracts/tenancy/definitions.ts';
 import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';
-import { LimitedServer, until } from './limited-server.ts';
+import { LimitedServer } from './limited-server.ts';
+import { until } from '../support/until.ts';
 
 let server: LimitedServer;
 afterEach(() => server.stop());

@@ -22,7 +22,7 @@ describe.skipIf(!isBuilt)('calibrate', { timeout: 60_000 }, () => {
     const made = () => readdirSync(scratch).filter((name) => name.startsWith('polyrow-calibrate-'));
     const serves = () =>
       made().some((name) => readdirSync(join(scratch, name)).includes('admin-endpoint'));
-    await expect.poll(serves, { timeout: 30_000 }).toBe(true);
+    await expect.poll(serves).toBe(true);
     calibrating.kill(signal);
     expect((await calibrating.finish()).code).toBe(code);
     expect(made()).toEqual([]);

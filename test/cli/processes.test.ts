@@ -131,11 +131,11 @@ describe.skipIf(!isBuilt)('two processes', { timeout: 60_000 }, () => {
     const pid = pidOf(2);
     process.kill(pid, 'SIGKILL');
     client.disconnect();
-    await expect.poll(() => pidOf(2), { timeout: 30_000 }).not.toBe(pid);
+    await expect.poll(() => pidOf(2)).not.toBe(pid);
     client = new Redis({ port: server.port('redis'), enableReadyCheck: false });
     client.on('error', () => {});
     const read = () => Promise.all(keys.map((key) => client.get(key))).catch(() => []);
-    await expect.poll(read, { timeout: 30_000 }).toEqual(keys);
+    await expect.poll(read).toEqual(keys);
   });
 
   test('the rows are there after a stop and a start', async () => {

@@ -64,7 +64,7 @@ describe('with the default settings', () => {
       await answersOthers();
       sockets.forEach((socket, i) => (i % 2 === 0 ? socket.resetAndDestroy() : socket.destroy()));
     }
-    await expect.poll(connectedClients, { timeout: 10_000 }).toBe(1);
+    await expect.poll(connectedClients).toBe(1);
     expect(server.residentBytes()).toBeLessThan(400 * mib);
     await server.stop();
   });
@@ -88,7 +88,7 @@ describe('with the default settings', () => {
     let received = 0;
     deaf.on('data', (chunk) => (received += chunk.length));
     deaf.resume();
-    await expect.poll(() => received, { timeout: 30_000 }).toBeGreaterThan(500 * mib);
+    await expect.poll(() => received).toBeGreaterThan(500 * mib);
     await answersOthers();
     deaf.destroy();
     await expect.poll(connectedClients).toBeLessThanOrEqual(2);

@@ -19,12 +19,6 @@ afterEach(async () => {
 
 const status = async (who: string, q = 'SHOW DATABASES') => (await server.query(who, q)).status;
 
-const milliseconds = async (ended: Promise<unknown>): Promise<number> => {
-  const start = performance.now();
-  await ended;
-  return performance.now() - start;
-};
-
 /** Sends it over a connection of its own, or of the agent's. */
 async function onItsOwn(
   who: string,
@@ -75,7 +69,6 @@ describe('limits', () => {
     await server.write('acme:acme', 'm v=1 0');
     limit('acme', { queryTimeMs: 150 });
     const query = longQuery(server, 'acme:acme');
-    expect(await milliseconds(query)).toBeLessThan(2000);
     expect(await query).toContain('limit exceeded: tenant=acme limit=queryTimeMs value=150');
     expect(await status('acme:acme', 'SELECT v FROM m')).toBe(200);
   });

@@ -67,9 +67,9 @@ describe.each(kinds)('$name', (kind) => {
     await follower.get('c', 'a');
     const seen: string[] = [];
     follower.watch(({ id }) => seen.push(id));
-    await expect.poll(() => follower.streams, { timeout: 5000 }).toBe(true);
+    await expect.poll(() => follower.streams).toBe(true);
     await writer.write([{ collection: 'c', id: 'a', body: 1, expected: 0 }]);
-    await expect.poll(() => seen, { timeout: 4000 }).toEqual(['a']);
+    await expect.poll(() => seen).toEqual(['a']);
     await Promise.all([writer.close(), follower.close()]);
   });
 });

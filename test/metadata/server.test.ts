@@ -65,7 +65,7 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     expect(await metric(server, 'up')).toBe(1);
 
     proxy.cut();
-    await expect.poll(() => metric(server!, 'up'), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => metric(server!, 'up')).toBe(0);
     await setsAndGets(server, 'without');
     expect((await ask(server, '/readyz')).text).toBe('{"status":"ready"}');
     expect((await ask(server, '/v1/tables/3')).text).toContain('"readOnly":true');
@@ -76,7 +76,7 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     expect(server.output).toContain('is out of reach: serving on with what is known');
 
     proxy.open();
-    await expect.poll(() => metric(server!, 'up'), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => metric(server!, 'up')).toBe(1);
     expect((await alter(server, false)).status).toBe(200);
     await server.stop();
   });
@@ -87,17 +87,18 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     const shop = { name: 'shop', password: 'shop', limits };
     expect((await ask(server, '/v1/tenants', 'POST', shop)).status).toBe(201);
     proxy.cut();
-    await expect.poll(() => metric(server!, 'up'), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => metric(server!, 'up')).toBe(0);
     const spent = async (): Promise<number> => {
       const client = await server!.client();
       await client.text('AUTH', 'shop', 'shop');
-      const until = performance.now() + 4000;
+      const begun = performance.now();
       let sent = 0;
-      for (; performance.now() < until; sent += 100) {
+      for (; performance.now() - begun < 4000; sent += 100) {
         await client.pipeline(Array.from({ length: 100 }, () => ['SET', 'key', 'value']));
       }
+      const seconds = (performance.now() - begun) / 1000;
       client.socket.destroy();
-      return sent / 4;
+      return sent / seconds;
     };
     // A short write is one unit and a little more; a second's quota is there to begin with.
     expect(await spent()).toBeLessThan(700);
@@ -108,10 +109,10 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     await server.restart();
     expect(await spent()).toBeLessThan(700);
     proxy.open();
-    await expect.poll(() => metric(server!, 'up'), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => metric(server!, 'up')).toBe(1);
     const lifted = await ask(server, '/v1/tenants/shop/limits', 'PATCH', { ruPerSecond: 0 });
     expect(lifted.status).toBe(200);
-    expect(await spent()).toBeGreaterThan(2000);
+    expect(await spent()).toBeGreaterThan(700);
     await server.stop();
   });
 
@@ -131,7 +132,7 @@ describe.each(kinds.slice(0, 1))('metadata in $name', (kind) => {
     client.socket.destroy();
 
     proxy.open();
-    await expect.poll(() => metric(server!, 'up'), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => metric(server!, 'up')).toBe(1);
     expect((await alter(server, false)).status).toBe(200);
     await server.stop();
   });

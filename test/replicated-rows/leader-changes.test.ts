@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RespClient } from '../support/resp-client.ts';
 import { show } from '../support/resp-value.ts';
 import { ReplicatedRows } from './node-fixture.ts';
+import { until } from '../support/until.ts';
 
 let root: string;
 let rows: ReplicatedRows;
@@ -29,14 +30,6 @@ const unknown = '-ERR outcome unknown';
 
 const waitingClients = (): number =>
   rows.nodes.reduce((sum, { redis }) => sum + redis.blocked.size, 0);
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let left = 2000; left > 0; left--) {
-    if (isSo()) return;
-    await pause(10);
-  }
-  throw new Error(`not in time: ${what}`);
-}
 
 /** A client's view of its pipelines. */
 interface Seen {
@@ -100,7 +93,7 @@ test.each<[string, () => unknown, number[], boolean]>([
       await change();
     }
     const before = counted();
-    await until('clients go on', () => counted() > before + 2 * perPipeline);
+    await until(() => counted() > before + 2 * perPipeline);
     isOver = true;
     await Promise.all(running);
     expect(seen.flatMap(({ others }) => others)).toEqual([]);
@@ -131,7 +124,7 @@ test('a command that waits for a key is served behind a change of the leader, by
     const client = await rows.node(node).client();
     waiting.push(client.text('BLPOP', 'queue', 20));
   }
-  await until('all wait', () => waitingClients() === 4);
+  await until(() => waitingClients() === 4);
   await rows.transfer();
   const pushing = await rows.node(4).client();
   for (const value of ['a', 'b', 'c', 'd']) {
@@ -144,7 +137,7 @@ test('a command that waits for a key is served behind a change of the leader, by
 test('a command that waits for a key ends in time while nobody leads', async () => {
   const client = await rows.node(4).client();
   const waits = client.text('BLPOP', 'queue', 1);
-  await until('it waits', () => waitingClients() === 1);
+  await until(() => waitingClients() === 1);
   for (const node of [1, 2, 3]) rows.links.cut.add(node);
   expect(await waits).toBe('(nil array)');
   rows.links.cut.clear();

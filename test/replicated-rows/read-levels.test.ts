@@ -3,10 +3,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { ReadBounds } from '../../universal-row/command.ts';
 import { type ClusterNode, ReplicatedRows } from './node-fixture.ts';
+import { until } from '../support/until.ts';
 
 let root: string;
 let rows: ReplicatedRows;
@@ -24,14 +24,6 @@ afterEach(async () => {
   expect(failures).toEqual([]);
 });
 
-async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
-  for (let left = 1000; left > 0; left--) {
-    if (await isSo()) return;
-    await pause(10);
-  }
-  throw new Error(`not in time: ${what}`);
-}
-
 /** A node whose replica follows, and is cut off from the others once it has the key `a` with the value 1. */
 async function cutFollower(): Promise<ClusterNode> {
   const leader = await rows.leader();
@@ -40,7 +32,7 @@ async function cutFollower(): Promise<ClusterNode> {
   expect(await writer.text('SET', 'a', 1)).toBe('+OK');
   const { pod } = follower.replica!;
   const isFresh = (): boolean => pod.isWithin({ maxStalenessMs: 1000, maxLagEntries: 0 });
-  await until('it follows', () => isFresh() && pod.tableSize(0).rows === 1);
+  await until(() => isFresh() && pod.tableSize(0).rows === 1);
   rows.links.cut.add(follower.number);
   expect(await writer.text('SET', 'a', 2)).toBe('+OK');
   return follower;
@@ -61,19 +53,19 @@ test('an eventual read is answered by the replica at hand, however old it is', a
   expect(await reader.text('INCR', 'a')).toBe(':3');
   expect(await reader.text('GET', 'a')).toBe('"1"');
   rows.links.cut.clear();
-  await until('it has caught up', async () => (await reader.text('GET', 'a')) === '"3"');
+  await until(async () => (await reader.text('GET', 'a')) === '"3"');
 });
 
 test('a bounded read goes to the leader once the replica at hand is too old', async () => {
   await start({ maxStalenessMs: 300, maxLagEntries: 10 });
   const follower = await cutFollower();
   const reader = await follower.client();
-  await until('too old', () => !follower.replica!.pod.isWithin(rows.bounds!));
+  await until(() => !follower.replica!.pod.isWithin(rows.bounds!));
   const before = follower.group.stats.readHere;
   expect(await reader.text('GET', 'a')).toBe('"2"');
   expect(follower.group.stats.readHere).toBe(before);
   rows.links.cut.clear();
-  await until('it is in time again', async () => {
+  await until(async () => {
     expect(await reader.text('GET', 'a')).toBe('"2"');
     return follower.group.stats.readHere > before;
   });
@@ -115,7 +107,7 @@ test('a session reads what it has written, at the replica at hand once that has 
   expect(await client.text('GET', 'a')).toBe('"3"');
   expect(follower.group.stats.readHere).toBe(1);
   rows.links.cut.clear();
-  await until('it has caught up', async () => {
+  await until(async () => {
     expect(await client.text('GET', 'a')).toBe('"3"');
     return follower.group.stats.readHere > 1;
   });

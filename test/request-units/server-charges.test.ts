@@ -17,11 +17,11 @@ async function numbers(client: RespClient, ...words: Word[]): Promise<Record<str
 }
 
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`${what}: not within 10 s`);
+    if (Date.now() > deadline) throw new Error(`${what}: not within a minute`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

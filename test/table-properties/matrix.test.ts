@@ -86,7 +86,7 @@ async function rowsHaveTheirTime({ model, subject, alter }: Trial): Promise<void
     await subject.write();
     await alter('--ttl-default-ms', '0');
     await subject.write();
-    await expect.poll(() => subject.count(), { timeout: 5000 }).toBe(2);
+    await expect.poll(() => subject.count()).toBe(2);
     return;
   }
   await expect(subject.writeOld!(2)).rejects.toThrow('points beyond retention policy');
@@ -95,7 +95,7 @@ async function rowsHaveTheirTime({ model, subject, alter }: Trial): Promise<void
   expect(await subject.count()).toBe(2);
   // Expired rows are removed in the background, read-only or not.
   await alter('--ttl-default-ms', '3600000', '--read-only');
-  await expect.poll(() => subject.count(), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => subject.count()).toBe(1);
 }
 
 async function rowsAreSmall({ model, subject, alter }: Trial): Promise<void> {

@@ -11,6 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { isBuilt, polyrow } from '../cli/polyrow-process.ts';
 import { Polyrow, StartError } from '../support/polyrow.ts';
 import { Authority, hasOpenssl, type IssuedCertificate } from './certificates.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const canRun = isBuilt && hasOpenssl;
@@ -84,14 +85,6 @@ function servedAs(port: number): Promise<string> {
     });
     socket.on('error', reject);
   });
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`it did not come to pass:\n${server?.lifeOutput ?? ''}`);
 }
 
 describe.skipIf(!canRun)('TLS', () => {

@@ -151,7 +151,7 @@ describe('fsync', () => {
     expect(order).toEqual([]);
     expect(f.disk.calls.get('sync')).toBe(syncs + 1);
     f.disk.resumeSyncs();
-    await vi.waitFor(() => expect(order).toEqual([1, 2, 3, 4, 5]));
+    await expect.poll(() => order).toEqual([1, 2, 3, 4, 5]);
     expect(f.disk.calls.get('sync')).toBe(syncs + 2);
     expect(f.log.endTurn()).toBe(-1);
   });
@@ -176,7 +176,7 @@ describe('fsync', () => {
     f.turn('b');
     expect(f.log.status().durableLsn).toBeLessThan(f.log.status().appendedLsn);
     await vi.advanceTimersByTimeAsync(1000);
-    await vi.waitFor(() => expect(f.log.status().durableLsn).toBe(f.log.status().appendedLsn));
+    await expect.poll(() => f.log.status().durableLsn).toBe(f.log.status().appendedLsn);
     expect(f.log.status().fsyncs).toBe(1);
     const size = f.disk.contents(f.path(f.segments()[0]!)).length;
     await vi.advanceTimersByTimeAsync(1000);
@@ -209,7 +209,7 @@ describe('fsync', () => {
     });
     expect(replied).toBe(false);
     f.disk.resumeSyncs();
-    await vi.waitFor(() => expect(replied).toBe(true));
+    await expect.poll(() => replied).toBe(true);
     expect(f.log.status().delayedTurns).toBe(1);
   });
 
@@ -220,7 +220,7 @@ describe('fsync', () => {
     await new Promise(setImmediate);
     expect(f.log.status().fsyncs).toBe(0);
     for (const payload of numbered(60)) f.turn(payload);
-    await vi.waitFor(() => expect(f.segments().every((name) => !name.endsWith('.new'))).toBe(true));
+    await expect.poll(() => f.segments().every((name) => !name.endsWith('.new'))).toBe(true);
     expect(f.log.status().fsyncs).toBeGreaterThan(0);
   });
 
@@ -249,7 +249,7 @@ describe('fsync', () => {
     f.log.whenSettled(f.turn('a'), () => {
       replied = true;
     });
-    await vi.waitFor(() => expect(f.fatal?.message).toContain('EIO'));
+    await expect.poll(() => f.fatal?.message).toContain('EIO');
     f.disk.fault = () => undefined;
     await new Promise(setImmediate);
     expect(replied).toBe(false);
@@ -293,7 +293,7 @@ describe('segments', () => {
     const before = f.segments().length;
     expect(before).toBeGreaterThan(5);
     f.log.truncate(120);
-    await vi.waitFor(() => expect(f.segments().length).toBeLessThan(before / 2 + 1));
+    await expect.poll(() => f.segments().length).toBeLessThan(before / 2 + 1);
     const { firstIndex, segments } = f.log.status();
     expect(firstIndex).toBeGreaterThan(80);
     expect(firstIndex).toBeLessThanOrEqual(121);
@@ -305,7 +305,7 @@ describe('segments', () => {
     expect(f.log.status().checkpointIndex).toBe(120);
     f.log.truncate(201);
     await f.write('more');
-    await vi.waitFor(() => expect(f.segments().length).toBeLessThanOrEqual(2));
+    await expect.poll(() => f.segments().length).toBeLessThanOrEqual(2);
   });
 
   test('a gap between engine and log is refused', async () => {
@@ -314,7 +314,7 @@ describe('segments', () => {
     for (const payload of numbered(200)) await f.write(payload);
     await new Promise(setImmediate);
     f.log.truncate(120);
-    await vi.waitFor(() => expect(f.log.status().firstIndex).toBeGreaterThan(80));
+    await expect.poll(() => f.log.status().firstIndex).toBeGreaterThan(80);
     await f.log.close();
     await expect(f.open({ appliedIndex: 10 })).rejects.toThrow('up to 10 only');
   });
@@ -510,7 +510,7 @@ describe('a full disk', () => {
     expect(f.log.failure).toBeDefined();
     f.disk.capacityBytes = 2 * capacityBytes;
     await vi.advanceTimersByTimeAsync(1000);
-    await vi.waitFor(() => expect(f.log.failure).toBeUndefined());
+    await expect.poll(() => f.log.failure).toBeUndefined();
     expect(f.log.status().ballastBytes).toBe(1 << 16);
     await f.write('more');
     f.crash();
@@ -569,7 +569,7 @@ describe('a full disk', () => {
     f.entry('c'.repeat(9 << 20));
     const syncs = f.log.status().fsyncs;
     f.disk.resumeSyncs();
-    await vi.waitFor(() => expect(f.log.status().fsyncs).toBe(syncs + 2));
+    await expect.poll(() => f.log.status().fsyncs).toBe(syncs + 2);
     f.entry('d'.repeat(12 << 20));
     expect(() => f.log.endTurn()).toThrow('disk full');
 
@@ -583,14 +583,14 @@ describe('a full disk', () => {
     // The sync that follows the one under way begins when a part of this turn is in the file …
     f.entry('g'.repeat(9 << 20));
     f.disk.resumeSyncs();
-    await vi.waitFor(() => expect(replies).toEqual(['e']));
+    await expect.poll(() => replies).toEqual(['e']);
     f.entry('h'.repeat(12 << 20));
     expect(() => f.log.endTurn()).toThrow('disk full');
     // … and must not answer for what took its place.
     f.log.whenSettled(f.turn('i'), () => replies.push('i'));
     f.disk.fault = (operation) => (operation === 'sync' ? 'EIO' : undefined);
     f.disk.resumeSyncs();
-    await vi.waitFor(() => expect(f.fatal?.message).toContain('EIO'));
+    await expect.poll(() => f.fatal?.message).toContain('EIO');
     expect(replies).not.toContain('i');
   });
 
@@ -604,7 +604,7 @@ describe('a full disk', () => {
     expect(() => f.turn('refused')).toThrow('disk full');
     f.disk.capacityBytes *= 2;
     await vi.advanceTimersByTimeAsync(1000);
-    await vi.waitFor(() => expect(f.log.failure).toBeUndefined());
+    await expect.poll(() => f.log.failure).toBeUndefined();
     await f.write('taken');
     f.crash();
     await f.open();
@@ -615,9 +615,9 @@ describe('a full disk', () => {
   test('lets segments go that an engine no longer needs', async () => {
     const { f, written } = await fillUp();
     f.log.truncate(written - 1);
-    await vi.waitFor(() => expect(f.log.status().segments).toBeLessThan(3));
+    await expect.poll(() => f.log.status().segments).toBeLessThan(3);
     await vi.advanceTimersByTimeAsync(1000);
-    await vi.waitFor(() => expect(f.log.failure).toBeUndefined());
+    await expect.poll(() => f.log.failure).toBeUndefined();
     await f.log.close();
   });
 });
@@ -647,7 +647,7 @@ describe('a large frame', () => {
       // Nothing of the pod was looked at.
       expect(f.log.endTurn()).toBe(-1);
       expect(settled).toEqual([]);
-      await vi.waitFor(() => expect(settled).toEqual(['large', 'small', 'reads']));
+      await expect.poll(() => settled).toEqual(['large', 'small', 'reads']);
       expect(f.log.endTurn(0)).toBe(-1);
       f.kill();
       await f.open();
@@ -735,7 +735,7 @@ describe('a large frame', () => {
   test('that cannot be written ends the process, and nothing behind it is told', async () => {
     const { f, settled } = await writing('no');
     f.disk.fault = (operation) => (operation === 'write' ? 'EIO' : undefined);
-    await vi.waitFor(() => expect(f.fatal?.message).toContain('EIO'));
+    await expect.poll(() => f.fatal?.message).toContain('EIO');
     await f.log.close();
     expect(settled).toEqual([]);
   });

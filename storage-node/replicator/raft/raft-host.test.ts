@@ -13,6 +13,7 @@ import { firstPosition } from './log-position.ts';
 import type { RaftGroup } from './raft-group.ts';
 import { RegisterMachine } from './register-fixture.ts';
 import { replicaId } from './replica-id.ts';
+import { until } from '../../../test/support/until.ts';
 
 const module = loadEngineModule();
 
@@ -74,14 +75,6 @@ class TestNode {
   }
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let left = 2000; left > 0; left--) {
-    if (isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`not in time: ${what}`);
-}
-
 const open: TestNode[] = [];
 const roots: string[] = [];
 afterEach(async () => {
@@ -106,28 +99,28 @@ test('groups share a log on disk, and have their entries again after a restart',
   const all = nodes(3);
   for (const node of all) await node.start(groups);
   const each = Array.from({ length: groups }, (_, i) => i);
-  await until('leaders', () => each.every((group) => leaderOf(all, group)));
+  await until(() => each.every((group) => leaderOf(all, group)));
   for (const group of each) {
     const position = leaderOf(all, group)!.propose(Buffer.from(`name=of group ${group}`));
     expect(position).toBeGreaterThan(0);
   }
   const committed = (): number => all.flatMap(({ outcomes }) => outcomes).length;
-  await until('outcomes', () => committed() === groups);
+  await until(() => committed() === groups);
   for (const { outcomes } of all) expect(new Set(outcomes).size).toBeLessThanOrEqual(1);
 
   for (const node of all) await node.host.close();
   for (const node of all) await node.start(groups);
-  await until('leaders again', () => each.every((group) => leaderOf(all, group)));
+  await until(() => each.every((group) => leaderOf(all, group)));
   const hasIt = ({ machines }: TestNode): boolean =>
     each.every((group) => machines[group]!.registers.get('name') === `of group ${group}`);
-  await until('state', () => all.every(hasIt));
+  await until(() => all.every(hasIt));
 });
 
 test('segments go once no group needs them; a group that writes seldom does not keep them', async () => {
   const all = nodes(3);
   const sizes = { segmentBytes: 16 * 1024, maxLogBytes: 64 * 1024 };
   for (const node of all) await node.start(2, sizes);
-  await until('leaders', () => leaderOf(all, 0) !== undefined && leaderOf(all, 1) !== undefined);
+  await until(() => leaderOf(all, 0) !== undefined && leaderOf(all, 1) !== undefined);
   leaderOf(all, 1)!.propose(Buffer.from('seldom=written'));
   const value = 'x'.repeat(1000);
   let written = 0;
@@ -137,28 +130,28 @@ test('segments go once no group needs them; a group that writes seldom does not 
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   const isShort = ({ segments }: TestNode): boolean => segments < 15;
-  await until('a short log', () => all.every(isShort));
+  await until(() => all.every(isShort));
   expect(all[0]!.machines[1]!.registers.get('seldom')).toBe('written');
   for (const node of all) await node.host.close();
   for (const node of all) await node.start(2, sizes);
-  await until('leaders again', () => leaderOf(all, 1) !== undefined);
+  await until(() => leaderOf(all, 1) !== undefined);
   for (const { machines } of all) expect(machines[1]!.registers.get('seldom')).toBe('written');
 });
 
 test('after a stop of one node the others go on, and it catches up when it is back', async () => {
   const all = nodes(3);
   for (const node of all) await node.start(1);
-  await until('a leader', () => leaderOf(all, 0) !== undefined);
+  await until(() => leaderOf(all, 0) !== undefined);
   const down = all.find(({ groups }) => groups[0]!.role === 'leader')!;
   await down.host.close();
   const up = all.filter((node) => node !== down);
-  await until('a new leader', () => leaderOf(up, 0) !== undefined);
+  await until(() => leaderOf(up, 0) !== undefined);
   // More than is kept for those that are behind: it is sent a snapshot.
   for (let i = 0; i < 150; i++) {
     leaderOf(up, 0)?.propose(Buffer.from(`key ${i}=x`));
     await new Promise((resolve) => setTimeout(resolve, 3));
   }
-  await until('outcomes', () => up.some(({ outcomes }) => outcomes.length >= 150));
+  await until(() => up.some(({ outcomes }) => outcomes.length >= 150));
   await down.start(1);
-  await until('the state', () => down.machines[0]!.registers.get('key 149') === 'x');
+  await until(() => down.machines[0]!.registers.get('key 149') === 'x');
 });

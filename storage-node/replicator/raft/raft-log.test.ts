@@ -14,6 +14,7 @@ import { firstPosition } from './log-position.ts';
 import { RaftHost } from './raft-host.ts';
 import { RaftLog } from './raft-log.ts';
 import { replicaId } from './replica-id.ts';
+import { until } from '../../../test/support/until.ts';
 
 const module = loadEngineModule();
 const nodeNumbers = [1, 2, 3];
@@ -141,14 +142,6 @@ class ModelPod implements LogListener {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  for (let left = 3000; left > 0; left--) {
-    if (isSo()) return;
-    await pause(10);
-  }
-  throw new Error(`not in time: ${what}`);
-}
-
 let pods: ModelPod[] = [];
 let root = '';
 afterEach(async () => {
@@ -161,7 +154,7 @@ async function start(isEager = false): Promise<Links> {
   const links = new Links();
   pods = nodeNumbers.map((node) => new ModelPod(node, isEager));
   for (const pod of pods) await pod.start(root, links);
-  await until('a leader', () => pods.some(({ role }) => role === 'leader'));
+  await until(() => pods.some(({ role }) => role === 'leader'));
   return links;
 }
 
@@ -202,7 +195,7 @@ test.each([
     await pause(random.below(6));
   }
   links.cut.clear();
-  await until('a leader that commits', () => leader() !== undefined);
+  await until(() => leader() !== undefined);
   let last: Outcome = 'unknown';
   for (let tries = 0; last !== 'committed' && tries < 100; tries++) {
     last = (await leader()?.write([`last ${tries}`])) ?? 'unknown';
@@ -211,7 +204,7 @@ test.each([
   expect(last).toBe('committed');
   await Promise.all(reads);
   const longest = (): string[] => leader()?.rows ?? [];
-  await until('all have all', () => pods.every(({ rows }) => rows.length === longest().length));
+  await until(() => pods.every(({ rows }) => rows.length === longest().length));
   for (const { rows } of pods) expect(rows).toEqual(longest());
   const rows = new Set(longest());
   expect(rows.size).toBe(longest().length);
@@ -231,7 +224,7 @@ test('ticks that find entries under way become one entry', async () => {
   log.begin();
   log.writer.pos += log.writer.buf.write('open;', log.writer.pos);
   log.end();
-  await until('the first is committed', () => leader()!.index > before);
+  await until(() => leader()!.index > before);
   expect(leader()!.rows.slice(-4)).not.toContain('open');
   outcomes.push(leader()!.write(['end']), leader()!.write([]));
   expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['committed']));
@@ -240,7 +233,7 @@ test('ticks that find entries under way become one entry', async () => {
   expect(log.isCommitted(pending)).toBe(false);
   await new Promise((resolve) => log.whenSettled(pending, resolve));
   expect(log.isCommitted(pending)).toBe(true);
-  await until('all have all', () => pods.every(({ rows }) => rows.at(-1) === 'end'));
+  await until(() => pods.every(({ rows }) => rows.at(-1) === 'end'));
   const others = pods.filter((pod) => pod !== leader());
   for (const { rows } of others) expect(rows).toContain('open');
 });
@@ -259,12 +252,12 @@ test('what was applied is read back, and a pod that opens again is told the rest
   expect(status.replication).toMatchObject({ pendingPositions: 0, pendingBytes: 0 });
 
   const other = pods.find((pod) => pod !== writer)!;
-  await until('the other has all', () => other.rows.length === 20);
+  await until(() => other.rows.length === 20);
   await other.host.close();
   // Its engine had a checkpoint of half of it.
   other.index -= 5;
   other.rows = other.rows.slice(0, 10);
   await other.start(root, links);
-  await until('the other has all again', () => other.rows.length === 20);
+  await until(() => other.rows.length === 20);
   expect(other.rows).toEqual(leader()?.rows ?? []);
 });

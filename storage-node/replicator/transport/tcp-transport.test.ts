@@ -10,6 +10,7 @@ import type { PeerAddress } from './peer.ts';
 import { TcpTransport } from './tcp-transport.ts';
 import type { LaneLimits } from './lane-socket.ts';
 import { Lane } from './transport.ts';
+import { until } from '../../../test/support/until.ts';
 
 const secret = Buffer.from('a secret of this test only');
 const host = '127.0.0.1';
@@ -63,13 +64,6 @@ class Node {
     this.transport.flush();
     return taken;
   }
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let left = 1000; left > 0 && !isSo(); left--) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  expect(isSo()).toBe(true);
 }
 
 const allUp = (a: Node, b: Node): boolean =>
