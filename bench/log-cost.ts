@@ -9,16 +9,11 @@ import { runRedisBenchmark } from './redis-benchmark.ts';
 import type { LogKind } from './support/log-pod.ts';
 import type { LogServerOptions } from './support/log-server.ts';
 import { output } from './support/output.ts';
-import {
-  findProgram,
-  freePort,
-  startServer,
-  type Fsync,
-  type Running,
-} from './support/processes.ts';
+import { findProgram, startServer, type Fsync, type Running } from './support/processes.ts';
 import { cpuSeconds } from './support/process-usage.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { median } from './support/statistics.ts';
+import { freePort } from '../test/support/free-port.ts';
 
 interface LogCostOptions {
   rounds: number;

@@ -8,8 +8,9 @@ import { startPolyrowSeries } from './support/series-servers.ts';
 import { machine, printTable, save, type Report, type Row } from './support/report.ts';
 import { request } from './support/resp-client.ts';
 import { median, percentile } from './support/statistics.ts';
-import { freePort } from './support/processes.ts';
+import {} from './support/processes.ts';
 import { postLines } from './support/influx-http.ts';
+import { freePort } from '../test/support/free-port.ts';
 
 interface PlanesOptions {
   rounds: number;

@@ -11,8 +11,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AdminClient } from '../../cli/commands/admin-client.ts';
 import type { ClusterReport, GroupReport } from '../../control/cluster/cluster-report.ts';
 import { adminAccess } from '../support/admin.ts';
-import { freePort, mainOf } from '../support/processes.ts';
+import { mainOf } from '../support/processes.ts';
 import { Proxies } from './proxies.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 export interface LocalNodesOptions {
   nodes: number;

@@ -5,9 +5,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Redis } from 'ioredis';
 import { adminOf } from '../support/admin.ts';
-import { freePort, startPolyrow } from '../support/processes.ts';
+import { startPolyrow } from '../support/processes.ts';
 import type { Figure } from './figures.ts';
 import { query } from './point-writer.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 const models = ['memory', 'kv'] as const;
 const ends = ['SIGTERM', 'SIGKILL'] as const;

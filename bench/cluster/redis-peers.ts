@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, Redis } from 'ioredis';
 import { output } from '../support/output.ts';
-import { freePort, requireProgram } from '../support/processes.ts';
+import { requireProgram } from '../support/processes.ts';
 import type { ProbeClient } from './probes.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 export interface RedisPeer {
   readonly name: string;

@@ -11,16 +11,11 @@ import { runRedisBenchmark } from '../redis-benchmark.ts';
 import { goProgram } from '../support/go-program.ts';
 import { output } from '../support/output.ts';
 import { cpuSeconds } from '../support/process-usage.ts';
-import {
-  type Fsync,
-  freePort,
-  requireProgram,
-  type Running,
-  startPolyrow,
-} from '../support/processes.ts';
+import { type Fsync, requireProgram, type Running, startPolyrow } from '../support/processes.ts';
 import { median } from '../support/statistics.ts';
 import { type Figure, tell } from './figures.ts';
 import { LocalNodes } from './local-nodes.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 interface ThroughputOptions {
   rounds: number;

@@ -4,9 +4,10 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { adminAccess } from '../support/admin.ts';
-import { freePort, type Running, startServer } from '../support/processes.ts';
+import { type Running, startServer } from '../support/processes.ts';
 import { makeDirectory } from './login-attacks.ts';
 import type { Attack, Target } from './attack.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 export interface AttackedServer extends Target {
   readonly pid: number;

@@ -4,7 +4,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  freePort,
   mainOf,
   requireProgram,
   startServer,
@@ -12,6 +11,7 @@ import {
   type Running,
   type StartOptions,
 } from './processes.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 /** Raw HTTP, as the probe of `startServer` is one line and its end. */
 const ping = {

@@ -3,7 +3,6 @@
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,19 +14,12 @@ import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import { ClusterSeries } from './cluster-series.ts';
+import { freePort } from '../../test/support/free-port.ts';
 
 const secret = randomBytes(32);
 const numbers = [1, 2, 3, 4];
 /** The fourth node has no replica. */
 const members = [1, 2, 3];
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 class Node {
   readonly number: number;

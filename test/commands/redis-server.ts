@@ -2,11 +2,12 @@
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readReply, splitLine } from './resp.ts';
+import { freePort } from '../support/free-port.ts';
 
 /** Redis 7.0 is what we compare with; another version answers differently here and there. */
 export const redisInstalled = /v=7\.0\./.test(
@@ -88,16 +89,5 @@ function open(port: number): Promise<Socket> {
     const socket = connect(port, '127.0.0.1');
     socket.once('connect', () => resolve(socket));
     socket.once('error', reject);
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
   });
 }

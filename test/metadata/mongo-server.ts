@@ -5,13 +5,13 @@ import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_proces
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { goTool } from '../support/go-tools.ts';
+import { freePort } from '../support/free-port.ts';
 
 interface ServerKind {
   name: string;
@@ -186,14 +186,4 @@ async function javaServer(): Promise<ServerKind | string> {
       words: ['-cp', `${jars}/*`, join(folder, 'InMemoryServer.java'), `${port}`],
     }),
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

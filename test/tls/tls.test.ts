@@ -2,7 +2,6 @@
 
 import { execFile } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { promisify } from 'node:util';
@@ -12,6 +11,7 @@ import { isBuilt, polyrow } from '../cli/polyrow-process.ts';
 import { Polyrow, StartError } from '../support/polyrow.ts';
 import { Authority, hasOpenssl, type IssuedCertificate } from './certificates.ts';
 import { until } from '../support/until.ts';
+import { freePort } from '../support/free-port.ts';
 
 const run = promisify(execFile);
 const canRun = isBuilt && hasOpenssl;
@@ -46,14 +46,6 @@ async function start(...flags: string[]): Promise<Polyrow> {
   install(first);
   server = await Polyrow.start({ flags: [...files, ...flags] });
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  const { port } = taken.address() as AddressInfo;
-  await new Promise((resolve) => taken.close(resolve));
-  return port;
 }
 
 /** Standard output of a program, or what it said when it failed. */
