@@ -46,14 +46,15 @@ test('all nodes tell of the same nodes, and who does not lead sends clients to t
   }
 });
 
-test('reads of clients that said READONLY go to the leader from any node, and writes do not', async () => {
+test('any node serves reads of clients that said READONLY, and no writes', async () => {
   const leader = await leaderPort(clients[0]!);
   const i = cluster.redisPorts.findIndex((port) => port !== leader);
   const client = clients[i]!;
   await clients[cluster.redisPorts.indexOf(leader)]!.command('SET', 'read', 'anywhere');
   expect(await client.text('GET', 'read')).toMatch(/^-MOVED /);
   expect(await client.text('READONLY')).toBe('+OK');
-  expect(await client.text('GET', 'read')).toBe('"anywhere"');
+  // Such reads are eventual: a follower may not have applied the write yet.
+  await expect.poll(() => client.text('GET', 'read')).toBe('"anywhere"');
   expect(await client.text('SET', 'read', 'x')).toMatch(/^-MOVED /);
   expect(await client.text('READWRITE')).toBe('+OK');
   expect(await client.text('GET', 'read')).toMatch(/^-MOVED /);
