@@ -8,7 +8,8 @@ import type { ExportedState } from './state-machine.ts';
 /** Types of messages beside the engine's. */
 export const SnapshotType = { chunk: 100, answer: 101 } as const;
 
-const windowChunks = 4;
+/** Of some 128 kB each: enough for a connection on which answers take 20 ms. */
+const windowChunks = 16;
 const resendTicks = 20;
 const giveUpTicks = 200;
 

@@ -5,6 +5,8 @@ import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
 import { getU32, putU32 } from '../wal/format.ts';
 
 const prefix = 'snapshot-';
+/** Read and applied in one step, in a few milliseconds. */
+const stepBytes = 512 * 1024;
 /** One that is being installed may be read while the next one comes. */
 let count = 0;
 
@@ -34,10 +36,15 @@ export class SnapshotStaging {
     this.next++;
   }
 
-  /** The chunks as they came. */
+  /** The chunks in their order. Other work of the thread has its turn after every `stepBytes`. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     const length = Buffer.alloc(4);
+    let stepEnd = stepBytes;
     for (let at = 0; at < this.#size; ) {
+      if (at > stepEnd) {
+        stepEnd = at + stepBytes;
+        await new Promise(setImmediate);
+      }
       this.#file!.read(length, 0, 4, at);
       const chunk = Buffer.allocUnsafeSlow(getU32(length, 0));
       this.#file!.read(chunk, 0, chunk.length, at + 4);
