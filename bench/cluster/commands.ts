@@ -1,4 +1,4 @@
-// npm run bench -- cluster throughput|etcd|fail-over|transfer|groups|restart|snapshot|upgrade|clients: figures of a cluster on
+// npm run bench -- cluster throughput|etcd|fail-over|transfer|groups|restart|snapshot|upgrade|clients|gateway: figures of a cluster on
 // loopback, each with its threshold. Exit code 1 when one misses it.
 
 import { resolve } from 'node:path';
@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Fsync } from '../support/processes.ts';
 import { clientsBench, clientsDefaults } from './clients.ts';
 import { failOverBench, failOverDefaults, harms } from './fail-over.ts';
+import { gatewayBench, gatewayDefaults } from './gateway.ts';
 import { manyGroupsBench, manyGroupsDefaults } from './many-groups.ts';
 import {
   movesDefaults,
@@ -41,6 +42,12 @@ export function clusterCommand(command: string): Command {
     .action((options: Omit<typeof throughputDefaults, 'policies'> & { policies: Fsync[] }) =>
       run(throughputBench(options, command)),
     );
+  program
+    .command('gateway')
+    .description('processor time a command of a gateway and a node over that of one process')
+    .option('--rounds <n>', 'of each cell', whole, gatewayDefaults.rounds)
+    .option('--requests <n>', 'of a round', whole, gatewayDefaults.requests)
+    .action((options: typeof gatewayDefaults) => run(gatewayBench(options, command)));
   program
     .command('etcd')
     .description('replicated puts on disk beside etcd')

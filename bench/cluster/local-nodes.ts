@@ -19,6 +19,10 @@ export interface LocalNodesOptions {
   nodes: number;
   /** Settings for all nodes, as flags. */
   flags?: readonly string[];
+  /** The flag `--roles` of each node, from the first; all roles unless given. */
+  roles?: readonly string[];
+  /** Of each group, when the cluster has settled; 3 unless given. */
+  replicas?: number;
   /** The nodes speak to each other through proxies. */
   proxied?: boolean;
   /** The folder of the build to start; this one unless given. */
@@ -170,6 +174,7 @@ export class LocalNodes {
   async settled(by?: number): Promise<void> {
     let [known, since] = ['', performance.now()];
     const end = performance.now() + startMs;
+    const least = this.#options.replicas ?? 3;
     while (performance.now() - since < quietMs) {
       if (performance.now() > end) throw new Error(`the cluster does not settle: ${known}`);
       const { groups } = await this.report(by).catch(() => ({ groups: [] as GroupReport[] }));
@@ -177,7 +182,7 @@ export class LocalNodes {
         groups.length > 0 &&
         groups.every(
           ({ settled, replicas }) =>
-            settled && replicas.length >= 3 && replicas.every(({ role }) => role !== 'unknown'),
+            settled && replicas.length >= least && replicas.every(({ role }) => role !== 'unknown'),
         );
       const now = isWhole ? groups.map(({ group, leader }) => `${group}:${leader}`).join() : '';
       if (now === '' || now !== known) [known, since] = [now, performance.now()];
@@ -250,7 +255,8 @@ export class LocalNodes {
       ...(number > 1 ? { 'cluster.seeds': `${seed}:${first.listen}` } : {}),
     };
     const words = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    const { flags = [] } = this.#options;
+    const { flags = [], roles } = this.#options;
+    const ownFlags = roles === undefined ? [] : ['--roles', roles[number - 1]!];
     rmSync(join(directory, 'admin-endpoint'), { force: true });
     node.child = spawn(
       process.execPath,
@@ -261,6 +267,7 @@ export class LocalNodes {
         directory,
         ...words,
         ...flags,
+        ...ownFlags,
       ],
       { stdio: ['ignore', 'ignore', 'pipe'] },
     );
