@@ -95,7 +95,7 @@ async function withinProcess(fsync: Fsync, options: LogCostOptions): Promise<Row
   const { rounds, seconds } = options;
   const rows: Row[] = [];
   for (const turn of options.turns) {
-    const name = `fsync=${fsync}, ${turn} a turn`;
+    const name = `fsync=${fsync}, ${turn} a tick`;
     const round = { fsync, turn, seconds };
     const ours = () => measure({ ...round, log: 'group' });
     const peer = () => measure({ ...round, log: 'bare' });

@@ -4,6 +4,5 @@
 import { expect } from 'vitest';
 
 expect.addEqualityTesters([
-  (one, other) =>
-    Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : undefined,
+  (one, other) => (Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : undefined),
 ]);
