@@ -26,10 +26,10 @@ export type NodeState = 'joining' | 'up' | 'draining' | 'removed';
 
 /**
  * Formats of files and messages have levels; each build supports the levels up to its own. 1: the
- * first release of clusters. 2: tables whose reads go by leases. 3: changes of partitions. Features
- * of a level are used once all nodes support it.
+ * first release of clusters. 2: tables whose reads go by leases. 3: changes of partitions. 4: tokens of
+ * sessions over HTTP. Features of a level are used once all nodes support it.
  */
-export const ownLevel = 3;
+export const ownLevel = 4;
 
 export interface NodeDefinition {
   /** From 1 on, never used again. */

@@ -1,6 +1,7 @@
 // The interface between the access layer and a pod of time series, in this thread or in another process. Times are nanoseconds since 1970 as `bigint`, both ends of a range inclusive.
 
 import type { Slices } from '../universal-row/slices.ts';
+import type { ReadBounds } from '../universal-row/command.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { QuotaMode } from './table-properties.ts';
 import type { BlockSummary, SeriesRows } from '../universal-row/series/column.ts';
@@ -101,6 +102,12 @@ export type SeriesFilter =
       readonly matches: (value: string) => boolean;
     };
 
+/**
+ * How old a state a read may be answered from, by a replica that does not lead; `strong`: it must be the latest. Absent:
+ * as the properties of the database say.
+ */
+export type SeriesReads = ReadBounds | 'strong';
+
 export interface SeriesSelection {
   readonly database: string;
   /** '' or undefined: the default one where points are read; all of them where the schema is. */
@@ -111,6 +118,7 @@ export interface SeriesSelection {
   /** Only series with points in shards that touch this range. */
   readonly from?: bigint | undefined;
   readonly to?: bigint | undefined;
+  readonly reads?: SeriesReads | undefined;
 }
 
 /** A condition that rows must meet, told so that blocks without such rows need not be read. Rows that
@@ -149,6 +157,7 @@ export interface ScanRequest {
   readonly bounds?: readonly ValueBound[] | undefined;
   /** Blocks that are read are not cached. */
   readonly bypassesCaches?: boolean | undefined;
+  readonly reads?: SeriesReads | undefined;
 }
 
 export interface ScannedSeries {

@@ -1,7 +1,7 @@
 // Properties of a table, which operators set, the same for all data models. They are enforced in one place, on actions,
 // so that protocols and engines have no rules of their own.
 
-import { isWrite, type Action } from '../universal-row/command.ts';
+import { isWrite, type Action, type ReadBounds } from '../universal-row/command.ts';
 import { mostPartitions } from './partition-map.ts';
 
 /**
@@ -37,6 +37,15 @@ export interface TableProperties {
   readonly quotaMode: QuotaMode;
   /** Large, log-like reads that would push everything else out pass by every cache. */
   readonly cacheBypass: boolean;
+}
+
+/** A state of any age. */
+export const anyAge: ReadBounds = { maxStalenessMs: Infinity, maxLagEntries: Infinity };
+
+/** Bounds of reads that may be answered by a replica that does not lead; undefined where none may. */
+export function boundsOf(consistency: Consistency | undefined): ReadBounds | undefined {
+  if (consistency?.kind === 'bounded') return consistency;
+  return consistency?.kind === 'eventual' ? anyAge : undefined;
 }
 
 export const consistencyKinds = ['strong', 'lease', 'eventual', 'bounded'] as const;

@@ -4,6 +4,7 @@
 // and reads wait until this pod is known to lead.
 
 import { awaited, oneSlice, type Slices } from '../universal-row/slices.ts';
+import type { ReadBounds } from '../universal-row/command.ts';
 import type { Clock } from '../universal-row/environment.ts';
 import type { MaybePromise } from '../universal-row/maybe-promise.ts';
 import type { PointBatch } from '../universal-row/series/point-batch.ts';
@@ -14,6 +15,7 @@ import {
   ReadOnlyError,
   type ScanRequest,
   SeriesError,
+  type SeriesReads,
   type SeriesScan,
   type SeriesSelection,
   type SeriesStore,
@@ -34,6 +36,12 @@ import type { LogRole, PartitionLog } from './replicator/partition-log.ts';
 import { ScheduledMaintenance } from './scheduled-maintenance.ts';
 import { SeriesReplica } from './series-replica.ts';
 import type { TableRules, TableRulesByName } from './table-rules.ts';
+
+/** What a read is of. */
+interface Read {
+  readonly database: string;
+  readonly reads?: SeriesReads | undefined;
+}
 
 /** See `SeriesPod.parts`. */
 interface SeriesPodParts {
@@ -79,8 +87,12 @@ function nanoseconds(ms: number): bigint {
   return BigInt(ms) * 1_000_000n;
 }
 
-function* readable<T>(replica: SeriesReplica, open: () => Slices<T>): Slices<T> {
-  yield* awaited(replica.readable());
+function* readable<T>(
+  replica: SeriesReplica,
+  bounds: ReadBounds | undefined,
+  open: () => Slices<T>,
+): Slices<T> {
+  yield* awaited(replica.readable(bounds));
   return yield* open();
 }
 
@@ -284,7 +296,7 @@ export class SeriesPod implements SeriesStore {
   *#delete(kind: 'points' | 'series', selection: SeriesSelection): Slices<void> {
     this.#expectWritable(selection.database);
     const replica = this.#replica;
-    if (replica !== undefined) yield* awaited(replica.readable());
+    if (replica !== undefined) yield* awaited(replica.leading());
     for (const part of this.#engine.deletion(kind, selection)) {
       if (part !== undefined) {
         const prepare = (): void => {
@@ -360,37 +372,53 @@ export class SeriesPod implements SeriesStore {
 
   scan(request: ScanRequest): Slices<SeriesScan> {
     const bypassesCaches = this.#tables.get(request.database)?.cacheBypass === true;
-    return this.#read(() =>
+    return this.#read(request, () =>
       this.#engine.scan(bypassesCaches ? { ...request, bypassesCaches } : request),
     );
   }
 
   measurements(selection: SeriesSelection): Slices<string[]> {
-    return this.#read(() => this.#engine.measurements(selection));
+    return this.#read(selection, () => this.#engine.measurements(selection));
   }
 
   fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
-    return this.#read(() => oneSlice(() => this.#engine.fieldKeys(selection)));
+    return this.#read(selection, () => oneSlice(() => this.#engine.fieldKeys(selection)));
   }
 
   tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
-    return this.#read(() => this.#engine.tagKeys(selection));
+    return this.#read(selection, () => this.#engine.tagKeys(selection));
   }
 
   tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
-    return this.#read(() => this.#engine.tagValues(selection, tag));
+    return this.#read(selection, () => this.#engine.tagValues(selection, tag));
   }
 
   seriesKeys(selection: SeriesSelection): Slices<string[]> {
-    return this.#read(() => this.#engine.seriesKeys(selection));
+    return this.#read(selection, () => this.#engine.seriesKeys(selection));
   }
 
   seriesCardinality(selection: SeriesSelection): Slices<number> {
-    return this.#read(() => this.#engine.seriesCardinality(selection));
+    return this.#read(selection, () => this.#engine.seriesCardinality(selection));
   }
 
-  #read<T>(open: () => Slices<T>): Slices<T> {
-    return this.#replica === undefined ? open() : readable(this.#replica, open);
+  #read<T>(of: Read, open: () => Slices<T>): Slices<T> {
+    const replica = this.#replica;
+    return replica === undefined ? open() : readable(replica, this.#boundsOf(of), open);
+  }
+
+  #boundsOf({ database, reads }: Read): ReadBounds | undefined {
+    if (reads === undefined) return this.#tables.get(database)?.readBounds;
+    return reads === 'strong' ? undefined : reads;
+  }
+
+  /** Whether it follows, and its state is no older. */
+  isWithin(bounds: ReadBounds): boolean {
+    return this.#replica?.isWithin(bounds) === true;
+  }
+
+  /** Last entry of the log that reads here may have seen. */
+  get appliedIndex(): number {
+    return this.#engine.appliedIndex;
   }
 
   // ---- backups

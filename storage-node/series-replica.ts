@@ -3,6 +3,7 @@
 // committed state, and a lost entry leaves nothing but a draft that the engine discards.
 
 import { type MaybePromise, whenReady } from '../universal-row/maybe-promise.ts';
+import type { ReadBounds } from '../universal-row/command.ts';
 import { type Clock } from '../universal-row/environment.ts';
 import type { Outcome } from '../universal-row/executor.ts';
 import {
@@ -62,6 +63,10 @@ export class SeriesReplica implements LogListener {
   #isClosed = false;
   /** Changes wait, as the role is about to change. */
   #isPaused = false;
+  /** The state is replaced: it is none to be read. */
+  #isInstalling = false;
+  /** Counts changes of role. */
+  #stint = 0;
 
   constructor(options: SeriesReplicaOptions) {
     this.#options = options;
@@ -89,15 +94,34 @@ export class SeriesReplica implements LogListener {
     return new UnavailableError(`timeout: ${maxQueued} changes of this database wait already`);
   }
 
-  /** Resolves when later reads include all commits before this call. */
-  readable(): Promise<void> {
-    if (this.role !== 'leader') return Promise.reject(new NotLeaderError(this.leader));
+  /** Whether it follows, and its state is no older. */
+  isWithin({ maxStalenessMs, maxLagEntries }: ReadBounds): boolean {
+    if (this.role === 'leader' || this.#isClosed || this.#isInstalling) return false;
+    const { ms, entries } = this.#options.log.staleness!();
+    // A replica that has heard of no leader yet may have nothing at all.
+    return ms !== Infinity && ms <= maxStalenessMs && entries <= maxLagEntries;
+  }
+
+  /**
+   * Resolves when later reads include all commits before this call; a replica that follows asks the leader for them. At
+   * once where the state here is within bounds.
+   */
+  readable(bounds?: ReadBounds): Promise<void> {
+    if (bounds !== undefined && this.isWithin(bounds)) return Promise.resolve();
+    if (this.#isClosed) return Promise.reject(new NotLeaderError(this.leader));
     return new Promise((resolve, reject) => {
       this.#options.log.readBarrier((outcome) => {
         if (outcome === 'committed') resolve();
         else reject(new NotLeaderError(this.role === 'leader' ? 0 : this.leader));
       });
     });
+  }
+
+  /** As `readable`, for a change: rejects where this replica does not lead, or has not led all the time. */
+  async leading(): Promise<void> {
+    const stint = this.#stint;
+    if (this.role === 'leader') await this.readable();
+    if (this.role !== 'leader' || stint !== this.#stint) throw new NotLeaderError(this.leader);
   }
 
   /** Called when the log is closed: it reports the outcome of changes in progress. */
@@ -186,9 +210,9 @@ export class SeriesReplica implements LogListener {
     return true;
   }
 
-  /** Nothing is to be changed, if this is still the leader. */
+  /** Nothing is to be changed, if this has been the leader until now: the state that says so was the latest. */
   #confirm({ resolve, reject, result }: Change): void {
-    this.readable().then(() => resolve(result), reject);
+    this.leading().then(() => resolve(result), reject);
   }
 
   #settled(outcome: Outcome): void {
@@ -255,6 +279,7 @@ export class SeriesReplica implements LogListener {
   }
 
   roleChanged(role: LogRole, leader: number): void {
+    this.#stint++;
     this.role = role;
     this.leader = leader;
     if (role === 'leader') this.#schedule();
@@ -270,6 +295,11 @@ export class SeriesReplica implements LogListener {
   async installSnapshot({ index, batches }: StateSnapshot): Promise<void> {
     const { engine } = this.#options;
     engine.discard();
-    await engine.importSnapshot(entriesOf(batches), index);
+    this.#isInstalling = true;
+    try {
+      await engine.importSnapshot(entriesOf(batches), index);
+    } finally {
+      this.#isInstalling = false;
+    }
   }
 }

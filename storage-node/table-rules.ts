@@ -1,11 +1,13 @@
 // The properties of a table as enforced by its pod on every action, for all models.
 
 import {
+  boundsOf,
   defaultTableProperties,
   type QuotaMode,
   type TableProperties,
   type WritePriority,
 } from '../contracts/table-properties.ts';
+import type { ReadBounds } from '../universal-row/command.ts';
 
 export interface TableRules {
   readOnly: boolean;
@@ -22,6 +24,8 @@ export interface TableRules {
   quotaMode: QuotaMode;
   /** Reads leave no entries in the caches above the disk. */
   cacheBypass: boolean;
+  /** Of reads that a replica may answer that does not lead. */
+  readBounds?: ReadBounds | undefined;
   /** Its rows were copied from other partitions: until its group says that it has all of them, it is read nowhere. */
   isCopy?: boolean | undefined;
   /** Quota shared with other tables; absent when there is no limit. */
@@ -61,6 +65,7 @@ export function rulesOf(properties: TableProperties, quota?: TableQuota): TableR
     writePriority,
     quotaMode,
     cacheBypass,
+    readBounds: boundsOf(properties.consistency),
     quota,
   };
 }

@@ -6,9 +6,8 @@ import type { CommandEntry } from '../../access/redis/commands/registry.ts';
 import { PartitionedTable } from '../../access/redis/partitions/partitioned-table.ts';
 import type { GroupDefinition } from '../../contracts/cluster.ts';
 import { isPartition, type Partition } from '../../contracts/partition-map.ts';
-import type { Consistency, QuotaMode } from '../../contracts/table-properties.ts';
+import { boundsOf, type Consistency, type QuotaMode } from '../../contracts/table-properties.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
-import type { ReadBounds } from '../../universal-row/command.ts';
 import type { RowCommands } from '../../universal-row/executor.ts';
 import type { RowPricer } from '../../request-units/row-pricer.ts';
 import { type ClusterRows, groupKey, type GroupScope } from './cluster-rows.ts';
@@ -150,16 +149,5 @@ export class ClusterRoutes {
     const map = tables.mapOf(table);
     divided.setMap(map, ({ number }) => this.#executorOf(number));
     return { ...usual, executor: divided };
-  }
-}
-
-function boundsOf(consistency: Consistency | undefined): ReadBounds | undefined {
-  switch (consistency?.kind) {
-    case 'bounded':
-      return consistency;
-    case 'eventual':
-      return { maxStalenessMs: Infinity, maxLagEntries: Infinity };
-    default:
-      return undefined;
   }
 }

@@ -8,13 +8,17 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { InfluxServer } from '../../access/influx/http/server.ts';
-import type { ClusterView } from '../../contracts/cluster.ts';
+import { type ClusterView, ownLevel } from '../../contracts/cluster.ts';
+import type { Consistency } from '../../contracts/table-properties.ts';
+import { modelProperties } from '../../contracts/table-properties.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { replicaId } from '../../storage-node/replicator/raft/replica-id.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import { ClusterSeries } from './cluster-series.ts';
+import { InfluxTables } from './influx-tables.ts';
 import { freePort } from '../../test/support/free-port.ts';
+import { until } from '../../test/support/until.ts';
 
 const secret = randomBytes(32);
 const numbers = [1, 2, 3, 4];
@@ -24,6 +28,7 @@ const members = [1, 2, 3];
 class Node {
   readonly number: number;
   readonly failures: string[] = [];
+  readonly tables = new InfluxTables([]);
   series!: ClusterSeries;
   server: InfluxServer | undefined;
   port = 0;
@@ -50,12 +55,14 @@ class Node {
         port: Number(place.split(':')[1]),
         view: this.#view,
       },
+      tables: this.tables,
       directory: join(this.#root, String(number)),
       newEngine: (directory) => new TsmEngine({ directory, disk: realDisk }),
       podOptions: () => ({
         checkpointBytes: 1 << 20,
         retentionIntervalMs: 1 << 30,
         clock: systemClock,
+        tables: this.tables,
       }),
       chargedTo: () => 0,
       leaderWaitMs: 8000,
@@ -91,6 +98,27 @@ class Node {
     return { status: response.status, text: await response.text() };
   }
 
+  /** How the database's reads are from now on. */
+  setConsistency(consistency: Consistency): void {
+    const properties = { ...modelProperties('series'), consistency };
+    this.tables.set([{ ...properties, model: 'series', tenant: 0, name: 'db' }]);
+    this.series.tablesChanged();
+  }
+
+  get readHere(): number {
+    return this.server!.metrics().queriesReadHere;
+  }
+
+  /** With headers: the count of points, and the token of the session. */
+  async count(headers: Record<string, string>): Promise<{ count: unknown; token: string | null }> {
+    const q = encodeURIComponent('SELECT count(v) FROM m');
+    const url = `http://127.0.0.1:${this.port}/query?db=db&epoch=ns&q=${q}`;
+    const response = await fetch(url, { headers });
+    const text = await response.text();
+    const [, count] = /\[0,(\d+)\]/.exec(text) ?? [];
+    return { count: count ?? text, token: response.headers.get('x-polyrow-session') };
+  }
+
   async query(q: string): Promise<{ error?: string; series?: { values: unknown[][] }[] }> {
     const path = `/query?db=db&epoch=ns&q=${encodeURIComponent(q)}`;
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`);
@@ -124,6 +152,7 @@ async function viewOf(): Promise<ClusterView> {
         admin: '',
       },
       incarnation: 1,
+      build: { level: ownLevel, incarnation: 1 },
       joinId: '',
     })),
   );
@@ -198,4 +227,103 @@ test('every node answers, whoever leads, and nothing that was acknowledged is lo
   const status = nodes.flatMap(({ series }) => series.status());
   expect(status.map(({ role }) => role).sort()).toEqual(['follower', 'follower', 'leader']);
   expect(nodes.flatMap(({ failures }) => failures)).toEqual([]);
+}, 120_000);
+
+/** Three replicas with a point, and a node without one. */
+async function startAll(): Promise<void> {
+  root = mkdtempSync(join(tmpdir(), 'polyrow-cluster-series-'));
+  const view = await viewOf();
+  nodes = numbers.map((number) => new Node(number, root, view));
+  for (const node of nodes) await node.start();
+  await nodes[0]!.post(`/query?q=${encodeURIComponent('CREATE DATABASE db')}`, '');
+  await write(nodes[0]!, 'm v=1 1');
+}
+
+const leads = (node: Node): boolean => node.series.forwarder.leads(0);
+
+/** Those with a replica that follows, once they have all and know it. */
+async function followers(): Promise<[Node, Node]> {
+  const all = nodes.filter((node) => !leads(node) && node.series.podOf(0) !== undefined);
+  const bounds = { maxStalenessMs: 60_000, maxLagEntries: 0 };
+  await until(() => all.every(({ series }) => series.podOf(0)!.isWithin(bounds)));
+  return all as [Node, Node];
+}
+
+test('the replica at hand answers queries that may be late, without a leader', async () => {
+  await startAll();
+  const [one, other] = await followers();
+  const header = (consistency: string) => ({ 'X-Polyrow-Consistency': consistency });
+  expect(await one.count(header('eventual'))).toEqual({ count: '1', token: null });
+  expect(await one.count(header('bounded; ms=60000'))).toEqual({ count: '1', token: null });
+  expect(await one.count({})).toEqual({ count: '1', token: null });
+  expect([one.readHere, other.readHere]).toEqual([2, 0]);
+  // Statements that change something go to the leader, together with those before them.
+  const into = encodeURIComponent('SELECT v FROM m; SELECT v INTO n FROM m');
+  const response = await fetch(`http://127.0.0.1:${one.port}/query?db=db&q=${into}`, {
+    method: 'POST',
+    headers: header('eventual'),
+  });
+  expect(await response.text()).toContain('"written"');
+  expect(one.readHere).toBe(2);
+  const wrong = await one.count(header('late'));
+  expect(wrong.count).toContain('invalid X-Polyrow-Consistency header');
+  // Of three there is one left.
+  for (const node of [nodes.find(leads)!, other]) await node.stop();
+  await until(() => one.series.podOf(0)!.leader === 0);
+  expect((await one.count(header('eventual'))).count).toBe('1');
+  expect((await one.count(header('bounded; ms=0'))).count).toContain('no leader');
+}, 120_000);
+
+test('a database says how late its reads may be, and a request may say otherwise', async () => {
+  await startAll();
+  const [one] = await followers();
+  one.setConsistency({ kind: 'eventual' });
+  expect((await one.count({})).count).toBe('1');
+  expect(one.readHere).toBe(1);
+  expect((await one.count({ 'X-Polyrow-Consistency': 'strong' })).count).toBe('1');
+  expect(one.readHere).toBe(1);
+  one.setConsistency({ kind: 'bounded', maxStalenessMs: 60_000, maxLagEntries: 10 });
+  expect((await one.count({})).count).toBe('1');
+  expect(one.readHere).toBe(2);
+}, 120_000);
+
+test('a session reads all that it has seen and written, at any node', async () => {
+  await startAll();
+  await followers();
+  let token = '';
+  for (let n = 2; n <= 30; n++) {
+    const at = nodes[n % 4]!;
+    const response = await fetch(`http://127.0.0.1:${at.port}/write?db=db`, {
+      method: 'POST',
+      body: `m v=1 ${n}`,
+      headers: { 'X-Polyrow-Consistency': 'session', 'X-Polyrow-Session': token || 'AQ' },
+    });
+    expect(response.status).toBe(204);
+    token = response.headers.get('x-polyrow-session')!;
+    const read = await nodes[(n + 1) % 4]!.count({ 'X-Polyrow-Session': token });
+    expect(read.count).toBe(String(n));
+    token = read.token!;
+  }
+  const here = nodes.reduce((sum, { readHere }) => sum + readHere, 0);
+  expect(here).toBeGreaterThan(0);
+  // A long answer tells at its end what it has seen.
+  const q = encodeURIComponent('SELECT * FROM m');
+  const url = `http://127.0.0.1:${nodes[0]!.port}/query?db=db&chunked=true&chunk_size=1&q=${q}`;
+  const long = await fetch(url, { headers: { 'X-Polyrow-Session': token } });
+  expect(long.headers.get('x-polyrow-session')).not.toBeNull();
+  expect((await long.text()).trim().split('\n')).toHaveLength(30);
+}, 120_000);
+
+test('a database with leases is read without a question to other replicas', async () => {
+  await startAll();
+  for (const node of nodes) node.setConsistency({ kind: 'lease' });
+  const leader = nodes.find(leads)!;
+  const { log } = leader.series.podOf(0)!.parts;
+  await until(() => {
+    let isAnswered = false;
+    // At once, within this call, only by a lease.
+    log.readBarrier((outcome) => (isAnswered = outcome === 'committed'));
+    return isAnswered;
+  });
+  expect((await leader.count({})).count).toBe('1');
 }, 120_000);

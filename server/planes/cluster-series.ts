@@ -2,9 +2,18 @@
 // one store, and the way to the node that leads a tenant's.
 
 import { join } from 'node:path';
-import { Forwarder, type LeadingNode } from '../../access/influx/forwarding/forwarder.ts';
+import {
+  Forwarder,
+  type LeadingNode,
+  type SeriesReplicaHere,
+} from '../../access/influx/forwarding/forwarder.ts';
 import { httpPurpose, LinkStream } from '../../access/influx/forwarding/link-stream.ts';
-import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import {
+  type ClusterView,
+  clusterLevel,
+  type GroupDefinition,
+  type ReplicaStatus,
+} from '../../contracts/cluster.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import type { PortableSeriesEngine } from '../../engines/series-engine.ts';
@@ -14,6 +23,8 @@ import {
   type SeriesReplicaHostOptions,
 } from '../../storage-node/series-replica-host.ts';
 import { replicaSamples } from './cluster-samples.ts';
+import { keptName } from './influx-databases.ts';
+import type { InfluxTables } from './influx-tables.ts';
 import type { PlaneCluster } from './messages.ts';
 import {
   type NodePlace,
@@ -28,6 +39,8 @@ type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: objec
 
 interface ClusterSeriesOptions {
   readonly data: PlaneCluster;
+  /** Properties of databases. */
+  readonly tables: InfluxTables;
   /** Path of this plane in the data directory. */
   readonly directory: string;
   /** `groups`: how many of the cluster's have a replica here, which share its memory. */
@@ -44,6 +57,9 @@ interface ClusterSeriesOptions {
   readonly fatal: (error: unknown) => void;
 }
 
+/** From this level of a cluster on all nodes know tokens of sessions over HTTP. */
+const sessionLevel = 4;
+
 export class ClusterSeries {
   /** Store of all tenants whose series are led here. */
   readonly store: SeriesPods;
@@ -56,6 +72,7 @@ export class ClusterSeries {
   #places = new Map<number, NodePlace>();
   /** By tenant: units charged as of the last `takeUnits`. */
   readonly #charged = new Map<number, number>();
+  #level = 1;
   /** By group: the node asked last, where no replica here knows the leader. */
   readonly #asked = new Map<number, number>();
 
@@ -87,6 +104,9 @@ export class ClusterSeries {
       context: groups.context,
       leaderOf: (tenant) => this.#leaderOf(tenant),
       notThere: (tenant, node) => this.#notThere(tenant, node),
+      replicaOf: (tenant) => this.#replicaOf(tenant),
+      boundsOf: (tenant, name) => options.tables.get(keptName({ tenant, name }))?.readBounds,
+      knowsSessions: () => this.#level >= sessionLevel,
       waitMs: () => options.leaderWaitMs,
     });
   }
@@ -153,12 +173,33 @@ export class ClusterSeries {
   }
 
   async #adopt({ nodes, groups }: ClusterView): Promise<void> {
+    this.#level = clusterLevel(nodes);
     const series = groups.filter(({ model }) => model === 'tsm');
     this.#byTenant = new Map(series.map((group) => [group.tenant, group]));
     this.#places = this.#groups.setNodes(nodes);
     this.forwarder.setNodes(Array.from(this.#places, ([node, place]) => ({ node, ...place })));
+    this.tablesChanged();
     await this.#groups.setGroups(groups);
     this.store.changed();
+  }
+
+  /** Properties of databases have changed. */
+  tablesChanged(): void {
+    const { leasedTenants } = this.#options.tables;
+    const leased = [...this.#byTenant.values()].filter(({ tenant }) => leasedTenants.has(tenant));
+    this.#groups.setLeases(new Set(leased.map(({ group }) => group)));
+  }
+
+  #replicaOf(tenant: number): SeriesReplicaHere | undefined {
+    const group = this.#byTenant.get(tenant)?.group ?? 0;
+    const [pod, log] = [this.#groups.pod(group), this.#groups.log(group)];
+    if (pod === undefined || log === undefined) return undefined;
+    return {
+      group,
+      log,
+      appliedIndex: pod.appliedIndex,
+      isWithin: (bounds) => pod.isWithin(bounds),
+    };
   }
 
   // ---- leaders

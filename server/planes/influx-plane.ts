@@ -185,6 +185,7 @@ async function openPod(): Promise<SeriesPod> {
 async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
   cluster = await ClusterSeries.open({
     data: of,
+    tables,
     directory: resolve(config['data-dir'], 'cluster', 'influx'),
     newEngine,
     podOptions,
@@ -322,6 +323,7 @@ serveCalls(port, {
   tables: () => {},
   seriesTables: (definitions) => {
     tables.set(definitions);
+    cluster?.tablesChanged();
     admission.gateway.quotaModesChanged();
   },
   defaultModel: () => {},

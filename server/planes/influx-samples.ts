@@ -36,6 +36,12 @@ function addServer(samples: MetricSample[], metrics: InfluxMetrics): void {
   );
   add('gauge', 'influx_queries_running', 'Queries running now.', metrics.queriesRunning);
   add('counter', 'influx_queries', 'Queries run.', metrics.queriesRun);
+  add(
+    'counter',
+    'influx_replica_queries',
+    'Queries answered by a replica that does not lead.',
+    metrics.queriesReadHere,
+  );
   add('counter', 'influx_statements_failed', 'Statements that failed.', metrics.statementsFailed);
   add('counter', 'influx_writes', 'Writes answered.', metrics.writeSeconds.count);
   add('counter', 'influx_write_seconds', 'Time spent on writes.', metrics.writeSeconds.sum);

@@ -6,6 +6,7 @@ import { keptName } from './influx-databases.ts';
 
 export class InfluxTables implements TableRulesByName {
   #rules: ReadonlyMap<string, TableRules> = new Map();
+  #leased: ReadonlySet<number> = new Set();
 
   constructor(definitions: readonly SeriesTableDefinition[]) {
     this.set(definitions);
@@ -15,10 +16,17 @@ export class InfluxTables implements TableRulesByName {
     return this.#rules.get(database);
   }
 
+  /** Tenants with a database whose strong reads go by leases: their others gain by it. */
+  get leasedTenants(): ReadonlySet<number> {
+    return this.#leased;
+  }
+
   /** Replaces all earlier definitions; later changes use them. */
   set(definitions: readonly SeriesTableDefinition[]): void {
     this.#rules = new Map(
       definitions.map((definition) => [keptName(definition), rulesOf(definition)] as const),
     );
+    const leased = definitions.filter(({ consistency }) => consistency.kind === 'lease');
+    this.#leased = new Set(leased.map(({ tenant }) => tenant));
   }
 }

@@ -116,4 +116,35 @@ describe('InfluxDB', () => {
     expect(JSON.stringify(answers[0])).toContain('0,"n0"');
     expect(JSON.stringify(answers[0])).toContain('2,"n2"');
   });
+
+  test('a session goes from node to node, and late reads are answered at hand', async () => {
+    await ask(0, 'CREATE DATABASE d');
+    const headers = { 'X-Polyrow-Consistency': 'session' };
+    let token: string | null = null;
+    for (let n = 0; n < 12; n++) {
+      const given: Record<string, string> =
+        token === null ? headers : { 'X-Polyrow-Session': token };
+      const { influx } = cluster.nodes[n % 3]!;
+      const body = `session v=${n} ${n + 1}`;
+      const written = await fetch(`${influx}/write?db=d`, { method: 'POST', body, headers: given });
+      expect(written.status).toBe(204);
+      token = written.headers.get('x-polyrow-session');
+      const q = encodeURIComponent('SELECT last(v) FROM session');
+      const url = `${cluster.nodes[(n + 1) % 3]!.influx}/query?db=d&q=${q}`;
+      const read = await fetch(url, { headers: { 'X-Polyrow-Session': token! } });
+      expect(await read.text()).toContain(`,${n}]`);
+      token = read.headers.get('x-polyrow-session');
+    }
+    const late = { 'X-Polyrow-Consistency': 'bounded; ms=60000' };
+    let readHere = 0;
+    for (const { influx, admin } of cluster.nodes) {
+      const q = encodeURIComponent('SELECT count(v) FROM session');
+      const read = await fetch(`${influx}/query?db=d&q=${q}`, { headers: late });
+      expect(read.status).toBe(200);
+      const metrics = await (await fetch(`${admin}/metrics`)).text();
+      const found = /^polyrow_influx_replica_queries\S* (\d+)$/m.exec(metrics)!;
+      readHere += Number(found[1]);
+    }
+    expect(readHere).toBeGreaterThan(0);
+  });
 });

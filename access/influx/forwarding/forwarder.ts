@@ -6,7 +6,12 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LinkContext } from '../../../cluster-links/cluster-link.ts';
 import { dialLink } from '../../../cluster-links/dial.ts';
+import type { ReplicaLog } from '../../../contracts/local-pod.ts';
 import { NotLeaderError, OutcomeUnknownError } from '../../../contracts/series-store.ts';
+import type { ReadBounds } from '../../../universal-row/command.ts';
+import type { MaybePromise } from '../../../universal-row/maybe-promise.ts';
+import { catchUp } from '../../gateway/pods/session-reads.ts';
+import type { SeenState } from '../../gateway/session-token.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { againHeader, ClientGone } from '../http/http-error.ts';
 import { httpPurpose, LinkStream } from './link-stream.ts';
@@ -18,12 +23,27 @@ export interface LeadingNode {
   readonly port: number;
 }
 
+/** The replica of a tenant's time series in this process. */
+export interface SeriesReplicaHere {
+  readonly group: number;
+  readonly log: ReplicaLog;
+  /** Last entry of the log that reads here may have seen. */
+  readonly appliedIndex: number;
+  /** Whether it follows, and its state is no older. */
+  isWithin(bounds: ReadBounds): boolean;
+}
+
 interface ForwarderOptions {
   context: LinkContext;
   /** The node that leads the time series of a tenant; undefined while none is known to. */
   leaderOf: (tenant: number) => LeadingNode | 'here' | undefined;
   /** The node could not be reached, or does not lead. */
   notThere?: (tenant: number, node: number) => void;
+  replicaOf?: (tenant: number) => SeriesReplicaHere | undefined;
+  /** Bounds of reads of a database that has such properties. */
+  boundsOf?: (tenant: number, database: string) => ReadBounds | undefined;
+  /** Whether all nodes hand out tokens of sessions. */
+  knowsSessions?: () => boolean;
   /** Milliseconds that a request waits for a leader. */
   waitMs: () => number;
 }
@@ -70,6 +90,28 @@ export class Forwarder {
   /** Whether this node answers requests of the tenant. */
   leads(tenant: number): boolean {
     return this.#options.leaderOf(tenant) === 'here';
+  }
+
+  /** Whether the replica here, which does not lead, may answer a request that only reads. */
+  mayReadHere({ reads, parameters }: Exchange, tenant: number): MaybePromise<boolean> {
+    if (reads === 'strong') return false;
+    const replica = this.#options.replicaOf?.(tenant);
+    const bounds = reads ?? this.#options.boundsOf?.(tenant, parameters.get('db'));
+    if (replica === undefined || bounds === undefined || !replica.isWithin(bounds)) return false;
+    const { session } = bounds;
+    return session === undefined || catchUp(session, replica.group, replica.log);
+  }
+
+  /** Adds what an answer of this process may have seen of the tenant. */
+  answered(session: SeenState, tenant: number): void {
+    const replica = this.#options.replicaOf?.(tenant);
+    if (replica === undefined) return;
+    const { group, log, appliedIndex } = replica;
+    session.saw(group, Math.max(log.appliedIndex, appliedIndex));
+  }
+
+  get knowsSessions(): boolean {
+    return this.#options.knowsSessions?.() ?? true;
   }
 
   /**

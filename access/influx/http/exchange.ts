@@ -4,12 +4,14 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { SeriesWork } from '../../../request-units/series-pricer.ts';
 import type { StepInfo, StepSource, StepWatcher } from '../../../contracts/step-watcher.ts';
+import type { SeriesReads } from '../../../contracts/series-store.ts';
 import type { Caller } from '../tenants/caller.ts';
 import { type RequestMemory, unauthenticatedTenant } from '../../admission/request-memory.ts';
 import { ExchangeMemory } from './exchange-memory.ts';
 import { asHttpError, ClientGone, headerText, HttpError, v2Code } from './http-error.ts';
 import { costHeader, type InfluxMetering, workHeader } from './metering.ts';
 import { Parameters } from './parameters.ts';
+import { sessionHeader } from './request-reads.ts';
 import {
   type Body,
   type BodyLimits,
@@ -71,6 +73,10 @@ export class Exchange implements StepSource {
   receivedAt: number | undefined;
   /** Caller of the request; undefined until it is known, or where it does not matter. */
   caller: Caller | undefined;
+  /** How late its reads may be; undefined: as the database says. */
+  reads: SeriesReads | undefined;
+  /** The token of its session as of now, for the answer; absent where it is in none. */
+  sessionToken: (() => string) | undefined;
   /** Text of the request for display; without secrets. */
   shownText: string;
   /** Address of the client. */
@@ -207,9 +213,16 @@ export class Exchange implements StepSource {
   begin(status: number, headers: OutgoingHttpHeaders): void {
     const { version, build } = this.#options;
     if (this.#options.isDraining()) headers['Connection'] = 'close';
+    const isWhole = headers['Content-Length'] !== undefined || status === 204;
+    const later: string[] = [];
     if (this.metering !== undefined && this.caller !== undefined) {
-      this.#tellCost(this.metering, status, headers);
+      if (!this.#tellCost(this.metering, status, headers)) later.push(costHeader);
     }
+    if (this.sessionToken !== undefined) {
+      headers[sessionHeader] = this.sessionToken();
+      if (!isWhole) later.push(sessionHeader);
+    }
+    if (later.length > 0) headers['Trailer'] = later.join(', ');
     this.response.writeHead(status, {
       ...headers,
       'Request-Id': this.requestId,
@@ -221,19 +234,17 @@ export class Exchange implements StepSource {
 
   /**
    * The cost is sent with the headers when the answer's length is known; else it follows the
-   * answer.
+   * answer, and this is false.
    */
-  #tellCost(metering: InfluxMetering, status: number, headers: OutgoingHttpHeaders): void {
+  #tellCost(metering: InfluxMetering, status: number, headers: OutgoingHttpHeaders): boolean {
     const { response, work } = this;
     const length = headers['Content-Length'];
     response.statusCode = status;
     work.sent += answerHeadBytes;
-    if (length === undefined && status !== 204) {
-      headers['Trailer'] = costHeader;
-      return;
-    }
+    if (length === undefined && status !== 204) return false;
     work.sent += Number(length ?? 0);
     Object.assign(headers, this.#costs(metering));
+    return true;
   }
 
   /** Headers with the cost; and with its parts, if the client sent the header for them. */
@@ -246,10 +257,16 @@ export class Exchange implements StepSource {
   }
 
   /** The end of an answer of unknown length, of which so many bytes were sent. */
-  tellCostAfter(bytes: number): void {
-    if (this.metering === undefined) return;
-    this.work.sent += bytes;
-    this.response.addTrailers(this.#costs(this.metering));
+  tellAfter(bytes: number): void {
+    const { metering, sessionToken } = this;
+    const trailers: Record<string, string> = {};
+    // What was read after the headers had left is in this token alone.
+    if (sessionToken !== undefined) trailers[sessionHeader] = sessionToken();
+    if (metering !== undefined) {
+      this.work.sent += bytes;
+      Object.assign(trailers, this.#costs(metering));
+    }
+    this.response.addTrailers(trailers);
   }
 
   /** The whole answer at once. */

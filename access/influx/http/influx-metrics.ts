@@ -28,6 +28,8 @@ export interface InfluxMetrics {
   writeTimeouts: number;
   queriesRunning: number;
   queriesRun: number;
+  /** Queries answered here by a replica that does not lead. */
+  queriesReadHere: number;
   statementsFailed: number;
   writeSeconds: Histogram;
   querySeconds: Histogram;
@@ -66,6 +68,7 @@ export class InfluxCounters {
   writeTimeouts = 0;
   queriesRunning = 0;
   queriesRun = 0;
+  queriesReadHere = 0;
   statementsFailed = 0;
   readonly writeSeconds = new DurationHistogram();
   readonly querySeconds = new DurationHistogram();

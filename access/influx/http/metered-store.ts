@@ -1,4 +1,5 @@
-// A store as one query uses it: counts its index lookups and its changes.
+// A store as one query uses it: counts its index lookups and its changes, and reads as late a state as
+// the query may.
 
 import type { Slices } from '../../../universal-row/slices.ts';
 import { type MaybePromise, whenReady } from '../../../universal-row/maybe-promise.ts';
@@ -8,6 +9,7 @@ import type {
   Database,
   FieldKey,
   ScanRequest,
+  SeriesReads,
   SeriesScan,
   SeriesSelection,
   SeriesStore,
@@ -21,10 +23,12 @@ const changeBytes = 128;
 export class MeteredStore implements SeriesStore {
   readonly #store: SeriesStore;
   readonly #work: SeriesWork;
+  readonly #reads: SeriesReads | undefined;
 
-  constructor(store: SeriesStore, work: SeriesWork) {
+  constructor(store: SeriesStore, work: SeriesWork, reads?: SeriesReads) {
     this.#store = store;
     this.#work = work;
+    this.#reads = reads;
   }
 
   databases(): readonly Database[] {
@@ -44,31 +48,31 @@ export class MeteredStore implements SeriesStore {
   }
 
   scan(request: ScanRequest): Slices<SeriesScan> {
-    return this.#store.scan(request);
+    return this.#store.scan(this.#asLate(request));
   }
 
   *measurements(selection: SeriesSelection): Slices<string[]> {
-    return this.#listed(yield* this.#store.measurements(selection));
+    return this.#listed(yield* this.#store.measurements(this.#asLate(selection)));
   }
 
   *fieldKeys(selection: SeriesSelection & { measurement: string }): Slices<FieldKey[]> {
-    return this.#listed(yield* this.#store.fieldKeys(selection));
+    return this.#listed(yield* this.#store.fieldKeys(this.#asLate(selection)));
   }
 
   *tagKeys(selection: SeriesSelection & { measurement: string }): Slices<string[]> {
-    return this.#listed(yield* this.#store.tagKeys(selection));
+    return this.#listed(yield* this.#store.tagKeys(this.#asLate(selection)));
   }
 
   *tagValues(selection: SeriesSelection & { measurement: string }, tag: string): Slices<string[]> {
-    return this.#listed(yield* this.#store.tagValues(selection, tag));
+    return this.#listed(yield* this.#store.tagValues(this.#asLate(selection), tag));
   }
 
   *seriesKeys(selection: SeriesSelection): Slices<string[]> {
-    return this.#listed(yield* this.#store.seriesKeys(selection));
+    return this.#listed(yield* this.#store.seriesKeys(this.#asLate(selection)));
   }
 
   *seriesCardinality(selection: SeriesSelection): Slices<number> {
-    const count = yield* this.#store.seriesCardinality(selection);
+    const count = yield* this.#store.seriesCardinality(this.#asLate(selection));
     this.#work.names += count;
     return count;
   }
@@ -89,6 +93,10 @@ export class MeteredStore implements SeriesStore {
 
   whenSafe(position: number, then: () => void): void {
     this.#store.whenSafe(position, then);
+  }
+
+  #asLate<S extends SeriesSelection | ScanRequest>(selection: S): S {
+    return this.#reads === undefined ? selection : { ...selection, reads: this.#reads };
   }
 
   #listed<T extends readonly unknown[]>(names: T): T {

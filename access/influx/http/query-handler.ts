@@ -59,6 +59,7 @@ export class QueryHandler {
   readonly #running = new Set<Running>();
   /** Queries that are not admitted yet. */
   readonly #waiting = new Set<Running>();
+  readonly #parsed = new WeakMap<Exchange, readonly Statement[]>();
   /** Queries that wait until fewer are running. */
   readonly #queue: (() => void)[] = [];
 
@@ -130,7 +131,23 @@ export class QueryHandler {
     for (const [name, value] of multipartFields(type, body)) parameters.set(name, value);
   }
 
-  async #parse(exchange: Exchange, { space }: Caller): Promise<readonly Statement[]> {
+  /** Whether a replica that does not lead may answer it: nothing is changed, but for queries that run here. */
+  async onlyReads(exchange: Exchange, caller: Caller): Promise<boolean> {
+    await this.readForm(exchange);
+    const statements = await this.#parse(exchange, caller);
+    return statements.every((one) => one.kind === 'killQuery' || !hasEffects(one));
+  }
+
+  async #parse(exchange: Exchange, caller: Caller): Promise<readonly Statement[]> {
+    let statements = this.#parsed.get(exchange);
+    if (statements === undefined) {
+      statements = await this.#parseText(exchange, caller);
+      this.#parsed.set(exchange, statements);
+    }
+    return statements;
+  }
+
+  async #parseText(exchange: Exchange, { space }: Caller): Promise<readonly Statement[]> {
     const { parameters } = exchange;
     const text = parameters.get('q');
     if (text === '') throw new HttpError(400, 'missing required parameter "q"');
@@ -193,6 +210,7 @@ export class QueryHandler {
         database,
         retentionPolicy: parameters.get('rp'),
         isReadOnly: exchange.method !== 'POST',
+        reads: exchange.reads,
         work,
         cost: () => exchange.metering?.costOf(exchange),
         processorMs: () => exchange.metering?.processorMsOf(exchange) ?? 0,

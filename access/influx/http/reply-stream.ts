@@ -68,7 +68,7 @@ export class ReplyStream {
     response.setTimeout(this.#stallMs, () => response.destroy());
     this.#exchange.work.answerBytes = this.bytes;
     if (this.#isBegun) {
-      this.#exchange.tellCostAfter(this.bytes);
+      this.#exchange.tellAfter(this.bytes);
       (this.#packer ?? response).end(rest);
       return;
     }

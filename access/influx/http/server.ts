@@ -11,9 +11,8 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import type { Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../../universal-row/environment.ts';
-import { type SeriesStore, UnavailableError } from '../../../contracts/series-store.ts';
+import type { SeriesStore } from '../../../contracts/series-store.ts';
 import type { StepWatcher } from '../../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../../contracts/pod-admission.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
@@ -22,29 +21,26 @@ import type { RequestMemory } from '../../admission/request-memory.ts';
 import type { GatewayAdmission } from '../../admission/gateway-admission.ts';
 import { type Caller, type Gate, isRefusal, type Refusal } from '../tenants/caller.ts';
 import { wholeSpace } from '../tenants/tenant-space.ts';
+import { ClusterExchanges } from './cluster-exchanges.ts';
 import { BrowserGuard, refuseForeignPages } from './browser-guard.ts';
 import { TenantConnections } from './connections.ts';
 import { readCredentials } from './credentials.ts';
-import {
-  clientHeader,
-  type Forwarder,
-  notLeading,
-  receivedHeader,
-} from '../forwarding/forwarder.ts';
+import { clientHeader, type Forwarder, receivedHeader } from '../forwarding/forwarder.ts';
 import { GatewayStage } from '../admission/gateway-stage.ts';
 import { PodStage } from '../admission/pod-stage.ts';
 import { Exchange } from './exchange.ts';
 import { GroupCommit } from './group-commit.ts';
-import { asHttpError, HttpError } from './http-error.ts';
+import { HttpError } from './http-error.ts';
 import { InfluxCounters, type InfluxMetrics } from './influx-metrics.ts';
 import type { InfluxMetering } from './metering.ts';
 import { tooManyParameters } from './parameters.ts';
 import { maxPipelined, Pipelines } from './pipelines.ts';
 import { PointWriter } from './point-writer.ts';
 import { QueryHandler } from './query-handler.ts';
+import { requestReads } from './request-reads.ts';
 import { type Execute, noQueryLimits, type QueryLimits } from './statement-runner.ts';
 import type { BodyLimits } from './request-body.ts';
-import { type Handle, type Route, RouteTable } from './routes.ts';
+import { type Route, RouteTable } from './routes.ts';
 import { SlowRequests } from './slow-requests.ts';
 import { WriteHandler } from './write-handler.ts';
 
@@ -136,7 +132,7 @@ export class InfluxServer {
   readonly #forwarded: Server;
   readonly #counters = new InfluxCounters();
   readonly #routes: RouteTable;
-  readonly #bodyLimits: BodyLimits;
+  readonly #cluster: ClusterExchanges | undefined;
   readonly #queries: QueryHandler;
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Set<Exchange>();
@@ -164,12 +160,12 @@ export class InfluxServer {
     this.#unauthenticated = { space, principal: undefined, users: undefined, ended: false };
     const commit = new GroupCommit(store);
     const counters = this.#counters;
-    const body: BodyLimits = (this.#bodyLimits = {
+    const body: BodyLimits = {
       maxBytes: options.maxBodyBytes,
       maxUnpackedBytes: options.maxUnpackedBytes,
       idleMs: options.bodyTimeoutMs,
       onBytes: (bytes) => (counters.bytesIn += bytes),
-    });
+    };
     const { podAdmission } = options;
     const points = new PointWriter({
       commit,
@@ -202,11 +198,15 @@ export class InfluxServer {
       podAdmission,
       report: options.report,
     });
+    const { forwarder } = options;
+    const queries = this.#queries;
+    this.#cluster =
+      forwarder && new ClusterExchanges({ forwarder, queries, counters, body, clock });
     this.#routes = new RouteTable({
       commit,
       body,
       writes,
-      queries: this.#queries,
+      queries,
       startedAt: new Date(clock.now()),
       clock,
       version: options.version,
@@ -370,6 +370,7 @@ export class InfluxServer {
       if (!isForwarded) {
         this.#connections.use(exchange.request.socket, caller.space, found.isV2);
       }
+      this.#setReads(exchange, caller);
     } catch (error) {
       if (!found.hasForm) throw error;
       this.#queries.fail(exchange, error);
@@ -377,72 +378,20 @@ export class InfluxServer {
     }
     exchange.caller = caller;
     exchange.memory.tenant = caller.space.number;
+    if (this.#cluster === undefined) await found.action.handle(exchange, caller);
+    else await this.#cluster.run(exchange, caller, found, isForwarded);
+  }
+
+  #setReads(exchange: Exchange, { space }: Caller): void {
     const { forwarder } = this.#options;
-    if (forwarder !== undefined) {
-      if (!isForwarded && found.name === 'write' && exchange.bodyLength <= maxHeldBytes) {
-        return await this.#writeSomewhere(exchange, forwarder, found.action.handle, caller);
-      }
-      if (!forwarder.leads(caller.space.number)) {
-        if (await this.#isElsewhere(exchange, forwarder, found, isForwarded)) return;
-      }
-    }
-    await found.action.handle(exchange, caller);
-  }
-
-  /** A body of points is kept until it is stored: it may be given to one leader after another. */
-  async #writeSomewhere(
-    exchange: Exchange,
-    forwarder: Forwarder,
-    handle: Handle,
-    caller: Caller,
-  ): Promise<void> {
-    const { metering } = exchange;
-    const tenant = caller.space.number;
-    exchange.receivedAt = this.#options.clock.now();
-    await exchange.hold(this.#bodyLimits);
-    const until = forwarder.deadline();
-    for (;;) {
-      try {
-        // The other node charges the request.
-        exchange.metering = undefined;
-        if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
-        exchange.metering = metering;
-        return await handle(exchange, caller);
-      } catch (error) {
-        exchange.giveUpAdmission();
-        const isOver = performance.now() > until || !exchange.isOpen;
-        if (isOver || !(error instanceof UnavailableError)) throw error;
-      }
-      await pause(retryMs);
-    }
-  }
-
-  /** Whether another node answers it, or has to be asked. */
-  async #isElsewhere(
-    exchange: Exchange,
-    forwarder: Forwarder,
-    route: Route,
-    isForwarded: boolean,
-  ): Promise<boolean> {
-    if (isForwarded) {
-      exchange.reply(notLeading);
-      return true;
-    }
-    try {
-      // Parameters and credentials may be in it; then it goes on as it was read.
-      if (route.hasForm) await this.#queries.readForm(exchange);
-      const { metering } = exchange;
-      // The other node charges the request.
-      exchange.metering = undefined;
-      if (await forwarder.forward(exchange, exchange.caller!.space.number)) return true;
-      exchange.metering = metering;
-      return false;
-    } catch (error) {
-      // Clients of queries want failures in the form that they asked for.
-      if (!route.hasForm) throw error;
-      this.#queries.fail(exchange, asHttpError(error) ?? error);
-      return true;
-    }
+    const { reads, session } = requestReads(exchange.request.headers);
+    exchange.reads = reads;
+    if (session === undefined) return;
+    if (forwarder?.knowsSessions === false) throw new HttpError(400, noSessions);
+    exchange.sessionToken = () => {
+      forwarder?.answered(session, space.number);
+      return session.token();
+    };
   }
 
   async #callerOf(exchange: Exchange, route: Route): Promise<Caller> {
@@ -477,9 +426,7 @@ export class InfluxServer {
   }
 }
 
-/** Size of points kept while they are offered to one leader after another. */
-const maxHeldBytes = 1024 * 1024;
-const retryMs = 25;
+const noSessions = 'sessions: not all nodes of the cluster run a release that knows them';
 
 /** How a request came. */
 interface Arrival {

@@ -4,7 +4,7 @@
 import type { Pause } from '../statements/answers.ts';
 import type { Clock } from '../../../universal-row/environment.ts';
 import type { SeriesWork } from '../../../request-units/series-pricer.ts';
-import type { WriteOutcome } from '../../../contracts/series-store.ts';
+import type { SeriesReads, WriteOutcome } from '../../../contracts/series-store.ts';
 import { type PodAdmission, TimeSlice } from '../../../contracts/pod-admission.ts';
 import type { Statement } from '../influxql/ast.ts';
 import { parseStatements } from '../influxql/parser/parser.ts';
@@ -56,6 +56,8 @@ interface QueryRequest {
   retentionPolicy: string;
   /** By GET. */
   isReadOnly: boolean;
+  /** How late its reads may be. */
+  reads?: SeriesReads | undefined;
   /** Counters of the work done. */
   work: SeriesWork;
   /** Cost of that work, where it is charged. */
@@ -119,7 +121,7 @@ export class StatementRunner {
     const { limits, facts, points, podAdmission } = this.#options;
     const { queries } = space;
     const { work, cost, processorMs } = request;
-    const store = new MeteredStore(space.store, work);
+    const store = new MeteredStore(space.store, work, request.reads);
     const { database, retentionPolicy, isReadOnly } = request;
     const task = queries.start(request.text, database, principal?.name);
     const memory = space.memory.open();

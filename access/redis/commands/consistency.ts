@@ -1,19 +1,19 @@
 // Consistency of a client's reads, and replication of its writes: CONSISTENCY, WAIT.
 
+import { anyAge, defaultBounds } from '../../../contracts/table-properties.ts';
 import type { Arguments } from '../../../universal-row/arguments.ts';
 import { Action } from '../../../universal-row/command.ts';
 import { CommandError } from '../../../universal-row/errors.ts';
 import { wait } from '../../../universal-row/transforms/redis/keys.ts';
 import { GroupExecutor } from '../../gateway/pods/group-executor.ts';
+import { SeenState } from '../../gateway/session-token.ts';
 import type { Client, ClientCommand } from '../client.ts';
 import type { Elsewhere } from '../elsewhere.ts';
 import { PartitionedTable } from '../partitions/partitioned-table.ts';
-import { type ReadMode, readModes, SeenState } from '../read-mode.ts';
+import { type ReadMode, readModes, sessionOf } from '../read-mode.ts';
 import type { RespWriter } from '../resp-writer.ts';
 import { noKeys } from './spec.ts';
 
-const ofAnyAge = { maxStalenessMs: Infinity, maxLagEntries: Infinity } as const;
-const defaultLagEntries = 10_000;
 const positionMs = 5000;
 /** A client that waits for replicas may be gone. */
 const askMs = 1000;
@@ -36,14 +36,14 @@ function modeOf(args: Arguments): ReadMode | undefined {
   if (args.count < least || args.count > most) throw new CommandError('ERR syntax error');
   if (args.is(1, 'TABLE')) return undefined;
   if (args.is(1, 'STRONG')) return { words: 'strong', bounds: undefined };
-  if (args.is(1, 'EVENTUAL')) return { words: 'eventual', bounds: ofAnyAge };
+  if (args.is(1, 'EVENTUAL')) return { words: 'eventual', bounds: anyAge };
   if (args.is(1, 'SESSION')) {
-    const session = args.count === 3 ? SeenState.of(args.text(2)) : new SeenState();
-    return { words: 'session', bounds: { ...ofAnyAge, session }, session };
+    const session = args.count === 3 ? sessionOf(args.text(2)) : new SeenState();
+    return { words: 'session', bounds: { ...anyAge, session }, session };
   }
   if (!args.is(1, 'BOUNDED')) throw new CommandError('ERR syntax error');
   const maxStalenessMs = args.integer(2);
-  const maxLagEntries = args.count === 4 ? args.integer(3) : defaultLagEntries;
+  const maxLagEntries = args.count === 4 ? args.integer(3) : defaultBounds.maxLagEntries;
   if (maxStalenessMs < 0 || maxLagEntries < 0) {
     throw new CommandError('ERR value is out of range, must be positive');
   }

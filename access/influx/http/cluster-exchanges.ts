@@ -1,0 +1,109 @@
+// Requests at a node of a cluster: which of them are answered here, by the leader or by a replica that follows, and
+// which by the node that leads.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { UnavailableError } from '../../../contracts/series-store.ts';
+import type { Clock } from '../../../universal-row/environment.ts';
+import { type Forwarder, notLeading } from '../forwarding/forwarder.ts';
+import type { Caller } from '../tenants/caller.ts';
+import type { Exchange } from './exchange.ts';
+import { asHttpError } from './http-error.ts';
+import type { InfluxCounters } from './influx-metrics.ts';
+import type { QueryHandler } from './query-handler.ts';
+import type { BodyLimits } from './request-body.ts';
+import type { Handle, Route } from './routes.ts';
+
+interface ClusterExchangesOptions {
+  readonly forwarder: Forwarder;
+  readonly queries: QueryHandler;
+  readonly counters: InfluxCounters;
+  readonly body: BodyLimits;
+  readonly clock: Clock;
+}
+
+/** Size of points kept while they are offered to one leader after another. */
+const maxHeldBytes = 1024 * 1024;
+const retryMs = 25;
+
+export class ClusterExchanges {
+  readonly #options: ClusterExchangesOptions;
+
+  constructor(options: ClusterExchangesOptions) {
+    this.#options = options;
+  }
+
+  async run(exchange: Exchange, caller: Caller, route: Route, isForwarded: boolean): Promise<void> {
+    const { forwarder } = this.#options;
+    const { handle } = route.action as { handle: Handle };
+    if (!isForwarded && route.name === 'write' && exchange.bodyLength <= maxHeldBytes) {
+      return await this.#writeSomewhere(exchange, handle, caller);
+    }
+    if (!forwarder.leads(caller.space.number)) {
+      if (await this.#isElsewhere(exchange, caller, route, isForwarded)) return;
+    }
+    await handle(exchange, caller);
+  }
+
+  /** A body of points is kept until it is stored: it may be given to one leader after another. */
+  async #writeSomewhere(exchange: Exchange, handle: Handle, caller: Caller): Promise<void> {
+    const { forwarder, clock, body } = this.#options;
+    const { metering } = exchange;
+    const tenant = caller.space.number;
+    exchange.receivedAt = clock.now();
+    await exchange.hold(body);
+    const until = forwarder.deadline();
+    for (;;) {
+      try {
+        // The other node charges the request.
+        exchange.metering = undefined;
+        if (!forwarder.leads(tenant) && (await forwarder.forward(exchange, tenant, until))) return;
+        exchange.metering = metering;
+        return await handle(exchange, caller);
+      } catch (error) {
+        exchange.giveUpAdmission();
+        const isOver = performance.now() > until || !exchange.isOpen;
+        if (isOver || !(error instanceof UnavailableError)) throw error;
+      }
+      await pause(retryMs);
+    }
+  }
+
+  /** Whether another node answers it, or has to be asked. */
+  async #isElsewhere(
+    exchange: Exchange,
+    caller: Caller,
+    route: Route,
+    isForwarded: boolean,
+  ): Promise<boolean> {
+    if (isForwarded) {
+      exchange.reply(notLeading);
+      return true;
+    }
+    const { forwarder, queries } = this.#options;
+    try {
+      // Parameters and credentials may be in it; then it goes on as it was read.
+      if (route.hasForm) await queries.readForm(exchange);
+      if (route.hasForm && (await this.#mayReadHere(exchange, caller))) return false;
+      const { metering } = exchange;
+      // The other node charges the request.
+      exchange.metering = undefined;
+      if (await forwarder.forward(exchange, caller.space.number)) return true;
+      exchange.metering = metering;
+      return false;
+    } catch (error) {
+      // Clients of queries want failures in the form that they asked for.
+      if (!route.hasForm) throw error;
+      queries.fail(exchange, asHttpError(error) ?? error);
+      return true;
+    }
+  }
+
+  /** Whether the replica here, which does not lead, answers the query. */
+  async #mayReadHere(exchange: Exchange, caller: Caller): Promise<boolean> {
+    const { forwarder, queries, counters } = this.#options;
+    if (!(await forwarder.mayReadHere(exchange, caller.space.number))) return false;
+    if (!(await queries.onlyReads(exchange, caller))) return false;
+    counters.queriesReadHere++;
+    return true;
+  }
+}
