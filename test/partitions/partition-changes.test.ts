@@ -107,7 +107,8 @@ test(`${kills} kills during changes under load`, { timeout: 3_600_000 }, async (
     await server.restart();
     const reader = await server.client();
     for (const load of loads) await load.verify(reader, where);
-    expect(Number(text(await reader.command('DBSIZE'))), where).toBeGreaterThanOrEqual(size);
+    const answer = text(await reader.command('DBSIZE'));
+    expect(Number(answer), `${where}: ${answer}`).toBeGreaterThanOrEqual(size);
     const after = await changed();
     expect(after.failure, where).toBeUndefined();
     for (const load of loads) await load.verify(reader, `${where}, when it is done`);

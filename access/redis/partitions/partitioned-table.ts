@@ -130,10 +130,20 @@ export class PartitionedTable implements RowCommands {
     return crossSlot.message;
   }
 
-  /** Runs a command on one partition. */
+  /**
+   * Runs a command on one partition. A part of a command about the whole table is of no use elsewhere: where the partition
+   * has given way to others, it is not run, and says so.
+   */
   run(lane: PartitionLane, command: Command, reply: Reply): MaybePromise<Reply | void> {
+    const isPart = command.isPart === true;
     if (lane.isPaused) {
-      return this.#wait(lane, reply, (own) => this.execute(command, own));
+      return this.#wait(lane, reply, (own) =>
+        isPart ? this.run(lane, command, own) : this.execute(command, own),
+      );
+    }
+    if (isPart && !this.#lanes.includes(lane)) {
+      command.notRun = { why: 'replaced', leader: 0 };
+      return;
     }
     const { partition } = lane;
     const { usesSpan } = command;
