@@ -13,6 +13,8 @@ const keepBytes = 4 * 1024 * 1024;
 const wide = /[^\0-\xff]/;
 
 const okBytes = Buffer.from('+OK\r\n');
+/** A header on its way to the place before its items. */
+const headerBytes = new Uint8Array(32);
 
 /** Where errors, and the memory of long answers, are counted. */
 export interface AnswerKeeper {
@@ -165,10 +167,11 @@ export class RespWriter implements Reply {
     if (kind === 'array') this.array(count);
     else if (kind === 'set') this.set(count);
     else this.map(count);
+    const { buf } = this;
     const length = this.pos - end;
-    const header = Buffer.from(this.buf.subarray(end, this.pos));
-    this.buf.copyWithin(mark + length, mark, end);
-    header.copy(this.buf, mark);
+    for (let i = 0; i < length; i++) headerBytes[i] = buf[end + i]!;
+    buf.copyWithin(mark + length, mark, end);
+    for (let i = 0; i < length; i++) buf[mark + i] = headerBytes[i]!;
   }
 
   mark(): number {

@@ -138,6 +138,28 @@ export class BigRanked implements Collection, RankOrder {
     }
   }
 
+  /** Up to `limit` members within a range of scores, upwards from the one at `offset` in it. A negative `limit` is none. */
+  walkScores(range: ScoreRange, offset: number, limit: number, visit: RankedVisitor): void {
+    const { tree, map, scores } = this;
+    const { max, maxExclusive } = range;
+    const first = this.rankOfMin(range);
+    if (first + offset >= tree.size) return;
+    if (offset > 0) tree.seek(first + offset);
+    let { leaf, index } = tree;
+    for (let left = limit < 0 ? tree.size : limit; left > 0; left--) {
+      if (index === tree.countIn(leaf)) {
+        leaf = tree.next(leaf);
+        if (leaf === 0) return;
+        index = 0;
+      }
+      const id = tree.idAt(leaf, index++);
+      const score = scores.at(id);
+      if (score > max || (score === max && maxExclusive)) return;
+      map.locate(id);
+      if (visit(map.b, map.keyAt, map.keyLength, score)) return;
+    }
+  }
+
   /** Members before the range, and before its end: the range is [first, second) in rank. */
   rankOfMin(range: ScoreRange): number {
     return this.#rankOfScore(range.min, range.minExclusive ? -1 : 1);

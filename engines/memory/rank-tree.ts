@@ -20,7 +20,7 @@ export interface RankOrder {
 
 export class RankTree {
   size = 0;
-  /** Where `seek` ended. */
+  /** Where `seek` or `rank` ended. */
   leaf = 1;
   index = 0;
 
@@ -90,7 +90,7 @@ export class RankTree {
     }
   }
 
-  /** How many ids come before the place the order is set to. */
+  /** How many ids come before the place the order is set to, at which `leaf` and `index` are then: behind the last id of a leaf maybe. */
   rank(): number {
     let node = this.root;
     let rank = 0;
@@ -100,7 +100,9 @@ export class RankTree {
       for (let i = 0; i < at; i++) rank += this.below[base + i]!;
       node = this.children[base + at]!;
     }
-    return rank + this.#placeIn(node);
+    this.leaf = node;
+    this.index = this.#placeIn(node);
+    return rank + this.index;
   }
 
   /** Sets `leaf` and `index` to the id with this rank, 0 <= rank < size. */

@@ -74,6 +74,12 @@ export class RankedRows extends MemoryRows {
     limit: number,
     visit: RankedVisitor,
   ): void {
+    const { map } = this;
+    map.locate(row);
+    if (map.kind >= big && !reverse) {
+      if (offset >= 0) (this.located() as BigRanked).walkScores(range, offset, limit, visit);
+      return;
+    }
     const low = this.#rankOfMin(row, range);
     const high = this.#rankOfMax(row, range);
     this.#walkRange(row, low, high, reverse, offset, limit, visit);

@@ -12,7 +12,7 @@ import { shortWork, step, stepElements, type Steps, type StepTransform } from '.
 import { ByteList } from './support/byte-list.ts';
 import { countedAnswer, eachPosition, type Undo } from './support/long-walks.ts';
 import { readLexRange, readScoreRange } from './support/range-bounds.ts';
-import { answerScored } from './support/scored-answer.ts';
+import { answerScored, answerScoredHeader } from './support/scored-answer.ts';
 import { storeScored, storeScoredInSteps } from './support/store-scored.ts';
 import { sizeOf, typedRow } from './support/typed-row.ts';
 
@@ -267,6 +267,12 @@ function answerRange(
     return by === undefined ? longZrange : longRanges[by][reverse === true ? 1 : 0];
   }
   answer = reply;
+  if (request.by === 'rank') {
+    answerScoredHeader(reply, request.end - request.start + 1, request.withScores);
+    walkRange(rows, row, answerMember);
+    answer = undefined;
+    return;
+  }
   answered = 0;
   const mark = reply.open();
   walkRange(rows, row, answerMember);

@@ -57,27 +57,35 @@ export class ReplyValues implements Reply {
   /** 3 after redis.setresp(3). */
   version = 2;
   readonly #items: unknown[] = [];
+  /** Items in use: most answers are one item, and to set the length of an array to 0 is slow. */
+  #count = 0;
   #at = 0;
 
   /** Forgets all. */
   reset(): void {
-    this.#items.length = 0;
+    if (this.#count > 1) this.#items.length = 0;
+    this.#count = 0;
+  }
+
+  #push(item: unknown): void {
+    this.#items[this.#count++] = item;
   }
 
   /** The answer, which is forgotten. None at all, as of a command that would block, is nil. */
   result(): CallResult {
-    const items = this.#items;
-    const only = items[0];
-    const isOnly = items.length === 1;
+    const only = this.#items[0];
+    const isOnly = this.#count === 1;
     this.#at = 0;
     let value: Value = undefined;
     let status: string | undefined;
     let failure: string | undefined;
-    if (items.length === 0) value = false;
+    if (this.#count === 0) value = false;
     else if (isOnly && only instanceof Status) status = only.text;
     else if (isOnly && only instanceof Failure) failure = only.text;
     else value = this.#present();
-    items.length = 0;
+    // The array outlives the answer, which may be long.
+    if (isOnly) this.#items[0] = undefined;
+    this.reset();
     return { value, status, failure };
   }
 
@@ -109,31 +117,31 @@ export class ReplyValues implements Reply {
   }
 
   ok(): void {
-    this.#items.push(okStatus);
+    this.#push(okStatus);
   }
 
   simple(text: string): void {
-    this.#items.push(new Status(text));
+    this.#push(new Status(text));
   }
 
   error(text: string): void {
-    this.#items.push(new Failure(text.replace(/[\r\n]/g, ' ')));
+    this.#push(new Failure(text.replace(/[\r\n]/g, ' ')));
   }
 
   integer(value: number): void {
-    this.#items.push(value);
+    this.#push(value);
   }
 
   bigInteger(value: bigint): void {
-    this.#items.push(Number(value));
+    this.#push(Number(value));
   }
 
   bulk(b: Buffer, s: number, n: number): void {
-    this.#items.push(b.toString('latin1', s, s + n));
+    this.#push(b.toString('latin1', s, s + n));
   }
 
   text(value: string): void {
-    this.#items.push(bytesOf(value));
+    this.#push(bytesOf(value));
   }
 
   verbatim(value: string): void {
@@ -143,11 +151,11 @@ export class ReplyValues implements Reply {
     }
     const inner = tableOf('format', 'txt');
     inner.set('string', bytesOf(value));
-    this.#items.push(tableOf('verbatim_string', inner));
+    this.#push(tableOf('verbatim_string', inner));
   }
 
   nil(): void {
-    this.#items.push(this.version < 3 ? false : missing);
+    this.#push(this.version < 3 ? false : missing);
   }
 
   nilArray(): void {
@@ -155,39 +163,41 @@ export class ReplyValues implements Reply {
   }
 
   double(value: number): void {
-    this.#items.push(this.version < 3 ? formatDouble(value) : tableOf('double', value));
+    this.#push(this.version < 3 ? formatDouble(value) : tableOf('double', value));
   }
 
   boolean(value: boolean): void {
-    this.#items.push(this.version < 3 ? (value ? 1 : 0) : value);
+    this.#push(this.version < 3 ? (value ? 1 : 0) : value);
   }
 
   array(count: number): void {
-    this.#items.push(new Header('array', count));
+    this.#push(new Header('array', count));
   }
 
   map(pairs: number): void {
-    this.#items.push(new Header('map', pairs));
+    this.#push(new Header('map', pairs));
   }
 
   set(count: number): void {
-    this.#items.push(new Header('set', count));
+    this.#push(new Header('set', count));
   }
 
   open(): number {
-    return this.#items.length;
+    return this.#count;
   }
 
   close(mark: number, kind: Kind, count: number): void {
     this.#items.splice(mark, 0, new Header(kind, count));
+    this.#count++;
   }
 
   mark(): number {
-    return this.#items.length;
+    return this.#count;
   }
 
   rollback(mark: number): void {
     this.#items.length = mark;
+    this.#count = mark;
   }
 
   fork(): Reply {

@@ -1,4 +1,4 @@
-import { copyBytes, emptyBytes } from '../../../bytes.ts';
+import { copyBytes, emptyBytes, viewed } from '../../../bytes.ts';
 
 const keptBytes = 64 * 1024;
 const keptItems = 4096;
@@ -79,7 +79,8 @@ export class ByteList {
   }
 
   private growBytes(used: number, more: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(256, used + more, this.buf.length * 2));
+    const bytes = Math.max(256, used + more, this.buf.length * 2);
+    const larger = viewed(Buffer.allocUnsafeSlow(bytes));
     this.buf.copy(larger, 0, 0, used);
     this.buf = larger;
   }
