@@ -78,13 +78,15 @@ function modeOf({ clusterId }: ClientServer): string {
 function scriptCounts(tenants: readonly Tenant<Client>[]): Fields {
   const total = (of: (tenant: Tenant<Client>) => number): number =>
     tenants.reduce((sum, tenant) => sum + of(tenant), 0);
+  const bytes = total(({ scripts }) => scripts.cache.bytes + scripts.functions.bytes);
   return [
     ['used_memory_scripts_eval', total(({ scripts }) => scripts.cache.bytes)],
     ['number_of_cached_scripts', total(({ scripts }) => scripts.cache.count)],
     ['number_of_functions', total(({ scripts }) => scripts.functions.functionCount)],
     ['number_of_libraries', total(({ scripts }) => scripts.functions.all.size)],
     ['used_memory_functions', total(({ scripts }) => scripts.functions.bytes)],
-    ['used_memory_scripts', total(({ scripts }) => scripts.cache.bytes + scripts.functions.bytes)],
+    ['used_memory_scripts', bytes],
+    ['used_memory_scripts_human', human(bytes)],
   ];
 }
 
@@ -138,6 +140,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['uptime_in_days', Math.floor(uptime / 86_400)],
       ['hz', 10],
       ['configured_hz', 10],
+      ['lru_clock', Math.floor(Date.now() / 1000) & 0xffffff],
       ['executable', facts.executable],
       ['config_file', facts.configFile],
     ];
@@ -158,6 +161,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['used_memory_overhead', heapUsed],
       ['used_memory_startup', startup],
       ['used_memory_dataset', used - startup],
+      ['used_memory_dataset_perc', `${(((used - startup) / used) * 100).toFixed(2)}%`],
       ['total_system_memory', totalmem()],
       ['total_system_memory_human', human(totalmem())],
       ...scriptCounts([...server.tenants.values()]),
@@ -199,6 +203,10 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       aof_last_rewrite_time_sec: -1,
       aof_current_rewrite_time_sec: -1,
       aof_last_cow_size: 0,
+      current_cow_peak: 0,
+      current_cow_size: 0,
+      current_cow_size_age: 0,
+      current_fork_perc: '0.00',
       module_fork_in_progress: 0,
       module_fork_last_cow_size: 0,
       ...server.facts.persistence(),
@@ -216,6 +224,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ['total_net_input_bytes', bytesIn],
       ['total_net_output_bytes', bytesOut],
       ...none('total_net_repl_input_bytes', 'total_net_repl_output_bytes'),
+      ...none('instantaneous_input_repl_kbps', 'instantaneous_output_repl_kbps'),
       ['instantaneous_input_kbps', (rates.bytesIn / 1024).toFixed(2)],
       ['instantaneous_output_kbps', (rates.bytesOut / 1024).toFixed(2)],
       ['rejected_connections', counters.rejectedConnections],
@@ -234,6 +243,7 @@ const sections: Readonly<Record<string, (server: ClientServer) => Fields>> = {
       ...none('latest_fork_usec', 'total_forks', 'migrate_cached_sockets'),
       ...none('slave_expires_tracked_keys', 'active_defrag_hits', 'active_defrag_misses'),
       ...none('active_defrag_key_hits', 'active_defrag_key_misses', 'unexpected_error_replies'),
+      ...none('total_active_defrag_time', 'current_active_defrag_time'),
       ...none('io_threads_active', 'io_threaded_reads_processed', 'io_threaded_writes_processed'),
       ['total_error_replies', counters.errors],
       ['client_output_buffer_limit_disconnections', server.output.disconnections],

@@ -63,7 +63,7 @@ async function fieldsOf(client: RespClient): Promise<string[]> {
 
 /** Names that redis_exporter makes metrics of and that have a meaning here, if only that there is none of it. */
 const shown =
-  /\b(rdb_(saves|last_bgsave)|allocator_rss|mem_clients|mem_repl|repl_backlog|total_net_repl|evicted_clients|io_thread|used_memory_(functions|scripts)\b|active_defrag_(hits|misses|key|running)|module_fork)/;
+  /\b(rdb_(saves|last_bgsave)|allocator_rss|mem_clients|mem_repl|repl_backlog|total_net_repl|evicted_clients|io_thread|used_memory_(functions|scripts)\b|active_defrag_(hits|misses|key|running|time)|module_fork|lru_clock|used_memory_dataset|current_(cow|fork))/;
 const library =
   "#!lua name=monitored\nredis.register_function('monitored', function() return 1 end)";
 
