@@ -3,6 +3,7 @@
 import type { Arguments } from '../../universal-row/arguments.ts';
 import type { BusyReply, Command, Transform } from '../../universal-row/command.ts';
 import { CommandError } from '../../universal-row/errors.ts';
+import { RowWork } from '../../universal-row/row-work.ts';
 import { evalTransform } from '../../universal-row/transforms/redis/scripts/eval.ts';
 import { fcallTransform } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type {
@@ -40,6 +41,10 @@ export class ClientScripts implements ScriptHost {
   #shown: string[] = [];
   #hasFailed = false;
   readonly #transforms = new Map<string, Transform>();
+  /** The script that ran last, the work that there was before, and how often that had been charged. */
+  #script: object | undefined;
+  readonly #workBefore = new RowWork();
+  #chargesBefore = 0;
 
   constructor(client: Client) {
     this.#client = client;
@@ -122,6 +127,26 @@ export class ClientScripts implements ScriptHost {
   begin(): void {
     if (this.#messages.length > 0) this.#messages = [];
     if (this.#shown.length > 0) this.#shown = [];
+  }
+
+  /** A command that calls a script is about to run, with its work added to what there is. */
+  beginWork(work: RowWork): void {
+    this.#script = undefined;
+    this.#workBefore.copy(work);
+    this.#chargesBefore = this.#client.meter.charges;
+  }
+
+  /** It has answered with `sent` bytes. What was charged meanwhile is no longer in `work`. */
+  endWork(work: RowWork, sent: number): void {
+    const script = this.#script;
+    this.#script = undefined;
+    const { tenant, meter } = this.#client;
+    if (script === undefined || meter.charges !== this.#chargesBefore) return;
+    tenant.scripts.costs.take(script).add(this.#workBefore, work, sent);
+  }
+
+  found(script: object): void {
+    this.#script = script;
   }
 
   publish(channel: string, message: string, isSharded: boolean): number {

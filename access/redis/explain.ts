@@ -10,6 +10,7 @@ import type { ReadHistory } from '../../request-units/estimate.ts';
 import { costLayout, type RowPricer } from '../../request-units/row-pricer.ts';
 import { keyWords } from './commands/key-words.ts';
 import type { CommandEntry } from './commands/registry.ts';
+import type { ScriptRuns } from './script-costs.ts';
 
 /** The rows under the keys of a command. */
 export interface NamedRows {
@@ -35,7 +36,7 @@ export function namedRows(rows: Rows, entry: CommandEntry, args: Arguments): Nam
 }
 
 interface Stage {
-  name: 'lookup' | 'read' | 'walk' | 'write';
+  name: 'lookup' | 'read' | 'walk' | 'write' | 'script';
   items: number;
   bytes: number;
 }
@@ -58,7 +59,13 @@ export class Explainer {
     this.#history = history;
   }
 
-  explain(entry: CommandEntry, args: Arguments, rows: NamedRows): Explanation {
+  /** `runs`: the last ones of the script that the command calls, if there were any. */
+  explain(
+    entry: CommandEntry,
+    args: Arguments,
+    rows: NamedRows,
+    runs: ScriptRuns | undefined,
+  ): Explanation {
     const work = new RowWork();
     work.lookups = rows.keys;
     let sent = shortAnswer;
@@ -68,7 +75,10 @@ export class Explainer {
       stages.push({ ...stage, cost: this.#price(received, sent, work) });
     };
     add({ name: 'lookup', items: rows.keys, bytes: 0 });
-    if (isWrite(entry.action)) {
+    if (runs !== undefined) {
+      const cost = this.#price(received, runs.sent, runs.work());
+      stages.push({ name: 'script', items: runs.runs, bytes: Math.round(runs.sent), cost });
+    } else if (isWrite(entry.action)) {
       const written = writesOf(entry, args, rows, work);
       work.logBytes = written.bytes;
       add({ name: 'write', ...written });

@@ -170,6 +170,9 @@ class NodeScriptHost implements ScriptHost {
     if (this.messages.length > 0) this.messages = [];
   }
 
+  /** Costs of scripts are kept where their clients are. */
+  found(): void {}
+
   /** The number of listeners on all nodes is unknown, so 0 is returned. */
   publish(channel: string, message: string, isSharded: boolean): number {
     if (!this.#caller.mayPublish) throw noPublish;

@@ -299,6 +299,34 @@ describe('RU EXPLAIN', () => {
     expect(await client.text('EXISTS', 'a')).toBe(':0');
   });
 
+  test('tells of a script what its last runs cost, and runs nothing', async () => {
+    const source = `
+      for i = 1, 40 do redis.call('HSET', KEYS[1], 'field' .. i, ARGV[1]) end
+      return redis.call('INCR', 'runs')`;
+    const library = `#!lua name=priced
+      redis.register_function('priced', function(keys, args)
+        for i = 1, 40 do redis.call('RPUSH', keys[1], args[1]) end
+        return #redis.call('LRANGE', keys[1], 0, -1)
+      end)`;
+    await client.command('FUNCTION', 'LOAD', library);
+    for (const words of [
+      ['EVAL', source, '1', 'h', 'x'],
+      ['FCALL', 'priced', '1', 'l', 'x'],
+    ]) {
+      expect(await client.text('RU', 'EXPLAIN', ...words)).not.toContain('"script"');
+      for (let i = 0; i < 40; i++) await client.command(...words);
+      const text = await client.text('RU', 'EXPLAIN', ...words);
+      const [, runs] = /"stage" "script" "items" :(\d+)/.exec(text) ?? [];
+      expect(Number(runs)).toBeGreaterThanOrEqual(16);
+      expect(Number(runs)).toBeLessThanOrEqual(32);
+      const guess = (await explained(...words))['ru']!;
+      const cost = (await costOf(...words))['ru']!;
+      expect(guess / cost, `${words[0]}: ${guess} of ${cost}`).toBeGreaterThan(0.5);
+      expect(guess / cost, `${words[0]}: ${guess} of ${cost}`).toBeLessThan(2);
+    }
+    expect(await client.text('GET', 'runs')).toBe('"41"');
+  });
+
   test('tells the stages of a walk apart', async () => {
     await client.command('SADD', 's', ...Array.from({ length: 100 }, (_, i) => `m${i}`));
     const text = await client.text('RU', 'EXPLAIN', 'SMEMBERS', 's');

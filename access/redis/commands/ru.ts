@@ -148,8 +148,9 @@ function explain(connection: Client, args: Arguments, reply: RespWriter): MaybeP
     route.pricer ?? metering.pricer,
     metering.historyOf(connection.meter.accountIn(metering)),
   );
+  const runs = connection.tenant.scripts.runsOf(entry.fullName, inner);
   const answer = (to: RespWriter, rows: NamedRows): void => {
-    const { stages, cost } = explainer.explain(entry, inner, rows);
+    const { stages, cost } = explainer.explain(entry, inner, rows, runs);
     to.map(8);
     to.text('command');
     to.text(entry.fullName);

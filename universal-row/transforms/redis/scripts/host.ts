@@ -38,6 +38,8 @@ export interface ScriptHost {
   failed(text: string): void;
   /** Begins or restarts a run: drops messages published so far. */
   begin(): void;
+  /** The script or function that is about to run: one object for all of its runs. */
+  found(script: object): void;
   /** Sends a message when the script is done; returns how many clients listen now. */
   publish(channel: string, message: string, isSharded: boolean): number;
   log(level: number, text: string): void;

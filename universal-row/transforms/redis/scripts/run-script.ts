@@ -101,6 +101,7 @@ function newRun(call: ScriptCall, where: ScriptEnvironment, rows: Rows): ScriptR
 
 export function runScript(call: ScriptCall, rows: Rows, reply: Reply): StepTransform | void {
   const { plain: where, history } = call;
+  call.host.found(history);
   if (history.steppingRuns > 0) {
     history.steppingRuns--;
     return stepsOf(call, undefined);

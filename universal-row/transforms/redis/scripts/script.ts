@@ -125,6 +125,10 @@ export class ScriptCache {
     return this.#bySha.get(sha) ?? this.#bySha.get(sha.toLowerCase());
   }
 
+  byText(source: string): Script | undefined {
+    return this.#byText.get(source);
+  }
+
   /** Scripts loaded by SCRIPT LOAD. */
   *loaded(): Generator<Script> {
     for (const script of this.#bySha.values()) if (script.isLoaded) yield script;
