@@ -252,7 +252,7 @@ const commands: readonly string[][] = [
   ['BITFIELD_RO', 'b3', ...range((i) => ['GET', 'u8', String(i * 8)])],
 ];
 
-test.each(['memory', 'kv'])('%s', { timeout: 120_000 }, async (model) => {
+test.each(['memory', 'kv'])('%s', { timeout: 600_000 }, async (model) => {
   const engine: Engine =
     model === 'memory' ? new MemoryEngine() : new KvEngine({ directory: join(root, model) });
   await engine.open();
