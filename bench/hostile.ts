@@ -58,7 +58,14 @@ export async function hostileBench(options: HostileOptions, command: string): Pr
   const missed = results.filter((result) => !isKept(result));
   if (missed.length > 0) {
     console.log(`\n${missed.length} of ${results.length} missed:`);
-    for (const result of missed) console.log(`  ${result.name}: ${reasonsOf(result).join('; ')}`);
+    for (const result of missed) {
+      console.log(`  ${result.name}: ${reasonsOf(result).join('; ')}`);
+      for (const step of result.steps) {
+        const { plane, text, durationMs, collectionMs, preemptedMs, cause } = step;
+        const parts = `${collectionMs} collecting, ${preemptedMs} without a processor`;
+        console.log(`    ${plane} ${cause} ${durationMs} ms (${parts}): ${text}`);
+      }
+    }
   }
   return missed.length === 0;
 }

@@ -8,6 +8,7 @@ import { residentBytes } from '../support/process-usage.ts';
 import { type Attack, usualGrowthBytes } from './attack.ts';
 import { type AttackedServer, type ServerOptions, startAttacked } from './attacked-server.ts';
 import type { PingerData, Pings } from './pinger.ts';
+import { longestSteps, type ServerStep } from './server-steps.ts';
 
 interface CaseOptions extends ServerOptions {
   /** Duration of the quiet run, and of the repetition of attacks. */
@@ -27,6 +28,8 @@ export interface CaseResult {
   /** The server ended. */
   died: boolean;
   rounds: number;
+  /** The longest steps of the server during the attack, the longest first. */
+  steps: ServerStep[];
   /** Attacks that were still being carried out when they were no longer waited for. */
   unfinished: string[];
   verdict: string | undefined;
@@ -43,6 +46,7 @@ const longestAttackMs = 45_000;
 /** Time after an attack, for its effects to show. */
 const afterMs = 500;
 const planes = ['redis', 'influx'] as const;
+const stepsShown = 5;
 
 /** Whether the server kept its guarantees. */
 export function isKept(result: CaseResult): boolean {
@@ -71,12 +75,14 @@ export async function runCase(
     await sleep(options.seconds * 1000);
     const quiet = await Promise.all(pingers.map((pinger) => pinger.take()));
     const resident = new ResidentWatch(server);
+    const beganAt = Date.now();
     const outcomes = await outcomesOf(attacks, server, options.seconds);
     await sleep(afterMs);
     const attacked = await Promise.all(pingers.map((pinger) => pinger.take()));
     const growthBytes = resident.end();
     const lost = attacked.some((pings) => pings.lost > 0);
     const died = !server.isUp();
+    const steps = died ? [] : await longestSteps(server, beganAt, stepsShown);
     const verdicts: string[] = lost && !died ? ['another client was cut off'] : [];
     for (const attack of died ? [] : attacks) {
       const verdict = await verdictOf(attack, server);
@@ -92,6 +98,7 @@ export async function runCase(
       growthLimit: Math.max(...attacks.map((attack) => attack.growthBytes ?? usualGrowthBytes)),
       died: died || !server.isUp(),
       rounds: outcomes.reduce((sum, outcome) => sum + (outcome?.rounds ?? 0), 0),
+      steps,
       unfinished: attacks.filter((_, n) => outcomes[n] === undefined).map(({ name: one }) => one),
       verdict: verdicts.length === 0 ? undefined : verdicts.join('; '),
       failure: died
