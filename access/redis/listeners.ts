@@ -1,7 +1,8 @@
 // The sockets on which a Redis plane listens: its port, and a second one for TLS where that has a port of its own.
 
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import type { TlsListeners } from '../gateway/tls-context.ts';
+import { acceptHandles, type Arrival } from './arrivals.ts';
 
 /** How TLS is served. */
 export interface RedisTls {
@@ -31,13 +32,17 @@ export class Listeners {
   readonly #plain: Server;
   readonly #tls: Server | undefined;
   readonly #sockets: ListenerOptions['sockets'];
+  readonly #accept: (arrival: Arrival) => void;
+  readonly #isPlainEncrypted: boolean;
   #port: number;
 
   constructor(
     { host, port, backlog, tls, sockets }: ListenerOptions,
-    accept: (socket: Socket) => void,
+    accept: (arrival: Arrival) => void,
   ) {
     this.#sockets = sockets;
+    this.#accept = accept;
+    this.#isPlainEncrypted = tls?.onPort === true;
     this.#host = host;
     this.#port = port;
     this.#backlog = backlog;
@@ -68,6 +73,10 @@ export class Listeners {
       listener.once('error', reject);
       listener.listen({ ...address, backlog: this.#backlog }, () => {
         listener.off('error', reject);
+        // TLS is of the server's own sockets.
+        if (listener === this.#plain && !this.#isPlainEncrypted) {
+          acceptHandles(listener, this.#accept);
+        }
         resolve();
       });
     });

@@ -1,7 +1,6 @@
 // The Redis server of a plane: it accepts connections, knows their tenants, and holds their shared
 // state. command-tick.ts runs the commands of many connections in one event-loop tick.
 
-import type { Socket } from 'node:net';
 import type { TenantDefinition, UserDefinition } from '../../contracts/tenancy/definitions.ts';
 import type { LibraryReader } from '../../universal-row/transforms/redis/scripts/functions.ts';
 import type { PartitionAdmission } from '../../contracts/partition-admission.ts';
@@ -12,6 +11,7 @@ import type { GatewayAdmission } from '../admission/gateway-admission.ts';
 import type { Principals, PrincipalsChange } from '../gateway/principals.ts';
 import type { Router } from '../gateway/router.ts';
 import { AcceptQueue } from './accept-queue.ts';
+import { type Arrival, socketOf } from './arrivals.ts';
 import { BlockedClients } from './blocked-clients.ts';
 import { type Client, ClientFlag } from './client.ts';
 import type { Elsewhere, TenantQuestion } from './elsewhere.ts';
@@ -228,8 +228,8 @@ export class RedisServer implements ConnectionHost<Connection> {
       queryBytes: options.maxQueryBytes,
     };
     for (const entry of options.config) this.config.set(entry.name, entry);
-    const arrivals = new AcceptQueue<Socket>((socket) => this.#accept(socket));
-    this.#listeners = new Listeners(options, (socket) => arrivals.add(socket));
+    const arrivals = new AcceptQueue<Arrival>((arrival) => this.#accept(arrival));
+    this.#listeners = new Listeners(options, (arrival) => arrivals.add(arrival));
     this.principals.onChange((change) => this.#follow(change));
   }
 
@@ -302,9 +302,9 @@ export class RedisServer implements ConnectionHost<Connection> {
     clearInterval(this.#timer);
   }
 
-  #accept(accepted: Socket): void {
-    // The socket may have closed while it was queued.
-    if (accepted.destroyed) return;
+  #accept(accepted: Arrival): void {
+    // A socket may have closed while it was queued.
+    if ('destroyed' in accepted && accepted.destroyed) return;
     this.counters.connections++;
     this.tick.now = Date.now();
     const { anonymous } = this.principals;
@@ -343,11 +343,12 @@ export class RedisServer implements ConnectionHost<Connection> {
     socket.resume();
   }
 
-  #turnAway(accepted: Socket, error: string): void {
+  #turnAway(accepted: Arrival, error: string): void {
     this.counters.rejectedConnections++;
-    accepted.on('error', ignore);
-    accepted.end(`-${error}\r\n`);
-    accepted.resume();
+    const socket = socketOf(accepted);
+    socket.on('error', ignore);
+    socket.end(`-${error}\r\n`);
+    socket.resume();
   }
 
   forget(connection: Connection): void {

@@ -2,12 +2,13 @@
 //
 // By default Node allocates 64 KiB for every read and gives each chunk to a stream. `onread` does away
 // with both, but a server's sockets cannot be made with it, so an accepted connection is moved to a
-// socket that is: about a tenth more commands a second, and no memory for idle clients. The move needs
-// the socket's handle, which is not public; where it is not there, and for TLS, the ordinary way works as well.
+// socket that is: about a tenth more commands a second, and no memory for idle clients. That needs
+// the connection's handle, which is not public; where it is not there, and for TLS, the ordinary way works as well.
 
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { viewed } from '../../universal-row/bytes.ts';
+import { AcceptedHandle, type Arrival } from './arrivals.ts';
 
 const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
 /**
@@ -25,8 +26,9 @@ export interface Reader {
   readonly isHeldBack: boolean;
 }
 
-/** Returns the socket to go on with. The socket given must have been accepted with `pauseOnConnect`. */
-export function readShared(accepted: Socket, reader: Reader): Socket {
+/** Returns the socket to go on with. A socket given must have been accepted with `pauseOnConnect`. */
+export function readShared(accepted: Arrival, reader: Reader): Socket {
+  if (accepted instanceof AcceptedHandle) return onHandle(accepted.handle, reader);
   const source = accepted as unknown as WithHandle;
   const handle = source._handle;
   // A TLS socket's reads differ from those of its handle.
@@ -35,6 +37,11 @@ export function readShared(accepted: Socket, reader: Reader): Socket {
     accepted.on('data', (chunk: Buffer) => reader.receive(chunk, chunk.length));
     return accepted;
   }
+  source._handle = null;
+  return onHandle(handle as object, reader);
+}
+
+function onHandle(handle: object, reader: Reader): Socket {
   let next: Buffer | undefined;
   const onread: OnReadOpts = {
     // For the next read. Undefined leaves it as it is, which saves a call into native code each time.
@@ -49,7 +56,6 @@ export function readShared(accepted: Socket, reader: Reader): Socket {
       return true;
     },
   };
-  source._handle = null;
   const options: SocketConstructorOpts & { handle: unknown; onread: OnReadOpts } = {
     handle,
     onread,
