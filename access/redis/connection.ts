@@ -151,6 +151,8 @@ export class Connection
       // Other clients have filled this tick, or there was more than one read of this one.
       this.#detach();
       this.#resume(this.#parser.pending);
+      // What comes behind it would only be copied.
+      if (length >= fullReadBytes) this.#readLater();
       return;
     }
     this.#runAll();
@@ -227,6 +229,8 @@ export class Connection
           break;
         }
         if ((this.commandsRun & (commandsBetweenLooks - 1)) === 0) {
+          // Commands that are refused or queued take time as well, which no other look tells the tick.
+          tick.lap();
           if (this.#isSliceOver()) {
             this.#isQueued = true;
             server.podAdmission!.requeue(this.#nextBatch());
@@ -242,7 +246,11 @@ export class Connection
     } catch (error) {
       this.#protocolError(error);
     }
-    if (this.#isBusy) this.#sendAhead();
+    if (this.#isBusy) {
+      // It has begun to wait, for a key or another pod: until then it took time of this tick.
+      tick.lap();
+      this.#sendAhead();
+    }
     this.#repliedBytes = tick.writer.pos - from;
     this.#endRun();
   }
