@@ -29,6 +29,7 @@
 // before them, and a batch is applied once, by its log index, so they need not be idempotent.
 
 import { copyBytes, viewed } from './bytes.ts';
+import { spareBuffers } from './spare-buffers.ts';
 import type { Shape } from './rows.ts';
 
 export const Op = {
@@ -79,7 +80,7 @@ export class RecordBatchWriter {
   reserve(n: number): void {
     const need = this.pos + n;
     if (need <= this.buf.length) return;
-    const larger = viewed(Buffer.allocUnsafeSlow(Math.max(need + spareBytes, this.buf.length * 2)));
+    const larger = viewed(spareBuffers.take(Math.max(need + spareBytes, this.buf.length * 2)));
     this.buf.copy(larger, 0, 0, this.pos);
     this.buf = larger;
   }

@@ -7,7 +7,7 @@ test.each([
   [1025, 2048],
   [200_000, 262_144],
   [1_048_576, 1_048_576],
-  // Too large to be kept, so just as large as is asked for.
+  // Too large to be kept for long, so just as large as is asked for.
   [1_048_577, 1_048_577],
 ])('for %i bytes there are %i', (bytes, length) => {
   expect(new CarryBuffers().take(bytes).length).toBe(length);
@@ -23,7 +23,7 @@ test('what is given is taken again, by those that need no more', () => {
   expect(buffers.bytes).toBe(0);
 });
 
-test('no more is kept than 8 MiB, and nothing large', () => {
+test('no more is kept than 8 MiB, and nothing large for long', () => {
   const buffers = new CarryBuffers();
   buffers.give(buffers.take(2_000_000));
   expect(buffers.bytes).toBe(0);

@@ -2,6 +2,7 @@
 // several times a second: given to the garbage collector they would have it at work without a pause.
 
 import { viewed } from '../../universal-row/bytes.ts';
+import { spareBuffers } from '../../universal-row/spare-buffers.ts';
 
 const leastLog2 = 10;
 const mostLog2 = 20;
@@ -25,8 +26,8 @@ export class CarryBuffers {
   /** A buffer with room for at least `bytes`; its contents are undefined. */
   take(bytes: number): Buffer {
     const log2 = log2For(bytes);
-    // The largest are rare, and as large as they must be.
-    if (log2 > mostLog2) return viewed(Buffer.allocUnsafeSlow(bytes));
+    // The largest are rare, as large as they must be, and kept for a moment only.
+    if (log2 > mostLog2) return viewed(spareBuffers.take(bytes));
     const spare = this.#spares[log2]!.pop();
     if (spare === undefined) return viewed(Buffer.allocUnsafeSlow(2 ** log2));
     this.bytes -= spare.length;
@@ -36,7 +37,11 @@ export class CarryBuffers {
   /** Returns a buffer that is no longer read. */
   give(buffer: Buffer): void {
     const { length } = buffer;
-    if (length > 2 ** mostLog2 || this.bytes + length > keptBytes) return;
+    if (length > 2 ** mostLog2) {
+      spareBuffers.give(buffer);
+      return;
+    }
+    if (this.bytes + length > keptBytes) return;
     this.#spares[31 - Math.clz32(length)]!.push(buffer);
     this.bytes += length;
   }

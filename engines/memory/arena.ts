@@ -9,6 +9,7 @@
 
 import { emptyBytes, viewed } from '../../universal-row/bytes.ts';
 import { assert } from '../../universal-row/assert.ts';
+import { spareBuffers } from '../../universal-row/spare-buffers.ts';
 
 const chunkBytes = 1 << 20;
 const pageBytes = 1 << 16;
@@ -349,7 +350,7 @@ export class Arena {
   #allocateLarge(n: number): number {
     const capacity = Math.ceil(n / largeStep) * largeStep;
     const index = this.freeLarges.pop() ?? this.larges.length;
-    this.larges[index] = Buffer.allocUnsafeSlow(capacity);
+    this.larges[index] = spareBuffers.take(capacity);
     this.usedBytes += capacity;
     this.heldBytes += capacity;
     return ~index;
@@ -357,8 +358,10 @@ export class Arena {
 
   #freeLarge(address: number): void {
     const index = ~address;
-    const capacity = this.larges[index]!.length;
+    const large = this.larges[index]!;
+    const capacity = large.length;
     this.larges[index] = emptyBytes;
+    spareBuffers.give(large);
     this.freeLarges.push(index);
     this.usedBytes -= capacity;
     this.heldBytes -= capacity;

@@ -6,6 +6,7 @@
 // does the new one get its final name, which thus proves that all before it is on disk.
 
 import type { Disk, DiskFile } from '../../../universal-row/environment.ts';
+import { spareBuffers } from '../../../universal-row/spare-buffers.ts';
 import type { Ballast } from './ballast.ts';
 import { FrameRun } from './frame-run.ts';
 import {
@@ -142,7 +143,7 @@ export class Wal {
   }
 
   /**
-   * As `append`, for a large frame whose buffer is not used elsewhere: its checksum is computed in
+   * As `append`, for a large frame whose buffer is not used elsewhere, then or later: its checksum is computed in
    * steps, and it is written off the event loop. Where there may not be room for it, it is written
    * at once: later it is too late to go back, and a full disk is fatal.
    */
@@ -163,7 +164,8 @@ export class Wal {
         } catch (full) {
           throw this.#fail(full);
         }
-      });
+      })
+      .then(() => spareBuffers.give(b));
     this.#pending.add(this.endLsn, write);
     this.#grown(length);
     this.frames++;
