@@ -5,6 +5,7 @@ import Table from 'cli-table3';
 import type { Attack } from './hostile/attack.ts';
 import { influxAttacks } from './hostile/influx-attacks.ts';
 import { loginAttacks } from './hostile/login-attacks.ts';
+import { saveResults } from './hostile/record.ts';
 import { redisAttacks } from './hostile/redis-attacks.ts';
 import { type CaseResult, gapLimitMs, isKept, runCase } from './hostile/run-case.ts';
 import { machine } from './support/report.ts';
@@ -17,6 +18,8 @@ interface HostileOptions {
   seconds: number;
   /** Limit of each thread's heap. */
   heapMegabytes: number;
+  /** Results go to bench/results/hostile.json. */
+  save?: boolean;
 }
 
 const everything = 'all-at-once';
@@ -67,6 +70,7 @@ export async function hostileBench(options: HostileOptions, command: string): Pr
       }
     }
   }
+  if (options.save === true) saveResults(results, command, hostileCases);
   return missed.length === 0;
 }
 

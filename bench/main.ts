@@ -294,6 +294,7 @@ program
   )
   .option('--seconds <n>', 'length of the quiet run and of an attack, at least', count, 4)
   .option('--heap-megabytes <n>', 'limit of the heap of each thread', count, 512)
+  .option('--save', 'write the results to bench/results/hostile.json, beside those of other cases')
   .action(async (options: Parameters<typeof hostileBench>[0]) => {
     if (!(await hostileBench(options, command))) process.exitCode = 1;
   });
