@@ -13,7 +13,7 @@ export default defineConfig({
   test: {
     include: ['**/*.test.ts'],
     exclude: ['node_modules/**', 'dist/**'],
-    setupFiles: [join(import.meta.dirname, 'test/support/equal-bytes.ts')],
+    setupFiles: [join(import.meta.dirname, 'test/support/fast-equality.ts')],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Reached only by what never comes: a busy machine is no failure.
