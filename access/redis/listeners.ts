@@ -1,8 +1,8 @@
 // The sockets on which a Redis plane listens: its port, and a second one for TLS where that has a port of its own.
 
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { acceptHandles, acceptInSlices, type Arrival } from '../gateway/accepted-handles.ts';
 import type { TlsListeners } from '../gateway/tls-context.ts';
-import { acceptHandles, type Arrival } from './arrivals.ts';
 
 /** How TLS is served. */
 export interface RedisTls {
@@ -74,9 +74,8 @@ export class Listeners {
       listener.listen({ ...address, backlog: this.#backlog }, () => {
         listener.off('error', reject);
         // TLS is of the server's own sockets.
-        if (listener === this.#plain && !this.#isPlainEncrypted) {
-          acceptHandles(listener, this.#accept);
-        }
+        if (listener !== this.#plain || this.#isPlainEncrypted) acceptInSlices(listener);
+        else acceptHandles(listener, this.#accept);
         resolve();
       });
     });

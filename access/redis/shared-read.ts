@@ -8,7 +8,7 @@
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { viewed } from '../../universal-row/bytes.ts';
-import { AcceptedHandle, type Arrival } from './arrivals.ts';
+import { AcceptedHandle, type Arrival } from '../gateway/accepted-handles.ts';
 
 const buffer = viewed(Buffer.allocUnsafeSlow(64 * 1024));
 /**

@@ -244,6 +244,19 @@ export const influxAttacks: readonly Attack[] = [
     },
   },
   {
+    name: 'many-http-clients',
+    what: '1,500 clients that connect at once, send a request each, and close',
+    run: async ({ influxPort }) => {
+      const request = 'GET /query?q=SHOW+DATABASES HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
+      const clients = await Promise.all(
+        Array.from({ length: 1500 }, () => Wire.connect(influxPort)),
+      );
+      for (const client of clients) client.send(request);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      for (const client of clients) client.close();
+    },
+  },
+  {
     name: 'foreign-host',
     what: 'requests of a page whose name was rebound to this machine, and changes by GET',
     run: async ({ influxPort }) => {

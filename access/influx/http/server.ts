@@ -15,6 +15,7 @@ import { type Clock, systemClock } from '../../../universal-row/environment.ts';
 import type { SeriesStore } from '../../../contracts/series-store.ts';
 import type { StepWatcher } from '../../../contracts/step-watcher.ts';
 import type { PodAdmission } from '../../../contracts/pod-admission.ts';
+import { acceptInSlices } from '../../gateway/accepted-handles.ts';
 import type { TlsListeners } from '../../gateway/tls-context.ts';
 import type { ServerFacts } from '../statements/context.ts';
 import type { RequestMemory } from '../../admission/request-memory.ts';
@@ -267,6 +268,7 @@ export class InfluxServer {
       server.once('error', reject);
       server.listen({ ...address, backlog }, () => {
         server.off('error', reject);
+        acceptInSlices(server);
         resolve();
       });
     });

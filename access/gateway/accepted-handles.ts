@@ -2,9 +2,10 @@
 //
 // The system hands over all connections that wait in one step, however many they are, and Node would make a socket of
 // each at once. So what a listener hands over waits as a handle, and becomes a socket when it is served. The handle is not
-// public; where it is not there, and for TLS, sockets come as usual.
+// public; where it is not there, sockets come as usual. Servers of TLS and HTTP make their own sockets, some at a time.
 
 import { type Server, Socket } from 'node:net';
+import { AcceptQueue } from './accept-queue.ts';
 
 /** A connection's handle within Node. */
 export class AcceptedHandle {
@@ -23,16 +24,31 @@ interface WithHandle {
   _handle?: { onconnection?: OnConnection } | null;
 }
 
-/** From now on what a listening server accepts is given to `accept` without a socket. False where that cannot be had. */
-export function acceptHandles(server: Server, accept: (arrival: Arrival) => void): boolean {
+/** From now on what a listening server accepts is given to `accept` without a socket, if that can be had. */
+export function acceptHandles(server: Server, accept: (arrival: Arrival) => void): void {
+  takeOver(server, (client) => accept(new AcceptedHandle(client)));
+}
+
+/** The same for a server that makes its sockets by itself: it makes some in each round of the event loop. */
+export function acceptInSlices(server: Server): void {
+  const queue = new AcceptQueue<() => void>((make) => make());
+  takeOver(server, (client, make) =>
+    queue.add(() => {
+      // A server that listens no more has closed all connections that it knows.
+      if (server.listening) make();
+      else (client as { close(): void }).close();
+    }),
+  );
+}
+
+function takeOver(server: Server, accept: (client: object, make: () => void) => void): void {
   const listening = (server as unknown as WithHandle)._handle;
   const usual = listening?.onconnection;
-  if (listening === undefined || listening === null || typeof usual !== 'function') return false;
+  if (listening === undefined || listening === null || typeof usual !== 'function') return;
   listening.onconnection = function (error, client) {
     if (error !== 0 || client === undefined) usual.call(this, error, client);
-    else accept(new AcceptedHandle(client));
+    else accept(client, () => usual.call(this, 0, client));
   };
-  return true;
 }
 
 /** An ordinary socket, for a connection that is not served. */

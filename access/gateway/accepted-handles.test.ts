@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
 import { until } from '../../test/support/until.ts';
 import { AcceptQueue } from './accept-queue.ts';
-import { AcceptedHandle, type Arrival, socketOf } from './arrivals.ts';
-import { Listeners } from './listeners.ts';
-import { readShared } from './shared-read.ts';
+import { AcceptedHandle, acceptInSlices, type Arrival, socketOf } from './accepted-handles.ts';
+import { Listeners } from '../redis/listeners.ts';
+import { readShared } from '../redis/shared-read.ts';
 
 const open: { destroy(): void }[] = [];
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const one of open.splice(0)) one.destroy();
 });
 
@@ -63,4 +65,43 @@ test('one that is not served is told so', async () => {
   }
   const [told] = (await once(sockets[7]!, 'data')) as [Buffer];
   expect(String(told)).toBe('no\r\n');
+});
+
+async function listening(server: Server): Promise<number> {
+  server.listen({ host: '127.0.0.1', port: 0, backlog: 511 });
+  open.push({ destroy: () => server.close() });
+  await once(server, 'listening');
+  acceptInSlices(server);
+  return (server.address() as AddressInfo).port;
+}
+
+test('a server that makes its own sockets makes some in each round', async () => {
+  const server = createHttpServer((_request, response) => response.end('here'));
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  let inRound = 0;
+  let most = 0;
+  let made = 0;
+  server.on('connection', () => {
+    now += 1;
+    made++;
+    most = Math.max(most, ++inRound);
+  });
+  const next = (): void => {
+    inRound = 0;
+    if (made < clients) setImmediate(next);
+  };
+  next();
+  const port = await listening(server);
+  const sockets = Array.from({ length: clients }, () => connect(port, '127.0.0.1'));
+  open.push(...sockets);
+  const answers = sockets.map(async (socket) => {
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    let text = '';
+    for await (const piece of socket) text += String(piece);
+    return text.slice(-4);
+  });
+  expect(await Promise.all(answers)).toEqual(sockets.map(() => 'here'));
+  // 4 ms as they come, and 4 ms of those that wait.
+  expect(most).toBeLessThanOrEqual(8);
 });
