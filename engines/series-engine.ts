@@ -42,6 +42,13 @@ export interface SeriesAllowance {
   readonly refusal: string;
 }
 
+/** An engine of another partition: series of one database are spread over several, and their limits are shared. */
+export interface SeriesSibling {
+  /** Series of the database in it, those of each shard counted. */
+  seriesCountOf(database: string): number;
+  shardCountOf(database: string): number;
+}
+
 /** Rules for writes from the properties of a database, beyond its policies and the limits. */
 export interface PointRules {
   /** Nanoseconds that policy `autogen` keeps points while it has no duration of its own; 0 for ever. */
@@ -194,7 +201,9 @@ export interface SnapshotSelection {
  * An engine whose contents can be partly exported, and imported into another besides its existing
  * contents.
  */
-export interface PortableSeriesEngine extends SeriesEngine {
+export interface PortableSeriesEngine extends SeriesEngine, SeriesSibling {
+  /** Engines of the other partitions; none when left out. */
+  siblings?: readonly SeriesSibling[] | undefined;
   /** Every shard there is, by ascending number. */
   shards(): SeriesShard[];
   exportSnapshot(selection?: SnapshotSelection): AsyncIterable<Buffer>;

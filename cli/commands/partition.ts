@@ -5,6 +5,7 @@ import { isPartition } from '../../contracts/partition-map.ts';
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import type { ClusterReport } from '../../control/cluster/cluster-report.ts';
 import type { TablePartitions } from '../../control/metadata/partition-catalog.ts';
+import type { SeriesPartitions } from '../../control/metadata/tables.ts';
 import { tableModels } from '../../control/metadata/table-definition.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
@@ -37,8 +38,9 @@ export function partitionCommand(program: Command): void {
   withServer(
     partition.command('list <table>').description('Show the partitions of a table.'),
     async (client, flags: AccessFlags, table) => {
-      const found = await client.get<TablePartitions>(pageOf(table!));
-      await answer(flags, found, shown);
+      const found = await client.get<TablePartitions | SeriesPartitions>(pageOf(table!));
+      if (isSeries(found)) await answer(flags, found, shownSeries);
+      else await answer(flags, found, shown);
     },
   );
   withServer(
@@ -210,6 +212,25 @@ async function groupOf(
   throw new ExitError(
     `there is no group of replicas for partition ${partition} yet`,
     exitCodes.missing,
+  );
+}
+
+function isSeries(found: TablePartitions | SeriesPartitions): found is SeriesPartitions {
+  return !('table' in found);
+}
+
+function shownSeries({ partitions }: SeriesPartitions): Promise<string> {
+  return grid(
+    [
+      { title: 'partition', value: ({ number }) => String(number), right: true },
+      { title: 'model', value: ({ model }) => model },
+      {
+        title: 'series',
+        value: ({ series }) => (series === undefined ? '' : formatNumber(series)),
+        right: true,
+      },
+    ],
+    partitions,
   );
 }
 

@@ -5,6 +5,7 @@ import type { RestoreRequest } from '../../control/backup/backup-jobs.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
+import { partitionsOfModel } from '../../storage-node/backup/plane-parts.ts';
 import { PrivateServer } from './private-server.ts';
 import { planRestore } from '../../server/backup/restore-plan.ts';
 
@@ -21,10 +22,10 @@ export async function inNewDirectory<T>(
     throw new ExitError(`${directory} is not empty`, exitCodes.conflict);
   }
   // Before anything is made: the backup may not be there.
-  const databases = await databasesOf(request);
+  const flags = await flagsFor(request);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   try {
-    const server = await PrivateServer.start(directory, ['--redis.databases', String(databases)]);
+    const server = await PrivateServer.start(directory, flags);
     const result = await work().catch(async (error: unknown) => {
       await server.stop().catch(() => {});
       throw error;
@@ -40,12 +41,18 @@ export async function inNewDirectory<T>(
   }
 }
 
-/** As many as tenant `default` must have for all its rows to be within reach. */
-async function databasesOf(request: RestoreRequest): Promise<number> {
+/**
+ * As many databases as tenant `default` must have for all its rows to be within reach, and as many partitions of time
+ * series as in the backup.
+ */
+async function flagsFor(request: RestoreRequest): Promise<string[]> {
   try {
-    const { tenants } = await planRestore(realDisk, request);
+    const { chain, tenants } = await planRestore(realDisk, request);
     const own = tenants.find(({ name }) => name === 'default');
-    return Math.max(16, own?.document.tenant.databases ?? 0);
+    const databases = Math.max(16, own?.document.tenant.databases ?? 0);
+    const counts = chain.at(-1)!.parts.map(({ model }) => partitionsOfModel(model));
+    const partitions = Math.max(1, ...counts);
+    return ['--redis.databases', `${databases}`, '--influx.partitions', `${partitions}`];
   } catch (error) {
     throw new ExitError(`restore failed: ${(error as Error).message}`);
   }

@@ -140,6 +140,7 @@ export class AdminFixture {
       databases: async (tenant) =>
         (await this.influx.databases(tenant)).map(({ name }) => String(name)),
       createDatabase: (tenant, name) => this.influx.createDatabase({ tenant, name }),
+      partitions: () => Promise.resolve([{ number: 1, series: 5 }]),
       setTables: () => Promise.resolve(),
     });
     const metrics = new MetricsPage();

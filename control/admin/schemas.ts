@@ -441,14 +441,19 @@ const partition = record(
     number: partitionNumber,
     first: { ...slot, description: 'Its first slot.' },
     last: { ...slot, description: 'Its last slot.' },
-    model: { type: 'string', enum: [...tableModels], description: 'The engine with its rows.' },
+    model: {
+      type: 'string',
+      enum: [...tableModels, seriesModel],
+      description: 'The engine with its rows.',
+    },
     rows: { ...whole, description: 'Missing when no data plane can say.' },
+    series: { ...whole, description: 'Of a database of InfluxDB, in place of slots and rows.' },
   },
-  ['rows'],
+  ['first', 'last', 'rows', 'series'],
 );
 export const partitions = record(
   {
-    table: whole,
+    table: { ...whole, description: 'Missing for a database of InfluxDB.' },
     epoch: { ...whole, description: 'Counts the changes of the partitions.' },
     partitions: { type: 'array', items: partition },
     change: record(
@@ -469,7 +474,7 @@ export const partitions = record(
     ),
     failure: { ...text, description: 'Why the last change failed, if it did.' },
   },
-  ['change', 'failure'],
+  ['table', 'epoch', 'change', 'failure'],
 );
 export const partitionOrder = object(
   {

@@ -7,6 +7,7 @@ import { EmbeddedDocumentStore } from './embedded-document-store.ts';
 import {
   type SeriesOwner,
   SeriesTableCatalog,
+  type SeriesPartition,
   type SeriesTableHolder,
 } from './series-table-catalog.ts';
 import { TableCatalog } from './table-catalog.ts';
@@ -28,6 +29,10 @@ class FakePlane implements SeriesTableHolder {
   async createDatabase(tenant: number, name: string): Promise<void> {
     if (name.startsWith('bad')) throw new Error('invalid name');
     this.names.set(tenant, [...(this.names.get(tenant) ?? []), name]);
+  }
+
+  async partitions(tenant: number, name: string): Promise<SeriesPartition[]> {
+    return [{ number: 1, series: `${tenant} ${name}`.length }];
   }
 
   async setTables(tables: readonly SeriesTableDefinition[]): Promise<void> {

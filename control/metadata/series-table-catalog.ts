@@ -15,11 +15,20 @@ const collection = 'seriesTables';
 /** InfluxDB has no policy that keeps points for less. */
 const minTtlMs = 3_600_000;
 
+/** A partition of a database's time series. */
+export interface SeriesPartition {
+  /** From 1 on. */
+  readonly number: number;
+  /** Those of each shard counted. Missing when the node that answers has none of them. */
+  readonly series?: number | undefined;
+}
+
 /** The data plane that has the databases, as the catalog sees it. Tenants go by their numbers. */
 export interface SeriesTableHolder {
   databases(tenant: number): Promise<string[]>;
   /** One that is there already is left as it is. */
   createDatabase(tenant: number, name: string): Promise<void>;
+  partitions(tenant: number, name: string): Promise<SeriesPartition[]>;
   /** Resolves once nothing is done by the old definitions. */
   setTables(tables: readonly SeriesTableDefinition[]): Promise<void>;
 }
@@ -98,6 +107,11 @@ export class SeriesTableCatalog {
 
   // ---- reads
   //
+
+  /** Empty when no data plane can say. */
+  async partitions(tenant: string, name: string): Promise<SeriesPartition[]> {
+    return (await this.#holder?.partitions(this.#owner(tenant).number, name)) ?? [];
+  }
 
   definitions(): SeriesTableDefinition[] {
     return Array.from(this.#tables.values(), ({ definition }) => definition);

@@ -4,7 +4,7 @@
 import { defaultTenant } from '../../contracts/tenancy/definitions.ts';
 import type { TableProperties } from '../../contracts/table-properties.ts';
 import type { PartitionCatalog, PartitionOrder, TablePartitions } from './partition-catalog.ts';
-import type { SeriesTable, SeriesTableCatalog } from './series-table-catalog.ts';
+import type { SeriesPartition, SeriesTable, SeriesTableCatalog } from './series-table-catalog.ts';
 import type { TableCatalog } from './table-catalog.ts';
 import {
   seriesModel,
@@ -30,6 +30,11 @@ export interface TableDescription extends TableProperties {
   wantedModel?: string;
 }
 
+/** Partitions of a database of InfluxDB. */
+export interface SeriesPartitions {
+  readonly partitions: readonly (SeriesPartition & { readonly model: typeof seriesModel })[];
+}
+
 const seriesPrefix = `${seriesModel}:`;
 
 /** An InfluxDB database that a reference names. */
@@ -50,10 +55,15 @@ export class Tables {
     this.#partitions = partitions;
   }
 
-  /** Partitions of a table of Redis. */
-  async partitions(reference: string, within?: string): Promise<TablePartitions> {
-    this.#rows.find(reference, within);
-    return await this.#changeable().list(reference, within);
+  async partitions(
+    reference: string,
+    within?: string,
+  ): Promise<TablePartitions | SeriesPartitions> {
+    const series = await this.#seriesCalled(reference, within);
+    if (series === undefined) return await this.#changeable().list(reference, within);
+    await this.describe(reference, within);
+    const found = await this.#series.partitions(series.tenant, series.name);
+    return { partitions: found.map((one) => ({ ...one, model: seriesModel }) as const) };
   }
 
   async changePartitions(
@@ -61,13 +71,25 @@ export class Tables {
     order: PartitionOrder,
     within?: string,
   ): Promise<TablePartitions> {
-    this.#rows.find(reference, within);
+    await this.#expectRows(reference, within);
     return await this.#changeable().order(reference, order, within);
   }
 
   async cancelPartitionChange(reference: string, within?: string): Promise<TablePartitions> {
-    this.#rows.find(reference, within);
+    await this.#expectRows(reference, within);
     return await this.#changeable().cancel(reference, within);
+  }
+
+  /** Throws for a database of InfluxDB. */
+  async #expectRows(reference: string, within: string | undefined): Promise<void> {
+    if ((await this.#seriesCalled(reference, within)) === undefined) {
+      this.#rows.find(reference, within);
+      return;
+    }
+    throw new TableError(
+      'conflict',
+      'partitions of time series are fixed when the data directory is made, with influx.partitions',
+    );
   }
 
   #changeable(): PartitionCatalog {

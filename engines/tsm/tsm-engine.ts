@@ -23,6 +23,7 @@ import type {
   SeriesImporter,
   SeriesLimits,
   SeriesShard,
+  SeriesSibling,
   SnapshotSelection,
 } from '../series-engine.ts';
 import {
@@ -86,6 +87,7 @@ const longestRead = 1_500_000;
  */
 const maxShards = 4096;
 const maxTenantShards = 16_384;
+const noSiblings: readonly SeriesSibling[] = [];
 const shardDirectoryPattern = /^shard-\d+-\d+$/;
 
 export class TsmEngine extends ShardReads implements PortableSeriesEngine, EntryTarget {
@@ -94,6 +96,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
   seriesAllowance?: ((database: string) => SeriesAllowance | undefined) | undefined;
   /** All databases of a database's tenant; unset, each database is by itself. */
   databasesOfTenant?: ((database: string) => Iterable<string>) | undefined;
+  siblings?: readonly SeriesSibling[] | undefined;
   slices?: MaintenanceSlices | undefined;
   catalogVersion = 0;
   readonly #disk: Disk;
@@ -137,6 +140,7 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
       maxShards: options.maxShards ?? maxShards,
       maxTenantShards: options.maxTenantShards ?? maxTenantShards,
       databasesOfTenant: (database) => this.databasesOfTenant?.(database) ?? [database],
+      siblings: () => this.siblings ?? noSiblings,
     });
     this.#maintenance = new Maintenance(
       {
@@ -277,6 +281,14 @@ export class TsmEngine extends ShardReads implements PortableSeriesEngine, Entry
 
   discard(): void {
     this.#preparer.discard();
+  }
+
+  seriesCountOf(database: string): number {
+    return this.#preparer.seriesCountOf(database);
+  }
+
+  shardCountOf(database: string): number {
+    return this.#preparer.shardCountOf(database);
   }
 
   // ---- applying

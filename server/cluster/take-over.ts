@@ -17,6 +17,7 @@ import { type BackupSource, PlaneBackups } from '../../storage-node/backup/plane
 import { rowSource, seriesSource } from '../../storage-node/backup/plane-parts.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { openPod } from '../../storage-node/pod-host.ts';
+import { recordedPartitions } from '../../storage-node/series-partitions.ts';
 import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import { systemClock, systemRng } from '../../universal-row/environment.ts';
 import { type BackupContext, runBackup } from '../backup/backup-run.ts';
@@ -152,6 +153,11 @@ class OldPods {
           () => realDisk,
           () => [],
         ),
+      );
+    }
+    if (recordedPartitions(realDisk, path) !== undefined) {
+      throw new Error(
+        `the time series of ${path} are divided into partitions, which a cluster cannot do yet`,
       );
     }
     const pod = await openSeriesPod({

@@ -1,7 +1,7 @@
 // The InfluxDB data plane, a worker thread: HTTP listener and the pod of time series. It shares nothing with
 // the main thread and speaks with it by messages.
 
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { Principals } from '../../access/gateway/principals.ts';
 import { InfluxMetering } from '../../access/influx/http/metering.ts';
@@ -11,12 +11,11 @@ import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { SeriesPricer } from '../../request-units/series-pricer.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PlaneBackups } from '../../storage-node/backup/plane-backups.ts';
-import { seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
+import { seriesModel, seriesRestore, seriesSource } from '../../storage-node/backup/plane-parts.ts';
 import { PlaneRestores } from '../../storage-node/backup/plane-restores.ts';
 import type { Endpoint } from '../../control/monitor/endpoint.ts';
 import { dropShadowDatabases } from '../../storage-node/backup/series-restore.ts';
 import { isShadowDatabase } from '../../storage-node/backup/shadow.ts';
-import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
 import type { SeriesPod } from '../../storage-node/series-pod.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import { modelProperties } from '../../contracts/table-properties.ts';
@@ -36,9 +35,9 @@ import { influxSamples } from './influx-samples.ts';
 import { backgroundOf } from './influx-background.ts';
 import { leaderWaitMs } from './plane-groups.ts';
 import { ClusterSeries } from './cluster-series.ts';
-import { podIds } from './engines.ts';
 import type { PlaneCluster } from './messages.ts';
-import type { SeriesPods } from './series-pods.ts';
+import { LocalSeries } from './local-series.ts';
+import type { Partition } from '../../access/influx/partitions/partitioned-store.ts';
 import { InfluxTables } from './influx-tables.ts';
 import { userChanges } from './influx-users.ts';
 import { PlaneAdmission } from './plane-admission.ts';
@@ -108,7 +107,7 @@ const changeUsers = userChanges(principals, {
   dropUser: (user) => ask(port, 'dropUser', user),
 });
 /** The one copy of all time series; in a cluster `cluster` has the replicas. */
-let pod: SeriesPod | undefined;
+let local: LocalSeries | undefined;
 let cluster: ClusterSeries | undefined;
 let gate: TenantGate | undefined;
 let server: InfluxServer | undefined;
@@ -161,24 +160,19 @@ function podOptions() {
   };
 }
 
-async function openPod(): Promise<SeriesPod> {
-  const directory = resolve(config['data-dir'], 'influx');
-  realDisk.makeDirectory(directory);
-  const opened = await openSeriesPod({
+function openLocal(): Promise<LocalSeries> {
+  return LocalSeries.open({
     ...podOptions(),
-    engine: newEngine(join(directory, 'data'), 1),
+    newEngine,
     disk: realDisk,
-    directory,
-    podId: podIds.tsm,
+    directory: resolve(config['data-dir'], 'influx'),
+    partitions: config['influx.partitions'],
     fsync: live.get('wal.fsync'),
     segmentBytes: config['wal.segment-bytes'],
     acceptLoss: config['wal.accept-loss'] === 'yes',
     report: log,
     fatal,
   });
-  await dropShadowDatabases(opened);
-  opened.start();
-  return opened;
 }
 
 /** Opens the cluster's replacement for a pod of its own. */
@@ -200,18 +194,24 @@ async function joinCluster(of: PlaneCluster): Promise<ClusterSeries> {
 }
 
 function localPods(): readonly SeriesPod[] {
-  return cluster?.localPods() ?? (pod === undefined ? [] : [pod]);
+  return cluster?.localPods() ?? local?.pods ?? [];
+}
+
+/** As metrics name them. */
+function namedPods(): { pod: SeriesPod; partition?: number }[] {
+  const pods = localPods();
+  return pods.map((pod, i) => (pods.length === 1 ? { pod } : { pod, partition: i + 1 }));
 }
 
 /** Throws before there is anything. */
-function storeHere(): SeriesPod | SeriesPods {
-  const store = cluster?.store ?? pod;
+function storeHere(): Partition {
+  const store = cluster?.store ?? local?.store;
   if (store === undefined) throw new Error('the time series are being opened');
   return store;
 }
 
 async function start(): Promise<void> {
-  if (place === undefined) pod = await openPod();
+  if (place === undefined) local = await openLocal();
   else await joinCluster(place);
   const store = storeHere();
   gate = new TenantGate({
@@ -277,19 +277,20 @@ function nameOf(tenant: number): string | undefined {
 const chunkDisk = chunkDiskOf(port);
 const backups = new PlaneBackups(chunkDisk, () =>
   cluster === undefined
-    ? localPods().map((one) => seriesSource('tsm', one))
+    ? localPods().map((one, i, all) => seriesSource(seriesModel(i, all.length), one))
     : cluster.named().map((one) => seriesSource('tsm', one.pod, one.group, one.tenant)),
 );
 const restores = new PlaneRestores(
-  (start) => seriesRestore(chunkDisk(start.node), start, (tenant) => podOf(tenant)!),
+  (start) => seriesRestore(chunkDisk(start.node), start, podsOf),
   ({ tenants }) => {
-    for (const tenant of tenants) podOf(tenant)?.parts.pins?.clear();
+    for (const tenant of tenants) for (const { parts } of podsOf(tenant)) parts.pins?.clear();
   },
 );
 
-/** The pod of a tenant; in a cluster undefined where this node has no replica of it. */
-function podOf(tenant: number): SeriesPod | undefined {
-  return cluster === undefined ? pod : cluster.podOf(tenant);
+/** The partitions of a tenant; in a cluster none where this node has no replica of it. */
+function podsOf(tenant: number): readonly SeriesPod[] {
+  if (cluster === undefined) return localPods();
+  return [cluster.podOf(tenant)].filter((one) => one !== undefined);
 }
 
 /** Drops the leftovers of failed restores that another node led. */
@@ -306,7 +307,7 @@ function dropLeftovers(): void {
 
 serveCalls(port, {
   metrics: () => [
-    ...influxSamples(server, cluster?.named() ?? localPods().map((one) => ({ pod: one }))),
+    ...influxSamples(server, cluster?.named() ?? namedPods()),
     ...(cluster?.samples() ?? []),
     ...hashSamples('influx'),
     ...meter.samples(nameOf),
@@ -335,11 +336,20 @@ serveCalls(port, {
   partitionChange: () => ({ state: 'done' }),
   cancelPartitionChange: () => {},
   partitionSizes: () => [],
+  seriesPartitions: (database) => {
+    const found = podsOf(database.tenant);
+    if (found.length === 0) return [{ number: 1 }];
+    const name = keptName(database);
+    return found.map((pod, i) => ({
+      number: i + 1,
+      series: pod.parts.engine.seriesCountOf(name),
+    }));
+  },
   undefinedTables: () => [],
   tenancy: follow,
   dropTenant: async (tenant) => {
     // In a cluster they go with the tenant's group.
-    if (pod !== undefined) await dropAllDatabases(pod, tenant);
+    if (local !== undefined) await dropAllDatabases(local.store, tenant);
     metering.forget(tenant);
     server?.slow.forget(tenant);
     steps.watch.forget(tenant);
@@ -364,7 +374,7 @@ serveCalls(port, {
   restore: (order) => restores.order(order),
   leads: ({ tenants }) => ({
     tables: [],
-    tenants: tenants.filter((tenant) => podOf(tenant)?.role === 'leader'),
+    tenants: tenants.filter((tenant) => podsOf(tenant)[0]?.role === 'leader'),
   }),
   listen: () => listen(server!),
   cluster: (view) => (cluster ?? notInCluster()).setView(view),
@@ -392,7 +402,7 @@ serveCalls(port, {
   stop: async () => {
     await server?.close();
     steps.close();
-    await pod?.close();
+    await local?.close();
     await cluster?.close();
   },
 });

@@ -10,6 +10,8 @@ import { addLogAndCheckpoints, adder } from './pod-samples.ts';
 interface NamedPod {
   readonly pod: SeriesPod;
   readonly group?: number;
+  /** Of several on a single server, from 1 on. */
+  readonly partition?: number;
 }
 
 export function influxSamples(
@@ -54,10 +56,11 @@ function addServer(samples: MetricSample[], metrics: InfluxMetrics): void {
   }
 }
 
-function addPod(samples: MetricSample[], { pod, group }: NamedPod): void {
+function addPod(samples: MetricSample[], { pod, group, partition }: NamedPod): void {
   const add = adder(samples, {
     model: 'tsm',
     ...(group !== undefined && { group: String(group) }),
+    ...(partition !== undefined && { partition: String(partition) }),
   });
   const engine = pod.engineStats();
   add('gauge', 'series_databases', 'Databases.', engine.databases);

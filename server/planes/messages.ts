@@ -5,6 +5,7 @@
 import type { QuotaDemand, QuotaShare } from '../../access/admission/shares/shared-quotas.ts';
 import type { TlsMaterial } from '../../access/gateway/tls-context.ts';
 import type { PartitionChangeStatus } from '../../control/metadata/partition-catalog.ts';
+import type { SeriesPartition } from '../../control/metadata/series-table-catalog.ts';
 import type {
   SeriesTableDefinition,
   TableDefinition,
@@ -97,6 +98,8 @@ interface PlaneCalls {
   partitionStep(orders: PartitionOrders): LedPartition[];
   /** Rows of each partition. */
   partitionSizes(table: number): { number: number; rows: number }[];
+  /** Partitions of a database of InfluxDB. */
+  seriesPartitions(database: DatabaseName): SeriesPartition[];
   /** Tables that hold rows and have no definition. */
   undefinedTables(): number[];
   /**

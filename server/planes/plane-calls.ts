@@ -49,6 +49,7 @@ export function seriesTableHolder({ influx }: Planes): SeriesTableHolder {
     },
     createDatabase: (tenant, name) =>
       influx.call('createDatabase', { tenant, name }, callTimeoutMs),
+    partitions: (tenant, name) => influx.call('seriesPartitions', { tenant, name }, callTimeoutMs),
     setTables: (tables) => influx.call('seriesTables', tables, callTimeoutMs),
   };
 }

@@ -474,6 +474,8 @@ serveCalls(port, {
   partitionStep: (orders) => clusterPartitions?.step(orders) ?? notInCluster(),
   partitionChange: (table) => divided.status(table),
   cancelPartitionChange: (table) => divided.cancel(table),
+  // Handled by the InfluxDB plane.
+  seriesPartitions: () => [],
   partitionSizes: (table) =>
     tables.partitionsOf(table).map(({ number }) => {
       const pod = pods.ofTable(number);

@@ -1,5 +1,6 @@
 // The server for InfluxDB clients.
 
+import { mostSeriesPartitions } from '../../universal-row/series/series-partition.ts';
 import type { Setting } from './setting.ts';
 import { anyPort, anySize, count, host, mib, onOff, seconds } from './setting-forms.ts';
 
@@ -63,6 +64,14 @@ export const influxSettings = {
     ...anySize,
     default: 512 * mib,
     description: 'Memory that one query may hold; a query that needs more is ended; 0 no limit.',
+  },
+  'influx.partitions': {
+    type: 'integer',
+    min: 0,
+    max: mostSeriesPartitions,
+    default: 0,
+    description:
+      'Partitions that the time series of a new data directory are divided into, by the hash of measurement and tags; fixed from then on. 0: as the directory has it, one in a new one. Not in a cluster.',
   },
   'influx.ru-per-second': {
     ...count,

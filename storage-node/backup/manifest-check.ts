@@ -32,7 +32,7 @@ const files = listOf(
 );
 
 const part = objectOf({
-  model: textLike(/^[a-z]{1,20}$/, 'the name of an engine'),
+  model: textLike(/^[a-z]{1,20}(-\d{1,2}-of-\d{1,2})?$/, 'the name of an engine'),
   group: optional(count),
   tenant: optional(count),
   kind: oneOf('all', 'entries', 'shards'),

@@ -33,7 +33,10 @@ export interface ShardRef {
 
 /** Part of one pod. */
 export interface PodPart {
-  /** `memory`, `kv`, `tsm`: a single server has one pod of each. */
+  /**
+   * `memory`, `kv`, `tsm`: a single server has one pod of each. `tsm-2-of-4`: the second of four partitions of time
+   * series.
+   */
   readonly model: string;
   /**
    * In a cluster a pod has one group of replicas: its number. Indexes are those of the group's log.

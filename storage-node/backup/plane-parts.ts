@@ -109,22 +109,39 @@ export function rowRestore(
   };
 }
 
-/** `podOf` is the pod of a tenant that is restored, by its number here. */
+/** Model of a partition of time series in a backup; `partition` counts from 0. */
+export function seriesModel(partition: number, partitions: number): string {
+  return partitions === 1 ? 'tsm' : `tsm-${partition + 1}-of-${partitions}`;
+}
+
+/** How many partitions there are of a model in a backup. */
+export function partitionsOfModel(model: string): number {
+  return Number(/-of-(\d+)$/.exec(model)?.[1] ?? 1);
+}
+
+/** `podsOf` are the partitions of a tenant that is restored, by its number here. */
 export function seriesRestore(
   disk: ChunkDisk,
   { sources, tenants, replace }: RestoreStart,
-  podOf: (tenant: number) => SeriesPod,
+  podsOf: (tenant: number) => readonly SeriesPod[],
 ): PlaneRestore {
-  const byPod = new Map<SeriesPod, TenantMove[]>();
+  const byPods = new Map<SeriesPod, { pods: readonly SeriesPod[]; moves: TenantMove[] }>();
   for (const move of tenants) {
-    const pod = podOf(move.to);
-    byPod.set(pod, [...(byPod.get(pod) ?? []), move]);
+    const pods = podsOf(move.to);
+    const known = byPods.get(pods[0]!);
+    if (known === undefined) byPods.set(pods[0]!, { pods, moves: [move] });
+    else known.moves.push(move);
   }
-  const restores = Array.from(byPod, ([pod, moves]) => {
+  const restores = [...byPods.values()].flatMap(({ pods, moves }) => {
     const isOf = ({ tenant }: PlacedPart): boolean =>
       tenant === undefined || moves.some(({ from }) => from === tenant);
     const wanted = sources.filter((parts) => isSeries(parts) && isOf(parts.at(-1)!));
-    return new SeriesRestore({ disk, pod, sources: wanted, moves, replace });
+    for (const parts of wanted) refuseOtherDivision(parts.at(-1)!, pods.length);
+    return pods.map((pod, partition) => {
+      const model = seriesModel(partition, pods.length);
+      const own = wanted.filter((parts) => parts.at(-1)!.model === model);
+      return new SeriesRestore({ disk, pod, sources: own, moves, replace });
+    });
   });
   return {
     get done() {
@@ -149,6 +166,15 @@ export function seriesRestore(
       for (const restore of restores) await restore.release();
     },
   };
+}
+
+/** Points go to the partition that they come from: another number of them would need each point's series. */
+function refuseOtherDivision({ model }: PlacedPart, partitions: number): void {
+  const count = partitionsOfModel(model);
+  if (count === partitions) return;
+  throw new Error(
+    `the time series of the backup are in ${count} partition${count === 1 ? '' : 's'}, and those here in ${partitions}: restore them on a server that was made with influx.partitions ${count}`,
+  );
 }
 
 function isSeries(parts: readonly PlacedPart[]): boolean {

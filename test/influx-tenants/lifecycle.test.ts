@@ -187,7 +187,8 @@ test('a write that was cut off leaves nothing to the next one of another tenant'
 
 describe('a tenant that is dropped while it writes', () => {
   test('leaves nothing, and can be made anew', async () => {
-    const { control, pod } = server;
+    const { control } = server;
+    const { store } = server.series;
     await server.write('acme:acme', 'm v=1 0');
     await server.write('rival:rival', 'm v=7 0');
     let goesOn = true;
@@ -210,8 +211,8 @@ describe('a tenant that is dropped while it writes', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
 
     control.setTenant('acme', { state: 'dropping' });
-    await dropAllDatabases(pod, 1);
-    const left = () => pod.databases().filter(({ name }) => name.startsWith('\u00011\u0001'));
+    await dropAllDatabases(store, 1);
+    const left = () => store.databases().filter(({ name }) => name.startsWith('\u00011\u0001'));
     expect(left()).toEqual([]);
     await Promise.all(long);
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -221,7 +222,7 @@ describe('a tenant that is dropped while it writes', () => {
     await Promise.all(writers);
     expect([...seen].sort()).toEqual(expect.arrayContaining(['204', '401']));
     expect(left()).toEqual([]);
-    expect(pod.databases().map(({ name }) => name)).toEqual(['\u00012\u0001d']);
+    expect(store.databases().map(({ name }) => name)).toEqual(['\u00012\u0001d']);
     expect(await status('acme:acme')).toBe(401);
 
     await control.addTenant('acme');

@@ -53,9 +53,13 @@ describe('limits', () => {
         error: 'partial write: limit exceeded: tenant=acme limit=series value=10 dropped=2',
       },
     ]);
-    expect(await server.result('acme:acme', 'SHOW SERIES ON e')).toMatchObject([
-      { values: [['m,k=0'], ['m,k=1'], ['m,k=2'], ['m,k=3']] },
-    ]);
+    const [{ values }] = (await server.result('acme:acme', 'SHOW SERIES ON e')) as [
+      { values: string[][] },
+    ];
+    // The first of the body; where it is divided into partitions, the first of each.
+    if (server.series.pods.length === 1) {
+      expect(values).toEqual([['m,k=0'], ['m,k=1'], ['m,k=2'], ['m,k=3']]);
+    } else expect(values).toHaveLength(4);
     // Existing series accept points, and other tenants have limits of their own.
     expect((await server.write('acme:acme', lines(0, 6), 'd')).status).toBe(204);
     expect((await server.write('rival:rival', lines(0, 60), 'd')).status).toBe(204);

@@ -1,5 +1,5 @@
 // The InfluxDB listener with tenants on a real pod, in this process: what the plane is made of, without the
-// threads. The control plane is played by `TestControl`.
+// threads. The control plane is played by `TestControl`. TEST_SERIES_PARTITIONS=4 divides the time series.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,10 +10,11 @@ import { TenantGate } from '../../access/influx/tenants/tenant-gate.ts';
 import { userChanges } from '../../server/planes/influx-users.ts';
 import { TsmEngine } from '../../engines/tsm/tsm-engine.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
-import { openSeriesPod } from '../../storage-node/series-pod-host.ts';
-import type { SeriesPod } from '../../storage-node/series-pod.ts';
+import { LocalSeries } from '../../server/planes/local-series.ts';
 import { systemClock } from '../../universal-row/environment.ts';
 import { TestControl } from './test-control.ts';
+
+const defaultPartitions = Number(process.env['TEST_SERIES_PARTITIONS'] ?? 1);
 
 interface Answer {
   status: number;
@@ -26,7 +27,7 @@ export class TenantServer {
   readonly control: TestControl;
   readonly principals: Principals;
   readonly gate: TenantGate;
-  readonly pod: SeriesPod;
+  readonly series: LocalSeries;
   /** Logged lines. */
   readonly logged: string[];
   readonly #server: InfluxServer;
@@ -34,7 +35,7 @@ export class TenantServer {
 
   private constructor(
     url: string,
-    parts: Pick<TenantServer, 'control' | 'principals' | 'gate' | 'pod' | 'logged'>,
+    parts: Pick<TenantServer, 'control' | 'principals' | 'gate' | 'series' | 'logged'>,
     server: InfluxServer,
     directory: string,
   ) {
@@ -42,24 +43,32 @@ export class TenantServer {
     this.control = parts.control;
     this.principals = parts.principals;
     this.gate = parts.gate;
-    this.pod = parts.pod;
+    this.series = parts.series;
     this.logged = parts.logged;
     this.#server = server;
     this.#directory = directory;
   }
 
-  static async start(options: Partial<InfluxServerOptions> = {}): Promise<TenantServer> {
+  static async start(
+    options: Partial<InfluxServerOptions> = {},
+    partitions = defaultPartitions,
+  ): Promise<TenantServer> {
     const directory = mkdtempSync(join(tmpdir(), 'polyrow-tenants-'));
     const logged: string[] = [];
     const report = (level: string, message: string, fields?: object): void => {
       logged.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
     };
-    const engine = new TsmEngine({ directory: join(directory, 'data'), disk: realDisk });
-    const pod = await openSeriesPod({
-      engine,
+    // Made after the engines that ask it.
+    const made: { gate?: TenantGate } = {};
+    const series = await LocalSeries.open({
+      newEngine: (path) => {
+        const engine = new TsmEngine({ directory: path, disk: realDisk });
+        engine.seriesAllowance = (database) => made.gate?.seriesAllowance(database);
+        return engine;
+      },
+      partitions,
       disk: realDisk,
-      directory,
-      podId: 3,
+      directory: join(directory, 'influx'),
       fsync: 'no',
       segmentBytes: 2 ** 24,
       checkpointBytes: 2 ** 30,
@@ -71,28 +80,28 @@ export class TenantServer {
         throw error;
       },
     });
-    pod.start();
+    const { store } = series;
     const principals = new Principals({ databases: 16 });
     const control = new TestControl(principals);
     const changeUsers = userChanges(principals, control);
     const gate = new TenantGate({
       principals,
-      store: pod,
+      store,
       changeUsers,
       clock: systemClock,
       onIgnored: (address) => report('info', `ignored credentials of ${address}`),
     });
-    engine.seriesAllowance = (database) => gate.seriesAllowance(database);
+    made.gate = gate;
     const server = new InfluxServer({
       host: '127.0.0.1',
       port: 0,
-      store: pod,
+      store,
       gate,
       report,
       ...options,
     });
     const url = `http://127.0.0.1:${await server.listen()}`;
-    return new TenantServer(url, { control, principals, gate, pod, logged }, server, directory);
+    return new TenantServer(url, { control, principals, gate, series, logged }, server, directory);
   }
 
   get port(): number {
@@ -141,7 +150,7 @@ export class TenantServer {
 
   async close(): Promise<void> {
     await this.#server.close();
-    await this.pod.close();
+    await this.series.close();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

@@ -11,7 +11,12 @@ import type {
   PointGroup,
 } from '../../../universal-row/series/point-batch.ts';
 import { SeriesError, type WriteOutcome } from '../../../contracts/series-store.ts';
-import type { PointRules, SeriesAllowance, SeriesLimits } from '../../series-engine.ts';
+import type {
+  PointRules,
+  SeriesAllowance,
+  SeriesLimits,
+  SeriesSibling,
+} from '../../series-engine.ts';
 import { type Catalog, inForce, type PolicyState, type ShardSpan, spanFor } from '../catalog.ts';
 import type { LiveShard } from '../live-shard.ts';
 import { Scratch } from '../words/scratch.ts';
@@ -33,6 +38,8 @@ interface WriteContext {
   /** That the databases of a tenant may have together. */
   readonly maxTenantShards: number;
   databasesOfTenant(database: string): Iterable<string>;
+  /** Other engines that have series of the same databases, by a hash of their keys. */
+  siblings(): readonly SeriesSibling[];
 }
 
 const refused = 0xffff_ffff;
@@ -165,6 +172,13 @@ export class WritePreparer {
   }
 
   #countSeries(database: string): number {
+    let series = this.seriesCountOf(database);
+    for (const sibling of this.#context.siblings()) series += sibling.seriesCountOf(database);
+    return series;
+  }
+
+  /** In all shards of the database here. */
+  seriesCountOf(database: string): number {
     let series = 0;
     for (const { shards } of this.#context.catalog().state(database)?.policies ?? []) {
       for (const { number } of shards) series += this.#context.liveShard(number)?.series ?? 0;
@@ -172,7 +186,7 @@ export class WritePreparer {
     return series;
   }
 
-  #countShards(database: string): number {
+  shardCountOf(database: string): number {
     const policies = this.#context.catalog().state(database)?.policies ?? [];
     return policies.reduce((sum, { shards }) => sum + shards.length, 0);
   }
@@ -185,7 +199,11 @@ export class WritePreparer {
 
   #countTenantShardsLeft(database: string): number {
     let left = this.#context.maxTenantShards - this.#newShards;
-    for (const one of this.#context.databasesOfTenant(database)) left -= this.#countShards(one);
+    const siblings = this.#context.siblings();
+    for (const one of this.#context.databasesOfTenant(database)) {
+      left -= this.shardCountOf(one);
+      for (const sibling of siblings) left -= sibling.shardCountOf(one);
+    }
     return left;
   }
 
@@ -313,7 +331,7 @@ export class WritePreparer {
       return undefined;
     }
     const { maxShards } = this.#context;
-    if (this.#countShards(database) + this.#newShards >= maxShards) {
+    if (this.shardCountOf(database) + this.#newShards >= maxShards) {
       this.#shardRefusal = `max-shards-per-database limit exceeded: (${maxShards})`;
       return undefined;
     }

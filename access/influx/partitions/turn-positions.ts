@@ -1,0 +1,51 @@
+// Event-loop ticks of several logs as one: a position stands for one in each log.
+
+import type { SeriesStore } from '../../../contracts/series-store.ts';
+
+export class TurnPositions {
+  readonly #stores: readonly Pick<SeriesStore, 'endTurn' | 'whenSafe'>[];
+  /** The last position of each store that there was anything to wait for; -1 for none. */
+  readonly #last: number[];
+  /** Counts the ticks with changes. */
+  #turn = -1;
+
+  constructor(stores: readonly Pick<SeriesStore, 'endTurn' | 'whenSafe'>[]) {
+    this.#stores = stores;
+    this.#last = stores.map(() => -1);
+  }
+
+  /** A log that fails does not keep the others from being written. */
+  end(): number {
+    let isNew = false;
+    let failure: { error: unknown } | undefined;
+    for (const [i, store] of this.#stores.entries()) {
+      try {
+        const position = store.endTurn();
+        if (position <= this.#last[i]!) continue;
+        this.#last[i] = position;
+        isNew = true;
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+    if (isNew) this.#turn++;
+    if (failure !== undefined) throw failure.error;
+    return isNew ? this.#turn : -1;
+  }
+
+  /** Waits for what has been written by now, which is no less than what was at that position. */
+  whenSafe(position: number, then: () => void): void {
+    if (position < 0) return then();
+    let left = 1;
+    const safe = (): void => {
+      if (--left === 0) then();
+    };
+    for (const [i, store] of this.#stores.entries()) {
+      const last = this.#last[i]!;
+      if (last < 0) continue;
+      left++;
+      store.whenSafe(last, safe);
+    }
+    safe();
+  }
+}
