@@ -123,8 +123,9 @@ export class BlockedCommand implements WaitingCommand {
   /** A key it waits for has changed: tries the command again. */
   attempt(): MaybePromise<Tried> {
     const owner = this.#owner;
-    if (this.#hasEnded || owner.closed) return 'failed';
-    const { server } = owner;
+    // A client that has closed its end takes no element, though it is some ticks until its connection is disposed of.
+    const { server, socket } = owner;
+    if (this.#hasEnded || owner.closed || socket.readableEnded || socket.destroyed) return 'failed';
     const route = server.router.to(owner.table);
     const reply = owner.answer();
     const mark = reply.pos;

@@ -42,3 +42,18 @@ test('a command that may wait takes a bounded number of words', async () => {
     /^-ERR too many arguments for 'blpop' command: at most 1023/,
   );
 });
+
+test('a client that has gone before a push takes nothing', async () => {
+  const { blocked } = server.redis;
+  const pusher = await server.client();
+  for (let i = 0; i < 30; i++) {
+    const waiting = await server.client();
+    const answer = waiting.text('BLMOVE', 'jobs', 'taken', 'LEFT', 'LEFT', 0).catch(String);
+    await expect.poll(() => blocked.size, { interval: 1 }).toBe(1);
+    waiting.close();
+    expect(await pusher.text('RPUSH', 'jobs', 'job')).toBe(':1');
+    await expect.poll(() => blocked.size, { interval: 1 }).toBe(0);
+    expect(await pusher.text('LPOP', 'jobs'), `round ${i}`).toBe('"job"');
+    expect(await answer).toContain('connection lost');
+  }
+});
