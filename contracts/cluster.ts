@@ -113,6 +113,30 @@ export interface ReplicaStatus {
   readonly learners: readonly number[];
 }
 
+/** Request units that a replica served, minute by minute. */
+export interface GroupMinutes {
+  readonly group: number;
+  /** Units a second, one for each minute of the time that was asked for; 0 where nothing was collected. */
+  readonly units: readonly number[];
+}
+
+/** The same of all replicas in one plane of a node. */
+export interface PlaneMinutes {
+  readonly plane: 'redis' | 'influx';
+  /** Request units a second that the plane can serve; 0 while that is not known. */
+  readonly capacity: number;
+  readonly groups: readonly GroupMinutes[];
+}
+
+/** Begins and ends of minutes, in Unix minutes: from `from` up to `to`. */
+export interface MinuteSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Minutes in one answer about loads. */
+export const mostMinutesAsked = 60;
+
 export interface ClusterView {
   readonly nodes: readonly NodeDefinition[];
   readonly groups: readonly GroupDefinition[];

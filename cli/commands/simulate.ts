@@ -1,6 +1,6 @@
 // `polyrow simulate`: plans of scheduling policies for a recorded or a generated cluster.
 
-import { createReadStream, writeFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ClusterModel } from '../../control/scheduler/cluster-model.ts';
@@ -15,19 +15,15 @@ import { resourcePool } from '../../control/scheduler/simulation/workloads/resou
 import { laidOut, usualLayout } from '../../control/scheduler/trace/layout.ts';
 import { tiled } from '../../control/scheduler/trace/tile.ts';
 import type { Trace } from '../../control/scheduler/trace/trace.ts';
-import { readTrace, TraceError, traceLines } from '../../control/scheduler/trace/trace-file.ts';
+import { readTrace, TraceError } from '../../control/scheduler/trace/trace-file.ts';
 import { modelOf } from '../../control/scheduler/trace/trace-model.ts';
-import { type MinuteUsage, usageTrace } from '../../control/scheduler/trace/usage-trace.ts';
 import { ExitError } from '../../server/lifecycle/exit-error.ts';
 import { answer, remark } from '../output/answer.ts';
 import { exitCodes } from '../../server/exit-codes.ts';
 import { card } from '../output/grid.ts';
 import { comparedReplays, describedReplay } from '../output/replay-view.ts';
-import type { AdminClient } from './admin-client.ts';
-import { admissionOf } from './limit.ts';
-import { durationOf, positive, wholeNumber } from './argument-values.ts';
-import { type AccessFlags, withServer } from './server-access.ts';
-import type { UsageAnswer } from './usage.ts';
+import { positive, wholeNumber } from './argument-values.ts';
+import { simulateExportCommand } from './simulate-export.ts';
 
 interface SimulateFlags {
   json?: true;
@@ -50,7 +46,6 @@ const workloads: Readonly<Record<string, (seed: number) => Workload>> = {
 };
 
 const daySeconds = 86_400;
-const minuteMs = 60_000;
 
 export function simulateCommand(program: Command): void {
   const simulate = program
@@ -91,7 +86,11 @@ export function simulateCommand(program: Command): void {
       atLeastZero,
       usualLayout.skew,
     )
-    .option('--pod-limit <units>', 'without pods: units a second of a pod', positive)
+    .option(
+      '--pod-limit <units>',
+      'units a second of each pod, in place of those of the recording',
+      positive,
+    )
     .action(async (flags: SimulateFlags) => {
       const { planned, judged } = await draws(flags);
       const names = flags.compare ? Object.keys(policies) : [flags.policy];
@@ -120,35 +119,7 @@ export function simulateCommand(program: Command): void {
       });
     });
 
-  withServer(
-    simulate
-      .command('export')
-      .description("Write a running server's usage of the last minutes to a file, for --trace.")
-      .argument('<file>', 'file to write')
-      .addOption(
-        new Option('--last <time>', 'how far back, as 20m or 24h')
-          .argParser(durationOf)
-          .default(60 * minuteMs, '1h'),
-      ),
-    async (client, flags: AccessFlags & { last: number }, file) => {
-      // The minute that is not over yet would look as if load had fallen.
-      const to = Math.floor(Date.now() / minuteMs) * minuteMs;
-      const from = to - Math.max(minuteMs, Math.floor(flags.last / minuteMs) * minuteMs);
-      const rows = await minutesOf(client, from, to);
-      if (rows.length === 0) {
-        throw new ExitError('nothing was spent in that time', exitCodes.missing);
-      }
-      const limits = await admissionOf(client, { limit: mostLimits });
-      const quotas = new Map(limits.map((one) => [`${one.tenant}/${one.plane}`, one.quotaRu]));
-      const trace = usageTrace(rows, from, to, quotas);
-      writeFileSync(file, [...traceLines(trace)].join(''));
-      const told = { file, minutes: trace.header.points, tables: trace.tables.length };
-      await answer(flags, told, ({ minutes, tables }) => {
-        const what = `${minutes} minutes of ${tables} tables (one for each tenant and plane)`;
-        return `wrote ${what} to ${file}`;
-      });
-    },
-  );
+  simulateExportCommand(simulate);
 }
 
 function first(replays: readonly Replay[]): Replay {
@@ -193,11 +164,18 @@ async function traceOf(path: string): Promise<Trace> {
   }
 }
 
+/** The same with other limits of pods, where one is given. */
+function limited(trace: Trace, podLimit: number | undefined): Trace {
+  if (podLimit === undefined) return trace;
+  const limits = trace.header.dimensions.map(() => podLimit);
+  return { ...trace, pods: trace.pods.map((pod) => ({ ...pod, limits })) };
+}
+
 function modelOfTrace(trace: Trace, flags: SimulateFlags): ClusterModel {
   const { nodes, partitions, skew, podLimit, tile, seed } = flags;
   try {
     const long = tile === undefined ? trace : tiled(trace, daySeconds);
-    if (trace.pods.length > 0) return modelOf(long);
+    if (trace.pods.length > 0) return modelOf(limited(long, podLimit));
     const layout = { nodes, partitions, skew, ...(podLimit === undefined ? {} : { podLimit }) };
     remark('The recording has no pods: its tables are laid out on nodes that are made up.');
     return modelOf(laidOut(long, layout, new Chance(seed)));
@@ -205,20 +183,4 @@ function modelOfTrace(trace: Trace, flags: SimulateFlags): ClusterModel {
     if (!(error instanceof RangeError)) throw error;
     throw new ExitError(`${flags.trace}: ${error.message}`, exitCodes.usage);
   }
-}
-
-const mostRows = 10_000;
-const mostLimits = 1000;
-
-/** All rows of [from, to): in two halves where one answer does not hold them. */
-async function minutesOf(client: AdminClient, from: number, to: number): Promise<MinuteUsage[]> {
-  const query = { slot: 'minute', by: 'time,tenant,plane,class', from, to, limit: mostRows };
-  const { usage, more } = await client.get<UsageAnswer>('/v1/ru', query);
-  if (!more) return usage as MinuteUsage[];
-  const middle = Math.floor((from + to) / 2 / minuteMs) * minuteMs;
-  if (middle <= from) {
-    remark(`A minute has more than ${mostRows} rows: the rest of it is left out.`);
-    return usage as MinuteUsage[];
-  }
-  return [...(await minutesOf(client, from, middle)), ...(await minutesOf(client, middle, to))];
 }

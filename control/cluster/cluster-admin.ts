@@ -1,11 +1,19 @@
 // Operations on a cluster, available at every node.
 
+import type { MinuteSpan, PlaneMinutes } from '../../contracts/cluster.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { Finding } from './diagnosis.ts';
+
+/** What the replicas in one plane of a node have served. */
+export interface NodeMinutes extends PlaneMinutes {
+  readonly node: number;
+}
 
 export interface ClusterAdmin {
   /** Rejects when the node that leads the metadata is known and does not answer. */
   report(): Promise<ClusterReport>;
+  /** Of the nodes in reach. The span is of at most `mostMinutesAsked`. */
+  minutes(span: MinuteSpan): Promise<NodeMinutes[]>;
   /** Findings, the most severe first. */
   findings(): Promise<Finding[]>;
   /** The replicas of a draining node go to others, if there are any. */

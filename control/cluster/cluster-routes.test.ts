@@ -28,6 +28,11 @@ async function start(hasCluster = true): Promise<void> {
     };
   const cluster: ClusterAdmin = {
     report: async () => report,
+    minutes: async (span) => {
+      calls.push(['minutes', span.from, span.to]);
+      const groups = [{ group: 17, units: Array.from({ length: span.to - span.from }, () => 2.5) }];
+      return [{ node: 3, plane: 'redis', capacity: 4000, groups }];
+    },
     findings: async () => [{ severity: 'notice', problem: 'a', remedy: 'b' }],
     setNodeState: note('state'),
     removeNode: note('remove'),
@@ -67,6 +72,26 @@ test.each<[string, string, object | undefined, unknown[], number]>([
     404,
   );
   if (body !== undefined) expect((await f.ask(method, path, {})).status).toBe(400);
+});
+
+test('what replicas served is told by the minute, an hour at most', async () => {
+  await start();
+  const page = '/v1/cluster/minutes';
+  const from = 28_000_000 * 60_000;
+  const ask = (to: number, who = 'viewer') =>
+    f.ask('GET', `${page}?from=${from}&to=${to}`, undefined, who);
+  const answer = await ask(from + 2 * 60_000);
+  expect(answer.json()).toEqual({
+    planes: [
+      { node: 3, plane: 'redis', capacity: 4000, groups: [{ group: 17, units: [2.5, 2.5] }] },
+    ],
+  });
+  expect(calls).toEqual([['minutes', 28_000_000, 28_000_002]]);
+  expect((await ask(from + 60 * 60_000)).status).toBe(200);
+  for (const to of [from, from - 60_000, from + 61 * 60_000, from + 90_000]) {
+    expect((await ask(to)).status).toBe(400);
+  }
+  expect((await ask(from + 60_000, 'shop')).status).toBe(403);
 });
 
 test('a node of a cluster forms no other one', async () => {

@@ -1,6 +1,7 @@
 // /v1/cluster: the cluster that the server is a node of, used by `polyrow cluster`, `node`, `partition` and `doctor`.
 
 import type { FastifyInstance } from 'fastify';
+import { mostMinutesAsked } from '../../contracts/cluster.ts';
 import { addRoute } from '../admin/route.ts';
 import { flag, listOf, object, text } from '../admin/schemas.ts';
 import { type ClusterAdmin, ClusterError } from './cluster-admin.ts';
@@ -79,6 +80,39 @@ const finding = object(
   },
   ['severity', 'problem', 'remedy'],
 );
+const minuteMs = 60_000;
+const minuteAt = {
+  type: 'integer',
+  minimum: 0,
+  multipleOf: minuteMs,
+  description: 'Unix milliseconds of a full minute.',
+} as const;
+const planeMinutes = object(
+  {
+    node,
+    plane: { type: 'string', enum: ['redis', 'influx'] },
+    capacity: {
+      type: 'number',
+      minimum: 0,
+      description: 'Request units a second that the plane can serve; 0 while that is not known.',
+    },
+    groups: {
+      type: 'array',
+      items: object(
+        {
+          group: count,
+          units: {
+            type: 'array',
+            items: { type: 'number', minimum: 0 },
+            description: 'Request units a second, one for each minute.',
+          },
+        },
+        ['group', 'units'],
+      ),
+    },
+  },
+  ['node', 'plane', 'capacity', 'groups'],
+);
 const done = object({ done: flag }, ['done']);
 const isDone = { done: true };
 
@@ -109,6 +143,26 @@ export function clusterRoutes(app: FastifyInstance, cluster: ClusterAdmin | unde
       answer: listOf('findings', finding),
     },
     async () => ({ findings: await there().findings() }),
+  );
+  addRoute<undefined, { from: number; to: number }>(
+    app,
+    {
+      method: 'GET',
+      url: '/v1/cluster/minutes',
+      access: 'observe',
+      summary: `Request units that the replicas of each node served, minute by minute; at most ${mostMinutesAsked} minutes in an answer.`,
+      query: object({ from: minuteAt, to: minuteAt }, ['from', 'to']),
+      answer: listOf('planes', planeMinutes),
+    },
+    async ({ query }) => {
+      const span = { from: query.from / minuteMs, to: query.to / minuteMs };
+      const minutes = span.to - span.from;
+      if (!Number.isInteger(span.from) || !(minutes >= 1 && minutes <= mostMinutesAsked)) {
+        const wanted = `from 1 to ${mostMinutesAsked} whole minutes`;
+        throw new ClusterError(400, `from and to are to be ${wanted} apart, at full minutes`);
+      }
+      return { planes: await there().minutes(span) };
+    },
   );
   nodeRoutes(app, there);
   groupRoutes(app, there);

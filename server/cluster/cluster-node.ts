@@ -6,9 +6,15 @@ import {
   clusterLevel,
   type ClusterView,
   hasRole,
+  type MinuteSpan,
   type NodeDefinition,
+  type PlaneMinutes,
 } from '../../contracts/cluster.ts';
-import { type ClusterAdmin, ClusterError } from '../../control/cluster/cluster-admin.ts';
+import {
+  type ClusterAdmin,
+  ClusterError,
+  type NodeMinutes,
+} from '../../control/cluster/cluster-admin.ts';
 import { type ClusterReport, clusterReport } from '../../control/cluster/cluster-report.ts';
 import { diagnose, type Finding } from '../../control/cluster/diagnosis.ts';
 import type { Catalogs } from '../../control/cluster/purposes.ts';
@@ -201,6 +207,19 @@ export class ClusterNode implements ClusterAdmin {
     return answers.flatMap((answer) =>
       answer.status === 'fulfilled' ? (answer.value as unknown as ReplicaStatus[]) : [],
     );
+  }
+
+  async minutes(span: MinuteSpan): Promise<NodeMinutes[]> {
+    const { metadata } = this.#options;
+    const up = metadata.reachability().filter(({ reachable }) => reachable);
+    const answers = await Promise.allSettled(
+      up.map(async ({ node }): Promise<NodeMinutes[]> => {
+        const question = { from: span.from, to: span.to };
+        const answer = await metadata.ask(node, groupQuestions.minutes, question, statusTimeoutMs);
+        return (answer as unknown as PlaneMinutes[]).map((plane) => ({ node, ...plane }));
+      }),
+    );
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   }
 
   async findings(): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
 import type { PlaneHost, Planes } from '../planes/plane-host.ts';
-import { groupStatus, handOver, transferGroup } from './group-questions.ts';
+import { groupMinutes, groupStatus, handOver, transferGroup } from './group-questions.ts';
 
 /** A plane with replicas of groups on node 1. Transfers take a moment, unless they never come to be. */
 function planeOf(groups: readonly number[], takesOver = true, isUp = true) {
@@ -85,4 +85,21 @@ test('before a stop all leaders go to nodes that are in reach, spread over them'
   const alone = planeOf([16]);
   await handOver(planesOf(alone.plane, planeOf([]).plane), view, new Set([1]));
   expect(alone.orders).toEqual([]);
+});
+
+test('loads of both planes are told, but of one that is not up, and for an hour at most', async () => {
+  const plane = (name: 'redis' | 'influx', isUp: boolean): PlaneHost =>
+    ({
+      isUp,
+      call: async (_: string, { from, to }: { from: number; to: number }) => ({
+        plane: name,
+        capacity: 100,
+        groups: [{ group: 16, units: Array.from({ length: to - from }, () => 1) }],
+      }),
+    }) as unknown as PlaneHost;
+  const planes = planesOf(plane('redis', true), plane('influx', false));
+  expect(await groupMinutes(planes, { from: 7, to: 9 })).toEqual([
+    { plane: 'redis', capacity: 100, groups: [{ group: 16, units: [1, 1] }] },
+  ]);
+  await expect(groupMinutes(planes, { from: 0, to: 61 })).rejects.toThrow('at most 60 minutes');
 });

@@ -1,6 +1,12 @@
 // Questions between nodes about groups. Each answers for the replicas of its own planes.
 
-import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
+import {
+  type ClusterView,
+  type MinuteSpan,
+  mostMinutesAsked,
+  type PlaneMinutes,
+  type ReplicaStatus,
+} from '../../contracts/cluster.ts';
 import type { Json } from '../../control/metadata/document-store.ts';
 import type { PlaneHost, Planes } from '../planes/plane-host.ts';
 import { type ControlHandlers, ControlError } from './cluster-metadata.ts';
@@ -8,6 +14,8 @@ import { type ControlHandlers, ControlError } from './cluster-metadata.ts';
 export const groupQuestions = {
   /** Argument null: `ReplicaStatus` of each replica on the node. */
   status: 'groups/status',
+  /** Argument `MinuteSpan` of at most `mostMinutesAsked`: `PlaneMinutes` of each plane of the node. */
+  minutes: 'groups/minutes',
   /** Argument `TransferOrder`: null once the other node leads. */
   transfer: 'groups/transfer',
 } as const;
@@ -29,6 +37,18 @@ export async function groupStatus(planes: Planes): Promise<ReplicaStatus[]> {
   );
   const answers = await Promise.allSettled(asked);
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+}
+
+/** Loads of the replicas of both planes. A plane that starts, or is too busy to answer, is left out. */
+export async function groupMinutes(planes: Planes, span: MinuteSpan): Promise<PlaneMinutes[]> {
+  if (!(span.to - span.from <= mostMinutesAsked)) {
+    throw new ControlError(`at most ${mostMinutesAsked} minutes at once`, 'refused');
+  }
+  const asked = Object.values(planes).flatMap((plane) =>
+    plane.isUp ? [plane.call('groupMinutes', span, statusTimeoutMs)] : [],
+  );
+  const answers = await Promise.allSettled(asked);
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
 /**
@@ -76,6 +96,9 @@ export async function handOver(
 export function answerGroupQuestions(handlers: ControlHandlers, planes: Planes): void {
   handlers.on(groupQuestions.status, async () => {
     return (await groupStatus(planes)) as unknown as Json;
+  });
+  handlers.on(groupQuestions.minutes, async (body) => {
+    return (await groupMinutes(planes, body as unknown as MinuteSpan)) as unknown as Json;
   });
   handlers.on(groupQuestions.transfer, async (body) => {
     await transferGroup(planes, body as unknown as TransferOrder);

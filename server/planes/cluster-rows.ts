@@ -13,7 +13,13 @@ import type {
   TenantQuestion,
 } from '../../access/redis/elsewhere.ts';
 import type { PublishedMessage } from '../../access/redis/fan-out.ts';
-import type { ClusterView, GroupDefinition, ReplicaStatus } from '../../contracts/cluster.ts';
+import type {
+  ClusterView,
+  GroupDefinition,
+  GroupMinutes,
+  MinuteSpan,
+  ReplicaStatus,
+} from '../../contracts/cluster.ts';
 import type { PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
@@ -319,6 +325,10 @@ export class ClusterRows implements Elsewhere {
       ...wayStats(Array.from(this.#executors.values(), ({ stats }) => stats)),
       ...linkSamples(links),
     ];
+  }
+
+  minutes(span: MinuteSpan): GroupMinutes[] {
+    return this.#groups.minutes(span);
   }
 
   status(): ReplicaStatus[] {

@@ -12,6 +12,8 @@ import {
   type ClusterView,
   clusterLevel,
   type GroupDefinition,
+  type GroupMinutes,
+  type MinuteSpan,
   type ReplicaStatus,
 } from '../../contracts/cluster.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
@@ -149,6 +151,10 @@ export class ClusterSeries {
 
   samples(): MetricSample[] {
     return replicaSamples('influx', this.#groups.replicaStates());
+  }
+
+  minutes(span: MinuteSpan): GroupMinutes[] {
+    return this.#groups.minutes(span);
   }
 
   status(): ReplicaStatus[] {

@@ -30,3 +30,15 @@ test('a clock that is set back is no time', () => {
   now = 360_000;
   expect(loads.unitsOf(16)).toBeCloseTo(10);
 });
+
+test('minutes of a span are told, those without a report as 0', () => {
+  let now = 0;
+  const loads = new GroupLoads(() => now);
+  for (let i = 0; i < 17; i++) {
+    now += collectMs;
+    loads.add(new Map([[16, i < 5 ? 200 : 600]]));
+  }
+  now += 120_000;
+  expect(loads.minutesOf(16, { from: 0, to: 4 })).toEqual([20, 60, 60, 0]);
+  expect(loads.minutesOf(17, { from: 0, to: 2 })).toEqual([0, 0]);
+});

@@ -1,5 +1,6 @@
 // How many request units the replicas of this node serve, by group: collected every ten seconds and kept by the minute.
 
+import type { MinuteSpan } from '../../contracts/cluster.ts';
 import { LoadMonitor } from '../../control/monitor/load-monitor.ts';
 
 /** Interval at which the replicas' work is summed. */
@@ -34,6 +35,12 @@ export class GroupLoads {
   unitsOf(group: number): number | undefined {
     const minute = Math.floor(this.#now() / minuteMs) - 1;
     return this.#monitor.mean(String(group), 0, minute);
+  }
+
+  /** Units a second in each minute of the span; 0 where nothing was collected. */
+  minutesOf(group: number, { from, to }: MinuteSpan): number[] {
+    const { mean } = this.#monitor.minutes(String(group), 0, from, to);
+    return Array.from(mean, (units) => Number(units.toPrecision(4)));
   }
 
   forget(group: number): void {

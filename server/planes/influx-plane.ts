@@ -379,6 +379,11 @@ serveCalls(port, {
   listen: () => listen(server!),
   cluster: (view) => (cluster ?? notInCluster()).setView(view),
   groupStatus: () => cluster?.status() ?? [],
+  groupMinutes: (span) => ({
+    plane: 'influx',
+    capacity: podAdmission.podRate,
+    groups: cluster?.minutes(span) ?? [],
+  }),
   transferGroup: ({ group, to }) => (cluster ?? notInCluster()).transfer(group, to),
   setConfig: ({ key, value }) => {
     live.set(key, value);

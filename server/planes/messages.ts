@@ -27,7 +27,12 @@ import type {
 } from '../../storage-node/backup/plane-restores.ts';
 import type { MaybePromise } from '../../universal-row/maybe-promise.ts';
 import type { TenancyUpdate, UserDefinition } from '../../contracts/tenancy/definitions.ts';
-import type { ClusterView, ReplicaStatus } from '../../contracts/cluster.ts';
+import type {
+  ClusterView,
+  MinuteSpan,
+  PlaneMinutes,
+  ReplicaStatus,
+} from '../../contracts/cluster.ts';
 import type { LedPartition, PartitionOrders } from './cluster-partitions.ts';
 import type { SharedSockets } from '../lifecycle/process-set.ts';
 import type { Config, ConfigKey, ConfigValue } from '../settings/schema.ts';
@@ -147,6 +152,8 @@ interface PlaneCalls {
   cluster(view: ClusterView): void;
   /** Replicas that the plane of this node has; none on a server that is not a node of a cluster. */
   groupStatus(): ReplicaStatus[];
+  /** Units served by each of those replicas, minute by minute, and what the plane can serve. */
+  groupMinutes(span: MinuteSpan): PlaneMinutes;
   /**
    * Gives the lead of a group that this node leads to the replica on another node. Answered once that leads; throws
    * where this node does not lead it, and where the other one cannot take over in time.

@@ -9,6 +9,8 @@ import type { LinkContext } from '../../cluster-links/cluster-link.ts';
 import type {
   ClusterView,
   GroupDefinition,
+  GroupMinutes,
+  MinuteSpan,
   NodeDefinition,
   ReplicaStatus,
 } from '../../contracts/cluster.ts';
@@ -188,6 +190,13 @@ export class PlaneGroups<P extends ReplicaPod> {
         learners: replication?.members.learners ?? [],
       };
     });
+  }
+
+  minutes(span: MinuteSpan): GroupMinutes[] {
+    return Array.from(this.#replicas.keys(), (group) => ({
+      group,
+      units: this.#loads.minutesOf(group, span),
+    }));
   }
 
   replicaStates(): ReplicaState[] {

@@ -517,6 +517,11 @@ serveCalls(port, {
   listen: () => listen(server!),
   cluster: adoptView,
   groupStatus: () => pods.cluster?.status() ?? [],
+  groupMinutes: (span) => ({
+    plane: 'redis',
+    capacity: podAdmission.podRate,
+    groups: pods.cluster?.minutes(span) ?? [],
+  }),
   transferGroup: ({ group, to }) => {
     if (pods.cluster === undefined) notInCluster();
     pods.cluster.transfer(group, to);
