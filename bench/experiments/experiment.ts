@@ -61,6 +61,19 @@ export interface Outcome {
   explanation?: string;
 }
 
+/** Results of a full run. */
+export interface Recorded {
+  id: string;
+  date: string;
+  /**
+   * Commit of the tree that was run, followed by `+` if files had been changed since; absent in old
+   * records.
+   */
+  commit?: string;
+  seconds: number;
+  outcome: Outcome;
+}
+
 export interface Experiment {
   /** Id of the mechanism, for example `XS-5.2-autoscale`. */
   id: string;

@@ -8,8 +8,8 @@ import { Command, InvalidArgumentError } from 'commander';
 import { commitOf } from '../support/commit.ts';
 import { allExperiments } from './all.ts';
 import { drawPictures } from './drawing.ts';
-import { type Experiment, type Outcome, reaches } from './experiment.ts';
-import { experimentsPage, type Recorded, readRecords, writeRecord } from './page.ts';
+import { type Experiment, type Outcome, type Recorded, reaches } from './experiment.ts';
+import { experimentsPage, readRecords, writeRecord } from './page.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const results = join(root, 'bench', 'results', 'experiments');

@@ -267,8 +267,9 @@ export const parallelRebuild: Experiment = {
         ),
       ],
       explanation:
-        'The 26 disks that are left would be 13 times faster if all were busy to the end. Each takes 4 or 5 replicas, one at a ' +
-        'time, so that most wait for the last, and a disk that reads for two copies beside writing one slows both.',
+        'The 26 disks that are left would be 13 times faster if all read and wrote to the end. Of 120 replicas 16 disks take ' +
+        'five, one at a time and each at half of a disk, which is read meanwhile: 12 times at best. At times no source of a ' +
+        'job is free, and a disk that reads for two copies beside writing one slows all three.',
       xLabel: 'node',
       yLabel: 'use, %',
       before: {

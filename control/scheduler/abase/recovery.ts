@@ -125,24 +125,20 @@ export interface RebuildLimits {
 
 export const defaultRebuildLimits: RebuildLimits = { inbound: 1, outbound: 2 };
 
-/** Which of the jobs to start now, and from where: the source with fewest copies under way. */
+/**
+ * Which of the jobs to start now, and from where, so that as many disks as possible are busy: a job takes the source with
+ * the fewest copies under way, and a job of the same call gives its source up where it can read from another one.
+ */
 export function startRebuilds(
   jobs: readonly RebuildJob[],
   active: readonly RebuildStart[],
   { inbound, outbound }: RebuildLimits,
 ): RebuildStart[] {
   const into = new Map<number, number>();
-  const out = new Map<number, number>();
-  const add = (counts: Map<number, number>, pod: number): void => {
-    counts.set(pod, (counts.get(pod) ?? 0) + 1);
-  };
-  for (const { job, fromPod } of active) {
-    add(into, job.toPod);
-    add(out, fromPod);
-  }
-  const starts: RebuildStart[] = [];
   const backlog = new Map<number, number>();
+  for (const { job } of active) add(into, job.toPod);
   for (const { toPod } of jobs) add(backlog, toPod);
+  const readers = new Readers(active, backlog);
   // The last copies of data come first, then the disks with most ahead of them: these take longest.
   const waiting = new Set(
     [...jobs].sort(
@@ -153,16 +149,59 @@ export function startRebuilds(
   // Every disk reads for one job before any reads for two: copies share a disk's throughput.
   for (let level = 1; level <= outbound; level++) {
     for (const job of waiting) {
-      if ((into.get(job.toPod) ?? 0) >= inbound) continue;
-      const [fromPod] = job.sources
-        .filter((pod) => (out.get(pod) ?? 0) < level)
-        .sort((a, b) => (out.get(a) ?? 0) - (out.get(b) ?? 0));
-      if (fromPod === undefined) continue;
+      if ((into.get(job.toPod) ?? 0) >= inbound || !readers.find(job, level)) continue;
       add(into, job.toPod);
-      add(out, fromPod);
       waiting.delete(job);
-      starts.push({ job, fromPod });
     }
   }
-  return starts;
+  return readers.starts();
+}
+
+function add(counts: Map<number, number>, pod: number, more = 1): void {
+  counts.set(pod, (counts.get(pod) ?? 0) + more);
+}
+
+/** Which disk each new job reads from. */
+class Readers {
+  /** Copies that a disk is read for. */
+  readonly #out = new Map<number, number>();
+  readonly #backlog: ReadonlyMap<number, number>;
+  readonly #sourceOf = new Map<RebuildJob, number>();
+
+  /** `backlog` counts the jobs that are to be written to each disk. */
+  constructor(active: readonly RebuildStart[], backlog: ReadonlyMap<number, number>) {
+    this.#backlog = backlog;
+    for (const { fromPod } of active) add(this.#out, fromPod);
+  }
+
+  /** A source for the job that then reads for at most `level` copies; false when there is none. */
+  find(job: RebuildJob, level: number, asked = new Set<number>()): boolean {
+    const busy = (pod: number): number => this.#out.get(pod) ?? 0;
+    const ahead = (pod: number): number => this.#backlog.get(pod) ?? 0;
+    const sources = [...job.sources].sort((a, b) => busy(a) - busy(b) || ahead(a) - ahead(b));
+    for (const pod of sources) {
+      if (asked.has(pod)) continue;
+      asked.add(pod);
+      if (busy(pod) >= level && !this.#freed(pod, level, asked)) continue;
+      this.#sourceOf.set(job, pod);
+      add(this.#out, pod);
+      return true;
+    }
+    return false;
+  }
+
+  /** Another job that was to read from the disk reads elsewhere. */
+  #freed(pod: number, level: number, asked: Set<number>): boolean {
+    for (const [job, source] of this.#sourceOf) {
+      if (source !== pod) continue;
+      add(this.#out, pod, -1);
+      if (this.find(job, level, asked)) return true;
+      add(this.#out, pod);
+    }
+    return false;
+  }
+
+  starts(): RebuildStart[] {
+    return [...this.#sourceOf].map(([job, fromPod]) => ({ job, fromPod }));
+  }
 }
