@@ -39,6 +39,7 @@ import {
   rangePerformance,
 } from './range-scheduling.ts';
 import { rangeBound, rangeLazy, rangeSplitPoint, rangeSuspend } from './range-splits.ts';
+import { replicaLoads } from './replica-loads.ts';
 import { replicaMigration } from './replica-migration.ts';
 import { schedulingMeasures, tableCountGuard, tablePartitions } from './replica-rules.ts';
 import { dailySchedule, roleSwitchingAlone } from './replica-scheduling.ts';
@@ -62,6 +63,7 @@ export const allExperiments: readonly Experiment[] = [
   queryLoans,
   podBuckets,
   podQueues,
+  replicaLoads,
   copysets,
   gatewayConsolidation,
   modelConsolidation,

@@ -20,10 +20,7 @@ const mechanisms: readonly Mechanism[] = [
   {
     id: 'XS-2-monitor',
     name: 'Request units of replicas, by the minute',
-    elsewhere:
-      'control/monitor/load-monitor.test.ts, server/planes/group-loads.test.ts; polyrow simulate export. In a cluster of three under ' +
-      'load the replicas came to 0.6 % more than the meter, over five minutes',
-    open: 'one dimension in place of four; cost of 1,000 replicas',
+    open: 'dimensions beside request units, latencies by tenant',
   },
   { id: 'XS-3-copyset', name: 'Subclusters' },
   { id: 'XS-3-svcmix', name: 'Gateways on storage nodes' },

@@ -24,7 +24,7 @@ import type { PartitionQuestion } from '../../contracts/partition-map.ts';
 import type { MetricSample } from '../../control/monitor/metric-sample.ts';
 import type { TableModel } from '../../control/metadata/table-definition.ts';
 import type { Engine } from '../../engines/engine.ts';
-import { costLayout, type RowPricer } from '../../request-units/row-pricer.ts';
+import type { RowPricer } from '../../request-units/row-pricer.ts';
 import type { Pod } from '../../storage-node/pod.ts';
 import { realDisk } from '../../storage-node/disk/real-disk.ts';
 import { PodServer } from '../../storage-node/pod-server/pod-server.ts';
@@ -42,6 +42,7 @@ import {
   PlaneGroups,
   ViewFollower,
 } from './plane-groups.ts';
+import { unitsOf } from './pod-units.ts';
 import type { NamedPod } from './redis-samples.ts';
 
 type Report = (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
@@ -443,17 +444,6 @@ export class ClusterRows implements Elsewhere {
 function sizeOf(pod: Pod): { rows: number; bytes: number } {
   const { rows, usedBytes, diskBytes } = pod.engineStats();
   return { rows, bytes: Math.max(usedBytes, diskBytes) };
-}
-
-/** Request units served by the pod since the last call, without the gateway's part. */
-function unitsOf({ load }: Pod, pricer: RowPricer): number {
-  if (load === undefined) return 0;
-  const { commands, sent, work } = load.take();
-  if (commands === 0) return 0;
-  const cost = new Float64Array(costLayout.length);
-  // A write's input is taken as its log size; a read's input is small.
-  pricer.price(commands, commands, work.logBytes, sent, work, cost);
-  return cost[costLayout.lru]!;
 }
 
 async function openPod(
